@@ -24,7 +24,7 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 doctor: PYTHON := $(or $(wildcard $(BIN)/python),$(PYTHON))
-doctor: ## what is installed here, what is missing for which feature, and the command that mends it (seconds)
+doctor: ## a table of the extras: what is installed, what is missing, and the command that installs it (seconds)
 	@$(PYTHON) $(NEW_ENOUGH)
 	@$(PYTHON) recipes/doctor.py
 
@@ -32,7 +32,7 @@ quickstart: $(STAMP) ## train the embedded model in two ways and show what it le
 	$(BIN)/python recipes/quickstart.py
 
 gpu-check: $(STAMP) ## samplers, SFT, DPO, GRPO and vLLM on one GPU (or a CPU) beside what is expected, as a table to send us
-	$(BIN)/python recipes/gpu_check.py
+	$(BIN)/python tests/gpu/check.py
 
 # Its own packages: they are not needed for anything else, and read sozo's sources without importing them.
 DOCS := build/docs-packages/bin

@@ -15,24 +15,42 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from sozo.scoring.distance import farthest_list
 from sozo.scoring.languages import read_nouns
 from sozo.scoring.parse import write_list
 from sozo.tasks import task_type
 from sozo.tasks.task import Answer, Item, Task
-from sozo.tasks.words.chain import _NEAREST
+from sozo.tasks.words.cue_dat import CueDat
 from sozo.tasks.words.kanji import read_partners, solve
-from sozo.tasks.words.lists import ListTask
 
 Write = Callable[[Item, np.random.Generator], str]
 FULL_WIDTH = str.maketrans("0123456789.", "０１２３４５６７８９．")
 FIXED = ["茶碗", "憲法", "台風", "微分", "靴下", "恋愛", "肝臓", "大工", "金星", "味噌"]  # the README's list
 
 
-class Lists:
-    """Ways to answer the three tasks of lists; a way is a method that gives the words of an answer, cue first."""
+def farthest_list(unit: np.ndarray, pool: np.ndarray, size: int) -> np.ndarray:
+    """A greedy list far apart, as rows of the `pool`, shape (size,).
 
-    def __init__(self, task: ListTask) -> None:
+    The first word is the farthest from the pool, each next one the farthest from those before; then each is exchanged
+    for the farthest from the others, until none is. `unit` and `pool` are unit vectors and integer rows into them.
+    """
+    vectors = unit[pool]
+    chosen = [int((vectors @ vectors.sum(axis=0)).argmin())]
+    for _ in range(20):  # four or five do; rounding could let equal words take turns
+        before = list(chosen)
+        for place in (*range(1, size), 0):
+            others = chosen[:place] + chosen[place + 1 :]
+            near = vectors @ vectors[others].sum(axis=0)
+            near[others] = np.inf
+            chosen[place : place + 1] = [int(near.argmin())]
+        if chosen == before:
+            break
+    return pool[chosen]
+
+
+class CueLists:
+    """Ways to answer cue DAT; a way is a method that gives the words of an answer, cue first."""
+
+    def __init__(self, task: CueDat) -> None:
         self.task, self.nouns = task, list(task.nouns)
         self.unit = task.scorer.vectors.unit(self.nouns)
         self.place = {noun: k for k, noun in enumerate(self.nouns)}
@@ -41,15 +59,15 @@ class Lists:
         weights = 1 / (1 + rng.permutation(len(self.nouns)))
         self.frequency = weights / weights.sum()
         self.greedy_lists: dict[str, list[str]] = {}
+        centres = farthest_list(self.unit, np.arange(len(self.nouns)), 8)
+        self.clusters = [np.argsort(-self.unit @ self.unit[k])[:10] for k in centres]
 
     def pool(self, item: Item) -> np.ndarray:
         """Numbers of the nouns that may stand in a list."""
-        own = self.task.by_kana[item.id] if self.task.name == "kana_dat" else self.nouns
-        return np.array([self.place[noun] for noun in own if noun != item.id])
+        return np.array([self.place[noun] for noun in self.nouns if noun != item.id])
 
     def words(self, item: Item, numbers: Sequence[int]) -> list[str]:
-        words = [self.nouns[k] for k in numbers]
-        return words if self.task.name == "kana_dat" else [item.id, *words[:9]]
+        return [item.id, *[self.nouns[k] for k in numbers][:9]]
 
     def nearness(self, item: Item) -> np.ndarray:
         """Of each noun of the pool, to the cue."""
@@ -68,14 +86,7 @@ class Lists:
         return self.greedy_lists[item.id]
 
     def one_fixed_list(self, item: Item, rng: np.random.Generator) -> list[str]:
-        return FIXED if self.task.name == "kana_dat" else [item.id, *[word for word in FIXED if word != item.id][:9]]
-
-
-class CueLists(Lists):
-    def __init__(self, task: ListTask) -> None:
-        super().__init__(task)
-        centres = farthest_list(self.unit, np.arange(len(self.nouns)), 8)
-        self.clusters = [np.argsort(-self.unit @ self.unit[k])[:10] for k in centres]
+        return [item.id, *[word for word in FIXED if word != item.id][:9]]
 
     def farthest_from_the_cue(self, item: Item, rng: np.random.Generator) -> list[str]:
         return self.words(item, self.pool(item)[np.argsort(self.nearness(item))[:9]])
@@ -90,38 +101,6 @@ class CueLists(Lists):
 
     def synonyms_of_the_cue(self, item: Item, rng: np.random.Generator) -> list[str]:
         return self.words(item, self.pool(item)[np.argsort(-self.nearness(item))[:9]])
-
-
-class KanaLists(Lists):
-    def greedy_of_a_random_half(self, item: Item, rng: np.random.Generator) -> list[str]:
-        pool = self.pool(item)
-        return self.words(item, farthest_list(self.unit, rng.choice(pool, len(pool) // 2, replace=False), 10))
-
-
-class ChainLists(Lists):
-    def walk(self, item: Item, choose: Callable[[list[int], list[int]], int], gate: bool = True) -> list[str]:
-        """Nine steps, each chosen among the 20 nearest, or those of them that the second encoder confirms."""
-        chain = [self.place[item.id]]
-        while len(chain) < 10:
-            order = np.argsort(-self.unit @ self.unit[chain[-1]])
-            near = [int(k) for k in order[: _NEAREST + 1] if k not in chain]
-            pairs = [[self.nouns[chain[-1]], self.nouns[k]] for k in near]
-            near = [k for k, good in zip(near, self.task.near(pairs)[:, 0], strict=True) if good or not gate] or near
-            chain.append(choose(chain, near))
-        return [self.nouns[k] for k in chain]
-
-    def random_steps(self, item: Item, rng: np.random.Generator) -> list[str]:
-        return self.walk(item, lambda _, near: near[rng.integers(len(near))])
-
-    def greatest_flow(self, item: Item, rng: np.random.Generator) -> list[str]:
-        return self.walk(item, lambda chain, near: near[int((self.unit[near] @ self.unit[chain].sum(axis=0)).argmin())])
-
-    def random_steps_of_ja_ginza_alone(self, item: Item, rng: np.random.Generator) -> list[str]:
-        return self.walk(item, lambda _, near: near[rng.integers(len(near))], gate=False)
-
-    def synonyms_of_the_cue(self, item: Item, rng: np.random.Generator) -> list[str]:
-        order = np.argsort(-self.unit @ self.unit[self.place[item.id]])
-        return self.words(item, [k for k in order if self.nouns[k] != item.id][:9])
 
 
 class KanjiAnswers:
@@ -169,32 +148,31 @@ class KanjiAnswers:
         return "".join(self.fits(item, rng, 2) for _ in range(3))
 
 
-HELPERS = ("pool", "words", "nearness", "walk", "fits")
-KINDS = {"cue_dat": CueLists, "kana_dat": KanaLists, "chain": ChainLists, "kanji": KanjiAnswers}
+HELPERS = ("pool", "words", "nearness", "fits")
+KINDS = {"cue_dat": CueLists, "kanji": KanjiAnswers}
 
 
 def ways(task: Task) -> dict[str, Write]:
     """Name -> who writes an answer to an item so."""
     answers = KINDS[task.name](task)
-    names = [name for kind in reversed(type(answers).__mro__) for name in vars(kind) if name[0] != "_"]
-    names = [name for name in names if name not in HELPERS]
+    names = [name for name in vars(type(answers)) if name[0] != "_" and name not in HELPERS]
     if task.name == "kanji":
         return {name.replace("_", " "): getattr(answers, name) for name in names}
     written = {name: lambda item, rng, name=name: write_list(getattr(answers, name)(item, rng)) for name in names}
-    good = answers.random_steps if task.name == "chain" else answers.random
 
     def ending_in(last: Callable[[list[str]], str]) -> Write:
         def write(item: Item, rng: np.random.Generator) -> str:
-            words = good(item, rng)
+            words = answers.random(item, rng)
             return write_list([*words[:9], last([*words, item.id])])
 
         return write
 
-    written["such a list, in prose"] = lambda item, rng: "考えた結果です。\n" + write_list(good(item, rng))
-    written["such a list, full-width digits"] = lambda item, rng: write_list(good(item, rng)).translate(FULL_WIDTH)
+    written["such a list, in prose"] = lambda item, rng: "考えた結果です。\n" + write_list(answers.random(item, rng))
+    written["such a list, full-width digits"] = lambda item, rng: write_list(answers.random(item, rng)).translate(
+        FULL_WIDTH
+    )
     written["such a list, a word twice"] = ending_in(lambda words: words[4])
-    if task.name != "kana_dat":
-        written["such a list, the cue again"] = ending_in(lambda words: words[-1])
+    written["such a list, the cue again"] = ending_in(lambda words: words[-1])
     return {name.replace("_", " "): way for name, way in written.items()}
 
 
@@ -219,7 +197,7 @@ def main() -> None:
     if options.by != "ja-ginza":  # validity stays as it is, only the value is another encoder's
         by = kind(kind.Settings(num_items=options.items, embedding_model=options.by, **own))
         known = set(by.nouns)
-        by.asked = items = tuple(item for item in items if options.task == "kana_dat" or item.id in known)
+        by.asked = items = tuple(item for item in items if item.id in known)
     print(
         f"{len(items)} items, {options.answers} answers each, scored by {options.by}, "
         f"{len(read_nouns(options.nouns)):,} nouns"
@@ -237,7 +215,7 @@ def main() -> None:
         if by is not task and good:
             lists = [row.facts["words"] for _, row in good]
             by.scorer.vectors.table(lists)  # so that all words have rows
-            values = by.values([cue for cue, _ in good], lists)[kind.name]
+            values = by.values([cue for cue, _ in good], lists)
             values = values[np.isfinite(values)]
         valid = np.mean([row.values[f"{kind.name}/valid"] for row in rows])
         fixed = "–"

@@ -94,16 +94,13 @@ def print_changes(tables: Sequence[Table]) -> None:
     from sozo.eval.report.labels import english
 
     for shown in tables:
-        heads, parts, width = [english(column) for column in shown.columns], [], console().width
-        for part in filter(None, (shown, shown.each)):  # each seed after the methods
-            rows = []
-            for row in part.rows:
-                lines = [row.name, *([f"{english('mean_of_seeds')} {row.seeds}"] if row.seeds else [])]
-                lines += [f"{english('from_base')} {row.base}"] if row.base else []
-                cells = [Text("\n".join((cell.text, *cell.lines)), _colour(cell.mark)) for cell in row.cells]
-                rows.append([Text("\n".join(lines)), *cells])
-            parts.append(rows)
-        columns = [[head, *(str(row[k]) for rows in parts for row in rows)] for k, head in enumerate(heads)]
+        heads, rows, width = [english(column) for column in shown.columns], [], console().width
+        for row in shown.rows:
+            lines = [row.name, *([f"{english('mean_of_seeds')} {row.seeds}"] if row.seeds else [])]
+            lines += [f"{english('from_base')} {row.base}"] if row.base else []
+            cells = [Text("\n".join((cell.text, *cell.lines)), _colour(cell.mark)) for cell in row.cells]
+            rows.append([Text("\n".join(lines)), *cells])
+        columns = [[head, *(str(row[k]) for row in rows)] for k, head in enumerate(heads)]
         widths = [_longest(column) for column in columns]
         if sum(widths) + 3 * len(widths) > width:
             room = max(width // 3, 10)
@@ -117,10 +114,8 @@ def print_changes(tables: Sequence[Table]) -> None:
             table = _table(f"{english(shown.name)}{of}{' (continued)' if k else ''}")
             for number in numbers:
                 table.add_column(Text(heads[number]), width=widths[number], overflow="fold")
-            for rows in parts:
-                for texts in rows:
-                    table.add_row(*(texts[number] for number in numbers))
-                table.add_section()
+            for texts in rows:
+                table.add_row(*(texts[number] for number in numbers))
             console().print(table)
         print_lines(english(note) for note in shown.notes)
 

@@ -30,15 +30,9 @@ from sozo.data.prompts.form import PLAIN
 from sozo.models.processes import quiet_libraries, run_module
 from sozo.scoring.parse import NUM_WORDS, write_list
 
-TINY, TINY_WORDS = "tiny", "tiny-words"
+TINY = "tiny"
 _SETTINGS: dict[str, Any] = {"revision": 3, "hidden": 128, "layers": 2, "embedding_norm": 0.5}
 _SETTINGS |= {"lists": 7168, "batch": 32, "learning_rate": 3e-3}
-# Of tiny-words: two phases, their steps and examples of each task in a step. Mere form would drown the rest at first.
-PHASES: tuple[tuple[int, dict[str, int]], ...] = (
-    (1400, {"kana_dat": 8, "chain": 10, "kanji": 64}),
-    (800, {"dat": 6, "cue_dat": 6, "kana_dat": 8, "chain": 10, "kanji": 48}),
-)
-WORDS: dict[str, Any] = {"words_revision": 7, "phases": PHASES, "meaning": 96, "norm": 1.0, "kana": 0.7, "nearest": 14}
 _CHAT_TEMPLATE = (
     "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content + eos_token }}"
     "{% endgeneration %}{% else %}{{ m.content }}{% endif %}{% endfor %}"
@@ -48,39 +42,34 @@ _CHAT_TEMPLATE = (
 def tiny_seed(name: str | None) -> int | None:
     """The seed of the embedded model that a name stands for; None for the name of any other model.
 
-    >>> tiny_seed("tiny"), tiny_seed("tiny-words@3"), tiny_seed("org/model")
+    >>> tiny_seed("tiny"), tiny_seed("tiny@3"), tiny_seed("org/model")
     (0, 3, None)
     """
-    match = re.fullmatch(rf"(?:{TINY}|{TINY_WORDS})(?:@([0-9]{{1,9}}))?", name or "")
+    match = re.fullmatch(rf"{TINY}(?:@([0-9]{{1,9}}))?", name or "")
     return int(match[1] or 0) if match else None
 
 
 def tiny_folder(name: str = TINY) -> Path:
     """Where the warm-started model is kept: SOZO_CACHE (default ~/.cache/sozo), by all that decides its weights."""
-    kind, words = name.partition("@")[0], name.startswith(TINY_WORDS)
-    packages, prompts = ["torch", "transformers", "trl", "ja-ginza"], [prompt("dat")]
-    if words:
-        packages.append("jumandic")  # whose readings and kanji it learns
-        prompts = [prompt(task) for task in PHASES[-1][1]]  # type: ignore[arg-type]
     try:
-        versions = [version(package) for package in packages]
+        versions = [version(package) for package in ("torch", "transformers", "trl", "ja-ginza")]
     except PackageNotFoundError as error:
         needed = install_command("train", "offline")
         raise UserError(f"the embedded model needs the package {error.name}: {needed}") from error
-    settings = _SETTINGS | {"seed": tiny_seed(name)} | (WORDS if words else {})
-    decisive = json.dumps([settings, versions, *prompts, tiny_nouns()])
+    settings = _SETTINGS | {"seed": tiny_seed(name)}
+    decisive = json.dumps([settings, versions, prompt("dat"), tiny_nouns()])
     digest = hashlib.sha256(decisive.encode()).hexdigest()[:12]
-    return cache_home() / f"{kind}-{digest}"
+    return cache_home() / f"{TINY}-{digest}"
 
 
 def ensure_tiny(name: str = TINY) -> Path:
     """The folder of the warm-started model, made first if it is not there (half a minute on two cores)."""
-    folder, module = tiny_folder(name), "tiny_words" if name.startswith(TINY_WORDS) else "tiny"
+    folder = tiny_folder(name)
     if not (folder / "config.json").is_file():
         # In a process of its own it comes out the same inside any distributed run.
         make_cache(folder.parent)
         failure = "the embedded model could not be made"
-        run_module(f"sozo.models.{module}", str(folder), str(tiny_seed(name)), failure=failure)
+        run_module("sozo.models.tiny", str(folder), str(tiny_seed(name)), failure=failure)
     return folder
 
 
@@ -91,30 +80,18 @@ def noun_vectors(nouns: Sequence[str]) -> np.ndarray:
     return WordVectors(make_encoder("ja-ginza")).unit(nouns)
 
 
-def principal(vectors: np.ndarray, count: int) -> np.ndarray:
-    """The first principal components of vectors, shape (vectors, count)."""
-    centred: np.ndarray = vectors - vectors.mean(axis=0)
-    return centred @ np.linalg.svd(centred, full_matrices=False).Vh[:count].T
-
-
-def build_tokenizer(
-    nouns: Sequence[str], prompts: Sequence[str] = (), cues: Sequence[str] = (), split: str = ""
-) -> Any:
-    """Word-level tokenizer: special tokens, the DAT prompt, parts of others, the ten list numbers, cues, the nouns.
-
-    `split` is what follows the regular expression of list numbers: "|" and what else is a token of its own.
-    """
+def build_tokenizer(nouns: Sequence[str]) -> Any:
+    """Word-level tokenizer: special tokens, the DAT prompt, the ten list numbers, the nouns."""
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
     numbers = [f"{k}. " if k == 1 else f"\n{k}. " for k in range(1, NUM_WORDS + 1)]
-    whole = [prompt("dat"), *prompts]
-    tokens = ["<pad>", "</s>", "<unk>", *whole, *numbers, *cues, *nouns]
+    tokens = ["<pad>", "</s>", "<unk>", prompt("dat"), *numbers, *nouns]
     tokenizer = Tokenizer(models.WordLevel({token: i for i, token in enumerate(tokens)}, unk_token="<unk>"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(rf"\n?[0-9]+\. {split}"), "isolated")
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"\n?[0-9]+\. "), "isolated")
     tokenizer.decoder = decoders.Fuse()
-    # An added token is cut out before the text is split: a whole prompt, or all before a cue, is one token.
-    tokenizer.add_tokens([AddedToken(text, normalized=False) for text in whole])
+    # An added token is cut out before the text is split: the whole prompt is one token.
+    tokenizer.add_tokens([AddedToken(prompt("dat"), normalized=False)])
     special = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, padding_side="left", **special)
     fast.chat_template, fast.model_max_length = _CHAT_TEMPLATE, 128
@@ -131,7 +108,8 @@ def build_model(vocabulary_size: int, vectors: np.ndarray) -> Any:
     sizes |= {"num_hidden_layers": _SETTINGS["layers"], "num_attention_heads": 4, "max_position_embeddings": 128}
     tokens = {"pad_token_id": 0, "eos_token_id": 1, "bos_token_id": None}
     model = LlamaForCausalLM(LlamaConfig(**sizes, **tokens, tie_word_embeddings=True))
-    meaning = torch.tensor(principal(vectors, hidden))
+    centred = vectors - vectors.mean(axis=0)
+    meaning = torch.tensor(centred @ np.linalg.svd(centred, full_matrices=False).Vh[:hidden].T)
     # The nouns are the last tokens. Equal lengths: at first no noun is likelier than another.
     embeddings = model.get_input_embeddings().weight.data
     embeddings[-len(meaning) :] = meaning * _SETTINGS["embedding_norm"] / meaning.norm(dim=1, keepdim=True)

@@ -1,8 +1,8 @@
 """What the recipes share: how a method trains, with the tiny model's YAML by default, and how a task is answered."""
 
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,40 +18,25 @@ class Output:
     output_dir: str = setting("", "Folder of this run: config.json, metrics.json and responses/part-*.parquet.")
 
 
-def answer(settings: type, tasks: Callable[[Any], Mapping[str, Any]]) -> None:
-    """Let a model answer the tasks that the command line's `settings` stand for; print the results.
-
-    Each has its folder in the output's: `tasks` gives them by its name. Of several, each gets num_responses answers, or
-    nearly so: each of its items as many. A single task has no name, and is answered as `sozo TASK` does.
-    """
+def answer(settings: type, make_task: Callable[[Any], Any]) -> None:
+    """Let a model answer the task that `make_task` makes of the command line's `settings`; print the result."""
     end_with_launcher()
-    from sozo.data.record import write_json
     from sozo.eval.draw import SamplingOptions
-    from sozo.eval.run import answer_task
+    from sozo.eval.run import run_task
     from sozo.eval.terminal import print_run
-    from sozo.models.generators import Loaded
     from sozo.models.settings import GeneratorSettings
     from sozo.training.config import read_settings
 
     groups = (Output, GeneratorSettings, SamplingOptions, settings)
     output, generator, sampling, asked = read_settings(groups, sys.argv[1:])
-    built = tasks(asked)
+    task = make_task(asked)
     if not (output.output_dir and generator.model):
         raise UserError("give --model and --output_dir")
-    folder, metrics = Path(output.output_dir), {}
-    with Loaded() as loaded:  # the model once for all tasks
-        for name, task in built.items():
-            if name:
-                each = max(1, (sampling.num_responses or 0) // len(task.items()))
-                sampling = replace(sampling, num_answers=each)
-            run = answer_task(task, generator, sampling, folder / name, loaded)()
-            if run is not None:  # of several processes the first one prints
-                print_run(run)
-                if run.stopped:
-                    raise SystemExit(3)
-                metrics[name] = run.metrics
-    if metrics and "" not in metrics:
-        write_json(folder / "metrics.json", metrics)
+    run = run_task(task, generator, sampling, Path(output.output_dir))
+    if run is not None:  # of several processes the first one prints
+        print_run(run)
+        if run.stopped:
+            raise SystemExit(3)
 
 
 def recipe(method: str) -> tuple[Any, type, type]:

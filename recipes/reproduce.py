@@ -27,7 +27,7 @@ from sozo.data.study_folder import STUDY, StudyFolder, write_study
 from sozo.scoring.guard import Guard
 from study.claims import note_claims
 from study.config import load_study
-from study.plan import check_training_flags, drop_checkpoints, plan_lines, study_disk, study_hours
+from study.plan import check_training_flags, drop_checkpoints, machine_faults, plan_lines, study_disk, study_hours
 from study.process import run_logged, tail
 from study.record import Records, State
 from study.steps import Step, study_rows, study_steps
@@ -95,6 +95,7 @@ def main() -> None:
             print(f"# {number} of {len(steps)}: {step.name} ({records.state(step)})")
             print(*(f"#   {line}\n" for line in plan_lines(study, step)), sep="", end="")
             print(f"{shlex.join(step.command(launch))}\n")
+        print(*(f"# {fault}\n" for fault in machine_faults()), sep="", end="")
         print(f"# {study_hours(study, steps)}; {study_disk(study, steps)}")
         return
     # A folder that is not there and an impossible batch are found now, not hours later. A hub id has one slash at most.
@@ -106,10 +107,12 @@ def main() -> None:
         plan_lines(study, step)
     if study.guard_encoder:
         Guard(study.guard_encoder)  # one that cannot be loaded would be found out after the last training
+    for fault in machine_faults():
+        terminal.print(fault)
     lock(records.folder)
     refuse_foreign(records.folder, STUDY, {LOCK})
     write_study(records.folder, StudyFolder(study.name, study.paper_model, study_rows(study)))
-    note_claims(records.folder, [study.transfer.claim] if study.transfer else study.claims)
+    note_claims(records.folder, study.claims)
     for number, step in enumerate(steps, 1):
         position = f"[{number}/{len(steps)}]"
         run_step(step, records, launch, position, keep_checkpoints=study.keep_checkpoints)

@@ -17,4 +17,4 @@ from sozo.tasks.dat.task import Dat
 
 if __name__ == "__main__":
     with one_line_errors("sample_dat"):
-        answer(DatSettings, lambda settings: {"": Dat(settings)})
+        answer(DatSettings, Dat)

@@ -26,11 +26,10 @@ def main() -> None:
         from study.config import load_study
         from study.page import write_result
         from study.result import study_result
-        from study.transfer_page import write_matrix
 
         study = load_study(args.config, args.output_dir, args.guard_encoder)
         folder = Path(study.step_folder("table-guard" if args.guard_encoder else "table"))
-        print(write_matrix(folder, study) if study.transfer else write_result(folder, study_result(study), "result"))
+        print(write_result(folder, study_result(study), "result"))
     print(f"The page: {folder / 'report.html'}")
 
 

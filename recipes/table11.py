@@ -1,13 +1,14 @@
-"""Table 11 of any tables of responses, beside the paper's figures: on the terminal, as Markdown, JSON and a page.
+"""Table 11 of any tables of responses, with the paper's rows below: on the terminal, as Markdown, JSON and a page.
 
     python recipes/table11.py --output_dir runs/table --rows base=runs/base SFT=runs/sft-sample
     python recipes/table11.py --output_dir runs/table --paper_model Swallow-8B --rows base=runs/base 'DPO 1=runs/dpo1'
 
     python recipes/table11.py --output_dir runs/table --guard_encoder e5 --rows base=runs/base GRPO=runs/grpo-sample
 
-A row named as in the paper (random, base, SFT, DPO 1, DPO 2, GRPO) gets the paper's figures of `--paper_model`. With
-`--guard_encoder`, each row's gain over the row `base` (or the first one) stands beside its gain by a second encoder,
-both in standard deviations of the base's scores. Written are table11.md, table11.json, report.html and metrics.json.
+With `--paper_model`, a row named as in the paper (random, base, SFT, DPO 1, DPO 2, GRPO) has the paper's figures beside
+it in metrics.json too. With `--guard_encoder`, each row's gain over the row `base` (or the first one) stands beside its
+gain by a second encoder, both in standard deviations of the base's scores. Written are table11.md, table11.json,
+report.html and metrics.json.
 """
 
 import argparse

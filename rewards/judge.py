@@ -112,7 +112,8 @@ class JudgeReward(Reward):
         verdicts, self.cost = self._verdicts(completions)
         judged, groups = [], defaultdict[str, list[float]](list)
         for completion in completions:
-            paid = self.paid(completion, [verdicts[pair] for pair in self.about(completion)])
+            pair = self.about(completion)
+            paid = self.paid(completion, verdicts[pair] if pair else None)
             judged.append(paid)
             if paid.reward is not None:
                 groups[paid.group].append(paid.reward)
@@ -121,17 +122,17 @@ class JudgeReward(Reward):
         failed = [c.reward is None and c.facts["status"] != self.unasked for c in judged]
         return [replace(c, reward=means.get(c.group)) if f else c for c, f in zip(judged, failed, strict=True)]
 
-    def about(self, completion: ScoredCompletion) -> list[tuple[str, str]]:
-        """The questions and answers that the judge is asked about for one completion: none for an empty answer."""
-        return [(completion.facts["question"], completion.text)] if completion.text.strip() else []
+    def about(self, completion: ScoredCompletion) -> tuple[str, str] | None:
+        """The question and the answer that the judge is asked about; None of an empty answer."""
+        return (completion.facts["question"], completion.text) if completion.text.strip() else None
 
-    def paid(self, completion: ScoredCompletion, verdicts: Sequence[StatusScores]) -> ScoredCompletion:
-        """The completion with its worth by the `verdicts` on what it is `about`; a reward of None if that is not known.
+    def paid(self, completion: ScoredCompletion, verdict: StatusScores | None) -> ScoredCompletion:
+        """The completion with its worth by the `verdict` on what it is `about`; a reward of None if that is not known.
 
-        Without any, it is worth the least that the rubric knows.
+        Without one, it is worth the least that the rubric knows.
         """
         lowest = dict.fromkeys(self.rubric.criteria, self.rubric.lowest)
-        status, scores = verdicts[0] if verdicts else (self.unasked, lowest)
+        status, scores = verdict or (self.unasked, lowest)
         facts = {**completion.facts, "status": status, "scores": scores}
         if scores is None:
             return replace(completion, reason=status, reward=None, facts=facts)
@@ -191,7 +192,7 @@ class JudgeReward(Reward):
         path = self.ledger.resolve()
         if path not in _LEDGERS:
             _LEDGERS[path] = Ledger(self.ledger, (self.rubric,))
-        pairs = dict.fromkeys(pair for completion in completions for pair in self.about(completion))
+        pairs = dict.fromkeys(pair for completion in completions if (pair := self.about(completion)))
         answers = [ToJudge(fingerprint(f"{q}\0{text}"), fingerprint(q), q, text) for q, text in pairs]
         judging = judge_answers(self.judge, self.rubric, answers, _LEDGERS[path], self.settings)
         if judging.stopped:

@@ -108,21 +108,6 @@ def cosines_of_means(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, fl
     return same, float((one.sum(axis=0) @ other.sum(axis=0) - same.sum()) / (n * (n - 1)))
 
 
-def forward_flow(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Mean over the words from the second on of the mean distance to all earlier words: (responses,), 0 to 2.
-
-    Gray et al. (2019). The arguments are those of `mean_pairwise_distance`; NaN for a response with a -1.
-
-    >>> forward_flow(np.eye(3, dtype=np.float32), np.array([[0, 0, 1], [0, 1, 2]])).tolist()
-    [0.5, 1.0]
-    """
-    known = _known(unit, rows)
-    vectors = unit[rows].astype(np.float64)
-    earlier = vectors.cumsum(axis=1)[:, :-1] / np.arange(1, rows.shape[1])[:, None]
-    flow: np.ndarray = 1 - np.einsum("rkd,rkd->rk", vectors[:, 1:], earlier).mean(axis=1)
-    return np.where(known, flow, np.nan)
-
-
 def cosines_to_cues(unit: np.ndarray, rows: np.ndarray, cues: np.ndarray) -> np.ndarray:
     """Mean cosine of each response's words to each cue, without words that are the cue: float64 (responses, cues).
 
@@ -138,59 +123,3 @@ def cosines_to_cues(unit: np.ndarray, rows: np.ndarray, cues: np.ndarray) -> np.
     with np.errstate(invalid="ignore"):
         means: np.ndarray = (total - same) / np.where(same < rows.shape[1], rows.shape[1] - same, np.nan)
     return np.where(known[:, None], means, np.nan)
-
-
-def words_nearer(unit: np.ndarray, left: np.ndarray, right: np.ndarray, among: np.ndarray) -> np.ndarray:
-    """How many of the words `among` are nearer to the left word of each pair than the right word is: (pairs,).
-
-    All are integer rows into `unit`, `left` and `right` of shape (pairs,); neither word of a pair counts. Where a word
-    has no vector, -1, it is the largest integer.
-
-    >>> unit = np.float32([[1, 0], [0.8, 0.6], [0, 1]])
-    >>> words_nearer(unit, np.array([0, 0]), np.array([1, 2]), np.arange(3)).tolist()
-    [0, 1]
-    """
-    counts = np.full(len(left), np.iinfo(np.int64).max)
-    known = np.flatnonzero((left >= 0) & (right >= 0))
-    for start in range(0, len(known), _CHUNK):
-        chunk = known[start : start + _CHUNK]
-        one, other = left[chunk, None], right[chunk, None]
-        nearness = unit[left[chunk]] @ unit[among].T
-        limits = np.einsum("ij,ij->i", unit[left[chunk]], unit[right[chunk]])
-        nearer = (nearness > limits[:, None]) & (among != one) & (among != other)
-        counts[chunk] = nearer.sum(axis=1)
-    return counts
-
-
-def nearest(unit: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
-    """Of each word its `count` nearest among all of `rows`, as places in `rows`, shape (words, count).
-
-    >>> nearest(np.float32([[1, 0], [0, 1], [0.6, 0.8]]), np.arange(3), 1).tolist()
-    [[2], [2], [1]]
-    """
-    cosines = unit[rows] @ unit[rows].T
-    np.fill_diagonal(cosines, -2.0)
-    return np.asarray(np.argsort(-cosines, axis=1, kind="stable")[:, :count])
-
-
-def farthest_list(unit: np.ndarray, pool: np.ndarray, size: int) -> np.ndarray:
-    """A greedy list far apart, as rows of the `pool`, shape (size,).
-
-    The first word is the farthest from the pool, each next one the farthest from those before; then each is exchanged
-    for the farthest from the others, until none is. `unit` and `pool` are unit vectors and integer rows into them.
-
-    >>> farthest_list(np.float32([[1, 0], [0, 1], [0.6, 0.8], [-1, 0]]), np.arange(4), 2).tolist()
-    [3, 0]
-    """
-    vectors = unit[pool]
-    chosen = [int((vectors @ vectors.sum(axis=0)).argmin())]
-    for _ in range(20):  # four or five do; rounding could let equal words take turns
-        before = list(chosen)
-        for place in (*range(1, size), 0):
-            others = chosen[:place] + chosen[place + 1 :]
-            near = vectors @ vectors[others].sum(axis=0)
-            near[others] = np.inf
-            chosen[place : place + 1] = [int(near.argmin())]
-        if chosen == before:
-            break
-    return pool[chosen]

@@ -37,7 +37,6 @@ class Cell:
     below: tuple[str, ...] = ()  # what else stands below it: labels, or texts
     signed: bool = False  # whether it is a difference
     why: str = ""  # why there is no number: a label or a text
-    paper: str = ""  # the paper's figure
     change: "Cell | None" = None  # the difference from the base model
     # Of a significant difference `up` or `down`; and, if it is not negligible, `good` or `bad`, and how much.
     mark: str = ""
@@ -130,7 +129,6 @@ class Table:
     papers: "Table | None" = None  # the same table in the paper, digit for digit
     translate: bool = False  # whether the rows' names are labels
     scale: tuple[float, float] | None = None  # of a heat map: the numbers of its palest and its deepest colour
-    each: "Table | None" = None  # the rows of the seeds that its rows are means of
     empty: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()  # why columns are left out: reasons, their labels
     of: str = ""  # label of what all its numbers are of, where they must not be read without: "JCQ, 35 trial questions"
 
@@ -167,5 +165,4 @@ def _escaped(cell: Cell) -> str:
         return f"{DASH} ({plain(cell.why)})"
     numbers = [line if line not in cell.below else plain(line) for line in cell.lines if line != cell.interval]
     change = [f"{cell.change.text} {cell.change.interval} from the base".replace("  ", " ")] if cell.change else []
-    paper = [f"paper {plain(cell.paper)}"] if cell.paper else []
-    return ", ".join((text + (f" {cell.interval}" if cell.interval else ""), *numbers, *change, *paper))
+    return ", ".join((text + (f" {cell.interval}" if cell.interval else ""), *numbers, *change))

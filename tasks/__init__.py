@@ -19,12 +19,10 @@ from sozo.tasks.pbig.task import Pbig
 from sozo.tasks.sat.task import Sat
 from sozo.tasks.sipen.task import Sipen
 from sozo.tasks.task import Item, Task
-from sozo.tasks.words.chain import Chain
 from sozo.tasks.words.cue_dat import CueDat
-from sozo.tasks.words.kana_dat import KanaDat
 from sozo.tasks.words.kanji import Kanji
 
-TASKS: tuple[type[Task], ...] = (Dat, Jcq, Sat, Sipen, Pbig, CueDat, KanaDat, Chain, Kanji, Hivemind)
+TASKS: tuple[type[Task], ...] = (Dat, Jcq, Sat, Sipen, Pbig, CueDat, Kanji, Hivemind)
 
 
 def task_types() -> dict[str, type[Task]]:

@@ -146,7 +146,7 @@ class ModelTable:
     kind: str | None = None  # only runs of this `Finished.kind`, shown where they stand beside a model's better one
     heat: bool = False  # whether it is a heat map
     paper: str | None = None  # the papers' table of other models (`sozo.data.published`), shown below
-    training: str | None = None  # that of trained models, whose figures stand in the cells of a study's rows
+    training: str | None = None  # that of trained models, shown instead below a study of one of these
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,8 @@ BY_STRING = {"data/settings.py", "rewards/__init__.py"}
 # Doors whose classes are subclasses of another tool's.
 NEED_THEIR_TOOL = [f"rewards/doors/{tool}.py" for tool in ("verifiers", "inspect_ai", "flexeval")]
 # A task is named in its folder, its prompt and data files, its reward and the recipes; experts rate ideas.
-TASKS = ("dat", "jcq", "pbig", "sat", "sipen", "cue_dat", "kana_dat", "chain", "kanji", "hivemind")
-MAY_NAME_TASKS = re.compile(r"tasks/|rewards/|data/|recipes/|models/tiny(_words)?\.py|eval/experts/")
+TASKS = ("dat", "jcq", "pbig", "sat", "sipen", "cue_dat", "kanji", "hivemind")
+MAY_NAME_TASKS = re.compile(r"tasks/|rewards/|data/|recipes/|models/tiny\.py|eval/experts/")
 
 
 def imported(tree):

@@ -207,8 +207,8 @@ def test_a_reward_that_sees_the_group_is_refused(monkeypatch):
 def test_a_measure_of_answers_judged_together_is_refused():
     with pytest.raises(UserError, match="its answers are judged together"):
         Door("hivemind")
-    for measure, refused in (("chain/unshared", True), ("chain/near", False)):
-        door = Door("chain", measure=measure, cue_nouns="tiny", num_items=3)
+    for measure, refused in (("cue_dat/unshared", True), ("cue_dat/valid", False)):
+        door = Door("cue_dat", measure=measure, cue_nouns="tiny", num_items=3)
         with pytest.raises(UserError, match="one answer at a time") if refused else nullcontext():
             assert door.reward.sees_others is False
 

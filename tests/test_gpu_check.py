@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-import gpu_check
+from gpu import check as gpu_check
 from gpu import samplers, shapes
 from gpu import unit as table
 from gpu.unit import DTYPES, PARTS, Unit, measure, units, why_skipped
@@ -100,7 +100,7 @@ def test_what_is_done_is_not_repeated(tmp_path, tiny, monkeypatch, capsys):
     (tmp_path / "models" / "tiny").symlink_to(tiny)
     monkeypatch.setattr(gpu_check, "run", here)
     monkeypatch.setattr(gpu_check, "device", lambda: ("cpu", "a CPU"))
-    command = ["gpu_check.py", "--part", "samplers", "--output_dir", str(tmp_path)]
+    command = ["check.py", "--part", "samplers", "--output_dir", str(tmp_path)]
     for more, units_measured in (([], 4), ([], 4), (["--again"], 8)):
         monkeypatch.setattr(sys, "argv", [*command, *more])
         assert gpu_check.main() == 0
@@ -137,7 +137,7 @@ def test_a_step_in_half_precision_in_a_process_of_its_own(tmp_path):
 
 @pytest.mark.slow
 def test_the_whole_check(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["gpu_check.py", "--output_dir", str(tmp_path)])
+    monkeypatch.setattr(sys, "argv", ["check.py", "--output_dir", str(tmp_path)])
     assert gpu_check.main() == 0
     assert "NO |" not in (tmp_path / "gpu-check.md").read_text("utf-8")
     assert not (tmp_path / "models").exists()

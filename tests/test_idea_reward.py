@@ -1,4 +1,4 @@
-"""Ideas as a reward: what one expert's judge or several say, and what failures, ranks and processes make of it."""
+"""Ideas as a reward: what a judge says, and what failures, ranks and processes make of it."""
 
 import json
 
@@ -11,7 +11,6 @@ from sozo.data.rubrics import load_rubric
 from sozo.rewards import idea_format_reward, make_idea_reward
 from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.judges.criterion import criteria_rubric
-from sozo.tasks.pbig.experts import Expert, RatedIdea
 from two_ranks import run_ranks
 
 CRITERIA = load_rubric("pbig").criteria
@@ -28,12 +27,10 @@ def scores(specificity, innovativeness):
 
 
 def by_title(replies, **how):
-    """A judge by the idea's title and the name in the examples, if there are any."""
+    """A judge by the idea's title."""
 
     def reply(prompt):
-        title = prompt.rpartition("Product idea: ")[2].partition("\n")[0]
-        expert = next((name for name in ("Ann", "Bob") if f"{name}の例" in prompt), "")
-        return replies[title, expert] if expert else replies[title]
+        return replies[prompt.rpartition("Product idea: ")[2].partition("\n")[0]]
 
     return FakeJudge(reply, **how)
 
@@ -47,16 +44,6 @@ def paid(reward, titles, prompts=None, **columns):
 
 def make(folder, judge, **options):
     return make_idea_reward(ledger=folder / "j.jsonl", judge=judge, axes=AXES, **options)
-
-
-def two_experts(reward):
-    """Ann and Bob, each with one idea of another patent that she or he rated."""
-    criteria = tuple(criterion for criterion in CRITERIA if criterion.name in AXES)
-    reward.experts = [
-        Expert(name, criteria, (RatedIdea("other", f"{name}の例", {"specificity": 4, "innovativeness": 1}),), 1)
-        for name in ("Ann", "Bob")
-    ]
-    return reward
 
 
 def test_the_worth_to_one_judge_by_hand(tmp_path):
@@ -73,29 +60,6 @@ def test_the_worth_to_one_judge_by_hand(tmp_path):
     assert len(judge.asked) == 3
     weighted = make(tmp_path / "w", judge, weights={"innovativeness": 3.0})
     assert paid(weighted, ["甲"])[0] == pytest.approx([(2 / 3 + 3) / 4])
-
-
-@pytest.mark.parametrize(
-    ("aggregate", "expected"), [("mean", [2 / 3, 1 / 3]), ("min", [1 / 2, 1 / 6]), ("max", [5 / 6, 1 / 2])]
-)
-def test_several_experts_by_hand(tmp_path, aggregate, expected):
-    replies = {("甲", "Ann"): scores(3, 5), ("甲", "Bob"): scores(4, 1)}
-    replies |= {("乙", "Ann"): scores(2, 5), ("乙", "Bob"): scores(4, 1)}
-    judge = by_title(replies)
-    reward = two_experts(make(tmp_path, judge, aggregate=aggregate))
-    assert paid(reward, ["甲", "乙"])[0] == pytest.approx(expected)
-    assert len(judge.asked) == 4
-
-
-def test_an_expert_is_never_shown_her_rating_of_the_same_patent():
-    history = tuple(RatedIdea(f"p{k % 3}", f"アイデア{k}", {"specificity": 1 + k % 4}) for k in range(12))
-    expert = Expert("Ann", CRITERIA, history, 4)
-    for patent in ("p0", "p1", "p2"):
-        text = expert.examples(patent, CRITERIA[0])
-        assert text == expert.examples(patent, CRITERIA[0])
-        assert text.count("Score: ") == 4
-        assert not [one for one in history if one.patent == patent and f"{one.text}\n" in text]
-    assert expert.examples("p0", CRITERIA[1]) == ""
 
 
 def test_ranks_break_no_ties_and_know_groups(tmp_path):
@@ -139,7 +103,7 @@ def test_the_form_is_a_reward_of_its_own():
     [
         ({"axes": ["novelty"]}, "no axis novelty"),
         ({"weights": {"specific": 1.0}}, "no axis specific .did you mean specificity"),
-        ({"aggregate": "median"}, "aggregate must be one of one, mean, min, max"),
+        ({"axes": []}, "axes is empty"),
         ({"max_cost": 1.0}, "max_cost needs the price"),
     ],
 )

@@ -231,9 +231,9 @@ def test_two_processes_cut_one_vocabulary(tmp_path):
 @pytest.mark.parametrize(
     ("script", "flags", "planted"),
     [
-        ("reproduce.py", "--config recipes/tiny/reproduce.yaml --output_dir {}", "study.txt"),
-        ("gpu_check.py", "--part sft --output_dir {}", "models/mine"),
-        ("table11.py", "--rows base={runs}/a --output_dir {}", "result.md"),
+        ("recipes/reproduce.py", "--config recipes/tiny/reproduce.yaml --output_dir {}", "study.txt"),
+        ("tests/gpu/check.py", "--part sft --output_dir {}", "models/mine"),
+        ("recipes/table11.py", "--rows base={runs}/a --output_dir {}", "result.md"),
     ],
 )
 def test_a_recipe_begins_in_a_folder_of_its_own(script, flags, planted, runs, tmp_path):
@@ -242,7 +242,7 @@ def test_a_recipe_begins_in_a_folder_of_its_own(script, flags, planted, runs, tm
     mine.write_text(PRECIOUS)
     words = flags.format(tmp_path / "out", runs=runs).split()
     done = subprocess.run(
-        [sys.executable, f"recipes/{script}", *words],
+        [sys.executable, script, *words],
         cwd=ROOT, env=environment(), capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 2, done.stderr

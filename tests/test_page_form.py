@@ -36,13 +36,13 @@ def test_csv_has_all_digits_with_interval_and_n():
     assert row == ["m", repr(1 / 3), "0.1", repr(2 / 3), "34", "35", repr(1 / 3), "1", "3"]
 
 
-def test_csv_names_the_base_the_reason_and_the_papers_figure():
-    rows = (Row("m", (Cell(why="no_run"),)), Row("n", (Cell(1.0, paper="0.52"),), base="m"))
+def test_csv_names_the_base_and_the_reason():
+    rows = (Row("m", (Cell(why="no_run"),)), Row("n", (Cell(1.0),), base="m"))
     heading, *lines = read(csv_text(table(*rows)))
-    assert heading == ["Model", "from", "Mean", "Mean reason", "Mean paper"]
+    assert heading == ["Model", "from", "Mean", "Mean reason"]
     assert lines[0][:3] == ["m", "", ""]
     assert lines[0][3] != ""
-    assert lines[1] == ["n", "m", "1.0", "", "0.52"]
+    assert lines[1] == ["n", "m", "1.0", ""]
 
 
 def test_a_name_in_csv_is_one_line_and_a_number_stays_one():

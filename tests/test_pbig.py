@@ -8,14 +8,17 @@ from importlib.resources import files
 import pytest
 
 from browser import CHROMIUM, Browser
-from command_line import sozo
+from command_line import check_refused, sozo
 from fakes import FakeJudge
 from pbig_trial_rule import EXPERTS, rate
 from sozo.data.errors import UserError
 from sozo.data.rubrics import load_rubric
 from sozo.eval.evaluated import find_evaluated
+from sozo.eval.experts.histories import load_experts
+from sozo.eval.experts.run import judge_as_experts
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.run import score_answers
+from sozo.scoring.judges.protocol import JudgeSettings
 from sozo.tasks import finished_run, refuse_training
 from sozo.tasks.pbig.experts import judge_in_stages
 from sozo.tasks.pbig.ideas import parse_idea, trial_ideas, trial_patents
@@ -24,8 +27,10 @@ from sozo.tasks.pbig.settings import PbigSettings
 from sozo.tasks.pbig.task import Pbig
 from sozo.tasks.task import Answer, Item, Row
 from test_sampling_endpoint import KEY, completion, server
+from whole_runs import sat_run
 
 CRITERIA = load_rubric("pbig").criteria
+JUDGING = JudgeSettings(judge_model="j")
 IDEA = {"title": "枕", "description": "眠る", "implementation": "縫う", "differentiation": "軽い"}
 KIND = {"good": (4, 3), "vague": (2, 2), "unbuildable": (3, 1)}  # specificity and technical validity
 
@@ -195,7 +200,7 @@ def test_gates_ask_what_the_paper_asks_and_no_more(tmp_path):
     assert len(again.asked) == 3
 
 
-def test_a_judge_for_each_expert_is_shown_her_own_ratings_of_other_patents(tmp_path):
+def test_a_judge_for_each_expert_is_shown_her_own_ratings_of_other_patents(tmp_path, monkeypatch):
     by_title = {idea.title: idea for idea in trial_ideas()}
     experts = {expert.name: expert for expert in EXPERTS if expert.name in ("T5", "B2")}
     leaks = []
@@ -212,7 +217,9 @@ def test_a_judge_for_each_expert_is_shown_her_own_ratings_of_other_patents(tmp_p
         return verdict(max(criterion_of(prompt).scores) if name != "market_size_b2b" else 0)
 
     judge = FakeJudge(reply)
-    run = scored(tmp_path / "run", judge, as_experts="T5, B2", pbig_shots=10)
+    monkeypatch.setattr("sozo.eval.experts.run.make_judge", lambda settings: judge)
+    plain = scored(tmp_path / "plain", FakeJudge(lambda prompt: verdict(2)))
+    run = judge_as_experts(plain.folder, load_experts(["T5", "B2"], load_rubric("pbig"), 10), tmp_path / "run", JUDGING)
     assert leaks == []
     # Both rate specificity; T5 the three technical axes, B2 the four of business.
     assert run.metrics["statuses"]["ok"] == 72 * (2 + 3 + 4)
@@ -222,9 +229,14 @@ def test_a_judge_for_each_expert_is_shown_her_own_ratings_of_other_patents(tmp_p
     assert run.metrics["measures"]["pbig/b2b"]["mean"] == 0
     assert run.metrics["measures"]["pbig/worth"]["mean"] == pytest.approx(1)
     with pytest.raises(UserError, match="holds no rating by T9; B1, B2"):
-        scored(tmp_path / "no", judge, as_experts="T9")
-    with pytest.raises(UserError, match="files of ratings are for experts"):
-        scored(tmp_path / "no", judge, pbig_ratings="r.csv")
+        load_experts(["T9"], load_rubric("pbig"), 10)
+
+
+def test_experts_of_whom_nothing_can_be_judged_are_refused(tmp_path):
+    words = ("experts", "--trial", "--as-experts", "T5", "--judge-model", "j")
+    check_refused(tmp_path, "--as-experts needs --answers, a finished run of sozo pbig", *words)
+    sat_run(tmp_path / "sat", "one", lambda story: story.text)
+    check_refused(tmp_path, "is a run of sat; --answers is a finished run of pbig", *words, "--answers", "sat")
 
 
 def test_means_leave_out_what_is_no_product_for_a_market(tmp_path):

@@ -319,5 +319,5 @@ def test_what_a_model_or_a_judge_says_steers_no_log_and_no_page(caplog, tmp_path
 
     assert count_unknown(["<\x1b]0;x\x07\u202e\x9b>1. 犬"], "dat") == 1
     assert "begin or end with <]0;x>" in caplog.text
-    page = render("<p>{{ name }}</p>", name="a\x1b[31m\u202eb")
-    assert page == b"<p>a[31mb</p>"
+    (tmp_path / "t.html").write_text("<p>{{ name }}</p>")
+    assert render(tmp_path / "t.html", name="a\x1b[31m\u202eb") == b"<p>a[31mb</p>"

@@ -21,7 +21,6 @@ METHODS = {
     "sft-word-targets": (SftArguments, SftSettings),
     "grpo-beyond": (GrpoArguments, GrpoSettings),
     "grpo-combination": (GrpoArguments, GrpoSettings),
-    "grpo-transfer": (GrpoArguments, GrpoSettings),
     "mix": (GrpoArguments, GrpoSettings),
     "sft-frontier": (SftArguments, SftSettings),
     "warm": (SftArguments, SftSettings),

@@ -1,6 +1,5 @@
 """Several training seeds in the report and in `compare`: one row, its interval over the seeds, the seeds below it."""
 
-import html
 import json
 import math
 import re
@@ -57,13 +56,12 @@ def test_seeds_are_paired_where_both_have_them_else_two_samples(tmp_path):
     assert (unknown.difference, unknown.low, unknown.reason) == (0, None, "all 2 seeds are equal")
 
 
-def test_the_page_has_one_row_a_method_and_folds_its_seeds(runs, tmp_path):
+def test_the_page_has_one_row_a_method(runs, tmp_path):
     write_evaluation(tmp_path / "r.html", find_evaluated([str(runs)]), base="base")
     page = (tmp_path / "r.html").read_text("utf-8")
-    means, folded = (cells_of(part, labels()["table12"][0]) for part in (page, _folded(page, "table12")))
+    means = cells_of(page, labels()["table12"][0])
     assert [row[0] for row in means[1:]] == ["base", "SFT mean over seeds: 3 from base"]
     assert means[2][3] == "3.80 +0.80"
-    assert [row[0] for row in folded[1:]] == ["SFT from base", "SFT@1 from base", "SFT@2 from base"]
     changed = cells_of(page, labels()["changes"][0])[1]
     assert [cell for cell in changed if cell.endswith("over seeds, from one run")]
     text = english_text(page)
@@ -74,13 +72,6 @@ def test_the_page_has_one_row_a_method_and_folds_its_seeds(runs, tmp_path):
     assert read_packed(page)["models"] == boxes == ["base", "SFT", "SFT@1", "SFT@2"]
     numbers = json.loads((tmp_path / "r.json").read_text("utf-8"))
     assert {cell["model"] for cell in numbers["over_seeds"]} == {"SFT"}
-    assert list((tmp_path / "r-tables").glob("*-seeds.csv"))
-
-
-def _folded(page, key):
-    """The page from a table's folded seeds on, under the same title."""
-    title = html.escape(labels()[key][0])
-    return title + page.split("</nav>")[-1].split(title, 1)[1].split("<details", 1)[1]
 
 
 def test_one_seed_is_no_method(tmp_path):

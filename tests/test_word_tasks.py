@@ -1,4 +1,4 @@
-"""The word tasks on hand-worked numbers: cue DAT, one-kana DAT, chains, kanji remote associates."""
+"""The word tasks on hand-worked numbers: cue DAT, kanji remote associates."""
 
 import json
 import subprocess
@@ -10,7 +10,6 @@ import pytest
 
 from fakes import FakeEncoder, FakeNouns, list_text
 from sozo.data.errors import UserError
-from sozo.data.nouns import tiny_nouns
 from sozo.data.prompts import prompt
 from sozo.eval.control import KEPT, LOST, judge_control
 from sozo.eval.evaluated import find_evaluated, not_alike
@@ -18,17 +17,14 @@ from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.run import score_answers
 from sozo.rewards import make_task_reward
 from sozo.rewards.task import reward_of
-from sozo.scoring.distance import cosines_to_cues, farthest_list, forward_flow, words_nearer
+from sozo.scoring.distance import cosines_to_cues
 from sozo.scoring.embeddings.glove import spellings
 from sozo.tasks import TASKS, refuse_training
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.tasks.task import Answer, Item
-from sozo.tasks.words.chain import Chain, ChainSettings
-from sozo.tasks.words.cue_dat import CueDat, CueSettings, null
+from sozo.tasks.words.cue_dat import _PROMPTS, CueDat, CueSettings, null, unshared
 from sozo.tasks.words.items import ItemSettings, split_of
-from sozo.tasks.words.kana_dat import KanaDat, first_kana
 from sozo.tasks.words.kanji import Kanji, KanjiSettings, read_partners
-from sozo.tasks.words.lists import WordSettings, unshared
 
 NOUNS = [f"{one}{two}" for one in "犬猫水山川本車空海石" for two in "木花"]  # any strings: the checker is a fake
 TENTH = {noun: np.eye(10, dtype=np.float32)[k // 2] for k, noun in enumerate(NOUNS)}  # two nouns an axis
@@ -60,26 +56,6 @@ def test_cosines_to_cues_leave_out_the_cue_itself():
     assert near[0].tolist() == pytest.approx([0.6, 0.4])
     assert near[1, 0] == 0
     assert np.isnan(near[1, 1])
-
-
-def test_forward_flow_is_the_mean_distance_to_all_earlier_words():
-    unit = np.float32([[1, 0], [0.6, 0.8], [0, 1]])
-    # Word 2: 1 - 0.6. Word 3: 1 - (0 + 0.8) / 2.
-    assert forward_flow(unit, np.array([[0, 1, 2], [0, -1, 2]])).tolist() == pytest.approx([0.5, np.nan], nan_ok=True)
-
-
-def test_words_nearer_are_counted_without_the_pair():
-    unit = np.float32([[1, 0], [0.8, 0.6], [0.6, 0.8], [0, 1]])
-    left, right = np.array([0, 0, 0, 0]), np.array([1, 2, 3, -1])
-    assert words_nearer(unit, left, right, np.arange(4)).tolist() == [0, 1, 2, 2**63 - 1]
-    assert words_nearer(unit, left, right, np.array([2]))[:3].tolist() == [0, 0, 1]
-
-
-def test_the_greedy_list_is_as_far_apart_as_can_be_where_that_is_known():
-    corners = np.float32([[1, 0], [0.9, 0.1], [0, 1], [0, -1], [-1, 0], [-0.9, 0.1]])
-    unit = corners / np.linalg.norm(corners, axis=1, keepdims=True)
-    assert sorted(farthest_list(unit, np.arange(6), 4).tolist()) == [0, 2, 3, 4]
-    assert set(farthest_list(unit, np.array([1, 5]), 2).tolist()) == {1, 5}
 
 
 def cue_task(**settings):
@@ -141,7 +117,7 @@ def test_the_null_deals_cues_anew():
 
 
 def test_prompts_hold_the_cue_once_and_tiny_goes_on_after_line_one():
-    for name in ("cue_dat", "kana_dat", "chain", "kanji"):
+    for name in ("cue_dat", "kanji"):
         assert prompt(name).count("{") == prompt(name).count("{cue}") == 1
     for form, before in (("dat", prompt("dat") + "1. "), ("dat-line", prompt("dat") + "\n1. ")):
         task = words_of(CueDat(CueSettings(noun_checker="jumandic", cue_prompt=form, num_items=3)))
@@ -157,103 +133,29 @@ def test_splits_share_nothing_and_test_is_never_trained_on():
     assert ItemSettings(item_seed=1).shuffled(NOUNS) != ItemSettings().shuffled(NOUNS)
     with pytest.raises(UserError, match="split must be train or test, not dev"):
         ItemSettings(split="dev").shuffled(NOUNS)
-    for kind in (CueDat, Chain, KanaDat):
-        for template in kind.templates().values():
-            held, free = (Item("", template.replace("{cue}", cue), {}) for cue in (min(test), min(train)))
-            refuse_training([free])
-            with pytest.raises(UserError, match="test split"):
-                refuse_training([held])
+    for template in _PROMPTS.values():
+        held, free = (Item("", template.replace("{cue}", cue), {}) for cue in (min(test), min(train)))
+        refuse_training([free])
+        with pytest.raises(UserError, match="test split"):
+            refuse_training([held])
     refuse_training([Item("", prompt("dat"), {})])
 
 
 def test_distances_are_always_centred_and_words_japanese():
     for name in ("ja-ginza", "centred:ja-ginza"):
-        task = KanaDat(WordSettings(noun_checker="jumandic", embedding_model=name))
+        task = CueDat(CueSettings(noun_checker="jumandic", embedding_model=name))
         assert task.settings.embedding_model == "centred:ja-ginza"
-    with pytest.raises(UserError, match="ask for Japanese nouns, not for en"):
-        WordSettings(language="en")
+    with pytest.raises(UserError, match="asks for Japanese nouns, not for en"):
+        CueSettings(language="en")
     for wrong in ({"num_items": 2}, {"item_seed": -1}):
         with pytest.raises(UserError, match="must be at least"):
             KanjiSettings(**wrong)
 
 
-@pytest.mark.parametrize(
-    ("word", "kana"),
-    [
-        *(("犬", "い"), ("いぬ", "い"), ("ガラス", "が"), ("チャンス", "ち"), ("今日", "きこ"), ("自然言語処理", "し")),
-        *(("走り", "は"), ("ヴァイオリン", "う"), ("昨日", "きさ")),
-    ],
-)
-def test_first_kana(word, kana):
-    assert first_kana(word) == set(kana)
-
-
-def test_kana_dat_is_0_at_random_and_1_at_the_greedy_list():
-    task = words_of(KanaDat(WordSettings(noun_checker="jumandic")))
-    task.by_kana = {"い": NOUNS}
-    task.kept = lambda cues, lists: np.ones(len(lists))  # the fake nouns have no readings
-    # Of 190 pairs ten are of one axis: 18/19. The greedy list has ten axes: 1.
-    assert task.anchors("い") == pytest.approx((18 / 19, 1))
-    greedy, pairs = list_text(NOUNS[::2]), list_text(NOUNS[:10])  # ten axes; five axes, two of each: 1 - 5/45
-    rows = ask(task, ("い", greedy), ("い", pairs))
-    assert [row.values["kana_dat"] for row in rows] == pytest.approx([1, (8 / 9 - 18 / 19) * 19], abs=1e-5)
-    assert [row.values["kana_dat/distance"] for row in rows] == pytest.approx([1, 8 / 9], abs=1e-6)
-
-
-@pytest.mark.parametrize("kind", [CueDat, KanaDat, Chain])
-def test_answers_of_which_none_is_a_list(kind):
-    task = words_of(kind(kind.Settings(noun_checker="jumandic")))
+def test_answers_of_which_none_is_a_list():
+    task = words_of(CueDat(CueSettings(noun_checker="jumandic")))
     assert [row.reason for row in ask(task, ("犬木", "嫌です"), ("犬木", ""))] == ["format"] * 2
     assert ask(task) == []
-
-
-def test_kana_dat_wants_every_word_to_begin_so():
-    words = ["犬", "石", "イルカ", "息", "板", "糸", "稲", "猪", "芋", "命"]
-    nouns = list(dict.fromkeys([*tiny_nouns()[::4], *words, "海"]))
-    vectors = np.random.default_rng(0).normal(size=(len(nouns), 8))
-    task = words_of(KanaDat(WordSettings(noun_checker="jumandic")), dict(zip(nouns, vectors, strict=True)))
-    good, bad, prose = ask(
-        task, ("い", list_text(words)), ("い", list_text(["海", *words[1:]])), ("い", "い: " + list_text(words))
-    )
-    assert (good.reason, bad.reason, prose.reason) == (None, "not_kana", "format")
-    assert bad.values == {"kana_dat/valid": 0, "kana_dat/kana": 0.9}
-    assert good.values["kana_dat/kana"] == 1
-    assert all(len(nouns) >= 30 for nouns in task.by_kana.values())
-
-
-# On a circle, 36 nouns ten degrees apart: the 20 nearest are those within 100 degrees.
-CIRCLE = {f"鎖{chr(0x4E00 + k)}": (np.cos(k * np.pi / 18), np.sin(k * np.pi / 18)) for k in range(36)}
-
-
-def circle_chain(*steps):
-    return [list(CIRCLE)[k % 36] for k in np.cumsum([0, *steps])]
-
-
-def chain_task(second=CIRCLE):
-    task = words_of(Chain(ChainSettings(noun_checker="jumandic")), CIRCLE)
-    task.second_vectors = type(task.scorer.vectors)(FakeEncoder(second, name="second"))
-    return task
-
-
-def test_a_chain_keeps_to_near_words_and_flows():
-    close, leaps = circle_chain(*[1] * 9), circle_chain(1, 12, *[1] * 7)
-    near, far = ask(chain_task(), (close[0], below(close[1:])), (leaps[0], below(leaps[1:])))
-    angles = np.radians([10 * k for k in range(10)])
-    flow = np.mean([np.mean(1 - np.cos(angles[k] - angles[:k])) for k in range(1, 10)])
-    assert near.values == pytest.approx({"chain": flow, "chain/valid": 1, "chain/near": 1})
-    assert far.reason == "not_near"
-    assert far.values == pytest.approx({"chain/valid": 0, "chain/near": 8 / 9})
-
-
-def test_the_second_encoder_takes_back_what_it_finds_far():
-    turned = {word: (np.cos(k * k), np.sin(k * k)) for k, word in enumerate(CIRCLE)}
-    words = circle_chain(*[2] * 9)
-    (alone,), (both,) = (ask(chain_task(by), (words[0], below(words[1:]))) for by in (CIRCLE, turned))
-    assert alone.reason is None
-    assert both.reason == "not_near"
-    some = dict(list(CIRCLE.items())[:1])  # a second encoder that knows hardly a word finds nothing near
-    (unknown,) = ask(chain_task(some), (words[0], below(words[1:])))
-    assert unknown.values["chain/near"] == 0
 
 
 @pytest.fixture(scope="module")
@@ -378,7 +280,7 @@ def test_every_word_task_is_a_reward_by_value_or_by_validity():
         columns = {name: [value] for name, value in item.columns.items()}
         paid = reward(prompts=[item.prompt], completions=[item.columns["solutions"][0]], item=[item.id], **columns)
         assert paid == [1.0]
-    assert {"cue_dat", "kana_dat", "chain", "kanji"} <= {task.name for task in TASKS}
+    assert {"cue_dat", "kanji"} <= {task.name for task in TASKS}
 
 
 def test_unshared_words_are_paid_within_a_group():

@@ -1,16 +1,22 @@
 """`sozo experts`: from the command line to a run."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sozo.data.errors import UserError
 from sozo.data.rubrics import FOR_IDEAS, load_rubric
 from sozo.data.settings import Checked, setting
-from sozo.eval.terminal import print_lines, print_page
+from sozo.eval.terminal import print_explained, print_lines, print_page, print_run
 from sozo.scoring.judges.protocol import JudgeSettings
+
+if TYPE_CHECKING:
+    from sozo.tasks.pbig.experts import Expert
+
+SHOTS = (1, 2, 5, 10)
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,13 @@ def experts(
     trial: Annotated[bool, typer.Option("--trial", help="sozo's own trial data; no person rated it.")] = False,
     rubric: Annotated[str, typer.Option(help="What was rated: a rubric's name or YAML file.")] = FOR_IDEAS,
     history: Annotated[list[str] | None, typer.Option(help="Of zero, diff and same (default: all).")] = None,
-    shots: Annotated[list[int] | None, typer.Option(help="Examples for diff and same (default: 1 2 5 10).")] = None,
+    shots: Annotated[
+        list[int] | None, typer.Option(help="Examples at most (default: 1 2 5 10; of --as-experts the largest).")
+    ] = None,
+    as_experts: Annotated[
+        str | None, typer.Option(help="Names of raters, with commas: a judge for each rates the ideas of --answers.")
+    ] = None,
+    answers: Annotated[Path | None, typer.Option(help="With --as-experts: a finished run of sozo pbig.")] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say how much would be asked, and its price.")
     ] = False,
@@ -48,16 +60,21 @@ def experts(
     """A judge for each expert, who has seen nothing, other experts' scores, or her own (PBIG-DATA, Figure 1)."""
     from sozo.eval.agreement.ratings import check_level
     from sozo.eval.experts.asks import asking_size
-    from sozo.eval.experts.histories import HISTORIES, Plan, conditions_of
+    from sozo.eval.experts.histories import HISTORIES, Plan, conditions_of, load_experts
     from sozo.eval.experts.run import judge_experts, seeded_judges
     from sozo.tasks.pbig.experts import read_rated
 
     check_level(settings.level)
-    scale, conditions = load_rubric(rubric), conditions_of(history or HISTORIES, shots or (1, 2, 5, 10))
+    scale, conditions = load_rubric(rubric), conditions_of(history or HISTORIES, shots or SHOTS)
     if trial and (ratings or ideas or patents):
         raise UserError("--trial has its own --ratings, --ideas and --patents; leave these out")
     if not (trial or (ratings and ideas and patents)):
         raise UserError("give --ratings, --ideas and --patents, or --trial")
+    if as_experts is not None:
+        files = {"ratings": ratings, "ideas": ideas, "patents": patents}
+        experts_of = load_experts([name.strip() for name in as_experts.split(",")], scale, max(shots or SHOTS), **files)
+        _judge_ideas(answers, experts_of, output, judging)
+        return
     rated = read_rated(ratings, ideas, patents, scale)
     plan = Plan(rated, scale, conditions, settings.max_ratings)
     price, seeds = judging.price(), settings.judge_seeds
@@ -69,5 +86,20 @@ def experts(
     judges = seeded_judges(judging, seeds, settings.judge_temperature)
     run = judge_experts(plan, judges, output, judging, settings)
     print_page(run)
+    if run.stopped is not None:
+        raise typer.Exit(3)
+
+
+def _judge_ideas(
+    answers: Path | None, imitated: Sequence["Expert"], output: Path | None, judging: JudgeSettings
+) -> None:
+    """Have the ideas of a finished run judged as experts, and show the row."""
+    from sozo.eval.experts.run import judge_as_experts
+
+    if output is None or answers is None:
+        raise UserError("--as-experts needs --answers, a finished run of sozo pbig, and an --output folder")
+    run = judge_as_experts(answers, imitated, output, judging)
+    print_run(run)
+    print_explained([run])
     if run.stopped is not None:
         raise typer.Exit(3)

@@ -5,12 +5,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from sozo.data.errors import UserError
 from sozo.data.rubrics import Criterion, RatingRubric
+from sozo.data.settings import hint
 from sozo.scoring.judges.criterion import examples_text
 from sozo.scoring.judges.protocol import ToJudge
-from sozo.tasks.pbig.experts import Rated
+from sozo.tasks.pbig.experts import Expert, Rated, RatedIdea, read_rated
 
 HISTORIES = ("zero", "diff", "same")
 
@@ -121,3 +123,42 @@ class Plan:
                 examples = self.examples(rating, condition, seed)
                 question = examples_text((example.text, example.score) for example in examples)
                 yield ToJudge(condition.ask_id(rating), rating.item, question, rating.text, condition.name)
+
+
+def load_experts(
+    names: Sequence[str],
+    rubric: RatingRubric,
+    shots: int,
+    *,
+    ratings: Path | None = None,
+    ideas: Path | None = None,
+    patents: Path | None = None,
+) -> tuple[Expert, ...]:
+    """The experts of these names, each with those criteria that she rated and with all that she gave.
+
+    The files are as in `read_rated`.
+
+    >>> from sozo.data.rubrics import load_rubric
+    >>> (expert,) = load_experts(["B1"], load_rubric("pbig"), 3)
+    >>> [criterion.name for criterion in expert.criteria][:2], len(expert.history)
+    (['specificity', 'need_validity_b2b'], 36)
+    """
+    if not names or len(set(names)) < len(names) or not all(names):
+        raise UserError(f"experts must be names of raters, each once, not {', '.join(names)!r}")
+    if shots < 1:
+        raise UserError(f"shots must be at least 1, not {shots}")
+    histories: dict[str, dict[str, RatedIdea]] = {}  # rater -> idea -> what she gave it
+    for rating in read_rated(ratings, ideas, patents, rubric):
+        history = histories.setdefault(rating.rater, {})
+        idea = history.setdefault(rating.item, RatedIdea(rating.patent, rating.text, {}))
+        idea.scores[rating.criterion] = rating.score
+    experts = []
+    for name in names:
+        if name not in histories:
+            near = hint(name, histories, f"; {', '.join(sorted(histories))} rated")
+            raise UserError(f"{ratings or 'the trial'}: holds no rating by {name}{near}")
+        own_ideas = tuple(histories[name].values())
+        rated_criteria = {criterion for idea in own_ideas for criterion in idea.scores}
+        own = tuple(criterion for criterion in rubric.criteria if criterion.name in rated_criteria)
+        experts.append(Expert(name, own, own_ideas, shots))
+    return tuple(experts)

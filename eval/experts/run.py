@@ -16,12 +16,18 @@ from sozo.eval.experts.histories import Plan
 from sozo.eval.experts.page import alpha_figure, experts_page, reasons_figure
 from sozo.eval.experts.reasons import reasons_of
 from sozo.eval.pages import PageFolder
+from sozo.eval.run import TaskRun, score_answers
 from sozo.eval.terminal import PageRun
 from sozo.models.judges import make_judge
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.endpoint.profile import read_profile
 from sozo.scoring.judges.criterion import criterion_rubric
 from sozo.scoring.judges.protocol import Judge, JudgeSettings
+from sozo.tasks import read_run
+from sozo.tasks.pbig.experts import Expert
+from sozo.tasks.pbig.finished import PATENTS, ROWS, FinishedPbig
+from sozo.tasks.pbig.settings import PbigSettings
+from sozo.tasks.pbig.task import Pbig
 
 VALUES, CURVES, REASONS = "experts.json", "alpha-by-shots.svg", "reasons.svg"
 PREDICTIONS, LEDGER = "predictions.jsonl", "judgements.jsonl"
@@ -89,6 +95,24 @@ def judge_experts(
     notes = [f"{sizes}, {len(judges)} votes each", f"Judge: {judges[0].name}. {asked}"]
     metrics = {**votes.to_json(), "min_confidence": settings.min_confidence}
     return folder.publish(experts_page(result, votes, notes), metrics, votes.bill.stopped)
+
+
+def judge_as_experts(answers: Path, experts: Sequence[Expert], output: Path, judging: JudgeSettings) -> TaskRun:
+    """Have the ideas of a finished run judged once more, by a judge for each of `experts`."""
+    before = read_run(answers)
+    if not isinstance(before, FinishedPbig):
+        raise UserError(f"{answers}: is a run of {before.task}; --answers is a finished run of pbig")
+    settings = PbigSettings(
+        **asdict(judging),
+        pbig_patents=None if before.trial else str(answers / PATENTS),
+        pbig_language=before.settings["language"],
+        pbig_embedding_model=before.settings["embedding_model"],
+        pbig_embedding_revision=before.settings["embedding_revision"],
+    )
+    task = Pbig(settings)
+    task.experts, task.judge = experts, make_judge(judging)
+    drawn = (answers / "responses").is_dir()  # a run of `sozo score` has no table of answers
+    return score_answers(task, answers if drawn else answers / ROWS, output, source=before.metrics["source"])
 
 
 def _prediction_lines(plan: Plan, predictions: Predictions) -> Iterator[dict[str, Any]]:

@@ -84,7 +84,6 @@ def seed_cell(cells: Sequence[Cell]) -> Cell:
         mean.high,
         below=below,
         signed=first.signed,
-        paper=next((cell.paper for cell in cells if cell.paper), ""),
         heat=first.heat,
         more={"n": mean.n, "of": len(cells)},
     )

@@ -33,11 +33,11 @@ _LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
 
 
 def write_tables(folder: Path, tables: Iterable[Table]) -> None:
-    """Write every table, and those folded below it, as `NAME.csv` and `NAME.tex`; the names are those of the page."""
+    """Write every table, and the paper's below it, as `NAME.csv` and `NAME.tex`; the names are those of the page."""
     names = Names()
     for table in tables:
         name = names.new(table.name)
-        for part_name, part in ((name, table), (paper_name(name), table.papers), (seeds_name(name), table.each)):
+        for part_name, part in ((name, table), (paper_name(name), table.papers)):
             for file, content in files(part, part_name) if part and part.rows else ():
                 write_whole(folder / file, content)
 
@@ -45,11 +45,6 @@ def write_tables(folder: Path, tables: Iterable[Table]) -> None:
 def paper_name(name: str) -> str:
     """The name of the paper's table beside one."""
     return f"{name}-paper"
-
-
-def seeds_name(name: str) -> str:
-    """The name of the table of a table's seeds."""
-    return f"{name}-seeds"
 
 
 def links(table: Table, name: str) -> list[tuple[str, str]]:
@@ -68,7 +63,7 @@ def files(table: Table, name: str) -> list[tuple[str, bytes]]:
 
 
 def csv_text(table: Table) -> str:
-    """A line for each row; behind each column those of its interval, its n of N, its change, the paper's figure.
+    """A line for each row; behind each column those of its interval, its n of N, its change.
 
     Numbers have all their digits, and shares are from 0 to 1.
     """
@@ -97,11 +92,11 @@ def csv_text(table: Table) -> str:
 
 
 def _values(cell: Cell) -> dict[str, float | str]:
-    """The numbers of a cell, why it has none, and the paper's figure, by name."""
+    """The numbers of a cell, and why it has none, by name."""
     values = cell.exact
     if cell.why:
         values.setdefault("reason", english(cell.why))
-    return values | ({"paper": cell.paper} if cell.paper else {})
+    return values
 
 
 def _row_name(table: Table, row: Row) -> str:
@@ -140,7 +135,7 @@ def _stack(cell: Cell) -> list[str]:
     lines += map(_small, cell.lines)
     if cell.change is not None:
         lines.append(_small(f"{cell.change.text} {cell.change.interval}".strip()) + _star(cell.change))
-    return [*lines, _small(f"paper {cell.paper}")] if cell.paper else lines
+    return lines
 
 
 def _star(cell: Cell | None) -> str:

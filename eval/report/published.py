@@ -1,11 +1,10 @@
-"""The paper's figures on the page: beside the rows of a study of its models, below tables, or as rows of these."""
+"""The paper's figures on the page: below tables, or as rows of these."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from sozo.data.published import load_text
 from sozo.eval.compare import Change
-from sozo.eval.evaluated import Evaluated
 from sozo.eval.outcome import Outcome, judged
 from sozo.scoring.measure import Measure
 from sozo.scoring.statistics.comparison import Comparison
@@ -55,11 +54,12 @@ def published_values(declared: Sequence[ModelTable | RowTable], measure: Measure
     return []
 
 
-def paper_table(name: str | None) -> Table | None:
-    """The papers' table of other models; None where there is none."""
+def paper_table(name: str | None, models: Collection[str] = ()) -> Table | None:
+    """A table of the paper, digit for digit: all of it, or the rows of `models`; None where there is none."""
     if name is None:
         return None
-    lines, rows = load_text(name), []
+    lines = [line for line in load_text(name) if not models or line["model"] in ("", *models)]
+    rows = []
     for line in lines:
         model, *texts = line.values()
         rows.append(Row(model, tuple(map(printed, texts))))
@@ -78,14 +78,6 @@ def printed(text: str, heat: bool = False) -> Cell:
     except ValueError:
         return Cell(text or None)
     return Cell(value, printed=text, heat=heat)
-
-
-def paper_row(table: str | None, model: Evaluated) -> dict[str, str]:
-    """The row of the papers' table of trained models that a row of a study of the paper's model has figures from."""
-    if table is None or model.method is None or model.paper_model is None:
-        return {}
-    models = ("", model.paper_model) if model.method == "random" else (model.paper_model,)
-    return next((row for row in load_text(table) if row["method"] == model.method and row["model"] in models), {})
 
 
 def figure(column: RunColumn, row: Mapping[str, str]) -> str:

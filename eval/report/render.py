@@ -11,7 +11,7 @@ from typing import Any
 from sozo.data.foreign import shown
 from sozo.data.schema import utf8_safe
 from sozo.eval.report import source
-from sozo.eval.report.exports import links, paper_name, seeds_name
+from sozo.eval.report.exports import links, paper_name
 from sozo.eval.report.labels import both, english, states, wording
 from sozo.eval.report.names import Names
 
@@ -42,7 +42,6 @@ def render(
         breakable=breakable,
         links=links,
         paper_name=paper_name,
-        seeds_name=seeds_name,
         sections=Names(),
     )
     script = "".join(map(source, scripts))

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from sozo.eval.compare import Changes, Compared, groups
+from sozo.eval.compare import Compared, groups
 from sozo.eval.evaluated import Evaluated, not_alike
 from sozo.eval.report.answer import shared_caveats, task_label
 from sozo.eval.report.cells import change_cell, seed_cell, with_change
 from sozo.eval.report.labels import labels
-from sozo.eval.report.published import figure, in_the_paper, paper_row, paper_table, published_rows
+from sozo.eval.report.published import in_the_paper, paper_table, published_rows
 from sozo.scoring.measure import Measure
 from sozo.scoring.said import said
 from sozo.scoring.table import Cell, Row, Table
@@ -23,12 +23,12 @@ def on_one_scale(tables: Sequence[Table]) -> list[Table]:
     """Heat maps of one task, in all of which a colour means the same number."""
     values = []
     for table in tables:
-        for row in (*table.rows, *(table.each.rows if table.each else ())):
+        for row in table.rows:
             values += [cell.value for cell in row.cells if cell.heat and isinstance(cell.value, int | float)]
     if not values:
         return list(tables)
     scale = min(values), max(values)
-    return [replace(table, scale=scale, each=table.each and replace(table.each, scale=scale)) for table in tables]
+    return [replace(table, scale=scale) for table in tables]
 
 
 def without_empty(table: Table) -> Table:
@@ -47,18 +47,17 @@ def without_empty(table: Table) -> Table:
         table,
         columns=(table.columns[0], *(table.columns[k + 1] for k in kept)),
         rows=tuple(rows),
-        each=table.each and without_empty(table.each),
         empty=tuple((reasons, tuple(columns)) for reasons, columns in empty.items()),
     )
 
 
 def fold_rows(table: Table, compared: Compared, measures: Sequence[Measure | None] = ()) -> Table:
-    """The table with one row for a method of several seeds, and the seeds' rows in a table of their own (`each`).
+    """The table with one row for a method of several seeds: their means.
 
     `table` has a row for each model, and perhaps the paper's. `measures` are those of the columns' differences.
     """
     row_of = {row.name: row for row in table.rows}
-    rows, each = [], list[Row]()
+    rows = []
     for method in compared.methods:
         own = [row_of.pop(run.name) for run in method.runs.values() if run.name in row_of]
         base = compared.against[method.name].name if any(row.base for row in own) else ""
@@ -71,10 +70,8 @@ def fold_rows(table: Table, compared: Compared, measures: Sequence[Measure | Non
                 change = compared.changes.get((method.name, measure.name))
                 cells[k] = with_change(cells[k], change, runs[0].shown(measure))
         rows.append(Row(method.name, tuple(cells), base, seeds=len(own)))
-        each += own
     rows += row_of.values()  # the paper's
-    of_seeds = replace(table, rows=tuple(each), notes=(), papers=None) if each else None
-    return replace(table, rows=tuple(rows), each=of_seeds)
+    return replace(table, rows=tuple(rows))
 
 
 def overview(compared: Compared, tasks: Sequence[type[Task]], papers: Mapping[str, Mapping[str, float]]) -> Table:
@@ -142,10 +139,10 @@ def section_tables(
 def _model_table(table: ModelTable, runs: Sequence[tuple[Evaluated, Finished]], compared: Compared) -> Table:
     rows = []
     for model, run in runs:
-        figures, cells, base = paper_row(table.training, model), [], ""
+        cells, base = [], ""
         for column in table.columns:
             heat = table.heat and column.heat
-            cell = replace(column.of(run), paper=figure(column, figures), heat=heat)
+            cell = replace(column.of(run), heat=heat)
             if column.change is not None:
                 change = compared.each.get((model.name, column.change.name))
                 cell = with_change(cell, change, run.shown(column.change))
@@ -156,7 +153,9 @@ def _model_table(table: ModelTable, runs: Sequence[tuple[Evaluated, Finished]], 
             cells.append(cell)
         rows.append(Row(model.name, tuple(cells), base))
     columns = ("model", *(column.label for column in table.columns))
-    paper, label = paper_table(table.paper), _label(runs[0][1].task, compared)
+    trained = {model.paper_model for model, _ in runs if model.paper_model} if table.training else set()
+    paper = paper_table(table.training, trained) if trained else paper_table(table.paper)
+    label = _label(runs[0][1].task, compared)
     of = label if label != runs[0][1].task else ""
     return Table(table.name, columns, tuple(rows), table.notes, paper, of=of)
 
@@ -164,18 +163,12 @@ def _model_table(table: ModelTable, runs: Sequence[tuple[Evaluated, Finished]], 
 def change_tables(compared: Compared) -> list[Table]:
     """Every difference from the base with its interval and effect size: the tables that have any."""
     methods = {method.name: len(method.runs) for method in compared.methods}
-    seeds = {model.name: 1 for method in compared.methods if method.several for model in method.runs.values()}
     tables = []
     for name, measures in groups().items():
         shown = [measure for measure in measures if any(column == measure.name for _, column in compared.changes)]
-        table = _change_table(name, methods, compared.changes, shown, compared)
+        table = _change_table(name, methods, shown, compared)
         if table.rows:
-            of_seeds = _change_table(name, seeds, compared.each, shown, compared)
-            tables.append(
-                replace(
-                    table, notes=("changes_note", *_score_names(compared)), each=of_seeds if of_seeds.rows else None
-                )
-            )
+            tables.append(replace(table, notes=("changes_note", *_score_names(compared))))
     return tables
 
 
@@ -195,13 +188,11 @@ def between_tables(compared: Compared) -> list[Table]:
     return tables
 
 
-def _change_table(
-    name: str, seeds: Mapping[str, int], changes: Changes, shown: Sequence[Measure], compared: Compared
-) -> Table:
+def _change_table(name: str, seeds: Mapping[str, int], shown: Sequence[Measure], compared: Compared) -> Table:
     """`seeds` are the names of the rows, and of how many seeds each is."""
     rows = []
     for model, count in seeds.items():
-        own = [changes.get((model, measure.name)) for measure in shown]
+        own = [compared.changes.get((model, measure.name)) for measure in shown]
         if base := next((change.base for change in own if change), ""):
             cells = tuple(change_cell(*pair) for pair in zip(own, shown, strict=True))
             rows.append(Row(model, cells, base, seeds=count if count > 1 else 0))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import pydantic
 from pydantic import ConfigDict, Field, StrictFloat
@@ -285,7 +285,7 @@ def _verdict(claim: Claim, interval: Interval | str, p: float | None) -> ClaimVe
     return ClaimVerdict(claim, OPEN, interval, p)
 
 
-def note_claims(folder: Path, claims: Sequence[Any]) -> None:
+def note_claims(folder: Path, claims: Sequence[Claim]) -> None:
     """Write down those claims that are new, with the time and how many steps were finished by then."""
     noted = _noted(folder)
     known = [entry["claim"] for entry in noted]
@@ -295,7 +295,7 @@ def note_claims(folder: Path, claims: Sequence[Any]) -> None:
         write_json(folder / _CLAIMS, {"claims": [*noted, *new]})
 
 
-def when_noted(folder: Path, claim: Any) -> str:
+def when_noted(folder: Path, claim: Claim) -> str:
     """When a claim was first written down, in words; one that was changed since is a new one."""
     for entry in _noted(folder):
         if entry["claim"] == asdict(claim):

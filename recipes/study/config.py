@@ -20,7 +20,6 @@ from study.arms import PAPER, Arm, read_arms
 from study.claims import CLAIM_KEYS, Claim, Difference, check_claims
 from study.control_tasks import check_control_tasks
 from study.estimates import Architecture
-from study.transfer import Transfer
 
 SAMPLING = (GeneratorSettings, SamplingOptions, DatSettings)  # the groups of flags of recipes/sample_dat.py
 # Those that the study gives itself, or that mean nothing to DAT's one prompt; an arm may say `model`.
@@ -78,7 +77,6 @@ class Study:
     guard_encoder: str | None = None  # an encoder that no arm is trained on, by which gains are measured too
     control_tasks: list[str] = Field(default_factory=list)  # by which a trained row's understanding is compared
     keep_checkpoints: StrictBool = False  # of finished steps, too
-    transfer: Transfer | None = None  # with it every row answers several tasks, and the table is what trains what
 
     @property
     def language(self) -> str:
@@ -167,13 +165,6 @@ def _check(study: Study) -> None:
     for arm in study.rows:
         if arm.train and not (arm.config or getattr(study.training, arm.train)):
             raise UserError(f"training: {arm.train} is missing, by which the arm {arm.name} is trained; give it")
-    if study.transfer:
-        for key in ("claims", "exploratory", "guard_encoder", "control_tasks"):
-            if getattr(study, key):
-                raise UserError(f"{key} goes with the table of DAT, which a study with transfer does not make")
-        if study.rows[0].train or any(arm.seeds != tuple(study.seeds) for arm in study.rows):
-            raise UserError("transfer needs an untrained arm first (none: {}), and every arm at all seeds")
-        study.transfer.check([arm.name for arm in study.rows], study.seeds)
     files = [study.sampling["launcher"], *filter(None, astuple(study.training))]
     files += [arm.config for arm in study.rows if arm.config]
     for name in map(str, files):

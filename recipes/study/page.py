@@ -14,6 +14,7 @@ from sozo.eval.report.cells import with_change
 from sozo.eval.report.charts import curve_chart, score_chart, steps_chart, unique_words_chart
 from sozo.eval.report.exports import write_tables
 from sozo.eval.report.plane import Spot, plane_chart
+from sozo.eval.report.published import paper_table
 from sozo.eval.report.render import render
 from sozo.eval.report.svg import standalone
 from sozo.scoring.guard import Gain
@@ -25,7 +26,7 @@ from sozo.tasks.dat.instrument_cells import cell, difference_cell, measured
 from sozo.tasks.dat.instruments import DIVERSITY
 from sozo.tasks.dat.summary import UNIQUE_WORDS
 from sozo.tasks.dat.table import valid_scores
-from sozo.tasks.dat.table11 import Published, Table11, Table11Row
+from sozo.tasks.dat.table11 import Table11, Table11Row
 from sozo.tasks.dat.task import Dat
 from sozo.tasks.dat.view import DatView, summary_cells
 from study.arms import PAPER, Arm
@@ -65,7 +66,6 @@ NOTES = [  # of the short table
     "nobody trained: the gain over the row `before` in standard deviations, with its 95% interval.",
 ]
 BELOW = "Below a number: the change from the row `before` with its 95% interval, which shows it where it leaves out 0."
-_PAPER_RESPONSES = 131_072  # in all, of each row
 _INSTRUMENTS = "What the mean is made of, and how the words are chosen"
 _DEVIATIONS = Measure("deviations", 2)
 _MARKS = {HELD: "good", FAILED: "bad"}
@@ -95,7 +95,7 @@ def measure_heading(result: Result, name: str) -> str:
 
 
 def arms_table(result: Result) -> Table:
-    """Of each arm the mean of every measure over the seeds, and what the control tasks say; the rows are its seeds'."""
+    """Of each arm the mean of every measure over the seeds, and what the control tasks say."""
     rows = []
     for arm in result.arms:
         cells: dict[str, Content] = {"Arm": arm.name, "Seeds": len(arm.seeds)}
@@ -107,7 +107,7 @@ def arms_table(result: Result) -> Table:
         for task in result.controls:
             cells[heading(task)] = _counted_verdicts(result, task, arm)
         rows.append(cells)
-    return replace(tabulate("The arms", rows), each=rows_table(result))
+    return tabulate("The arms", rows)
 
 
 def _counted_verdicts(result: Result, task: str, arm: Arm) -> str | None:
@@ -160,16 +160,17 @@ def _difference_cell(line: Difference, interval: Interval | None, reason: str = 
 
 
 def rows_table(result: Result) -> Table:
-    """Table 11: each row beside the paper's figures, with unique words at equal sample size, gains and verdicts."""
-    return tabulate("Table 11", [_row_cells(result, row) for row in result.table.rows])
+    """Table 11 with unique words at equal sample size, gains and verdicts; below it the paper's rows of the model."""
+    model = result.table.paper_model
+    shown = tabulate("Table 11", [_row_cells(result, row) for row in result.table.rows])
+    return replace(shown, papers=paper_table("dat_training", (model,)) if model else None)
 
 
 def _row_cells(result: Result, row: Table11Row) -> dict[str, Content]:
     """A row by its columns' headings."""
-    table, paper = result.table, _paper_figures(row.published)
+    table = result.table
     cells: dict[str, Content] = {"Row": row.summary.source, "Responses": row.summary.num_responses}
-    for name, shown in summary_cells(row.summary).items():
-        cells[name] = replace(shown, paper=paper.get(name, ""))
+    cells |= summary_cells(row.summary)
     cells[f"Unique words in {table.equal_size:,} valid"] = row.equal_size_words
     if table.guard:
         own, second = map(_gain_cell, row.gains)
@@ -191,15 +192,6 @@ def _dealt_anew(measure: RowMeasure, value: float | None) -> str:
 
 def _gain_cell(gain: Gain | None) -> Cell:
     return Cell(gain.deviations, _DEVIATIONS, gain.low, gain.high, n=gain.n, signed=True) if gain else Cell()
-
-
-def _paper_figures(paper: Published | None) -> dict[str, str]:
-    """The paper's figures by the headings beside which they stand, with its digits; empty where it has none."""
-    if paper is None:
-        return {}
-    valid = f"{paper.valid:,} ({share(paper.valid, _PAPER_RESPONSES)})"
-    figures = {"Mean": f"{paper.mean:.3f}", "Std": f"{paper.std:.3f}", "Unique words": f"{paper.unique_words:,}"}
-    return {"Valid": valid, **figures}
 
 
 def instrument_table(table: Table11) -> Table:
@@ -267,7 +259,8 @@ def to_markdown(result: Result) -> str:
         parts = [text for table in first for text in (markdown(table), bullets(table.notes))]
         parts += [markdown(arms_table(result)), bullets([*sentences, *map(explanation, result.controls)])]
         return "\n".join(parts)
-    parts = [markdown(rows_table(result))]
+    rows = rows_table(result)
+    parts = [markdown(rows), *([f"The paper's:\n\n{markdown(rows.papers)}"] if rows.papers else [])]
     if shown := patterns(result.table):
         parts.append(bullets(f"{name}: {text}" for name, text in shown.items()))
     if result.controls:

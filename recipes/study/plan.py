@@ -1,9 +1,10 @@
 """What a dry run says of a step beside its command: batch arithmetic, memory, disk, cost. All from files, no model."""
 
-import json
 import math
+import os
 import shutil
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,9 @@ def check_training_flags(study: Study) -> None:
             known = {f.name for group in (*recipe(arm.train)[1:], ModelConfig) for f in fields(group)}
             if unknown := [key for key, _ in arm.flags if key not in known]:
                 raise UserError(f"arm {arm.name}: unknown setting: {unknown[0]}" + hint(unknown[0], known))
+
+
+_LONGEST_BUILD = 600  # seconds
 
 
 @dataclass(frozen=True)
@@ -124,7 +128,7 @@ def plan_lines(study: Study, step: Step) -> list[str]:
 
 def _sampling(study: Study, step: Step, launcher: Path) -> list[str]:
     flags, model, processes = step.flags, study.architecture, read_yaml(launcher)["num_processes"]
-    count, batch = _answers(flags), int(flags.get("batch_size", 1024))
+    count, batch = int(flags["num_responses"]), int(flags.get("batch_size", 1024))
     line = (
         f"{count:,} responses in {-(-count // batch):,} batches of {batch:,}, on {processes} process(es)"
         f" ({launcher.stem}), seed {flags['seed']}"
@@ -175,7 +179,7 @@ def step_hours(study: Study, step: Step) -> float:
     parameters, length = study.architecture.parameters, study.tokens.response
     if not step.trains:
         sampled = step.flags.get("backend") == "vllm" and "num_responses" in step.flags
-        return generation_hours(parameters, _answers(step.flags) * length, "vllm") if sampled else 0.0
+        return generation_hours(parameters, int(step.flags["num_responses"]) * length, "vllm") if sampled else 0.0
     training = training_of(step)
     config = training.config
     if config.get("use_cpu"):
@@ -200,11 +204,6 @@ def study_hours(study: Study, steps: Sequence[Step]) -> str:
     return f"{len(steps)} steps" + (f", {hours:.1f} A100 hours in all" if hours else "; no estimate of hours on a CPU")
 
 
-def _answers(flags: Mapping[str, str]) -> int:
-    """How many answers a step draws: of a study's `transfer` to each task about as many."""
-    return int(flags["num_responses"]) * (len(json.loads(flags["tasks"])) if "tasks" in flags else 1)
-
-
 def _disk_line(study: Study, step: Step) -> str:
     """What a step that trains writes."""
     checkpoint, count, left = _disk(study, step)
@@ -220,6 +219,17 @@ def study_disk(study: Study, steps: Sequence[Step]) -> str:
     folder = Path(study.output_dir).absolute()
     free = shutil.disk_usage(next(p for p in (folder, *folder.parents) if p.exists())).free / GIB
     return f"disk at most: {most + sum(left for *_, left in disks):.3g} GiB; free now: {free:.3g} GiB"
+
+
+def machine_faults() -> Iterator[str]:
+    """What of this machine would let a step hang or fail hours later, each in a line."""
+    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    for lock in sorted(Path(os.environ.get("TORCH_EXTENSIONS_DIR", home / "torch_extensions")).glob("**/lock")):
+        if time.time() - lock.stat().st_mtime > _LONGEST_BUILD:
+            yield f"{lock}: a killed DeepSpeed start has left it, and every other one waits for it without a word"
+    shared = Path("/dev/shm")  # noqa: S108
+    if shared.is_dir() and (size := shutil.disk_usage(shared).total) < GIB:
+        yield f"shared memory: {size / GIB:.2g} GiB; NCCL and vLLM need 1 GiB or more: docker run --shm-size=16g ..."
 
 
 def _disk(study: Study, step: Step) -> tuple[float, int, float]:

@@ -12,7 +12,7 @@ from study.arms import Arm
 from study.config import Study
 
 _MODEL_FLAGS = {f.name for f in fields(GeneratorSettings)}  # of recipes/sample_dat.py; random nouns know none of them
-MEASURE = "measure.py"  # the recipe by which a row answers other tasks than DAT
+MEASURE = "measure.py"  # the recipe by which a row answers a control task
 _APART = 1000  # between the seeds of rows and of training data
 
 
@@ -48,14 +48,10 @@ def study_steps(study: Study) -> list[Step]:
     """The steps in order, seed by seed: each after those that it needs, none twice, the table last."""
     steps: dict[str, Step] = {}
     for arm, seed in study.points:
-        if study.transfer:
-            made = [*_train(study, arm, seed), _answers(study, arm, seed)]
-        else:
-            made = [*_row(study, arm, seed), *_controls(study, arm, seed)]
-        for step in made:
+        for step in (*_row(study, arm, seed), *_controls(study, arm, seed)):
             if steps.setdefault(step.name, step) != step:
                 raise UserError(f"arm {arm.name}: another arm has the folder {step.name} already; rename one")
-    inputs = [] if study.transfer else [row.responses.name for row in study_rows(study).values()]
+    inputs = [row.responses.name for row in study_rows(study).values()]
     inputs += [step.name for step in steps.values() if step.script == MEASURE]
     where = {"output_dir": study.output_dir}
     table = Step("table", "study_page.py", where, tuple(inputs), study.file, derived=True)
@@ -68,31 +64,8 @@ def study_rows(study: Study) -> dict[str, StudyRow]:
     for arm, seed in study.points:
         model, _ = _model(study, arm, seed)
         responses = Path(study.step_folder(_row_step(study, arm, seed)))
-        if study.transfer:
-            responses = answers_folder(study, arm, seed) / "dat"
         rows[study.at(arm.name, seed)] = StudyRow(None if model in OF_NOUNS else model, responses)
     return rows
-
-
-def answers_folder(study: Study, arm: Arm, seed: int) -> Path:
-    """Where the answers of an arm's model to all tasks of a study's `transfer` are, in a folder for each."""
-    return Path(study.step_folder(study.at(f"{arm.step}-answers", seed)))
-
-
-def _answers(study: Study, arm: Arm, seed: int) -> Step:
-    """Let an arm's model answer all tasks of `transfer`."""
-    assert study.transfer is not None
-    flags = {"tasks": json.dumps(study.transfer.columns, ensure_ascii=False)}
-    flags |= {"num_responses": str(study.num_responses), "seed": str(seed), "keep_going": "true"}
-    return _measure(study, arm, seed, "answers", flags, _MODEL_FLAGS | {"batch_size"})
-
-
-def _measure(study: Study, arm: Arm, seed: int, name: str, flags: dict[str, str], sampling: set[str]) -> Step:
-    """Let an arm's model answer the tasks that `flags` name, by these settings of `sampling`."""
-    (model, step), name = _model(study, arm, seed), study.at(f"{arm.step}-{name}", seed)
-    flags = flags | {"model": model, "source": study.at(arm.name, seed), "output_dir": study.step_folder(name)}
-    flags |= _sampling_flags(study, sampling)
-    return Step(name, MEASURE, flags, (step,) if step else (), launcher=study.path(study.sampling["launcher"]))
 
 
 def control_runs(study: Study) -> list[tuple[str, Path]]:
@@ -105,7 +78,11 @@ def control_runs(study: Study) -> list[tuple[str, Path]]:
 def _controls(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
     """Let a trained row's model, and the base, answer each control task; how, is the task's own affair."""
     for task in study.control_tasks if arm.train or arm.name == "base" else ():
-        yield _measure(study, arm, seed, task, {"task": task}, _MODEL_FLAGS - {"temperature", "max_new_tokens"})
+        (model, step), name = _model(study, arm, seed), study.at(f"{arm.step}-{task}", seed)
+        flags = {"task": task, "model": model, "source": study.at(arm.name, seed)}
+        flags |= {"output_dir": study.step_folder(name)}
+        flags |= _sampling_flags(study, _MODEL_FLAGS - {"temperature", "max_new_tokens"})
+        yield Step(name, MEASURE, flags, (step,) if step else (), launcher=study.path(study.sampling["launcher"]))
 
 
 def _sampling_flags(study: Study, names: set[str]) -> dict[str, str]:

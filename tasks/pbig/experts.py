@@ -12,16 +12,13 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.ratings import read_any_ratings
-from sozo.data.rubrics import FOR_IDEAS, Criterion, RatingRubric, load_rubric
-from sozo.data.settings import hint
+from sozo.data.rubrics import Criterion, RatingRubric
 from sozo.scoring.judges.criterion import criterion_rubric, examples_text, read_verdict
 from sozo.scoring.judges.ledger import Judgement
 from sozo.scoring.judges.protocol import ToJudge
 from sozo.scoring.judges.run import NOT_ASKED, JudgeSession, Judging
 from sozo.tasks.pbig.ideas import rated_text, read_ideas, read_patents, trial_file
 from sozo.tasks.pbig.rows import Opinion, gate, in_stages
-
-PLAIN = "judge"  # who judges where nobody is imitated
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,48 +100,6 @@ class Expert:
     def describe(self) -> list[Any]:
         """What decides a judge's prompts, as JSON values."""
         return [self.name, self.shots, [[idea.patent, idea.text, idea.scores] for idea in self.history]]
-
-
-def load_experts(
-    names: Sequence[str] | None,
-    criteria: Sequence[Criterion],
-    shots: int,
-    *,
-    ratings: str | None = None,
-    ideas: str | None = None,
-    patents: str | None = None,
-) -> tuple[Expert, ...]:
-    """The experts of these names, each with those of `criteria` that she rated and with all that she gave.
-
-    The files are as in `read_rated`. Without names it is nobody's point of view, by all of the criteria.
-
-    >>> (expert,) = load_experts(["B1"], load_rubric("pbig").criteria, 3)
-    >>> [criterion.name for criterion in expert.criteria][:2], len(expert.history)
-    (['specificity', 'need_validity_b2b'], 36)
-    """
-    if names is None:
-        if ratings or ideas or patents:
-            raise UserError("files of ratings are for experts, the names of raters (--as-experts); give these")
-        return (Expert(PLAIN, tuple(criteria)),)
-    if not names or len(set(names)) < len(names) or not all(names):
-        raise UserError(f"experts must be names of raters, each once, not {', '.join(names)!r}")
-    if shots < 1:
-        raise UserError(f"shots must be at least 1, not {shots}")
-    histories: dict[str, dict[str, RatedIdea]] = {}  # rater -> idea -> what she gave it
-    for rating in read_rated(ratings, ideas, patents, load_rubric(FOR_IDEAS)):
-        history = histories.setdefault(rating.rater, {})
-        idea = history.setdefault(rating.item, RatedIdea(rating.patent, rating.text, {}))
-        idea.scores[rating.criterion] = rating.score
-    experts = []
-    for name in names:
-        if name not in histories:
-            near = hint(name, histories, f"; {', '.join(sorted(histories))} rated")
-            raise UserError(f"{ratings or 'the trial'}: holds no rating by {name}{near}")
-        own_ideas = tuple(histories[name].values())
-        rated_criteria = {criterion for idea in own_ideas for criterion in idea.scores}
-        own = tuple(criterion for criterion in criteria if criterion.name in rated_criteria)
-        experts.append(Expert(name, own, own_ideas, shots))
-    return tuple(experts)
 
 
 Opinions = dict[tuple[str, str], Opinion]  # by the expert's name and the idea's id

@@ -25,13 +25,6 @@ class PbigSettings(JudgeSettings):
     pbig_language: str = setting("ja", "ja or en: in which language ideas are asked for (the paper's are English).")
     pbig_embedding_model: str = setting(DEFAULT_ENCODER, "Encoder that tells how far apart ideas for a patent are.")
     pbig_embedding_revision: str | None = setting(None, "Hub revision of that encoder.")
-    as_experts: str | None = setting(
-        None, "Names of raters, with commas: a judge for each, shown what she gave other patents' ideas."
-    )
-    pbig_ratings: str | None = setting(None, "The raters' ratings, CSV or JSONL (default: those of the trial).")
-    pbig_ideas: str | None = setting(None, "JSONL file of the ideas that they rated (default: those of the trial).")
-    pbig_rated_patents: str | None = setting(None, "JSONL file of these ideas' patents (default: the patents asked).")
-    pbig_shots: int = setting(10, "How many of a rater's own ratings her judge is shown at most.", least=0)
 
 
 def digest(rows: Iterable[Any]) -> str:

@@ -1,4 +1,4 @@
-"""PBIG: product ideas from patents, rated in stages by a judge, or by a judge for each expert."""
+"""PBIG: product ideas from patents, rated in stages by a judge."""
 
 import json
 from collections import Counter
@@ -24,7 +24,7 @@ from sozo.scoring.measure import LEVEL
 from sozo.scoring.statistics import mean_interval
 from sozo.tasks.held_out import fingerprint, refuse
 from sozo.tasks.judged import LEDGER, JudgedTask
-from sozo.tasks.pbig.experts import Expert, judge_in_stages, load_experts
+from sozo.tasks.pbig.experts import Expert, judge_in_stages
 from sozo.tasks.pbig.finished import PATENTS, ROWS, FinishedPbig
 from sozo.tasks.pbig.ideas import (
     LIMITS,
@@ -60,6 +60,7 @@ class Pbig(JudgedTask):
     Finished = FinishedPbig
     view = PbigView()
     settings: PbigSettings
+    experts: Sequence[Expert] = (Expert("judge", tuple(CRITERIA)),)  # who judges: one that imitates nobody
 
     @cached_property
     def patents(self) -> tuple[Patent, ...]:
@@ -70,17 +71,6 @@ class Pbig(JudgedTask):
         if len(patents) < 2:
             raise UserError(f"{self.settings.pbig_patents}: holds one patent; give two or more")
         return patents
-
-    @cached_property
-    def experts(self) -> tuple[Expert, ...]:
-        """Who judges: a plain judge, or one for each rater named."""
-        settings = self.settings
-        names = None if settings.as_experts is None else [name.strip() for name in settings.as_experts.split(",")]
-        ratings, patents = settings.pbig_ratings, settings.pbig_rated_patents
-        if ratings and not patents:
-            patents = settings.pbig_patents
-        files = {"ratings": ratings, "ideas": settings.pbig_ideas, "patents": patents}
-        return load_experts(names, CRITERIA, settings.pbig_shots, **files)
 
     def items(self) -> Sequence[Item]:
         language = self.settings.pbig_language

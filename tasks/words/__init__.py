@@ -1,1 +1,1 @@
-"""Word tasks without a judge: cue DAT, one-kana DAT, chains of associations, kanji remote associates."""
+"""Word tasks without a judge: cue DAT, kanji remote associates."""

@@ -1,34 +1,56 @@
 """Cue DAT: nine nouns far from a given one; a list's value is how much farther they are from their own cue."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from sozo.data.errors import UserError
-from sozo.data.prompts import prompt
+from sozo.data.prompts import fill, prompt
 from sozo.data.settings import setting
 from sozo.scoring.distance import cosines_to_cues
+from sozo.scoring.final_text import final_text
+from sozo.scoring.languages import read_nouns
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import interval, p_value
 from sozo.scoring.parse import split_list
 from sozo.scoring.said import said
 from sozo.scoring.table import Cell
+from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.finished import Finished
-from sozo.tasks.task import Complete, Outcome
-from sozo.tasks.words.lists import Lists, ListTask, WordSettings, list_measures
+from sozo.tasks.task import Answer, Bound, ChosenItems, Complete, Item, Outcome, Row
+from sozo.tasks.words.items import ItemSettings, refuse_test
+from sozo.tasks.words.view import WordsView
 
+Lists = Sequence[Sequence[str]]  # of words
 Own = tuple[np.ndarray, np.ndarray]  # an index: lists, and of each the place of its own cue
+_VALUE, _VALID, _UNSHARED = "cue_dat", "cue_dat/valid", "cue_dat/unshared"
 _PERMUTATIONS, _MOST = 999, 4096
+_PROMPTS = {
+    "cue": prompt("cue_dat"),
+    # A model that was trained on DAT goes on where the first line of its answer ends.
+    "dat": prompt("dat") + "1. {cue}",
+    "dat-line": prompt("dat") + "\n1. {cue}",
+}
 
 
 @dataclass(frozen=True)
-class CueSettings(WordSettings):
-    """What is asked beside the cues."""
+class CueSettings(ItemSettings, DatSettings):
+    """DAT's settings, and what is asked; distances are always by centred vectors."""
 
+    cue_nouns: str | None = setting(None, "Nouns that cues come from: a file, or tiny (default: JumanDIC's).")
     cue_prompt: str = setting(
         "cue", "cue (our prompt), dat (DAT's with the first line behind it, as tiny takes it), or dat-line (below it)."
     )
+
+    def __post_init__(self) -> None:
+        ItemSettings.__post_init__(self)
+        DatSettings.__post_init__(self)
+        if self.language != "ja":
+            raise UserError(f"cue_dat asks for Japanese nouns, not for {self.language}; leave language out")
 
 
 class FinishedCues(Finished):
@@ -43,7 +65,7 @@ class FinishedCues(Finished):
         return replace(cell, below=(said("cues dealt anew {ends}, {p}", ends=ends, p=p_value(null["p"])),))
 
 
-class CueDat(ListTask):
+class CueDat(ChosenItems):
     """Mean cosine of nine words to the other items' cues, minus that to their own; a word is not compared with itself.
 
     >>> CueDat().items()[0].prompt.splitlines()[1][-30:]
@@ -53,26 +75,61 @@ class CueDat(ListTask):
     name = "cue_dat"
     title = "Cue DAT"
     Settings = CueSettings
-    measures = list_measures("cue_dat", scale=(-2, 2))
+    measures = (
+        Measure(_VALUE, scale=(-2, 2)),
+        Measure(_VALID, share=True),
+        Measure(_UNSHARED, share=True, together=True),  # words that other lists of its item lack
+    )
+    view = WordsView()
     Finished = FinishedCues
+    max_new_tokens = 256
+    batch_size = 256
     settings: CueSettings
 
+    def __init__(self, settings: CueSettings | None = None) -> None:
+        own = (settings or CueSettings()).settled()
+        encoder = own.embedding_model.removeprefix("centred:")
+        super().__init__(replace(own, embedding_model=f"centred:{encoder}"))
+
     @classmethod
-    def templates(cls) -> Mapping[str, str]:
-        # A model that was trained on DAT goes on where the first line of its answer ends.
-        return {**super().templates(), "dat": prompt("dat") + "1. {cue}", "dat-line": prompt("dat") + "\n1. {cue}"}
+    def bounds(cls) -> tuple[Bound, ...]:
+        """Valid lists, and the words that lists of one item do not share."""
+        return tuple(Bound(measure=measure, margin=0.05, least=30) for measure in cls.measures[1:])
 
-    @property
-    def form(self) -> str:
-        if (name := self.settings.cue_prompt) not in self.templates():
-            raise UserError(f"cue_prompt must be one of {', '.join(self.templates())}, not {name}")
-        return name
+    @cached_property
+    def scorer(self) -> DatScorer:
+        """Checker and encoder, loaded when first needed."""
+        return DatScorer.of(self.settings)
 
-    def values(self, cues: Sequence[str], lists: Lists) -> Mapping[str, np.ndarray]:
+    @cached_property
+    def nouns(self) -> tuple[str, ...]:
+        """The nouns that may stand in a list, from which cues are drawn."""
+        nouns, table = list(read_nouns(self.settings.cue_nouns)), self.scorer.words
+        numbers = table.look_up(nouns).tolist()
+        return tuple(noun for noun, k in zip(nouns, numbers, strict=True) if k >= 0 and table.rows[k] >= 0)
+
+    @cached_property
+    def asked(self) -> tuple[Item, ...]:
+        """The items."""
+        if (name := self.settings.cue_prompt) not in _PROMPTS:
+            raise UserError(f"cue_prompt must be one of {', '.join(_PROMPTS)}, not {name}")
+        cues = self.settings.shuffled(self.nouns)[: self.settings.num_items]
+        return tuple(Item(cue, fill(_PROMPTS[name], cue=cue), {"cue": cue}) for cue in cues)
+
+    def items(self) -> Sequence[Item]:
+        return self.asked
+
+    def text(self, cue: str, answer: str) -> str:
+        """The answer as a list of ten whose first word is the cue, which the answer may repeat in its first line."""
+        written, first = final_text(answer) or "", f"1. {cue}\n"
+        return written if written.startswith(first) else first + written
+
+    def values(self, cues: Sequence[str], lists: Lists) -> np.ndarray:
+        """What lists of ten are worth, shape (lists,); NaN where a word has no vector."""
         near, own = self.near(cues, lists)
         to_own = near[own]
         near[own] = np.nan
-        return {"cue_dat": np.nanmean(near, axis=1) - to_own}
+        return np.asarray(np.nanmean(near, axis=1) - to_own)
 
     def near(self, cues: Sequence[str], lists: Lists) -> tuple[np.ndarray, Own]:
         """Mean cosine of each list's nine words to each item's cue, (lists, cues), and the places of its own cues."""
@@ -82,6 +139,28 @@ class CueDat(ListTask):
         own = np.arange(len(lists)), np.array([pool.index(cue) for cue in cues])
         return cosines_to_cues(vectors.matrix, words, known), own
 
+    def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
+        """Every answer has `cue_dat/valid`, every list of ten different nouns its value."""
+        cues = [str(item.columns["cue"]) for item in items]
+        results = self.scorer.score([self.text(cue, answer.text) for cue, answer in zip(cues, answers, strict=True)])
+        rows = [Row({_VALID: 0.0}, str(result.reason), {"words": result.words}) for result in results]
+        good = [k for k, result in enumerate(results) if result.reason is None]
+        worth = self.values([cues[k] for k in good], [rows[k].facts["words"] for k in good]) if good else ()
+        for k, value in zip(good, worth, strict=True):
+            rows[k] = Row({_VALID: 1.0, _VALUE: float(value)}, None, rows[k].facts)
+        return rows
+
+    def score_together(self, item: Item, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Row]:
+        """The share of every list's words that the others lack too, if there are others."""
+        if len(rows) < 2:
+            return list(rows)
+        lists = [[word for word in row.facts["words"] if word != item.columns["cue"]] for row in rows]
+        shares = unshared(lists)
+        return [replace(row, values={**row.values, _UNSHARED: share}) for row, share in zip(rows, shares, strict=True)]
+
+    def describe(self) -> dict[str, Any]:
+        return self.scorer.describe()
+
     def finish(self, run: Complete) -> Outcome:
         """The null too: these answers' lists with cues dealt anew."""
         finished = self.written(run.folder)
@@ -90,6 +169,21 @@ class CueDat(ListTask):
         lists = [split_list(self.text(cue, answer.text)) or () for cue, answer in zip(cues, answers, strict=True)]
         near = null(*self.near(cues, lists)) if len(lists) > 1 else None
         return Outcome(finished.summarised(self.measures, run.source) | {"null": near})
+
+    @classmethod
+    def refuse_training(cls, items: Iterable[Item]) -> None:
+        """Prompts of this task about cues of the test split."""
+        refuse_test(cls.name, _PROMPTS.values(), items, lambda cue: [cue])
+
+
+def unshared(lists: Lists) -> list[float]:
+    """Of each of two or more lists the share of its words that another list lacks, on average over the others.
+
+    >>> unshared([["犬", "海"], ["海", "法"], ["海", "犬"]])
+    [0.25, 0.5, 0.25]
+    """
+    counts, others = Counter(word for words in lists for word in words), len(lists) - 1
+    return [1 - sum(counts[word] - 1 for word in words) / (others * len(words)) for words in lists]
 
 
 def null(near: np.ndarray, own: Own) -> dict[str, float]:

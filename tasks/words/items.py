@@ -18,7 +18,7 @@ class ItemSettings(Checked):
     """Which items are asked."""
 
     split: str = setting(TEST, "test, or train: items that share no cue and no solution with test's.")
-    num_items: int = setting(256, "Items at most (one-kana DAT has fewer).", least=3)
+    num_items: int = setting(256, "Items at most.", least=3)
     item_seed: int = setting(0, "Seed of which items are drawn.", least=0)
 
     def shuffled(self, cues: Iterable[str]) -> list[str]:
@@ -31,7 +31,7 @@ class ItemSettings(Checked):
 
 
 def split_of(cue: str) -> str:
-    """The split of a cue, a kana or a solution, whatever list it was drawn from.
+    """The split of a cue or a solution, whatever list it was drawn from.
 
     >>> [split_of(cue) for cue in "犬鳥"]
     ['train', 'test']

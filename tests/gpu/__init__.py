@@ -1,1 +1,1 @@
-"""What `recipes/gpu_check.py` measures on a GPU: one unit at a time, each in a process of its own."""
+"""What `tests/gpu/check.py` measures on a GPU: one unit at a time, each in a process of its own."""

@@ -1,8 +1,8 @@
 """Samplers, SFT, DPO, GRPO and vLLM on one GPU, each beside what is expected of it: a table that you can send us.
 
     make gpu-check
-    python recipes/gpu_check.py --part samplers
-    python recipes/gpu_check.py --part grpo --again
+    python tests/gpu/check.py --part samplers
+    python tests/gpu/check.py --part grpo --again
 
 Needs no hub: models have the recipes' shapes (0.3B and 8B; on a CPU the tiny model's) and random weights. Every unit is
 a process of its own with at most ten minutes. What is done is not repeated unless `--again` says so. In `--output_dir`
@@ -18,15 +18,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from checkup.finding import ROOT
 from sozo.data.errors import one_line_errors
 from sozo.data.record import provenance, read_json, refuse_foreign, write_json, write_whole
 from sozo.data.run_folder import LOCK, lock
 
-sys.path.insert(1, str(ROOT / "tests"))  # the units are tests that take a GPU
+sys.path.insert(1, str(Path(__file__).parents[1]))  # as a script
 
 from gpu.unit import PARTS, ROOM, Unit, markdown, unexpected, units, why_skipped
 
+ROOT = Path(__file__).parents[2]
 SECONDS = 600  # for a unit
 _PATHS = [str(ROOT / folder) for folder in ("src", "recipes", "tests")]
 
@@ -118,5 +118,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    with one_line_errors("gpu_check"):
+    with one_line_errors("gpu check"):
         sys.exit(main())

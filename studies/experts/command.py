@@ -46,10 +46,10 @@ def experts(
     ] = False,
 ) -> None:
     """A judge for each expert, who has seen nothing, other experts' scores, or her own (PBIG-DATA, Figure 1)."""
-    from sozo.eval.agreement.ratings import check_level
-    from sozo.eval.experts.asks import asking_size
-    from sozo.eval.experts.histories import HISTORIES, Plan, conditions_of
-    from sozo.eval.experts.run import judge_experts, seeded_judges
+    from sozo.studies.agreement.ratings import check_level
+    from sozo.studies.experts.asks import asking_size
+    from sozo.studies.experts.histories import HISTORIES, Plan, conditions_of
+    from sozo.studies.experts.run import judge_experts, seeded_judges
     from sozo.tasks.pbig.experts import read_rated
 
     check_level(settings.level)

@@ -16,7 +16,6 @@ from sozo.eval.commands import joined_commands
 from sozo.eval.deliver import ResultOptions, check_delivery, deliver
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.flags import list_flags, spread, with_flags
-from sozo.eval.frontier import frontier
 from sozo.eval.people import PeopleOptions, score_people
 from sozo.eval.run import TaskRun, run_task, run_tasks, score_answers
 from sozo.eval.terminal import print_changes, print_explained, print_lines, print_page, print_run, printing
@@ -263,11 +262,11 @@ def make_app() -> typer.Typer:
             app.command(own.__name__.replace("_", "-"))(with_flags(printing(own)))
     app.add_typer(score, name="score", help="Score answers that exist already: sozo score TASK FILE.")
     app.add_typer(serve, name="serve", help="Pay for answers over HTTP: sozo serve TASK (docs/doors.md).")
-    for command in (report, compare, frontier):
+    for command in (report, compare):
         app.command()(with_flags(command))
-    own = {each.name or getattr(each.callback, "__name__", "") for each in app.registered_commands}
+    taken = {each.name or getattr(each.callback, "__name__", "") for each in app.registered_commands}
     for name, command in joined_commands():
-        if name in own | {"score", "serve"}:
+        if name in taken | {"score", "serve"}:
             raise UserError(f"a package brings a command {name}, which sozo has; uninstall it")
         app.command(name)(with_flags(command))
     return app

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 # What each room may import beside itself: data <- scoring <- tasks <- rewards <- models <- (training, eval) <- recipes.
 CHAIN = ("data", "scoring", "tasks", "rewards", "models")
 ROOMS = {room: set(CHAIN[:k]) for k, room in enumerate(CHAIN)}
-ROOMS |= {"training": set(CHAIN), "eval": set(CHAIN), "recipes": {*CHAIN, "training", "eval"}}
+ROOMS |= {"training": set(CHAIN), "eval": set(CHAIN), "recipes": {*CHAIN, "training", "eval", "studies"}}
 ROOMS |= {"studies": {*CHAIN, "training", "eval"}}
 MOST_TOKENS = 261_400
 MOST_LINES = 400  # of a file

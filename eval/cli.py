@@ -10,9 +10,9 @@ import typer
 
 import sozo
 from sozo.data.errors import UserError, one_line_errors
+from sozo.data.joined import COMMANDS, joined
 from sozo.data.sheet import KINDS
 from sozo.eval.apart import Apart
-from sozo.eval.commands import joined_commands
 from sozo.eval.deliver import ResultOptions, check_delivery, deliver
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.flags import list_flags, spread, with_flags
@@ -265,9 +265,9 @@ def make_app() -> typer.Typer:
     for command in (report, compare):
         app.command()(with_flags(command))
     taken = {each.name or getattr(each.callback, "__name__", "") for each in app.registered_commands}
-    for name, command in joined_commands():
+    for name, (package, command) in joined(COMMANDS).items():
         if name in taken | {"score", "serve"}:
-            raise UserError(f"a package brings a command {name}, which sozo has; uninstall it")
+            raise UserError(f"{package} brings a command {name}, which sozo has; uninstall it")
         app.command(name)(with_flags(command))
     return app
 

@@ -15,7 +15,7 @@ import griffe
 
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "build" / "pages"
-ROOMS = ("rewards", "tasks", "scoring", "models", "training", "eval", "data")
+ROOMS = ("rewards", "tasks", "scoring", "models", "training", "eval", "studies", "data")
 TO_A_FILE = re.compile(r"\]\((?!https?:)([^)#]+\.(?!md\b|svg\b)\w+)\)")
 NAME = re.compile(r"(?<![`\[])`(sozo(?:\.\w+)+)`(?!`)")
 

@@ -10,15 +10,12 @@ import typer
 
 import sozo
 from sozo.data.errors import UserError, one_line_errors
+from sozo.data.joined import COMMANDS, joined
 from sozo.data.sheet import KINDS
-from sozo.eval.agreement.command import agreement
 from sozo.eval.apart import Apart
 from sozo.eval.deliver import ResultOptions, check_delivery, deliver
 from sozo.eval.draw import SamplingOptions
-from sozo.eval.encoders.run import encoders
-from sozo.eval.experts.command import experts
-from sozo.eval.flags import spread, with_flags
-from sozo.eval.frontier import frontier
+from sozo.eval.flags import list_flags, spread, with_flags
 from sozo.eval.people import PeopleOptions, score_people
 from sozo.eval.run import TaskRun, run_task, run_tasks, score_answers
 from sozo.eval.terminal import print_changes, print_explained, print_lines, print_page, print_run, printing
@@ -30,12 +27,6 @@ from sozo.tasks import task_type, task_types
 from sozo.tasks.judged import LEDGER, JudgedTask
 from sozo.tasks.task import Task
 
-_VARIADIC = {
-    "run": ("--model", "--benchmarks"),
-    "agreement": ("--embedding-models",),
-    "experts": ("--history", "--shots"),
-    "frontier": ("--strengths",),
-}
 _FROM_FILES = ("judgements",)  # settings that only mean something where answers exist already
 
 Output = Annotated[Path, typer.Option(help="Folder of this run; the same command again continues where it stopped.")]
@@ -141,23 +132,6 @@ def compare(runs: Runs, base: Base = None) -> None:
         raise UserError(f"{' '.join(runs)}: there is one model only; give the runs of two or more")
     print_lines(in_english(outcomes(compared)))
     print_changes([*tables, *between_tables(compared)])
-
-
-def correlate(
-    output: Output,
-    runs: Runs,
-    ratings: Annotated[
-        Path | None,
-        typer.Option(help="JSONL or CSV of people's ratings (model, item, criterion, rater, score): adds Table 8."),
-    ] = None,
-    families: Annotated[
-        Path | None, typer.Option(help="JSONL or CSV (model, family): models of one family are not drawn one by one.")
-    ] = None,
-) -> None:
-    """Correlate benchmarks over models (Tables 9, 10), and the judge with people (Table 8)."""
-    from sozo.eval.correlate.run import correlate_runs
-
-    print_page(correlate_runs(runs, output, ratings=ratings, families=families))
 
 
 def _task_command(kind: type[Task]) -> Callable[..., None]:
@@ -288,13 +262,18 @@ def make_app() -> typer.Typer:
             app.command(own.__name__.replace("_", "-"))(with_flags(printing(own)))
     app.add_typer(score, name="score", help="Score answers that exist already: sozo score TASK FILE.")
     app.add_typer(serve, name="serve", help="Pay for answers over HTTP: sozo serve TASK (docs/doors.md).")
-    for command in (report, compare, correlate, encoders, frontier, agreement, experts):
+    for command in (report, compare):
         app.command()(with_flags(command))
+    taken = {each.name or getattr(each.callback, "__name__", "") for each in app.registered_commands}
+    for name, (package, command) in joined(COMMANDS).items():
+        if name in taken | {"score", "serve"}:
+            raise UserError(f"{package} brings a command {name}, which sozo has; uninstall it")
+        app.command(name)(with_flags(command))
     return app
 
 
 def run_cli() -> None:
     """The command `sozo`, of which `python -m sozo` is another spelling."""
     with one_line_errors("error"):
-        commands = make_app()
-    commands(spread(sys.argv[1:], _VARIADIC), prog_name="sozo")
+        commands = typer.main.get_command(make_app())
+    commands(spread(sys.argv[1:], list_flags(commands)), prog_name="sozo")

@@ -58,6 +58,14 @@ def _flags_of(group: Any) -> Iterator[tuple[Field[Any], inspect.Parameter]]:
         yield field, inspect.Parameter(field.name, keyword, default=field.default, annotation=hint)
 
 
+def list_flags(group: Any) -> dict[str, list[str]]:
+    """Of each command of a click group the flags that take several values."""
+    return {
+        name: [flag for parameter in command.params if getattr(parameter, "multiple", False) for flag in parameter.opts]
+        for name, command in group.commands.items()
+    }
+
+
 def spread(argv: Sequence[str], variadic: Mapping[str, Collection[str]]) -> list[str]:
     """The command line with `--model A B` written as `--model A --model B`, which is what click takes.
 

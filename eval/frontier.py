@@ -1,88 +1,14 @@
-"""What `sozo frontier` does: both frontiers of a list of nouns under an encoder, as a page and as JSON."""
+"""The curves of `sozo frontier`, read and placed beside runs."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from sozo.data.errors import UserError
-from sozo.data.progress import responses_bar
-from sozo.data.record import read_json, write_json
-from sozo.data.settings import deciding, setting
-from sozo.eval.pages import PageFolder, PageRow, page_table
-from sozo.eval.terminal import PageRun, print_page
-from sozo.scoring.embeddings import PROMPT_HELP
-from sozo.scoring.languages import read_nouns
-from sozo.scoring.measure import Measure
-from sozo.scoring.table import Cell
-from sozo.tasks import Dat
+from sozo.data.record import read_json
 
 VALUES = "frontier.json"
 NAMES = {"free": "lists that are as random as they can be", "independent": "words drawn independently"}
 Curves = dict[str, list[tuple[float, float]]]  # name -> (unique words, mean) by growing strength
-_ABOUT = """\
-Each row is {lists:,} lists of ten of {nouns:,} nouns; distance by {embedding_model}. *Free lists* have the greatest
-entropy that lists can have at their mean (p(list) ~ exp(strength x score)); *independent words* the greatest that words
-drawn independently can have. Compare a model's mean with the row that has as many unique words, in as many valid
-responses. Neither curve limits unique words: lists that use all words equally often can have more at the same mean.
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class FrontierOptions:
-    """Which frontiers, how exactly."""
-
-    nouns: str | None = setting(
-        None, "Nouns from this file, one per line, or those of tiny (default: the dictionary's)."
-    )
-    language: str = setting("ja", "ja or en: the language of the nouns.")
-    embedding_model: str | None = setting(None, "The encoder (default: the packaged one).")
-    embedding_prompt: str | None = setting(None, PROMPT_HELP)
-    lists: int = setting(2048, "Lists in a row: unique words grow with them, so give the number of a model's.")
-    seed: int = setting(0, "Seed.")
-
-
-def frontier(
-    output: Annotated[Path, typer.Option(help="Folder; the same command again continues where it stopped.")],
-    options: FrontierOptions,
-    strengths: Annotated[list[float] | None, typer.Option(help="One row each (default: as suits the encoder).")] = None,
-) -> None:
-    """How far lists can be with so many words (DAT): curves to compare a model's mean and unique words with."""
-    print_page(frontier_curves(output, options, strengths))
-
-
-def frontier_curves(output: Path, options: FrontierOptions, strengths: Sequence[float] | None = None) -> PageRun:
-    """Both frontiers at `strengths` (default: as suits the encoder); free lists end where two starts no longer agree.
-
-    `output` gets `frontier.md`, `frontier.json`, and each row the moment it is there.
-    """
-    if options.lists < 2 or options.seed < 0 or not all(0 <= s < float("inf") for s in strengths or ()):
-        raise UserError("the frontier needs 2 lists or more, a seed of 0 or more, and strengths of 0 or more")
-    settings = {"task": "frontier", **deciding(options), "strengths": strengths and list(strengths)}
-    folder = PageFolder(output, settings, "frontier", [VALUES])
-    if finished := folder.finished():
-        return finished
-    encoder, prompt = options.embedding_model or "auto", options.embedding_prompt
-    task = Dat(Dat.Settings(language=options.language, embedding_model=encoder, embedding_prompt=prompt))
-    frontier = task.frontier(read_nouns(options.nouns, options.language))
-    wanted = sorted({float(strength) for strength in strengths or frontier.strengths()})
-    folder.start(frontier.describe(), {})
-    rows: list[dict[str, Any]] = []
-    with responses_bar("frontier", len(wanted)) as advance:
-        for strength in wanted:
-            path = output / "rows" / f"{strength:g}.json"
-            if not path.is_file():
-                free = not rows or rows[-1]["free"] is not None
-                write_json(path, asdict(frontier.point(strength, options.lists, options.seed, free=free)))
-            rows.append(read_json(path))
-            advance(1, None)
-    named = [f"{name}.\n"] if (name := task.describe().get("score_name")) else []
-    facts = {**frontier.describe(), "lists": options.lists, "seed": options.seed}
-    folder.add(VALUES, {**facts, "rows": rows})
-    parts = ["# The frontier\n", _ABOUT.format(**facts), page_table([_row(row) for row in rows]), *named, _end(rows)]
-    return folder.publish("\n".join(parts), {"rows": len(rows)})
 
 
 def read_curves(values: Mapping[str, Any]) -> Curves:
@@ -101,21 +27,3 @@ def curves_beside(runs: Iterable[Path], lists: int, encoder: str | None) -> Curv
         if (values.get("lists"), values.get("embedding_model")) == (lists, encoder):
             return read_curves(values)
     return {}
-
-
-def _row(row: dict[str, Any]) -> PageRow:
-    cells: dict[str, Cell] = {}
-    for kind, name in (("free", "Free lists"), ("independent", "Independent words")):
-        point = row[kind] or {}
-        cells[f"{name}: mean"] = Cell(point.get("mean"), Measure("mean", 4))
-        cells[f"{name}: unique words"] = Cell(point.get("unique_words"))
-        cells[f"{name}: perplexity"] = Cell(point.get("perplexity"))
-    differ = Cell(row["starts_differ"], Measure("difference", 5), signed=True, below=(f"{row['sweeps']} sweeps",))
-    return {"Strength": f"{row['strength']:g}", **cells, "Starts differ by": Cell() if differ.value is None else differ}
-
-
-def _end(rows: Sequence[dict[str, Any]]) -> str:
-    part = next((f"{row['strength']:g}" for row in rows if row["free"] is None), None)
-    if part is None:
-        return "Lists begun at random and lists begun too far apart agree within 0.0005 in every row.\n"
-    return f"Free lists end before strength {part}, where two starts do not agree within 0.0005.\n"

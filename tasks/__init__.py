@@ -1,4 +1,4 @@
-"""The tasks that sozo has, in one list; SOZO_TASKS=my_package.MyTask in the environment adds to it."""
+"""The tasks that sozo has, in one list; packages add to it (`sozo.data.joined`), and SOZO_TASKS=my_package.MyTask."""
 
 if __name__ != "sozo.tasks":
     raise ImportError(f"{__name__} is a folder of sozo's repository; import it as sozo.tasks")
@@ -6,8 +6,12 @@ if __name__ != "sozo.tasks":
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from sozo.data.errors import UserError
+from sozo.data.foreign import quoted
+from sozo.data.joined import TASKS as PACKAGES
+from sozo.data.joined import joined
 from sozo.data.record import read_json
 from sozo.data.settings import load_dotted
 from sozo.scoring.judges.protocol import Rubric
@@ -26,14 +30,24 @@ TASKS: tuple[type[Task], ...] = (Dat, Jcq, Sat, Sipen, Pbig, CueDat, Kanji, Hive
 
 
 def task_types() -> dict[str, type[Task]]:
-    """Every task by its name: the list above, and the dotted paths in SOZO_TASKS (separated by commas)."""
+    """Every task by its name: the list above, those of other packages, and the dotted paths in SOZO_TASKS.
+
+    Paths are separated by commas. UserError for what is no task, and for a package's task with a name that is taken.
+    """
     types = {task.name: task for task in TASKS}
+    for package, task in joined(PACKAGES).values():
+        if types.setdefault(_checked(task, package).name, task) is not task:
+            raise UserError(f"{package} brings a task {task.name}, which sozo has; uninstall it")
     for path in filter(None, os.environ.get("SOZO_TASKS", "").split(",")):
-        task = load_dotted(path.strip(), "the task of SOZO_TASKS")
-        if not (isinstance(task, type) and issubclass(task, Task)):
-            raise UserError(f"SOZO_TASKS names {path}, which is no subclass of sozo.tasks.task.Task")
+        task = _checked(load_dotted(path.strip(), "the task of SOZO_TASKS"), "SOZO_TASKS")
         types[task.name] = task
     return types
+
+
+def _checked(task: Any, source: str) -> type[Task]:
+    if not (isinstance(task, type) and issubclass(task, Task)):
+        raise UserError(f"{source} names {quoted(task)}, which is no subclass of sozo.tasks.task.Task")
+    return task
 
 
 def task_type(name: str) -> type[Task]:

@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 
 from sozo.eval.compare import Change
-from sozo.eval.experts.analysis import pooled, within
 from sozo.eval.outcome import with_noise
 from sozo.scoring.guard import gain
 from sozo.scoring.measure import normal_interval, t_test
@@ -27,6 +26,7 @@ from sozo.scoring.statistics.hill import hill_interval, hill_numbers, hill_ratio
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.proportions import grouped_share
 from sozo.scoring.statistics.seeds import difference, over_seeds
+from sozo.studies.experts.analysis import pooled, within
 from sozo.tasks.dat.decomposition import decompose
 from sozo.tasks.dat.instruments import different
 from sozo.tasks.pbig.experts import Rated

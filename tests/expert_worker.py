@@ -4,13 +4,13 @@ import sys
 from pathlib import Path
 
 from expert_world import RUBRIC, world
-from sozo.eval.experts.command import ExpertSettings
-from sozo.eval.experts.histories import Plan, conditions_of
-from sozo.eval.experts.run import judge_experts
 from sozo.scoring.endpoint.client import RetryPolicy
 from sozo.scoring.endpoint.profile import Profile
 from sozo.scoring.judges.endpoint import EndpointJudge
 from sozo.scoring.judges.protocol import JudgeSettings
+from sozo.studies.experts.command import ExpertSettings
+from sozo.studies.experts.histories import Plan, conditions_of
+from sozo.studies.experts.run import judge_experts
 
 CONDITIONS = conditions_of(["zero", "same"], [2])
 RATINGS = [rating for rating in world(1, 0.3) if rating.rater in ("r0", "r4", "r8")]

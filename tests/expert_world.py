@@ -7,9 +7,9 @@ from itertools import product
 import numpy as np
 
 from sozo.data.rubrics import Criterion, RatingRubric
-from sozo.eval.experts.histories import Plan
 from sozo.scoring.judges.criterion import criterion_rubric
 from sozo.scoring.judges.endpoint import LocalJudge
+from sozo.studies.experts.histories import Plan
 from sozo.tasks.pbig.experts import Rated
 
 CRITERION = Criterion("worth", (1, 5), title="Worth")

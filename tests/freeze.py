@@ -236,10 +236,10 @@ def _number(cell):
 def experts(folder):
     """A judge for each expert: of the trial's ratings, and of the trial's ideas."""
     from sozo.data.rubrics import load_rubric
-    from sozo.eval.experts.command import ExpertSettings
-    from sozo.eval.experts.histories import HISTORIES, Plan, conditions_of
-    from sozo.eval.experts.run import judge_experts
     from sozo.scoring.judges.protocol import JudgeSettings
+    from sozo.studies.experts.command import ExpertSettings
+    from sozo.studies.experts.histories import HISTORIES, Plan, conditions_of
+    from sozo.studies.experts.run import judge_experts
     from sozo.tasks.pbig.experts import read_rated
 
     scale, judge = load_rubric("pbig"), FakeJudge(opinion, name="j", max_tokens=1024)

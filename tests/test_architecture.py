@@ -19,8 +19,9 @@ ROOT = Path(__file__).parents[1]
 # What each room may import beside itself: data <- scoring <- tasks <- rewards <- models <- (training, eval) <- recipes.
 CHAIN = ("data", "scoring", "tasks", "rewards", "models")
 ROOMS = {room: set(CHAIN[:k]) for k, room in enumerate(CHAIN)}
-ROOMS |= {"training": set(CHAIN), "eval": set(CHAIN), "recipes": {*CHAIN, "training", "eval"}}
-MOST_TOKENS = 261_400
+ROOMS |= {"training": set(CHAIN), "eval": set(CHAIN), "recipes": {*CHAIN, "training", "eval", "studies"}}
+ROOMS |= {"studies": {*CHAIN, "training", "eval"}}
+MOST_TOKENS = 253_300  # of the product; python tests/house.py says where they stand
 MOST_LINES = 400  # of a file
 LONGEST = 60  # lines of a function
 SOURCES = {name: text for name, text in sources().items() if name.partition("/")[0] in ROOMS}
@@ -31,7 +32,7 @@ BY_STRING = {"data/settings.py", "rewards/__init__.py"}
 NEED_THEIR_TOOL = [f"rewards/doors/{tool}.py" for tool in ("verifiers", "inspect_ai", "flexeval")]
 # A task is named in its folder, its prompt and data files, its reward and the recipes; experts rate ideas.
 TASKS = ("dat", "jcq", "pbig", "sat", "sipen", "cue_dat", "kanji", "hivemind")
-MAY_NAME_TASKS = re.compile(r"tasks/|rewards/|data/|recipes/|models/tiny\.py|eval/experts/")
+MAY_NAME_TASKS = re.compile(r"tasks/|rewards/|data/|recipes/|models/tiny\.py|studies/experts/")
 
 
 def imported(tree):

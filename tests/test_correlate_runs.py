@@ -10,8 +10,8 @@ from finished_runs import JUDGE, QUESTION_OF_TASK, SCORES, dat_run, jcq_run, sat
 from published_check.p_values import p_value
 from sozo.data.errors import UserError
 from sozo.data.published import load
-from sozo.eval.correlate.run import correlate_runs
 from sozo.scoring.statistics import holm
+from sozo.studies.correlate.run import correlate_runs
 from sozo.tasks.jcq.questions import CRITERIA, TASKS
 
 MODELS = [row["model"] for row in load("dat")]

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import coverage_table
-from sozo.eval.experts.analysis import pooled, within
 from sozo.scoring.guard import gain
 from sozo.scoring.measure import normal_interval
 from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval, pearson
 from sozo.scoring.statistics.agreement import krippendorff_alpha
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.seeds import difference, over_seeds
+from sozo.studies.experts.analysis import pooled, within
 from sozo.tasks.dat.decomposition import decompose
 from sozo.tasks.pbig.experts import Rated
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("data", "scoring", "tasks", "rewards", "models", "training", "eval", "recipes")
+ROOMS = ("data", "scoring", "tasks", "rewards", "models", "training", "eval", "studies", "recipes")
 FILES = [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py")) if ">>> " in path.read_text("utf-8")]
 
 

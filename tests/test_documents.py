@@ -16,8 +16,8 @@ from typer.main import get_command
 
 from fakes import AXES, list_text
 from sozo.data.schema import write_columns
-from sozo.eval.cli import _VARIADIC, make_app
-from sozo.eval.flags import spread
+from sozo.eval.cli import make_app
+from sozo.eval.flags import list_flags, spread
 from sozo.scoring.endpoint.profile import Profile, read_profile
 from sozo.training.config import parse
 from study.arms import read_arms
@@ -31,7 +31,7 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted(path for room in ("recipes", "examples", "benchmarks") for path in (ROOT / room).rglob("README.md")),
 ]
-ROOMS = ("data", "scoring", "tasks", "rewards", "models", "training", "eval", "recipes", "tests", "examples")
+ROOMS = ("data", "scoring", "tasks", "rewards", "models", "training", "eval", "studies", "recipes", "tests", "examples")
 SCRIPTS = sorted(path for room in ("recipes", "benchmarks") for path in (ROOT / room).rglob("*.*"))
 EXAMPLES = [path.read_text("utf-8") for path in sorted((ROOT / "examples").glob("*.py"))]
 
@@ -113,7 +113,8 @@ def test_there_is_something_to_check():
 @pytest.mark.parametrize("words", EVAL, ids=" ".join)
 def test_a_command_of_evaluation_parses(words, monkeypatch):
     monkeypatch.setenv("SOZO_TASKS", "examples.task.Acrostic")
-    command, words = get_command(make_app()), spread(words, _VARIADIC)
+    command = get_command(make_app())
+    words = spread(words, list_flags(command))
     context = None
     while hasattr(command, "resolve_command"):
         context = command.make_context("eval", words, parent=context)

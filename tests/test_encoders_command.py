@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sozo.eval.cli import make_app
-from sozo.eval.encoders.measures import auc_of_sharing, common_direction_share, labels_of, random_pairs
+from sozo.studies.encoders.measures import auc_of_sharing, common_direction_share, labels_of, random_pairs
 
 
 def test_pairs_are_of_two_different_words_and_uniform():

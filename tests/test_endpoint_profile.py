@@ -9,13 +9,13 @@ from judge_server import VERDICT, serving
 from judge_server import completion as judged
 from sozo.data.errors import UserError
 from sozo.eval.draw import SamplingOptions
-from sozo.eval.experts.command import ExpertSettings
 from sozo.models.generators import load_generator
 from sozo.models.settings import GeneratorSettings
 from sozo.scoring.embeddings import make_encoder
 from sozo.scoring.endpoint.profile import Profile, read_profile
 from sozo.scoring.judges.endpoint import endpoint_judge
 from sozo.scoring.judges.protocol import JudgeSettings
+from sozo.studies.experts.command import ExpertSettings
 from sozo.tasks.jcq.task import JcqSettings
 from test_judge_endpoint import ask
 from test_sampling_endpoint import completion, server

@@ -18,13 +18,13 @@ from sozo.data.jumandic import categories, load_nouns
 from sozo.data.prompts import prompt
 from sozo.data.schema import Reason, read_responses
 from sozo.eval.cli import make_app
-from sozo.eval.encoders.measures import auc_of_sharing, labels_of
 from sozo.eval.evaluated import find_evaluated
 from sozo.rewards import make_dat_distance, make_dat_reward
 from sozo.scoring.embeddings import make_encoder
 from sozo.scoring.guard import Guard
 from sozo.scoring.languages import LANGUAGES
 from sozo.scoring.nouns import make_noun_checker
+from sozo.studies.encoders.measures import auc_of_sharing, labels_of
 from sozo.tasks import read_run
 from sozo.tasks.dat.instruments import measure
 from sozo.tasks.dat.scorer import DatRules, DatScorer, DatSettings

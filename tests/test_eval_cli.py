@@ -177,7 +177,7 @@ def test_help_and_the_room_import_without_heavy_packages() -> None:
     done = run_eval("--help")
     assert done.returncode == 0
     assert "dat" in done.stdout
-    code = "import sys, sozo.eval.correlate.run, sozo.eval.correlate.people; assert 'scipy' not in sys.modules"
+    code = "import sys, sozo.studies.correlate.run, sozo.studies.correlate.people; assert 'scipy' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -13,8 +13,11 @@ from command_line import check_refused, sozo
 from expert_world import CRITERION, RUBRIC, predicted, reply, world, world_judge
 from sozo.data.errors import UserError
 from sozo.data.rubrics import Criterion, RatingRubric
-from sozo.eval.experts.analysis import OTHERS, SHIFTED, difference, own_median, pooled, within
-from sozo.eval.experts.asks import (
+from sozo.scoring.embeddings import WordVectors
+from sozo.scoring.judges.criterion import Verdict
+from sozo.scoring.judges.protocol import JudgeSettings, Price
+from sozo.studies.experts.analysis import OTHERS, SHIFTED, difference, own_median, pooled, within
+from sozo.studies.experts.asks import (
     LOW_CONFIDENCE,
     NO_VOTES,
     TIE,
@@ -23,14 +26,11 @@ from sozo.eval.experts.asks import (
     asking_size,
     predict,
 )
-from sozo.eval.experts.command import ExpertSettings
-from sozo.eval.experts.histories import HISTORIES, Condition, Plan, conditions_of
-from sozo.eval.experts.page import reasons_figure
-from sozo.eval.experts.reasons import reasons_of
-from sozo.eval.experts.run import judge_experts, seeded_judges
-from sozo.scoring.embeddings import WordVectors
-from sozo.scoring.judges.criterion import Verdict
-from sozo.scoring.judges.protocol import JudgeSettings, Price
+from sozo.studies.experts.command import ExpertSettings
+from sozo.studies.experts.histories import HISTORIES, Condition, Plan, conditions_of
+from sozo.studies.experts.page import reasons_figure
+from sozo.studies.experts.reasons import reasons_of
+from sozo.studies.experts.run import judge_experts, seeded_judges
 from sozo.tasks.pbig.experts import Rated
 
 SHOTS = (1, 2, 5, 10)
@@ -169,7 +169,7 @@ def test_votes(votes, score, reason):
 
 
 def test_a_world_without_experts_has_no_difference(monkeypatch):
-    monkeypatch.setattr("sozo.eval.experts.analysis.PERMUTATIONS", 1)
+    monkeypatch.setattr("sozo.studies.experts.analysis.PERMUTATIONS", 1)
     held = 0
     for seed in range(40):
         ratings = world(seed, 0.3, experts=[(0, 0)] * 9)

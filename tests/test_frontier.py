@@ -12,7 +12,6 @@ from fakes import AXES, axis_encoder
 from sozo.data.errors import UserError
 from sozo.data.nouns import tiny_nouns
 from sozo.eval.draw import SamplingOptions
-from sozo.eval.frontier import FrontierOptions, frontier_curves
 from sozo.eval.run import run_task
 from sozo.models.generators import load_generator
 from sozo.models.nouns import FrontierNouns
@@ -20,6 +19,7 @@ from sozo.models.settings import GeneratorSettings
 from sozo.models.tiny import noun_vectors
 from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.embeddings import WordVectors
+from sozo.studies.frontier import FrontierOptions, frontier_curves
 from sozo.tasks.dat import frontier
 from sozo.tasks.dat.frontier import NounFrontier, free_lists, independent_words
 from sozo.tasks.dat.scorer import DatSettings

@@ -7,7 +7,7 @@ import pytest
 
 from sozo.data.errors import UserError
 from sozo.data.ratings import Rating, read_ratings
-from sozo.eval.correlate.people import KIND, judge_human_correlations
+from sozo.studies.correlate.people import KIND, judge_human_correlations
 
 ROW = {"model": "m", "item": "q1", "criterion": "流暢性", "rater": "A", "score": 4}
 

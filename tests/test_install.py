@@ -56,7 +56,20 @@ def imports(room):
 
 
 @pytest.mark.parametrize(
-    "room", ["data", "scoring", "tasks", "rewards", "models", "training", "eval", "recipes", "examples", "benchmarks"]
+    "room",
+    [
+        "data",
+        "scoring",
+        "tasks",
+        "rewards",
+        "models",
+        "training",
+        "eval",
+        "studies",
+        "recipes",
+        "examples",
+        "benchmarks",
+    ],
 )
 def test_what_is_imported_is_declared(room):
     beside = {path.stem for path in (ROOT / room).rglob("*.py")} | {path.name for path in (ROOT / room).iterdir()}
@@ -71,7 +84,9 @@ def test_a_message_names_the_extra_that_brings_a_package():
     for package, extra in EXTRA_OF.items():
         assert canonicalize_name(DISTRIBUTIONS.get(package, package)) in names(extra), package
     of_extras = {
-        package for room in ("data", "scoring", "tasks", "models", "training", "eval") for package in imports(room)
+        package
+        for room in ("data", "scoring", "tasks", "models", "training", "eval", "studies")
+        for package in imports(room)
     }
     core = {"yaml" if name == "pyyaml" else name for name in names()}
     assert of_extras - set(sys.stdlib_module_names) - core - {"sozo", "click"} <= EXTRA_OF.keys()

@@ -14,11 +14,11 @@ from pbig_trial_rule import EXPERTS, rate
 from sozo.data.errors import UserError
 from sozo.data.rubrics import load_rubric
 from sozo.eval.evaluated import find_evaluated
-from sozo.eval.experts.histories import load_experts
-from sozo.eval.experts.run import judge_as_experts
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.run import score_answers
 from sozo.scoring.judges.protocol import JudgeSettings
+from sozo.studies.experts.histories import load_experts
+from sozo.studies.experts.run import judge_as_experts
 from sozo.tasks import finished_run, refuse_training
 from sozo.tasks.pbig.experts import judge_in_stages
 from sozo.tasks.pbig.ideas import parse_idea, trial_ideas, trial_patents
@@ -217,7 +217,7 @@ def test_a_judge_for_each_expert_is_shown_her_own_ratings_of_other_patents(tmp_p
         return verdict(max(criterion_of(prompt).scores) if name != "market_size_b2b" else 0)
 
     judge = FakeJudge(reply)
-    monkeypatch.setattr("sozo.eval.experts.run.make_judge", lambda settings: judge)
+    monkeypatch.setattr("sozo.studies.experts.run.make_judge", lambda settings: judge)
     plain = scored(tmp_path / "plain", FakeJudge(lambda prompt: verdict(2)))
     run = judge_as_experts(plain.folder, load_experts(["T5", "B2"], load_rubric("pbig"), 10), tmp_path / "run", JUDGING)
     assert leaks == []

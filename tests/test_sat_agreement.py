@@ -12,8 +12,8 @@ from command_line import check_refused, sozo
 from finished_runs import SCORES, sat_run
 from judge_server import completion, serving
 from sozo.data.errors import UserError
-from sozo.eval.agreement.run import agree
 from sozo.scoring.judges.protocol import JudgeSettings
+from sozo.studies.agreement.run import agree
 from sozo.tasks.sat.stories import Story
 
 KEY = "sk-very-secret"

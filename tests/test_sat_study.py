@@ -20,8 +20,12 @@ from sozo.data.jsonl import write_records
 from sozo.data.prompts import prompt
 from sozo.data.published import load
 from sozo.data.ratings import RANKING, Rating, read_rankings
-from sozo.eval.agreement import appendix_c
-from sozo.eval.agreement.appendix_c import (
+from sozo.scoring.endpoint.client import Reply
+from sozo.scoring.judges.ledger import read_judgements
+from sozo.scoring.judges.protocol import JudgeSettings
+from sozo.scoring.measure import Measure
+from sozo.studies.agreement import appendix_c
+from sozo.studies.agreement.appendix_c import (
     Graded,
     agreement,
     agreement_curve,
@@ -31,10 +35,6 @@ from sozo.eval.agreement.appendix_c import (
     rank_models,
     score_table,
 )
-from sozo.scoring.endpoint.client import Reply
-from sozo.scoring.judges.ledger import read_judgements
-from sozo.scoring.judges.protocol import JudgeSettings
-from sozo.scoring.measure import Measure
 from sozo.tasks.sat.finished import ROWS, SAT_V1, STORIES, FinishedSat, parse_grade
 from sozo.tasks.sat.stories import Rewrite, Story, write_rewrites
 

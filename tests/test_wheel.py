@@ -15,7 +15,7 @@ import pytest
 from fakes import list_text
 from test_documents import ROOT
 
-ROOMS = ("data", "scoring", "tasks", "rewards", "models", "training", "eval")
+ROOMS = ("data", "scoring", "tasks", "rewards", "models", "training", "eval", "studies")
 TAKEN = (*ROOMS, "generate", "recipes")  # names that a user's own packages and modules may have
 WORDS = ["犬", "理論", "海", "机", "法律", "音楽", "鉄", "怒り", "数学", "花"]
 SNIPPET = """

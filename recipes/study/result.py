@@ -11,13 +11,14 @@ from sozo.data.evaluations import read_evaluations
 from sozo.data.published import METHODS
 from sozo.data.record import read_json
 from sozo.data.study_folder import StudyRow
-from sozo.eval.frontier import VALUES, FrontierOptions, frontier_curves, read_curves
+from sozo.eval.frontier import VALUES, read_curves
 from sozo.eval.report.charts import Curve, Steps
 from sozo.scoring.guard import Guard
 from sozo.scoring.languages import read_nouns
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.seeds import over_seeds
 from sozo.scoring.table import Table
+from sozo.studies.frontier import FrontierOptions, frontier_curves
 from sozo.tasks.dat.instrument_cells import difference, measured
 from sozo.tasks.dat.instruments import DIVERSITY
 from sozo.tasks.dat.table11 import Table11, Table11Row, table11, with_gains

@@ -14,7 +14,6 @@ import pandas as pd
 from sozo.data.errors import UserError
 from sozo.data.markdown import bullets, plain
 from sozo.data.run_folder import first_difference
-from sozo.eval.agreement.ratings import VALUES, alpha_columns, check_level
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.pages import PageFolder, PageRow, page_table
 from sozo.eval.terminal import PageRun
@@ -22,6 +21,7 @@ from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import SHARE
 from sozo.scoring.statistics.agreement import Alpha, krippendorff_alpha
 from sozo.scoring.table import Cell
+from sozo.studies.agreement.ratings import VALUES, alpha_columns, check_level
 from sozo.tasks import task_type
 from sozo.tasks.finished import Finished
 

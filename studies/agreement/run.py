@@ -11,7 +11,12 @@ import pandas as pd
 from sozo.data.errors import UserError
 from sozo.data.progress import responses_bar
 from sozo.data.ratings import read_rankings
-from sozo.eval.agreement.appendix_c import (
+from sozo.eval.evaluated import Evaluated, check_alike, find_evaluated
+from sozo.eval.pages import PageFolder
+from sozo.eval.terminal import PageRun
+from sozo.models.judges import make_judge
+from sozo.scoring.judges.protocol import Judge, JudgeSettings
+from sozo.studies.agreement.appendix_c import (
     MIN_MODELS,
     Evaluations,
     Runs,
@@ -20,12 +25,7 @@ from sozo.eval.agreement.appendix_c import (
     people_table,
     score_table,
 )
-from sozo.eval.agreement.page import CURVE, PEOPLE, curve_figure, to_markdown
-from sozo.eval.evaluated import Evaluated, check_alike, find_evaluated
-from sozo.eval.pages import PageFolder
-from sozo.eval.terminal import PageRun
-from sozo.models.judges import make_judge
-from sozo.scoring.judges.protocol import Judge, JudgeSettings
+from sozo.studies.agreement.page import CURVE, PEOPLE, curve_figure, to_markdown
 from sozo.tasks.finished import Finished
 
 LEDGER, VALUES = "judgements.jsonl", "agreement.json"

@@ -45,20 +45,20 @@ def agreement(
     of_ratings = {"--rubric": rubric, "--least": None if least == _LEAST else least}
     of_level = {"--level": None if level == _LEVEL else level}
     if any(Path(place).is_file() or place.lower().endswith((".csv", ".jsonl")) for place in places):
-        from sozo.eval.agreement.ratings import agree_ratings
+        from sozo.studies.agreement.ratings import agree_ratings
 
         if len(places) > 1:
             raise UserError(f"{len(places)} places, and one is a file of ratings; give that file alone")
         _without({**grading, "--benchmark": benchmark}, "runs, not with a file of ratings")
         print_page(agree_ratings(Path(places[0]), output, rubric=rubric, level=level, least=least))
         return
-    from sozo.eval.agreement.judges import agree_judges, find_judged
+    from sozo.studies.agreement.judges import agree_judges, find_judged
 
     _without(of_ratings, "a file of ratings, not with runs")
     if not any(grading.values()) and (judged := find_judged(places, benchmark)):
         print_page(agree_judges(judged, output, level=level))
         return
-    from sozo.eval.agreement.run import agree
+    from sozo.studies.agreement.run import agree
 
     _without(of_level, "a file of ratings or with judges of the same answers")
     ranked: PageRun = agree(

@@ -58,10 +58,10 @@ def experts(
     ] = False,
 ) -> None:
     """A judge for each expert, who has seen nothing, other experts' scores, or her own (PBIG-DATA, Figure 1)."""
-    from sozo.eval.agreement.ratings import check_level
-    from sozo.eval.experts.asks import asking_size
-    from sozo.eval.experts.histories import HISTORIES, Plan, conditions_of, load_experts
-    from sozo.eval.experts.run import judge_experts, seeded_judges
+    from sozo.studies.agreement.ratings import check_level
+    from sozo.studies.experts.asks import asking_size
+    from sozo.studies.experts.histories import HISTORIES, Plan, conditions_of, load_experts
+    from sozo.studies.experts.run import judge_experts, seeded_judges
     from sozo.tasks.pbig.experts import read_rated
 
     check_level(settings.level)
@@ -94,7 +94,7 @@ def _judge_ideas(
     answers: Path | None, imitated: Sequence["Expert"], output: Path | None, judging: JudgeSettings
 ) -> None:
     """Have the ideas of a finished run judged as experts, and show the row."""
-    from sozo.eval.experts.run import judge_as_experts
+    from sozo.studies.experts.run import judge_as_experts
 
     if output is None or answers is None:
         raise UserError("--as-experts needs --answers, a finished run of sozo pbig, and an --output folder")

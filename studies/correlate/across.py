@@ -6,10 +6,10 @@ from itertools import combinations
 from typing import Any
 
 from sozo.data.published import CORRELATIONS
-from sozo.eval.correlate.people import PEOPLE, CorrelationCell, complete_table
 from sozo.eval.evaluated import Evaluated, check_alike
 from sozo.scoring.measure import Estimate
 from sozo.scoring.statistics.correlation import correlate_models
+from sozo.studies.correlate.people import PEOPLE, CorrelationCell, complete_table
 from sozo.tasks import task_types
 from sozo.tasks.finished import Finished
 from sozo.tasks.task import Task

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from sozo.data.published import load_text
-from sozo.eval.encoders.measures import PAIRS, Measured, measure_encoders
 from sozo.eval.pages import PageFolder, PageRow, page_table
 from sozo.eval.terminal import PageRun, print_page
 from sozo.scoring.embeddings import make_encoder
@@ -18,6 +17,7 @@ from sozo.scoring.languages import read_nouns
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import SHARE
 from sozo.scoring.table import Cell
+from sozo.studies.encoders.measures import PAIRS, Measured, measure_encoders
 
 _AUC, _SCORE, _R = Measure("auc", 3), Measure("score", 4), Measure("r", 2)
 _ABOUT = """\

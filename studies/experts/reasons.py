@@ -6,12 +6,12 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from sozo.eval.experts.asks import Predictions
-from sozo.eval.experts.command import ExpertSettings
-from sozo.eval.experts.histories import Condition, Plan
 from sozo.scoring.distance import paired_distance
 from sozo.scoring.embeddings import WordVectors
 from sozo.scoring.statistics.agreement import krippendorff_alpha
+from sozo.studies.experts.asks import Predictions
+from sozo.studies.experts.command import ExpertSettings
+from sozo.studies.experts.histories import Condition, Plan
 
 PERMUTATIONS, FEWEST_PAIRS = 10_000, 3
 

@@ -13,11 +13,11 @@ from typing import Any
 
 from sozo.data.progress import responses_bar
 from sozo.data.rubrics import Criterion
-from sozo.eval.experts.histories import Plan
 from sozo.scoring.judges.criterion import Verdict, criterion_rubric, read_verdict
 from sozo.scoring.judges.ledger import Judgement, Ledger
 from sozo.scoring.judges.protocol import Judge, JudgeSettings, Price, Status, ToJudge
 from sozo.scoring.judges.run import NOT_ASKED, Judging, judge_answers
+from sozo.studies.experts.histories import Plan
 
 NO_VOTES, UNPARSEABLE, LOW_CONFIDENCE, TIE = "no_votes", "unparseable", "low_confidence", "tie"
 

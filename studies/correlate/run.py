@@ -11,7 +11,13 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.markdown import bullets, plain
 from sozo.data.ratings import read_families
-from sozo.eval.correlate.across import (
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.pages import PageFolder, PageRow, page_table
+from sozo.eval.terminal import PageRun
+from sozo.scoring.measure import Measure
+from sozo.scoring.numbers import P_VALUE, n_of, number
+from sozo.scoring.table import Cell
+from sozo.studies.correlate.across import (
     ENOUGH,
     ModelRow,
     Pair,
@@ -21,13 +27,7 @@ from sozo.eval.correlate.across import (
     model_rows,
     scales,
 )
-from sozo.eval.correlate.people import PEOPLE, CorrelationCell, People, rated_task, read_people
-from sozo.eval.evaluated import find_evaluated
-from sozo.eval.pages import PageFolder, PageRow, page_table
-from sozo.eval.terminal import PageRun
-from sozo.scoring.measure import Measure
-from sozo.scoring.numbers import P_VALUE, n_of, number
-from sozo.scoring.table import Cell
+from sozo.studies.correlate.people import PEOPLE, CorrelationCell, People, rated_task, read_people
 
 VALUES = "correlations.json"
 _R = Measure("r", 3)

@@ -9,12 +9,6 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.jsonl import write_objects
-from sozo.eval.experts.analysis import analyse
-from sozo.eval.experts.asks import Predictions, ask_for_all, predict
-from sozo.eval.experts.command import ExpertSettings
-from sozo.eval.experts.histories import Plan
-from sozo.eval.experts.page import alpha_figure, experts_page, reasons_figure
-from sozo.eval.experts.reasons import reasons_of
 from sozo.eval.pages import PageFolder
 from sozo.eval.run import TaskRun, score_answers
 from sozo.eval.terminal import PageRun
@@ -23,6 +17,12 @@ from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.endpoint.profile import read_profile
 from sozo.scoring.judges.criterion import criterion_rubric
 from sozo.scoring.judges.protocol import Judge, JudgeSettings
+from sozo.studies.experts.analysis import analyse
+from sozo.studies.experts.asks import Predictions, ask_for_all, predict
+from sozo.studies.experts.command import ExpertSettings
+from sozo.studies.experts.histories import Plan
+from sozo.studies.experts.page import alpha_figure, experts_page, reasons_figure
+from sozo.studies.experts.reasons import reasons_of
 from sozo.tasks import read_run
 from sozo.tasks.pbig.experts import Expert
 from sozo.tasks.pbig.finished import PATENTS, ROWS, FinishedPbig

@@ -1,0 +1,67 @@
+"""What joins sozo by entry points: commands of its own studies, commands and tasks of other packages."""
+
+import sys
+import tomllib
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import sozo
+from sozo.data.errors import UserError
+from sozo.data.foreign import in_one_line
+
+COMMANDS = "sozo.commands"  # NAME = "package.module:function"; the function's parameters become flags
+TASKS = "sozo.tasks"  # NAME = "package.module:Class", a subclass of sozo.tasks.task.Task
+
+
+class Joined(NamedTuple):
+    """What a package adds."""
+
+    package: str
+    value: Any
+
+
+@cache
+def joined(group: str) -> dict[str, Joined]:
+    """What installed packages add to a group of entry points, by name; what cannot be loaded is told, and left out.
+
+    UserError for a name that two packages give.
+    """
+    packages, values = dict[str, str](), dict[str, Joined]()
+    for entry in _entry_points().select(group=group):
+        package = entry.dist.name if entry.dist else "a package"
+        if entry.name in packages:
+            raise UserError(f"{packages[entry.name]} and {package} both bring {entry.name}; uninstall one of them")
+        packages[entry.name] = package
+        try:
+            values[entry.name] = Joined(package, entry.load())
+        except Exception as error:  # whatever another package does when it is imported
+            if not _is_core_alone(error):
+                _tell(entry, f"{package} cannot be loaded ({type(error).__name__}: {error})")
+    for entry in _declared(group):
+        if entry.name not in packages:
+            _tell(entry, "the installation is older than pyproject.toml; run make install")
+    return values
+
+
+@cache
+def _entry_points() -> Any:
+    return entry_points()  # of hundreds of packages: a tenth of a second
+
+
+def _tell(entry: EntryPoint, why: str) -> None:
+    sys.stderr.write(f"{in_one_line(f'{entry.group}: {entry.name} is missing: {why}')}\n")
+
+
+def _is_core_alone(error: Exception) -> bool:
+    return isinstance(error, ModuleNotFoundError) and error.name == "sozo.studies"
+
+
+def _declared(group: str) -> list[EntryPoint]:
+    """What this repository declares, if sozo is run from it: the environment may know an older state."""
+    root = Path(sozo.__file__).resolve().parents[2]
+    if not ((root / "pyproject.toml").is_file() and (root / "studies").is_dir()):
+        return []
+    declared = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"]
+    return [EntryPoint(name, value, group) for name, value in declared.get(group, {}).items()]

@@ -143,7 +143,7 @@ def _decoded(path: Path, content: bytes) -> tuple[str, str]:
             problems.append(f"line {content[: error.start].count(10) + 1} is not {name}")
             continue
         # Shift_JIS takes almost any bytes: of UTF-8 it makes kanji that nobody wrote.
-        if "\x1b" in text:
+        if "\x1b$" in text:
             problems.append("it is of an encoding with escapes, such as JIS")
             break
         if name == "UTF-8" or not (line := _line_in_utf8(content)):

@@ -16,9 +16,9 @@ from sozo.eval.apart import Apart
 from sozo.eval.deliver import ResultOptions, check_delivery, deliver
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.flags import list_flags, spread, with_flags
-from sozo.eval.people import PeopleOptions, score_people
+from sozo.eval.people import people
 from sozo.eval.run import TaskRun, run_task, run_tasks, score_answers
-from sozo.eval.terminal import print_changes, print_explained, print_lines, print_page, print_run, printing
+from sozo.eval.terminal import print_changes, print_explained, print_lines, print_run, printing
 from sozo.models.generators import Loaded
 from sozo.models.judges import make_judge
 from sozo.models.settings import GeneratorSettings
@@ -167,22 +167,16 @@ def _score_command(kind: type[Task]) -> Callable[..., None]:
         **settings: Any,
     ) -> None:
         check_delivery([model], results)
-        options = settings.pop("people", PeopleOptions())
+        if file.suffix.lower() in KINDS:
+            raise UserError(f"{file}: is a spreadsheet; what people wrote is scored by: sozo people {file}")
         with Loaded() as loaded:
             (task,) = _make_tasks([kind.name], settings, loaded)
-            if kind.people and file.suffix.lower() in KINDS:
-                if results.wandb or results.model_card or model:
-                    raise UserError("what people wrote goes to no W&B run and no model card; leave these flags out")
-                print_page(score_people(task, file, output, options))
-                return
-            if options != PeopleOptions():
-                raise UserError(f"{file}: --send-words and --norms go with a spreadsheet of what people wrote (CSV)")
             run = score_answers(task, file, output, source=source)
         _show(run, model, results, output)
         show_all([run])
 
     command.__doc__ = f"{kind.title}: score answers that exist already, and print the row."
-    return with_flags(command, {kind.name: kind.Settings} | ({"people": PeopleOptions} if kind.people else {}))
+    return with_flags(command, {kind.name: kind.Settings})
 
 
 def _serve_command(kind: type[Task]) -> Callable[..., None]:
@@ -262,7 +256,7 @@ def make_app() -> typer.Typer:
             app.command(own.__name__.replace("_", "-"))(with_flags(printing(own)))
     app.add_typer(score, name="score", help="Score answers that exist already: sozo score TASK FILE.")
     app.add_typer(serve, name="serve", help="Pay for answers over HTTP: sozo serve TASK (docs/doors.md).")
-    for command in (report, compare):
+    for command in (people, report, compare):
         app.command()(with_flags(command))
     taken = {each.name or getattr(each.callback, "__name__", "") for each in app.registered_commands}
     for name, (package, command) in joined(COMMANDS).items():

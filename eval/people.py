@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from sozo.data.errors import UserError, require
 from sozo.data.markdown import plain
@@ -10,20 +13,32 @@ from sozo.data.settings import setting
 from sozo.data.sheet import write_sheet
 from sozo.eval.pages import PageFolder
 from sozo.eval.report.render import render
-from sozo.eval.terminal import PageRun, print_lines
+from sozo.eval.terminal import PageRun, print_lines, print_page
 from sozo.scoring.table import markdown
-from sozo.tasks.task import Task
+from sozo.tasks import Dat
+from sozo.tasks.dat.people_result import score_sheet
+from sozo.tasks.dat.scorer import DatSettings
 
 
 @dataclass(frozen=True)
 class PeopleOptions:
     """What goes with a spreadsheet of what people wrote."""
 
-    send_words: bool = setting(False, "People's words may go to the server of openai:NAME (spreadsheets only).")
-    norms: str | None = setting(None, "CSV of your own sample's scores, for percentiles (spreadsheets only).")
+    send_words: bool = setting(False, "People's words may go to the server of openai:NAME.")
+    norms: str | None = setting(None, "CSV of your own sample's scores, for percentiles.")
 
 
-def score_people(task: Task, file: Path, output: Path, options: PeopleOptions) -> PageRun:
+def people(
+    file: Annotated[Path, typer.Argument(help="A table of what people wrote (CSV, TSV), a row or some rows a person.")],
+    output: Annotated[Path, typer.Option(help="Folder; the same command again shows what it holds.")],
+    settings: DatSettings,
+    options: PeopleOptions,
+) -> None:
+    """What people wrote: score a spreadsheet of lists, with a page and a paragraph for the methods section."""
+    print_page(score_people(Dat(settings), file, output, options))
+
+
+def score_people(task: Dat, file: Path, output: Path, options: PeopleOptions) -> PageRun:
     """Score a spreadsheet into a folder that no command of sozo reads as a run: scores.csv, people.html, people.md."""
     require("jinja2", "the page of people's answers")
     task = task.for_people()
@@ -38,7 +53,7 @@ def score_people(task: Task, file: Path, output: Path, options: PeopleOptions) -
         return finished
     if folder:
         print_lines([f"{folder} will hold every word that people wrote; --embedding-cache none keeps none"])
-    scored = task.score_people(file, norms)
+    scored = score_sheet(task, file, norms)
     page.start({"scorer": task.describe()}, {"file": str(file)})
     write_sheet(output / "scores.csv", scored.sheet.cells, scored.sheet.delimiter)
     title = f"{task.title}: {file.name}"

@@ -5,15 +5,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sozo.data.errors import UserError
 from sozo.data.jsonl import read_answers_file
 from sozo.data.record import read_json
 from sozo.data.settings import deciding
-from sozo.data.sheet import Sheet
 from sozo.scoring.measure import Measure
-from sozo.scoring.table import Table
 from sozo.tasks.finished import ITEM_SEPARATOR, Finished, item_of
 from sozo.tasks.finished import Finished as FinishedRun
 from sozo.tasks.view import View
@@ -51,15 +49,6 @@ class Row:
     values: Mapping[str, float] = field(default_factory=dict)  # by the measures' names
     reason: str | None = None  # a named value; None where there are values
     facts: Mapping[str, Any] = field(default_factory=dict)  # what else a reader wants to know (JSON values)
-
-
-@dataclass(frozen=True, slots=True)
-class PeopleScored:
-    """A spreadsheet of what people wrote, scored."""
-
-    sheet: Sheet  # with what was added
-    tables: Sequence[Table]  # the last one holds what they wrote
-    methods: Sequence[str]  # a paragraph for a paper, in English and in Japanese
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +119,6 @@ class Task:
     commands: ClassVar[tuple[Callable[..., Iterable[str]], ...]] = ()  # its own: settings -> lines for people
     judge_settings: "JudgeSettings | None" = None  # who shall judge; None if nobody judges
     judge: "Judge | None" = None  # whoever runs the task makes it of `judge_settings`
-    people: ClassVar[bool] = False  # whether it scores what people wrote
     again: bool = False  # whether a finished run shall be scored once more (as after judgements that failed)
 
     def __init__(self, settings: Any = None) -> None:
@@ -188,20 +176,6 @@ class Task:
         per_item = cls.measures[0].per_item
         shares = (Measure(f"{cls.name}/{name}", share=True, per_item=per_item) for name in ("scored", "whole"))
         return tuple(Bound(measure=measure, margin=0.05, least=30) for measure in shares)
-
-    # What a task with `people` is asked.
-
-    def for_people(self) -> Self:
-        """The task with the defaults for people."""
-        return self
-
-    def words_go(self) -> tuple[str | None, Path | None]:
-        """The server that gets every word, and the folder that keeps it, if the settings name such."""
-        raise NotImplementedError
-
-    def score_people(self, path: Path, norms: Path | None) -> PeopleScored:
-        """Score a spreadsheet of what people wrote, with percentiles among the scores of another."""
-        raise NotImplementedError
 
     # What a run of evaluation asks; the defaults do for a task whose answers are scored one by one.
 

@@ -30,9 +30,10 @@ TREES = {name: ast.parse(text) for name, text in SOURCES.items()}
 BY_STRING = {"data/settings.py", "rewards/__init__.py"}
 # Doors whose classes are subclasses of another tool's.
 NEED_THEIR_TOOL = [f"rewards/doors/{tool}.py" for tool in ("verifiers", "inspect_ai", "flexeval")]
-# A task is named in its folder, its prompt and data files, its reward and the recipes; experts rate ideas.
+# A task is named in its folder, its prompt and data files, its reward and the recipes; people write lists, and experts
+# rate ideas.
 TASKS = ("dat", "jcq", "pbig", "sat", "sipen", "cue_dat", "kanji", "hivemind")
-MAY_NAME_TASKS = re.compile(r"tasks/|rewards/|data/|recipes/|models/tiny\.py|studies/experts/")
+MAY_NAME_TASKS = re.compile(r"tasks/|rewards/|data/|recipes/|models/tiny\.py|eval/people\.py|studies/experts/")
 
 
 def imported(tree):

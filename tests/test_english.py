@@ -352,7 +352,7 @@ def test_olsons_rule_by_the_command(tmp_path):
     lists = [FAR, ["the", "paris", "of", *FAR[:7]], ["the", "paris", "of", "and", *FAR[:6]]]
     file = tmp_path / "lists.jsonl"
     file.write_text("".join(json.dumps({"text": list_text(words)}) + "\n" for words in lists))
-    done = command("score", "dat", file, "--language", "en", "--olson", "--output", tmp_path / "run")
+    done = command("people", file, "--language", "en", "--olson", "--output", tmp_path / "run")
     assert done.exit_code == 0, done.output
     assert "2 of 3" in done.stdout
     full, seven, none = read_responses(tmp_path / "run")
@@ -367,7 +367,7 @@ def test_peoples_lists_are_olsons_dat_by_the_vectors_of_the_norms_only(tmp_path)
     people.write_text("participant,response\n007," + " ".join(FAR))
     for name, encoder in (("norms", by_norms), ("other", glove_file(tmp_path / "other.txt", 20, dog=0.2))):
         flags = ("--language", "en", "--embedding-model", encoder, "--olson", "--output", tmp_path / name)
-        done = command("score", "dat", people, *flags)
+        done = command("people", people, *flags)
         assert done.exit_code == 0, done.output
         assert "007,algorithm feather" in (tmp_path / name / "scores.csv").read_text("utf-8")
         assert ",100.0000," in (tmp_path / name / "scores.csv").read_text("utf-8")

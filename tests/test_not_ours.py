@@ -50,7 +50,7 @@ def commands(runs):
     jumandic = ["--noun-checker", "jumandic"]
     return {
         "score": ["score", "dat", runs / "a.jsonl", *jumandic],
-        "people": ["score", "dat", runs / "people.csv", *jumandic],
+        "people": ["people", runs / "people.csv", *jumandic],
         "random": ["dat", "--model", "random", "--num-responses", "4", *jumandic],
         "correlate": ["correlate", runs / "a", runs / "b"],
         "frontier": ["frontier", "--lists", "8", "--strengths", "1"],

@@ -1,8 +1,7 @@
-"""A psychologist's spreadsheet through `sozo score dat`: every kind of file, people's rule, and where words may go."""
+"""A psychologist's spreadsheet through `sozo people`: every kind of file, people's rule, and where words may go."""
 
 import csv
 import io
-import json
 import sys
 from pathlib import Path
 
@@ -91,7 +90,7 @@ def test_every_kind_of_file_gets_the_score_that_the_benchmark_gives(kind, tmp_pa
     text, encoding, delimiter, name = KINDS[kind]
     file, output = save(tmp_path / f"{kind}.csv", text, encoding), tmp_path / "out"
     flags = ("--noun-checker", "jumandic", "--output", output)
-    code, out, err = command(monkeypatch, capsys, "score", "dat", file, *flags)
+    code, out, err = command(monkeypatch, capsys, "people", file, *flags)
     assert (code, err) == (0, "")
     assert f"1 rows were read as {name}." in out
     (row,) = written(output / "scores.csv", delimiter)
@@ -144,7 +143,7 @@ REFUSED = {
 def test_what_is_no_such_table_is_refused_in_one_line(kind, tmp_path, monkeypatch, capsys):
     content, message = REFUSED[kind]
     file = save(tmp_path / f"{kind}.csv", content)
-    code, out, err = command(monkeypatch, capsys, "score", "dat", file, "--output", tmp_path / "out")
+    code, out, err = command(monkeypatch, capsys, "people", file, "--output", tmp_path / "out")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert message in err
     assert kind in err
@@ -188,7 +187,7 @@ def english_people(tmp_path, monkeypatch, capsys, *flags):
     rows = [["Participant ID", "Answer"], ["007", text], ["8", "moon, the, 犬"], ["9", "、".join(WORDS)]]
     monkeypatch.chdir(tmp_path)
     file = save(tmp_path / "en.csv", table(rows, ";"))
-    code, out, err = command(monkeypatch, capsys, "score", "dat", file, "--language", "en", *flags, "--output", "out")
+    code, out, err = command(monkeypatch, capsys, "people", file, "--language", "en", *flags, "--output", "out")
     assert code == 0, err
     return " ".join(out.split()), written(tmp_path / "out/scores.csv", ";")
 
@@ -324,7 +323,7 @@ def test_reliability_only_over_two_lists_a_person(fake, tmp_path):
 
 def test_the_example_page_says_what_was_done(tmp_path, monkeypatch, capsys):
     file = ROOT / "examples/people.csv"
-    done = sozo(tmp_path, "score", "dat", file, "--noun-checker", "jumandic", "--output", "out")
+    done = sozo(tmp_path, "people", file, "--noun-checker", "jumandic", "--output", "out")
     assert done.returncode == 0, done.stderr
     rows = written(tmp_path / "out/scores.csv")
     assert [row["participant"] for row in rows[::2]] == [f"00{k}" for k in range(1, 9)]
@@ -348,7 +347,7 @@ def test_the_example_page_says_what_was_done(tmp_path, monkeypatch, capsys):
     ):
         assert fact in page
     monkeypatch.chdir(tmp_path)
-    code, out, _ = command(monkeypatch, capsys, "score", "dat", file, "--noun-checker", "jumandic", "--output", "out")
+    code, out, _ = command(monkeypatch, capsys, "people", file, "--noun-checker", "jumandic", "--output", "out")
     assert (code, "finished before" in out) == (0, True)
     # The folder is no run: nothing that sends or shows answers reads it.
     for reader in ("report", "compare"):
@@ -382,7 +381,7 @@ def test_percentiles_are_among_the_users_own_norms(fake, tmp_path):
 
 def test_words_go_to_a_server_only_where_people_agreed(tmp_path, monkeypatch, capsys):
     def check_refused(message, *words):
-        code, out, err = command(monkeypatch, capsys, "score", "dat", *words, "--output", "out")
+        code, out, err = command(monkeypatch, capsys, *words, "--output", "out")
         assert (code, out, err.count("\n")) == (2, "", 1)
         assert message in err
         assert not Path("out").exists()
@@ -390,12 +389,8 @@ def test_words_go_to_a_server_only_where_people_agreed(tmp_path, monkeypatch, ca
     monkeypatch.chdir(tmp_path)
     save(tmp_path / "p.csv", table(WIDE))
     for model in ("openai:text-embedding-3-large", "centred:openai:m", "ja-ginza+openai:m"):
-        check_refused("add --send-words if people agreed", "p.csv", "--embedding-model", model)
-    for flag in (["--wandb"], ["--model-card"], ["--model", "m"]):
-        check_refused("leave these flags out" if flag != ["--model-card"] else "--model-card", "p.csv", *flag)
-    save(tmp_path / "p.jsonl", json.dumps({"text": LISTED}))
-    for flag in (["--send-words"], ["--norms", "n.csv"]):
-        check_refused("go with a spreadsheet", "p.jsonl", *flag)
+        check_refused("add --send-words if people agreed", "people", "p.csv", "--embedding-model", model)
+    check_refused("what people wrote is scored by: sozo people p.csv", "score", "dat", "p.csv")
 
 
 def test_a_cache_of_their_words_says_so_and_can_be_left_out(tmp_path, monkeypatch, capsys):
@@ -415,7 +410,7 @@ def test_a_cache_of_their_words_says_so_and_can_be_left_out(tmp_path, monkeypatc
     save(tmp_path / "p.csv", table(WIDE))
     flags = ("--noun-checker", "jumandic", "--embedding-cache", "vectors", "--output", "out")
     monkeypatch.chdir(tmp_path)
-    _, out, _ = command(monkeypatch, capsys, "score", "dat", "p.csv", *flags)
+    _, out, _ = command(monkeypatch, capsys, "people", "p.csv", *flags)
     assert "vectors will hold every word that people wrote; --embedding-cache none keeps none" in out
     assert list(Path("vectors").glob("*.sqlite"))
 
@@ -448,8 +443,8 @@ def test_with_send_words_the_server_gets_them_and_without_nothing(tmp_path, monk
         monkeypatch.chdir(tmp_path)
         save(tmp_path / "p.csv", table(WIDE))
         flags = ("p.csv", "--noun-checker", "jumandic", "--embedding-model", "openai:m", "--output", "out")
-        code, _, err = command(monkeypatch, capsys, "score", "dat", *flags)
+        code, _, err = command(monkeypatch, capsys, "people", *flags)
         assert (code, "would get every word" in err, asked) == (2, True, [])
-        code, _, err = command(monkeypatch, capsys, "score", "dat", *flags, "--send-words")
+        code, _, err = command(monkeypatch, capsys, "people", *flags, "--send-words")
     assert (code, err) == (0, "")
     assert set(WORDS) <= set(asked)

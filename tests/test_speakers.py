@@ -82,7 +82,7 @@ def test_page_and_paragraph_name_the_rule_what_it_refused_and_the_other_score(tm
     rows = [["participant", "response"], ["1", "、".join(FREE)], ["2", "、".join(["自由", "走る", *FREE[3:7]])]]
     file = save(tmp_path / "p.csv", table(rows))
     monkeypatch.setattr("shutil.which", lambda command: None)
-    code, out, err = command(monkeypatch, capsys, "score", "dat", file, "--output", tmp_path / "people")
+    code, out, err = command(monkeypatch, capsys, "people", file, "--output", tmp_path / "people")
     assert (code, err) == (0, "")
     out = " ".join(out.split())
     one, _ = written(tmp_path / "people/scores.csv")
@@ -95,9 +95,7 @@ def test_page_and_paragraph_name_the_rule_what_it_refused_and_the_other_score(tm
     assert out.count("not to be compared") == 2
     assert "jumandic-speakers (jumandic 1.0" in out
     explicit = tmp_path / "paper"
-    code, out, err = command(
-        monkeypatch, capsys, "score", "dat", file, "--noun-checker", "jumandic", "--output", explicit
-    )
+    code, out, err = command(monkeypatch, capsys, "people", file, "--noun-checker", "jumandic", "--output", explicit)
     assert (code, err) == (0, "")
     one, _ = written(explicit / "scores.csv")
     assert one["sozo_score"] == ""
@@ -108,7 +106,7 @@ def test_the_strict_score_is_by_the_papers_rule(tmp_path, monkeypatch, capsys):
     ten = ["自由", "犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気"]
     rows = [["participant", *(f"word{k}" for k in range(1, 11))], ["1", *ten]]
     file = save(tmp_path / "p.csv", table(rows))
-    command(monkeypatch, capsys, "score", "dat", file, "--output", tmp_path / "out")
+    command(monkeypatch, capsys, "people", file, "--output", tmp_path / "out")
     (row,) = written(tmp_path / "out/scores.csv")
     assert row["sozo_strict_reason"] == "not_noun"
     assert float(row["sozo_score"]) > 0

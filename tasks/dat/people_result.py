@@ -1,23 +1,22 @@
 """People's lists as results: columns for their spreadsheet, tables, and a paragraph on the method."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import sozo
 from sozo.data.record import provenance
-from sozo.data.sheet import read_sheet
+from sozo.data.sheet import Sheet, read_sheet
 from sozo.scoring.measure import Measure
 from sozo.scoring.nouns import SPEAKERS
 from sozo.scoring.statistics import mean_interval, pearson
 from sozo.scoring.statistics.correlation import Correlation
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.reliability import cronbach_alpha
-from sozo.scoring.table import Cell, Content, tabulate
+from sozo.scoring.table import Cell, Content, Table, tabulate
 from sozo.tasks.dat.people import TEXTS, percentiles, read_written, score_written
 from sozo.tasks.dat.scorer import OLSONS_DAT
-from sozo.tasks.task import PeopleScored
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +27,16 @@ _R = Measure("r", 2)
 _SHOWN = 500  # lists on the page
 
 
-def score_people(task: "Dat", path: Path, norms: Path | None) -> PeopleScored:
+@dataclass(frozen=True, slots=True)
+class PeopleScored:
+    """A spreadsheet of what people wrote, scored."""
+
+    sheet: Sheet  # with what was added
+    tables: Sequence[Table]  # the last one holds what they wrote
+    methods: Sequence[str]  # a paragraph for a paper, in English and in Japanese
+
+
+def score_sheet(task: "Dat", path: Path, norms: Path | None) -> PeopleScored:
     """The lists of a spreadsheet, scored; percentiles are among the scores of the spreadsheet `norms`."""
     sheet, own = read_sheet(path), read_sheet(norms) if norms else None
     lists, scorer = read_written(sheet, task.settings.language), task.scorer  # which takes a while to load

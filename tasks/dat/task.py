@@ -25,7 +25,7 @@ from sozo.tasks.dat.summary import UNIQUE_WORDS, FinishedDat, summarise
 from sozo.tasks.dat.table import read_lists
 from sozo.tasks.dat.view import DatView
 from sozo.tasks.dat.words import PROMPTS
-from sozo.tasks.task import Answer, Bound, Complete, Item, Outcome, PeopleScored, Row, Task
+from sozo.tasks.task import Answer, Bound, Complete, Item, Outcome, Row, Task
 
 if TYPE_CHECKING:
     from sozo.scoring.guard import Guard
@@ -50,7 +50,6 @@ class Dat(Task):
     batch_size = 1024
     Finished = FinishedDat
     view = DatView()
-    people = True
     settings: DatSettings
 
     @classmethod
@@ -99,19 +98,16 @@ class Dat(Task):
         return values
 
     def for_people(self) -> Self:
+        """The task with the noun checker for people, unless one was chosen."""
         checker = self.settings.noun_checker
         return type(self)(replace(self.settings, noun_checker=checker + SPEAKERS)) if self._default_checker else self
 
     def words_go(self) -> tuple[str | None, Path | None]:
+        """The server that gets every word, and the folder that keeps it, if the settings name such."""
         name, cache = self.settings.embedding_model, self.settings.embedding_cache
         e5 = re.search(r"(?<![^+:])e5(?![^+\[])", name)  # it keeps its vectors unless somebody says not to
         folder = Path(cache) if cache else vector_folder() if e5 else NO_CACHE
         return name if "openai:" in name else None, None if folder == NO_CACHE else folder
-
-    def score_people(self, path: Path, norms: Path | None) -> PeopleScored:
-        from sozo.tasks.dat.people_result import score_people
-
-        return score_people(self, path, norms)
 
     def frontier(self, nouns: Sequence[str], encoder: str | None = None) -> NounFrontier:
         """Lists of these nouns that are as random as they can be at their mean score, by default that of this task."""

@@ -75,7 +75,8 @@ def _step(model: Any, cache: SharedPrefixCache, tokens: Tensor) -> Tensor:
 
 
 def _last_logits(model: Any, cache: Cache, **inputs: Tensor) -> Tensor:
-    inputs |= {_cache_argument(type(without_adapter(model))): cache}
+    architecture: Any = type(without_adapter(model))
+    inputs |= {_cache_argument(architecture): cache}
     return model(**inputs, use_cache=True, logits_to_keep=1).logits[:, -1]
 
 

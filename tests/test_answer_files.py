@@ -25,7 +25,7 @@ from sozo.tasks.sat.stories import load_stories
 from sozo.training.selection import select_top
 
 ROOT = Path(__file__).parents[1]
-WORDS = "犬 法律 海 数学 靴 音楽 病気 机 天気 祝日".split()
+WORDS = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
 LIST = list_text(WORDS)
 SAID = [{"role": "assistant", "content": LIST}]
 
@@ -80,8 +80,9 @@ ROWS = {
 
 
 def write(path, *rows):
-    if path.suffix == ".parquet":
-        pd.DataFrame(list(rows)).to_parquet(path)
+    if path.suffix == ".parquet":  # which knows no object without columns
+        filled = json.loads(json.dumps(rows).replace("{}", '{"none": null}'))
+        pd.DataFrame(filled).to_parquet(path)
     else:
         lines = (json.dumps(row, ensure_ascii=False) for row in rows)
         path.write_text("\n".join(lines) + "\n", "utf-8")
@@ -107,14 +108,17 @@ NEVER_CAME = {
 @pytest.mark.parametrize("shape", NEVER_CAME)
 def test_an_answer_that_never_came_is_no_answer(shape, tmp_path):
     path = write(tmp_path / "f.jsonl", NEVER_CAME[shape])
-    assert list(read_answers_file(path)) == [("a", "", "", "error")] or shape == "inspect's error"
-    assert [(a.text, a.finish_reason) for a in read_answers_file(path)] == [("", "error")]
+    ((name, _, text, ended),) = read_answers_file(path)
+    assert (name, text, ended) == ("a", "", "error")
 
 
 REFUSED = {
-    "another's column": ({"prompt": "?", "output": LIST, "n": 1}, r"line 1: .*columns prompt, output, n\b.*text"),
+    "another's column": (
+        {"prompt": "?", "output": LIST, "n": 1},
+        r"line 1: 0 answers in the columns prompt, output, n; name",
+    ),
     "Alpaca's": ({"instruction": "?", "response": LIST}, r"columns instruction, response\b"),
-    "two answers": ({"text": LIST, "completion": LIST}, r"line 1: .*text and completion"),
+    "two answers": ({"text": LIST, "completion": LIST}, r"line 1: 2 answers in the columns text, completion; "),
     "a number": ({"completion": 5}, r"line 1: the column completion"),
     "parts of a choice": (LM_EVAL | {"resps": [[["-1.5", "False"]]]}, r"line 1: the column resps\.\*\.\*"),
     "an object": ({"lm_output": {"a": 1}}, r"line 1: the column lm_output"),
@@ -191,7 +195,9 @@ def test_other_tasks_read_the_same_shapes(tmp_path):
 def test_a_table_that_is_not_ours_is_named_so(tmp_path):
     path = write(tmp_path / "part-00000.parquet", TRL | {"completion": LIST})
     for call in (lambda: select_top(path, 1), lambda: list(iter_tables(tmp_path, ("id", "score")))):
-        with pytest.raises(UserError, match=r"part-00000.parquet: .*columns step, prompt, .*sozo score") as error:
+        with pytest.raises(
+            UserError, match=r"00000.parquet: .*version none.*sozo score.*columns step, prompt, "
+        ) as error:
             call()
         assert "readable" not in str(error.value)
     (tmp_path / "torn.parquet").write_bytes(b"PAR1")
@@ -204,9 +210,9 @@ def test_a_table_that_is_not_ours_is_named_so(tmp_path):
 def test_the_page_prints_the_table_of_names():
     page = (ROOT / "docs" / "evaluation.md").read_text("utf-8")
     for place in PLACES:
-        names = (f"`{name}`" if name else "" for name in (place.answer, place.id, place.item))
-        assert f"| {place.tool} | {' | '.join(names)} |".replace("|  |", "| |") in page
-    assert len({place.answer for place in PLACES}) == len(PLACES)
+        names = (f"`{place[name]}`" if place[name] else "" for name in ("answer", "id", "item"))
+        assert f"| {place['tool']} | {' | '.join(names)} |".replace("|  |", "| |") in page
+    assert len({place["answer"] for place in PLACES}) == len(PLACES)
 
 
 def sentences():
@@ -223,7 +229,9 @@ def sentences():
 
 def test_no_message_tells_anybody_to_delete_a_file():
     advice = re.compile(r"\b(delete|remove|erase|rm -|unlink|wipe|empty (the|this|that) folder)\b", re.IGNORECASE)
-    found = [(where, text) for where, text in sentences() if advice.search(text)]
+    found = [
+        (where, text) for where, text in sentences() if advice.search(text) and not text.startswith("DELETE FROM ")
+    ]
     assert not found
     assert sum(1 for _ in sentences()) > 5000
 

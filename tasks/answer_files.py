@@ -24,7 +24,7 @@ class AnswerLine(NamedTuple):
     id: str
     item: str  # the item's id; empty where a task asks one thing only, or the id names it
     text: str
-    finish_reason: str | None = None
+    finish_reason: str | None = None  # `error` where it never came
 
 
 def read_answers_file(path: Path) -> Iterator[AnswerLine]:
@@ -35,28 +35,28 @@ def read_answers_file(path: Path) -> Iterator[AnswerLine]:
     """
     ids: set[str] = set()
     for number, where, row in read_numbered(path):
-        place, answers, ends = _place(where, row)
+        place, answers = _place(where, row)
+        failed = None if answers else FAILED
         named = {name: value for name in ("id", "item") for value in _values(row, place[name])}
         row_id, item = id_column(named, "id", where, f"{number:08d}"), id_column(named, "item", where, "")
-        for k, answer in enumerate(answers):
-            answer_id = utf8_safe(row_id if len(answers) == 1 else f"{row_id}-{k}")
+        for k, answer in enumerate(answers or [""]):
+            answer_id = utf8_safe(row_id if len(answers) < 2 else f"{row_id}-{k}")
             if answer_id in ids:
                 raise UserError(f"{where}: the id {quoted(answer_id)} comes twice; make ids unique")
             ids.add(answer_id)
             text = _text(f"{where}: the column {place['answer']}", answer)
-            yield AnswerLine(answer_id, item, text, ends[k] if len(ends) == len(answers) else None)
+            yield AnswerLine(answer_id, item, text, failed)
     if not ids:
         raise UserError(f'{path}: holds no answers; write one JSON object per line: {{"text": "1. ..."}}')
 
 
-def _place(where: str, row: Mapping[str, Any]) -> tuple[dict[str, str], list[Any], list[Any]]:
-    """Where a row has its answers, these, and how they ended."""
+def _place(where: str, row: Mapping[str, Any]) -> tuple[dict[str, str], list[Any]]:
+    """Where a row has its answers, and these; none where its tool says that it failed."""
     filled = [(place, answers) for place in PLACES if (answers := _values(row, place["answer"]))]
     if len(filled) == 1:
-        return *filled[0], _values(row, filled[0][0]["ended"])
+        return filled[0]
     if row.get("error") and not filled:
-        named = (place for place in reversed(PLACES) if _values(row, place["id"]))
-        return next(named, PLACES[0]), [""], [FAILED]
+        return next((place for place in reversed(PLACES) if _values(row, place["id"])), PLACES[0]), []
     columns = brief(", ".join(row))
     raise UserError(f"{where}: {len(filled)} answers in the columns {columns}; name the one with the answer text")
 

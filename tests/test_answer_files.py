@@ -66,15 +66,15 @@ ROWS = {
     "ours": ({"text": LIST, "id": "x", "item": "dat"}, [("x", "dat", None)]),
     "TRL": (TRL | {"completion": LIST}, [("00000000", "", None)]),
     "TRL, messages": (TRL | {"prompt": [], "completion": SAID}, [("00000000", "", None)]),
-    "flexeval": (FLEXEVAL | {"lm_output": LIST}, [("00000000", "dat", "length")]),
+    "flexeval": (FLEXEVAL | {"lm_output": LIST}, [("00000000", "dat", None)]),
     "flexeval, bare": ({"lm_output": LIST, "extra_info": {}, "references": []}, [("00000000", "", None)]),
     "lm-eval": (LM_EVAL | {"resps": [[LIST]]}, [("7", "dat", None)]),
     "lm-eval, repeats": (LM_EVAL | {"resps": [[LIST, LIST]]}, [("7-0", "dat", None), ("7-1", "dat", None)]),
-    "inspect": (sample(said()), [("u1", "dat", "stop")]),
-    "inspect, reasoning": (sample(said(THINKING, "max_tokens")), [("u1", "dat", "max_tokens")]),
-    "batch": (batch(choices=[choice()]), [("a", "", "stop")]),
-    "batch, n=2": (batch(choices=[choice(), choice(reason="length")]), [("a-0", "", "stop"), ("a-1", "", "length")]),
-    "batch, old": (batch(choices=[{"index": 0, "text": LIST, "finish_reason": "stop"}]), [("a", "", "stop")]),
+    "inspect": (sample(said()), [("u1", "dat", None)]),
+    "inspect, reasoning": (sample(said(THINKING, "max_tokens")), [("u1", "dat", None)]),
+    "batch": (batch(choices=[choice()]), [("a", "", None)]),
+    "batch, n=2": (batch(choices=[choice(), choice(reason="length")]), [("a-0", "", None), ("a-1", "", None)]),
+    "batch, old": (batch(choices=[{"index": 0, "text": LIST, "finish_reason": "stop"}]), [("a", "", None)]),
     "batch, responses": (batch(output=SPOKEN, incomplete_details=None), [("a", "", None)]),
 }
 
@@ -141,7 +141,7 @@ def test_whose_words_count_in_messages(tmp_path):
     path = write(tmp_path / "f.jsonl", {"completion": turns}, batch(choices=[call]))
     assert [(answer.text, answer.finish_reason) for answer in read_answers_file(path)] == [
         ("", None),
-        ("", "tool_calls"),
+        ("", None),
     ]
 
 

@@ -148,10 +148,8 @@ class Dat(Task):
 
     def _refused(self, responses: Path, trials: int | None) -> dict[str, int]:
         """The five words that most often stand in invalid lists and are refused by themselves, with how often."""
-        import pyarrow.compute as pc
-
         table = read_table(responses, trials)
-        words = pc.list_flatten(table.filter(pc.is_valid(table["reason"]))["words"])
-        counts = Counter({row["values"]: row["counts"] for row in pc.value_counts(words).to_pylist()})
+        words = table.filter(table["reason"].is_valid())["words"].combine_chunks().flatten()
+        counts = {row["values"]: row["counts"] for row in words.value_counts().to_pylist()}
         refused = self.scorer.words.look_up(list(counts)) < 0
         return dict(Counter(dict(compress(counts.items(), refused))).most_common(5))

@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, PlainValidator, TypeAdapter, ValidationError
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import parse_json, quoted
 from sozo.data.record import write_whole
-from sozo.data.schema import utf8_safe
+from sozo.data.schema import parquet_rows, utf8_safe
 from sozo.data.settings import from_validation
 
 T = TypeVar("T")
@@ -66,10 +66,25 @@ def read_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     return ((where, row) for _, where, row in read_numbered(path))
 
 
+def first_object(path: Path) -> dict[str, Any]:
+    """The first of them; without any, none of a file's columns is there."""
+    return next(read_objects(path), ("", {}))[1]
+
+
 def read_numbered(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """As `read_objects`, each with the number of its line, from 0, before it."""
+    """As `read_objects`, each with the number of its line, from 0, before it.
+
+    The rows of a parquet file, of a JSON list and of a log of inspect in JSON are objects, too.
+    """
     if not path.is_file():
         raise UserError(f"{path}: {'not a file' if path.exists() else 'no such file'}; give a JSONL file")
+    if path.suffix == ".eval":
+        raise UserError(f"{path}: a packed log; write it as JSON: inspect log dump {path.name} > {path.stem}.json")
+    rows = parquet_rows(path) if path.suffix == ".parquet" else _listed(path) if path.suffix == ".json" else None
+    if rows is not None:
+        for number, row in enumerate(rows):
+            yield number, f"{path}, row {number + 1}", _object(f"{path}, row {number + 1}", row)
+        return
     # In binary: only a line feed ends a line, where text mode would also cut at a lone carriage return.
     with path.open("rb") as file:
         for number, line in enumerate(file):
@@ -78,14 +93,27 @@ def read_numbered(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
                 yield number, where, _parse_object(where, number, line)
 
 
+def _listed(path: Path) -> list[Any] | None:
+    """What a file that is one JSON value holds; None where it is anything else, such as lines of JSON."""
+    try:
+        value = parse_json(path.read_text("utf-8-sig"))
+    except ValueError:
+        return None
+    rows = value.get("samples") if isinstance(value, dict) else value
+    return rows if isinstance(rows, list) else [value]
+
+
 def _parse_object(where: str, number: int, line: bytes) -> dict[str, Any]:
     try:
         # Windows tools like to open a file with a byte order mark.
-        row = parse_json(line.decode("utf-8-sig" if number == 0 else "utf-8"))
+        return _object(where, parse_json(line.decode("utf-8-sig" if number == 0 else "utf-8")))
     except UnicodeDecodeError:
         raise UserError(f"{where}: not UTF-8; convert the file to UTF-8") from None
     except ValueError as error:
         raise UserError(f"{where}: not JSON ({error}); write one JSON object per line") from None
+
+
+def _object(where: str, row: Any) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise UserError(f"{where}: not a JSON object; write one JSON object per line")
     return row
@@ -137,34 +165,3 @@ def id_column(row: dict[str, Any], name: str, where: str, default: str | None = 
         state = "is missing" if name not in row else "is neither a string nor an integer, or is blank"
         raise UserError(f"{where}: the column {name} {state}; fix it")
     return str(value)
-
-
-class AnswerLine(NamedTuple):
-    """One answer that somebody else wrote."""
-
-    id: str
-    item: str  # the item's id; empty where a task asks one thing only
-    text: str
-
-
-def read_answers_file(path: Path) -> Iterator[AnswerLine]:
-    """The answers of a file, line by line, never held: columns text, optional id (a string or an integer) and item.
-
-    Without an id, it is the line number, from 0, in eight digits. Lone surrogates (`\\ud800`) in a text stay.
-    """
-    ids: set[str] = set()
-    for number, where, row in read_numbered(path):
-        if not isinstance(row.get("text"), str):
-            state = "is no string" if "text" in row else "is missing"
-            raise UserError(f"{where}: the column text {state}; give what the model wrote as a string")
-        named = {"id": f"{number:08d}", "item": ""} | row
-        for name in ("id", "item"):
-            if isinstance(named[name], bool) or not isinstance(named[name], str | int):
-                raise UserError(f"{where}: the {name} is neither a string nor an integer; fix it or leave {name} out")
-        answer = AnswerLine(utf8_safe(str(named["id"])), str(named["item"]), named["text"])
-        if answer.id in ids:
-            raise UserError(f"{where}: the id {quoted(answer.id)} comes twice; make ids unique")
-        ids.add(answer.id)
-        yield answer
-    if not ids:
-        raise UserError(f'{path}: holds no answers; write one JSON object per line: {{"text": "1. ..."}}')

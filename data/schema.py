@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sozo.data.errors import UserError
+from sozo.data.foreign import brief
 from sozo.data.record import write_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 SCHEMA_VERSION = 1
 VALUES = "values"
@@ -113,37 +115,55 @@ def part_paths(path: Path) -> list[Path]:
 
 def count_rows(part: Path) -> int:
     """Rows of one part, from its footer."""
-    import pyarrow.parquet as pq
-
-    with _readable(part):
-        metadata = pq.read_metadata(part)
-    _check_version(part, metadata.metadata)
-    return metadata.num_rows
+    with _opened(part) as file:
+        _check_version(part, file)
+        return int(file.metadata.num_rows)
 
 
 def iter_tables(path: Path, columns: Sequence[str] | None = None) -> Iterator["pa.Table"]:
     """The table part by part, so that its size never has to fit in memory. Refuses another schema version."""
-    import pyarrow.parquet as pq
-
     for part in part_paths(path):
-        with _readable(part):
-            table = pq.read_table(part, columns=list(columns) if columns else None)
-        _check_version(part, table.schema.metadata)
+        with _opened(part) as file:
+            _check_version(part, file)
+            table = file.read(columns=list(columns) if columns else None)
         yield table
 
 
+def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of anybody's parquet file."""
+    with _opened(path) as file:
+        for batch in file.iter_batches():
+            yield from batch.to_pylist()
+
+
+def is_table(path: Path) -> bool:
+    """Whether this is a folder, or a part of a response table of ours."""
+    if path.suffix != ".parquet" or not path.is_file():
+        return path.is_dir()
+    with _opened(path) as file:
+        return _VERSION_KEY in (file.schema_arrow.metadata or ())
+
+
 @contextmanager
-def _readable(part: Path) -> Iterator[None]:
+def _opened(part: Path) -> Iterator["pq.ParquetFile"]:
+    import pyarrow.parquet as pq
+
     try:
-        yield
+        with pq.ParquetFile(part) as file:
+            yield file
+    except UserError:
+        raise
     except Exception as error:
-        raise UserError(f"{part}: not a readable parquet file ({error}); delete it and run again") from error
+        cause = brief(" ".join(str(error).split()))
+        raise UserError(f"{part}: not a readable parquet file ({cause}); move it away and write it again") from error
 
 
-def _check_version(part: Path, metadata: Mapping[bytes, bytes] | None) -> None:
-    version = (metadata or {}).get(_VERSION_KEY, b"none").decode()
+def _check_version(part: Path, file: "pq.ParquetFile") -> None:
+    version = (file.schema_arrow.metadata or {}).get(_VERSION_KEY, b"none").decode()
     if version != str(SCHEMA_VERSION):
-        raise UserError(f"{part}: response table of schema version {version}; this sozo reads {SCHEMA_VERSION}")
+        columns = brief(", ".join(file.schema_arrow.names))
+        other = f"response table of schema version {version}; this sozo reads {SCHEMA_VERSION}"
+        raise UserError(f"{part}: {other}, and `sozo score` answers of others (columns {columns})")
 
 
 def read_responses(path: Path) -> Iterable[Response]:

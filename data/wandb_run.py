@@ -35,7 +35,7 @@ def read_state(folder: Path) -> WandbRun | None:
     """The run that trained the model in `folder`, whose `sozo_state.json` must exist; None if without W&B."""
     path = folder / STATE
     if "wandb_run_id" not in (values := read_json(path)):
-        raise UserError(f"{path}: says nothing of a W&B run; restore or remove it")
+        raise UserError(f"{path}: says nothing of a W&B run; restore it, or move it away")
     run_id, project, entity = (values.get(f"wandb_{name}") for name in ("run_id", "project", "entity"))
     return None if run_id is None else WandbRun(str(run_id), project, entity)
 

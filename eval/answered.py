@@ -9,7 +9,7 @@ from pathlib import Path
 from sozo.data.errors import UserError
 from sozo.data.parts import Columns, parts_of, write_missing
 from sozo.data.processes import Processes
-from sozo.data.schema import iter_tables
+from sozo.data.schema import is_table, iter_tables
 from sozo.eval.draw import part_columns
 from sozo.tasks.finished import item_of
 from sozo.tasks.task import Answer, Task
@@ -22,10 +22,9 @@ def read_answers(task: Task, path: Path, source: str | None) -> list[Answer]:
     """
     items = {item.id for item in task.items()}
     (only,) = items if len(items) == 1 else ("",)
-    is_table = path.is_dir() or path.suffix == ".parquet"
     answers = []
-    for answer in _read_table(path, source) if is_table else task.read_answers(path, source):
-        item = answer.item or only
+    for answer in _read_table(path, source) if is_table(path) else task.read_answers(path, source):
+        item = answer.item or only or item_of(answer.id)
         if item not in items:
             raise UserError(f"{path}: the answer {answer.id!r} is to {item!r}, which {task.name} does not ask")
         answers.append(answer if answer.item else replace(answer, item=item))

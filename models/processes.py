@@ -26,7 +26,14 @@ def run_module(module: str, *arguments: str, failure: str) -> None:
 
 
 def quiet_libraries(*, use_cpu: bool) -> None:
-    """Spare everybody warnings about what only the libraries can change, and bars where there is no terminal."""
+    """Spare everybody warnings about what only the libraries can change, and bars where there is no terminal.
+
+    Telemetry is off: TRL's trainers would tell the hub that they run.
+    """
+    from huggingface_hub import constants
+
+    os.environ.setdefault("DO_NOT_TRACK", "1")  # of processes to come, vLLM's too
+    constants.HF_HUB_DISABLE_TELEMETRY = True
     # TRL 1.16 uses transformers' old name of activation checkpointing.
     warnings.filterwarnings("ignore", message=".*gradient_checkpointing", category=FutureWarning)
     if use_cpu:

@@ -7,15 +7,17 @@ behind them; a slot whose row has ended takes the next row; a token costs one un
 Several prompts go through the model in one step: a row's tokens are those that it would have without the others.
 """
 
+import functools
 import sys
 from collections.abc import Sequence
+from inspect import signature
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import DynamicCache
+from transformers import Cache, DynamicCache
 
 from sozo.data.errors import UserError
 from sozo.models.prefix_cache import Prefixes, SharedPrefixCache, shared_attention
@@ -61,16 +63,27 @@ def _trial(model: Any) -> str | None:
 def _fill(model: Any, prompt: Sequence[int]) -> tuple[DynamicCache, Tensor]:
     """A prompt's keys and values, and the logits (1, vocabulary) behind it."""
     cache, ids = DynamicCache(), torch.tensor([list(prompt)], device=next(model.parameters()).device)
-    return cache, model(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1).logits[:, -1]
+    return cache, _last_logits(model, cache, input_ids=ids)
 
 
 def _step(model: Any, cache: SharedPrefixCache, tokens: Tensor) -> Tensor:
     """Logits (slots, vocabulary) behind one more token of each slot."""
-    inputs = {"input_ids": tokens[:, None], "position_ids": cache.positions[:, None]}
     cache.begin_step()
-    logits: Tensor = model(**inputs, past_key_values=cache, use_cache=True, logits_to_keep=1).logits[:, -1]
+    logits = _last_logits(model, cache, input_ids=tokens[:, None], position_ids=cache.positions[:, None])
     cache.end_step()
     return logits
+
+
+def _last_logits(model: Any, cache: Cache, **inputs: Tensor) -> Tensor:
+    architecture: Any = type(without_adapter(model))
+    inputs |= {_cache_argument(architecture): cache}
+    return model(**inputs, use_cache=True, logits_to_keep=1).logits[:, -1]
+
+
+@functools.cache
+def _cache_argument(architecture: Any) -> str:
+    """What its forward calls the cache: transformers 5.24 renamed it, and 5.40 will not know the old name."""
+    return "cache" if "cache" in signature(architecture.forward).parameters else "past_key_values"
 
 
 class _Responses:

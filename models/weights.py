@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError, one_line_errors
-from sozo.data.record import room, whole_folder
+from sozo.data.record import read_json, room, whole_folder
 from sozo.models.processes import run_module
 from sozo.models.tiny import TINY, ensure_tiny, tiny_seed
 
@@ -52,8 +52,11 @@ def check_model(name: str) -> None:
 
 
 def cannot_load(name: str, error: Exception) -> UserError:
-    """What a user is told of a model that does not load."""
-    cause = _cause(error)
+    """What a user is told of a model that does not load, or of an adapter whose base does not."""
+    cause, file = _cause(error), Path(name) / ADAPTER_FILE
+    if is_adapter(name) and not Path(base := str(read_json(file).get("base_model_name_or_path"))).is_dir():
+        remedy = f"it stands in {file} as base_model_name_or_path: name there a model's folder, or a hub id"
+        return UserError(f"{name}: the adapter's base {base} cannot be loaded ({cause}); {remedy}")
     return UserError(f"cannot load the model {name} ({cause}); give a model's folder, or a hub id that can be reached")
 
 
@@ -139,6 +142,7 @@ def load_tokenizer(path: str, revision: str | None = None) -> Any:
     """The tokenizer of a model; of a LoRA adapter without one that of its base model."""
     from transformers import AutoTokenizer
 
+    name = path
     try:
         if is_adapter(path) and not (Path(path) / "tokenizer_config.json").is_file():
             from peft import PeftConfig
@@ -148,7 +152,7 @@ def load_tokenizer(path: str, revision: str | None = None) -> Any:
         return AutoTokenizer.from_pretrained(path, revision=revision)
     except Exception as error:
         if not Path(path).is_dir():
-            raise cannot_load(path, error) from error
+            raise cannot_load(name, error) from error
         failure = f"its tokenizer cannot be loaded ({_cause(error)}); save the tokenizer in the model's folder"
         raise UserError(f"{path}: {failure}") from error
 

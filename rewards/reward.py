@@ -12,7 +12,7 @@ from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
 from sozo.data.processes import gather, rank
 from sozo.rewards.duplicates import SeenResponses
-from sozo.scoring.final_text import count_unknown, decode, without_end_marks
+from sozo.scoring.final_text import completion_text, count_unknown, decode, question_text, without_end_marks
 from sozo.scoring.keys import KEY_BYTES
 from sozo.tasks.task import Answer, Item
 
@@ -236,45 +236,3 @@ def each(values: Any, name: str) -> list[Any]:
 
 def _is_column(values: Any, count: int) -> bool:
     return (isinstance(values, list | tuple) or hasattr(values, "tolist")) and len(values) == count
-
-
-def completion_text(completion: Any) -> str:
-    """The answer that a completion is: the text, or the assistant's last message of a conversation (TRL gives either).
-
-    A conversation that ends with anybody else's message holds no answer. Marks with which templates end a turn are no
-    part of it.
-
-    >>> completion_text([{"role": "assistant", "content": "1. 犬<|im_end|>"}])
-    '1. 犬'
-    >>> completion_text([{"role": "tool", "content": "1. 犬"}])
-    ''
-    """
-    if isinstance(completion, str):
-        return without_end_marks(completion)
-    last = (_messages(completion) or [{}])[-1]
-    return without_end_marks(_content(last)) if last.get("role", "assistant") == "assistant" else ""
-
-
-def question_text(prompt: Any) -> str:
-    """What a prompt asks: the text, or the user's last message of a conversation."""
-    if isinstance(prompt, str):
-        return prompt
-    return next((_content(turn) for turn in reversed(_messages(prompt)) if turn.get("role", "user") == "user"), "")
-
-
-def _messages(conversation: Any) -> Sequence[Mapping[str, Any]]:
-    if isinstance(conversation, list | tuple) and all(isinstance(message, Mapping) for message in conversation):
-        return conversation
-    raise UserError(f"a text or a conversation was expected, not {quoted(conversation)}")
-
-
-def _content(message: Mapping[str, Any]) -> str:
-    """The text of a message: its content is text, null, or parts, of which those of text count."""
-    content = message.get("content")
-    parts = [{"text": content}] if isinstance(content, str | None) else content
-    try:
-        said = [part for part in parts if part.get("type", "text") in ("text", "output_text")]
-        texts = [part["text"] or "" for part in said if not part.get("thought")]  # as Gemini marks its reasoning
-        return "".join(texts)
-    except (TypeError, AttributeError, KeyError):
-        raise UserError(f"a message's content must be text, parts or null, not {quoted(content)}") from None

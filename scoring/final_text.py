@@ -5,12 +5,13 @@ Answers to DAT, JCQ and SAT and the replies of judges are read by it, so that no
 
 import logging
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
-from sozo.data.foreign import parse_json, shown
+from sozo.data.errors import UserError
+from sozo.data.foreign import parse_json, quoted, shown
 
 _NAMES = (
     *("think", "thinking", "thought", "thoughts", "reason", "reasoning", "reflection", "analysis", "scratchpad"),
@@ -182,6 +183,52 @@ def without_end_marks(text: str) -> str:
         if not text.endswith(_BEHIND, 0, end):
             return text[:end]
         end -= next(len(mark) for mark in _BEHIND if text.endswith(mark, 0, end))
+
+
+def completion_text(completion: Any) -> str:
+    """The answer that a completion is: the text, or the assistant's last message of a conversation (tools give either).
+
+    A conversation that ends with anybody else's message holds no answer. Marks with which templates end a turn are no
+    part of it.
+
+    >>> completion_text([{"role": "assistant", "content": "1. 犬<|im_end|>"}])
+    '1. 犬'
+    >>> completion_text([{"role": "tool", "content": "1. 犬"}])
+    ''
+    """
+    if isinstance(completion, str):
+        return without_end_marks(completion)
+    last = (_messages(completion) or [{}])[-1]
+    return without_end_marks(_content(last)) if last.get("role", "assistant") == "assistant" else ""
+
+
+def question_text(prompt: Any) -> str:
+    """What a prompt asks: the text, or the user's last message of a conversation."""
+    if isinstance(prompt, str):
+        return prompt
+    return next((_content(turn) for turn in reversed(_messages(prompt)) if turn.get("role", "user") == "user"), "")
+
+
+def _messages(conversation: Any) -> Sequence[Mapping[str, Any]]:
+    if isinstance(conversation, list | tuple) and all(map(_is_message, conversation)):
+        return conversation
+    raise UserError(f"a text or a conversation was expected, not {quoted(conversation)}")
+
+
+def _is_message(message: Any) -> bool:
+    return isinstance(message, Mapping) and not {"role", "content", "type"}.isdisjoint(message)
+
+
+def _content(message: Mapping[str, Any]) -> str:
+    """The text of a message: its content is text, null, or parts, of which those of text count."""
+    content = message.get("content")
+    parts = [{"text": content}] if isinstance(content, str | None) else content
+    try:
+        said = [part for part in parts if part.get("type", "text") in ("text", "output_text")]
+        # As Gemini marks its reasoning.
+        return "".join(part["text"] or "" for part in said if not part.get("thought"))
+    except (TypeError, AttributeError, KeyError):
+        raise UserError(f"a message's content must be text, parts or null, not {quoted(content)}") from None
 
 
 def one_json(final: str) -> Any:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sozo.data.errors import UserError
-from sozo.data.jsonl import read_answers_file
 from sozo.data.record import read_json
 from sozo.data.settings import deciding
 from sozo.scoring.measure import Measure
+from sozo.tasks.answer_files import read_answers_file
 from sozo.tasks.finished import ITEM_SEPARATOR, Finished, item_of
 from sozo.tasks.finished import Finished as FinishedRun
 from sozo.tasks.view import View
@@ -209,12 +209,12 @@ class Task:
         return self.Finished(self.name, self.measures[0], folder, self.deciding(), {}, dict(metrics or {}))
 
     def read_answers(self, path: Path, source: str | None) -> Iterable[Answer]:
-        """Answers that somebody else wrote (JSONL): a column text, an optional id, and item where there are several."""
+        """Answers that somebody else wrote, in the columns of `tasks.answer_files.PLACES`."""
         for row in read_answers_file(path):
             # A table names an answer's item by the answer's id, as `sozo.eval.draw` writes it.
             named = not row.item or item_of(row.id) == row.item
             answer_id = row.id if named else f"{row.item}{ITEM_SEPARATOR}{row.id}"
-            yield Answer(answer_id, row.item, row.text, source or path.name)
+            yield Answer(answer_id, row.item, row.text, source or path.name, finish_reason=row.finish_reason)
 
     @classmethod
     def read(cls, folder: Path, metrics: dict[str, Any]) -> FinishedRun:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sozo.data.processes import rank
 from sozo.rewards import DatReward
-from sozo.rewards.reward import completion_text
+from sozo.scoring.final_text import completion_text
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 
 

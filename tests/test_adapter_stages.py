@@ -17,7 +17,7 @@ from grpo_runs import ROOT, flags, history, kill_at_random, recipe, run
 from sozo.data.errors import UserError
 from sozo.data.prompts import messages, prompt
 from sozo.models.weights import is_adapter, load_model, load_tokenizer, merge_adapter
-from sozo.rewards.reward import completion_text
+from sozo.scoring.final_text import completion_text
 from sozo.training import run as training_run
 from sozo.training.config import parse
 from sozo.training.grpo import GrpoArguments, GrpoSettings, train_grpo

@@ -167,7 +167,7 @@ def test_python_runs_or_is_quoted(page, block, monkeypatch, tmp_path):
         # Something is left to the reader: what is imported must exist.
         tree.body = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
     monkeypatch.chdir(tmp_path)
-    texts = [list_text(AXES[k % 3 : k % 3 + 10]) for k in range(2048)]
+    texts = [list_text(AXES[k % 3 : k % 3 + 10]) + " " * k for k in range(2048)]  # no two are equal
     columns = {"id": [f"{k:08d}" for k in range(2048)], "text": texts, "score": [k / 2048 for k in range(2048)]}
     write_columns(tmp_path / "runs" / "base" / "responses" / "part-00000.parquet", columns)
     exec(compile(tree, page, "exec"), {})

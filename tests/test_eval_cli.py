@@ -14,12 +14,12 @@ import pytest
 
 from sampling_worker import dat_by
 from sozo.data.errors import UserError
-from sozo.data.jsonl import read_answers_file
 from sozo.data.run_folder import RunFolder
 from sozo.data.schema import read_responses
 from sozo.eval.answered import read_answers, score_parts
 from sozo.eval.run import score_answers
 from sozo.scoring.nouns import Verdict
+from sozo.tasks.answer_files import read_answers_file
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.dat.summary import summarise
 from sozo.tasks.dat.task import Dat
@@ -190,11 +190,10 @@ def test_help_and_the_room_import_without_heavy_packages() -> None:
         ("[1]", "not a JSON object"),
         ("{'text': 1}", "not JSON"),
         ("[" * 100_000, "not JSON"),
-        ('{"text": 1}', "the column text is no string"),
-        ('{"txt": "a"}', "the column text is missing"),
-        ('{"text": "a", "id": 1.5}', "the id is neither"),
-        ('{"text": "a", "id": true}', "the id is neither"),
-        ('{"text": "a", "id": null}', "the id is neither"),
+        ('{"text": 1}', "the column text holds no answer"),
+        ('{"txt": "a"}', "0 answers in the columns txt; name the one with the answer text"),
+        ('{"text": "a", "id": 1.5}', "the column id is neither"),
+        ('{"text": "a", "id": true}', "the column id is neither"),
         ('{"text": "a", "id": "00000000"}', "comes twice"),
     ],
 )
@@ -218,8 +217,14 @@ def test_not_utf8_and_empty_files_are_named(tmp_path: Path) -> None:
 
 def test_ids_marks_and_line_ends(tmp_path: Path) -> None:
     file = tmp_path / "f.jsonl"
-    file.write_bytes(b'\xef\xbb\xbf{"text": "a\xe2\x80\xa8b"}\r\n\r\n{"text": "c", "id": 7}\r\n{"text": "d"}')
-    assert list(read_answers_file(file)) == [("00000000", "", "a\u2028b"), ("7", "", "c"), ("00000003", "", "d")]
+    file.write_bytes(
+        b'\xef\xbb\xbf{"text": "a\xe2\x80\xa8b"}\r\n\r\n{"text": "c", "id": 7}\r\n{"text": "d", "id": null}'
+    )
+    assert [row[:3] for row in read_answers_file(file)] == [
+        ("00000000", "", "a\u2028b"),
+        ("7", "", "c"),
+        ("00000003", "", "d"),
+    ]
 
 
 # The parts

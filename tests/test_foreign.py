@@ -13,7 +13,7 @@ import pytest
 from fakes import AXES, FakeNouns, axis_encoder, list_text
 from sozo.data.errors import UserError
 from sozo.data.foreign import LONGEST_WORD, MOST_REPLY, nfkc, parse_json, quoted, shown
-from sozo.data.jsonl import read_answers_file, read_objects
+from sozo.data.jsonl import read_objects
 from sozo.data.prompts.form import read_form
 from sozo.data.ratings import read_ratings
 from sozo.data.settings import from_json, read_yaml, settings_of
@@ -22,6 +22,7 @@ from sozo.scoring.embeddings.glove import gloss_words
 from sozo.scoring.endpoint.client import Endpoint, RetryPolicy, UnusableReplyError
 from sozo.scoring.endpoint.profile import read_profile
 from sozo.scoring.nouns.rules import Morpheme, MorphemeChecker
+from sozo.tasks.answer_files import read_answers_file
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 
 LONG = "犬" * 300_000

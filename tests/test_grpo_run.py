@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -294,3 +295,17 @@ def test_trls_own_command_takes_the_reward(mini, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "dat/valid_rate" in done.stdout
     assert "rewards/dat_reward/mean" in done.stdout
+
+
+def test_a_run_on_this_machine_connects_to_nobody(mini, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+        address = f"http://127.0.0.1:{proxy.getsockname()[1]}"
+        proxies = {
+            name: address for kind in ("HTTP", "HTTPS", "ALL") for name in (f"{kind}_PROXY", f"{kind}_proxy".lower())
+        }
+        nobody = {**proxies, "NO_PROXY": "", "no_proxy": "", "CI": "", "HF_HUB_OFFLINE": "0"}
+        done = run(recipe(model_name_or_path=mini, output_dir="out", max_steps=1), tmp_path, **nobody)
+        assert done.returncode == 0, done.stderr
+        proxy.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            proxy.accept()

@@ -417,3 +417,13 @@ def test_the_recipe_leads_from_no_valid_list_to_valid_ones(cold, tmp_path):
     found = re.search(r"Valid +100 of ([\d,]+)", then.stdout)
     assert found, then.stdout
     assert int(found[1].replace(",", "")) < 2000
+
+
+def test_refused_words_are_named_in_the_scores_line(tmp_path):
+    texts = [list_text([*JA[:8], *refused]) for refused in (("走る", "石"), ("走る", "美しい"), ("石", "空"))]
+    write_objects(tmp_path / "f.jsonl", [{"text": text} for text in [*texts, GOOD, *[GOOD] * 20]])
+    done = sozo(tmp_path, "score", "dat", "f.jsonl", "--noun-checker", "jumandic", "--output", "out")
+    assert done.returncode == 0, done.stderr
+    # The third list is refused for 空, which stands in it twice: by itself no word of it is.
+    assert "Words refused most often: '走る' (2), '美しい' (1)." in done.stdout
+    assert json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))["refused"] == {"走る": 2, "美しい": 1}

@@ -22,8 +22,8 @@ from sozo.rewards import (
     make_task_reward,
 )
 from sozo.rewards.dat import dat_reward
-from sozo.rewards.reward import completion_text
 from sozo.rewards.task import reward_of, reward_options
+from sozo.scoring.final_text import completion_text
 from sozo.scoring.measure import Measure
 from sozo.tasks.dat.instruments import DIVERSITY, FLEXIBILITY, PARTS
 from sozo.tasks.dat.scorer import DatScorer, DatSettings

@@ -143,7 +143,7 @@ def test_a_part_that_cannot_be_used_is_named_and_the_others_stay(tmp_path):
             sample(tmp_path, 6, 2)
 
     part.write_bytes(whole[part.name][:-40])
-    refused(r"part-00001\.parquet: not a readable parquet file .*; delete it and run again")
+    refused(r"part-00001\.parquet: not a readable parquet file .*; move it away and write it again")
     pq.write_table(rows.slice(1), part)
     refused(r"part-00001\.parquet: has 1 rows where 2 belong")
     pq.write_table(rows.replace_schema_metadata({b"sozo_schema_version": b"9"}), part)

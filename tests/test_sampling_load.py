@@ -18,7 +18,7 @@ from sozo.data.prompts import prompt
 from sozo.models.generators import load_generator
 from sozo.models.settings import GeneratorSettings
 from sozo.models.tiny import build_tokenizer, tiny_folder
-from sozo.models.weights import load_model, merge_adapter, rounding_error
+from sozo.models.weights import load_adapter, load_model, load_tokenizer, merge_adapter, rounding_error
 
 DAT = prompt("dat")
 NOUNS = ["犬", "猫", "水", "山", "川", "本", "車", "空", "海", "石", "木", "花"]
@@ -331,3 +331,14 @@ def test_random_nouns_come_from_a_file_or_from_the_embedded_model(tmp_path):
         load_generator(GeneratorSettings("random", nouns=str(tmp_path / "missing.txt")))
     with pytest.raises(UserError, match="nouns goes with the models random and frontier"):
         GeneratorSettings("tiny", nouns="tiny").settled()
+
+
+@pytest.mark.parametrize("base", ["/gone/model", "nobody/nothing"])
+def test_an_adapter_without_its_base_says_which_and_where_that_stands(base, tmp_path):
+    config = {"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": base, "r": 4}
+    (tmp_path / "adapter_config.json").write_text(json.dumps(config))
+    for load in (load_model, load_adapter, load_tokenizer):
+        with pytest.raises(UserError) as error:
+            load(str(tmp_path))
+        assert str(error.value).startswith(f"{tmp_path}: the adapter's base {base} cannot be loaded (")
+        assert f"it stands in {tmp_path}/adapter_config.json as base_model_name_or_path" in str(error.value)

@@ -237,8 +237,11 @@ def test_pairs_answer_the_same_prompt(run, caplog):
     assert sorted(pairs.rejected.ids) == ["dogs#0", "dogs#2", "laws#1", "laws#2"]
     assert pairs.rejected.num_invalid == 1
     assert not caplog.records
-    select_pairs(run("even", dogs=[0.5] * 4, laws=[9.0, 7.0, 8.0, 6.0]), 4, seed=0)
-    assert "overlap in score for 1 of 2 prompts: the lowest chosen one has 0.5000" in caplog.text
+    # 0.5 and 0.4 against 0.3 and 0.4, which are two texts.
+    select_pairs(run("near", dogs=[0.5, 0.4, 0.4, 0.3], laws=[9.0, 7.0, 8.0, 6.0]), 4, seed=3)
+    assert "overlap in score for 1 of 2 prompts: the lowest chosen one has 0.4000" in caplog.text
+    even = run("even", dogs=[0.5] * 4, laws=[9.0, 7.0, 8.0, 6.0])
+    assert refusal(select_pairs, even, 4, seed=0).startswith("even: 2 pairs have the same answer on both sides")
 
 
 def test_a_prompt_with_one_answer_has_no_pair(run):
@@ -370,19 +373,29 @@ def test_answers_scored_otherwise_cannot_be_sorted_together(run, other, what):
     assert select_top([one, run("three", **other, laws=[9.0])], 2).ids == ["dogs#0", "laws#0"]
 
 
-def test_equal_answers_are_told_as_that(tmp_path, caplog):
+def test_pairs_of_equal_answers_are_left_out(tmp_path, caplog):
     same = table(tmp_path / "same", dict.fromkeys("abcdefgh", 0.5), parts=1, text=["1. 犬"] * 8)
-    pairs = select_pairs(same, 4, seed=0)
-    assert pairs.chosen.texts == pairs.rejected.texts
-    (record,) = caplog.records
-    assert record.getMessage() == (
-        "4 of 4 pairs have the same answer on both sides and teach nothing; sample answers that differ"
+    assert refusal(select_pairs, same, 4, seed=0) == (
+        f"{same}: 4 pairs have the same answer on both sides and are left out; 0 of num_pairs 4 remain; "
+        "sample answers that differ, or take num_pairs 0 or less"
     )
-    caplog.clear()
-    # a against d or c, b against the other: one pair of the two is of one text, and both are of one score.
+    # a and b against d and c: whichever they are paired with, one pair of the two is of one text.
     some = table(tmp_path / "some", dict.fromkeys("abcd", 0.5), parts=1, text=["1. 犬", "1. 猫", "1. 犬", "1. 犬"])
-    select_pairs(some, 2, seed=0)
-    assert [record.getMessage()[:16] for record in caplog.records] == ["1 of 2 pairs hav", "chosen and rejec"]
+    assert "1 pairs have the same answer on both sides and are left out; 1 of num_pairs 2 remain" in refusal(
+        select_pairs, some, 2, seed=0
+    )
+    # Of one pair, a against d, the next best takes the place: b.
+    caplog.clear()
+    pairs = select_pairs(some, 1, seed=0)
+    assert (pairs.chosen.ids, pairs.chosen.texts, pairs.rejected.texts) == (["b"], ["1. 猫"], ["1. 犬"])
+    told, overlap = [record.getMessage() for record in caplog.records]
+    assert told == f"{some}: 1 pairs have the same answer on both sides and are left out"
+    assert overlap.startswith("chosen and rejected responses overlap")
+    # Where all differ nothing changes, and nothing is said.
+    caplog.clear()
+    apart = table(tmp_path / "apart", {"a": 0.9, "b": 0.8, "c": 0.2, "d": 0.1}, parts=1, text=["1. 犬", "2", "3", "4"])
+    assert select_pairs(apart, 2, seed=0).chosen.ids == ["a", "b"]
+    assert not caplog.records
 
 
 # Other rules of pairs

@@ -1,5 +1,7 @@
 """The shared-prefix sampler: the model's own distribution, exactly, whatever slots and order."""
 
+from inspect import signature
+
 import numpy as np
 import pytest
 import torch
@@ -276,3 +278,21 @@ def test_the_window_of_learned_positions_and_a_prompt_that_fills_it():
     assert {c.finish_reason for c in generator.answer([DAT, f"{DAT}犬"], seed=0, batch=0)} <= {"stop", "length"}
     with pytest.raises(UserError, match=r"gpt: a prompt of \d+ tokens fills the model's window of 6; take a model"):
         generator.answer(["1. 犬\n2. 犬\n3. 犬\n4. 犬\n5. 犬"], seed=0, batch=0)
+
+
+class Renamed(LlamaForCausalLM):
+    """As transformers has it from 5.24 on; it warns of the old name, and 5.40 will not know it."""
+
+    def forward(self, input_ids=None, cache=None, **inputs):
+        parameters = signature(LlamaForCausalLM.forward).parameters
+        name = "cache" if "cache" in parameters else "past_key_values"
+        assert "past_key_values" not in inputs
+        return super().forward(input_ids=input_ids, **{name: cache}, **inputs)
+
+
+@pytest.mark.filterwarnings("error:.*past_key_values")
+def test_the_cache_has_the_name_that_the_model_gives_it():
+    torch.manual_seed(0)
+    model = Renamed(LlamaConfig(**SMALL)).eval()
+    numbers = uniforms(6, 5)
+    assert sample_tokens(model, PROMPT, numbers, ends=[]) == sample_tokens(llama(), PROMPT, numbers, ends=[])

@@ -13,9 +13,9 @@ from sozo.rewards.doors import lm_eval, verl
 from sozo.rewards.doors.core import Door
 from sozo.rewards.doors.openrlhf import make_reward_func
 from sozo.rewards.judge import JudgeReward
-from sozo.rewards.reward import _asked_and_answered, completion_text, question_text
+from sozo.rewards.reward import _asked_and_answered
 from sozo.rewards.task import make_task_reward
-from sozo.scoring.final_text import decode, final_text, judged_part, unknown_mark
+from sozo.scoring.final_text import completion_text, decode, final_text, judged_part, question_text, unknown_mark
 from sozo.scoring.parse import split_list
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.tasks.jcq.verdict import read_strictly

@@ -224,30 +224,32 @@ def select_pairs(responses: Path | Sequence[str | Path], num_pairs: int, *, seed
     """The answers with the highest scores, each paired by `seed` with one of the lowest to the same prompt, for DPO.
 
     Tables and errors are those of `select_top`; the other rules are `RULES` and `matched`, and take valid answers only.
-    A pair of equal scores teaches nothing true: an overlap is warned of.
+    A pair of equal scores teaches nothing true: an overlap is warned of. One of equal answers is left out for the next
+    best, and fewer pairs than asked are an error.
     """
     if rule not in (*RULES, MATCHED):
         raise UserError(f"pairs must be one of {', '.join((*RULES, MATCHED))}, not {rule}")
     ranked, random = Ranked(responses, valid=rule != "paper"), np.random.default_rng(seed)
     if rule == MATCHED:
         return _matched(ranked, num_pairs, random)
-    chosen, rejected, borders = [], [], []
+    chosen, rejected, borders, equal = [], [], [], 0
     for table, share in zip(ranked.tables, ranked.shares(num_pairs, "num_pairs", each=2).tolist(), strict=True):
-        good, bad = RULES[rule](table, share, random)
+        good, bad, left_out = _differing(RULES[rule], table, share, random)
         chosen.append(good)
         rejected.append(bad)
-        if share:
+        equal += left_out
+        if len(good):
             scores = table["score"].to_numpy()
             borders.append((float(scores[good].min()), float(scores[bad].max())))
+    told = f"{ranked.where}: {equal} pairs have the same answer on both sides and are left out"
+    if (remain := sum(map(len, chosen))) < num_pairs:
+        remedy = f"sample answers that differ, or take num_pairs {remain} or less"
+        raise UserError(f"{told}; {remain} of num_pairs {num_pairs} remain; {remedy}")
+    if equal:
+        logger.warning(told)
     pairs = Pairs(ranked.take(chosen), ranked.take(rejected))
-    if same := sum(map(str.__eq__, pairs.chosen.texts, pairs.rejected.texts)):
-        logger.warning(
-            "%s of %s pairs have the same answer on both sides and teach nothing; sample answers that differ",
-            same,
-            num_pairs,
-        )
     overlaps = [(lowest, highest) for lowest, highest in borders if lowest <= highest]
-    if overlaps and same < num_pairs:
+    if overlaps:
         of_prompts = f" for {len(overlaps)} of {len(borders)} prompts" if len(borders) > 1 else ""
         logger.warning(
             "chosen and rejected responses overlap in score%s: the lowest chosen one has %.4f, the highest rejected "
@@ -255,6 +257,17 @@ def select_pairs(responses: Path | Sequence[str | Path], num_pairs: int, *, seed
             *(of_prompts, *overlaps[0], pairs.chosen.num_invalid, num_pairs),
         )
     return pairs
+
+
+def _differing(rule: Rule, table: Any, share: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray, int]:
+    """The first `share` pairs of two texts that differ, by taking as many more as needed; how many pairs do not."""
+    size, texts = share, np.array(table["text"].to_pylist(), object)
+    while True:
+        good, bad = rule(table, size, random)
+        differ = np.flatnonzero(texts[good] != texts[bad])
+        if len(differ) >= share or size == len(table) // 2:
+            return good[differ[:share]], bad[differ[:share]], size - len(differ)
+        size = min(size + share - len(differ), len(table) // 2)
 
 
 def _matched(ranked: Ranked, num_pairs: int, random: np.random.Generator) -> Pairs:

@@ -100,6 +100,6 @@ def _read_card(folder: Path, language: str = "ja") -> Any:
     if not isinstance(entries, list) or not all(
         isinstance(entry, dict) and isinstance(entry.get("results"), list) for entry in entries
     ):
-        raise UserError(f"{path}: its model-index is no list of models with results; fix or remove it")
+        raise UserError(f"{path}: its model-index is no list of models with results; fix it")
     card.data[_INDEX] = entries
     return card

@@ -138,4 +138,4 @@ def _read(path: Path) -> tuple[WandbRun | None, dict[str, dict[str, Any]]]:
     except FileNotFoundError:
         return None, {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"{path}: cannot be read ({type(error).__name__}); remove it to log results anew") from error
+        raise UserError(f"{path}: cannot be read ({type(error).__name__}); move it away to log results anew") from error

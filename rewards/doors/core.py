@@ -26,9 +26,9 @@ from pydantic import (
 from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
 from sozo.data.settings import from_validation, settings_of
-from sozo.rewards.reward import Completion, Reward, ScoredCompletion, completion_text, each, question_text
+from sozo.rewards.reward import Completion, Reward, ScoredCompletion, each
 from sozo.rewards.task import reward_of, reward_options
-from sozo.scoring.final_text import count_unknown, without_end_marks
+from sozo.scoring.final_text import completion_text, count_unknown, question_text, without_end_marks
 from sozo.tasks import task_type
 from sozo.tasks.task import Answer, Item, Row
 

@@ -148,11 +148,11 @@ def _parse(path: Path, content: bytes, rubrics: tuple[Rubric, ...]) -> Iterator[
         try:
             judgement = _LINE.validate_json(line)
         except ValidationError as error:
-            raise UserError(f"{from_validation(error, where)}; fix or remove the line") from error
+            raise UserError(f"{from_validation(error, where)}; fix the line") from error
         # Scores by a rubric that is not among `rubrics` are somebody else's.
         for rubric in rubrics:
             if rubric.name == judgement.prompt and judgement.scores and not rubric.fits(judgement.scores):
-                raise UserError(f"{where} (scores {judgement.scores}); fix or remove the line")
+                raise UserError(f"{where} (scores {judgement.scores}); fix the line")
         yield judgement
 
 

@@ -2,9 +2,11 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,7 +24,7 @@ from sozo.tasks.dat.instruments import diversity_ends, measure
 from sozo.tasks.dat.people import found_words
 from sozo.tasks.dat.scorer import AUTO, DatScorer, DatSettings
 from sozo.tasks.dat.summary import UNIQUE_WORDS, FinishedDat, summarise
-from sozo.tasks.dat.table import read_lists
+from sozo.tasks.dat.table import read_lists, read_table
 from sozo.tasks.dat.view import DatView
 from sozo.tasks.dat.words import PROMPTS
 from sozo.tasks.task import Answer, Bound, Complete, Item, Outcome, Row, Task
@@ -145,4 +147,12 @@ class Dat(Task):
         metrics = replace(row, instruments=measure(self.scorer, words, lists) | diversity_ends(lists)).metrics()
         unread = self.written(run.folder, metrics).texts(Reason.FORMAT)
         other = sum(len(found_words(text, self.settings.language)) != NUM_WORDS for text in unread)
-        return Outcome(metrics | {"ten_words": row.came - other})
+        return Outcome(metrics | {"ten_words": row.came - other, "refused": self._refused(responses, run.trials)})
+
+    def _refused(self, responses: Path, trials: int | None) -> dict[str, int]:
+        """The five words that most often stand in invalid lists and are refused by themselves, with how often."""
+        table = read_table(responses, trials)
+        words = table.filter(table["reason"].is_valid())["words"].combine_chunks().flatten()
+        counts = {row["values"]: row["counts"] for row in words.value_counts().to_pylist()}
+        refused = self.scorer.words.look_up(list(counts)) < 0
+        return dict(Counter(dict(compress(counts.items(), refused))).most_common(5))

@@ -86,14 +86,17 @@ class DatView(View[FinishedDat]):
         ]
 
     def notes(self, run: FinishedDat) -> list[str]:
-        """Where ten words are found in clearly more responses than are valid, or none is: what is wrong, with texts."""
+        """Refused words; where ten are found in clearly more responses than are valid, or none is, texts too."""
         row, found = run.summary, run.metrics.get("ten_words")
+        refused = ", ".join(f"{word!r} ({count})" for word, count in run.metrics.get("refused", {}).items())
+        named = [f"Words refused most often: {refused}."] * bool(refused)
         if found is None or (row.valid and found - row.valid <= _APART * row.came):
-            return []
+            return named
         asked = f"As asked: {n_of(row.valid, row.came)} ({share(row.valid, row.came)})."
         return [
             f"{asked} Ten words found: {n_of(found, row.came)} ({share(found, row.came)}), read leniently, never paid.",
             *(f"{reason}: {text[:160]!r}" for reason in row.reasons for text in run.texts(reason)[:2]),
+            *named,
             "What helps: docs/training.md, My model writes no valid list.",
         ]
 

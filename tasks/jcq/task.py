@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError
-from sozo.data.jsonl import write_records
+from sozo.data.jsonl import first_object, write_records
 from sozo.data.schema import FAILED, never_came
 from sozo.data.settings import setting
 from sozo.scoring.final_text import judged_part
@@ -126,8 +126,10 @@ class Jcq(JudgedTask):
         return {"judge": {"model": settings.judge_model, "prompt": PROMPT, **PARAMETERS}, "judgements_sha256": digest}
 
     def read_answers(self, path: Path, source: str | None) -> Sequence[Answer]:
-        """Answers in the form of nlp-waseda/JCQ-judge; they are judged as they are."""
-        return read_answers(path, source or str(path))
+        """Answers in the form of nlp-waseda/JCQ-judge, or a file of any task's; they are judged as they are."""
+        if "question_id" in first_object(path):
+            return read_answers(path, source or str(path))
+        return list(super().read_answers(path, source))
 
     def finish(self, run: Complete) -> Outcome:
         """Have the answers judged, as far as the ledger lacks judgements; the row of Tables 3 and 4."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import nfkc
-from sozo.data.jsonl import read_objects, write_records
+from sozo.data.jsonl import first_object, write_records
 from sozo.data.prompts import fill, prompt
 from sozo.data.schema import FAILED, never_came, utf8_safe
 from sozo.scoring.distance import distance_to_others
@@ -98,8 +98,7 @@ class Pbig(JudgedTask):
 
     def read_answers(self, path: Path, source: str | None) -> Iterable[Answer]:
         """A file of ideas (`read_ideas`), or of answers as they were written (columns item and text)."""
-        _, first = next(read_objects(path), ("", {}))
-        if "text" in first:
+        if "patent" not in first_object(path):
             return super().read_answers(path, source)
         answers = []
         # As they stand, so that what is too long is cut and counted as a model's is.

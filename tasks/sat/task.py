@@ -6,7 +6,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from sozo.data.jsonl import write_records
+from sozo.data.jsonl import first_object, write_records
 from sozo.data.prompts import fill, prompt
 from sozo.data.settings import deciding
 from sozo.scoring.measure import Measure
@@ -64,7 +64,9 @@ class Sat(Task):
         return {"encoder_servers": servers} if (servers := self.scorer.vectors.servers) else {}
 
     def read_answers(self, path: Path, source: str | None) -> list[Answer]:
-        """Rewrites: JSONL with the columns story_id and text (see `tasks.sat.stories`); scores in it are made anew."""
+        """Rewrites: columns story_id and text (see `tasks.sat.stories`), or another tool's; scores are made anew."""
+        if "story_id" not in first_object(path):
+            return list(super().read_answers(path, source))
         rows = read_rewrites(path, {story.id for story in self.stories}, source)
         return [Answer(*astuple(row)[: len(fields(Answer))]) for row in rows]  # the columns before the score's
 

@@ -1,4 +1,4 @@
-"""The folder of a study (`recipes/reproduce.py`): which model and which table of responses is which row of the paper's.
+"""The folder of a study (`sozo study`): which model and which table of responses is which row of the paper's.
 
 `study.json` says so. `sozo run` copies it, with where the study is, beside the results of its models.
 """
@@ -72,4 +72,4 @@ def read_study(folder: Path) -> StudyFolder | None:
         }
         return StudyFolder(str(values["name"]), values["paper_model"], rows)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"{path}: cannot be used ({error}); run recipes/reproduce.py again, which writes it") from error
+        raise UserError(f"{path}: cannot be used ({error}); run sozo study again, which writes it") from error

@@ -97,7 +97,7 @@ def _rows(folder: Path, study: StudyFolder) -> Iterator[Target]:
         # metrics.json is the last file that training writes.
         if trained.is_relative_to(folder) and not (is_model(trained) and (trained / "metrics.json").is_file()):
             unfinished = f"{folder}: the step {trained.name} of this study ({name}) is not finished"
-            raise UserError(f"{unfinished}; run recipes/reproduce.py again, which continues where it stopped")
+            raise UserError(f"{unfinished}; run sozo study again, which continues where it stopped")
         yield Target(f"{_safe(study.name)}/{_safe(name)}", row.model, name)
 
 

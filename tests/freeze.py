@@ -8,7 +8,6 @@ import contextlib
 import hashlib
 import json
 import re
-import runpy
 import subprocess
 import sys
 import tempfile
@@ -359,17 +358,20 @@ def studies(folder):
     """Every command that studies would run, and what each recipe's file says."""
     import yaml
 
+    from sozo.eval import cli
+
     found, home = {}, folder / "study"
     for name in ("tiny/beyond", "tiny/reproduce", "tiny/second-training", "swallow-8b/reproduce"):
         file = f"recipes/{name}.yaml"
-        out, words = StringIO(), ["reproduce.py", "--config", file, "--dry-run", "--output_dir", str(home)]
+        out, words = StringIO(), ["sozo", "study", file, "--dry-run", "--output", str(home)]
         with (
             patch.object(sys, "argv", words),
+            contextlib.suppress(SystemExit),
             redirect_stdout(out),
             redirect_stderr(StringIO()),
             contextlib.chdir(ROOT),
         ):
-            runpy.run_path("recipes/reproduce.py", run_name="__main__")
+            cli.run_cli()
         lines = out.getvalue().replace(str(home), "HOME").replace(str(ROOT), "ROOT").splitlines()
         of_machine = ("# shared memory", "/lock: ")  # what is wrong with this one
         lines = [line for line in lines if line and not any(fault in line for fault in of_machine)]

@@ -45,6 +45,16 @@ def functions(files):
     }
 
 
+def shown():
+    """Room -> bytes of the files in other languages than Python: what is said there is no saving."""
+    sizes = Counter()
+    for room in ROOMS:
+        for path in (ROOT / room).rglob("*"):
+            if path.suffix in (".html", ".js", ".css", ".yaml", ".yml") and room not in ("recipes", "src/sozo"):
+                sizes[room] += path.stat().st_size
+    return sizes
+
+
 def main():
     files = sources()
     rooms, lines = Counter(), 0
@@ -58,7 +68,9 @@ def main():
     vague = sum(name in VAGUE for name in assigned)
     longest = sorted(functions(files).items(), key=lambda pair: -pair[1])[:5]
     print(f"{rooms.total():,} tokens in {len(files)} files")
+    print(f"core {rooms.total() - rooms['studies']:,}, studies {rooms['studies']:,}")
     print("by room: " + ", ".join(f"{room} {count:,}" for room, count in rooms.most_common()))
+    print("bytes of HTML, JS, CSS, YAML (recipes apart): " + ", ".join(f"{room} {n:,}" for room, n in shown().items()))
     per_line = f"{100 * rooms.total() / lines:.0f} tokens, {100 * comprehensions / lines:.1f} comprehensions"
     print(f"for 100 code lines: {per_line}; {100 * vague / len(assigned):.1f}% of assigned names say nothing")
     print("longest functions: " + ", ".join(f"{name} {count}" for name, count in longest))

@@ -10,6 +10,12 @@ import yaml
 from sozo.data.errors import UserError
 from sozo.data.study_folder import StudyRow
 from sozo.eval.control import KEPT, LOST, OPEN, judge_control
+from sozo.studies.study.config import load_study
+from sozo.studies.study.control_tasks import explanation, judge_rows
+from sozo.studies.study.page import write_result
+from sozo.studies.study.plan import plan_lines
+from sozo.studies.study.result import tables_result
+from sozo.studies.study.steps import control_runs, study_steps
 from sozo.tasks import finished_run
 from sozo.tasks.sipen.items import (
     ANSWERS,
@@ -24,12 +30,6 @@ from sozo.tasks.sipen.items import (
     trial_items,
 )
 from sozo.tasks.sipen.task import Sipen
-from study.config import load_study
-from study.control_tasks import explanation, judge_rows
-from study.page import write_result
-from study.plan import plan_lines
-from study.result import tables_result
-from study.steps import control_runs, study_steps
 from test_reproduce import ROOT
 from test_sipen import run_of, truthful
 from test_table11 import write

@@ -19,10 +19,10 @@ from sozo.data.schema import write_columns
 from sozo.eval.cli import make_app
 from sozo.eval.flags import list_flags, spread
 from sozo.scoring.endpoint.profile import Profile, read_profile
+from sozo.studies.study.arms import read_arms
+from sozo.studies.study.claims import Claim, Difference, check_claims
+from sozo.studies.study.config import FLAGS
 from sozo.training.config import parse
-from study.arms import read_arms
-from study.claims import Claim, Difference, check_claims
-from study.config import FLAGS
 from test_recipes import METHODS, ON_CPU
 
 ROOT = Path(__file__).parents[1]
@@ -106,7 +106,7 @@ def test_the_readme_is_short(path):
 
 def test_there_is_something_to_check():
     assert len(EVAL) > 20
-    assert {name for name, _ in RECIPES} >= {"grpo_dat.py", "sft_dat.py", "dpo_dat.py", "reproduce.py", "sample_dat.py"}
+    assert {name for name, _ in RECIPES} >= {"grpo_dat.py", "sft_dat.py", "dpo_dat.py", "sample_dat.py"}
     assert len(PYTHON) > 5
 
 

@@ -25,6 +25,7 @@ from sozo.scoring.guard import Guard
 from sozo.scoring.languages import LANGUAGES
 from sozo.scoring.nouns import make_noun_checker
 from sozo.studies.encoders.measures import auc_of_sharing, labels_of
+from sozo.studies.study.config import load_study
 from sozo.tasks import read_run
 from sozo.tasks.dat.instruments import measure
 from sozo.tasks.dat.scorer import DatRules, DatScorer, DatSettings
@@ -32,7 +33,6 @@ from sozo.tasks.dat.task import Dat
 from sozo.training.config import parse
 from sozo.training.selection import select_top
 from sozo.training.sft_dpo import SftArguments, SftSettings, train_sft
-from study.config import load_study
 
 FAR = ["algorithm", "feather", "priest", "volcano", "butter", "grammar", "ankle", "submarine", "jealousy", "carpet"]
 NEAR = ["dog", "cat", "horse", "cow", "pig", "sheep", "goat", "rabbit", "mouse", "lion"]

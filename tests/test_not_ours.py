@@ -231,7 +231,7 @@ def test_two_processes_cut_one_vocabulary(tmp_path):
 @pytest.mark.parametrize(
     ("script", "flags", "planted"),
     [
-        ("recipes/reproduce.py", "--config recipes/tiny/reproduce.yaml --output_dir {}", "study.txt"),
+        ("-m", "sozo study recipes/tiny/reproduce.yaml --output {}", "study.txt"),
         ("tests/gpu/check.py", "--part sft --output_dir {}", "models/mine"),
         ("recipes/table11.py", "--rows base={runs}/a --output_dir {}", "result.md"),
     ],

@@ -17,8 +17,8 @@ from sozo.eval.compare import compare_models
 from sozo.eval.evaluated import find_evaluated
 from sozo.scoring.guard import Gain
 from sozo.scoring.table import markdown
+from sozo.studies.study.page import short_table
 from sozo.tasks.dat.table11 import table11
-from study.page import short_table
 
 QUICKSTART = Path(__file__).parent.parent / "recipes" / "quickstart.py"
 HEADINGS = ["Lists", "Target", "Usable", "Score by ja-ginza", "Different words in 2 lists", "Pairing by e5"]

@@ -15,7 +15,6 @@ import yaml
 from two_ranks import gone
 
 ROOT = Path(__file__).parent.parent
-REPRODUCE = ROOT / "recipes" / "reproduce.py"
 LAUNCHER = f"{sys.executable} {Path(__file__).parent / 'standin_launch.py'}"
 TRAINED = ["sft", "sft-sample", "dpo1", "dpo1-sample", "dpo2", "dpo2-sample", "grpo", "grpo-sample"]
 STEPS = ["random", "base", *TRAINED, "table"]
@@ -45,8 +44,8 @@ def change(path, **values):
 
 
 def command(*words, launcher=LAUNCHER):
-    config = [] if "--config" in words else ["--config", "recipes/reproduce.yaml"]
-    return [sys.executable, str(REPRODUCE), *config, "--output_dir", "out", "--launcher", launcher, *words]
+    file = [] if words and words[0].endswith(".yaml") else ["recipes/reproduce.yaml"]
+    return [sys.executable, "-m", "sozo", "study", *file, "--output", "out", "--launcher", launcher, *words]
 
 
 def environment(folder, **variables):
@@ -92,7 +91,7 @@ def test_a_failed_step_says_why_and_the_study_goes_on_from_there(study):
     assert launched == STEPS[:5]
     assert [path.parent.name for path in (study / "out").glob("*/checkpoint-*")] == ["dpo1"]  # to resume from
     *shown, message = done.stderr.splitlines()
-    assert message.startswith("reproduce: step dpo1 failed (exit status 3) after 00:00:0")
+    assert message.startswith("error: step dpo1 failed (exit status 3) after 00:00:0")
     assert message.endswith("once that is fixed, the same command continues")
     assert "RuntimeError: no [31mmemory[0m left" in shown  # the end of the log, escape characters taken out
     assert "\x1b" not in done.stderr
@@ -114,9 +113,9 @@ def test_changed_settings_are_refused_and_nothing_is_touched(study):
     change(study / "recipes" / "sft.yaml", learning_rate=1.0)
     launched, done = run(study, status=2)
     assert launched == []
-    (line,) = [line for line in done.stderr.splitlines() if line.startswith("reproduce: ")]
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     assert line == (
-        "reproduce: out/sft: holds a run with config.learning_rate = 0.0003, but now it is 1.0; "
+        "error: out/sft: holds a run with config.learning_rate = 0.0003, but now it is 1.0; "
         "give another output folder, or the same settings to continue it"
     )
     # Names and places decide nothing.
@@ -157,13 +156,17 @@ def test_a_model_changed_in_its_folder_makes_its_steps_stale(study):
     assert "out/base: holds a run with inputs.the model's folder = " in done.stderr
 
 
-def test_files_of_somebody_else_are_left_alone(study):
+@pytest.mark.parametrize("known", [False, True])
+def test_files_of_somebody_else_are_left_alone(known, study):
+    if known:
+        run(study, "--only", "base")
     theirs = study / "out" / "random" / "notes.txt"
     theirs.parent.mkdir(parents=True)
     theirs.write_text("mine")
     launched, done = run(study, status=2)
     assert launched == []
-    assert "out/random: holds files that this study has no record of" in done.stderr
+    no_record = "out/random: holds files that this study has no record of"
+    assert (no_record if known else "out: holds random but no study.json") in done.stderr
     assert theirs.read_text() == "mine"
 
 
@@ -182,7 +185,7 @@ def test_the_folder_may_move(study):
     run(study, "--only", "random")
     run(study, "--only", "sft")
     (study / "out").rename(study / "moved")
-    assert run(study, "--output_dir", "moved", "--only", "sft")[0] == []
+    assert run(study, "--output", "moved", "--only", "sft")[0] == []
 
 
 def nohup_at_a_terminal():

@@ -23,7 +23,7 @@ def recipes_on_path(monkeypatch):
 
 
 def dry_run(path, *words, cwd=ROOT):
-    command = [sys.executable, str(ROOT / "recipes" / "reproduce.py"), "--config", str(path), "--dry-run", *words]
+    command = [sys.executable, "-m", "sozo", "study", str(path), "--dry-run", *words]
     # Nothing may be looked up: a proxy that is not there makes every request fail.
     environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT / "src"), "HF_HUB_OFFLINE": "1"}
     environment["https_proxy"] = "http://127.0.0.1:9"
@@ -38,7 +38,7 @@ def test_there_is_a_study_for_every_model():
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.parent.name)
 def test_a_shipped_study_passes_its_dry_run(path, tmp_path):
-    done = dry_run(path, "--output_dir", str(tmp_path / "o"))
+    done = dry_run(path, "--output", str(tmp_path / "o"))
     assert done.returncode == 0, done.stderr
     commands = [shlex.split(line) for line in done.stdout.splitlines() if line and not line.startswith("#")]
     assert len(commands) == 11
@@ -56,7 +56,7 @@ def test_a_shipped_study_passes_its_dry_run(path, tmp_path):
 
 
 def test_a_lock_that_a_killed_start_has_left_is_named(monkeypatch, tmp_path):
-    from study.plan import machine_faults
+    from sozo.studies.study.plan import machine_faults
 
     monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path))
     old, new = (tmp_path / "py311_cpu" / name / "lock" for name in ("comm", "adam"))
@@ -70,12 +70,12 @@ def test_a_lock_that_a_killed_start_has_left_is_named(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("path", BEYOND, ids=lambda path: path.parent.name)
 def test_a_study_beyond_the_paper_passes_its_dry_run(path):
-    from study.config import load_study
-    from study.steps import study_steps
+    from sozo.studies.study.config import load_study
+    from sozo.studies.study.steps import study_steps
 
     study = load_study(path, "o")
     steps = study_steps(study)
-    done = dry_run(path, "--output_dir", "o")
+    done = dry_run(path, "--output", "o")
     assert (done.returncode, done.stderr) == (0, "")
     commands = [shlex.split(line) for line in done.stdout.splitlines() if line and not line.startswith("#")]
     assert commands == [step.command(["accelerate", "launch"]) for step in steps]
@@ -108,8 +108,8 @@ def test_the_papers_counts(name):
 
 
 def test_who_starts_from_whom():
-    from study.config import load_study
-    from study.steps import study_steps
+    from sozo.studies.study.config import load_study
+    from sozo.studies.study.steps import study_steps
 
     steps = {
         step.name: step for step in study_steps(load_study(ROOT / "recipes" / "swallow-8b" / "reproduce.yaml", "o"))
@@ -137,8 +137,8 @@ def test_who_starts_from_whom():
 
 
 def test_every_step_that_asks_a_model_asks_in_the_form_that_stands_in_sampling():
-    from study.config import load_study
-    from study.steps import study_steps
+    from sozo.studies.study.config import load_study
+    from sozo.studies.study.steps import study_steps
 
     study = load_study(ROOT / "recipes" / "swallow-8b" / "reproduce.yaml", "o")
     form = {"system_prompt": "短く", "chat_template_kwargs": {"enable_thinking": False}}
@@ -188,21 +188,21 @@ def test_a_mistake_is_one_line(changes, message, tmp_path):
     done = dry_run(tmp_path / "reproduce.yaml", cwd=tmp_path)
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert line.startswith("reproduce: ")
+    assert line.startswith("error: ")
     assert message in line
 
 
 def test_a_model_folder_that_is_not_there_is_found_first(tmp_path):
-    command = [sys.executable, str(ROOT / "recipes" / "reproduce.py"), "--output_dir", "o"]
-    command += ["--config", str(ROOT / "recipes" / "gemma-3-270m" / "reproduce.yaml")]
+    file = ROOT / "recipes" / "gemma-3-270m" / "reproduce.yaml"
+    command = [sys.executable, "-m", "sozo", "study", str(file), "--output", "o"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr.startswith("reproduce: model runs/gemma-3-270m/warm: no such folder")
+    assert done.stderr.startswith("error: model runs/gemma-3-270m/warm: no such folder")
     assert not (tmp_path / "o").exists()
 
 
 def test_the_readme_says_what_the_cost_model_says():
-    from study.estimates import generation_hours, training_hours
+    from sozo.studies.study.estimates import generation_hours, training_hours
 
     parameters = 8_030_261_248
     row = generation_hours(parameters, 131_072 * 60, "vllm")

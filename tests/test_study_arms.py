@@ -6,10 +6,10 @@ import pytest
 
 from sozo.data.errors import UserError
 from sozo.eval.frontier import NAMES
-from study.config import load_study
-from study.plan import check_training_flags, plan_lines
-from study.record import Records, State
-from study.steps import study_rows, study_steps
+from sozo.studies.study.config import load_study
+from sozo.studies.study.plan import check_training_flags, plan_lines
+from sozo.studies.study.record import Records, State
+from sozo.studies.study.steps import study_rows, study_steps
 from test_reproduce import change, run, study  # noqa: F401
 
 ARMS = {

@@ -11,9 +11,9 @@ from sozo.data.evaluations import write_evaluations
 from sozo.data.schema import Response
 from sozo.data.study_folder import StudyRow
 from sozo.eval.report.charts import Curve, curve_chart, score_chart, unique_words_chart
+from sozo.studies.study.page import write_page
+from sozo.studies.study.result import Result, evaluations
 from sozo.tasks.dat.table11 import table11
-from study.page import write_page
-from study.result import Result, evaluations
 
 EVIL = "<script>alert('x')</script>"
 CURVES = [

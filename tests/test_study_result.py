@@ -16,13 +16,13 @@ from sozo.eval.report.svg import standalone
 from sozo.scoring.guard import GainParts, gain
 from sozo.scoring.statistics.hill import HillNumbers
 from sozo.scoring.statistics.seeds import difference, over_seeds
+from sozo.studies.study.claims import FAILED, HELD, OPEN, Claim, judge, note_claims, when_noted
+from sozo.studies.study.config import load_study
+from sozo.studies.study.page import arms_table, claims_table, to_markdown, write_page
+from sozo.studies.study.result import Result
+from sozo.studies.study.steps import study_rows
 from sozo.tasks.dat.summary import DatSummary
 from sozo.tasks.dat.table11 import Table11, Table11Row, with_gains
-from study.claims import FAILED, HELD, OPEN, Claim, judge, note_claims, when_noted
-from study.config import load_study
-from study.page import arms_table, claims_table, to_markdown, write_page
-from study.result import Result
-from study.steps import study_rows
 from test_control_tasks import study_file
 from test_study_page import Page
 

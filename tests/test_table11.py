@@ -9,9 +9,9 @@ from fakes import write_responses
 from sozo.data.errors import UserError
 from sozo.data.schema import Response
 from sozo.scoring.statistics.hill import expected_unique_words
+from sozo.studies.study.page import to_markdown
+from sozo.studies.study.result import Result, patterns
 from sozo.tasks.dat.table11 import table11
-from study.page import to_markdown
-from study.result import Result, patterns
 
 
 def write(folder, lists, invalid=0, parts=2):

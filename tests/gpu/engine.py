@@ -13,7 +13,7 @@ from gpu.step import settings_of_step
 from launch import recipe
 from sozo.data.prompts import prompt
 from sozo.models.traits import encode_text
-from study.estimates import GIB
+from sozo.studies.study.estimates import GIB
 
 
 def check_start(shape: Shape, folder: Path, dtype: str, roofline: Roofline) -> dict[str, Any]:

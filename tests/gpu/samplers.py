@@ -14,7 +14,7 @@ from gpu.shapes import Shape
 from sozo.data.prompts import prompt
 from sozo.models.processes import freed_memory_kept
 from sozo.models.traits import encode_text
-from study.estimates import Architecture
+from sozo.studies.study.estimates import Architecture
 
 _ROUNDS, _PROMPTS = 5, 8
 _MANY = f"shared_prefix, {_PROMPTS} prompts"

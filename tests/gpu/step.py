@@ -13,7 +13,7 @@ from gpu.shapes import Shape, write_table
 from launch import recipe
 from sozo.data.prompts import prompt
 from sozo.data.record import write_json
-from study.estimates import GIB, training_memory
+from sozo.studies.study.estimates import GIB, training_memory
 
 _STEPS = 2  # the second shows what the first has changed
 

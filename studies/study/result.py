@@ -19,14 +19,14 @@ from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.seeds import over_seeds
 from sozo.scoring.table import Table
 from sozo.studies.frontier import FrontierOptions, frontier_curves
+from sozo.studies.study.arms import Arm
+from sozo.studies.study.claims import MEASURES, ClaimVerdict, Difference, Values, judge
+from sozo.studies.study.config import Study
+from sozo.studies.study.control_tasks import Verdicts, judge_rows
+from sozo.studies.study.steps import control_runs, study_rows
 from sozo.tasks.dat.instrument_cells import difference, measured
 from sozo.tasks.dat.instruments import DIVERSITY
 from sozo.tasks.dat.table11 import Table11, Table11Row, table11, with_gains
-from study.arms import Arm
-from study.claims import MEASURES, ClaimVerdict, Difference, Values, judge
-from study.config import Study
-from study.control_tasks import Verdicts, judge_rows
-from study.steps import control_runs, study_rows
 
 Points = Mapping[str, Sequence[tuple[float, float]]]  # (unique words, mean) by what was drawn
 

@@ -16,9 +16,9 @@ from sozo.data.errors import UserError
 from sozo.data.record import folder_sha256
 from sozo.data.run_folder import RunFolder
 from sozo.data.settings import deciding, read_yaml
+from sozo.studies.study.config import SAMPLING
+from sozo.studies.study.steps import Step
 from sozo.training.claim import FREE
-from study.config import SAMPLING
-from study.steps import Step
 
 _FREE = FREE.union(*({f.name for f in fields(options)} - deciding(options()).keys() for options in SAMPLING))
 _model_sha256 = cache(folder_sha256)  # several steps start from the same model

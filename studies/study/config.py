@@ -15,11 +15,11 @@ from sozo.eval.draw import SamplingOptions
 from sozo.models.settings import GeneratorSettings
 from sozo.scoring.embeddings.prompts import BETWEEN_PARTS, split_prompt
 from sozo.scoring.languages import LANGUAGES
+from sozo.studies.study.arms import PAPER, Arm, read_arms
+from sozo.studies.study.claims import CLAIM_KEYS, Claim, Difference, check_claims
+from sozo.studies.study.control_tasks import check_control_tasks
+from sozo.studies.study.estimates import Architecture
 from sozo.tasks.dat.scorer import DatSettings
-from study.arms import PAPER, Arm, read_arms
-from study.claims import CLAIM_KEYS, Claim, Difference, check_claims
-from study.control_tasks import check_control_tasks
-from study.estimates import Architecture
 
 SAMPLING = (GeneratorSettings, SamplingOptions, DatSettings)  # the groups of flags of recipes/sample_dat.py
 # Those that the study gives itself, or that mean nothing to DAT's one prompt; an arm may say `model`.

@@ -14,9 +14,9 @@ import yaml
 from sozo.data.errors import UserError
 from sozo.data.settings import hint, read_yaml
 from sozo.models.settings import OF_NOUNS
-from study.config import Study
-from study.estimates import GIB, generation_hours, training_disk, training_hours, training_memory
-from study.steps import Step
+from sozo.studies.study.config import Study
+from sozo.studies.study.estimates import GIB, generation_hours, training_disk, training_hours, training_memory
+from sozo.studies.study.steps import Step
 
 # Per method: the batch's setting, the count of items, what an item is, its responses.
 _BATCH = {

@@ -8,10 +8,12 @@ from pathlib import Path
 from sozo.data.errors import UserError
 from sozo.data.study_folder import StudyRow
 from sozo.models.settings import OF_FORM, OF_NOUNS, GeneratorSettings
-from study.arms import Arm
-from study.config import Study
+from sozo.studies.study.arms import Arm
+from sozo.studies.study.config import Study
 
 _MODEL_FLAGS = {f.name for f in fields(GeneratorSettings)}  # of recipes/sample_dat.py; random nouns know none of them
+RECIPES = Path(__file__).resolve().parents[2] / "recipes"
+PAGE = "page"  # the study's own
 MEASURE = "measure.py"  # the recipe by which a row answers a control task
 _APART = 1000  # between the seeds of rows and of training data
 
@@ -35,7 +37,9 @@ class Step:
 
     def command(self, launch: list[str], python: str = "python") -> list[str]:
         """The words of the command; `launch` are those of `accelerate launch`."""
-        script = Path(__file__).parents[1] / self.script
+        if self.script == PAGE:
+            return [python, "-m", "sozo", "study", str(self.config), "--page", "--output", self.flags["output_dir"]]
+        script = RECIPES / self.script
         shown = script.relative_to(Path.cwd()) if script.is_relative_to(Path.cwd()) else script
         words = [*launch, "--config_file", str(self.launcher)] if self.launcher else [python]
         words += [str(shown), *(["--config", str(self.config)] if self.config else [])]
@@ -54,7 +58,7 @@ def study_steps(study: Study) -> list[Step]:
     inputs = [row.responses.name for row in study_rows(study).values()]
     inputs += [step.name for step in steps.values() if step.script == MEASURE]
     where = {"output_dir": study.output_dir}
-    table = Step("table", "study_page.py", where, tuple(inputs), study.file, derived=True)
+    table = Step("table", PAGE, where, tuple(inputs), study.file, derived=True)
     return [*steps.values(), table]
 
 

@@ -22,15 +22,8 @@ from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import SHARE, p_value, share
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.table import Cell, Content, Table, markdown, tabulate
-from sozo.tasks.dat.instrument_cells import cell, difference_cell, measured
-from sozo.tasks.dat.instruments import DIVERSITY
-from sozo.tasks.dat.summary import UNIQUE_WORDS
-from sozo.tasks.dat.table import valid_scores
-from sozo.tasks.dat.table11 import Table11, Table11Row
-from sozo.tasks.dat.task import Dat
-from sozo.tasks.dat.view import DatView, summary_cells
-from study.arms import PAPER, Arm
-from study.claims import (
+from sozo.studies.study.arms import PAPER, Arm
+from sozo.studies.study.claims import (
     DEALT,
     FAILED,
     GUARD,
@@ -43,8 +36,15 @@ from study.claims import (
     RowMeasure,
     when_noted,
 )
-from study.control_tasks import explanation, heading
-from study.result import Result, base_values, patterns, row_values
+from sozo.studies.study.control_tasks import explanation, heading
+from sozo.studies.study.result import Result, base_values, patterns, row_values
+from sozo.tasks.dat.instrument_cells import cell, difference_cell, measured
+from sozo.tasks.dat.instruments import DIVERSITY
+from sozo.tasks.dat.summary import UNIQUE_WORDS
+from sozo.tasks.dat.table import valid_scores
+from sozo.tasks.dat.table11 import Table11, Table11Row
+from sozo.tasks.dat.task import Dat
+from sozo.tasks.dat.view import DatView, summary_cells
 
 _GREY, _PAPER, _OTHER = 0, 2, 1  # colours of the page
 GROUPS = {_GREY: "not trained", _PAPER: "trained as in the paper", _OTHER: "trained otherwise"}

@@ -1,1 +1,0 @@
-"""What `recipes/reproduce.py` is made of: a study's steps, records and processes, the plan of a dry run, its table."""

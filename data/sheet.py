@@ -130,7 +130,8 @@ def as_text(cell: object) -> object:
 
 
 def _plain(heading: str) -> str:
-    return re.sub(r"[\s_\-]", "", nfkc(heading).casefold())
+    # Without what a heading says of itself behind it: 学籍番号(半角).
+    return re.sub(r"[\s_\-]|(?<=\w)\s*\([^()]*\)$", "", nfkc(heading).strip().casefold())
 
 
 def _decoded(path: Path, content: bytes) -> tuple[str, str]:

@@ -441,3 +441,50 @@ def test_rows_of_one_word_are_an_error(tmp_path):
     rows = [["Participant Private ID", "Question Key", "Response"], *(["9", f"w{k}", w] for k, w in enumerate(WORDS))]
     with pytest.raises(UserError, match="is one word; put a person's ten words into one row"):
         lists_of(tmp_path, table(rows))
+
+
+TEN = ["犬", "憲法", "鏡", "嵐", "涙", "パン", "数学", "墓", "電話", "海"]
+KANJI = "一二三四五六七八九十"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"{k}．{word}" for k, word in zip(KANJI, TEN, strict=True)),
+        "\n".join(f"{k}. {word}" for k, word in zip("アイウエオカキクケコ", TEN, strict=True)),
+        "\n".join(f"{k}) {word}" for k, word in zip("abcdefghij", TEN, strict=True)),
+        "<br>".join(TEN),
+        "_x000D_\n".join(TEN),
+        "、".join(f"{word}！" for word in TEN),
+        "、".join(f"{word}【いぬ】" for word in TEN),
+        "、".join(f"{word}〈いぬ〉" for word in TEN),
+        "、".join([*TEN, "なし", "なし"]),
+        "、".join([*TEN, "無回答", "わからない", "none"]),
+    ],
+)
+def test_what_stands_around_words_is_no_word(text):
+    assert people_words(text) == TEN
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("犬、なし、海", ["犬", "なし", "海"]), ("一日、二人、三味線、犬", ["一日", "二人", "三味線", "犬"])],
+)
+def test_a_word_that_could_be_a_mark_stays(text, words):
+    assert people_words(text) == words
+
+
+def test_one_remark_does_not_make_a_column_of_lists(tmp_path, fake):  # noqa: F811
+    heads = ["ResponseId", *(f"Q5_{k}" for k in range(1, 11)), "Q7"]
+    rows = [[str(k), *WORDS[:10], "犬、猫、鳥、山、海、空、雲とも" if k == 1 else ""] for k in range(1, 5)]
+    score_people(fake, save(tmp_path / "q.csv", table([heads, *rows])), tmp_path / "out", PeopleOptions())
+    assert "Q5_1 to Q5_10" in (tmp_path / "out" / "people.md").read_text("utf-8")
+
+
+def test_an_error_names_the_column_of_participants(tmp_path, fake):  # noqa: F811
+    rows = [["タイムスタンプ", "名簿（組）", "回答"], *([["2026/05/11", "1", " ".join(WORDS)]] * 2)]
+    with pytest.raises(UserError, match=r"has a タイムスタンプ and trial that were there already.*call the column"):
+        score_people(fake, save(tmp_path / "p.csv", table(rows)), tmp_path / "out", PeopleOptions())
+    rows[0][1] = "学籍番号（半角）"
+    rows[2] = [rows[2][0], "2", rows[2][2]]
+    score_people(fake, save(tmp_path / "p.csv", table(rows)), tmp_path / "out", PeopleOptions())

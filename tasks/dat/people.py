@@ -30,23 +30,28 @@ if TYPE_CHECKING:
 
 TEXTS = yaml.safe_load(files("sozo.tasks.dat").joinpath("people.yaml").read_text("utf-8"))
 _KNOWN = TEXTS["headings"]
+_AGAIN = "number a person's lists in a column trial, or call the column that names people participant"
 _LOOKED_AT = 100  # rows, to see whether a column holds lists
-_NOTHING = re.compile(
-    r"[\W_ー]*+([0-9]+(\.[0-9]*)?)?|(特に|該当)?(な|無|ナ)[しシ]|特にない|(無|未)(回答|記入)|none|nil|null|nan|\W?n[/.]?a\.?",
+_NO_WORD = re.compile(
+    r"(特に|該当)(なし|無し|ナシ)|無し|特にない|(無|未)(回答|記入)|不明|わからない|分からない|none|nil|null|nan|\W?n[/.]?a\.?",
     re.IGNORECASE,
 )
+_NASHI = re.compile(r"なし|ナシ")  # nothing, or a pear
+_NOTHING = re.compile(rf"[\W_ー]*+([0-9]+(\.[0-9]*)?)?|{_NASHI.pattern}|{_NO_WORD.pattern}", re.IGNORECASE)
+_MACHINES = re.compile(r"<br\s*/?>|_x000D_\n?", re.IGNORECASE)  # line breaks of pages and of spreadsheets
 # What parts a person's words wherever it stands; and where every piece has it (コーヒー・カップ may be one word).
 _APART = re.compile(r"[。→⇒➡>/|【】]|[」』]\s*[「『]|\s[-‐−–—~+&]\s")
 _WITHIN = re.compile(r"[・.]|(?<=[^\x00-\x7f])[-‐−–—~+&](?=[^\x00-\x7f])")
 _LABEL = r"(?:(?:単語|words?|no\.?|第)\s*)?"  # before a number
 _CIRCLED = re.compile(rf"{_LABEL}[①-⑳❶-❿➀-➓㊀-㊉]語?", re.IGNORECASE)
-_READING = re.compile(r"(?<=\w)[ \t]*\((?![0-9]{1,2}\))[^()\n]*+\)")
+_READING = re.compile(r"(?<=\w)[ \t]*(?:\((?![0-9]{1,2}\))[^()\n]*+\)|[\[【〈《<][ぁ-ゖァ-ヺー]++[\]】〉》>])")
 _KANJI = "一二三四五六七八九十"
+_LETTERS = ("アイウエオカキクケコ", "あいうえおかきくけこ", "abcdefghij", "ABCDEFGHIJ")  # that people count with
 _BEHIND = r"[\s.)\]】>:、,・-]"  # a number
 _BETWEEN = re.compile(r"[\n\r\t,，、､;；]")
 _NUMBERING = re.compile(r"\s*([①-⑳]|[(（]?[0-9０-９]{1,2}([)）.．:：\s]|$))?[\s・•*●○■-]*")
 _AROUND = " 　。．.「」『』\"'“”"
-_EDGES = _AROUND + "・()（）[]<#*-:,、\n\t"
+_EDGES = _AROUND + "・()（）[]<#*-:,、!?！？\n\t"
 # What stands around a chat model's words: sentences before and behind them; Markdown, readings and explanations.
 _SENTENCES = re.compile(
     r"\A(?:(?:はい|[^\n]{4,})(?<![0-9０-９])[。．.:：!！](?!\Z)\s*){1,2}+|\n[^\n]{4,}+(?<=[。．.!！?？])\Z"
@@ -68,6 +73,7 @@ def people_words(text: str, language: str = "ja", whole: bool = False) -> list[s
     >>> people_words("1. Cat\\n2. ice cream", "en"), people_words("Cat moon", "en")
     (['cat', 'ice cream'], ['cat', 'moon'])
     """
+    text = _MACHINES.sub("\n", text)
     text = nfkc(_CIRCLED.sub("\n", text.lower() if language == "en" else text))
     text = _READING.sub("", _without_numbers(text))
     if whole:
@@ -76,7 +82,9 @@ def people_words(text: str, language: str = "ja", whole: bool = False) -> list[s
         words = _listed(_APART.sub("\n", text), language)
         if all(map(_WITHIN.search, words)):
             words = [word for piece in words for word in _WITHIN.split(piece)]
-    return list(filter(None, (word.strip(_EDGES) for word in words)))
+    words = [word for word in (word.strip(_EDGES) for word in words) if word and not _NO_WORD.fullmatch(word)]
+    nothing = [word for word in words if _NASHI.fullmatch(word)]
+    return [word for word in words if word not in nothing] if len(nothing) > 1 else words
 
 
 def _without_numbers(text: str) -> str:
@@ -93,7 +101,9 @@ def _without_numbers(text: str) -> str:
 
 @cache
 def _marker(number: int) -> re.Pattern[str]:
-    kanji = f"|(?<![^\\s、,;(]){own}{_BEHIND}+" if (own := _KANJI[number - 1 : number]) else ""
+    own, letters = _KANJI[number - 1 : number], "".join(letters[number - 1 : number] for letters in _LETTERS)
+    before = "(?<![^\\s、,;(])"
+    kanji = f"|{before}(?:{own}{_BEHIND}+|[{letters}][.):、]+)|{own}[.):]\\s*" if own else ""
     digits = rf"(?<![0-9])0?{number}(?![0-9])\s*(?:語|つ目|個目|番目?)?{_BEHIND}*"
     return re.compile(rf"{_LABEL}(?:{digits}{kanji})", re.IGNORECASE)
 
@@ -141,17 +151,18 @@ def read_written(sheet: Sheet, language: str = "ja") -> "pd.DataFrame":
     filled = lists["words"].str.len() > 0
     beside = filled.groupby([lists[key] for key in same]).transform("any") | lists.duplicated(same)
     lists = lists[filled | ~(beside | (lists["participant"] == ""))]
+    asked = brief(str(participant.name))
     several, repeated = lists.duplicated("participant"), lists.duplicated(same)
     for wrong, why in (
-        (lists["participant"] == "", "names no participant; fill the cell in"),
+        (lists["participant"] == "", f"names no participant in the column {asked}; fill it in, or rename the column"),
         (several & (lists["words"].str.len().max() == 1), "is one word; put a person's ten words into one row"),
-        (repeated, "has a participant and trial that were there already; number a person's lists in a column trial"),
+        (repeated, f"has a {asked} and trial that were there already; {_AGAIN}"),
     ):
         if wrong.any():
             raise UserError(f"{sheet.path}, row {wrong.idxmax()}: {why}")
     if lists.empty:
         raise UserError(f"{sheet.path}: holds no list below its headings")
-    lists.attrs["columns"] = f"{brief(str(participant.name))}; {name}"
+    lists.attrs["columns"] = f"{asked}; {name}"
     return lists
 
 
@@ -163,7 +174,8 @@ def _columns(sheet: Sheet, language: str) -> tuple[str, list["pd.Series"]]:
     found += [(list(own.values()), _ten(own)) for around, own in sets if around in known]
     if not found:  # whatever it is called: seven different words in most rows, in one cell or in ten
         others = [[cells] for _, cells in sheet.cells.items()] + [_ten(own) for _, own in sets if len(own) == NUM_WORDS]
-        found = [(own, own) for own in others if own and _lists(own, language)]
+        counts = [_lists(own, language) if own else 0 for own in others]  # one remark as long as a list is none
+        found = [(own, own) for own, n in zip(others, counts, strict=True) if n and 2 * n >= max(counts)]
     ends = [" to ".join(dict.fromkeys(brief(str(own[k].name)) for k in (0, -1))) for own, _ in found]
     names = " and ".join(end if ten else f"{end} (not all ten)" for end, (_, ten) in zip(ends, found, strict=True))
     if len(found) > 1 or (found and not found[0][1]):
@@ -179,9 +191,10 @@ def _ten(columns: dict[int, "pd.Series"]) -> list["pd.Series"]:
     return [columns[k] for k in numbers] if columns.keys() >= set(numbers) and -1 not in columns else []
 
 
-def _lists(columns: list["pd.Series"], language: str) -> bool:
+def _lists(columns: list["pd.Series"], language: str) -> int:
+    """How many rows hold a list, if most do that hold anything."""
     read = [len(set(words)) for words, _ in _read([own[:_LOOKED_AT] for own in columns], language) if words]
-    return bool(np.median(read or [0]) >= COUNTED)
+    return sum(number >= COUNTED for number in read) if np.median(read or [0]) >= COUNTED else 0
 
 
 def _read(columns: list["pd.Series"], language: str) -> list[tuple[list[str], str]]:

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import yaml
 
-from sozo.data.foreign import MOST_DIGITS
+from sozo.data.foreign import DEEPEST, MOST_DIGITS
 from sozo.data.schema import utf8_safe
 
 _DATE, _MERGE = "tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:merge"
@@ -18,6 +18,17 @@ class SettingsLoader(yaml.SafeLoader):
         first: [(tag, form) for tag, form in known if tag != _DATE]
         for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
+
+    _level = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """The next node; at a depth that nobody means the rest is not read: it would take the square of the depth."""
+        if self._level > DEEPEST:
+            raise yaml.composer.ComposerError(None, None, f"nested deeper than {DEEPEST} levels", self.get_mark())
+        self._level += 1
+        node: Any = super().compose_node(parent, index)  # type: ignore[no-untyped-call]
+        self._level -= 1
+        return node
 
     def compose_mapping_node(self, anchor: Any) -> Any:
         """The next mapping; what it merges may have its keys too."""

@@ -305,6 +305,6 @@ def test_an_adapter_without_its_base_or_a_tokenizer(first, mini, responses, tmp_
     train("sft", tmp_path / "bare", responses, tmp_path / "out", **STAGE)
     config = json.loads((first / "adapter_config.json").read_text("utf-8"))
     (tmp_path / "bare" / "adapter_config.json").write_text(json.dumps(config | {"base_model_name_or_path": "./no"}))
-    with pytest.raises(UserError, match=r"cannot load the model \./no "):
+    with pytest.raises(UserError, match=r"bare: the adapter's base \./no cannot be loaded "):
         train("sft", tmp_path / "bare", responses, tmp_path / "lost", **STAGE)
     assert not (tmp_path / "lost").exists()

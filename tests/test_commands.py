@@ -58,7 +58,7 @@ def of_a_kind(part):
         ["accelerate", "launch"],
     ):
         return True
-    if part[0] == "python" and (SCRIPT.fullmatch(part[1]) or part[1] == "-X"):
+    if part[0] == "python" and (SCRIPT.fullmatch(part[1]) or part[1] in ("-X", "tests/gpu/check.py")):
         return True
     return bool(ELSEWHERE.match(" ".join(part)))
 

@@ -352,7 +352,7 @@ def test_olsons_rule_by_the_command(tmp_path):
     lists = [FAR, ["the", "paris", "of", *FAR[:7]], ["the", "paris", "of", "and", *FAR[:6]]]
     file = tmp_path / "lists.jsonl"
     file.write_text("".join(json.dumps({"text": list_text(words)}) + "\n" for words in lists))
-    done = command("people", file, "--language", "en", "--olson", "--output", tmp_path / "run")
+    done = command("score", "dat", file, "--language", "en", "--olson", "--output", tmp_path / "run")
     assert done.exit_code == 0, done.output
     assert "2 of 3" in done.stdout
     full, seven, none = read_responses(tmp_path / "run")

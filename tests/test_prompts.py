@@ -108,7 +108,7 @@ def test_a_model_is_asked_as_it_was_trained_unless_somebody_says_otherwise(place
     ("arguments", "message"),
     [
         ("{", "chat_template_kwargs is not JSON"),
-        ("[1]", "chat_template_kwargs must be a mapping of names to values, not '\\[1\\]'"),
+        ("[1]", "chat_template_kwargs must be a mapping of names to values, not \\[1\\]"),
         ({"add_generation_prompt": False}, "add_generation_prompt is no argument of a model's template"),
     ],
 )

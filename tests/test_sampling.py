@@ -231,7 +231,7 @@ def test_two_processes_give_the_table_of_one(tmp_path, jumandic_checker, ginza):
     row = summarise(tmp_path / "one", source="random")
     words, lists = read_lists(tmp_path / "one")
     row = replace(row, instruments=measure(judge, words, lists) | diversity_ends(lists))
-    assert metrics == row.metrics() | {"ten_words": 100}
+    assert metrics == row.metrics() | {"ten_words": 100, "refused": {}}
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_a_mistake_in_the_recipe_is_one_line(words, message, tmp_path, monkeypat
     (tmp_path / "odd.yaml").write_text("temprature: 1\n")
     monkeypatch.setattr(sys, "argv", ["sample_dat.py", *words])
     with pytest.raises(SystemExit) as ended, one_line_errors("sample_dat"):
-        answer(DatSettings, lambda settings: {"": Dat(settings)})
+        answer(DatSettings, Dat)
     assert ended.value.code == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("sample_dat: ")

@@ -6,6 +6,7 @@ costs nothing. A code line holds such a token other than a docstring. Tests, ben
 
 import ast
 import io
+import re
 import tokenize
 from collections import Counter
 from pathlib import Path
@@ -69,6 +70,8 @@ def main():
     longest = sorted(functions(files).items(), key=lambda pair: -pair[1])[:5]
     print(f"{rooms.total():,} tokens in {len(files)} files")
     print(f"core {rooms.total() - rooms['studies']:,}, studies {rooms['studies']:,}")
+    spine = re.findall(r"^[0-9]+\. `([\w/]+\.py)`", (ROOT / "docs" / "layout.md").read_text("utf-8"), re.MULTILINE)
+    print(f"the spine (docs/layout.md) {sum(code_tokens(files[name])[0] for name in spine):,} in {len(spine)} files")
     print("by room: " + ", ".join(f"{room} {count:,}" for room, count in rooms.most_common()))
     print("bytes of HTML, JS, CSS, YAML (recipes apart): " + ", ".join(f"{room} {n:,}" for room, n in shown().items()))
     per_line = f"{100 * rooms.total() / lines:.0f} tokens, {100 * comprehensions / lines:.1f} comprehensions"

@@ -16,7 +16,8 @@ import pytest
 from house import code_tokens, functions, sources
 
 ROOT = Path(__file__).parents[1]
-# What each room may import beside itself: data <- scoring <- tasks <- rewards <- models <- (training, eval) <- recipes.
+# What each room may import beside itself:
+# data <- scoring <- tasks <- rewards <- models <- (training, eval) <- studies <- recipes.
 CHAIN = ("data", "scoring", "tasks", "rewards", "models")
 ROOMS = {room: set(CHAIN[:k]) for k, room in enumerate(CHAIN)}
 ROOMS |= {"training": set(CHAIN), "eval": set(CHAIN), "recipes": {*CHAIN, "training", "eval", "studies"}}

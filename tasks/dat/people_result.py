@@ -75,6 +75,8 @@ def score_sheet(task: "Dat", path: Path, norms: Path | None) -> PeopleScored:
         "sozo": sozo.__version__,
         "encoder": encoder,
         "other_scored": int(results["other_score"].count()),
+        "mean": summary[0]["Mean of participants"],
+        "sd": summary[0]["Sd"],
         "other_mean": summary[1]["Mean of participants"],
         "lists": len(results),
         "participants": results["participant"].nunique(),

@@ -39,19 +39,6 @@ def answer(settings: type, make_task: Callable[[Any], Any]) -> None:
             raise SystemExit(3)
 
 
-def recipe(method: str) -> tuple[Any, type, type]:
-    """Of a method what trains, its own settings and TRL's."""
-    if method == "grpo":
-        from sozo.training import grpo
-
-        return grpo.train_grpo, grpo.GrpoArguments, grpo.GrpoSettings
-    from sozo.training import sft_dpo as table
-
-    if method == "sft":
-        return table.train_sft, table.SftArguments, table.SftSettings
-    return table.train_dpo, table.DpoArguments, table.DpoSettings
-
-
 def plan(script: Any, training: Any) -> str:
     """What a run would do, in one line: the settings are in order, nothing was loaded."""
     if not hasattr(script, "entries"):
@@ -74,6 +61,7 @@ def launch(method: str) -> None:
         argv = ["--config", str(Path(__file__).parent / "tiny" / f"{method}.yaml"), *argv]
     with one_line_errors(f"{method}_dat"):
         from sozo.training.config import parse
+        from sozo.training.methods import recipe
 
         train, own, settings = recipe(method)
         chosen: tuple[Any, Any, Any] = parse(own, settings, [word for word in argv if word != "--dry-run"])

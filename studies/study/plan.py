@@ -32,7 +32,7 @@ def check_training_flags(study: Study) -> None:
         if arm.train and arm.flags:  # TRL takes seconds to import
             from trl import ModelConfig
 
-            from launch import recipe
+            from sozo.training.methods import recipe
 
             known = {f.name for group in (*recipe(arm.train)[1:], ModelConfig) for f in fields(group)}
             if unknown := [key for key, _ in arm.flags if key not in known]:

@@ -1,7 +1,9 @@
 """The GPU check on a CPU: the tiny shape through the same command, and verdicts on hand-made numbers."""
 
+import importlib
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +21,12 @@ def tiny(tmp_path_factory):
     folder = tmp_path_factory.mktemp("shapes") / "tiny"
     shapes.build(shapes.shape("tiny"), folder, "cpu")
     return folder
+
+
+@pytest.mark.parametrize("name", [path.stem for path in sorted(Path(gpu_check.__file__).parent.glob("[a-z]*.py"))])
+def test_every_file_of_the_check_imports(name):
+    """Some of them are otherwise opened on a GPU alone."""
+    importlib.import_module(f"gpu.{name}")
 
 
 def test_the_shapes_are_the_recipes():

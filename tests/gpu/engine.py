@@ -10,10 +10,10 @@ import yaml
 from gpu.samplers import Roofline, best_sampling, calibration, seconds
 from gpu.shapes import Shape
 from gpu.step import settings_of_step
-from launch import recipe
 from sozo.data.prompts import prompt
 from sozo.models.traits import encode_text
 from sozo.studies.study.estimates import GIB
+from sozo.training.methods import recipe
 
 
 def check_start(shape: Shape, folder: Path, dtype: str, roofline: Roofline) -> dict[str, Any]:

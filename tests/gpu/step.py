@@ -10,10 +10,10 @@ from typing import Any
 import yaml
 
 from gpu.shapes import Shape, write_table
-from launch import recipe
 from sozo.data.prompts import prompt
 from sozo.data.record import write_json
 from sozo.studies.study.estimates import GIB, training_memory
+from sozo.training.methods import recipe
 
 _STEPS = 2  # the second shows what the first has changed
 

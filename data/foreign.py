@@ -104,25 +104,6 @@ def parse_json(text: str | bytes, *, nan: bool = False) -> Any:
     return not_deep(value)
 
 
-def parse_yaml(text: str) -> Any:
-    """The value of a YAML text, dates as text; a ValueError of one line where it is none or is deep.
-
-    >>> parse_yaml("run_name: 2024-11-31")
-    {'run_name': '2024-11-31'}
-    """
-    import yaml
-
-    from sozo.data.yaml_loader import SettingsLoader
-
-    try:
-        return not_deep(yaml.load(text, SettingsLoader))  # noqa: S506 - it is a safe one
-    except RecursionError:
-        raise ValueError(f"nested deeper than {DEEPEST} levels") from None
-    except Exception as error:  # a tag that does not fit its value raises whatever the value's type does
-        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None) or str(error)
-        raise ValueError((f"line {mark.line + 1}: " if mark else "") + brief(" ".join(problem.split()))) from error
-
-
 def not_deep(value: Any) -> Any:
     """The value, if lists and mappings in it are as few and nested as deep as others can follow; else ValueError."""
     level = [value]

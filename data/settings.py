@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sozo.data.errors import UserError
-from sozo.data.foreign import brief, parse_json, parse_yaml, quoted
+from sozo.data.foreign import brief, parse_json, quoted
+from sozo.data.yaml_loader import parse_yaml
 
 if TYPE_CHECKING:
     from pydantic import ValidationError

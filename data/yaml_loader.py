@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import yaml
 
-from sozo.data.foreign import DEEPEST, MOST_DIGITS
+from sozo.data.foreign import DEEPEST, MOST_DIGITS, brief, not_deep
 from sozo.data.schema import utf8_safe
 
 _DATE, _MERGE = "tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:merge"
@@ -64,3 +64,18 @@ class SettingsLoader(yaml.SafeLoader):
 
 SettingsLoader.add_constructor("tag:yaml.org,2002:int", SettingsLoader.construct_yaml_int)
 SettingsLoader.add_constructor("tag:yaml.org,2002:str", SettingsLoader.construct_yaml_str)
+
+
+def parse_yaml(text: str) -> Any:
+    """The value of a YAML text, dates as text; a ValueError of one line where it is none or is deep.
+
+    >>> parse_yaml("run_name: 2024-11-31")
+    {'run_name': '2024-11-31'}
+    """
+    try:
+        return not_deep(yaml.load(text, SettingsLoader))  # noqa: S506 - it is a safe one
+    except RecursionError:
+        raise ValueError(f"nested deeper than {DEEPEST} levels") from None
+    except Exception as error:  # a tag that does not fit its value raises whatever the value's type does
+        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None) or str(error)
+        raise ValueError((f"line {mark.line + 1}: " if mark else "") + brief(" ".join(problem.split()))) from error

@@ -8,9 +8,9 @@ from sozo.scoring.endpoint.client import RetryPolicy
 from sozo.scoring.endpoint.profile import Profile
 from sozo.scoring.judges.endpoint import EndpointJudge
 from sozo.scoring.judges.protocol import JudgeSettings
-from sozo.studies.experts.command import ExpertSettings
 from sozo.studies.experts.histories import Plan, conditions_of
 from sozo.studies.experts.run import judge_experts
+from sozo.studies.experts.settings import ExpertSettings
 
 CONDITIONS = conditions_of(["zero", "same"], [2])
 RATINGS = [rating for rating in world(1, 0.3) if rating.rater in ("r0", "r4", "r8")]

@@ -236,9 +236,9 @@ def experts(folder):
     """A judge for each expert: of the trial's ratings, and of the trial's ideas."""
     from sozo.data.rubrics import load_rubric
     from sozo.scoring.judges.protocol import JudgeSettings
-    from sozo.studies.experts.command import ExpertSettings
     from sozo.studies.experts.histories import HISTORIES, Plan, conditions_of
     from sozo.studies.experts.run import judge_experts
+    from sozo.studies.experts.settings import ExpertSettings
     from sozo.tasks.pbig.experts import read_rated
 
     scale, judge = load_rubric("pbig"), FakeJudge(opinion, name="j", max_tokens=1024)

@@ -22,7 +22,7 @@ CHAIN = ("data", "scoring", "tasks", "rewards", "models")
 ROOMS = {room: set(CHAIN[:k]) for k, room in enumerate(CHAIN)}
 ROOMS |= {"training": set(CHAIN), "eval": set(CHAIN), "recipes": {*CHAIN, "training", "eval", "studies"}}
 ROOMS |= {"studies": {*CHAIN, "training", "eval"}}
-MOST_TOKENS = 255_200  # of the product; python tests/house.py says where they stand
+MOST_TOKENS = 255_230  # of the product; python tests/house.py says where they stand
 MOST_LINES = 400  # of a file
 LONGEST = 60  # lines of a function
 SOURCES = {name: text for name, text in sources().items() if name.partition("/")[0] in ROOMS}
@@ -58,13 +58,8 @@ MODULES = {module_of(name): name for name in SOURCES}
 
 
 def arrows(tree):
-    """The files that a file imports as it loads, those for a type checker among them; not those within functions."""
-    inside = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    later = {id(inner) for node in inside for inner in ast.walk(node)}
-    at_load = [
-        node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in later
-    ]
-    return {MODULES[module] for module in imported(ast.Module(at_load, [])) if module in MODULES}
+    """The files that a file imports, within functions and for a type checker too."""
+    return {MODULES[module] for module in imported(tree) if module in MODULES}
 
 
 def reachable(graph, start):

@@ -15,7 +15,7 @@ from sozo.scoring.embeddings import make_encoder
 from sozo.scoring.endpoint.profile import Profile, read_profile
 from sozo.scoring.judges.endpoint import endpoint_judge
 from sozo.scoring.judges.protocol import JudgeSettings
-from sozo.studies.experts.command import ExpertSettings
+from sozo.studies.experts.settings import ExpertSettings
 from sozo.tasks.jcq.task import JcqSettings
 from test_judge_endpoint import ask
 from test_sampling_endpoint import completion, server

@@ -13,13 +13,14 @@ import pytest
 
 from grpo_runs import ROOT
 from sozo.data.errors import UserError
-from sozo.data.foreign import parse_json, parse_yaml
+from sozo.data.foreign import parse_json
 from sozo.data.prompts.form import read_form
 from sozo.data.record import read_json
 from sozo.data.rubrics import load_rubric
 from sozo.data.settings import from_json, read_yaml
 from sozo.data.study_folder import read_study
 from sozo.data.wandb_run import training_summary
+from sozo.data.yaml_loader import parse_yaml
 from sozo.models.vocabulary import restore_vocabulary
 from sozo.models.weights import load_model, pinned
 from sozo.rewards import make_dat_reward

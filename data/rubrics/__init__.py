@@ -12,8 +12,8 @@ import pydantic
 from pydantic import AfterValidator, ConfigDict, Field, StrictInt, StringConstraints, TypeAdapter, ValidationError
 
 from sozo.data.errors import UserError
-from sozo.data.foreign import parse_yaml
 from sozo.data.settings import from_validation, hint
+from sozo.data.yaml_loader import parse_yaml
 
 FOR_IDEAS = "pbig"  # what product ideas are rated by, unless something else is said
 

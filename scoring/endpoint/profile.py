@@ -12,8 +12,9 @@ import pydantic
 from pydantic import ConfigDict, Field, StrictFloat, StrictInt, TypeAdapter, ValidationError
 
 from sozo.data.errors import UserError
-from sozo.data.foreign import brief, parse_yaml
+from sozo.data.foreign import brief
 from sozo.data.settings import from_validation
+from sozo.data.yaml_loader import parse_yaml
 
 KEY_ENV = "OPENAI_API_KEY"
 NONE = "none"  # of a setting that is not to be sent

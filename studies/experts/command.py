@@ -1,7 +1,6 @@
 """`sozo experts`: from the command line to a run."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,29 +8,14 @@ import typer
 
 from sozo.data.errors import UserError
 from sozo.data.rubrics import FOR_IDEAS, load_rubric
-from sozo.data.settings import Checked, setting
 from sozo.eval.terminal import print_explained, print_lines, print_page, print_run
 from sozo.scoring.judges.protocol import JudgeSettings
+from sozo.studies.experts.settings import ExpertSettings
 
 if TYPE_CHECKING:
     from sozo.tasks.pbig.experts import Expert
 
 SHOTS = (1, 2, 5, 10)
-
-
-@dataclass(frozen=True)
-class ExpertSettings(Checked):
-    """How often a judge is asked, of which ratings, and how the votes are counted."""
-
-    judge_seeds: int = setting(3, "Votes of the judge on every rating, each with a seed of its own.", least=1)
-    judge_temperature: float = setting(0.7, "Of the judge; it is asked with top_p 0.8 too.", least=0)
-    min_confidence: int = setting(80, "Votes below this do not count; another value asks nobody again.", decides=False)
-    max_ratings: int | None = setting(None, "Predict so many ratings only, alike of each expert and criterion.")
-    level: str = setting("ordinal", "Of measurement: nominal, ordinal, interval or ratio.", decides=False)
-    least: int = setting(10, "Predictions of an expert that her alpha needs.", decides=False)
-    reasons_embedding_model: str | None = setting(
-        None, "Encoder of the judge's reasons, such as ja-ginza: are they alike where experts agree?", decides=False
-    )
 
 
 def experts(

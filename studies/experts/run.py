@@ -19,10 +19,10 @@ from sozo.scoring.judges.criterion import criterion_rubric
 from sozo.scoring.judges.protocol import Judge, JudgeSettings
 from sozo.studies.experts.analysis import analyse
 from sozo.studies.experts.asks import Predictions, ask_for_all, predict
-from sozo.studies.experts.command import ExpertSettings
 from sozo.studies.experts.histories import Plan
 from sozo.studies.experts.page import alpha_figure, experts_page, reasons_figure
 from sozo.studies.experts.reasons import reasons_of
+from sozo.studies.experts.settings import ExpertSettings
 from sozo.tasks import read_run
 from sozo.tasks.pbig.experts import Expert
 from sozo.tasks.pbig.finished import PATENTS, ROWS, FinishedPbig

@@ -67,13 +67,19 @@ def find_rubric(name: str) -> Rubric:
 
 
 def finished_run(folder: Path) -> Finished | None:
-    """The finished run in a folder; None of a model's, of bare parts, or of a run that is under way."""
+    """The finished run in a folder; None of a model's, of bare parts, or of a run that is under way.
+
+    UserError for a run of a task that is not installed.
+    """
     if not ((folder / "config.json").is_file() and (folder / "metrics.json").is_file()):
         return None
     config = read_json(folder / "config.json")
     settings = config["settings"] if isinstance(config.get("settings"), dict) else {}
-    if (task := task_types().get(settings.get("task", ""))) is None:
+    if not isinstance(name := settings.get("task"), str):
         return None
+    if (task := task_types().get(name)) is None:
+        install = "install the package that brings it, name its class in SOZO_TASKS, or leave the folder out"
+        raise UserError(f"{folder}: is a run of the task {quoted(name)}, which is not installed; {install}")
     return task.read(folder, read_json(folder / "metrics.json"))
 
 

@@ -14,6 +14,8 @@ import pytest
 from huggingface_hub import ModelCard
 
 from fakes import list_text
+from sozo.data.errors import one_line_errors
+from sozo.eval.evaluated import find_evaluated
 from test_evaluation_page import cells_of
 from test_sampling_endpoint import KEY, completion, server
 
@@ -127,6 +129,18 @@ def test_report(runs, tmp_path):
     assert items[3]["entries"][held["models"].index("three")] == [{"text": "…", "score": None, "status": "empty"}]
     numbers = json.loads((tmp_path / "r.json").read_text("utf-8"))
     assert {run["run"] for run in numbers["runs"]} == {"responses", "lipogram"}
+
+
+def test_a_run_of_a_task_that_is_not_installed_is_told(runs, capsys):
+    folder = runs[0] / "out" / "two"
+    with pytest.raises(SystemExit) as caught, one_line_errors("sozo"):
+        find_evaluated([str(folder)])
+    assert caught.value.code == 2
+    task = folder / "lipogram"
+    said = (
+        f"sozo: {task}: is a run of the task 'lipogram', which is not installed; install the package that brings it, "
+    )
+    assert capsys.readouterr().err == said + "name its class in SOZO_TASKS, or leave the folder out\n"
 
 
 def test_compare(runs, tmp_path):

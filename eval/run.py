@@ -20,7 +20,6 @@ from sozo.models.generators import Loaded
 from sozo.models.settings import OF_NOUNS, GeneratorSettings
 from sozo.scoring.final_text import count_unknown
 from sozo.scoring.judges.endpoint import LocalJudge
-from sozo.tasks import Dat
 from sozo.tasks.finished import ITEMS, Finished
 from sozo.tasks.task import Answer, Complete, Outcome, Task
 
@@ -88,7 +87,7 @@ def answer_task(
     """The first half of `run_task`: the answers; the function that is returned does the second, and needs no model."""
     items = task.items()
     sampling, generator = sampling.settled(task, items), generator.settled(task.max_new_tokens, task.temperature)
-    if generator.backend in OF_NOUNS and not isinstance(task, Dat):
+    if generator.backend in OF_NOUNS and task.noun_source() is None:
         raise UserError(f"lists of nouns are no answer to {task.name}; give a language model as --model")
     if sampling.trials and world_size() > 1:
         launch = "run without accelerate launch, or give num_responses"

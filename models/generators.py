@@ -15,7 +15,6 @@ from sozo.models.settings import FRONTIER, RANDOM, GeneratorSettings
 from sozo.models.transformers_model import TransformersGenerator, fitting_slots
 from sozo.models.weights import load_model
 from sozo.scoring.languages import read_nouns
-from sozo.tasks import Dat
 from sozo.tasks.task import Task
 
 
@@ -51,20 +50,21 @@ def load_generator(
 ) -> Generator:
     """The generator that `settings` name; `keep` is for `sozo.models.openai_endpoint`, the others draw at no price.
 
-    `task` is what is asked: lists of nouns are answers to DAT alone. What other generators of the model have `loaded`
-    is used again.
+    `task` is what is asked: lists of nouns answer only one with a `NounSource`. What other generators of the model have
+    `loaded` is used again.
     """
     settings, loaded = settings.settled().pinned(), loaded or Loaded()
     name = settings.source or settings.model
     weights = settings.backend, settings.model, settings.model_revision, settings.dtype
-    language = task.settings.language if isinstance(task, Dat) else "ja"
+    source = task.noun_source() if task else None
+    language = source.language if source else "ja"
     if settings.backend == RANDOM:
-        accepts = task.accepts if isinstance(task, Dat) else None
-        return RandomNouns(read_nouns(settings.nouns, language), name=name, accepts=accepts)
+        nouns = read_nouns(settings.nouns, language)
+        return RandomNouns(nouns, name=name, accepts=source.accepts if source else None)
     if settings.strength is not None:
-        if not isinstance(task, Dat):
+        if source is None:
             raise UserError(f"there is no {FRONTIER} here; give a language model as --model")
-        frontier = task.frontier(read_nouns(settings.nouns, language), settings.frontier_encoder)
+        frontier = source.frontier(read_nouns(settings.nouns, language), settings.frontier_encoder)
         return FrontierNouns(frontier, settings.strength, settings.word_strength, name=name)
     if settings.backend == "openai":
         from sozo.models.openai_endpoint import OpenAIGenerator

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from sozo.data.errors import UserError
 from sozo.data.record import read_json
@@ -17,6 +17,7 @@ from sozo.tasks.finished import Finished as FinishedRun
 from sozo.tasks.view import View
 
 if TYPE_CHECKING:
+    from sozo.scoring.guard import Guard
     from sozo.scoring.judges.protocol import Judge, JudgeSettings, Rubric
 
 
@@ -89,6 +90,23 @@ class Control(Bound):
     errors: Measure | None = None  # a share of other answers, wrong however they are read: it must not grow by `margin`
 
 
+class NounSource(Protocol):
+    """Of a task whose answers are lists of nouns: what lists need that are drawn, and what answers show together."""
+
+    @property
+    def language(self) -> str:
+        """Of the nouns (`sozo.scoring.languages`)."""
+
+    def accepts(self, texts: Sequence[str]) -> list[bool]:
+        """Of each answer whether it is valid: random lists that are not are drawn again."""
+
+    def frontier(self, nouns: Sequence[str], encoder: str | None = None) -> Any:
+        """Lists of these nouns that are as random as they can be at their mean score, by default that of the task."""
+
+    def together(self, rows: Sequence[Row], guard: "Guard | None" = None, frontier: Any = None) -> dict[str, float]:
+        """What answers are worth together, by names of the form `TASK/SHORT`."""
+
+
 @dataclass(frozen=True, slots=True)
 class NoSettings:
     """Of a task that nothing can be set about."""
@@ -131,6 +149,10 @@ class Task:
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
         """What each answer is worth, whatever the other answers are; `items[k]` is what `answers[k]` answers."""
         raise NotImplementedError
+
+    def noun_source(self) -> NounSource | None:
+        """What `--model random`, `--model frontier` and an evaluation while training need; None of other answers."""
+        return None
 
     @classmethod
     def measure_named(cls, name: str | None) -> Measure:

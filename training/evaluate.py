@@ -11,7 +11,7 @@ from sozo.data.errors import UserError
 from sozo.data.settings import from_json, from_validation, settings_of
 from sozo.scoring.guard import Guard
 from sozo.scoring.languages import read_nouns
-from sozo.tasks import Dat, task_type
+from sozo.tasks import task_type
 from sozo.tasks.task import Item, Row, Task
 
 _BATCH = 64  # answers that one process draws at once
@@ -124,12 +124,12 @@ class EvaluateSettings(BaseModel):
 
     @cached_property
     def frontiers(self) -> dict[str, Any]:
-        """DAT's frontier, by the task's name."""
+        """Of each task whose answers are lists of nouns their frontier."""
         if self.frontier is None:
             return {}
         nouns = read_nouns(self.frontier)
-        tasks = (evaluated.task for evaluated in self.evaluated)
-        return {task.name: task.frontier(nouns) for task in tasks if isinstance(task, Dat)}
+        sources = {evaluated.kind.name: evaluated.task.noun_source() for evaluated in self.evaluated}
+        return {task: source.frontier(nouns) for task, source in sources.items() if source}
 
     def better(self, value: float, than: float) -> bool:
         """Whether a value of `keep_best` is better than another: more is, unless its measure says less."""
@@ -143,8 +143,8 @@ class EvaluateSettings(BaseModel):
         for measure in task.measures:
             if known := [row.values[measure.name] for row in rows if measure.name in row.values]:
                 values[measure.name] = sum(known) / len(known)
-        if isinstance(task, Dat):
-            values |= task.together(rows, self.second, self.frontiers.get(task.name))
+        if source := task.noun_source():
+            values |= source.together(rows, self.second, self.frontiers.get(task.name))
         return {name: float(value) for name, value in values.items()}
 
 

@@ -70,8 +70,16 @@ class Dat(Task):
         """Loaded when first needed."""
         return DatScorer.of(self.settings)
 
+    @property
+    def language(self) -> str:
+        """Of the words (`sozo.scoring.languages`)."""
+        return self.settings.language
+
+    def noun_source(self) -> Self:
+        return self
+
     def items(self) -> Sequence[Item]:
-        return (Item("", prompt(PROMPTS[self.settings.language])),)
+        return (Item("", prompt(PROMPTS[self.language])),)
 
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
         """Distance of valid responses; every response has the value `dat/valid`, 0 or 1."""
@@ -92,7 +100,7 @@ class Dat(Task):
             words, numbers = np.unique(np.array(lists), return_inverse=True)
             unit = self.scorer.vectors.unit(words.tolist())
             values["dat/combination"] = decompose(unit, numbers.reshape(len(lists), -1)).combination
-        if guard and not self.settings.olson and len(scores := guard.of(self.settings.language).scores(lists)):
+        if guard and not self.settings.olson and len(scores := guard.of(self.language).scores(lists)):
             values["dat/guard"] = float(scores.mean(dtype=np.float64))
         if frontier and (reached := frontier.mean_at(unique, len(lists))) is not None:
             values["dat/above_frontier"] = float(np.mean([row.values["dat"] for row in rows if "dat" in row.values]))
@@ -113,7 +121,7 @@ class Dat(Task):
 
     def frontier(self, nouns: Sequence[str], encoder: str | None = None) -> NounFrontier:
         """Lists of these nouns that are as random as they can be at their mean score, by default that of this task."""
-        return NounFrontier(nouns, self.scorer.vectors, encoder, self.settings.language)
+        return NounFrontier(nouns, self.scorer.vectors, encoder, self.language)
 
     def accepts(self, texts: Sequence[str]) -> list[bool]:
         """Of each response whether it is valid: random lists that are not are drawn again."""

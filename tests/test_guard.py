@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.embeddings.derived import CentredEncoder, random_lists
 from sozo.scoring.guard import Guard, gain
+from sozo.studies.study.command import table11 as command
 from sozo.tasks.dat.decomposition import parts_of
 from sozo.tasks.dat.gain_parts import GuardedLists
 from sozo.tasks.dat.summary import summarise
@@ -190,16 +190,12 @@ def test_a_gain_that_the_guard_does_not_see(folders, second):
     assert (seen.n, seen.base_n) == (3, 3)  # of valid lists
 
 
-def test_the_table_and_the_page_show_both(folders, second, tmp_path, monkeypatch, capsys):
-    import table11 as recipe
-
-    monkeypatch.setattr(sys, "argv", ["table11.py", "--output_dir", str(tmp_path / "out"), "--guard_encoder", "second"])
+def test_the_table_and_the_page_show_both(folders, second, tmp_path, capsys):
     (tmp_path / "nouns.txt").write_text(" ".join(WORDS), "utf-8")
-    sys.argv += ["--nouns", str(tmp_path / "nouns.txt")]
-    sys.argv += ["--rows", *(f"{name}={path}" for name, path in folders.items())]
-    recipe.main()
+    rows, nouns = [f"{name}={path}" for name, path in folders.items()], str(tmp_path / "nouns.txt")
+    command(rows, tmp_path / "out", second_encoder="second", nouns=nouns)
     assert re.search(r"\| Gain in own sd +\| Gain by second in its sd +\|", capsys.readouterr().out)
-    trained, base = json.loads((tmp_path / "out" / "table11.json").read_text("utf-8"))["rows"]
+    trained, base = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))["rows"]
     assert trained["gain"]["deviations"] == pytest.approx(1, abs=1e-6)
     assert trained["guard_gain"]["deviations"] == pytest.approx(0, abs=1e-6)
     assert base["gain"] is base["guard_gain"] is None

@@ -233,7 +233,7 @@ def test_two_processes_cut_one_vocabulary(tmp_path):
     [
         ("-m", "sozo study recipes/tiny/reproduce.yaml --output {}", "study.txt"),
         ("tests/gpu/check.py", "--part sft --output_dir {}", "models/mine"),
-        ("recipes/table11.py", "--rows base={runs}/a --output_dir {}", "result.md"),
+        ("-m", "sozo table11 base={runs}/a --output {}", "result.md"),
     ],
 )
 def test_a_recipe_begins_in_a_folder_of_its_own(script, flags, planted, runs, tmp_path):

@@ -1,8 +1,9 @@
-"""`sozo study`."""
+"""`sozo study` and `sozo table11`."""
 
 import shlex
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -56,6 +57,53 @@ def study(
     if steps[-1].name == "table":
         table = Path(settings.step_folder("table"))
         print_lines([(table / "result.md").read_text("utf-8"), f"The page: {table / 'report.html'}"])
+
+
+def table11(
+    rows: Annotated[list[str], typer.Argument(metavar="NAME=DIR", help="Tables of responses; gains are over `base`.")],
+    output: Annotated[Path, typer.Option(help="Folder of table11.md, report.html and metrics.json.")],
+    paper_model: Annotated[
+        str | None, typer.Option(help="Show the paper's rows of this model, such as Swallow-8B, too.")
+    ] = None,
+    second_encoder: Annotated[str | None, typer.Option(help="One that nobody trained on, such as e5.")] = None,
+    nouns: Annotated[
+        str | None, typer.Option(help="Whose mean is taken out of its vectors: tiny, or a file (default: JumanDIC's).")
+    ] = None,
+    control_tasks: Annotated[
+        list[str] | None, typer.Option(help="NAME=DIR: runs of a task with a control measure, that of base too.")
+    ] = None,
+    title: Annotated[str, typer.Option(help="The page's heading.")] = "Table 11",
+) -> None:
+    """The paper's Table 11 of any tables of responses, with the paper's rows below.
+
+    A row named as in the paper (random, base, SFT, DPO 1, DPO 2, GRPO) has the paper's figures beside it in
+    metrics.json. With a second encoder each row's gain over `base`, or the first row, stands beside its gain by that
+    encoder, both in standard deviations of the base's scores.
+    """
+    from sozo.data.study_folder import StudyRow, read_study
+    from sozo.studies.study.page import write_result
+    from sozo.studies.study.result import tables_result
+
+    named = dict(_named(rows))
+    of_study = read_study(output.parent)
+    models = {name: row.model for name, row in of_study.rows.items()} if of_study else {}
+    result = tables_result(
+        title,
+        {name: StudyRow(models.get(name), path) for name, path in named.items()},
+        paper_model=paper_model,
+        guard_encoder=second_encoder,
+        controls=_named(control_tasks or ()),
+        nouns=nouns,
+    )
+    print_lines([write_result(output, result, "table11"), f"The page: {output / 'report.html'}"])
+
+
+def _named(words: Sequence[str]) -> list[tuple[str, Path]]:
+    pairs = [(name, Path(path)) for name, _, path in (word.partition("=") for word in words)]
+    for word, (name, _) in zip(words, pairs, strict=True):
+        if not name or word.endswith("=") or "=" not in word:
+            raise UserError(f"{word}: give NAME=DIR, such as base=runs/base")
+    return pairs
 
 
 def _page(settings: "Study", name: str) -> None:

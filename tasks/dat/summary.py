@@ -60,7 +60,7 @@ class DatSummary:
         return 2 if (self.mean or 0.0) > 2 else 4
 
     def to_json(self) -> dict[str, Any]:
-        """The row for `table11.json`."""
+        """The row for `metrics.json` of Table 11."""
         return {**asdict(self), "ci95": self.ci95 and list(self.ci95), "valid_rate": self.valid_rate}
 
     def metrics(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ PARALLEL := OMP_NUM_THREADS=1
 NEW_ENOUGH := -c 'import sys; sys.exit(sys.version_info < (3, 11) and "sozo needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 
 .DEFAULT_GOAL := help
-.PHONY: help install doctor quickstart gpu-check docs test test-slow test-doors lint format
+.PHONY: help install doctor quickstart gpu-check docs test test-slow test-integrations lint format
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -52,8 +52,8 @@ test: lint ## lint, type check and the test suite
 test-slow: $(STAMP) ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow -rs
 
-test-doors: $(STAMP) ## the doors in verl, OpenRLHF, verifiers, inspect_ai, lm-eval, flexeval, in environments of their own
-	$(BIN)/python tests/doors/run.py
+test-integrations: $(STAMP) ## the integrations in verl, OpenRLHF, verifiers, inspect_ai, lm-eval, flexeval, in environments of their own
+	$(BIN)/python tests/integrations/run.py
 
 lint: $(STAMP) ## ruff and mypy
 	$(BIN)/ruff check .

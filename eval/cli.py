@@ -193,11 +193,13 @@ def _serve_command(kind: type[Task]) -> Callable[..., None]:
         allow_host: Annotated[list[str] | None, typer.Option(help="Another name by which clients call it.")] = None,
         **settings: Any,
     ) -> None:
-        from sozo.rewards.doors.core import OBJECT, Door, checked
-        from sozo.rewards.doors.serve import serve
+        from sozo.rewards.integrations.core import OBJECT, Integration, checked
+        from sozo.rewards.integrations.serve import serve
 
-        door = Door(kind.name, **asdict(settings[kind.name]), **checked(OBJECT.validate_json, reward, "--reward"))
-        serve(door, host, port, most_megabytes << 20, allow_host or (), journal)
+        integration = Integration(
+            kind.name, **asdict(settings[kind.name]), **checked(OBJECT.validate_json, reward, "--reward")
+        )
+        serve(integration, host, port, most_megabytes << 20, allow_host or (), journal)
 
     command.__doc__ = f"{kind.title}: pay the answers that clients send."
     return with_flags(command, {kind.name: kind.Settings})
@@ -255,7 +257,7 @@ def make_app() -> typer.Typer:
         for own in task.commands:
             app.command(own.__name__.replace("_", "-"))(with_flags(printing(own)))
     app.add_typer(score, name="score", help="Score answers that exist already: sozo score TASK FILE.")
-    app.add_typer(serve, name="serve", help="Pay for answers over HTTP: sozo serve TASK (docs/doors.md).")
+    app.add_typer(serve, name="serve", help="Pay for answers over HTTP: sozo serve TASK (docs/integrations.md).")
     for command in (people, report, compare):
         app.command()(with_flags(command))
     taken = {each.name or getattr(each.callback, "__name__", "") for each in app.registered_commands}

@@ -10,9 +10,9 @@ from threading import Thread
 import httpx2
 import uvicorn
 
-from sozo.rewards.doors.core import Door
-from sozo.rewards.doors.journal import Journal
-from sozo.rewards.doors.serve import application, serve
+from sozo.rewards.integrations.core import Integration
+from sozo.rewards.integrations.journal import Journal
+from sozo.rewards.integrations.serve import application, serve
 from sozo.scoring.measure import Measure
 from sozo.tasks.task import Item, Row, Task
 
@@ -43,10 +43,10 @@ def free_port():
 class Running:
     """A server on loopback in a thread, and a client of it."""
 
-    def __init__(self, door, folder=None, most_bytes=MOST_BYTES, hosts=()):
+    def __init__(self, integration, folder=None, most_bytes=MOST_BYTES, hosts=()):
         self.port = free_port()
-        self.journal = Journal(folder, door.about())
-        self.app = application(door, most_bytes, hosts=hosts, journal=self.journal)
+        self.journal = Journal(folder, integration.about())
+        self.app = application(integration, most_bytes, hosts=hosts, journal=self.journal)
         self.server = uvicorn.Server(uvicorn.Config(self.app, port=self.port, log_config=None))
         self.thread = Thread(target=self.server.run)
         self.client = httpx2.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=60)
@@ -89,4 +89,11 @@ def wait_until(true, seconds=30):
 
 
 if __name__ == "__main__":
-    serve(Door("letters", penalise_duplicates=True), "127.0.0.1", int(sys.argv[1]), MOST_BYTES, (), Path(sys.argv[2]))
+    serve(
+        Integration("letters", penalise_duplicates=True),
+        "127.0.0.1",
+        int(sys.argv[1]),
+        MOST_BYTES,
+        (),
+        Path(sys.argv[2]),
+    )

@@ -22,15 +22,15 @@ CHAIN = ("data", "scoring", "tasks", "rewards", "models")
 ROOMS = {room: set(CHAIN[:k]) for k, room in enumerate(CHAIN)}
 ROOMS |= {"training": set(CHAIN), "eval": set(CHAIN), "recipes": {*CHAIN, "training", "eval", "studies"}}
 ROOMS |= {"studies": {*CHAIN, "training", "eval"}}
-MOST_TOKENS = 255_230  # of the product; python tests/house.py says where they stand
+MOST_TOKENS = 255_600  # of the product; python tests/house.py says where they stand
 MOST_LINES = 400  # of a file
 LONGEST = 60  # lines of a function
 SOURCES = {name: text for name, text in sources().items() if name.partition("/")[0] in ROOMS}
 TREES = {name: ast.parse(text) for name, text in SOURCES.items()}
 # Who may import by a string: what a user names by a dotted path, and a package's own lazy names.
 BY_STRING = {"data/settings.py", "rewards/__init__.py"}
-# Doors whose classes are subclasses of another tool's.
-NEED_THEIR_TOOL = [f"rewards/doors/{tool}.py" for tool in ("verifiers", "inspect_ai", "flexeval")]
+# Integrations whose classes are subclasses of another tool's.
+NEED_THEIR_TOOL = [f"rewards/integrations/{tool}.py" for tool in ("verifiers", "inspect_ai", "flexeval")]
 # A task is named in its folder, its prompt and data files, its reward and the recipes; people write lists, experts
 # rate ideas, and the paper's study is about DAT.
 TASKS = ("dat", "jcq", "pbig", "sat", "sipen", "cue_dat", "kanji", "hivemind")

@@ -14,7 +14,7 @@ from sozo.eval.cli import make_app
 from test_documents import PAGES, ROOT, SHELL, name_of, parse_only
 
 # Of other projects, or the shell's own, and with nothing of ours in it.
-OTHERS = r"vf-eval |inspect eval |lm_eval |flexeval_file |python -m (verl|openrlhf)\."  # of the tools that have a door
+OTHERS = r"vf-eval |inspect eval |lm_eval |flexeval_file |python -m (verl|openrlhf)\."  # tools with an integration
 ELSEWHERE = re.compile(
     rf"cd |export |git clone |pre-commit install|transformers serve|vllm serve |wandb sync|D=|{OTHERS}"
 )

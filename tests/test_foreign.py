@@ -17,7 +17,7 @@ from sozo.data.jsonl import read_objects
 from sozo.data.prompts.form import read_form
 from sozo.data.ratings import read_ratings
 from sozo.data.settings import from_json, read_yaml, settings_of
-from sozo.rewards.doors.core import Door, answer_in
+from sozo.rewards.integrations.core import Integration, answer_in
 from sozo.scoring.embeddings.glove import gloss_words
 from sozo.scoring.endpoint.client import Endpoint, RetryPolicy, UnusableReplyError
 from sozo.scoring.endpoint.profile import read_profile
@@ -48,9 +48,9 @@ MESSAGES = {
         written(p, json.dumps({"model": "m", "item": "i", "criterion": "c", "rater": "r", "score": LONG}))
     ),
     "YAML": lambda p: read_yaml(written(p, f"a: {{{LONG}", "x.yaml")),
-    "a label": lambda _: Door("sat").pay(["x"], ["{" + LONG]),
-    "a label that is many addresses": lambda _: Door("sat").pay(["x"], ["{" + "http://" * 100_000]),
-    "a conversation that is none": lambda _: Door("dat").pay([[LONG]]),
+    "a label": lambda _: Integration("sat").pay(["x"], ["{" + LONG]),
+    "a label that is many addresses": lambda _: Integration("sat").pay(["x"], ["{" + "http://" * 100_000]),
+    "a conversation that is none": lambda _: Integration("dat").pay([[LONG]]),
     "a query without its prompt": lambda _: answer_in(LONG),
     "whatever else": lambda _: (_ for _ in ()).throw(UserError(f"before {LONG} after")),
 }

@@ -25,7 +25,7 @@ from sozo.data.sheet import as_text, read_sheet
 from sozo.eval.report.exports import escape
 from sozo.eval.report.names import Names
 from sozo.eval.report.render import breakable
-from sozo.rewards.doors.core import answer_in
+from sozo.rewards.integrations.core import answer_in
 from sozo.scoring.embeddings.glove import _edict, _jmdict, gloss_words
 from sozo.scoring.endpoint.client import Endpoint
 from sozo.scoring.final_text import answer_state, ending, final_text, judged_part, one_json, unknown_mark

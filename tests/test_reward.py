@@ -343,9 +343,9 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("door", ["dat", "sat", "validity", "idea format", "ideas", "judge", "task", "module"])
-def test_a_call_that_cannot_be_meant_says_how_it_is_called(door, call, tmp_path):
-    doors = {
+@pytest.mark.parametrize("integration", ["dat", "sat", "validity", "idea format", "ideas", "judge", "task", "module"])
+def test_a_call_that_cannot_be_meant_says_how_it_is_called(integration, call, tmp_path):
+    integrations = {
         "dat": lambda: DatReward(build),
         "sat": make_sat_reward,
         "validity": make_dat_validity,
@@ -359,7 +359,7 @@ def test_a_call_that_cannot_be_meant_says_how_it_is_called(door, call, tmp_path)
     with pytest.raises(
         UserError, match=r"reward\(completions=\[text, \.\.\.\]\)|a text or a conversation was expected, not "
     ):
-        doors[door]()(*words, **named)
+        integrations[integration]()(*words, **named)
 
 
 def test_no_completions_of_this_process_are_no_mistake():

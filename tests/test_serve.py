@@ -1,4 +1,4 @@
-"""`sozo serve`: the doors' core over HTTP."""
+"""`sozo serve`: the integrations' core over HTTP."""
 
 import subprocess
 import sys
@@ -8,23 +8,23 @@ from threading import Thread
 import httpx2
 import pytest
 
-from doors.texts import cases
 from http_server import MOST_BYTES, Running, free_port, score
+from integrations.texts import cases
 from sozo.data.errors import UserError
 from sozo.rewards import make_dat_reward
-from sozo.rewards.doors.core import Door
-from test_doors import FREE, OTHER, REWRITE, SETTINGS, STORY, TEN
+from sozo.rewards.integrations.core import Integration
+from test_integrations import FREE, OTHER, REWRITE, SETTINGS, STORY, TEN
 
 
 @pytest.fixture(scope="module")
 def client():
-    with Running(Door("dat", **SETTINGS)) as client:
+    with Running(Integration("dat", **SETTINGS)) as client:
         yield client
 
 
 def test_a_thousand_texts_are_paid_as_by_the_reward():
     drawn = cases()
-    with Running(Door("dat", **FREE)) as client:
+    with Running(Integration("dat", **FREE)) as client:
         by_http = score(client, completions=[case.output for case in drawn])
         by_openrlhf = score(
             client,
@@ -52,7 +52,7 @@ def test_all_clients_share_one_history_that_validation_does_not_fill(client):
 
 
 def test_columns_reach_the_task():
-    with Running(Door("sat", min_length=10)) as client:
+    with Running(Integration("sat", min_length=10)) as client:
         reply = score(client, completions=[REWRITE, STORY], story=[STORY, STORY], prompts=["?", "?"])
         assert reply["reasons"] == [None, "copied"]
         assert reply["rewards"][0] == pytest.approx(10 * reply["scores"][0])
@@ -98,23 +98,23 @@ def test_what_is_no_json_or_too_large_is_refused(client):
 
 
 def test_a_failure_says_nothing_of_itself(monkeypatch):
-    door = Door("dat", **SETTINGS)
-    with Running(door) as client:
-        monkeypatch.setattr(door.reward, "alone", lambda *lists: 1 / 0)
+    integration = Integration("dat", **SETTINGS)
+    with Running(integration) as client:
+        monkeypatch.setattr(integration.reward, "alone", lambda *lists: 1 / 0)
         reply = client.post("/score", json={"completions": [TEN]})
         assert (reply.status_code, reply.json()) == (500, {"error": "scoring failed; the server's log says why"})
 
         def refuse(*lists):
             raise UserError("the endpoint http://me:secret@host/v1 is away")
 
-        monkeypatch.setattr(door.reward, "alone", refuse)
+        monkeypatch.setattr(integration.reward, "alone", refuse)
         reply = client.post("/score", json={"completions": [TEN]})
         assert (reply.status_code, reply.json()) == (400, {"error": "the endpoint http://host/v1 is away"})
 
 
 def test_health_answers_while_a_batch_is_scored(monkeypatch):
-    door = Door("dat", **SETTINGS)
-    alone, begun = door.reward.alone, []
+    integration = Integration("dat", **SETTINGS)
+    alone, begun = integration.reward.alone, []
 
     def slow(items, answers):
         begun.append(True)
@@ -122,8 +122,8 @@ def test_health_answers_while_a_batch_is_scored(monkeypatch):
             time.sleep(0.01)
         return alone(items, answers)
 
-    monkeypatch.setattr(door.reward, "alone", slow)
-    with Running(door) as client:
+    monkeypatch.setattr(integration.reward, "alone", slow)
+    with Running(integration) as client:
         replies = []
         thread = Thread(target=lambda: replies.append(score(client, completions=[TEN])))
         thread.start()

@@ -14,9 +14,9 @@ import pytest
 from fakes import list_text
 from http_server import JSON, Running, score, wait_until
 from sozo.data.errors import UserError
-from sozo.rewards.doors import serve as serve_module
-from sozo.rewards.doors.core import Door
-from test_doors import REWRITE, SETTINGS, STORY, TEN
+from sozo.rewards.integrations import serve as serve_module
+from sozo.rewards.integrations.core import Integration
+from test_integrations import REWRITE, SETTINGS, STORY, TEN
 
 SURROGATE = b'"\\ud800"'
 DEEP = '{"a":' * 3000 + "1" + "}" * 3000
@@ -39,8 +39,8 @@ NO_LABELS = ([1], 1.5, ["item"], DEEP, "{", '{"a": }', "{} {}")
 @pytest.fixture(scope="module")
 def clients():
     with (
-        Running(Door("dat", **SETTINGS)) as dat,
-        Running(Door("sat", min_length=10)) as sat,
+        Running(Integration("dat", **SETTINGS)) as dat,
+        Running(Integration("sat", min_length=10)) as sat,
     ):
         yield {"dat": dat, "sat": sat}
 
@@ -195,7 +195,7 @@ def test_the_most_completions_are_paid_and_the_most_values_read(clients):
     reply = score(clients["dat"], completions=["a"] * 131_072, validate=True)
     assert reply["reasons"] == ["format"] * 131_072
     texts = ['"[{,' * 4 + "a, " * 20] * 30_000  # marks within texts are none of JSON's
-    with Running(Door("dat", **SETTINGS), most_bytes=64 << 20) as client:
+    with Running(Integration("dat", **SETTINGS), most_bytes=64 << 20) as client:
         assert len(score(client, completions=texts, validate=True)["reasons"]) == 30_000
         for many in (b"[],", b'"",'):
             raw = b'{"completions": [' + many * 2_200_000 + b"0]}"
@@ -211,7 +211,7 @@ def test_health_answers_while_a_body_is_read(monkeypatch):
         return read(*words, **options)
 
     monkeypatch.setattr(serve_module, "from_json", waits)
-    with Running(Door("dat", **SETTINGS), most_bytes=64 << 20) as client, ThreadPoolExecutor(1) as pool:
+    with Running(Integration("dat", **SETTINGS), most_bytes=64 << 20) as client, ThreadPoolExecutor(1) as pool:
         reply = pool.submit(score, client, completions=["x" * 1000] * 60_000)
         assert begun.wait(60)
         assert client.get("/health").status_code == 200
@@ -221,10 +221,10 @@ def test_health_answers_while_a_body_is_read(monkeypatch):
 
 
 def test_eight_requests_at_once(monkeypatch):
-    door, opened = Door("dat", **SETTINGS), Event()
-    alone = door.reward.alone
-    monkeypatch.setattr(door.reward, "alone", lambda *lists: opened.wait(60) and alone(*lists))
-    running = Running(door)
+    integration, opened = Integration("dat", **SETTINGS), Event()
+    alone = integration.reward.alone
+    monkeypatch.setattr(integration.reward, "alone", lambda *lists: opened.wait(60) and alone(*lists))
+    running = Running(integration)
     with running as client, ThreadPoolExecutor(8) as pool:
         eight = [pool.submit(score, client, completions=[TEN, str(k)]) for k in range(8)]
         wait_until(running.app.routes[0].app._slots.locked)
@@ -246,7 +246,7 @@ def test_eight_requests_at_once(monkeypatch):
     ],
 )
 def test_only_known_hosts_are_served(host, status):
-    with Running(Door("dat", **SETTINGS), hosts=["lab7"]) as client:
+    with Running(Integration("dat", **SETTINGS), hosts=["lab7"]) as client:
         for reply in (
             client.get("/health", headers={"host": host}),
             client.post("/score", json={"completions": []}, headers={"host": host}),
@@ -286,19 +286,19 @@ def test_what_cannot_be_served_is_one_line_at_the_start(words, says):
     assert len(last) < 1000
 
 
-def test_a_door_refuses_options_that_pay_no_number():
+def test_a_integration_refuses_options_that_pay_no_number():
     for wrong in (float("nan"), float("inf"), "1", None, [1]):
         with pytest.raises(UserError, match="scale"):
-            Door("dat", scale=wrong)
+            Integration("dat", scale=wrong)
     with pytest.raises(UserError, match="penalise_duplicates"):
-        Door("dat", penalise_duplicates="no")
-    assert Door("dat", scale=1).reward.scale == 1
+        Integration("dat", penalise_duplicates="no")
+    assert Integration("dat", scale=1).reward.scale == 1
 
 
 @pytest.mark.parametrize("limit", ["PATIENCE", "STALLED"])
 def test_a_client_that_stops_in_the_midst_is_given_up(limit, monkeypatch):
     monkeypatch.setattr(serve_module, limit, 0.2)
-    running = Running(Door("dat", **SETTINGS))
+    running = Running(Integration("dat", **SETTINGS))
     with running as client:
         head = "POST /score HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n"
         stopped = [socket.create_connection(("127.0.0.1", running.port)) for _ in range(8)]
@@ -311,7 +311,7 @@ def test_a_client_that_stops_in_the_midst_is_given_up(limit, monkeypatch):
 
 
 def test_a_body_that_is_announced_too_long_is_refused_at_once():
-    running = Running(Door("dat", **SETTINGS))
+    running = Running(Integration("dat", **SETTINGS))
     with running as client:
         head = "POST /score HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         with socket.create_connection(("127.0.0.1", running.port)) as connection:
@@ -324,7 +324,7 @@ def test_a_body_that_is_announced_too_long_is_refused_at_once():
 
 @pytest.mark.parametrize("name", ["evil@localhost", "localhost/x", "localhost#x", "localhost:port", "[::1", ""])
 def test_a_host_is_a_name_and_a_port(name):
-    with Running(Door("dat", **SETTINGS)) as client:
+    with Running(Integration("dat", **SETTINGS)) as client:
         assert client.get("/health", headers={"Host": name}).status_code == 400
         assert client.get("/health", headers={"Host": "LOCALHOST.:8765"}).status_code == 200
 
@@ -333,12 +333,12 @@ WORDS = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "�
 
 
 def test_a_journal_that_cannot_be_written_pays_nothing(monkeypatch):
-    from sozo.rewards.doors import journal
+    from sozo.rewards.integrations import journal
 
     def full(self, *_):
         raise journal.JournalError("the journal cannot be written (database or disk is full)")
 
-    with Running(Door("dat", **SETTINGS)) as client:
+    with Running(Integration("dat", **SETTINGS)) as client:
         with monkeypatch.context() as patch:
             patch.setattr(journal.Journal, "keep", full)
             told = client.post("/score", json={"completions": [list_text(WORDS)]})

@@ -17,26 +17,26 @@ import pytest
 
 from http_server import Letters, Running, free_port, score, wait_until
 from sozo.data.errors import UserError
-from sozo.rewards.doors import journal as journal_module
-from sozo.rewards.doors.core import BATCH, Door
-from sozo.rewards.doors.journal import Journal
+from sozo.rewards.integrations import journal as journal_module
+from sozo.rewards.integrations.core import BATCH, Integration
+from sozo.rewards.integrations.journal import Journal
 
 HERE = Path(__file__).parent
 
 
 @pytest.fixture
-def door(monkeypatch):
-    """A door to make anew: a restart is another one."""
+def integration(monkeypatch):
+    """An integration to make anew: a restart is another one."""
     monkeypatch.setenv("SOZO_TASKS", "http_server.Letters")
-    return lambda: Door("letters", penalise_duplicates=True)
+    return lambda: Integration("letters", penalise_duplicates=True)
 
 
 class Gate:
-    """Holds a door's scoring until it is opened, and counts the batches."""
+    """Holds an integration's scoring until it is opened, and counts the batches."""
 
-    def __init__(self, door):
-        self.alone, self.batches, self.open = door.reward.alone, 0, Event()
-        door.reward.alone = self
+    def __init__(self, integration):
+        self.alone, self.batches, self.open = integration.reward.alone, 0, Event()
+        integration.reward.alone = self
 
     def __call__(self, items, answers):
         self.batches += 1
@@ -44,8 +44,8 @@ class Gate:
         return self.alone(items, answers)
 
 
-def test_the_same_key_gives_the_same_reply(door):
-    with Running(door()) as client:
+def test_the_same_key_gives_the_same_reply(integration):
+    with Running(integration()) as client:
         first = score(client, "one", completions=["ab", "abc"])
         assert first == {"rewards": [2.0, 3.0], "scores": [2.0, 3.0], "reasons": [None, None]}
         assert score(client, "one", completions=["ab", "abc"]) == first
@@ -54,8 +54,8 @@ def test_the_same_key_gives_the_same_reply(door):
         assert client.get("/health").json()["seen"] == 2
 
 
-def test_a_key_with_another_body_is_refused(door):
-    with Running(door()) as client:
+def test_a_key_with_another_body_is_refused(integration):
+    with Running(integration()) as client:
         score(client, "one", completions=["ab"])
         reply = client.post("/score", json={"completions": ["cd"]}, headers={"idempotency-key": "one"})
         assert reply.status_code == 409
@@ -65,8 +65,8 @@ def test_a_key_with_another_body_is_refused(door):
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "a b", "é", "a\tb"])
-def test_a_key_is_bounded(door, key):
-    with Running(door()) as client:
+def test_a_key_is_bounded(integration, key):
+    with Running(integration()) as client:
         header = [(b"idempotency-key", key.encode("latin-1"))]
         reply = client.post("/score", json={"completions": ["ab"]}, headers=header)
         assert reply.status_code == 400
@@ -75,21 +75,21 @@ def test_a_key_is_bounded(door, key):
         assert score(client, "x" * 255, completions=["ab"])["rewards"] == [2.0]
 
 
-def test_two_keys_in_one_request_are_refused(door):
-    with Running(door()) as client:
+def test_two_keys_in_one_request_are_refused(integration):
+    with Running(integration()) as client:
         keys = [("idempotency-key", "a"), ("idempotency-key", "b")]
         assert client.post("/score", json={"completions": ["ab"]}, headers=keys).status_code == 400
 
 
-def test_a_mistake_is_not_kept_under_its_key(door):
-    with Running(door()) as client:
+def test_a_mistake_is_not_kept_under_its_key(integration):
+    with Running(integration()) as client:
         header = {"idempotency-key": "one"}
         assert client.post("/score", json={"completions": [5]}, headers=header).status_code == 400
         assert score(client, "one", completions=["ab"])["rewards"] == [2.0]
 
 
-def test_a_key_still_in_work_is_waited_for(door):
-    opened = door()
+def test_a_key_still_in_work_is_waited_for(integration):
+    opened = integration()
     gate, running = Gate(opened), Running(opened)
     with running as client, ThreadPoolExecutor(2) as pool:
         first = pool.submit(score, client, "one", completions=["ab"])
@@ -101,26 +101,26 @@ def test_a_key_still_in_work_is_waited_for(door):
         assert gate.batches == 1
 
 
-def test_validation_with_a_key_leaves_no_history(door):
-    with Running(door()) as client:
+def test_validation_with_a_key_leaves_no_history(integration):
+    with Running(integration()) as client:
         assert score(client, "one", completions=["ab"], validate=True)["rewards"] == [2.0]
         assert client.get("/health").json()["seen"] == 0
         assert score(client, "one", completions=["ab"], validate=True)["rewards"] == [2.0]
 
 
-def test_an_answer_sent_singly_is_paid_once(door):
-    with Running(door()) as client:
+def test_an_answer_sent_singly_is_paid_once(integration):
+    with Running(integration()) as client:
         paid = [score(client, completions=["ab"])["rewards"][0] for _ in range(100)]
         assert paid == [2.0] + [0.0] * 99
-    with Running(door()) as client:  # each time on a connection of its own, closed with the last byte
+    with Running(integration()) as client:  # each time on a connection of its own, closed with the last byte
         header = {"connection": "close"}
         bodies = [client.post("/score", json={"completions": ["ab"]}, headers=header) for _ in range(100)]
         paid = [reply.json()["rewards"][0] for reply in bodies]
         assert paid == [2.0] + [0.0] * 99
 
 
-def test_equal_bodies_at_the_same_time_are_paid_once(door):
-    opened = door()
+def test_equal_bodies_at_the_same_time_are_paid_once(integration):
+    opened = integration()
     gate, running = Gate(opened), Running(opened)
     with running as client, ThreadPoolExecutor(4) as pool:
         replies = [pool.submit(score, client, completions=["ab"]) for _ in range(4)]
@@ -129,8 +129,8 @@ def test_equal_bodies_at_the_same_time_are_paid_once(door):
         assert sorted(reply.result()["rewards"][0] for reply in replies) == [0.0, 0.0, 0.0, 2.0]
 
 
-def test_nothing_is_scored_on_for_a_client_that_left(door, caplog):
-    opened, body = door(), {"completions": [f"{k:06}" for k in range(4 * BATCH)]}
+def test_nothing_is_scored_on_for_a_client_that_left(integration, caplog):
+    opened, body = integration(), {"completions": [f"{k:06}" for k in range(4 * BATCH)]}
     gate, running = Gate(opened), Running(opened)
     caplog.set_level("INFO")
     with running as client:
@@ -149,8 +149,8 @@ def test_nothing_is_scored_on_for_a_client_that_left(door, caplog):
         assert score(client, **body)["rewards"] == [6.0] * (4 * BATCH)
 
 
-def test_a_client_that_leaves_while_it_sends_costs_one_line(door, caplog):
-    running = Running(door())
+def test_a_client_that_leaves_while_it_sends_costs_one_line(integration, caplog):
+    running = Running(integration())
     caplog.set_level("INFO")
     with running:
         caplog.clear()
@@ -164,8 +164,8 @@ def test_a_client_that_leaves_while_it_sends_costs_one_line(door, caplog):
     assert "Exception" not in caplog.text
 
 
-def test_a_reply_that_was_not_delivered_is_given_to_an_equal_body_once(door, monkeypatch):
-    opened, keep, kept = door(), Journal.keep, Event()
+def test_a_reply_that_was_not_delivered_is_given_to_an_equal_body_once(integration, monkeypatch):
+    opened, keep, kept = integration(), Journal.keep, Event()
     running = Running(opened)
 
     def kept_and_left(self, *words):
@@ -193,29 +193,29 @@ def test_a_reply_that_was_not_delivered_is_given_to_an_equal_body_once(door, mon
         assert again.json()["rewards"] == [0.0, 0.0]
 
 
-def test_a_restart_with_the_journal_knows_keys_and_history(door, tmp_path):
-    with Running(door(), tmp_path / "j") as client:
+def test_a_restart_with_the_journal_knows_keys_and_history(integration, tmp_path):
+    with Running(integration(), tmp_path / "j") as client:
         first = score(client, "one", completions=["ab", "abc"])
         score(client, completions=["abcd"])
-    with Running(door(), tmp_path / "j") as client:
+    with Running(integration(), tmp_path / "j") as client:
         assert client.get("/health").json()["seen"] == 3
         assert score(client, "one", completions=["ab", "abc"]) == first
         assert score(client, completions=["abcd", "abcde"])["reasons"] == ["duplicate", None]
         assert client.post("/reset", json={}).json() == {"seen": 0}
-    with Running(door(), tmp_path / "j") as client:
+    with Running(integration(), tmp_path / "j") as client:
         assert client.get("/health").json()["seen"] == 0
         assert score(client, "one", completions=["ab", "abc"]) == first
 
 
-def test_a_restart_without_a_journal_forgets(door):
+def test_a_restart_without_a_journal_forgets(integration):
     for _ in range(2):
-        with Running(door()) as client:
+        with Running(integration()) as client:
             assert score(client, "one", completions=["ab"])["reasons"] == [None]
 
 
-def test_a_journal_whose_end_is_torn_keeps_the_rest(door, tmp_path):
+def test_a_journal_whose_end_is_torn_keeps_the_rest(integration, tmp_path):
     folder = tmp_path / "j"
-    about = door().about()
+    about = integration().about()
     journal = Journal(folder, about)
     for k in range(20):
         journal.keep(f"key {k}", "d", b"reply %d" % k, [b"%016d" % k])
@@ -240,8 +240,8 @@ def test_a_journal_whose_end_is_torn_keeps_the_rest(door, tmp_path):
     journal.close()
 
 
-def test_a_journal_has_one_server(door, tmp_path):
-    about = door().about()
+def test_a_journal_has_one_server(integration, tmp_path):
+    about = integration().about()
     journal = Journal(tmp_path, about)
     with pytest.raises(UserError, match="end the server that has it") as caught:
         Journal(tmp_path, about)
@@ -250,14 +250,14 @@ def test_a_journal_has_one_server(door, tmp_path):
     Journal(tmp_path, about).close()
 
 
-def test_a_journal_belongs_to_one_reward(door, tmp_path):
-    Journal(tmp_path, door().about()).close()
+def test_a_journal_belongs_to_one_reward(integration, tmp_path):
+    Journal(tmp_path, integration().about()).close()
     with pytest.raises(UserError, match="another task or reward; name another folder"):
-        Journal(tmp_path, Door("letters", penalise_duplicates=True, scale=2.0).about())
+        Journal(tmp_path, Integration("letters", penalise_duplicates=True, scale=2.0).about())
 
 
-def test_what_is_not_ours_is_left_alone(door, tmp_path):
-    about, precious = door().about(), tmp_path / "precious"
+def test_what_is_not_ours_is_left_alone(integration, tmp_path):
+    about, precious = integration().about(), tmp_path / "precious"
     precious.write_text("mine " * 999)
     for name in ("journal.sqlite", "journal.sqlite-wal"):
         folder = tmp_path / name
@@ -288,11 +288,11 @@ def test_replies_go_after_a_day_and_beyond_the_most(monkeypatch, tmp_path):
     journal.close()
 
 
-def test_a_journal_that_cannot_be_written_pays_nobody(door, monkeypatch, tmp_path):
+def test_a_journal_that_cannot_be_written_pays_nobody(integration, monkeypatch, tmp_path):
     def full(*words):
         raise OSError("No space left on device")
 
-    with Running(door(), tmp_path) as client:
+    with Running(integration(), tmp_path) as client:
         score(client, completions=["ab"])
         with monkeypatch.context() as broken:
             broken.setattr(Journal, "keep", full)
@@ -300,8 +300,8 @@ def test_a_journal_that_cannot_be_written_pays_nobody(door, monkeypatch, tmp_pat
         assert score(client, completions=["ab", "cd"])["reasons"] == ["duplicate", None]
 
 
-def test_an_undelivered_reply_survives_a_kill(door, tmp_path):
-    opened, raw = door(), b'{"completions": ["ab"]}'
+def test_an_undelivered_reply_survives_a_kill(integration, tmp_path):
+    opened, raw = integration(), b'{"completions": ["ab"]}'
     journal = Journal(tmp_path, opened.about())  # the server died behind this write
     kept = b'{"rewards":[2.0],"scores":[2.0],"reasons":[null]}'
     journal.keep(f"body {hashlib.sha256(raw).hexdigest()}", hashlib.sha256(raw).hexdigest(), kept, [b"k" * 16])

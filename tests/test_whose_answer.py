@@ -1,4 +1,4 @@
-"""What the answer is, is decided once: TRL's reward, every door and a judge's reward take the same words for it."""
+"""What the answer is, is decided once: TRL's reward, integrations and a judge's reward take the same words for it."""
 
 import logging
 
@@ -9,9 +9,9 @@ import pytest
 from fakes import AXES, FakeJudge, FakeNouns, axis_encoder, list_text
 from sozo.data.errors import UserError
 from sozo.rewards.dat import DatReward
-from sozo.rewards.doors import lm_eval, verl
-from sozo.rewards.doors.core import Door
-from sozo.rewards.doors.openrlhf import make_reward_func
+from sozo.rewards.integrations import lm_eval, verl
+from sozo.rewards.integrations.core import Integration
+from sozo.rewards.integrations.openrlhf import make_reward_func
 from sozo.rewards.judge import JudgeReward
 from sozo.rewards.reward import _asked_and_answered
 from sozo.rewards.task import make_task_reward
@@ -106,21 +106,21 @@ def _without(settings):
 
 
 def by_trl(completion):
-    reward = DatReward(lambda: DatScorer.of(Door("dat", **FREE).task.settings), penalise_duplicates=False)
+    reward = DatReward(lambda: DatScorer.of(Integration("dat", **FREE).task.settings), penalise_duplicates=False)
     (paid,) = reward(completions=[completion])
     return paid, reward.last[0].reason and str(reward.last[0].reason)
 
 
-def by_door(completion):
-    (paid,) = Door("dat", **FREE).pay([completion])
+def by_integration(completion):
+    (paid,) = Integration("dat", **FREE).pay([completion])
     return paid.reward, paid.reason
 
 
 @pytest.mark.parametrize("kind", [*PAID, *UNPAID])
-def test_reward_and_doors_take_the_same_words_for_the_answer(kind):
+def test_reward_and_integrations_take_the_same_words_for_the_answer(kind):
     completion = PAID.get(kind, UNPAID.get(kind))
-    trl, door = by_trl(completion), by_door(completion)
-    assert trl == door
+    trl, integration = by_trl(completion), by_integration(completion)
+    assert trl == integration
     assert (trl[0] > 8) == (kind in PAID)
     assert trl[1] == (None if kind in PAID else "format")
     if isinstance(completion, str):
@@ -135,7 +135,7 @@ def test_reward_and_doors_take_the_same_words_for_the_answer(kind):
 
 @pytest.mark.parametrize("kind", WRONG)
 def test_what_is_no_completion_is_one_line(kind):
-    for call in (by_trl, by_door, completion_text):
+    for call in (by_trl, by_integration, completion_text):
         with pytest.raises(UserError) as caught:
             call(WRONG[kind])
         assert "\n" not in str(caught.value)
@@ -149,7 +149,7 @@ def test_any_list_of_texts(make):
     assert lists[1] == 0
     columns = _asked_and_answered(make(prompts), make([L, "x"]), {"item": make(["i", "j"])}, None)[0]
     assert [item.id for item in columns] == ["i", "j"]
-    assert [c.reason for c in Door("dat", **FREE).pay(make([L, "x"]), None, make(prompts))] == [None, "format"]
+    assert [c.reason for c in Integration("dat", **FREE).pay(make([L, "x"]), None, make(prompts))] == [None, "format"]
 
 
 def test_the_question_is_the_users_last_turn():
@@ -243,7 +243,7 @@ def test_unknown_marks_are_counted_and_told(caplog):
     with caplog.at_level(logging.WARNING):
         reward = DatReward(lambda: DatScorer(FakeNouns(AXES), axis_encoder()))
         reward(completions=texts, log_metric=logged.__setitem__)
-        Door("dat", **FREE).pay(["<|reflect3|>x"])
+        Integration("dat", **FREE).pay(["<|reflect3|>x"])
     assert logged["dat/unknown_mark"] == pytest.approx(2 / 3)
     assert "<|reflect2|>" in caplog.text
     assert "<|reflect3|>" in caplog.text
@@ -283,7 +283,7 @@ def test_a_mark_is_known_as_a_special_token_and_as_text(opening, closing, specia
     plain = tokenizer(L, add_special_tokens=False)["input_ids"]
     assert decode(tokenizer, plain) == tokenizer.decode(plain, skip_special_tokens=True) == L
 
-    reward = DatReward(lambda: DatScorer.of(Door("dat", **FREE).task.settings), penalise_duplicates=False)
+    reward = DatReward(lambda: DatScorer.of(Integration("dat", **FREE).task.settings), penalise_duplicates=False)
     reward.tokenizer = tokenizer
     skipped = tokenizer.decode(ids, skip_special_tokens=True)
     for completion in (skipped, said(skipped)):

@@ -1,6 +1,6 @@
-"""What every door calls: a text as some tool hands it over, the answer in it, and what the task says it is worth.
+"""What every integration calls: a text as some tool hands it over, the answer in it, and what the task pays for it.
 
-A door beside this file imports its own tool and translates names. Whatever decides a number is here.
+An integration beside this file imports its own tool and translates names. Whatever decides a number is here.
 """
 
 import json
@@ -44,7 +44,7 @@ _REPLY = re.compile(
 )
 T = TypeVar("T")
 _LOCK = threading.Lock()
-_OPEN: dict[str, "Door"] = {}
+_OPEN: dict[str, "Integration"] = {}
 BATCH = 256  # answers that are scored at once
 _Number = Annotated[float, Field(strict=True, gt=-(2.0**63), lt=2.0**63)]  # so no NaN
 
@@ -86,7 +86,7 @@ class _Call(BaseModel):
     asked: list[Any] | None
 
 
-class Door:
+class Integration:
     """One task for a tool that shows texts: `measure` gives the task's own values, `pay` its reward.
 
     `settings` are fields of the task's `Settings` and options of its reward (`scale`, `penalise_duplicates`). A text is
@@ -96,9 +96,9 @@ class Door:
 
     Safe to call from several threads; the history of duplicates is this object's.
 
-    >>> door = Door("sipen")
-    >>> item = next(iter(door.items))
-    >>> door.measure(["はい<|im_end|>"], [item]) == door.measure(["はい"], [item])
+    >>> integration = Integration("sipen")
+    >>> item = next(iter(integration.items))
+    >>> integration.measure(["はい<|im_end|>"], [item]) == integration.measure(["はい"], [item])
     True
     """
 
@@ -106,11 +106,11 @@ class Door:
         kind = task_type(task)
         options = reward_options(kind)
         if options is None:
-            raise UserError(f"{task}: a judge scores its answers, which no door asks; see make_judge_reward")
+            raise UserError(f"{task}: a judge scores its answers, which no integration asks; see make_judge_reward")
         self._options = {name: value for name, value in settings.items() if name in options}
         checked(_Options.model_validate, self._options, "the reward")
         if kind.measures[0].together:
-            raise UserError(f"{task}: its answers are judged together, and a door shows one at a time")
+            raise UserError(f"{task}: its answers are judged together, and an integration shows one at a time")
         of_task = {name: value for name, value in settings.items() if name not in options}
         self.task = kind(settings_of(kind.Settings, of_task))
         self.name = kind.measures[0].name  # of the measure that the task is known by
@@ -126,7 +126,9 @@ class Door:
         """What pays; refused where it looks at other answers, since a tool may show one at a time."""
         reward = reward_of(self.task, **self._options)
         if not isinstance(reward, Reward) or reward.sees_others:
-            raise UserError(f"{self.task.name}: a door shows one answer at a time, and its reward is not one of those")
+            raise UserError(
+                f"{self.task.name}: an integration shows one answer at a time, and its reward is not one of those"
+            )
         return reward
 
     def about(self) -> dict[str, Any]:
@@ -272,10 +274,10 @@ def answer_in(query: Any, prompts: Iterable[str] = ()) -> str:
     raise UserError(f"no prompt that is known stands before the answer in {quoted(query)}; give the answer alone")
 
 
-def open_door(task: str = "dat", **settings: Any) -> Door:
-    """The one door of this process with these settings, for a tool that calls a bare function."""
+def open_integration(task: str = "dat", **settings: Any) -> Integration:
+    """The one integration of this process with these settings, for a tool that calls a bare function."""
     key = json.dumps([task, settings], sort_keys=True, default=str)
     with _LOCK:
         if key not in _OPEN:
-            _OPEN[key] = Door(task, **settings)
+            _OPEN[key] = Integration(task, **settings)
         return _OPEN[key]

@@ -1,9 +1,9 @@
-"""verl's custom reward function: `reward.custom_reward_function.path=pkg://sozo.rewards.doors.verl` (docs/doors.md)."""
+"""verl: `reward.custom_reward_function.path=pkg://sozo.rewards.integrations.verl` (docs/integrations.md)."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from sozo.rewards.doors.core import open_door
+from sozo.rewards.integrations.core import open_integration
 
 
 def compute_score(
@@ -26,6 +26,6 @@ def compute_score(
     >>> compute_score("dat", answer, "", {"index": 0}, noun_checker="jumandic")
     {'score': 0.0, 'dat': None, 'reason': 'repeated_word'}
     """
-    door = open_door(task, **settings)
-    (paid,) = door.pay([solution_str], [{"item": ground_truth, **(extra_info or {})}])
-    return {"score": paid.reward, door.name: paid.score, "reason": paid.reason or ""}
+    integration = open_integration(task, **settings)
+    (paid,) = integration.pay([solution_str], [{"item": ground_truth, **(extra_info or {})}])
+    return {"score": paid.reward, integration.name: paid.score, "reason": paid.reason or ""}

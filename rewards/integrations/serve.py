@@ -1,4 +1,4 @@
-"""`sozo serve TASK`: a door over HTTP, for who cannot share an environment; all clients share one history."""
+"""`sozo serve TASK`: an integration over HTTP, for who cannot share an environment; all clients share one history."""
 
 import asyncio
 import hashlib
@@ -26,9 +26,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sozo.data.errors import UserError
 from sozo.data.secrets import without_credentials
-from sozo.rewards.doors.core import Door, checked
-from sozo.rewards.doors.journal import Journal, JournalError
-from sozo.rewards.doors.openrlhf import reply_of
+from sozo.rewards.integrations.core import Integration, checked
+from sozo.rewards.integrations.journal import Journal, JournalError
+from sozo.rewards.integrations.openrlhf import reply_of
 from sozo.rewards.reward import ScoredCompletion
 
 MOST_COMPLETIONS = 131_072
@@ -45,7 +45,7 @@ _LOG = logging.getLogger("uvicorn.error")
 
 
 class _Body(BaseModel):
-    """What is JSON's; what an entry must be, the door says. Other keys are columns."""
+    """What is JSON's; what an entry must be, the integration says. Other keys are columns."""
 
     model_config = ConfigDict(extra="allow", strict=True)
     __pydantic_extra__: dict[str, list[Any]]
@@ -55,7 +55,9 @@ class _Body(BaseModel):
     validation: bool = Field(False, alias="validate")
 
 
-def application(door: Door, most_bytes: int, *, hosts: Iterable[str] = (), journal: Journal | None = None) -> Starlette:
+def application(
+    integration: Integration, most_bytes: int, *, hosts: Iterable[str] = (), journal: Journal | None = None
+) -> Starlette:
     """The service: POST /score, POST /reset, GET /health; a request of more than `most_bytes` is refused.
 
     /score takes JSON: `completions`, and as far as they matter `prompts` and columns of the same length, as a reward
@@ -66,20 +68,20 @@ def application(door: Door, most_bytes: int, *, hosts: Iterable[str] = (), journ
     A mistake of the client's is status 400 with one line; any other error is 500, and only the log says which. Hosts
     other than loopback's names and `hosts` are refused: a page elsewhere may have a name of its own for this machine.
     """
-    journal = journal or Journal(None, door.about())
-    door.restore(journal.seen())
+    journal = journal or Journal(None, integration.about())
+    integration.restore(journal.seen())
 
     async def reset(request: Request) -> JSONResponse:
         await _read(request, most_bytes)
         await run_in_threadpool(journal.reset)
-        await run_in_threadpool(door.restore)
+        await run_in_threadpool(integration.restore)
         return JSONResponse({"seen": 0})
 
     async def health(request: Request) -> JSONResponse:
-        return JSONResponse({"task": door.task.name, "seen": len(door.reward.seen)})
+        return JSONResponse({"task": integration.task.name, "seen": len(integration.reward.seen)})
 
     routes = [
-        Route("/score", _Score(door, journal, most_bytes), methods=["POST"]),
+        Route("/score", _Score(integration, journal, most_bytes), methods=["POST"]),
         Route("/reset", reset, methods=["POST"]),
         Route("/health", health),
     ]
@@ -94,8 +96,8 @@ def application(door: Door, most_bytes: int, *, hosts: Iterable[str] = (), journ
 class _Score:
     """POST /score: an ASGI application of its own, since what stays of a reply depends on its delivery."""
 
-    def __init__(self, door: Door, journal: Journal, most_bytes: int) -> None:
-        self._door, self._journal, self._most_bytes = door, journal, most_bytes
+    def __init__(self, integration: Integration, journal: Journal, most_bytes: int) -> None:
+        self._integration, self._journal, self._most_bytes = integration, journal, most_bytes
         self._slots = asyncio.Semaphore(MOST_REQUESTS)
         self._work = asyncio.Lock()  # one body is parsed and scored at a time: both take memory
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -147,23 +149,23 @@ class _Score:
         body = _parsed(raw)
         raw.clear()
         try:
-            paid, content = answer(self._door, body, check_client)
+            paid, content = answer(self._integration, body, check_client)
             reply = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
             self._journal.keep(name, digest, reply, [one.key for one in paid if one.key])
         except (UserError, ClientDisconnect):  # nothing was remembered yet
             raise
         except JournalError:
-            self._door.restore(self._journal.seen())
+            self._integration.restore(self._journal.seen())
             raise
         except Exception:
             _LOG.exception("scoring failed")
-            self._door.restore(self._journal.seen())
+            self._integration.restore(self._journal.seen())
             raise HTTPException(500, "scoring failed; the server's log says why") from None
         return reply
 
 
 def answer(
-    door: Door, body: dict[str, Any], before_batch: Callable[[], None]
+    integration: Integration, body: dict[str, Any], before_batch: Callable[[], None]
 ) -> tuple[list[ScoredCompletion], dict[str, Any]]:
     """What is paid for a body, and what /score answers."""
     if by_openrlhf := "query" in body:
@@ -175,7 +177,7 @@ def answer(
             raise UserError(f"{wrong[0]} must be a list of {len(texts)} values, one for each completion")
         asked = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)] or None
     options = {"whole": by_openrlhf, "validate": sent.validation}
-    paid = door.pay(texts, asked, sent.prompts, before_batch=before_batch, **options)
+    paid = integration.pay(texts, asked, sent.prompts, before_batch=before_batch, **options)
     if by_openrlhf:
         return paid, reply_of(paid)
     names = {"rewards": "reward", "scores": "score", "reasons": "reason"}
@@ -183,16 +185,21 @@ def answer(
 
 
 def serve(
-    door: Door, host: str, port: int, most_bytes: int, hosts: Iterable[str] = (), folder: Path | None = None
+    integration: Integration,
+    host: str,
+    port: int,
+    most_bytes: int,
+    hosts: Iterable[str] = (),
+    folder: Path | None = None,
 ) -> None:
     """Serve until the process is ended; what scores is loaded first, so that its errors show now."""
     import uvicorn
 
     if not 0 <= port < 2**16:
         raise UserError(f"--port {port}: a port is a number from 0 to 65535")
-    with closing(Journal(folder, door.about())) as journal:
-        door.reward.describe()
-        app = application(door, most_bytes, hosts=(host, *hosts), journal=journal)
+    with closing(Journal(folder, integration.about())) as journal:
+        integration.reward.describe()
+        app = application(integration, most_bytes, hosts=(host, *hosts), journal=journal)
         uvicorn.run(app, host=host, port=port)
 
 

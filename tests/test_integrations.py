@@ -1,4 +1,4 @@
-"""The doors to other tools: the same number through each, and no 0 in silence. Real packages: make test-doors."""
+"""The integrations: the same number through each, and no 0 in silence. Real packages: make test-integrations."""
 
 import json
 import subprocess
@@ -8,13 +8,13 @@ from threading import Thread
 
 import pytest
 
-from doors.texts import ASKED, TEMPLATES, cases
 from fakes import list_text
+from integrations.texts import ASKED, TEMPLATES, cases
 from sozo.data.errors import UserError
 from sozo.rewards import make_dat_reward
-from sozo.rewards.doors import lm_eval, verl
-from sozo.rewards.doors.core import Door, answer_in, open_door
-from sozo.rewards.doors.openrlhf import make_reward_func
+from sozo.rewards.integrations import lm_eval, verl
+from sozo.rewards.integrations.core import Integration, answer_in, open_integration
+from sozo.rewards.integrations.openrlhf import make_reward_func
 from sozo.rewards.reward import Reward
 from sozo.tasks.dat.task import Dat
 from sozo.tasks.sipen.task import Sipen
@@ -48,18 +48,18 @@ def test_the_thousand_are_of_all_kinds(thousand):
 
 def test_a_text_is_worth_what_its_answer_is(thousand):
     drawn, rows, paid = thousand
-    door = Door("dat", **FREE)
+    integration = Integration("dat", **FREE)
     for texts, prompts in (
         ([case.output for case in drawn], None),
         ([case.output for case in drawn], [case.prompt for case in drawn]),
         ([[{"role": "user", "content": ASKED}, {"role": "assistant", "content": c.answer}] for c in drawn], None),
     ):
-        assert door.measure(texts, None, prompts) == rows
-        results = door.pay(texts, None, prompts)
+        assert integration.measure(texts, None, prompts) == rows
+        results = integration.pay(texts, None, prompts)
         assert [result.reward for result in results] == paid
         assert [(result.score, result.reason) for result in results] == [(r.values.get("dat"), r.reason) for r in rows]
     for prompts in ([case.prompt for case in drawn], [ASKED] * len(drawn)):
-        results = door.pay([case.query for case in drawn], None, prompts, whole=True)
+        results = integration.pay([case.query for case in drawn], None, prompts, whole=True)
         assert [result.reward for result in results] == paid
 
 
@@ -113,79 +113,88 @@ def test_a_query_without_a_prompt_that_is_known_is_refused(text):
         make_reward_func("dat", **SETTINGS)([text], ["何?"], [""])
 
 
-def test_each_door_has_a_history_that_validation_does_not_fill():
-    door = Door("dat", **SETTINGS)
-    first, again, other = door.pay([TEN, TEN, OTHER])
+def test_each_integration_has_a_history_that_validation_does_not_fill():
+    integration = Integration("dat", **SETTINGS)
+    first, again, other = integration.pay([TEN, TEN, OTHER])
     assert (first.reason, again.reason, again.reward, again.duplicate) == (None, "duplicate", 0.0, True)
     assert first.reward == pytest.approx(10 * first.score, rel=1e-6)
     third = TEN.replace("犬", "馬")
     for options in ({"validate": True}, {"asked": [{"split": "test"}] * 2}, {"asked": ['{"split": "val"}'] * 2}):
-        assert [result.reason for result in door.pay([TEN, third], **options)] == [None, None]
-    assert [result.reason for result in door.pay([third, other.text])] == [None, "duplicate"]
-    assert Door("dat", **SETTINGS).pay([TEN])[0].reason is None
-    assert door.pay([third], [{"split": None}])[0].reason == "duplicate"
-    door.restore()
-    assert door.pay([TEN])[0].reason is None
+        assert [result.reason for result in integration.pay([TEN, third], **options)] == [None, None]
+    assert [result.reason for result in integration.pay([third, other.text])] == [None, "duplicate"]
+    assert Integration("dat", **SETTINGS).pay([TEN])[0].reason is None
+    assert integration.pay([third], [{"split": None}])[0].reason == "duplicate"
+    integration.restore()
+    assert integration.pay([TEN])[0].reason is None
 
 
-def test_verl_keeps_one_door_for_equal_settings():
-    assert open_door("dat", **FREE) is open_door("dat", **dict(reversed(FREE.items()))) is not open_door("dat")
-    doors = []
-    threads = [Thread(target=lambda: doors.append(open_door("sipen", penalise_duplicates=True))) for _ in range(8)]
+def test_verl_keeps_one_integration_for_equal_settings():
+    assert (
+        open_integration("dat", **FREE)
+        is open_integration("dat", **dict(reversed(FREE.items())))
+        is not open_integration("dat")
+    )
+    integrations = []
+    threads = [
+        Thread(target=lambda: integrations.append(open_integration("sipen", penalise_duplicates=True)))
+        for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len({id(door) for door in doors}) == 1
+    assert len({id(integration) for integration in integrations}) == 1
     results = [verl.compute_score("d", TEN, "", {"split": split}, **SETTINGS, scale=3.0) for split in ("train", "test")]
     assert [result["reason"] for result in results] == ["", ""]
     assert verl.compute_score("d", TEN, "", None, **SETTINGS, scale=3.0)["reason"] == "duplicate"
 
 
 def test_sat_is_paid_by_its_gate_and_measured_as_in_the_paper():
-    door = Door("sat", min_length=10)
-    paid, copied = door.pay([f"{REWRITE}<|eot_id|>", STORY], [{"story": STORY}, json.dumps({"story": STORY})])
+    integration = Integration("sat", min_length=10)
+    paid, copied = integration.pay([f"{REWRITE}<|eot_id|>", STORY], [{"story": STORY}, json.dumps({"story": STORY})])
     assert paid.reward == pytest.approx(10 * paid.score)
     assert (copied.reward, copied.score, copied.reason) == (0.0, None, "copied")
-    row, same = door.measure([REWRITE, STORY], [{"story": STORY}] * 2)
+    row, same = integration.measure([REWRITE, STORY], [{"story": STORY}] * 2)
     assert row.values["sat"] == paid.score
     assert same.values["sat"] == 0.0
-    item = next(iter(door.items))
-    assert door.measure([REWRITE], [item])[0].values["sat"] > 0
+    item = next(iter(integration.items))
+    assert integration.measure([REWRITE], [item])[0].values["sat"] > 0
     assert verl.compute_score("sat", REWRITE, item, {}, task="sat", min_length=10)["score"] == 0.0
 
 
 def test_sipen_and_a_task_of_ones_own(monkeypatch):
     task = Sipen()
     item = next(item for item in task.items() if task.score([item], [Answer("", item.id, "はい")])[0].values)
-    (row,) = Door("sipen").measure(["はい</s>"], [item.id])
+    (row,) = Integration("sipen").measure(["はい</s>"], [item.id])
     assert row == task.score([item], [Answer("", item.id, "はい")])[0]
-    reasons = {paid.reason for paid in Door("sipen").pay(["はい"] * len(task.items()), [i.id for i in task.items()])}
+    reasons = {
+        paid.reason for paid in Integration("sipen").pay(["はい"] * len(task.items()), [i.id for i in task.items()])
+    }
     assert reasons == {None, "no_value"}  # not every item is a control, by which it is paid
     monkeypatch.setenv("SOZO_TASKS", "examples.task.Acrostic")
     monkeypatch.chdir(ROOT)
-    (row,) = Door("acrostic").measure(["さむい朝だった\nくるまが来ない\nらくだに乗った<|im_end|>"], ["sakura"])
+    (row,) = Integration("acrostic").measure(["さむい朝だった\nくるまが来ない\nらくだに乗った<|im_end|>"], ["sakura"])
     assert row.values == {"acrostic": 1.0, "acrostic/length": 7.0}
     with pytest.raises(UserError, match=r"say which item is answered: its id as item, or its columns \(word\)"):
-        Door("acrostic").measure(["さむい朝だった"])
+        Integration("acrostic").measure(["さむい朝だった"])
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Door("jcq"), "jcq: a judge scores its answers"),
-        (lambda: Door("pbig"), "pbig: a judge scores its answers"),
-        (lambda: Door("nosuch"), "there is no task nosuch"),
-        (lambda: Door("dat", noun_cheker="jumandic"), "unknown setting: noun_cheker"),
-        (lambda: Door("dat").measure(None, prompts=["?"]), "texts must be a list"),
-        (lambda: Door("dat").measure(TEN), "texts must be a list"),
-        (lambda: Door("dat").pay([TEN], None, ["?", "?"]), "2 prompts came with 1 texts"),
+        (lambda: Integration("jcq"), "jcq: a judge scores its answers"),
+        (lambda: Integration("pbig"), "pbig: a judge scores its answers"),
+        (lambda: Integration("nosuch"), "there is no task nosuch"),
+        (lambda: Integration("dat", noun_cheker="jumandic"), "unknown setting: noun_cheker"),
+        (lambda: Integration("dat").measure(None, prompts=["?"]), "texts must be a list"),
+        (lambda: Integration("dat").measure(TEN), "texts must be a list"),
+        (lambda: Integration("dat").pay([TEN], None, ["?", "?"]), "2 prompts came with 1 texts"),
         (lambda: make_reward_func("dat")(None, ["?"], [""]), "texts must be a list"),
-        (lambda: Door("sat").pay([REWRITE], ["nosuch"]), r"its id as item, or its columns \(story\)"),
-        (lambda: Door("dat").pay([5]), "a text or a conversation was expected, not 5"),
-        (lambda: Door("dat").pay([["?"]]), "texts 1, conversation 1: must be a mapping"),
-        (lambda: Door("dat").pay([TEN], None, [None]), "a text or a conversation was expected, not None"),
-        (lambda: Door("sat").pay([REWRITE], ["{"]), "what was asked: Invalid JSON"),
+        (lambda: Integration("sat").pay([REWRITE], ["nosuch"]), r"its id as item, or its columns \(story\)"),
+        (lambda: Integration("dat").pay([5]), "a text or a conversation was expected, not 5"),
+        (lambda: Integration("dat").pay([["?"]]), "texts 1, conversation 1: must be a mapping"),
+        (lambda: Integration("dat").pay([TEN], None, [None]), "a text or a conversation was expected, not None"),
+        (lambda: Integration("sat").pay([REWRITE], ["{"]), "what was asked: Invalid JSON"),
     ],
 )
 def test_what_cannot_be_meant_is_one_line(make, message):
@@ -200,17 +209,17 @@ def test_a_reward_that_sees_the_group_is_refused(monkeypatch):
             return completions
 
     monkeypatch.setattr(Sipen, "reward", lambda self: Fresh("fresh", "fresh"), raising=False)
-    with pytest.raises(UserError, match="a door shows one answer at a time"):
-        Door("sipen").pay(["はい"], [Sipen().items()[0].id])
+    with pytest.raises(UserError, match="an integration shows one answer at a time"):
+        Integration("sipen").pay(["はい"], [Sipen().items()[0].id])
 
 
 def test_a_measure_of_answers_judged_together_is_refused():
     with pytest.raises(UserError, match="its answers are judged together"):
-        Door("hivemind")
+        Integration("hivemind")
     for measure, refused in (("cue_dat/unshared", True), ("cue_dat/valid", False)):
-        door = Door("cue_dat", measure=measure, cue_nouns="tiny", num_items=3)
+        integration = Integration("cue_dat", measure=measure, cue_nouns="tiny", num_items=3)
         with pytest.raises(UserError, match="one answer at a time") if refused else nullcontext():
-            assert door.reward.sees_others is False
+            assert integration.reward.sees_others is False
 
 
 def test_a_prompt_in_a_template_of_the_models_is_recognised():
@@ -220,9 +229,10 @@ def test_a_prompt_in_a_template_of_the_models_is_recognised():
         assert answer_in(query, [template.format(ASKED)]).strip() == TEN
 
 
-def test_a_door_imports_no_other_tool():
+def test_an_integration_imports_no_other_tool():
     heavy = {"verl", "openrlhf", "lm_eval", "starlette", "uvicorn", "torch", "transformers", "pyarrow"}
-    code = "import sys, sozo.rewards.doors.verl, sozo.rewards.doors.lm_eval, sozo.rewards.doors.openrlhf; "
+    modules = (f"sozo.rewards.integrations.{tool}" for tool in ("verl", "lm_eval", "openrlhf"))
+    code = f"import sys, {', '.join(modules)}; "
     done = subprocess.run(
         [sys.executable, "-c", f"{code}print(sorted({heavy} & set(sys.modules)))"],
         cwd=ROOT,

@@ -1,4 +1,4 @@
-"""inspect_ai: `inspect eval sozo/creativity -T name=dat`, or the scorer in a task of your own (docs/doors.md)."""
+"""inspect_ai: `inspect eval sozo/creativity -T name=dat`, or the scorer in a task of yours (docs/integrations.md)."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from inspect_ai.model import GenerateConfig
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState
 
-from sozo.rewards.doors.core import open_door
+from sozo.rewards.integrations.core import open_integration
 
 
 @scorer(metrics=[mean(), stderr()])
@@ -17,14 +17,14 @@ def creativity_scorer(name: str = "dat", **settings: Any) -> Scorer:
 
     A sample's metadata say what it asks: `item`, an item's id, or the columns of one.
     """
-    door = open_door(name, **settings)
+    integration = open_integration(name, **settings)
 
     async def score(state: TaskState, target: Target) -> Score:
-        (row,) = door.measure([state.output.completion], [state.metadata], [state.input_text])
+        (row,) = integration.measure([state.output.completion], [state.metadata], [state.input_text])
         metadata = {**row.values, "reason": row.reason}
-        if door.name not in row.values:
+        if integration.name not in row.values:
             return Score.unscored(reason=row.reason, answer=state.output.completion, metadata=metadata)
-        return Score(value=row.values[door.name], answer=state.output.completion, metadata=metadata)
+        return Score(value=row.values[integration.name], answer=state.output.completion, metadata=metadata)
 
     return score
 
@@ -32,8 +32,8 @@ def creativity_scorer(name: str = "dat", **settings: Any) -> Scorer:
 @task
 def creativity(name: str = "dat", copies: int = 1, **settings: Any) -> Task:
     """The items of a task, each asked `copies` times (DAT has one item), at the task's own temperature."""
-    door = open_door(name, **settings)
-    items = list(door.items.values()) * copies
+    integration = open_integration(name, **settings)
+    items = list(integration.items.values()) * copies
     samples = [Sample(item.prompt, metadata={"item": item.id}) for item in items]
-    config = GenerateConfig(temperature=door.task.temperature, max_tokens=door.task.max_new_tokens)
+    config = GenerateConfig(temperature=integration.task.temperature, max_tokens=integration.task.max_new_tokens)
     return Task(MemoryDataset(samples), scorer=creativity_scorer(name, **settings), config=config)

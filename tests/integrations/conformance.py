@@ -1,6 +1,6 @@
-"""The thousand texts through one tool's own code, beside the core: `python tests/doors/conformance.py TOOL`.
+"""The thousand texts through one tool's own code, beside the core: `python tests/integrations/conformance.py TOOL`.
 
-Run by tests/doors/run.py in an environment that holds the tool and sozo's wheel. The last line is JSON.
+Run by tests/integrations/run.py in an environment that holds the tool and sozo's wheel. The last line is JSON.
 """
 
 import asyncio
@@ -13,8 +13,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from doors.stubs import stand_in
-from doors.texts import ASKED, cases
+from integrations.stubs import stand_in
+from integrations.texts import ASKED, cases
 from sozo.rewards import make_dat_reward
 from sozo.tasks.dat.task import Dat
 from sozo.tasks.task import Answer
@@ -45,7 +45,7 @@ def verl(drawn):
         def get(self, name, default=None):
             return getattr(self, name, default)
 
-    function = {"path": "pkg://sozo.rewards.doors.verl", "name": "compute_score"}
+    function = {"path": "pkg://sozo.rewards.integrations.verl", "name": "compute_score"}
     function["reward_kwargs"] = {"task": "dat", **FREE}
     manager = Settings(source="register", name="naive")
     reward = Settings(custom_reward_function=function, reward_manager=manager)
@@ -107,7 +107,7 @@ def openrlhf(drawn):
     async def collect():
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "reward.py"
-            source = "from sozo.rewards.doors.openrlhf import make_reward_func\n"
+            source = "from sozo.rewards.integrations.openrlhf import make_reward_func\n"
             file.write_text(f"{source}reward_func = make_reward_func('dat', **{FREE})\n", "utf-8")
             executor = SingleTurnAgentExecutor(str(file))
             results = [result async for result in run(executor)]
@@ -127,7 +127,7 @@ def verifiers(drawn):
 
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "my_dat.py").write_text(
-            'from sozo.rewards.doors.verifiers import SozoTaskset\n\n__all__ = ["SozoTaskset"]\n', "utf-8"
+            'from sozo.rewards.integrations.verifiers import SozoTaskset\n\n__all__ = ["SozoTaskset"]\n', "utf-8"
         )
         sys.path.insert(0, folder)
         kind = taskset_class("my-dat")
@@ -182,13 +182,13 @@ def lm_eval(drawn):
     from lm_eval.models.dummy import DummyLM
     from lm_eval.tasks import TaskManager
 
-    import sozo.rewards.doors
+    import sozo.rewards.integrations
 
     class Texts(DummyLM):
         def generate_until(self, requests, disable_tqdm=False):
             return [case.output for case, _ in zip(drawn, requests, strict=True)]
 
-    packaged = Path(sozo.rewards.doors.__path__[0]) / "sozo_dat.yaml"
+    packaged = Path(sozo.rewards.integrations.__path__[0]) / "sozo_dat.yaml"
     settings = json.dumps({"name": "dat", "copies": len(drawn), "settings": SETTINGS})
     with tempfile.TemporaryDirectory() as folder:
         own = Path(folder) / "mine.yaml"
@@ -203,7 +203,7 @@ def flexeval(drawn):
     """`evaluate_from_data` with the metric."""
     from flexeval import evaluate_from_data
 
-    from sozo.rewards.doors.flexeval import Creativity
+    from sozo.rewards.integrations.flexeval import Creativity
 
     rows = [{"lm_output": case.output, "references": [], "extra_info": {}} for case in drawn]
     _, details = evaluate_from_data(rows, metrics=[Creativity("dat", SETTINGS)])

@@ -1,11 +1,11 @@
-"""lm-eval: what the YAML files beside this one name; `--include_path` is this folder (docs/doors.md)."""
+"""lm-eval: what the YAML files beside this one name; `--include_path` is this folder (docs/integrations.md)."""
 
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sozo.rewards.doors.core import open_door
+from sozo.rewards.integrations.core import open_integration
 
 
 def documents(
@@ -19,8 +19,8 @@ def documents(
     from datasets import Dataset
 
     settings = dict(settings or {})
-    door, told = open_door(name, **settings), json.dumps(settings)
-    docs = [{"prompt": i.prompt, "item": i.id, "name": name, "settings": told} for i in door.items.values()]
+    integration, told = open_integration(name, **settings), json.dumps(settings)
+    docs = [{"prompt": i.prompt, "item": i.id, "name": name, "settings": told} for i in integration.items.values()]
     return {"test": Dataset.from_list(docs * copies)}
 
 
@@ -31,9 +31,9 @@ def process_results(doc: Mapping[str, str], results: Sequence[str]) -> dict[str,
     >>> process_results(doc, ["1. 犬"])
     {'dat/valid': 0.0, 'scored': 0.0, 'reason': 'format'}
     """
-    door = open_door(doc["name"], **json.loads(doc["settings"]))
-    (row,) = door.measure(results, [doc], [doc["prompt"]])
-    return {**row.values, "scored": float(door.name in row.values), "reason": row.reason or ""}
+    integration = open_integration(doc["name"], **json.loads(doc["settings"]))
+    (row,) = integration.measure(results, [doc], [doc["prompt"]])
+    return {**row.values, "scored": float(integration.name in row.values), "reason": row.reason or ""}
 
 
 def count(reasons: Sequence[str]) -> str:

@@ -1,9 +1,9 @@
-"""OpenRLHF: a file with `reward_func = make_reward_func("dat")` is its `--reward.remote_url` (docs/doors.md)."""
+"""OpenRLHF: a file with `reward_func = make_reward_func("dat")` is its `--reward.remote_url` (docs/integrations.md)."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sozo.rewards.doors.core import Door
+from sozo.rewards.integrations.core import Integration
 from sozo.rewards.reward import ScoredCompletion
 
 
@@ -16,10 +16,10 @@ def make_reward_func(task: str = "dat", **settings: Any) -> Callable[..., dict[s
     >>> reward_func(["[INST] 名詞を? [/INST] 1. 犬</s>"], ["[INST] 名詞を? [/INST]"], [""])["reasons"]
     ['format']
     """
-    door = Door(task, **settings)
+    integration = Integration(task, **settings)
 
     def reward_func(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any]) -> dict[str, Any]:
-        return reply_of(door.pay(queries, labels, prompts, whole=True))
+        return reply_of(integration.pay(queries, labels, prompts, whole=True))
 
     return reward_func
 

@@ -1,6 +1,6 @@
-"""Each door in the real package, in an environment of its own (make test-doors): python tests/doors/run.py [TOOL ...]
+"""Each integration in the real package, in an environment of its own: python tests/integrations/run.py [TOOL ...]
 
-Environments are made once, in .doors/, and take up to 10 GB; sozo's wheel is built and installed anew each time.
+Environments are made once, in .integrations/, and take up to 10 GB; sozo's wheel is built and installed anew each time.
 """
 
 import json
@@ -28,7 +28,7 @@ PIP = ("-m", "pip", "--disable-pip-version-check", "--quiet")
 
 def environment(tool, wheel):
     """The Python of an environment with the tool and the wheel."""
-    folder = ROOT / ".doors" / tool
+    folder = ROOT / ".integrations" / tool
     python = folder / "bin" / "python"
     if not (folder / "ready").exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
@@ -48,7 +48,7 @@ def main(tools):
         (wheel,) = Path(folder).glob("*.whl")
         for tool in tools or TOOLS:
             python = environment(tool, wheel)
-            command = [python, ROOT / "tests" / "doors" / "conformance.py", tool]
+            command = [python, ROOT / "tests" / "integrations" / "conformance.py", tool]
             # In a folder of its own: neither the checkout nor a user's modules are on the path.
             done = subprocess.run(
                 command, cwd=folder, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True

@@ -1,4 +1,4 @@
-"""verifiers 0.4: a module that imports `SozoTaskset` and says so in `__all__` is a taskset (docs/doors.md)."""
+"""verifiers 0.4: a module that imports `SozoTaskset` and says so in `__all__` is a taskset (docs/integrations.md)."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import verifiers.v1 as vf
 from pydantic import Field
 
-from sozo.rewards.doors.core import open_door
+from sozo.rewards.integrations.core import open_integration
 
 __all__ = ["SozoTaskset"]
 
@@ -24,9 +24,9 @@ class SozoTask(vf.Task[vf.TaskData, vf.State, SozoConfig]):
     @vf.reward(weight=1.0)
     async def sozo(self, trace: vf.Trace) -> float:
         """The task's reward of the last reply; its measure, `valid` and `duplicate` are metrics."""
-        door = open_door(self.config.name, **self.config.settings)
-        (paid,) = door.pay([trace.last_reply], [self.data.name], [self.data.prompt])
-        values = {} if paid.score is None else {door.name: paid.score}
+        integration = open_integration(self.config.name, **self.config.settings)
+        (paid,) = integration.pay([trace.last_reply], [self.data.name], [self.data.prompt])
+        values = {} if paid.score is None else {integration.name: paid.score}
         trace.record_metrics({**values, "valid": len(values), "duplicate": paid.duplicate})
         trace.info["reason"] = paid.reason
         return float(paid.reward or 0.0)
@@ -44,6 +44,6 @@ class SozoTaskset(vf.Taskset[SozoTask, SozoTasksetConfig]):
 
     def load(self) -> Iterable[SozoTask]:
         config = self.config.task
-        for item in open_door(config.name, **config.settings).items.values():
+        for item in open_integration(config.name, **config.settings).items.values():
             for _ in range(self.config.copies):
                 yield SozoTask(vf.TaskData(name=item.id, prompt=item.prompt), config)

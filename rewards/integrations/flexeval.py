@@ -1,11 +1,11 @@
-"""flexeval: a metric with `class_path: sozo.rewards.doors.flexeval.Creativity` (docs/doors.md)."""
+"""flexeval: a metric with `class_path: sozo.rewards.integrations.flexeval.Creativity` (docs/integrations.md)."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from flexeval import LMOutput, Metric, MetricResult
 
-from sozo.rewards.doors.core import Door
+from sozo.rewards.integrations.core import Integration
 
 
 class Creativity(Metric):
@@ -16,7 +16,7 @@ class Creativity(Metric):
     """
 
     def __init__(self, task: str = "dat", settings: dict[str, Any] | None = None) -> None:
-        self.door = Door(task, **(settings or {}))
+        self.integration = Integration(task, **(settings or {}))
 
     def evaluate(
         self,
@@ -26,9 +26,9 @@ class Creativity(Metric):
     ) -> MetricResult:
         """References are not read."""
         texts = [output if isinstance(output, str) else output.text or "" for output in lm_outputs]
-        rows = self.door.measure(texts, extra_info_list)
-        summary: dict[str, Any] = {"n": len(rows), "scored": sum(self.door.name in row.values for row in rows)}
-        for measure in self.door.task.measures:
+        rows = self.integration.measure(texts, extra_info_list)
+        summary: dict[str, Any] = {"n": len(rows), "scored": sum(self.integration.name in row.values for row in rows)}
+        for measure in self.integration.task.measures:
             values = [row.values[measure.name] for row in rows if measure.name in row.values]
             summary[measure.name] = sum(values) / len(values) if values else None
         return MetricResult(summary, [{**row.values, "reason": row.reason} for row in rows])

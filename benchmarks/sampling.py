@@ -29,10 +29,10 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 from transformers.utils import logging
 
 from sozo.data.prompts import prompt
+from sozo.models.model_support import cache_bytes, encode_text, end_tokens
 from sozo.models.processes import freed_memory_kept
 from sozo.models.shared_prefix import sample_each, sample_tokens
 from sozo.models.tiny import ensure_tiny
-from sozo.models.traits import cache_bytes, encode_text, end_tokens
 
 
 def plain(model: object, prompts: list[list[int]], most: int, ends: list[int]) -> int:

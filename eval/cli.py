@@ -15,7 +15,7 @@ from sozo.data.sheet import KINDS
 from sozo.eval.apart import Apart
 from sozo.eval.deliver import ResultOptions, check_delivery, deliver
 from sozo.eval.draw import SamplingOptions
-from sozo.eval.flags import list_flags, spread, with_flags
+from sozo.eval.flags import expand_flags, list_flags, with_flags
 from sozo.eval.people import people
 from sozo.eval.run import TaskRun, run_task, run_tasks, score_answers
 from sozo.eval.terminal import print_changes, print_explained, print_lines, print_run, printing
@@ -272,4 +272,4 @@ def run_cli() -> None:
     """The command `sozo`, of which `python -m sozo` is another spelling."""
     with one_line_errors("error"):
         commands = typer.main.get_command(make_app())
-    commands(spread(sys.argv[1:], list_flags(commands)), prog_name="sozo")
+    commands(expand_flags(sys.argv[1:], list_flags(commands)), prog_name="sozo")

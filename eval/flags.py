@@ -66,12 +66,12 @@ def list_flags(group: Any) -> dict[str, list[str]]:
     }
 
 
-def spread(argv: Sequence[str], variadic: Mapping[str, Collection[str]]) -> list[str]:
+def expand_flags(argv: Sequence[str], variadic: Mapping[str, Collection[str]]) -> list[str]:
     """The command line with `--model A B` written as `--model A --model B`, which is what click takes.
 
     `variadic` holds of each command the flags that take several values.
 
-    >>> spread(["run", "--benchmarks", "dat", "sat", "--seed", "1"], {"run": ("--benchmarks",)})
+    >>> expand_flags(["run", "--benchmarks", "dat", "sat", "--seed", "1"], {"run": ("--benchmarks",)})
     ['run', '--benchmarks', 'dat', '--benchmarks', 'sat', '--seed', '1']
     """
     several = variadic.get(argv[0], ()) if argv else ()

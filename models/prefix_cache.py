@@ -11,7 +11,7 @@ from transformers import AttentionInterface, DynamicCache
 from transformers.cache_utils import Cache, DynamicLayer
 
 from sozo.data.errors import UserError
-from sozo.models.traits import without_adapter
+from sozo.models.model_support import without_adapter
 
 _NAME = "sozo_shared_prefix"
 

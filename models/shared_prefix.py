@@ -20,8 +20,8 @@ from torch import Tensor
 from transformers import Cache, DynamicCache
 
 from sozo.data.errors import UserError
+from sozo.models.model_support import cache_bytes, free_bytes, why_not_equal, why_not_shared, window_of, without_adapter
 from sozo.models.prefix_cache import Prefixes, SharedPrefixCache, shared_attention
-from sozo.models.traits import cache_bytes, free_bytes, why_not_equal, why_not_shared, window_of, without_adapter
 
 _BLOCK = 512
 _BROKEN = -1  # the token of logits that are not finite: asking at once would wait for the device
@@ -31,7 +31,7 @@ _trials: WeakKeyDictionary[Any, str | None] = WeakKeyDictionary()  # of each mod
 def why_not_sampled(model: Any, length: int) -> str | None:
     """Why `sample_tokens` cannot draw from `model` up to `length` tokens, prompt included, or None if it can.
 
-    What the model says of itself comes first (`sozo.models.traits.why_not_shared`), then a trial, once for each model.
+    What the model says of itself comes first (`sozo.models.model_support.why_not_shared`), then a trial, once for each model.
     """
     if reason := why_not_shared(model, length):
         return reason

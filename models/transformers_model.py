@@ -11,8 +11,7 @@ from sozo.data.errors import UserError
 from sozo.data.prompts.form import PLAIN, PromptForm
 from sozo.data.schema import Completion
 from sozo.models.generator import entropy
-from sozo.models.processes import freed_memory_kept
-from sozo.models.traits import (
+from sozo.models.model_support import (
     cache_bytes,
     encode_prompt,
     encode_text,
@@ -21,6 +20,7 @@ from sozo.models.traits import (
     in_eval_mode,
     window_of,
 )
+from sozo.models.processes import freed_memory_kept
 from sozo.scoring.final_text import decode
 
 _USUAL, _MOST = 256, 1024  # slots

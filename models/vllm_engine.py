@@ -11,8 +11,8 @@ import numpy as np
 from sozo.data.record import read_json
 from sozo.data.schema import Completion
 from sozo.models.generator import entropy
+from sozo.models.model_support import encode_text
 from sozo.models.settings import GeneratorSettings
-from sozo.models.traits import encode_text
 from sozo.models.weights import ADAPTER_FILE, cannot_load, is_adapter
 from sozo.scoring.final_text import decode
 

@@ -145,7 +145,7 @@ def test_packages_do_not_print():
     "module",
     [
         *("rewards", "tasks.task", "tasks", "scoring.judges", "tasks.dat", "tasks.sat.task", "tasks.jcq.questions"),
-        *("models.generator", "models.generators", "models.traits", "training", "training.selection"),
+        *("models.generator", "models.generators", "models.model_support", "training", "training.selection"),
         *("scoring.statistics", "eval.run", "eval.report", "eval.cli", "tasks.sat.stories"),
         *("data.schema", "data.prompts", "data.jumandic", "data.run_folder"),
     ],

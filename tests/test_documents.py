@@ -17,7 +17,7 @@ from typer.main import get_command
 from fakes import AXES, list_text
 from sozo.data.schema import write_columns
 from sozo.eval.cli import make_app
-from sozo.eval.flags import list_flags, spread
+from sozo.eval.flags import expand_flags, list_flags
 from sozo.scoring.endpoint.profile import Profile, read_profile
 from sozo.studies.study.arms import read_arms
 from sozo.studies.study.claims import Claim, Difference, check_claims
@@ -114,7 +114,7 @@ def test_there_is_something_to_check():
 def test_a_command_of_evaluation_parses(words, monkeypatch):
     monkeypatch.setenv("SOZO_TASKS", "examples.task.Acrostic")
     command = get_command(make_app())
-    words = spread(words, list_flags(command))
+    words = expand_flags(words, list_flags(command))
     context = None
     while hasattr(command, "resolve_command"):
         context = command.make_context("eval", words, parent=context)

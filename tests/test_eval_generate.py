@@ -14,8 +14,8 @@ from sozo.data.errors import UserError
 from sozo.data.jumandic import load_nouns
 from sozo.data.prompts import prompt
 from sozo.data.schema import read_responses
+from sozo.models.model_support import encode_text
 from sozo.models.nouns import RandomNouns
-from sozo.models.traits import encode_text
 from sozo.models.transformers_model import TransformersGenerator
 from sozo.scoring.parse import split_list
 from sozo.tasks.dat.scorer import DatScorer, DatSettings

@@ -7,10 +7,10 @@ from scipy.stats import chisquare
 
 from sozo.data.errors import UserError
 from sozo.models import shared_prefix
+from sozo.models.model_support import encode_text
 from sozo.models.prefix_cache import SharedPrefixCache
 from sozo.models.shared_prefix import draw, sample_each, sample_tokens
 from sozo.models.tiny import build_tokenizer
-from sozo.models.traits import encode_text
 from sozo.models.transformers_model import TransformersGenerator
 from test_architectures import small
 from test_shared_prefix import gemma, llama, peaked, qwen, uniforms

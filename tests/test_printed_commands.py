@@ -23,7 +23,7 @@ from sozo.data.errors import one_line_errors
 from sozo.data.jsonl import write_records
 from sozo.data.schema import iter_tables
 from sozo.eval.cli import make_app
-from sozo.eval.flags import list_flags, spread
+from sozo.eval.flags import expand_flags, list_flags
 from sozo.models.tiny import ensure_tiny
 from sozo.tasks.jcq.questions import trial_questions
 from sozo.tasks.sat.stories import load_stories
@@ -149,7 +149,7 @@ def run_in_process(words, capsys):
     """`sozo ...` without the seconds that a new process takes to start: exit status, output, errors."""
     command = get_command(make_app())
     with pytest.raises(SystemExit) as ended, one_line_errors("sozo"):
-        command(spread(words, list_flags(command)), prog_name="sozo")
+        command(expand_flags(words, list_flags(command)), prog_name="sozo")
     captured = capsys.readouterr()
     return ended.value.code or 0, captured.out, captured.err
 

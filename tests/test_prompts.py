@@ -10,9 +10,9 @@ import pytest
 from sozo.data.errors import UserError
 from sozo.data.prompts import fill, prompt
 from sozo.data.prompts.form import PLAIN, PromptForm, read_form, settled_form
+from sozo.models.model_support import encode_prompt, encode_text
 from sozo.models.settings import GeneratorSettings
 from sozo.models.tiny import build_tokenizer
-from sozo.models.traits import encode_prompt, encode_text
 from sozo.training.entries import read_entries
 from sozo.training.mix import dataset_rows
 from sozo.training.selection import Selected, training_rows

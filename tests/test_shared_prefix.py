@@ -21,9 +21,9 @@ from transformers import (
 from sozo.data.errors import UserError
 from sozo.data.prompts import prompt
 from sozo.models import shared_prefix
+from sozo.models.model_support import end_tokens, why_not_shared
 from sozo.models.shared_prefix import draw, sample_tokens
 from sozo.models.tiny import build_tokenizer
-from sozo.models.traits import end_tokens, why_not_shared
 from sozo.models.transformers_model import SharedPrefixRollout, TransformersGenerator, fitting_slots
 
 DAT = prompt("dat")

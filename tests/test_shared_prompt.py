@@ -8,8 +8,8 @@ from transformers import LlamaForCausalLM
 from trl import DPOConfig, DPOTrainer, GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 from trl.trainer.utils import add_fused_lm_head
 
+from sozo.models.model_support import without_adapter
 from sozo.models.tiny import build_tokenizer
-from sozo.models.traits import without_adapter
 from sozo.training.sft_dpo import reference_trainer
 from sozo.training.shared_prompt import _attend, packed, response_logits, share_prompt
 from test_shared_prefix import gemma, llama, qwen

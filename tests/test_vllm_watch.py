@@ -13,7 +13,7 @@ from fakes import AXES, list_text
 from scripted_grpo import generated, scripted
 from sozo.data.errors import UserError
 from sozo.data.prompts import messages, prompt
-from sozo.models.traits import end_tokens
+from sozo.models.model_support import end_tokens
 from sozo.training.grpo_trainer import MixTrainer
 from sozo.training.vllm_watch import Canary, fixed_sequences, vllm_log_probabilities
 

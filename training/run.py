@@ -19,9 +19,9 @@ from sozo.data.prompts.form import PromptForm, read_form, settled_form
 from sozo.data.record import folder_sha256, room, write_whole
 from sozo.data.run_folder import RunFolder
 from sozo.data.wandb_run import last_checkpoint, read_state, start_wandb, write_state
+from sozo.models.model_support import encode_text
 from sozo.models.processes import keep_freed_memory, quiet_libraries
 from sozo.models.tiny import ensure_tiny, tiny_seed
-from sozo.models.traits import encode_text
 from sozo.models.weights import (
     is_adapter,
     is_model,
@@ -31,9 +31,9 @@ from sozo.models.weights import (
     pinned,
     refuse_rounding,
 )
-from sozo.training.claim import hide_token, resolved_settings, split
 from sozo.training.evaluate import read_evaluate
 from sozo.training.evaluation import Evaluation
+from sozo.training.run_settings import hide_token, resolved_settings, split
 from sozo.training.tracking import UNPAID_STEPS, BarOnly, RunRecorder, saved_bytes, wandb_run
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from torch.func import functional_call
 
 from sozo.data.errors import UserError
 from sozo.data.processes import gather
-from sozo.models.traits import encode_prompt, in_eval_mode
+from sozo.models.model_support import encode_prompt, in_eval_mode
 
 _TEXTS = (
     "1. 犬\n2. 音楽\n3. 法律\n",

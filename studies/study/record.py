@@ -18,7 +18,7 @@ from sozo.data.run_folder import RunFolder
 from sozo.data.settings import deciding, read_yaml
 from sozo.studies.study.config import SAMPLING
 from sozo.studies.study.steps import Step
-from sozo.training.claim import FREE
+from sozo.training.run_settings import FREE
 
 _FREE = FREE.union(*({f.name for f in fields(options)} - deciding(options()).keys() for options in SAMPLING))
 _model_sha256 = cache(folder_sha256)  # several steps start from the same model

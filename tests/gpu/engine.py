@@ -11,7 +11,7 @@ from gpu.samplers import Roofline, best_sampling, calibration, seconds
 from gpu.shapes import Shape
 from gpu.step import settings_of_step
 from sozo.data.prompts import prompt
-from sozo.models.traits import encode_text
+from sozo.models.model_support import encode_text
 from sozo.studies.study.estimates import GIB
 from sozo.training.methods import recipe
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from gpu.shapes import Shape
 from sozo.data.prompts import prompt
+from sozo.models.model_support import encode_text
 from sozo.models.processes import freed_memory_kept
-from sozo.models.traits import encode_text
 from sozo.studies.study.estimates import Architecture
 
 _ROUNDS, _PROMPTS = 5, 8

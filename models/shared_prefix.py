@@ -31,7 +31,7 @@ _trials: WeakKeyDictionary[Any, str | None] = WeakKeyDictionary()  # of each mod
 def why_not_sampled(model: Any, length: int) -> str | None:
     """Why `sample_tokens` cannot draw from `model` up to `length` tokens, prompt included, or None if it can.
 
-    What the model says of itself comes first (`sozo.models.model_support.why_not_shared`), then a trial, once for each model.
+    What the model says of itself comes first (`model_support.why_not_shared`), then a trial, once for each model.
     """
     if reason := why_not_shared(model, length):
         return reason

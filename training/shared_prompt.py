@@ -33,7 +33,7 @@ def share_prompt(model: Any, *, say: bool = True) -> bool:
 
     Calls by which TRL's trainers ask for per-token log-probabilities (`fused_lm_head=True`) get the same numbers, up to
     rounding. Every other call goes through untouched, and so does a batch in which no two rows have the same prompt, or
-    one longer than a sliding window. Which models can: `models.model_support.why_not_shared`, with sdpa, and then only what
+    one longer than a sliding window. Which models can: `model_support.why_not_shared`, with sdpa, and then only what
     gives the plain forward's numbers in a trial at the first such call; otherwise a warning, and all stays plain.
     """
     model = without_adapter(model)

@@ -1,4 +1,4 @@
-"""What `sozo frontier` does: both frontiers of a list of nouns under an encoder, as a page and as JSON."""
+"""What `sozo frontier` does: the frontier of a list of nouns under an encoder, as a page and as JSON."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -22,15 +22,15 @@ from sozo.tasks import Dat
 
 _ABOUT = """\
 Each row is {lists:,} lists of ten of {nouns:,} nouns; distance by {embedding_model}. *Free lists* have the greatest
-entropy that lists can have at their mean (p(list) ~ exp(strength x score)); *independent words* the greatest that words
-drawn independently can have. Compare a model's mean with the row that has as many unique words, in as many valid
-responses. Neither curve limits unique words: lists that use all words equally often can have more at the same mean.
+entropy that lists can have at their mean (p(list) ~ exp(strength x score)). Compare a model's mean with the row that
+has as many unique words, in as many valid responses. The curve does not limit unique words: lists that use all words
+equally often can have more at the same mean.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class FrontierOptions:
-    """Which frontiers, how exactly."""
+    """Which frontier, how exactly."""
 
     nouns: str | None = setting(
         None, "Nouns from this file, one per line, or those of tiny (default: the dictionary's)."
@@ -52,7 +52,7 @@ def frontier(
 
 
 def frontier_curves(output: Path, options: FrontierOptions, strengths: Sequence[float] | None = None) -> PageRun:
-    """Both frontiers at `strengths` (default: as suits the encoder); free lists end where two starts no longer agree.
+    """The frontier at `strengths` (default: as suits the encoder); it ends where two starts no longer agree.
 
     `output` gets `frontier.md`, `frontier.json`, and each row the moment it is there.
     """
@@ -72,10 +72,11 @@ def frontier_curves(output: Path, options: FrontierOptions, strengths: Sequence[
         for strength in wanted:
             path = output / "rows" / f"{strength:g}.json"
             if not path.is_file():
-                free = not rows or rows[-1]["free"] is not None
-                write_json(path, asdict(frontier.point(strength, options.lists, options.seed, free=free)))
+                write_json(path, asdict(frontier.point(strength, options.lists, options.seed)))
             rows.append(read_json(path))
             advance(1, None)
+            if rows[-1]["free"] is None:  # nor will there be any at a greater strength
+                break
     named = [f"{name}.\n"] if (name := task.describe().get("score_name")) else []
     facts = {**frontier.describe(), "lists": options.lists, "seed": options.seed}
     folder.add(VALUES, {**facts, "rows": rows})
@@ -84,14 +85,16 @@ def frontier_curves(output: Path, options: FrontierOptions, strengths: Sequence[
 
 
 def _row(row: dict[str, Any]) -> PageRow:
-    cells: dict[str, Cell] = {}
-    for kind, name in (("free", "Free lists"), ("independent", "Independent words")):
-        point = row[kind] or {}
-        cells[f"{name}: mean"] = Cell(point.get("mean"), Measure("mean", 4))
-        cells[f"{name}: unique words"] = Cell(point.get("unique_words"))
-        cells[f"{name}: perplexity"] = Cell(point.get("perplexity"))
-    differ = Cell(row["starts_differ"], Measure("difference", 5), signed=True, below=(f"{row['sweeps']} sweeps",))
-    return {"Strength": f"{row['strength']:g}", **cells, "Starts differ by": Cell() if differ.value is None else differ}
+    point = row["free"] or {}
+    return {
+        "Strength": f"{row['strength']:g}",
+        "Mean": Cell(point.get("mean"), Measure("mean", 4)),
+        "Unique words": Cell(point.get("unique_words")),
+        "Perplexity": Cell(point.get("perplexity")),
+        "Starts differ by": Cell(
+            row["starts_differ"], Measure("difference", 5), signed=True, below=(f"{row['sweeps']} sweeps",)
+        ),
+    }
 
 
 def _end(rows: Sequence[dict[str, Any]]) -> str:

@@ -103,7 +103,7 @@ class NounSource(Protocol):
     def frontier(self, nouns: Sequence[str], encoder: str | None = None) -> Any:
         """Lists of these nouns that are as random as they can be at their mean score, by default that of the task."""
 
-    def together(self, rows: Sequence[Row], guard: "Guard | None" = None, frontier: Any = None) -> dict[str, float]:
+    def together(self, rows: Sequence[Row], guard: "Guard | None" = None) -> dict[str, float]:
         """What answers are worth together, by names of the form `TASK/SHORT`."""
 
 

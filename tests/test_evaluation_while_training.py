@@ -14,7 +14,6 @@ from scripted_grpo import scripted
 from sozo.data.errors import UserError
 from sozo.data.evaluations import read_evaluations, write_evaluations
 from sozo.models import processes
-from sozo.tasks.dat.frontier import NounFrontier, Place
 from sozo.tasks.task import Row
 from sozo.training.evaluate import Floor, read_evaluate
 from sozo.training.evaluation import Evaluation, FloorWatch
@@ -51,7 +50,7 @@ def test_what_cannot_be_is_refused_first(given, message):
         read_evaluate(given)
 
 
-def test_an_evaluation_is_means_and_what_lists_show_together(monkeypatch):
+def test_an_evaluation_is_means_and_what_lists_show_together():
     settings = read_evaluate({"every": 1, "tasks": [{"task": "dat", "noun_checker": "jumandic"}]})
     (evaluated,) = settings.evaluated
     rows = [Row({"dat": 0.5, "dat/valid": 1.0}, None, {"words": ("a", "b")})]
@@ -61,16 +60,6 @@ def test_an_evaluation_is_means_and_what_lists_show_together(monkeypatch):
     assert settings.values(evaluated.task, rows) == values
     assert settings.values(evaluated.task, rows[2:]) == {"dat/valid": 0.0, "dat/unique_words": 0.0}
 
-    # The frontier has three points; at three unique words it is a third of the way from 0.4 to 0.1.
-    monkeypatch.setattr("sozo.tasks.dat.frontier.independent_words", lambda unit, strength: strength)
-    places = {0.0: Place(0.1, 5.0, 0.0), 1.0: None, 2.0: Place(0.4, 2.0, 0.0)}
-    monkeypatch.setattr("sozo.tasks.dat.frontier.independent_place", lambda unit, p, lists, rng: places[p])
-    monkeypatch.setattr(NounFrontier, "__init__", lambda self: setattr(self, "unit", None))
-    monkeypatch.setattr(NounFrontier, "strengths", lambda self: [0.0, 1.0, 2.0])
-    frontier = NounFrontier()
-    assert frontier.mean_at(3.0, 2) == pytest.approx(0.3)
-    assert frontier.mean_at(6.0, 2) is frontier.mean_at(3.0, 1) is None
-
     class TwiceAsFar:
         def of(self, language):
             return self
@@ -78,8 +67,8 @@ def test_an_evaluation_is_means_and_what_lists_show_together(monkeypatch):
         def scores(self, lists):
             return np.array([2.0 * len(words) for words in lists])
 
-    together = evaluated.task.together(rows, TwiceAsFar(), frontier)
-    assert together == {"dat/unique_words": 3.0, "dat/guard": 4.0, "dat/above_frontier": pytest.approx(0.3)}
+    together = evaluated.task.together(rows, TwiceAsFar())
+    assert together == {"dat/unique_words": 3.0, "dat/guard": 4.0}
 
 
 def test_a_floor_is_said_once_until_it_holds_again(caplog):
@@ -214,7 +203,7 @@ def test_memory_that_is_kept_stays_kept(monkeypatch):
 @pytest.mark.parametrize("launch", ["cpu2_ddp.yaml", "cpu2_zero3.yaml"])
 def test_two_processes_find_what_one_finds(launch, tmp_path):
     dat = {"task": "dat", "noun_checker": "jumandic", "num_responses": 130}
-    evaluate = {"every": 2, "tasks": [dat], "max_new_tokens": 24, "keep_best": "dat/unique_words", "frontier": "tiny"}
+    evaluate = {"every": 2, "tasks": [dat], "max_new_tokens": 24, "keep_best": "dat/unique_words"}
     common = {"output_dir": "out", "max_steps": 2, "report_to": "none", "save_strategy": "no", "evaluate": evaluate}
     values = {}
     for name, options in {"one": {}, "two": {"launch": launch, "per_device_train_batch_size": 4}}.items():

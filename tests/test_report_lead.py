@@ -105,7 +105,7 @@ def test_unique_words_are_rarefied_within_a_study_and_meet_a_frontier_of_as_many
     sizes = {study: models[f"{study}/base"].run("dat").summary.valid for study in ("small", "large")}
     assert sizes["small"] < sizes["large"]
     at = {"mean": 0.9, "unique_words": 90.0, "perplexity": 80.0}
-    facts = {"lists": sizes["large"], "embedding_model": "ja-ginza", "rows": [{"free": at, "independent": None}] * 2}
+    facts = {"lists": sizes["large"], "embedding_model": "ja-ginza", "rows": [{"free": at}] * 2}
     (tmp_path / "large" / "frontier").mkdir()
     (tmp_path / "large" / "frontier" / "frontier.json").write_text(json.dumps(facts), "utf-8")
     page = page_of(tmp_path, tmp_path)

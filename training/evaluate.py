@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError,
 from sozo.data.errors import UserError
 from sozo.data.settings import from_json, from_validation, settings_of
 from sozo.scoring.guard import Guard
-from sozo.scoring.languages import read_nouns
 from sozo.tasks import task_type
 from sozo.tasks.task import Item, Row, Task
 
@@ -83,7 +82,6 @@ class EvaluateSettings(BaseModel):
     temperature: float = Field(1.0, gt=0)
     seed: int = Field(1_000_000, ge=0)  # the default is far from those of the tables drawn of the trained model
     guard: str | None = None  # an encoder that nobody trains on
-    frontier: str | None = None  # nouns of the frontier: `jumandic`, `lemminflect`, `tiny` or a file
     keep_best: str | None = None  # the measure whose best model is kept in `best`
     until: Limit | None = None  # training ends, and well, at the first evaluation behind step 0 where this holds
     floors: list[Floor] = []
@@ -122,15 +120,6 @@ class EvaluateSettings(BaseModel):
         """The encoder `guard`, loaded."""
         return Guard(self.guard) if self.guard else None
 
-    @cached_property
-    def frontiers(self) -> dict[str, Any]:
-        """Of each task whose answers are lists of nouns their frontier."""
-        if self.frontier is None:
-            return {}
-        nouns = read_nouns(self.frontier)
-        sources = {evaluated.kind.name: evaluated.task.noun_source() for evaluated in self.evaluated}
-        return {task: source.frontier(nouns) for task, source in sources.items() if source}
-
     def better(self, value: float, than: float) -> bool:
         """Whether a value of `keep_best` is better than another: more is, unless its measure says less."""
         measures = [measure for evaluated in self.evaluated for measure in evaluated.task.measures]
@@ -144,7 +133,7 @@ class EvaluateSettings(BaseModel):
             if known := [row.values[measure.name] for row in rows if measure.name in row.values]:
                 values[measure.name] = sum(known) / len(known)
         if source := task.noun_source():
-            values |= source.together(rows, self.second, self.frontiers.get(task.name))
+            values |= source.together(rows, self.second)
         return {name: float(value) for name, value in values.items()}
 
 

@@ -47,7 +47,7 @@ class Evaluation(TrainerCallback):
         self.stopped: str | None = None  # which floor ended the run
         self.reached: dict[str, Any] | None = None  # the step at which `until` held, and the value
         if first:  # what is wrong with these shows before a model is loaded
-            _ = settings.second, settings.frontiers, [evaluated.task for evaluated in settings.evaluated]
+            _ = settings.second, [evaluated.task for evaluated in settings.evaluated]
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Read what an earlier part of the run found, and evaluate the model that comes in."""

@@ -202,7 +202,7 @@ def study_result(study: Study) -> Result:
 
 
 def _frontier(study: Study, lists: int) -> Points:
-    """Both frontiers of the study's nouns and encoder, drawn into its folder the first time; none of less than two."""
+    """The frontier of the study's nouns and encoder, drawn into its folder the first time; none of less than two."""
     if lists < 2:
         return {}
     encoder, prompt = map(study.sampling.get, ("embedding_model", "embedding_prompt"))

@@ -6,7 +6,6 @@ is a reference for how far lists can be without falling back on few words, not a
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -196,25 +195,13 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class FrontierPoint:
-    """Both frontiers at one strength."""
+    """The frontier at one strength."""
 
     strength: float
     lists: int  # in a table
-    free: Place | None  # None if nobody asked, or two starts did not agree: then nobody knows where it is
-    independent: Place | None  # None if hardly any list of independent words has ten different ones
-    starts_differ: float | None  # mean score of lists begun too far apart less that of lists begun at random
+    free: Place | None  # None if two starts did not agree: then nobody knows where it is
+    starts_differ: float  # mean score of lists begun too far apart less that of lists begun at random
     sweeps: int  # redraws of every word until the starts agreed
-
-
-def independent_place(unit: np.ndarray, p: np.ndarray, lists: int, rng: np.random.Generator) -> Place | None:
-    """Of lists of independent words, drawn with `p`, that have ten different ones: they alone are valid."""
-    kept, wanted = np.zeros((0, NUM_WORDS), np.int64), _TABLES * lists
-    for _ in range(20):
-        words = rng.choice(len(p), (wanted, NUM_WORDS), p=p)
-        kept = np.concatenate([kept, words[(np.diff(np.sort(words, axis=1)) > 0).all(axis=1)]])
-        if len(kept) >= wanted:
-            return _place(unit, list(kept[:wanted].reshape(_TABLES, lists, NUM_WORDS)))
-    return None
 
 
 def _place(unit: np.ndarray, tables: list[np.ndarray]) -> Place:
@@ -254,16 +241,13 @@ class NounFrontier:
         deviation = float(mean_pairwise_distance(self.unit, lists).std(dtype=np.float64))
         return [float(f"{times / deviation:.2g}") for times in (0, 1, 2, 4, 8, 16, 32, 64)]
 
-    def point(self, strength: float, lists: int, seed: int, *, free: bool) -> FrontierPoint:
-        """Both frontiers at this strength, or that of independent words alone, in tables of so many `lists`.
+    def point(self, strength: float, lists: int, seed: int) -> FrontierPoint:
+        """The frontier at this strength, in tables of so many `lists`.
 
         Half of the free lists begin at random, half too far apart and with few words: those that four times the
         strength makes likely. In between lies what they draw near to; they are there when their means agree.
         """
         unit, rng = self.unit, np.random.default_rng(seed)
-        independent = independent_place(unit, independent_words(unit, strength), lists, rng)
-        if not free:
-            return FrontierPoint(strength, lists, None, independent, None, 0)
         half = lists // 2
         likely = np.argsort(-independent_words(unit, 4 * strength))[: max(2 * NUM_WORDS, len(unit) // 16)]
         far = likely[free_lists(unit[likely], 4 * strength, half, rng)]
@@ -277,26 +261,7 @@ class NounFrontier:
             scores = mean_pairwise_distance(unit, np.concatenate(tables)).reshape(_TABLES, lists)
             differ, sweeps = float(scores[:, :half].mean() - scores[:, half:].mean()), sweeps + 2 * _TABLES
         place = _place(unit, tables) if abs(differ) <= AGREE else None
-        return FrontierPoint(strength, lists, place, independent, differ, sweeps)
-
-    def mean_at(self, unique_words: float, lists: int) -> float | None:
-        """Mean score of `lists` lists of independent words that have so many unique words; None beyond the curve.
-
-        Between two strengths it is interpolated. Unique words grow with the lists: give the number of the model's.
-        """
-        if lists < 2:
-            return None
-        places = (independent_place(self.unit, p, lists, np.random.default_rng(0)) for p in self._independent)
-        curve = sorted((place.unique_words, place.mean) for place in places if place)
-        if not curve or not curve[0][0] <= unique_words <= curve[-1][0]:
-            return None
-        unique, means = np.array(curve).T
-        return float(np.interp(unique_words, unique, means))
-
-    @cached_property
-    def _independent(self) -> list[np.ndarray]:
-        """What independent words are drawn with, by strength: found once, it does for any number of lists."""
-        return [independent_words(self.unit, strength) for strength in self.strengths()]
+        return FrontierPoint(strength, lists, place, differ, sweeps)
 
     def describe(self) -> dict[str, Any]:
         """What a record must hold to draw them again."""

@@ -89,10 +89,8 @@ class Dat(Task):
             rows.append(Row(values, result.reason and str(result.reason), {"words": result.words}))
         return rows
 
-    def together(
-        self, rows: Sequence[Row], guard: "Guard | None" = None, frontier: NounFrontier | None = None
-    ) -> dict[str, float]:
-        """Unique words; combination; the mean by the guard; how far the mean is above as many random unique words."""
+    def together(self, rows: Sequence[Row], guard: "Guard | None" = None) -> dict[str, float]:
+        """Unique words; combination; the mean by the guard."""
         lists = [row.facts["words"] for row in rows if row.reason is None]
         unique = float(len({word for words in lists for word in words}))
         values = {"dat/unique_words": unique}
@@ -102,9 +100,6 @@ class Dat(Task):
             values["dat/combination"] = decompose(unit, numbers.reshape(len(lists), -1)).combination
         if guard and not self.settings.olson and len(scores := guard.of(self.language).scores(lists)):
             values["dat/guard"] = float(scores.mean(dtype=np.float64))
-        if frontier and (reached := frontier.mean_at(unique, len(lists))) is not None:
-            values["dat/above_frontier"] = float(np.mean([row.values["dat"] for row in rows if "dat" in row.values]))
-            values["dat/above_frontier"] -= reached
         return values
 
     def for_people(self) -> Self:

@@ -15,6 +15,7 @@ from peft import LoraConfig, get_peft_model
 from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM
 
+import warm
 from fakes import AXES, list_text
 from grpo_runs import environment, recipe, run
 from scripted_grpo import scripted
@@ -238,7 +239,7 @@ def test_nobody_is_told_of_wandb_sync_who_did_not_ask_for_wandb(mini, tmp_path):
     command = recipe(model_name_or_path=mini, output_dir="out", max_steps=1, save_strategy="no")
     alone = {name: value for name, value in environment().items() if not name.startswith("WANDB_")}
     alone["HOME"] = str(tmp_path)  # where no login is
-    done = subprocess.run(command, cwd=tmp_path, env=alone, capture_output=True, text=True, check=False)
+    done = warm.run(command, cwd=tmp_path, env=alone)
     assert done.returncode == 0, done.stderr
     assert list((tmp_path / "out").glob("wandb/offline-run-*"))
     assert "wandb" not in done.stdout + done.stderr

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import warm
 from two_ranks import gone
 
 ROOT = Path(__file__).parent.parent
@@ -56,9 +57,7 @@ def run(folder, *words, status=0, **variables):
     """Run the study; the steps that were launched, and what it said."""
     calls = folder / "calls"
     calls.unlink(missing_ok=True)
-    done = subprocess.run(
-        command(*words), cwd=folder, env=environment(folder, **variables), capture_output=True, text=True, check=False
-    )
+    done = warm.run(command(*words), cwd=folder, env=environment(folder, **variables))
     assert done.returncode == status, done.stderr
     return (calls.read_text().split() if calls.exists() else []), done
 

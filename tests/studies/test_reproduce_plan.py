@@ -11,7 +11,7 @@ import yaml
 
 import warm
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 STUDIES = sorted((ROOT / "recipes").glob("*/reproduce.yaml"))
 BEYOND = [*sorted((ROOT / "recipes").glob("*/beyond.yaml")), ROOT / "recipes" / "gemma-3-270m" / "all-nouns.yaml"]
 PAPER = ("swallow-8b", "qwen2.5-7b", "llm-jp-3-7.2b")

@@ -15,7 +15,7 @@ import yaml
 import warm
 from two_ranks import gone
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 LAUNCHER = f"{sys.executable} {Path(__file__).parent / 'standin_launch.py'}"
 TRAINED = ["sft", "sft-sample", "dpo1", "dpo1-sample", "dpo2", "dpo2-sample", "grpo", "grpo-sample"]
 STEPS = ["random", "base", *TRAINED, "table"]
@@ -50,7 +50,8 @@ def command(*words, launcher=LAUNCHER):
 
 
 def environment(folder, **variables):
-    return os.environ | {"STANDIN_CALLS": str(folder / "calls"), "PYTHONPATH": str(ROOT / "src"), **variables}
+    paths = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])
+    return os.environ | {"STANDIN_CALLS": str(folder / "calls"), "PYTHONPATH": paths, **variables}
 
 
 def run(folder, *words, status=0, **variables):

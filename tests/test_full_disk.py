@@ -226,7 +226,11 @@ def test_a_training_looks_for_room_before_it_starts_and_before_each_save(disk, m
     assert json.loads((folder / "out" / "metrics.json").read_text())["train_loss"] is not None
 
 
-@pytest.mark.parametrize("launch", [("--num_processes", "1", "--cpu"), "cpu2_ddp.yaml"], ids=["one", "two"])
+@pytest.mark.parametrize(
+    "launch",
+    [pytest.param(("--num_processes", "1", "--cpu"), marks=pytest.mark.slow), "cpu2_ddp.yaml"],
+    ids=["one", "two"],
+)
 def test_the_line_stands_last_under_a_launcher(launch, tmp_path):
     done = run(recipe("--lerning_rate", "1", launch=launch), tmp_path)
     assert done.returncode != 0

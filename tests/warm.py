@@ -12,10 +12,13 @@ import importlib
 import json
 import os
 import runpy
+import select
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import weakref
 from pathlib import Path
 
@@ -25,24 +28,33 @@ _lock = threading.Lock()
 _process = None
 
 
-def run(words, *, cwd=None, env=None, **options):
+def run(words, *, cwd=None, env=None):
     """As `subprocess.run` with captured output; what is no Python command, or launches several, is no fork."""
-    global _process
-    env = {name: str(value) for name, value in (os.environ if env is None else env).items()}
     words = list(map(str, words))
+    env = {name: str(value) for name, value in (os.environ if env is None else env).items()}
     other = words[0] != sys.executable or words[1:3] == ["-m", "accelerate.commands.launch"]
     if other or any(env[name] != _fixed().get(name) for name in env if name.startswith(_READ_AT_IMPORT)):
-        return subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, check=False, **options)
+        return subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, check=False)
+    (done,) = run_all([words], cwd=cwd, env=env)
+    return done
+
+
+def run_all(commands, *, cwd=None, env=None, timeout=900):
+    """Several Python commands at once, as forks; after so many seconds they are killed."""
+    global _process
     with _lock, tempfile.TemporaryDirectory() as folder:
         if _process is None:
             _process = subprocess.Popen(
                 [sys.executable, __file__], env=_fixed(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
             )
             atexit.register(_process.communicate)
-        files = [str(Path(folder) / name) for name in ("out", "err")]
-        print(json.dumps([words[1:], str(cwd or Path.cwd()), env, files]), file=_process.stdin, flush=True)
-        status = int(_process.stdout.readline())
-        return subprocess.CompletedProcess(words, status, *(Path(file).read_text("utf-8") for file in files))
+        files = [[str(Path(folder) / f"{number}.{name}") for name in ("out", "err")] for number in range(len(commands))]
+        for number, (_, *words) in enumerate(commands):
+            request = number, timeout, list(map(str, words)), str(cwd or Path.cwd()), dict(env or os.environ)
+            print(json.dumps([*request, files[number]]), file=_process.stdin, flush=True)
+        status = dict(map(int, _process.stdout.readline().split()) for _ in commands)
+        said = [[Path(file).read_text("utf-8") for file in own] for own in files]
+    return [subprocess.CompletedProcess(words, status[k], *said[k]) for k, words in enumerate(commands)]
 
 
 def _fixed():
@@ -53,24 +65,34 @@ def _serve():
     """Fork for each line of standard input; return in the fork, with what it is to run."""
     _import_others()
     gc.freeze()
-    requests, replies = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
+    requests, replies = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "w")  # unbuffered, for `select`
     with open(os.devnull) as nothing:  # noqa: PTH123
         os.dup2(nothing.fileno(), 0)
-    for line in requests:
-        words, folder, environment, files = json.loads(line)
-        if child := os.fork():
-            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), file=replies, flush=True)
-            continue
-        for number, file in enumerate(files, 1):
-            os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), number)
-        with contextlib.suppress(OSError):
-            os.close(requests.fileno())
-            os.close(replies.fileno())
-        os.chdir(folder)
-        os.environ.clear()
-        os.environ.update(environment)
-        return words
-    raise SystemExit
+    running = {}  # by process: the request's number, and until when
+    while True:
+        if select.select([requests], [], [], 0.01 if running else None)[0]:
+            if not (line := requests.readline()):
+                raise SystemExit
+            number, timeout, words, folder, environment, files = json.loads(line)
+            if not (child := os.fork()):
+                break
+            running[child] = number, time.monotonic() + timeout
+        for child, (number, until) in list(running.items()):
+            if time.monotonic() > until:
+                os.kill(child, signal.SIGKILL)
+            if (ended := os.waitpid(child, os.WNOHANG))[0]:
+                del running[child]
+                replies.write(f"{number} {os.waitstatus_to_exitcode(ended[1])}\n")
+                replies.flush()
+    for descriptor, file in enumerate(files, 1):
+        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), descriptor)
+    with contextlib.suppress(OSError):
+        os.close(requests.fileno())
+        os.close(replies.fileno())
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    return words
 
 
 def _import_others():

@@ -1,15 +1,14 @@
 """`sozo` as a user runs it."""
 
 import os
-import subprocess
 import sys
+
+import warm
 
 
 def sozo(folder, *words, **environment):
     """The finished command, run in `folder`; conftest.py makes it run this checkout's code."""
-    command = [sys.executable, "-m", "sozo", *map(str, words)]
-    variables = os.environ | environment
-    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+    return warm.run([sys.executable, "-m", "sozo", *words], cwd=folder, env=os.environ | environment)
 
 
 def check_refused(folder, message, *words):

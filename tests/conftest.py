@@ -1,5 +1,6 @@
 """What costs seconds to load is loaded once per run."""
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -14,6 +15,12 @@ from sozo.scoring.nouns import JumanDicChecker, JumanppChecker
 os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(Path(__file__).parents[1] / "src"), os.environ.get("PYTHONPATH")])
 )
+
+
+def pytest_collection_finish():
+    """What is imported by now stays: every collection of garbage would look through millions of its objects again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,7 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from wandb.proto import wandb_internal_pb2
 
+import warm
 from sozo.data.prompts import messages, prompt
 
 TESTS = Path(__file__).parent
@@ -74,10 +75,8 @@ def recipe(*words, method="grpo", launch=None, **settings):
 
 
 def run(command, cwd, **variables):
-    """Run a command to its end."""
-    return subprocess.run(
-        command, cwd=cwd, env=environment(**variables), capture_output=True, text=True, encoding="utf-8", check=False
-    )
+    """Run a command to its end, as a fork where one process of Python is enough."""
+    return warm.run(command, cwd=cwd, env=environment(**variables))
 
 
 def kill_at_random(command, output, *, times, span, seed=0):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import warm
 from sampling_worker import dat_by
 from sozo.data.errors import UserError
 from sozo.data.run_folder import RunFolder
@@ -65,8 +66,7 @@ def texts(n: int) -> list[dict[str, str]]:
 
 
 def run_eval(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "sozo", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
+    return warm.run([sys.executable, "-m", "sozo", *arguments])
 
 
 def assert_one_line_error(done: subprocess.CompletedProcess[str], *parts: str) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import warm
 from sozo.data.study_folder import StudyFolder, StudyRow, write_study
 from sozo.eval.compare import compare_models
 from sozo.eval.evaluated import find_evaluated
@@ -47,10 +48,8 @@ def runs(tmp_path_factory):
 
 
 def report(folder, *words):
-    command = [sys.executable, "-m", "sozo", "report", *map(str, words)]
-    return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False, env={"PYTHONPATH": str(ROOT / "src")}
-    )
+    command = [sys.executable, "-m", "sozo", "report", *words]
+    return warm.run(command, cwd=folder, env={"PYTHONPATH": str(ROOT / "src")})
 
 
 def cells_of(page, title, *, escape=True):

@@ -4,7 +4,6 @@ import doctest
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from examples import encoder, generator, reward, task
 
+import warm
 from fakes import AXES, FakeNouns, axis_encoder, list_text
 from sozo.models.nouns import RandomNouns
 from sozo.rewards import DatScorer
@@ -37,7 +37,7 @@ def test_the_task_is_a_command(tmp_path):
     answers.write_text("".join(json.dumps(row) + "\n" for row in texts), "utf-8")
     command = [sys.executable, "-m", "sozo", "score", "acrostic", answers, "--output", tmp_path / "a"]
     environment = os.environ | {"SOZO_TASKS": "examples.task.Acrostic"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    done = warm.run(command, cwd=ROOT, env=environment)
     assert done.returncode == 0, done.stderr
     assert "acrostic\n" in done.stdout
     metrics = json.loads((tmp_path / "a" / "metrics.json").read_bytes())

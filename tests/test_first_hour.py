@@ -3,11 +3,11 @@
 import json
 import os
 import re
-import subprocess
 import sys
 
 import pytest
 
+import warm
 from test_documents import ROOT
 
 CELLS = json.loads((ROOT / "examples" / "first_hour.ipynb").read_text("utf-8"))["cells"]
@@ -19,7 +19,7 @@ def run(cells, folder):
     """What the cells print, run in order in one namespace and a folder of their own, as a reader runs them."""
     environment = os.environ | {"HF_HUB_OFFLINE": "1", "WANDB_MODE": "offline", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-c", "\n\n".join(cells)]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = warm.run(command, cwd=folder, env=environment)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
 

@@ -15,6 +15,7 @@ from peft import LoraConfig, get_peft_model
 from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM
 
+import warm
 from fakes import AXES, list_text
 from grpo_runs import environment, recipe, run
 from scripted_grpo import scripted
@@ -225,7 +226,11 @@ def test_a_training_looks_for_room_before_it_starts_and_before_each_save(disk, m
     assert json.loads((folder / "out" / "metrics.json").read_text())["train_loss"] is not None
 
 
-@pytest.mark.parametrize("launch", [("--num_processes", "1", "--cpu"), "cpu2_ddp.yaml"], ids=["one", "two"])
+@pytest.mark.parametrize(
+    "launch",
+    [pytest.param(("--num_processes", "1", "--cpu"), marks=pytest.mark.slow), "cpu2_ddp.yaml"],
+    ids=["one", "two"],
+)
 def test_the_line_stands_last_under_a_launcher(launch, tmp_path):
     done = run(recipe("--lerning_rate", "1", launch=launch), tmp_path)
     assert done.returncode != 0
@@ -238,7 +243,7 @@ def test_nobody_is_told_of_wandb_sync_who_did_not_ask_for_wandb(mini, tmp_path):
     command = recipe(model_name_or_path=mini, output_dir="out", max_steps=1, save_strategy="no")
     alone = {name: value for name, value in environment().items() if not name.startswith("WANDB_")}
     alone["HOME"] = str(tmp_path)  # where no login is
-    done = subprocess.run(command, cwd=tmp_path, env=alone, capture_output=True, text=True, check=False)
+    done = warm.run(command, cwd=tmp_path, env=alone)
     assert done.returncode == 0, done.stderr
     assert list((tmp_path / "out").glob("wandb/offline-run-*"))
     assert "wandb" not in done.stdout + done.stderr

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import trl.scripts.grpo
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -281,7 +282,15 @@ def test_an_own_reward_next_to_the_dat_reward_and_a_model_without_chat_template(
         assert entry["reward"] == pytest.approx(expected)
 
 
-def test_trls_own_command_takes_the_reward(mini, tmp_path):
+@pytest.mark.parametrize(
+    "start",
+    [
+        [sys.executable, trl.scripts.grpo.__file__],  # what the command launches
+        pytest.param([Path(sys.executable).with_name("trl"), "grpo"], marks=pytest.mark.slow),
+    ],
+    ids=["script", "command"],
+)
+def test_trls_own_command_takes_the_reward(start, mini, tmp_path):
     rows = [json.dumps({"prompt": messages(prompt("dat"))}, ensure_ascii=False) for _ in range(8)]
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / "train.jsonl").write_text("\n".join(rows), "utf-8")
@@ -290,8 +299,8 @@ def test_trls_own_command_takes_the_reward(mini, tmp_path):
     )
     words += " --bf16 false --max_completion_length 24 --top_k 0 --per_device_train_batch_size 8 --logging_steps 1"
     words += " --report_to none --num_generations 8 --log_completions false --save_strategy no"
-    command = [str(Path(sys.executable).with_name("trl")), "grpo", *words.split(), "--model_name_or_path", str(mini)]
-    done = run(command, tmp_path, SOZO_NOUN_CHECKER="jumandic", HF_HOME=str(tmp_path / "hub"))
+    command = [*start, *words.split(), "--model_name_or_path", mini]
+    done = run(command, tmp_path, SOZO_NOUN_CHECKER="jumandic")
     assert done.returncode == 0, done.stderr
     assert "dat/valid_rate" in done.stdout
     assert "rewards/dat_reward/mean" in done.stdout

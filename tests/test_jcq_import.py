@@ -2,11 +2,11 @@
 
 import json
 import os
-import subprocess
 import sys
 
 import pytest
 
+import warm
 from sozo.eval.evaluated import find_evaluated
 from sozo.scoring.judges.protocol import Status
 from sozo.tasks.jcq.questions import trial_questions
@@ -42,7 +42,7 @@ def bring_in(folder, *words):
     command = [sys.executable, "-m", "sozo", "score", "jcq", *files, "--trial", "--output", "out", *words]
     variables = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
     variables["PYTHONPATH"] = str(ROOT / "src")
-    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+    return warm.run(command, cwd=folder, env=variables)
 
 
 def test_judgements_that_the_tool_made_become_a_run(theirs, tmp_path):

@@ -3,12 +3,12 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import warm
 from sozo.tasks.jcq.questions import trial_questions
 from sozo.tasks.sat.stories import load_stories
 from test_sampling_endpoint import KEY, completion, server
@@ -34,7 +34,7 @@ def story_teller(body):
 def evaluate(folder, *words):
     command = [sys.executable, "-m", "sozo", *words]
     variables = os.environ | {"OPENAI_API_KEY": KEY, "PYTHONPATH": str(ROOT / "src")}
-    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+    return warm.run(command, cwd=folder, env=variables)
 
 
 def files_with(folder, text):

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import warm
+
 ROOT = Path(__file__).parents[1]
 STUDIES = {"agreement", "correlate", "encoders", "experts", "frontier"}
 PACKAGE = """
@@ -57,7 +59,7 @@ py-modules = ["theirs"]
 def sozo(*words, paths=(), code="from sozo.eval.cli import run_cli; run_cli()", **environment):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), **environment}
     command = [sys.executable, "-c", code, *map(str, words)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    return warm.run(command, env=environment)
 
 
 def commands(done):

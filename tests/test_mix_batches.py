@@ -26,8 +26,14 @@ def check(difference, moved, logged, of_trl):
         assert ours == pytest.approx(theirs, rel=1e-4, abs=1e-5)
 
 
-@pytest.mark.parametrize("size", [2, 4, 16])
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(
+    ("loss", "size"),
+    [
+        *((loss, 4) for loss in LOSSES),
+        *(("bnpo", size) for size in (2, 16)),  # whose mean is a micro-batch's
+        *(pytest.param(loss, size, marks=pytest.mark.slow) for loss in LOSSES if loss != "bnpo" for size in (2, 16)),
+    ],
+)
 def test_every_loss_of_trl(loss, size, tmp_path):
     level = {"importance_sampling_level": "sequence"} if loss == "luspo" else {}
     settings = {"loss_type": loss, "per_device_train_batch_size": size, "beta": 0.04, "num_iterations": 2}

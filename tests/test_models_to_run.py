@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+import warm
 from sozo.data.errors import UserError
 from sozo.data.study_folder import StudyFolder, StudyRow, read_study, write_study
 from sozo.eval.evaluated import find_evaluated
@@ -132,7 +132,7 @@ def test_a_study_is_evaluated_row_by_row_and_read_as_one(study, tmp_path):
         command = [sys.executable, "-m", "sozo", "run", "--model", "made", "--benchmarks", "jcq", "--base-url", url]
         command += ["--trial", "--judge-model", "j", "--judge-base-url", url, "--output", "out"]
         variables = os.environ | {"OPENAI_API_KEY": KEY, "PYTHONPATH": str(ROOT / "src")}
-        done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
+        done = warm.run(command, cwd=tmp_path, env=variables)
     assert done.returncode == 0, done.stderr
     models = find_evaluated([str(tmp_path / "out" / "mini-study")])
     assert [(model.name, model.method, model.paper_model) for model in models] == [
@@ -143,7 +143,7 @@ def test_a_study_is_evaluated_row_by_row_and_read_as_one(study, tmp_path):
     assert models[2].run("jcq").folder == tmp_path / "out" / "mini-study" / "DPO-1" / "jcq"
     assert models[2].run("jcq").metrics["source"] == "DPO 1"
     (study / "dpo1" / "metrics.json").unlink()
-    done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
+    done = warm.run(command, cwd=tmp_path, env=variables)
     assert done.returncode == 2
     assert "the step dpo1 of this study" in done.stderr
     assert done.stderr.count("\n") == 1

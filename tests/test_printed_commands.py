@@ -9,7 +9,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from itertools import chain
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 import yaml
 from typer.main import get_command
 
+import warm
 from judge_server import JudgeServer, completion
 from sozo.data.errors import one_line_errors
 from sozo.data.jsonl import write_records
@@ -155,7 +155,9 @@ def run_in_process(words, capsys):
 
 
 def run_as_process(words, environment):
-    done = subprocess.run(words, env=os.environ | environment, capture_output=True, text=True, timeout=900, check=False)
+    if words[0] == "python":
+        words = [sys.executable, *words[1:]]
+    done = warm.run(words, env=os.environ | environment)
     return done.returncode, done.stdout, done.stderr
 
 

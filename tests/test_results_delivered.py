@@ -3,13 +3,13 @@
 import gzip
 import json
 import os
-import subprocess
 import sys
 
 import pyarrow.parquet as pq
 import pytest
 from huggingface_hub import ModelCard
 
+import warm
 from grpo_runs import wandb_records
 from test_jcq_sat_commands import ROOT, both, story_teller
 from test_sampling_endpoint import KEY, completion, server
@@ -31,9 +31,7 @@ def evaluate(folder, *words, **variables):
     command = [sys.executable, "-m", "sozo", *words]
     fixed = {"OPENAI_API_KEY": KEY, "PYTHONPATH": str(ROOT / "src"), "WANDB_MODE": "offline"}
     fixed |= {f"WANDB_{name}_DIR": str(folder / f"wandb-{name.lower()}") for name in ("DATA", "CACHE", "CONFIG")}
-    return subprocess.run(
-        command, cwd=folder, env=os.environ | fixed | variables, capture_output=True, text=True, check=False
-    )
+    return warm.run(command, cwd=folder, env=os.environ | fixed | variables)
 
 
 def files_with_key(folder):

@@ -334,7 +334,10 @@ def test_random_nouns_come_from_a_file_or_from_the_embedded_model(tmp_path):
 
 
 @pytest.mark.parametrize("base", ["/gone/model", "nobody/nothing"])
-def test_an_adapter_without_its_base_says_which_and_where_that_stands(base, tmp_path):
+def test_an_adapter_without_its_base_says_which_and_where_that_stands(base, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "huggingface_hub.constants.HF_HUB_OFFLINE", True
+    )  # else a hub out of reach is tried for minutes
     config = {"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": base, "r": 4}
     (tmp_path / "adapter_config.json").write_text(json.dumps(config))
     for load in (load_model, load_adapter, load_tokenizer):

@@ -8,6 +8,7 @@ from threading import Thread
 import httpx2
 import pytest
 
+import warm
 from http_server import MOST_BYTES, Running, free_port, score
 from integrations.texts import cases
 from sozo.data.errors import UserError
@@ -157,6 +158,6 @@ def test_the_command_serves_on_loopback():
     ("words", "says"), [(["jcq"], "No such command"), (["dat", "--reward", '{"scal": 1}'], "unknown setting: scal")]
 )
 def test_what_cannot_be_served_is_refused(words, says):
-    done = subprocess.run([sys.executable, "-m", "sozo", "serve", *words], capture_output=True, text=True)
+    done = warm.run([sys.executable, "-m", "sozo", "serve", *words])
     assert done.returncode == 2
     assert says in done.stderr

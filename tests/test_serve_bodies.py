@@ -3,7 +3,6 @@
 import json
 import random
 import socket
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
@@ -11,6 +10,7 @@ from threading import Event
 import httpx2
 import pytest
 
+import warm
 from fakes import list_text
 from http_server import JSON, Running, score, wait_until
 from sozo.data.errors import UserError
@@ -276,9 +276,8 @@ def test_only_known_hosts_are_served(host, status):
     ],
 )
 def test_what_cannot_be_served_is_one_line_at_the_start(words, says):
-    code = "import sys; from sozo.eval.cli import run_cli; run_cli()"
-    command = [sys.executable, "-c", code, "serve", "dat", "--noun-checker", "jumandic", *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    command = [sys.executable, "-m", "sozo", "serve", "dat", "--noun-checker", "jumandic", *words]
+    done = warm.run(command)
     assert done.returncode == 2
     last = done.stderr.strip().splitlines()[-1]
     assert says in last

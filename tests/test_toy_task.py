@@ -5,7 +5,6 @@ import json
 import os
 import random
 import re
-import subprocess
 import sys
 from base64 import b64decode
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 from huggingface_hub import ModelCard
 
+import warm
 from fakes import list_text
 from sozo.data.errors import one_line_errors
 from sozo.eval.evaluated import find_evaluated
@@ -62,7 +62,7 @@ def evaluate(folder, *words):
     environment = os.environ | {"OPENAI_API_KEY": KEY, "WANDB_MODE": "offline", "SOZO_TASKS": "toy_task.Lipogram"}
     environment["PYTHONPATH"] = os.pathsep.join([environment["PYTHONPATH"], str(TESTS)])
     command = [sys.executable, "-m", "sozo", *map(str, words)]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = warm.run(command, cwd=folder, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -20,6 +20,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
+import warm
 from fakes import list_text
 from grpo_runs import ROOT, environment, flags
 from sozo.data.errors import UserError
@@ -223,7 +224,7 @@ def test_the_command_says_what_is_left(cut, tmp_path):
 
     def command(*words):
         words = [sys.executable, str(ROOT / "recipes/cut_vocabulary.py"), *map(str, words)]
-        return subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+        return warm.run(words, cwd=tmp_path, env=environment())
 
     done = command(folder / "whole", "cut", "--nouns", "nouns.txt", "--texts", "prompt.txt")
     counts = f"20 nouns: {record['tokens_before']:,} -> {record['tokens']:,} tokens, "

@@ -2,9 +2,10 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
+
+import warm
 
 TESTS = Path(__file__).parent
 
@@ -16,19 +17,9 @@ def run_ranks(worker, folder, plan, environment=None):
         store.unlink()
     paths = os.pathsep.join(map(str, [TESTS, TESTS.parent / "src"]))
     environment = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"} | (environment or {})
-    processes = [
-        subprocess.Popen(
-            [sys.executable, TESTS / worker, str(rank), folder], env=environment, stderr=subprocess.PIPE, text=True
-        )
-        for rank in range(2)
-    ]
-    try:
-        for process in processes:
-            _, errors = process.communicate(timeout=120)
-            assert process.returncode == 0, errors
-    finally:
-        for process in processes:
-            process.kill()
+    commands = [[sys.executable, TESTS / worker, rank, folder] for rank in range(2)]
+    for done in warm.run_all(commands, env=environment, timeout=120):
+        assert done.returncode == 0, done.stderr
     return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(2)]
 
 

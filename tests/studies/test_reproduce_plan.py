@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-ROOT = Path(__file__).parent.parent
+import warm
+
+ROOT = Path(__file__).parents[2]
 STUDIES = sorted((ROOT / "recipes").glob("*/reproduce.yaml"))
 BEYOND = [*sorted((ROOT / "recipes").glob("*/beyond.yaml")), ROOT / "recipes" / "gemma-3-270m" / "all-nouns.yaml"]
 PAPER = ("swallow-8b", "qwen2.5-7b", "llm-jp-3-7.2b")
@@ -27,7 +28,7 @@ def dry_run(path, *words, cwd=ROOT):
     # Nothing may be looked up: a proxy that is not there makes every request fail.
     environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT / "src"), "HF_HUB_OFFLINE": "1"}
     environment["https_proxy"] = "http://127.0.0.1:9"
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+    return warm.run(command, cwd=cwd, env=environment)
 
 
 def test_there_is_a_study_for_every_model():
@@ -195,7 +196,7 @@ def test_a_mistake_is_one_line(changes, message, tmp_path):
 def test_a_model_folder_that_is_not_there_is_found_first(tmp_path):
     file = ROOT / "recipes" / "gemma-3-270m" / "reproduce.yaml"
     command = [sys.executable, "-m", "sozo", "study", str(file), "--output", "o"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = warm.run(command, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith("error: model runs/gemma-3-270m/warm: no such folder")
     assert not (tmp_path / "o").exists()

@@ -20,7 +20,7 @@ from sozo.scoring.table import markdown
 from sozo.studies.study.page import short_table
 from sozo.tasks.dat.table11 import table11
 
-QUICKSTART = Path(__file__).parent.parent / "recipes" / "quickstart.py"
+QUICKSTART = Path(__file__).parents[2] / "recipes" / "quickstart.py"
 HEADINGS = ["Lists", "Target", "Usable", "Score by ja-ginza", "Different words in 2 lists", "Pairing by e5"]
 
 

@@ -1,7 +1,6 @@
 """Judges for experts behind a server that fails three times in ten, under a client that is killed three times."""
 
 import json
-import os
 import random
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import pytest
 
 from expert_worker import CONDITIONS, PLAN, RATINGS
 from expert_world import CRITERION, reply
+from grpo_runs import environment
 from judge_server import completion, serving
 from sozo.scoring.judges.criterion import criterion_rubric
 from sozo.scoring.judges.ledger import read_judgements
@@ -51,8 +51,8 @@ class Server:
 
 
 def start(url, folder, *words):
-    environment = {**os.environ, "OPENAI_API_KEY": KEY, "PYTHONPATH": str(HERE.parent / "src"), "NO_PROXY": "127.0.0.1"}
-    return subprocess.Popen([sys.executable, HERE / "expert_worker.py", url, folder, *words], env=environment)
+    variables = environment(OPENAI_API_KEY=KEY, NO_PROXY="127.0.0.1")
+    return subprocess.Popen([sys.executable, HERE / "expert_worker.py", url, folder, *words], env=variables)
 
 
 def ledger(folder):

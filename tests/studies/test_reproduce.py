@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+import warm
 from two_ranks import gone
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 LAUNCHER = f"{sys.executable} {Path(__file__).parent / 'standin_launch.py'}"
 TRAINED = ["sft", "sft-sample", "dpo1", "dpo1-sample", "dpo2", "dpo2-sample", "grpo", "grpo-sample"]
 STEPS = ["random", "base", *TRAINED, "table"]
@@ -49,16 +50,15 @@ def command(*words, launcher=LAUNCHER):
 
 
 def environment(folder, **variables):
-    return os.environ | {"STANDIN_CALLS": str(folder / "calls"), "PYTHONPATH": str(ROOT / "src"), **variables}
+    paths = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])
+    return os.environ | {"STANDIN_CALLS": str(folder / "calls"), "PYTHONPATH": paths, **variables}
 
 
 def run(folder, *words, status=0, **variables):
     """Run the study; the steps that were launched, and what it said."""
     calls = folder / "calls"
     calls.unlink(missing_ok=True)
-    done = subprocess.run(
-        command(*words), cwd=folder, env=environment(folder, **variables), capture_output=True, text=True, check=False
-    )
+    done = warm.run(command(*words), cwd=folder, env=environment(folder, **variables))
     assert done.returncode == status, done.stderr
     return (calls.read_text().split() if calls.exists() else []), done
 

@@ -1,0 +1,153 @@
+"""`run` starts a Python command as a fork of a process that has already imported what takes seconds to import.
+
+The command has a process of its own, with its own environment, folder, output and exit status, and imports sozo itself.
+What it shares with others is the code of other packages, and with it Python's hash seed. A test of imports, signals or
+several processes starts a new Python instead.
+"""
+
+import atexit
+import contextlib
+import gc
+import importlib
+import json
+import os
+import runpy
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import weakref
+from pathlib import Path
+
+# What the packages below read once, when they are imported.
+_READ_AT_IMPORT = ("HF_", "OMP_", "TRANSFORMERS_", "CUDA_", "PYTHONHASHSEED")
+_lock = threading.Lock()
+_process = None
+
+
+def run(words, *, cwd=None, env=None):
+    """As `subprocess.run` with captured output; what is no Python command, or launches several, is no fork."""
+    words = list(map(str, words))
+    env = {name: str(value) for name, value in (os.environ if env is None else env).items()}
+    other = words[0] != sys.executable or words[1:3] == ["-m", "accelerate.commands.launch"]
+    if other or any(env[name] != _fixed().get(name) for name in env if name.startswith(_READ_AT_IMPORT)):
+        return subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, check=False)
+    (done,) = run_all([words], cwd=cwd, env=env)
+    return done
+
+
+def run_all(commands, *, cwd=None, env=None, timeout=900):
+    """Several Python commands at once, as forks; after so many seconds they are killed."""
+    global _process
+    with _lock, tempfile.TemporaryDirectory() as folder:
+        if _process is None:
+            _process = subprocess.Popen(
+                [sys.executable, __file__], env=_fixed(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
+            atexit.register(_process.communicate)
+        files = [[str(Path(folder) / f"{number}.{name}") for name in ("out", "err")] for number in range(len(commands))]
+        for number, (_, *words) in enumerate(commands):
+            request = number, timeout, list(map(str, words)), str(cwd or Path.cwd()), dict(env or os.environ)
+            print(json.dumps([*request, files[number]]), file=_process.stdin, flush=True)
+        status = dict(map(int, _process.stdout.readline().split()) for _ in commands)
+        said = [[Path(file).read_text("utf-8") for file in own] for own in files]
+    return [subprocess.CompletedProcess(words, status[k], *said[k]) for k, words in enumerate(commands)]
+
+
+def _fixed():
+    return {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+
+
+def _serve():
+    """Fork for each line of standard input; return in the fork, with what it is to run."""
+    _import_others()
+    gc.freeze()
+    requests, replies = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "w")  # unbuffered, for `select`
+    with open(os.devnull) as nothing:  # noqa: PTH123
+        os.dup2(nothing.fileno(), 0)
+    running = {}  # by process: the request's number, and until when
+    while True:
+        if select.select([requests], [], [], 0.01 if running else None)[0]:
+            if not (line := requests.readline()):
+                raise SystemExit
+            number, timeout, words, folder, environment, files = json.loads(line)
+            if not (child := os.fork()):
+                break
+            running[child] = number, time.monotonic() + timeout
+        for child, (number, until) in list(running.items()):
+            if time.monotonic() > until:
+                os.kill(child, signal.SIGKILL)
+            if (ended := os.waitpid(child, os.WNOHANG))[0]:
+                del running[child]
+                replies.write(f"{number} {os.waitstatus_to_exitcode(ended[1])}\n")
+                replies.flush()
+    for descriptor, file in enumerate(files, 1):
+        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), descriptor)
+    with contextlib.suppress(OSError):
+        os.close(requests.fileno())
+        os.close(replies.fileno())
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    return words
+
+
+def _import_others():
+    """What a training run and a score by ja-ginza import of other packages."""
+    names = "accelerate datasets matplotlib.pyplot pandas peft scipy.stats spacy torch transformers trl typer wandb"
+    for name in names.split():
+        importlib.import_module(name)
+    for package, names in (
+        ("transformers", "AutoModelForCausalLM AutoTokenizer Trainer"),
+        ("trl", "DPOTrainer GRPOTrainer SFTTrainer"),
+    ):
+        for name in names.split():
+            getattr(sys.modules[package], name)
+    staging = importlib.import_module("wandb.sdk.data_types._private").MEDIA_TMP
+    atexit.unregister(staging.cleanup)  # a folder that all forks use
+
+
+def _execute(words):
+    """What `python words` does."""
+    found = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:] = [*filter(None, found), *(path for path in sys.path[1:] if path not in found)]
+    if words[0] == "-c":
+        sys.path.insert(0, "")
+        sys.argv = ["-c", *words[2:]]
+        exec(compile(words[1], "<string>", "exec"), {"__name__": "__main__"})
+    elif words[0] == "-m":
+        sys.path.insert(0, str(Path.cwd()))
+        sys.argv = words[1:]
+        runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.path.insert(0, str(Path(words[0]).resolve().parent))
+        sys.argv = words
+        runpy.run_path(words[0], run_name="__main__")
+
+
+def _end(words):
+    """Execute and end as Python does, but for taking apart, module by module, what the first process holds too."""
+    for made in list(weakref.finalize._registry):
+        made.detach()  # what the first process made is its own to remove
+    status = 0
+    try:
+        _execute(words)
+    except SystemExit as ended:
+        status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+        if not isinstance(ended.code, int | None):
+            sys.stderr.write(f"{ended.code}\n")
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        status = 1
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(status)
+
+
+if __name__ == "__main__":
+    _end(_serve())

@@ -16,7 +16,7 @@ from sozo.scoring.table import Cell, Row, Table
 
 _PARTS = ("value", "low", "high", "n", "of")
 _MOST_COLUMNS = 5  # of numbers in LaTeX, unless others are chosen
-_MOST_ROWS = 10  # of a table on one page
+_MOST_ROWS = 8  # of a table on one page
 # Signs of ours, and what pandas leaves as it is though LaTeX makes another sign of it, or an argument of what precedes.
 _TEX = str.maketrans(
     {"`": r"\textasciigrave{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "[": "{[}", "*": "{*}"}
@@ -124,7 +124,10 @@ def latex(table: Table, name: str, columns: Collection[str] = ()) -> str:
         caption=(rf"\sloppy {escape(_caption(table, labels, kept))}", escape(_label(table.name))),
         label=f"tab:{name}",
     )
-    comments = [r"\usepackage{array, booktabs, longtable}", *map(_label, table.notes)]
+    comments = [
+        r"\usepackage{array, booktabs, longtable}",
+        *(_label(note) for note in table.notes if note != english(note)),
+    ]
     if re.search("[^\0-\u024f]", text):
         comments.append(
             r"Not only Latin letters: LuaLaTeX with \usepackage{luatexja}, or upLaTeX with a Japanese class."
@@ -149,13 +152,14 @@ def _caption(table: Table, labels: Sequence[str], kept: Iterable[int]) -> str:
         if n := {cell.n: n_of(cell.n, cell.of) if cell.of else f"{cell.n:,}" for cell in own if cell.n is not None}:
             counts.setdefault(" to ".join(dict.fromkeys((n[min(n)], n[max(n)]))), []).append(labels[k])
         cells += own
-    sentences = [english(table.name), english(table.of)]
+    # A note without a label is no prose of the page: it is what the scores must be called.
+    sentences = [english(table.name), english(table.of), *(note for note in table.notes if note == english(note))]
     sentences += [f"n = {count} ({', '.join(columns)})" for count, columns in counts.items()]
     if any(cell.interval for cell in cells):
         sentences.append("In brackets: 95% intervals")
     if any(map(_mark, cells)):
         sentences.append("↑, ↓: the 95% interval of the difference from the model below the name leaves out 0")
-    return " ".join(f"{_breakable(sentence)}." for sentence in sentences if sentence)
+    return " ".join(f"{_breakable(sentence.rstrip('.'))}." for sentence in sentences if sentence)
 
 
 def _named(table: Table, row: Row) -> str:

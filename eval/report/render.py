@@ -29,8 +29,7 @@ def render(
     """A page as UTF-8; every value is escaped but what the template calls safe (SVG of `sozo.eval.report.charts`).
 
     `template` is the name of a file beside this one, or the path of another, which may include those beside this one. A
-    name that is missing is an error. Labels are in English, or in Japanese too. `columns` are those of the tables in LaTeX
-    (`write_tables`).
+    name that is missing is an error. Labels are in English, or in Japanese too; `columns` are the tables' in LaTeX.
     """
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 

@@ -125,13 +125,9 @@ def latex(table: Table, name: str, columns: Collection[str] = ()) -> str:
         label=f"tab:{name}",
     )
     comments = [
-        r"\usepackage{array, booktabs, longtable}",
+        r"\usepackage{array, booktabs, longtable}; Japanese: LuaLaTeX with luatexja, or upLaTeX with a Japanese class",
         *(_label(note) for note in table.notes if note != english(note)),
     ]
-    if re.search("[^\0-\u024f]", text):
-        comments.append(
-            r"Not only Latin letters: LuaLaTeX with \usepackage{luatexja}, or upLaTeX with a Japanese class."
-        )
     if left_out := [label for k, label in enumerate(labels) if k not in kept]:
         comments.append(f"In {name}.csv only (sozo report --columns NAME ... chooses): {'; '.join(left_out)}")
     return "".join(f"% {line}\n" for line in comments) + text
@@ -146,15 +142,15 @@ def _kept(table: Table, labels: Sequence[str], columns: Iterable[str]) -> list[i
 
 def _caption(table: Table, labels: Sequence[str], kept: Iterable[int]) -> str:
     """What the numbers are, over how many they are, and what stands beside and below them."""
-    counts, cells = dict[str, list[str]](), list[Cell]()
+    counts: dict[str, list[str]] = {}
     for k in kept:
-        own = [row.cells[k] for row in table.rows]
+        own = [row.cells[k] for row in table.rows if not row.seeds]
         if n := {cell.n: n_of(cell.n, cell.of) if cell.of else f"{cell.n:,}" for cell in own if cell.n is not None}:
             counts.setdefault(" to ".join(dict.fromkeys((n[min(n)], n[max(n)]))), []).append(labels[k])
-        cells += own
     # A note without a label is no prose of the page: it is what the scores must be called.
     sentences = [english(table.name), english(table.of), *(note for note in table.notes if note == english(note))]
     sentences += [f"n = {count} ({', '.join(columns)})" for count, columns in counts.items()]
+    cells = [row.cells[k] for row in table.rows for k in kept]
     if any(cell.interval for cell in cells):
         sentences.append("In brackets: 95% intervals")
     if any(map(_mark, cells)):

@@ -107,6 +107,9 @@ def report(
     title: Annotated[str, typer.Option(help="The page's heading.")] = "sozo",
     guard: Annotated[str | None, typer.Option(help="A second encoder that nobody trained on, such as e5.")] = None,
     published: Annotated[bool, typer.Option(help="The paper's models too, as rows of tables and pictures.")] = False,
+    columns: Annotated[
+        list[str] | None, typer.Option(help="Columns of the LaTeX tables, by their headings (default: the first five).")
+    ] = None,
 ) -> None:
     """Turn runs into one page: tables beside the paper's, what changed, pictures, and every answer to read."""
     from sozo.eval.evaluated import find_evaluated
@@ -115,7 +118,9 @@ def report(
 
     second = Guard(guard) if guard else None
     models = find_evaluated(runs)
-    pages = write_evaluation(output, models, base=base, title=title, guard=second, with_published=published)
+    pages = write_evaluation(
+        output, models, base=base, title=title, guard=second, with_published=published, columns=columns or ()
+    )
     print_lines(f"{page} ({page.stat().st_size / 1e6:.1f} MB)" for page in pages)
 
 

@@ -11,7 +11,7 @@ import pytest
 from browser import CHROMIUM, Browser
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
-from sozo.eval.report.exports import csv_text, files, latex
+from sozo.eval.report.exports import csv_text, files
 from sozo.scoring.measure import Measure
 from sozo.scoring.table import Cell, Row, Table
 from sozo.tasks.jcq.questions import trial_questions
@@ -50,26 +50,10 @@ def test_a_name_in_csv_is_one_line_and_a_number_stays_one():
     assert (len(heading), row) == (3, ["a  =1", "b", "-1.5"])
 
 
-def test_latex_says_what_the_page_says_and_runs_nothing():
-    name = "[a]_b\n& 50% \\input{x} $y$ #1 ~^ ?` --"
-    cell = Cell(-0.5, SCORE, -1.0, 0.0, 34, 35)
-    marked = Cell(-0.1, SCORE, -0.2, -0.1, signed=True, mark="down bad")
-    text = latex(table(Row(name, (cell, marked), base="b_c"), columns=("model", "mean", "sat")), "table12")
-    escaped = "{[}a]\\_b \\& 50\\% \\textbackslash{}input\\{x\\} \\$y\\$ \\#1 "
-    assert f"{escaped}\\textasciitilde{{}}\\textasciicircum{{}} ?\\textasciigrave{{}} -{{}}- & " in text
-    assert "& $-$0.50 & $-$0.10$^{*}$ \\\\\n" in text
-    small = "{\\scriptsize from b\\_c} & {\\scriptsize {[}$-$1.00, 0.00]} & {\\scriptsize {[}$-$0.20, $-$0.10]} \\\\\n"
-    assert small in text
-    assert "the 95\\% interval leaves 0" in text
-    assert "\\begin{tabular}{lrr}" in text
-    rows = [line for line in text.splitlines() if line.endswith("\\\\")]
-    assert all(line.count(" & ") == 2 or "\\& 50" in line for line in rows)
-
-
 def test_files_open_in_a_spreadsheet():
     (name, content), (other, _) = files(table(Row("桃", (Cell(1),))), "table12")
     assert (name, other) == ("table12.csv", "table12.tex")
-    assert content.startswith('\ufeff"Model"'.encode())
+    assert content == "\ufeffModel,Mean\n桃,1\n".encode()
 
 
 NAMES = ("tokyotech-llm/Llama-3.1-Swallow-8B-Instruct-v0.5", "a_name_with_underscores_that_is_rather_long", "桃／太郎")

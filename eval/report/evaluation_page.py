@@ -44,13 +44,14 @@ def write_evaluation(
     most_bytes: int = MOST_BYTES,
     guard: Guard | None = None,
     with_published: bool = False,
+    columns: Sequence[str] = (),
 ) -> list[Path]:
     """Write the page and, beside it, `report.json`, the numbers with all their digits, and the tables (`write_tables`).
 
     Answers too many for one page go into `report-2.html` and so on, `most_bytes` of them packed in each. `base` is the
     name of the model that the others are compared with (`compare_models`), `guard` a second encoder that scores
-    the answers too; `with_published` makes the paper's models rows of tables and pictures. Returns the pages, `path`
-    first.
+    the answers too; `with_published` makes the paper's models rows of tables and pictures; `columns` are those of the
+    tables in LaTeX. Returns the pages, `path` first.
     """
     refuse_foreign(path)
     tasks = list(task_types().values())
@@ -63,6 +64,7 @@ def write_evaluation(
         "styles": ("style.css", "evaluation.css", "lead.css"),
         "scripts": ("tables.js", "reader.js"),
         "bilingual": True,
+        "columns": columns,
         "title": title,
         "today": f"{datetime.now(UTC):%Y-%m-%d}",
         "names": [(model.name, n % SERIES) for n, method in enumerate(methods) for model in method.runs.values()],
@@ -82,7 +84,7 @@ def write_evaluation(
     changed = [*change_tables(compared), *between_tables(compared)]
     changed = [*map(without_empty, changed), *guard_tables(gains, compared)]
     first |= {"changed": changed, "facts": facts(models, tasks)}
-    write_tables(path.with_name(f"{path.stem}-tables"), [*first["tables"], *changed])
+    write_tables(path.with_name(f"{path.stem}-tables"), [*first["tables"], *changed], columns)
     # The first page last: when it is there, all are.
     for number in reversed(range(len(pages))):
         values = first if number == 0 else dict.fromkeys(first, ())

@@ -1,44 +1,44 @@
-"""The tables of a page as files: CSV with all digits, and LaTeX that says what the page shows."""
+"""The tables of a page as files, by pandas: CSV with all digits, and LaTeX that fits the page of a paper."""
 
 import base64
-import csv
-import io
 import re
-from collections.abc import Iterable
-from itertools import zip_longest
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
+from sozo.data.errors import UserError
 from sozo.data.record import write_whole
-from sozo.data.schema import utf8_safe
 from sozo.data.sheet import as_text
 from sozo.eval.report.labels import english
 from sozo.eval.report.names import Names
+from sozo.scoring.numbers import n_of
 from sozo.scoring.table import Cell, Row, Table
 
-_FIRST = ("value", "low", "high", "n", "of")
-_LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "`": r"\textasciigrave{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "–": "--",
-    "−": "$-$",
-    "≤": r"$\le$",
-    "[": "{[}",
-    "*": "{*}",  # behind the end of a row they would belong to it
-}
+_PARTS = ("value", "low", "high", "n", "of")
+_MOST_COLUMNS = 5  # of numbers in LaTeX, unless others are chosen
+_MOST_ROWS = 8  # of a table on one page
+# Signs of ours, and what pandas leaves as it is though LaTeX makes another sign of it, or an argument of what precedes.
+_TEX = str.maketrans(
+    {"`": r"\textasciigrave{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "[": "{[}", "*": "{*}"}
+    | {"−": "$-$", "–": "--", "×": r"$\times$", "≤": r"$\le$", "↑": r"$^{\uparrow}$", "↓": r"$^{\downarrow}$"}
+    | {"\u200b": r"\allowbreak{}", "\n": r"\par\scriptsize "}  # a cell's lines below the first are small
+)
 
 
-def write_tables(folder: Path, tables: Iterable[Table]) -> None:
-    """Write every table, and the paper's below it, as `NAME.csv` and `NAME.tex`; the names are those of the page."""
-    names = Names()
+def write_tables(folder: Path, tables: Iterable[Table], columns: Collection[str] = ()) -> None:
+    """Write every table, and the paper's below it, as `NAME.csv` and `NAME.tex`; the names are those of the page.
+
+    `columns` are headings as the page has them in English: each table that has any of them has these in LaTeX, in this
+    order. UserError for one that no table has.
+    """
+    tables, names = list(tables), Names()
+    known = dict.fromkeys(_label(column) for table in tables for column in table.columns[1:])
+    if unknown := [column for column in columns if column not in known]:
+        raise UserError(f"--columns: no table has {', '.join(unknown)}; the columns are: {'; '.join(known)}")
     for table in tables:
         name = names.new(table.name)
         for part_name, part in ((name, table), (paper_name(name), table.papers)):
-            for file, content in files(part, part_name) if part and part.rows else ():
+            for file, content in files(part, part_name, columns) if part and part.rows else ():
                 write_whole(folder / file, content)
 
 
@@ -47,18 +47,18 @@ def paper_name(name: str) -> str:
     return f"{name}-paper"
 
 
-def links(table: Table, name: str) -> list[tuple[str, str]]:
+def links(table: Table, name: str, columns: Collection[str] = ()) -> list[tuple[str, str]]:
     """Of a table on its page: the files' names, and addresses that hold the files themselves."""
     opening = "data:text/plain;charset=utf-8;base64,"
-    return [(file, opening + base64.b64encode(content).decode()) for file, content in files(table, name)]
+    return [(file, opening + base64.b64encode(content).decode()) for file, content in files(table, name, columns)]
 
 
-def files(table: Table, name: str) -> list[tuple[str, bytes]]:
-    """Names and contents."""
+def files(table: Table, name: str, columns: Collection[str] = ()) -> list[tuple[str, bytes]]:
+    """Names and contents; the CSV file has all columns."""
     return [
         # With a byte-order mark, without which a spreadsheet garbles Japanese.
-        (f"{name}.csv", utf8_safe(csv_text(table)).encode("utf-8-sig")),
-        (f"{name}.tex", utf8_safe(latex(table, name)).encode()),
+        (f"{name}.csv", csv_text(table).encode("utf-8-sig")),
+        (f"{name}.tex", latex(table, name, columns).encode()),
     ]
 
 
@@ -67,90 +67,138 @@ def csv_text(table: Table) -> str:
 
     Numbers have all their digits, and shares are from 0 to 1.
     """
-    with_base = any(row.base for row in table.rows)
-    headings: list[float | str] = [english(table.columns[0]), *(["from"] if with_base else [])]
-    lines: list[list[float | str]] = []
-    for row in table.rows:
-        lines.append([_row_name(table, row), *([row.base] if with_base else [])])
-    for k, label in enumerate(table.columns[1:]):
-        values = [_values(row.cells[k]) for row in table.rows]
-        parts = dict.fromkeys((*_FIRST, *(part for value in values for part in value)))
-        # What no cell of the column has gets no column of its own.
-        for part in [part for part in parts if any(part in value for value in values)] or ["value"]:
-            headings.append(english(label) if part == "value" else f"{english(label)} {part}")
-            for line, value in zip(lines, values, strict=True):
-                line.append(value.get(part, ""))
-    if table.of:  # in every line, since lines are copied out of their file
-        headings.append("of")
-        for line in lines:
-            line.append(english(table.of))
-    file = io.StringIO()
-    writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC)
-    for written in (headings, *lines):
-        writer.writerow([as_text(_in_one_line(value)) if isinstance(value, str) else value for value in written])
-    return file.getvalue()
+    import pandas as pd
+
+    of = Cell(english(table.of) if table.of else None)  # in every line, since lines are copied out of their file
+    columns: list[tuple[str, Iterable[Cell]]] = [
+        (table.columns[0], [Cell(_name(table, row)) for row in table.rows]),
+        ("from", [Cell(row.base or None) for row in table.rows]),
+        *zip(table.columns[1:], zip(*(row.cells for row in table.rows), strict=True), strict=True),
+        ("of", [of] * len(table.rows)),
+    ]
+    written = []
+    for label, cells in columns:
+        values = pd.DataFrame([dict.fromkeys(_PARTS) | _values(cell) for cell in cells], dtype=object)
+        for part in values.dropna(axis="columns", how="all"):
+            written.append(values[part].rename(as_text(f"{_label(label)} {part}".removesuffix(" value"))))
+    return pd.concat(written, axis=1).to_csv(index=False)
 
 
-def _values(cell: Cell) -> dict[str, float | str]:
+def _values(cell: Cell) -> dict[str, object]:
     """The numbers of a cell, and why it has none, by name."""
-    values = cell.exact
-    if cell.why:
-        values.setdefault("reason", english(cell.why))
-    return values
+    values = {"reason": english(cell.why)} if cell.why else {}
+    return {k: as_text(_in_one_line(v)) if isinstance(v, str) else v for k, v in (values | cell.exact).items()}
 
 
-def _row_name(table: Table, row: Row) -> str:
-    return english(row.name) if table.translate else row.name
+def _label(key: str) -> str:
+    return _in_one_line(english(key))
+
+
+def _name(table: Table, row: Row) -> str:
+    return _label(row.name) if table.translate else _in_one_line(row.name)
 
 
 def _in_one_line(text: str) -> str:
     return "".join(character if character.isprintable() else " " for character in text)
 
 
-def latex(table: Table, name: str) -> str:
-    """A `table` of the package booktabs: each cell's number, and below it in small what stands below it on the page."""
-    starred = any(_star(cell) or _star(cell.change) for row in table.rows for cell in row.cells)
-    note = f" {escape(english(table.of))}." if table.of else ""
-    note += " $^{*}$: the 95\\% interval leaves 0." if starred else ""
-    lines = [
-        "% \\usepackage{booktabs}; where there is Japanese, LuaLaTeX or upLaTeX with a Japanese class",
-        "\\begin{table}\n\\centering",
-        f"\\caption{{{escape(english(table.name))}.{note}}}\n\\label{{tab:{name}}}",
-        f"\\begin{{tabular}}{{l{'r' * (len(table.columns) - 1)}}}\n\\toprule",
-        " & ".join(escape(english(column)) for column in table.columns) + r" \\",
-        "\\midrule",
+def latex(table: Table, name: str, columns: Collection[str] = ()) -> str:
+    """A `table` of booktabs, or a `longtable`, as wide as its line: the columns share it, and their texts break.
+
+    In each cell stands the number, in small below it its interval and what else it must not be read without. Of more
+    than five columns those with intervals or differences come first; a comment names those that are left out.
+    """
+    first, *labels = map(_label, table.columns)
+    kept = _kept(table, labels, columns)
+    long = len(table.rows) > _MOST_ROWS
+    text = _styled(
+        [[_named(table, row), *(_stack(row.cells[k]) for k in kept)] for row in table.rows],
+        [first, *(_breakable(labels[k]) for k in kept)],
+    ).to_latex(
+        hrules=True,
+        column_format=r"@{}>{\footnotesize\raggedright}p{.25\linewidth}"
+        rf"*{{{len(kept)}}}{{@{{\hspace{{6pt}}}}>{{\footnotesize\raggedleft\arraybackslash\hspace{{0pt}}}}"
+        rf"p{{\dimexpr.75\linewidth/{max(len(kept), 3)}-6pt}}}}@{{}}",
+        environment="longtable" if long else None,
+        position_float=None if long else "centering",
+        caption=(rf"\sloppy {escape(_caption(table, labels, kept))}", escape(_label(table.name))),
+        label=f"tab:{name}",
+    )
+    comments = [
+        r"\usepackage{array, booktabs, longtable}; Japanese: LuaLaTeX with luatexja, or upLaTeX with a Japanese class",
+        *(_label(note) for note in table.notes if note != english(note)),
     ]
-    for row in table.rows:
-        base = [_small(f"from {row.base}")] if row.base else []
-        stacks = [[escape(_row_name(table, row)), *base], *map(_stack, row.cells)]
-        lines += [" & ".join(line) + r" \\" for line in zip_longest(*stacks, fillvalue="")]
-    return "\n".join([*lines, "\\bottomrule\n\\end{tabular}\n\\end{table}\n"])
+    if left_out := [label for k, label in enumerate(labels) if k not in kept]:
+        comments.append(f"In {name}.csv only (sozo report --columns NAME ... chooses): {'; '.join(left_out)}")
+    return "".join(f"% {line}\n" for line in comments) + text
 
 
-def _stack(cell: Cell) -> list[str]:
-    """The lines of a cell, of which a significant difference has a star."""
-    lines = [escape(cell.text) + _star(cell)]
-    if cell.heat and cell.interval:
-        lines.append(_small(f"95%: {cell.interval}"))
-    lines += map(_small, cell.lines)
-    if cell.change is not None:
-        lines.append(_small(f"{cell.change.text} {cell.change.interval}".strip()) + _star(cell.change))
-    return lines
+def _kept(table: Table, labels: Sequence[str], columns: Iterable[str]) -> list[int]:
+    """Which of its columns LaTeX has: those chosen, or the first with numbers that have an interval or a difference."""
+    measured = {k for row in table.rows for k, cell in enumerate(row.cells) if cell.interval or cell.change}
+    by_default = sorted(range(len(labels)), key=lambda k: k not in measured)[:_MOST_COLUMNS]
+    return [labels.index(column) for column in columns if column in labels] or sorted(by_default)
 
 
-def _star(cell: Cell | None) -> str:
-    return "$^{*}$" if cell and cell.mark.startswith(("up", "down")) else ""
+def _caption(table: Table, labels: Sequence[str], kept: Iterable[int]) -> str:
+    """What the numbers are, over how many they are, and what stands beside and below them."""
+    counts: dict[str, list[str]] = {}
+    for k in kept:
+        own = [row.cells[k] for row in table.rows if not row.seeds]
+        if n := {cell.n: n_of(cell.n, cell.of) if cell.of else f"{cell.n:,}" for cell in own if cell.n is not None}:
+            counts.setdefault(" to ".join(dict.fromkeys((n[min(n)], n[max(n)]))), []).append(labels[k])
+    # A note without a label is no prose of the page: it is what the scores must be called.
+    sentences = [english(table.name), english(table.of), *(note for note in table.notes if note == english(note))]
+    sentences += [f"n = {count} ({', '.join(columns)})" for count, columns in counts.items()]
+    cells = [row.cells[k] for row in table.rows for k in kept]
+    if any(cell.interval for cell in cells):
+        sentences.append("In brackets: 95% intervals")
+    if any(map(_mark, cells)):
+        sentences.append("↑, ↓: the 95% interval of the difference from the model below the name leaves out 0")
+    return " ".join(f"{_breakable(sentence.rstrip('.'))}." for sentence in sentences if sentence)
 
 
-def _small(text: str) -> str:
-    return f"{{\\scriptsize {escape(text)}}}"
+def _named(table: Table, row: Row) -> str:
+    """The lines of a row's name."""
+    below = row.seeds and f"{row.seeds} seeds", row.base and f"from {row.base}", row.published and english("of_paper")
+    return _lines(_name(table, row), *below)
+
+
+def _stack(cell: Cell) -> str:
+    """The lines of a cell."""
+    return _lines(cell.text + _mark(cell), cell.interval, *map(english, cell.below))
+
+
+def _lines(*texts: str | bool | int) -> str:
+    return "\n".join(_breakable(str(text)) for text in texts if text)
+
+
+def _mark(cell: Cell) -> str:
+    """An arrow for a significant difference."""
+    return {"up": "↑", "down": "↓"}.get((cell.change or cell).mark.partition(" ")[0], "")
+
+
+def _breakable(text: str) -> str:
+    """A text in one line that may go on in the next behind its separators, and within a long word."""
+    return re.sub(r"([/_@=:]|[^\W_]{12})(?=[^\W_])", "\\1\u200b", _in_one_line(text))
 
 
 def escape(text: str) -> str:
-    r"""A text as LaTeX, in one line.
+    r"""A text as LaTeX.
 
     >>> escape("50% of a_b"), escape("x--y"), escape(r"\input{x}")
-    ('50\\% of a\\_b', 'x-{}-y', '\\textbackslash{}input\\{x\\}')
+    ('50\\% of a\\_b', 'x-{}-y', '\\textbackslash input\\{x\\}')
     """
-    shown = "".join(_LATEX.get(character, character) for character in re.sub("-(?=-)", "-\0", _in_one_line(text)))
-    return shown.replace("\0", "{}")
+    return _styled([[text]], [""]).hide(axis="columns").to_string().removesuffix("\n")
+
+
+def _styled(rows: Sequence[Sequence[str]], headings: Sequence[str]) -> Any:
+    """A table whose texts pandas escapes for LaTeX."""
+    import pandas as pd
+
+    styler = pd.DataFrame(rows, columns=headings).style.hide(axis="index")
+    return styler.format(_typeset, escape="latex").format_index(_typeset, axis="columns", escape="latex")
+
+
+def _typeset(escaped: str) -> str:
+    return re.sub("-(?=-)", "-{}", escaped).translate(_TEX)

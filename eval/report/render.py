@@ -5,6 +5,7 @@ import hashlib
 import html
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,13 @@ def render(
     styles: Sequence[str] = ("style.css",),
     scripts: Sequence[str] = ("tables.js",),
     bilingual: bool = False,
+    columns: Sequence[str] = (),
     **values: Any,
 ) -> bytes:
     """A page as UTF-8; every value is escaped but what the template calls safe (SVG of `sozo.eval.report.charts`).
 
     `template` is the name of a file beside this one, or the path of another, which may include those beside this one. A
-    name that is missing is an error. Labels are in English, or in Japanese too.
+    name that is missing is an error. Labels are in English, or in Japanese too; `columns` are the tables' in LaTeX.
     """
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
@@ -40,7 +42,7 @@ def render(
         states=states,
         wording=wording,
         breakable=breakable,
-        links=links,
+        links=partial(links, columns=columns),
         paper_name=paper_name,
         sections=Names(),
     )

@@ -1,0 +1,172 @@
+"""The tables in LaTeX: what stands in one, that no text from outside is a command, and that all fit an article."""
+
+import re
+import shutil
+import subprocess
+from importlib.resources import files
+from itertools import chain
+
+import pytest
+
+from fakes import FakeJudge
+from sozo.data.errors import UserError
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.report.evaluation_page import write_evaluation
+from sozo.eval.report.exports import latex, write_tables
+from sozo.eval.run import score_answers
+from sozo.scoring.measure import Measure
+from sozo.scoring.said import said
+from sozo.scoring.table import Cell, Row, Table
+from sozo.tasks.pbig.settings import PbigSettings
+from sozo.tasks.pbig.task import Pbig
+from sozo.tasks.sipen.task import Sipen, SipenSettings
+from test_pbig import by_kind
+from whole_runs import dat_run, jcq_run, sat_run, write
+
+SCORE = Measure("a", 2)
+HOSTILE = r"[a] 50%_of &#1 {x} ~^ $y$ \end{tabular} \\[2pt] <a|b> --"
+ARTICLE = r"""\documentclass[11pt]{article}
+%s\usepackage{array, booktabs, longtable}
+\begin{document}
+\listoftables
+\clearpage
+%s\end{document}
+"""
+
+
+def by_hand():
+    """Six columns, of which two have intervals or differences."""
+    base = (Cell(0.5, SCORE, 0.4, 0.6, 34, 35), *(Cell(n) for n in range(1, 5)), Cell(1200, of=2048))
+    change = Cell(-0.25, SCORE, -0.3, -0.2, signed=True, mark="down bad")
+    trained = (Cell(0.25, SCORE, 0.2, 0.3, 30, 35, change=change, below=("2 answers cut off",)), *base[1:])
+    rows = (Row("org/base", base), Row("m_1", trained, "org/base", seeds=3))
+    notes = (said("Mean cosine distance by {name}", name="e5"), "trial_note")
+    return Table(
+        "overview", ("model", "mean", "b", "c", "d", "std", "valid"), rows, notes, of="JCQ, 35 trial questions"
+    )
+
+
+def test_one_table_by_hand():
+    text = latex(by_hand(), "overview")
+    comments, table = text.split("\\begin{table}\n")
+    assert comments.startswith(r"% \usepackage{array, booktabs, longtable}; ")
+    assert "% In overview.csv only (sozo report --columns NAME ... chooses): Valid\n" in comments
+    number = r"@{\hspace{6pt}}>{\footnotesize\raggedleft\arraybackslash\hspace{0pt}}p{\dimexpr.75\linewidth/5-6pt}"
+    assert table.splitlines() == [
+        r"\centering",
+        (
+            r"\caption[At a glance]{\sloppy At a glance. JCQ, 35 trial questions. Mean cosine distance by e5. "
+            r"n = 30 of 35 to 34 of 35 (Mean). In brackets: 95\% intervals. $^{\uparrow}$, $^{\downarrow}$: "
+            r"the 95\% interval of the difference from the model below the name leaves out 0.}"
+        ),
+        r"\label{tab:overview}",
+        rf"\begin{{tabular}}{{@{{}}>{{\footnotesize\raggedright}}p{{.25\linewidth}}*{{5}}{{{number}}}@{{}}}}",
+        r"\toprule",
+        r"Model & Mean & b & c & d & Std \\",
+        r"\midrule",
+        r"org/\allowbreak{}base & 0.50\par\scriptsize {[}0.40, 0.60] & 1 & 2 & 3 & 4 \\",
+        (
+            r"m\_\allowbreak{}1\par\scriptsize 3 seeds\par\scriptsize from org/\allowbreak{}base & "
+            r"0.25$^{\downarrow}$\par\scriptsize {[}0.20, 0.30]\par\scriptsize 2 answers cut off & 1 & 2 & 3 & 4 \\"
+        ),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+
+
+def test_columns_are_chosen_by_their_headings(tmp_path):
+    other = Table("changes", ("model", "sat"), (Row("m", (Cell(1),)),))
+    write_tables(tmp_path, [by_hand(), other], ["Valid", "Mean"])
+    assert "Model & Valid & Mean \\\\" in (tmp_path / "overview.tex").read_text("utf-8")
+    assert "Model & SAT \\\\" in (tmp_path / "changes.tex").read_text("utf-8")
+    heading, *_ = (tmp_path / "overview.csv").read_text("utf-8-sig").splitlines()
+    assert {"Mean", "b", "c", "d", "Std", "Valid"} <= set(heading.split(","))
+
+
+def test_a_column_that_no_table_has(tmp_path):
+    with pytest.raises(UserError, match=r"no table has mean, Foo; the columns are: Mean; b; c; d; Std; Valid$"):
+        write_tables(tmp_path, [by_hand()], ["mean", "Foo", "Std"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_text_from_outside_is_no_command():
+    text = latex(Table("overview", ("model", "mean"), (Row(HOSTILE + "\n\x00\x1b%", (Cell(HOSTILE),)),)), "overview")
+    row = text.splitlines()[-4]
+    assert row.count(" & ") == 1
+    assert row.endswith(r" \\")
+    assert re.findall(r"(?<!\\)[%#$~^]", row) == []
+    assert set(re.findall(r"\\[a-z]+", row)) <= {
+        *(rf"\text{name}" for name in ("asciitilde", "asciicircum", "backslash", "less", "greater", "bar")),
+        r"\allowbreak",
+        r"\space",
+    }
+
+
+def models(folder, names):
+    """Runs of five tasks of each model, of other values each."""
+    for k, name in enumerate(names):
+        jcq_run(
+            folder / f"{k}/jcq", name, lambda q, k=k: f"答え{k}", lambda q, k=k: (1 + k % 4, 2, 3 + len(q.id) % 2, 4)
+        )
+        dat_run(folder / f"{k}/dat", name, seed=k, n=40, bad=k % 4)
+        sat_run(folder / f"{k}/sat", name, lambda story, k=k: f"{story.id}の話{k}。" * (3 + k))
+        options, sipen = ("Yes", "No", "Maybe"), Sipen(SipenSettings())
+        rows = [{"item": item.id, "text": options[(n + k) % 3]} for n, item in enumerate(sipen.asked)]
+        score_answers(sipen, write(folder / f"{k}/sipen.jsonl", rows), folder / f"{k}/sipen", source=name)
+        ideas = Pbig(PbigSettings(judge_model="j"))
+        ideas.judge = FakeJudge(by_kind, name="j")
+        score_answers(ideas, files("sozo.data") / "pbig_trial/ideas.jsonl", folder / f"{k}/pbig", source=name)
+    return find_evaluated([str(folder)])
+
+
+def typeset(tables, program, preamble=""):
+    """What the log of an article with these tables says of errors, wide lines and long pages."""
+    if shutil.which(program) is None:
+        pytest.skip(f"needs {program} (Debian: texlive-latex-recommended, texlive-luatex and texlive-lang-japanese)")
+    folder = tables[0].parent
+    inputs = "".join(f"\\input{{{path.name}}}\n\\clearpage\n" for path in tables)
+    (folder / "all.ltx").write_text(ARTICLE % (preamble, inputs), "utf-8")
+    for _ in range(2):  # the list of tables is that of the pass before
+        subprocess.run([program, "-interaction=nonstopmode", "all.ltx"], cwd=folder, capture_output=True, check=False)
+    log = (folder / "all.log").read_text("utf-8", errors="replace")
+    assert int(re.search(r"Output written on all.pdf \(([0-9]+) pages", log)[1]) >= len(tables)
+    return [line for line in log.splitlines() if re.match(r"! |Overfull \\hbox|.*Float too large", line)]
+
+
+NAMES = (
+    "before",
+    HOSTILE,
+    "tokyotech-llm/Llama-3.1-Swallow-8B-Instruct-v0.5",
+    *chain(
+        *((f"a_name_with_underscores_that_is_rather_long@{k}", f"GLUCOSEBASEJAPANESESIMCSELARGE{k}") for k in range(3))
+    ),
+    "averylongnamewithoutanyseparatoratallinit",
+    "model-of-the-paper\N{EN DASH}é",
+    "./runs/swallow-8b/grpo/checkpoint-200",
+)
+
+
+@pytest.fixture(scope="module", params=[3, 12])
+def evaluated(request, tmp_path_factory):
+    return models(tmp_path_factory.mktemp("runs"), NAMES[: request.param])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("published", [False, True])
+def test_every_table_fits_an_article(evaluated, tmp_path, published):
+    write_evaluation(tmp_path / "r.html", evaluated, with_published=published)
+    tables = sorted((tmp_path / "r-tables").glob("*.tex"))
+    latin = [path for path in tables if not re.search("[ぁ-龥]", path.read_text("utf-8"))]
+    assert {path.stem for path in latin} >= {"overview", "table11", "table12", "table14", "pbig_gates", "sipen_table4"}
+    assert typeset(latin, "pdflatex") == []
+    assert [path.stem for path in tables if path not in latin] == ["sipen_tables56"]  # its rows are Japanese words
+
+
+@pytest.mark.slow
+def test_japanese_fits_by_lualatex(tmp_path):
+    names = ["基準", "日本語の名前はとても長くて切れ目がないので折り返すしかない", "桃_太郎/鬼"]
+    write_evaluation(tmp_path / "r.html", models(tmp_path / "runs", names))
+    tables = sorted((tmp_path / "r-tables").glob("*.tex"))
+    assert "sipen_tables56" in {path.stem for path in tables}
+    assert typeset(tables, "lualatex", "\\usepackage{luatexja}\n") == []

@@ -26,7 +26,7 @@ def second_gains(compared: Compared, second: SecondEncoder) -> list[SecondGain]:
     gains = []
     for task in task_types().values():
         runs = {model.name: run for model in compared.models if (run := model.run(task.name))}
-        seen = {name: own for name, run in runs.items() if (own := run.seen_by(second)) is not None}
+        seen = {name: lists for name, run in runs.items() if (lists := run.seen_by(second)) is not None}
         for base, name in ((base.name, model.name) for base, model in compared.pairs):
             if base in seen and name in seen:
                 one, other = runs[base], runs[name]

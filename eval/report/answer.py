@@ -195,7 +195,7 @@ def _cell(page: TaskOnPage, method: Method, measure: Measure, one: Outcome | Non
     runs = [run for model in method.runs.values() if (run := page.run(model))]
     if not runs:
         return Cell(why="no_run")
-    full = seed_cell([page.column(measure).of(run) for run in runs])
+    full = seed_cell([page.cell(page.column(measure), run) for run in runs])
     change = page.compared.changes.get((method.name, measure.name))
     main = measure == page.task.measures[0]
     if one is not None and main:

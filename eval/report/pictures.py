@@ -26,7 +26,7 @@ class Figure:
 
     name: str  # label of its title
     svg: str
-    about: str = ""
+    about: str = ""  # what it is of
     wide: bool = False  # whether it takes the page's whole width
     note: str = ""  # what stands below it
 
@@ -38,7 +38,7 @@ def pictures(page: TaskOnPage, found: Sequence[Outcome]) -> Iterator[Figure]:
     if own:
         gaps = [(one.model, one.change.difference or 0.0, one.change.low, one.change.high) for one in own]
         svg = gap_chart(gaps, [colours[one.model] for one in own], f"gaps-{name}")
-        yield Figure("gaps", translate_chart(svg), english(page.label))
+        yield Figure("gaps", translate_chart(svg), page.label)
     for number, picture in enumerate(page.task.view.pictures):
         salt = f"{name}{number}"
         yield from _ridge(page, picture, salt) if isinstance(picture, Ridge) else _planes(page, picture, salt)
@@ -64,7 +64,7 @@ def _planes(page: TaskOnPage, picture: Scatter, salt: str) -> Iterator[Figure]:
     columns = page.columns[picture.across], page.columns[picture.up]
     for number, method in enumerate(page.compared.methods):
         runs = [run for model in method.runs.values() if (run := page.run(model))]
-        cells = [[column.of(run) for column in columns] for run in runs]
+        cells = [[page.cell(column, run) for column in columns] for run in runs]
         points = [(x, y) for across, up in cells if (x := _place(across)) is not None and (y := _place(up)) is not None]
         if not points:
             continue

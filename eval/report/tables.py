@@ -1,9 +1,10 @@
 """The page's tables: each a loop over what tasks declare, with a row for a method."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, combinations
+from pathlib import Path
 from typing import Any
 
 from sozo.eval.compare import Compared
@@ -17,7 +18,7 @@ from sozo.scoring.table import Cell, Row, Table
 from sozo.tasks import task_types
 from sozo.tasks.finished import Finished
 from sozo.tasks.task import Task
-from sozo.tasks.view import FAILURES, PAGE, TERMINAL, ModelTable, RunColumn
+from sozo.tasks.view import FAILURES, PAGE, TERMINAL, ModelTable, RunColumn, measured
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class TaskOnPage:
 
     task: type[Task]
     compared: Compared
+    _cells: dict[tuple[str, Measure | None, Path], Cell] = field(default_factory=dict)
 
     @cached_property
     def runs(self) -> list[Finished]:
@@ -39,10 +41,17 @@ class TaskOnPage:
         return {column.name: column for column in self.task.view.columns(self.task.measures, every)}
 
     def column(self, measure: Measure) -> RunColumn:
-        """The column of a measure: as the task declares it, if that has no mean over answers, else its mean."""
-        declared = (column for column in self.columns.values() if column.change and column.change.name == measure.name)
-        column = next(declared, None) if measure.ratio else None
-        return column or RunColumn(measure.short, lambda run: run.cell(measure), measure, change=measure)
+        """The column of a measure: as the task declares it, or its mean."""
+        declared = (column for column in self.columns.values() if column.change == measure)
+        column = next((one for one in declared if measure.ratio or one.measure == measure), None)
+        return column or measured(measure)
+
+    def cell(self, column: RunColumn, run: Finished) -> Cell:
+        """What a run says in a column; several tables ask."""
+        key = column.name, column.change, run.folder
+        if key not in self._cells:
+            self._cells[key] = column.of(run)
+        return self._cells[key]
 
     @cached_property
     def caveats(self) -> list[str]:
@@ -72,7 +81,7 @@ class TaskOnPage:
             runs = [run for model in method.runs.values() if (run := self.run(model, kind))]
             if not runs:
                 continue
-            each = [[replace(column.of(run), heat=heat and column.heat) for column in columns] for run in runs]
+            each = [[replace(self.cell(column, run), heat=heat and column.heat) for column in columns] for run in runs]
             cells = [seed_cell(own) for own in zip(*each, strict=True)]
             for k, column in enumerate(columns):
                 if column.change is not None:

@@ -18,7 +18,7 @@ from sozo.eval.draw import SamplingOptions
 from sozo.eval.flags import expand_flags, list_flags, with_flags
 from sozo.eval.people import people
 from sozo.eval.run import TaskRun, run_task, run_tasks, score_answers
-from sozo.eval.terminal import print_changes, print_explained, print_lines, print_run, printing
+from sozo.eval.terminal import print_explained, print_lines, print_run, print_tables, printing
 from sozo.models.generators import Loaded
 from sozo.models.judges import make_judge
 from sozo.models.settings import GeneratorSettings
@@ -36,6 +36,9 @@ Runs = Annotated[
 Base = Annotated[
     str | None,
     typer.Option(help="The model to compare the others with (default: a study's base, before, or the first)."),
+]
+Second = Annotated[
+    str | None, typer.Option("--second-encoder", help="A second encoder that nobody trained on, such as e5.")
 ]
 
 
@@ -105,38 +108,46 @@ def report(
     output: Annotated[Path, typer.Option(help="The page, an HTML file.")] = Path("report.html"),
     base: Base = None,
     title: Annotated[str, typer.Option(help="The page's heading.")] = "sozo",
-    guard: Annotated[str | None, typer.Option(help="A second encoder that nobody trained on, such as e5.")] = None,
+    second_encoder: Second = None,
     published: Annotated[bool, typer.Option(help="The paper's models too, as rows of tables and pictures.")] = False,
     columns: Annotated[
         list[str] | None, typer.Option(help="Columns of the LaTeX tables, by their headings (default: the first five).")
     ] = None,
 ) -> None:
-    """Turn runs into one page: tables beside the paper's, what changed, pictures, and every answer to read."""
+    """Turn runs into one page: a word for each model, tables beside the paper's, pictures, every answer to read."""
     from sozo.eval.evaluated import find_evaluated
     from sozo.eval.report.evaluation_page import write_evaluation
-    from sozo.scoring.guard import Guard
+    from sozo.scoring.second_encoder import SecondEncoder
 
-    second = Guard(guard) if guard else None
+    second = SecondEncoder(second_encoder) if second_encoder else None
     models = find_evaluated(runs)
     pages = write_evaluation(
-        output, models, base=base, title=title, guard=second, with_published=published, columns=columns or ()
+        output, models, base=base, title=title, second_encoder=second, with_published=published, columns=columns or ()
     )
     print_lines(f"{page} ({page.stat().st_size / 1e6:.1f} MB)" for page in pages)
 
 
-def compare(runs: Runs, base: Base = None) -> None:
-    """What differs from the base, and at what price: a word for each model, and the report's tables of changes."""
+def compare(runs: Runs, base: Base = None, second_encoder: Second = None) -> None:
+    """Which models differ, and at what price: the report's first screen, and its tables of differences."""
     from sozo.eval.compare import compare_models
     from sozo.eval.evaluated import find_evaluated
     from sozo.eval.outcome import outcomes
-    from sozo.eval.report.answer import in_english
-    from sozo.eval.report.tables import between_tables, change_tables
+    from sozo.eval.report.answer import first_screen
+    from sozo.eval.report.differences import differences
+    from sozo.eval.report.labels import english
+    from sozo.eval.second_encoder import second_gains
+    from sozo.scoring.second_encoder import SecondEncoder
 
     compared = compare_models(find_evaluated(runs), base)
-    if not (tables := change_tables(compared)):
+    if not compared.against:
         raise UserError(f"{' '.join(runs)}: there is one model only; give the runs of two or more")
-    print_lines(in_english(outcomes(compared)))
-    print_changes([*tables, *between_tables(compared)])
+    gains = second_gains(compared, SecondEncoder(second_encoder)) if second_encoder else []
+    found = outcomes(compared, gains)
+    answer = first_screen(compared, found)
+    print_lines([f"{english(answer.question)} {english(answer.sentence)}"])
+    print_tables([answer.overview])
+    print_lines(answer.lines())
+    print_tables(differences(compared, found, gains))
 
 
 def _task_command(kind: type[Task]) -> Callable[..., None]:

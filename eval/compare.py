@@ -14,6 +14,7 @@ from sozo.scoring.said import said
 from sozo.scoring.statistics.comparison import Comparison
 from sozo.scoring.statistics.seeds import difference
 from sozo.tasks import task_types
+from sozo.tasks.task import Task
 
 PAIRED, APART, FROM_ONE = map(said, ("paired", "not paired", "from one run"))
 
@@ -26,13 +27,6 @@ class Change(Comparison):
     base: str  # what it is compared with
     column: str  # the measure's name
     seeds: str | None = None  # of a method of several seeds: which ones were subtracted
-
-    @property
-    def sign(self) -> int:
-        """1 or -1 where the interval lies on one side of 0, else 0."""
-        if self.low is None or self.high is None:
-            return 0
-        return int(self.low > 0) - int(self.high < 0)
 
 
 Changes = Mapping[tuple[str, str], Change]  # by model and measure's name
@@ -74,9 +68,7 @@ def compare_models(models: Sequence[Evaluated], base: str | None = None) -> Comp
     methods = fold(models)
     compared = Compared(methods, _bases(methods, base), {}, {})
     each, changes = dict[tuple[str, str], Change](), dict[tuple[str, str], Change]()
-    bounds = [bound.measure for task in task_types().values() for bound in task.bounds()]
-    measures = {measure.name: measure for group in (*groups().values(), bounds) for measure in group}
-    for measure in measures.values():
+    for measure in (measure for task in task_types().values() for measure in compared_measures(task)):
         for before, after in compared.pairs:
             if before.run(measure.task) or after.run(measure.task):  # one that neither side has gives no cell
                 each[after.name, measure.name] = _change(before, after, measure)
@@ -95,14 +87,12 @@ def change_at(compared: Compared, method: Method, measure: Measure, level: float
     return _change(base.at(seed), model, measure, level)
 
 
-def groups() -> dict[str, list[Measure]]:
-    """The tables of changes: name -> the measures of all tasks in it, in the tasks' order."""
-    tables: dict[str, list[Measure]] = {}
-    for task in task_types().values():
-        for measure in task.measures:
-            if measure.group is not None:
-                tables.setdefault(measure.group, []).append(measure)
-    return tables
+def compared_measures(task: type[Task]) -> list[Measure]:
+    """The task's first measure, those of its bounds, and the others that are compared, once each."""
+    first, *others = task.measures
+    bounds = [bound.measure for bound in task.bounds()]
+    measures = [first, *bounds, *(measure for measure in others if measure.compared)]
+    return list({measure.name: measure for measure in measures}.values())
 
 
 def _bases(methods: Sequence[Method], name: str | None) -> dict[str, Method]:

@@ -13,7 +13,7 @@ from sozo.data.errors import UserError
 from sozo.data.parts import Columns, Part, is_there, parts_of, write_missing
 from sozo.data.processes import Processes, wait
 from sozo.data.progress import responses_bar
-from sozo.data.record import folder_sha256
+from sozo.data.record import folder_sha256, read_json
 from sozo.data.run_folder import RunFolder
 from sozo.data.schema import FAILED, VALUES, Completion, iter_tables, never_came, utf8_safe, write_columns
 from sozo.data.settings import Checked, setting
@@ -107,6 +107,7 @@ def draw_answers(
             # A model trained anew in its old folder is another model.
             "model_sha256": folder_sha256(model) if model.is_dir() else None,
             "model_trained": (model / STATE).is_file(),
+            "trained_on": trained_on(model),
         }
         folder.start(known, {"model_folder": pinned.model, "processes": processes.world, **task.facts()})
     wait()  # no part before config.json: nobody could account for it
@@ -115,6 +116,14 @@ def draw_answers(
     except InVainError as error:
         return str(error)
     return None
+
+
+def trained_on(model: Path) -> list[str]:
+    """The tasks that the training of a model's folder (or checkpoint) paid for; none where its record names none."""
+    records = (place / "run_config.json" for place in (model, model.parent) if (model / STATE).is_file())
+    record = next(filter(Path.is_file, records), None)
+    rewards = read_json(record)["settings"].get("rewards", []) if record else []
+    return list(dict.fromkeys(reward["task"] for reward in rewards))
 
 
 def draw_parts(

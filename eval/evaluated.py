@@ -42,6 +42,11 @@ class Evaluated:
         """Whether its runs say that sozo trained it."""
         return any(run.loaded.get("model_trained") for run in self.runs.values())
 
+    @property
+    def targets(self) -> set[str]:
+        """The tasks that its training paid for, or chose answers by, as far as its runs say so."""
+        return {task for run in self.runs.values() for task in run.loaded.get("trained_on") or ()}
+
     def run(self, task: str) -> Finished | None:
         """The run of a task that says most; None without one."""
         runs = self.of_task(task)

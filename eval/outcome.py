@@ -8,7 +8,7 @@ from typing import Any
 from sozo.eval.compare import Change, Compared, change_at
 from sozo.eval.control import KEPT, LOST, ControlVerdict, judge_control
 from sozo.eval.evaluated import not_alike
-from sozo.eval.guarded import Guarded
+from sozo.eval.second_encoder import SecondGain
 from sozo.eval.seeds import Method
 from sozo.scoring.measure import LEVEL, Measure
 from sozo.scoring.numbers import n_of
@@ -20,15 +20,13 @@ from sozo.tasks.finished import Finished
 from sozo.tasks.task import Bound, Control, Task
 
 HELD, FELL, NOT_SHOWN = "held", "fell", "not shown"
-KINDS = ("held", "price", "unsure", "same", "lower", "none", "kept", "open", "lost")  # of a task, and of a control
 AHEAD, MIXED, BEHIND, SAME = "ahead", "gain with a loss", "behind", "no difference shown"
 NOT_TO_HOLD = "no difference shown to hold"  # SAME, where something differs and its bounds are not shown
 WORDS = (AHEAD, MIXED, BEHIND, SAME, NOT_TO_HOLD)
-_POWER = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class GuardState:
+class BoundState:
     """Whether a gain cost what it must not cost; `state` is HELD, FELL or NOT_SHOWN."""
 
     measure: Measure
@@ -54,10 +52,11 @@ class Outcome:
     base: str
     measure: Measure
     change: Change  # of the task's first measure, with an interval of `level`
+    target: bool = False  # whether training went for this task
     caveats: tuple[str, ...] = ()  # what stands beside the numbers of both (`Finished.caveats`)
     level: float = LEVEL  # 1 - 0.05 / m of a method with m tasks
     p: float | None = None  # m times that of the change: below 0.05 exactly where the interval leaves 0
-    guards: tuple[GuardState, ...] = ()
+    bounds: tuple[BoundState, ...] = ()
     judge_noise: float = 0.0  # standard deviation of a mean from one judging to the next; it is in the interval
     control: ControlVerdict | None = None  # of a task that is a control: nothing is won there
     base_lost: bool = False  # whether the base would have lost there, were it the model
@@ -72,18 +71,18 @@ class Outcome:
         """Whether it is worse."""
         return self.control is None and self.change.sign * (self.measure.better or 1) < 0
 
-    def of_state(self, state: str) -> list[GuardState]:
-        """The guards of a state."""
-        return [guard for guard in self.guards if guard.state == state]
+    def of_state(self, state: str) -> list[BoundState]:
+        """The bounds of a state."""
+        return [bound for bound in self.bounds if bound.state == state]
 
     @property
-    def rose(self) -> list[GuardState]:
-        """The guards of which the base lacks what the model has: FELL, seen from the base."""
-        return [guard for guard in self.guards if guard.of_base == FELL]
+    def rose(self) -> list[BoundState]:
+        """The bounds of which the base lacks what the model has: FELL, seen from the base."""
+        return [bound for bound in self.bounds if bound.of_base == FELL]
 
     @property
     def better(self) -> bool:
-        """Whether anything is: the first measure, or a guard."""
+        """Whether anything is: the first measure, or a bound."""
         return self.higher or bool(self.rose)
 
     @property
@@ -94,13 +93,13 @@ class Outcome:
 
     @property
     def shown(self) -> bool:
-        """Whether every guard held of whoever is higher; no guard needs a correction, since all of them must hold."""
-        states = [guard.state if self.higher else guard.of_base for guard in self.guards]
+        """Whether every bound held of whoever is higher; no bound needs a correction, since all of them must hold."""
+        states = [bound.state if self.higher else bound.of_base for bound in self.bounds]
         return not (self.higher or self.lower) or all(state == HELD for state in states)
 
     @property
     def kind(self) -> str:
-        """One of KINDS."""
+        """In one word, for files: held, price, unsure, same, lower or none; of a control kept, open or lost."""
         if self.control is not None:
             return {KEPT: "kept", LOST: "lost"}.get(self.control.verdict, "open")
         if self.change.low is None:
@@ -108,13 +107,6 @@ class Outcome:
         if self.higher:
             return "held" if self.shown else "price" if self.of_state(FELL) else "unsure"
         return "lower" if self.lower else "same"
-
-    def detectable(self) -> float | None:
-        """The least true difference whose interval would leave 0 with a probability of 80%."""
-        if self.change.low is None or self.change.n < 2:
-            return None
-        quantiles = (_quantile(self.change, share) for share in ((1 + self.level) / 2, _POWER))
-        return _error(self.change, self.level) * sum(quantiles)
 
 
 def verdict(found: Sequence[Outcome]) -> str:
@@ -134,7 +126,7 @@ def verdict(found: Sequence[Outcome]) -> str:
     return AHEAD if better else BEHIND
 
 
-def outcomes(compared: Compared, gains: Sequence[Guarded] = ()) -> list[Outcome]:
+def outcomes(compared: Compared, gains: Sequence[SecondGain] = ()) -> list[Outcome]:
     """Of each method that is compared, task by task; lists of nouns that were drawn from a dictionary are no methods.
 
     `gains` are those by a second encoder; without any nobody can be ahead in a task that asks for one.
@@ -148,7 +140,7 @@ def outcomes(compared: Compared, gains: Sequence[Guarded] = ()) -> list[Outcome]
 
 
 def _of_method(
-    compared: Compared, method: Method, gains: Sequence[Guarded], noises: Mapping[str, tuple[float, int]]
+    compared: Compared, method: Method, gains: Sequence[SecondGain], noises: Mapping[str, tuple[float, int]]
 ) -> Iterator[Outcome]:
     tasks = [task for task in task_types().values() if (method.name, task.measures[0].name) in compared.changes]
     base = compared.against[method.name]
@@ -159,7 +151,8 @@ def _of_method(
         change = compared.changes[method.name, measure.name]
         runs = [run for side in (base, method) for run in side.of_task(task.name)]
         caveats = tuple(dict.fromkeys(caveat for run in runs for caveat in run.caveats))
-        one = Outcome(task.name, method.name, base.name, measure, change, caveats)
+        target = any(task.name in model.targets for model in method.runs.values())
+        one = Outcome(task.name, method.name, base.name, measure, change, target, caveats)
         if task.control is not None:
             yield replace(one, control=_control(compared, method, task), base_lost=_base_lost(compared, method, task))
             continue
@@ -167,11 +160,11 @@ def _of_method(
         change, (noise, times) = change_at(compared, method, measure, level), noises[task.name]
         if noise and not method.several:
             change = with_noise(change, level, noise, times)
-        guards = [_guard(bound, compared, method) for bound in task.bounds()]
+        bounds = [_bound(bound, compared, method) for bound in task.bounds()]
         if task.second is not None:
-            guards.append(_second(task.second, task, method, gains))
+            bounds.append(_second(task.second, task, method, gains))
         p = None if change.p is None else min(1.0, family * change.p)
-        yield replace(one, change=change, level=level, p=p, guards=tuple(guards), judge_noise=noise)
+        yield replace(one, change=change, level=level, p=p, bounds=tuple(bounds), judge_noise=noise)
 
 
 def judge_noise(compared: Compared, task: type[Task]) -> tuple[float, int]:
@@ -250,7 +243,7 @@ def _controls(compared: Compared, method: Method, task: type[Task]) -> Iterator[
             yield task.control, before, after
 
 
-def _guard(bound: Bound, compared: Compared, method: Method) -> GuardState:
+def _bound(bound: Bound, compared: Compared, method: Method) -> BoundState:
     measure = bound.measure
     change = compared.changes.get((method.name, measure.name), Comparison(reason="no_run"))
     held = judged(bound, change, several=method.several)
@@ -273,14 +266,14 @@ def _guard(bound: Bound, compared: Compared, method: Method) -> GuardState:
     return replace(held, counts=" → ".join(counts)) if len(counts) == len(sides) else held
 
 
-def _second(bound: Bound, task: type[Task], method: Method, gains: Sequence[Guarded]) -> GuardState:
+def _second(bound: Bound, task: type[Task], method: Method, gains: Sequence[SecondGain]) -> BoundState:
     """What combination gains by a second encoder, in the base's standard deviations; over a method's seeds."""
     names = {model.name for model in method.runs.values()}
     own = [gained for gained in gains if gained.task == task.name and gained.model in names]
-    known = [gained.guard.combination for gained in own if gained.guard and gained.guard.combination]
+    known = [gained.parts.combination for gained in own if gained.parts and gained.parts.combination]
     if not known or len(known) < len(names):
-        why = "the second encoder scores too few" if gains else "none was asked: sozo report --guard"
-        return GuardState(bound.measure, NOT_SHOWN, Comparison(), why=why)
+        why = "the second encoder scores too few" if gains else "none was asked: --second-encoder"
+        return BoundState(bound.measure, NOT_SHOWN, Comparison(), why=why)
     if method.several:
         mean = over_seeds({k: gain.deviations for k, gain in enumerate(known)})
         change = Comparison(mean.n, mean.n, mean.mean, mean.low, mean.high, reason=mean.reason)
@@ -290,7 +283,7 @@ def _second(bound: Bound, task: type[Task], method: Method, gains: Sequence[Guar
     return replace(judged(bound, change, several=method.several), encoder=own[0].encoder)
 
 
-def judged(bound: Bound, change: Comparison, *, several: bool = False) -> GuardState:
+def judged(bound: Bound, change: Comparison, *, several: bool = False) -> BoundState:
     """Held: the whole 95% interval of the change is above minus the margin. Fell: all of it is below 0. Else neither.
 
     `of_base` is the same of the opposite change.
@@ -300,7 +293,7 @@ def judged(bound: Bound, change: Comparison, *, several: bool = False) -> GuardS
     >>> [judged(valid, change).state for change in changes]
     ['held', 'fell', 'not shown']
     """
-    one = GuardState(bound.measure, NOT_SHOWN, change)
+    one = BoundState(bound.measure, NOT_SHOWN, change)
     if change.low is None or change.high is None:
         return replace(one, why=change.reason or "no interval")
     if change.n < bound.least and not several:

@@ -8,10 +8,11 @@ from typing import Any
 
 from sozo.data.progress import console
 from sozo.eval.run import TaskRun
-from sozo.scoring.table import Table
+from sozo.scoring.table import Cell, Table
 from sozo.tasks.view import TERMINAL
 
 _COLOURS = {"good": "green", "bad": "red"}
+ARROWS = {"up": "▲ ", "down": "▼ "}
 _NARROW = 18  # cells that hold most intervals in one line
 
 
@@ -31,8 +32,9 @@ def print_run(run: TaskRun) -> None:
     from rich.console import Group
     from rich.text import Text
 
-    from sozo.eval.report.answer import few, task_label
+    from sozo.eval.report.differences import few
     from sozo.eval.report.labels import english
+    from sozo.eval.report.tables import task_label
 
     task, result = run.task, run.result
     table = _table(english(task_label(task.name, result.caveats)), show_header=False)
@@ -45,13 +47,13 @@ def print_run(run: TaskRun) -> None:
     for label, value in rows:
         table.add_row(label, Text(value))
     n = result.estimate(task.measures[0]).n
-    notes = [*task.view.notes(result), *(pair[0] for pair in [few([n])] if pair)]
+    notes = [*task.view.notes(result), *map(english, few(n))]
     _print_finished(run, Group(table, *map(Text, notes)), task.view.files)  # what a model wrote has no markup
 
 
 def print_explained(runs: Iterable[TaskRun]) -> None:
     """What the rows' names mean, once for all runs."""
-    print_lines(dict.fromkeys(line for run in runs for line in run.task.view.explained(run.result)))
+    print_lines(dict.fromkeys(line for run in runs for line in run.task.view.explained(run.task.measures, run.result)))
 
 
 def print_page(run: PageRun) -> None:
@@ -84,8 +86,8 @@ def print_lines(lines: Iterable[str]) -> None:
         console().print(line, markup=False, highlight=False)
 
 
-def print_changes(tables: Sequence[Table]) -> None:
-    """The report's tables of changes with a row for each model and the measures in columns.
+def print_tables(tables: Sequence[Table]) -> None:
+    """Tables of the report with a row for each model and the measures in columns.
 
     Columns that are too many for the terminal's width follow below, with the models' names again: no number is cut.
     """
@@ -98,7 +100,7 @@ def print_changes(tables: Sequence[Table]) -> None:
         for row in shown.rows:
             lines = [row.name, *([f"{english('mean_of_seeds')} {row.seeds}"] if row.seeds else [])]
             lines += [f"{english('from_base')} {row.base}"] if row.base else []
-            cells = [Text("\n".join((cell.text, *cell.lines)), _colour(cell.mark)) for cell in row.cells]
+            cells = [Text("\n".join(_lines(cell)), _colour(cell.mark)) for cell in row.cells]
             rows.append([Text("\n".join(lines)), *cells])
         columns = [[head, *(str(row[k]) for row in rows)] for k, head in enumerate(heads)]
         widths = [_longest(column) for column in columns]
@@ -118,6 +120,14 @@ def print_changes(tables: Sequence[Table]) -> None:
                 table.add_row(*(texts[number] for number in numbers))
             console().print(table)
         print_lines(english(note) for note in shown.notes)
+
+
+def _lines(cell: Cell) -> list[str]:
+    from sozo.eval.report.labels import english
+
+    arrow = next((ARROWS[word] for word in cell.mark.split() if word in ARROWS), "")
+    shown = english(cell.text) if isinstance(cell.value, str) else cell.text
+    return [f"{arrow}{shown}", *map(english, cell.lines)]
 
 
 def _side_by_side(widths: Sequence[int], room: int) -> list[list[int]]:

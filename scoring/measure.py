@@ -22,7 +22,7 @@ class Measure:
     together: bool = False  # an answer has it only among the other answers to its item (`Task.score_together`)
     per_item: bool = True  # resampled over items, and paired by them; else over answers, which have no partners
     better: int = 1  # 1 if more is better, -1 if less is, 0 if neither
-    group: str | None = "changes"  # the table of changes in which it stands; None for one that is only correlated
+    compared: bool = True  # between models; else it is only correlated
     paper: str = ""  # its column in the papers' tables; by default the last part of its name
     ratio: bool = False  # whether its differences are log ratios, ln(model / base), which are shown in percent
     scale: tuple[float, float] | None = None  # the least and the most it can be; of a share 0 and 1

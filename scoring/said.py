@@ -17,6 +17,8 @@ def said(form: str, /, **values: Any) -> Said:
     >>> said("{n} of {of}: {counts}", n=0, of=35, counts=[said("{n} {status}", n=35, status=said("refused"))])
     '0 of 35: 35 refused'
     """
+    if isinstance(form, Said) and not values:
+        return form
     shown = {name: ", ".join(value) if isinstance(value, list) else value for name, value in values.items()}
     text = Said(form.format(**shown))
     text.form, text.values = form, values

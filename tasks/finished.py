@@ -26,7 +26,7 @@ from sozo.scoring.table import Cell
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sozo.scoring.guard import Guard, Seen
+    from sozo.scoring.second_encoder import SecondEncoder, Seen
 
 ITEMS = "items.jsonl"
 ITEM_SEPARATOR = "#"
@@ -87,6 +87,11 @@ class Finished:
             # A verdict that was not cut does not depend on the limit, and one that was has no scores.
             scale["judge"] = {name: value for name, value in judge.items() if name not in ("max_tokens", "server")}
         return scale | {name: self.settings.get(name) for name in self.same}
+
+    @property
+    def scorer(self) -> str | None:
+        """The encoder or judge that scored, if there is one."""
+        return self.scale.get("embedding_model") or self.scale.get("judge", {}).get("model")
 
     @cached_property
     def caveats(self) -> tuple[str, ...]:
@@ -199,7 +204,7 @@ class Finished:
         """As many answers made of the same parts, each in its place, put together badly; and their scores."""
         raise UserError(f"{self.task}: an answer has no parts that could be dealt anew; take pairs valid or paper")
 
-    def guarded(self, guard: "Guard") -> "Seen | None":
+    def seen_by(self, guard: "SecondEncoder") -> "Seen | None":
         """What a second encoder makes of the answers; None of too few.
 
         None of a task whose main measure is no encoder's distance between single words.

@@ -17,8 +17,8 @@ from sozo.tasks.finished import Finished as FinishedRun
 from sozo.tasks.view import View
 
 if TYPE_CHECKING:
-    from sozo.scoring.guard import Guard
     from sozo.scoring.judges.protocol import Judge, JudgeSettings, Rubric
+    from sozo.scoring.second_encoder import SecondEncoder
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class NounSource(Protocol):
     def frontier(self, nouns: Sequence[str], encoder: str | None = None) -> Any:
         """Lists of these nouns that are as random as they can be at their mean score, by default that of the task."""
 
-    def together(self, rows: Sequence[Row], guard: "Guard | None" = None) -> dict[str, float]:
+    def together(self, rows: Sequence[Row], guard: "SecondEncoder | None" = None) -> dict[str, float]:
         """What answers are worth together, by names of the form `TASK/SHORT`."""
 
 

@@ -6,7 +6,7 @@ it draws nothing. The defaults show every measure of any task.
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Flag
 from functools import partial
@@ -15,16 +15,16 @@ from typing import Any, Generic, TypeVar
 
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import COUNT, cost_line, share
-from sozo.scoring.statistics.comparison import Comparison
-from sozo.scoring.table import Cell, Content, Table
+from sozo.scoring.said import said
+from sozo.scoring.table import Cell, Content
 from sozo.tasks.finished import Finished
 
 Run = TypeVar("Run", bound=Finished)
 
-# Where a column is shown: the terminal's table, W&B, the model card, and the facts below the page's tables. `SCALE` is
-# the sentence beside correlations. On the page a column stands in those tables that name it.
-Place = Flag("Place", ["TERMINAL", "WANDB", "CARD", "FACTS", "SCALE"])
-TERMINAL, WANDB, CARD, FACTS, SCALE = Place
+# Where a column is shown: the terminal's table, W&B, the model card, the page's facts, its table of why answers failed.
+# `SCALE` is the sentence beside correlations. The page's table of all columns has those of the terminal and of `PAGE`.
+Place = Flag("Place", ["TERMINAL", "WANDB", "CARD", "FACTS", "FAILURES", "SCALE", "PAGE"])
+TERMINAL, WANDB, CARD, FACTS, FAILURES, SCALE, PAGE = Place
 NUMBERS = TERMINAL | WANDB
 RESULT = NUMBERS | CARD
 
@@ -93,9 +93,14 @@ def counted(
         total = run.metrics["num_answers"] if name == "reasons" else sum(counts.values())
         return Cell(counts.get(kind, 0), of=total, below=(share(counts.get(kind, 0), total),))
 
+    if name == "reasons":
+        shown |= FAILURES
     return [
         RunColumn(
-            f"{label}: {kind}", partial(cell, kind), shown=shown if n else shown & WANDB, key=f"{key or name}_{kind}"
+            said("{kinds}: {kind}", kinds=said(label), kind=said(kind)),
+            partial(cell, kind),
+            shown=shown if n else shown & WANDB,
+            key=f"{key or name}_{kind}",
         )
         for kind, n in kinds.items()
     ]
@@ -130,18 +135,12 @@ def cost_column(label: str) -> RunColumn:
     return RunColumn(label, cell, shown=TERMINAL | FACTS)
 
 
-def pick(columns: Iterable[RunColumn], names: Iterable[str]) -> tuple[RunColumn, ...]:
-    """The columns of these names, in this order."""
-    by_name = {column.name: column for column in columns}
-    return tuple(by_name[name] for name in names)
-
-
 @dataclass(frozen=True, slots=True)
 class ModelTable:
     """A table of the page with a row for each model that has a finished run."""
 
     name: str  # label of its title
-    columns: tuple[RunColumn, ...]  # after the models' names
+    columns: tuple[str, ...]  # names of the columns after the models' names
     notes: tuple[str, ...] = ()  # labels of what stands below it
     kind: str | None = None  # only runs of this `Finished.kind`, shown where they stand beside a model's better one
     heat: bool = False  # whether it is a heat map
@@ -150,49 +149,23 @@ class ModelTable:
 
 
 @dataclass(frozen=True, slots=True)
-class RowTable:
-    """A table of the page with rows of its own, over all models together; `paper` as in `ModelTable`."""
-
-    table: Table
-    paper: str
-
-
-@dataclass(frozen=True, slots=True)
 class Ridge:
-    """A picture: how a measure's values are distributed over answers, model by model."""
+    """A picture: how the first measure's values are distributed over answers, model by model."""
 
     name: str  # label of its title
-    salt: str  # tells the pictures of a page apart
     axis: str  # label of the values
-    measure: Measure
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A model in a scatter plot: where it stands, and the interval of its height if it has one."""
-
-    x: float
-    y: float
-    low: float | None = None
-    high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """A picture beside the task's answer: a named point for each run; `name` and `salt` as in `Ridge`."""
+    """A picture: each model a named point, by the values of two columns."""
 
-    name: str
-    salt: str
-    across: str  # label of the x axis
-    up: str  # label of the y axis
-    points: Mapping[Path, Point]  # by the runs' folders; a run without one is not in it
-    about: str = ""  # what is true of this picture alone, beside its title
-    lists: int | None = None  # if x is unique words: in so many lists, and a frontier of as many belongs into it
-    encoder: str | None = None  # that y is of, and the frontier too
-
-
-# What the page shows of a task: tables, and pictures.
-Section = tuple[Sequence[ModelTable | RowTable], Sequence[Ridge | Scatter]]
+    name: str  # label of its title
+    across: str  # name of the column on the x axis
+    up: str  # of that on the y axis
+    across_label: str  # labels of the axes
+    up_label: str
+    frontier: bool = False  # x is unique words in as many lists as its cell's n: rows of one n, and that frontier
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +193,7 @@ class View(Generic[Run]):
 
     files: tuple[str, ...] = ("config.json", "metrics.json", "responses")  # what the terminal lists below the table
     artifacts: tuple[str, ...] = ("responses",)  # in W&B's artifact beside config.json and metrics.json
+    pictures: tuple[Ridge | Scatter, ...] = ()  # on the page
     words: tuple[str, ...] = ()  # labels that the page's reader needs (`ReaderAnswer.more`)
     sample: int | None = None  # answers to an item in the reader, None for all; a task of samples comes last in it
 
@@ -238,9 +212,10 @@ class View(Generic[Run]):
         """Sentences below the terminal's table, about this run."""
         return []
 
-    def explained(self, run: Run) -> list[str]:
+    def explained(self, measures: Sequence[Measure], run: Run) -> list[str]:
         """Sentences that say what the rows of the terminal's table mean: they stand once, below all runs."""
-        return []
+        labels, shown = self.labels(), self.shown(TERMINAL, measures, run)
+        return [labels[key][0] for column, _ in shown if (key := f"{column.name}_says") in labels]
 
     def dataset(self, run: Run) -> dict[str, str]:
         """The dataset in the model card: `task_name`, `dataset_name`, `dataset_type`, perhaps `dataset_split`."""
@@ -254,15 +229,10 @@ class View(Generic[Run]):
         pairs = yaml.safe_load(path.read_text("utf-8")) if path.is_file() else {}
         return {key: (english, japanese) for key, (english, japanese) in pairs.items()}
 
-    def section(self, measures: Sequence[Measure], runs: Sequence[Run]) -> Section:
-        """Tables and pictures of the page; `runs` are the models' best ones. Below stands the label `TASK_note`."""
-        task = measures[0].task
-        notes = tuple({f"{task}_note"} & set(self.labels()))
-        return (ModelTable(task, tuple(map(measured, measures)), notes),), ()
-
-    def published_changes(self, base: Mapping[str, str], model: Mapping[str, str]) -> Mapping[str, Comparison]:
-        """Measure's name -> change from a model of the paper to one that it trained, by what is printed of them."""
-        return {}
+    def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
+        """The task's own tables on the page, the main one first. Below stands the label `TASK_note`."""
+        task, first, *others = measures[0].task, "mean", *(measure.short for measure in measures[1:])
+        return (ModelTable(task, (first, *others), tuple({f"{task}_note"} & set(self.labels()))),)
 
     def scale_text(self, measures: Sequence[Measure], run: Run) -> str:
         """What the run's numbers rest on, in a sentence beside correlations."""

@@ -18,8 +18,8 @@ import numpy as np
 
 from sozo.eval.compare import Change
 from sozo.eval.outcome import with_noise
-from sozo.scoring.guard import gain
 from sozo.scoring.measure import normal_interval, t_test
+from sozo.scoring.second_encoder import gain
 from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval, pearson
 from sozo.scoring.statistics.agreement import krippendorff_alpha
 from sozo.scoring.statistics.hill import hill_interval, hill_numbers, hill_ratio

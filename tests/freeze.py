@@ -203,21 +203,21 @@ def tables(folder):
     from sozo.eval.compare import compare_models
     from sozo.eval.deliver.wandb_results import _table, _values
     from sozo.eval.evaluated import find_evaluated
-    from sozo.eval.guarded import guard_gains
     from sozo.eval.outcome import outcomes
     from sozo.eval.report.evaluation_page import write_evaluation
     from sozo.eval.run import TaskRun
-    from sozo.scoring.guard import Guard
+    from sozo.eval.second_encoder import second_gains
+    from sozo.scoring.second_encoder import SecondEncoder
 
     models = find_evaluated([str(folder / "runs")])
     compared = compare_models(models, "one")
-    write_evaluation(folder / "page.html", models, base="one", title="frozen", guard=None, with_published=True)
+    write_evaluation(folder / "page.html", models, base="one", title="frozen", with_published=True)
     found = {"tables": {}}
     for path in sorted(folder.glob("page-tables/*.csv")):
         with path.open(encoding="utf-8-sig", newline="") as file:
             found["tables"][path.stem] = [[_number(cell) for cell in row] for row in csv.reader(file)]
     found["words"] = [asdict(each) for each in outcomes(compared)]
-    found["gains by e5"] = [asdict(each) for each in guard_gains(compared, Guard("e5"))]
+    found["gains by e5"] = [asdict(each) for each in second_gains(compared, SecondEncoder("e5"))]
     found["wandb"] = {}
     for path in sorted((folder / "runs" / "one").iterdir()):
         run = TaskRun(make(path.name), path, json.loads((path / "metrics.json").read_text("utf-8")), True)

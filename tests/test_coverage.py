@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import coverage_table
-from sozo.scoring.guard import gain
 from sozo.scoring.measure import normal_interval
+from sozo.scoring.second_encoder import gain
 from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval, pearson
 from sozo.scoring.statistics.agreement import krippendorff_alpha
 from sozo.scoring.statistics.means import Interval

@@ -12,7 +12,7 @@ from sozo.rewards import make_dat_combination, make_dat_distance, make_dat_valid
 from sozo.rewards.dat import DatCombination, combined, shared_scorer
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.training.grpo_trainer import MixTrainer
-from test_guard import finished
+from test_second_encoder import finished
 
 # On one axis each, but 木 and 花 between two: lists with them score a little less.
 VECTORS = dict(zip(AXES, np.eye(12), strict=True))

@@ -21,7 +21,7 @@ WANTED = {
     "sozo.tasks.task.Task": "sozo.tasks.task",
     "sozo.tasks.task.Item": "sozo.tasks.task",
     "sozo.scoring.measure.Measure": "sozo.scoring.measure",
-    "sozo.scoring.guard.Guard": "sozo.scoring.guard",
+    "sozo.scoring.second_encoder.SecondEncoder": "sozo.scoring.second_encoder",
     "sozo.scoring.distance.mean_pairwise_distance": "sozo.scoring.distance",
 }
 

@@ -21,9 +21,9 @@ from sozo.eval.cli import make_app
 from sozo.eval.evaluated import find_evaluated
 from sozo.rewards import make_dat_distance, make_dat_reward
 from sozo.scoring.embeddings import make_encoder
-from sozo.scoring.guard import Guard
 from sozo.scoring.languages import LANGUAGES
 from sozo.scoring.nouns import make_noun_checker
+from sozo.scoring.second_encoder import SecondEncoder
 from sozo.studies.encoders.measures import auc_of_sharing, labels_of
 from sozo.studies.study.config import load_study
 from sozo.tasks import read_run
@@ -178,7 +178,7 @@ def test_encoders_and_the_guard_are_centred_on_the_nouns_of_the_language(monkeyp
         monkeypatch.setitem(LANGUAGES, code, replace(LANGUAGES[code], nouns=lambda nouns=nouns: nouns))
     english, japanese = (make_encoder("centred:minilm", language=language) for language in few)
     assert [encoder.revision.split("-")[-2] for encoder in (english, japanese)] == [str(len(n)) for n in few.values()]
-    guard, centred = Guard("minilm"), Guard("centred:minilm").of("en")
+    guard, centred = SecondEncoder("minilm"), SecondEncoder("centred:minilm").of("en")
     assert centred.encoder.revision == english.revision
     assert centred.of("en") is centred
     moved = english.encode(FAR)

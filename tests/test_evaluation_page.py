@@ -19,7 +19,7 @@ from sozo.data.study_folder import StudyFolder, StudyRow, write_study
 from sozo.eval.compare import compare_models
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
-from sozo.eval.report.labels import both, labels, translate_chart
+from sozo.eval.report.labels import labels, translate_chart
 from sozo.eval.report.reader import chunks
 from sozo.tasks import TASKS
 from sozo.tasks.jcq.questions import trial_questions
@@ -52,10 +52,12 @@ def report(folder, *words):
     return warm.run(command, cwd=folder, env={"PYTHONPATH": str(ROOT / "src")})
 
 
-def cells_of(page, title, *, escape=True):
-    """The table under a heading: rows of cells, tags taken off, lines joined by spaces."""
-    page = page.split("</nav>")[-1].replace("<wbr>", "")  # behind the list of contents, which has the titles too
-    table = page.split(html.escape(title) if escape else title, 1)[1].split("</table>", 1)[0]
+def cells_of(page, title="", *, escape=True):
+    """The table under a heading (without one the overview): rows of cells without tags, lines joined by spaces."""
+    page = page.replace("<wbr>", "")
+    page = page.split("</nav>")[-1] if title else page  # behind the list of contents, which has the titles too
+    table = page.split(html.escape(title) if escape else title, 1)[1] if title else page
+    table = re.sub(r'<span class="heard">.*?</span></span>', "", table.split("</table>", 1)[0])
     rows = re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)
     cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in rows]
     english = [[re.sub(r'<span lang="ja">.*?</span>', "", cell) for cell in row] for row in cells]
@@ -64,6 +66,7 @@ def cells_of(page, title, *, escape=True):
 
 def english_text(page):
     """What an English reader sees, in one line."""
+    page = re.sub(r'<span class="heard">.*?</span></span>', "", page)
     return " ".join(html.unescape(re.sub(r"<[^>]+>", "", re.sub(r'<span lang="ja">.*?</span>', "", page))).split())
 
 
@@ -84,15 +87,18 @@ def test_the_page_says_what_the_runs_say(runs, tmp_path):
     assert criteria[1] == ["before", *scores, "100.00% 35 of 35"]
     assert criteria[2][3] == "3.00 34 of 35 +1.00"  # all differences are 1: there is no interval of them
     assert criteria[2][:2] == ["after from before", "4.00 34 of 35 +0.00"]
-    changed = cells_of(page, labels()["changes"][0])
-    assert changed[0][:4] == ["Model", "DAT, by ja-ginza", "Valid", "JCQ, 35 trial questions, by judge-a"]
+    overview = cells_of(page)
+    assert overview[0] == ["Model", "DAT: usable answers", "DAT, by ja-ginza", "DAT: different words", *overview[0][4:]]
+    assert "JCQ, 35 trial questions, by judge-a" in overview[0]
+    changed = cells_of(page, "JCQ: differences")
+    assert changed[0][:3] == ["Model", "JCQ, 35 trial questions, by judge-a", "answers with a score"]
     assert changed[1][0] == "after from before"
-    assert "34 of 35" in changed[1][3]
+    assert "34 of 35" in changed[1][1]
     dat = cells_of(page, labels()["table11"][0])
     summary = find_evaluated([str(runs / "before")])[0].run("dat").summary
     assert 20 < summary.valid <= 36
     assert dat[1][1:3] == ["40", f"{summary.valid} of 40 {summary.valid / 40:.2%}"]
-    assert "d = " in changed[1][1]
+    assert "d = " in cells_of(page, "DAT: differences")[1][1]
     sat = cells_of(page, labels()["table14"][0])
     assert "113 of 113" in sat[1][1]
     assert "0.527" in page  # GPT-4o's DAT score of the paper
@@ -133,15 +139,16 @@ def test_what_is_too_much_for_a_page_goes_on_the_next(runs, tmp_path):
     assert all(len(items) == 1 or page.stat().st_size < 60_000 for page, items in zip(pages[1:], held[1:], strict=True))
     for page in pages:
         assert all(f'href="{other.name}"' in page.read_text("utf-8") for other in pages if other != page)
-    assert "<h2 id=" in pages[1].read_text("utf-8")
-    assert labels()["overview"][0] not in pages[1].read_text("utf-8")
+    assert 'id="reader"' in pages[1].read_text("utf-8")
+    assert 'id="answer"' not in pages[1].read_text("utf-8")
 
 
 def test_numbers_of_different_judges_are_not_subtracted(runs, tmp_path):
     jcq_run(tmp_path / "other", "other", lambda q: "答え", lambda q: (5, 5, 5, 5), judge="judge-b")
     models = find_evaluated([str(runs / "before"), str(tmp_path / "other")])
     write_evaluation(tmp_path / "r.html", models)
-    page = (tmp_path / "r.html").read_text("utf-8").split(f">{both('changes')}</h2>", 1)[1].split("<h2", 1)[0]
+    page = (tmp_path / "r.html").read_text("utf-8")
+    page = page.split('id="section-jcq-differences"', 1)[1].split("</details>", 1)[0]
     changed, lines = re.findall("<table>", page), english_text(page)
     assert changed == []  # no table of dashes: a line says why
     assert "(not on one scale: judge.model is judge-a and judge-b)" in lines

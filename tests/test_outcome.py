@@ -1,4 +1,4 @@
-"""Did training help, and at what price? Worlds in which one number alone would crown the wrong model."""
+"""Did training help? Worlds in which one number alone would crown the wrong model."""
 
 import json
 import re
@@ -12,7 +12,6 @@ from sozo.data.jumandic import load_nouns
 from sozo.eval.compare import Change, compare_models
 from sozo.eval.control import KEPT, LOST, ControlVerdict
 from sozo.eval.evaluated import find_evaluated
-from sozo.eval.guarded import guard_gains
 from sozo.eval.outcome import (
     AHEAD,
     BEHIND,
@@ -30,8 +29,9 @@ from sozo.eval.outcome import (
 )
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.run import score_answers
-from sozo.scoring.guard import Gain, GainParts
+from sozo.eval.second_encoder import second_gains
 from sozo.scoring.measure import Estimate, Measure
+from sozo.scoring.second_encoder import Gain, GainParts
 from sozo.scoring.statistics.comparison import Comparison
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
@@ -47,7 +47,7 @@ LISTS = 120
 
 
 class SecondEncoder:
-    """A guard that sees what it is told to see: so much more combination. Its total is a choice of words' and high."""
+    """It sees what it is told to see: so much more combination. Its total is a choice of words' and high."""
 
     class encoder:  # noqa: N801
         name, revision = "second", "1"
@@ -66,7 +66,7 @@ class SecondEncoder:
 
 @pytest.fixture(autouse=True)
 def told(monkeypatch):
-    monkeypatch.setattr("sozo.tasks.dat.summary.FinishedDat.guarded", lambda run, guard: guard)
+    monkeypatch.setattr("sozo.tasks.dat.summary.FinishedDat.seen_by", lambda run, guard: guard)
 
 
 @pytest.fixture(scope="module")
@@ -100,18 +100,18 @@ def base_and(folder, scored, lists, n=LISTS):
 
 def outcome(folder, guard=None, task="dat", model="model", base="base"):
     compared = compare_models(find_evaluated([str(folder)]), base)
-    found = outcomes(compared, guard_gains(compared, guard) if guard else ())
+    found = outcomes(compared, second_gains(compared, guard) if guard else ())
     return next(one for one in found if (one.task, one.model) == (task, model))
 
 
 def word(folder, guard=None, model="model", base="base"):
     compared = compare_models(find_evaluated([str(folder)]), base)
-    found = outcomes(compared, guard_gains(compared, guard) if guard else ())
+    found = outcomes(compared, second_gains(compared, guard) if guard else ())
     return verdict([one for one in found if one.model == model])
 
 
 def states(one):
-    return {guard.name: guard.state for guard in one.guards}
+    return {bound.name: bound.state for bound in one.bounds}
 
 
 def mark_trained(folder, name="model"):
@@ -135,47 +135,46 @@ def test_one_list_said_again_and_again_is_not_ahead(scored, tmp_path):
     assert one.higher
     assert states(one)["dat/unique_words"] == FELL
     assert word(tmp_path, SecondEncoder()) == MIXED
-    said = page_text(tmp_path, tmp_path, base="base", guard=SecondEncoder())
-    assert re.search(
-        r"model: gain with a loss\. DAT, by ja-ginza: higher, \+0\.\d+ .*; "
-        r"different words \(−\d\d\.\d% \[−\d\d\.\d, −\d\d\.\d%\]\) fell",
-        said,
-    )
+    said = page_text(tmp_path, tmp_path, base="base", second_encoder=SecondEncoder())
+    assert re.search(r"model: gain with a loss: DAT, by ja-ginza \+0\.\d+, different words −\d\d\.\d%", said)
+    assert "DAT improved; different words got worse." in said
 
 
 def test_a_gain_that_keeps_everything_is_ahead(scored, tmp_path):
     folder = base_and(tmp_path, scored, scored[len(scored) // 2 :], n=len(scored) // 2)
     one = outcome(folder, SecondEncoder(gain=0.5))
-    assert states(one) == dict.fromkeys(("dat/valid", "dat/unique_words", "dat/guard"), HELD)
+    assert states(one) == dict.fromkeys(("dat/valid", "dat/unique_words", "dat/pairing"), HELD)
     assert word(folder, SecondEncoder(gain=0.5)) == AHEAD
-    said = page_text(folder, tmp_path, base="base", guard=SecondEncoder(gain=0.5))
-    assert re.search(r"model: ahead\. DAT, by ja-ginza: higher, .*every bound held", said)
-    assert "one training run" not in said  # nothing says that it was trained
+    said = page_text(folder, tmp_path, base="base", second_encoder=SecondEncoder(gain=0.5))
+    assert re.search(r"model: ahead: DAT, by ja-ginza \+0\.\d+, pairing by a second encoder \+0\.50 sd\. ", said)
+    assert "DAT and pairing by a second encoder improved; no loss is shown." in said
+    assert "One training each" not in said  # nothing says that it was trained
 
 
 def test_only_of_what_was_trained_is_asked_whether_training_helped(scored, tmp_path):
     folder = base_and(tmp_path, scored, scored[-LISTS:])
     lists_run(folder / "other", "other", scored[:LISTS])
-    assert "Which differ, and at what price?" in page_text(folder, tmp_path, base="base")
+    assert "Which differ?" in page_text(folder, tmp_path, base="base")
     mark_trained(folder)
     assert "Which differ" in page_text(folder, tmp_path, base="base")  # of `other` nobody says so
     mark_trained(folder, "other")
     said = page_text(folder, tmp_path, base="base")
-    assert "Did training help, and at what price?" in said
-    assert "one training run is one training run" in said
+    assert "Did training help?" in said
+    assert "One training each" in said
 
 
 def test_without_a_second_encoder_nobody_is_ahead_and_the_page_says_what_to_do(scored, tmp_path):
     folder = base_and(tmp_path, scored, scored[len(scored) // 2 :], n=len(scored) // 2)
     one = outcome(folder)
-    assert states(one)["dat/guard"] == NOT_SHOWN
+    assert states(one)["dat/pairing"] == NOT_SHOWN
     assert word(folder) == NOT_TO_HOLD
-    assert "--guard" in page_text(folder, tmp_path, base="base")
+    assert "not shown to hold: pairing by a second encoder." in page_text(folder, tmp_path, base="base")
+    assert "none was asked: --second-encoder" in english_text((tmp_path / "r.html").read_text("utf-8"))
 
 
 def test_a_second_encoder_that_loses_is_a_price(scored, tmp_path):
     folder = base_and(tmp_path, scored, scored[len(scored) // 2 :], n=len(scored) // 2)
-    assert states(outcome(folder, SecondEncoder(gain=-2)))["dat/guard"] == FELL
+    assert states(outcome(folder, SecondEncoder(gain=-2)))["dat/pairing"] == FELL
     assert word(folder, SecondEncoder(gain=-2)) == MIXED
 
 
@@ -185,8 +184,10 @@ def test_ten_lists_cannot_say_whether_words_are_kept(scored, tmp_path):
     assert one.higher
     assert states(one)["dat/valid"] == NOT_SHOWN
     said = page_text(folder, tmp_path, base="base")
-    assert re.search(r"usable answers.*cannot be said from 10", said)
-    assert "The smallest number behind an interval here is 10. Kinds of answers rarer than 25.9%" in said
+    assert "not shown to hold: usable answers" in said
+    whole = english_text((tmp_path / "r.html").read_text("utf-8"))
+    assert "cannot be said from 10" in whole
+    assert "The smallest number behind an interval here is 10. Kinds of answers rarer than 25.9%" in whole
 
 
 def test_invalid_lists_are_a_price(scored, tmp_path):
@@ -251,15 +252,8 @@ def test_p_is_below_5_percent_exactly_where_the_headline_interval_leaves_0(score
         one = outcome(tmp_path, task=task)
         assert one.level == pytest.approx(1 - 0.05 / 2)
         assert (one.p < 0.05) == (one.change.low > 0 or one.change.high < 0)
-    assert "97.5%" in page_text(tmp_path, tmp_path, base="base")
-
-
-def test_what_jcq_cannot_see_is_said(tmp_path):
-    jcq(tmp_path, "base", lambda k: k % 3)
-    jcq(tmp_path, "model", lambda k: (k + 1) % 3)
-    said = page_text(tmp_path, tmp_path, base="base")
-    assert re.search(r"a difference of 0\.\d\d would be seen with 80% probability", said)
-    assert "the paper's trainings" not in said  # these are 35 trial questions
+    page_text(tmp_path, tmp_path, base="base")
+    assert "interval of 97.5%" in english_text((tmp_path / "r.html").read_text("utf-8"))
 
 
 def test_no_sentence_chooses_one_of_many(scored, tmp_path):
@@ -268,9 +262,7 @@ def test_no_sentence_chooses_one_of_many(scored, tmp_path):
         lists_run(tmp_path / f"m{k}", f"m{k}", scored[-(k + 2) * LISTS :][:LISTS])
     page_text(tmp_path, tmp_path, base="base")
     said = english_text((tmp_path / "r.html").read_text("utf-8"))
-    assert "best" not in said.split("Contents")[0]
-    counts = re.search(r"Of 4 compared with their base: ([^.]*)\.", said)[1]
-    assert sum(map(int, re.findall(r"\d", counts))) == 4
+    assert "best" not in said.split("All columns")[0]
 
 
 def test_the_answer_comes_first_with_title_and_date(scored, tmp_path):
@@ -278,21 +270,8 @@ def test_the_answer_comes_first_with_title_and_date(scored, tmp_path):
     write_evaluation(tmp_path / "r.html", find_evaluated([str(folder)]), base="base", title="My runs")
     page = (tmp_path / "r.html").read_text("utf-8")
     first = english_text(page.split("<h1>", 1)[1].split("<h2", 1)[0])
-    assert first.startswith("My runs")
-    assert datetime.now(UTC).date().isoformat() in first
-    assert "Which differ, and at what price?" in first
-
-
-def test_the_papers_rows_are_read_by_the_same_rule(scored, tmp_path):
-    folder = base_and(tmp_path, scored, scored[-LISTS:])
-    said = page_text(folder, tmp_path, base="base", with_published=True)
-    swallow = re.search(r"Swallow-8B, GRPO \(paper\): DAT: higher, \+0\.0460 .*?\.", said)
-    assert swallow
-    assert "the paper does not say" in said  # of a second encoder
-    assert re.search(r"llm-jp-3-7\.2b, GRPO \(paper\): DAT: higher, .*; usable answers \(−8\.31 pp", said)
-    # On no axis with ours.
-    page = (tmp_path / "r.html").read_text("utf-8")
-    assert "(paper)" not in page.split('<ol class="gains"', 1)[1].split("</ol>", 1)[0]
+    assert first.startswith(f"My runs{datetime.now(UTC):%-d %b %Y} · DAT: {LISTS} answers each")
+    assert "Which differ?" in first
 
 
 def test_the_judges_own_noise_is_in_the_interval_where_the_same_answers_were_judged_twice(tmp_path):
@@ -311,17 +290,17 @@ def test_the_judges_own_noise_is_in_the_interval_where_the_same_answers_were_jud
     assert judged.p > alone.p
 
 
-def test_over_seeds_guards_are_over_the_seeds(scored, tmp_path):
+def test_over_seeds_bounds_are_over_the_seeds(scored, tmp_path):
     half = len(scored) // 2
     lists_run(tmp_path / "base", "base", np.random.default_rng(1).permutation(scored)[:half].tolist())
     for seed in range(3):
         lists_run(tmp_path / f"A{seed}", f"A@{seed}", scored[half - 20 * seed :][:half])
     one = outcome(tmp_path, SecondEncoder(gain=0.5), model="A")
     assert one.higher
-    assert {guard.change.n for guard in one.guards} == {3}
-    assert states(one)["dat/guard"] == HELD
-    assert "A: no difference shown to hold. DAT, by ja-ginza: higher" in page_text(
-        tmp_path, tmp_path, base="base", guard=SecondEncoder(gain=0.5)
+    assert {bound.change.n for bound in one.bounds} == {3}
+    assert states(one)["dat/pairing"] == HELD
+    assert "A: no difference shown to hold: DAT, by ja-ginza +0." in page_text(
+        tmp_path, tmp_path, base="base", second_encoder=SecondEncoder(gain=0.5)
     )
 
 
@@ -330,8 +309,8 @@ def test_of_many_methods_the_first_sentence_says_how_many_came_out_as_what(score
     for k in range(7):
         lists_run(tmp_path / f"m{k}", f"m{k}", [scored[-1]] * 40 + scored[-LISTS + 40 :])
     said = page_text(tmp_path, tmp_path, base="base")
-    assert "Of 7 methods compared with their base, over all their tasks: 7 gain with a loss." in said
-    assert "m3" not in said
+    assert "7 models: 7 gain with a loss." in said
+    assert "m3:" not in said
 
 
 def test_a_price_is_said_where_nothing_was_gained_too(scored, tmp_path):
@@ -342,7 +321,7 @@ def test_a_price_is_said_where_nothing_was_gained_too(scored, tmp_path):
     assert one.kind == "none"
     assert states(one)["dat/valid"] == FELL
     said = page_text(tmp_path, tmp_path, base="base")
-    assert re.search(r"nothing can be said \(no scores of the other\); usable answers \(−\d+\.\d\d pp .*\) fell", said)
+    assert re.search(r"model: behind: usable answers \(DAT\) −\d+\.\d\d pp\.", said)
     assert word(tmp_path) == BEHIND
 
 
@@ -369,9 +348,9 @@ def test_understanding_that_was_lost_is_no_difference_that_is_not_shown(tmp_path
     assert {name: one.kind for name, one in found.items()} == {"kept": "kept", "lost": "lost"}
     write_evaluation(tmp_path / "r.html", find_evaluated([str(tmp_path)]), base="base")
     said = english_text((tmp_path / "r.html").read_text("utf-8"))
-    assert "Of 2 compared with their base: 1 with understanding kept, 1 with understanding lost." in said
-    assert re.search(r"lost: behind\. SIPeN controls, \d+ trial items: understanding lost \(right", said)
-    assert re.search(r"kept: no difference shown\. SIPeN controls, \d+ trial items: understanding kept", said)
+    assert "lost: behind: understanding (SIPeN controls)" in said
+    assert "kept: no difference shown." in said
+    assert "understanding kept" in said
 
 
 def hash_of(item):
@@ -399,8 +378,8 @@ def as_outcomes(tasks, sign=1):
     for first, *bounds in tasks:
         first, *bounds = ([sign * end for end in (d, *((low, high)[::sign]))] for d, low, high in (first, *bounds))
         change = Change(99, 99, *first, model="a", base="b", column="t")
-        guards = tuple(judged(bound, Comparison(99, 99, *ends)) for ends in bounds)
-        found.append(Outcome("t", "a", "b", Measure("t"), change, guards=guards))
+        states = tuple(judged(bound, Comparison(99, 99, *ends)) for ends in bounds)
+        found.append(Outcome("t", "a", "b", Measure("t"), change, bounds=states))
     return found
 
 
@@ -412,9 +391,9 @@ def test_seen_from_the_base_ahead_is_behind_and_nothing_else_changes():
         assert verdict(back) == MIRROR[verdict(there)]
         for one, other in zip(there, back, strict=True):
             assert (one.higher, one.lower, one.shown) == (other.lower, other.higher, other.shown)
-            assert [g.state for g in one.guards] == [g.of_base for g in other.guards]
+            assert [g.state for g in one.bounds] == [g.of_base for g in other.bounds]
         if verdict(there) == AHEAD:
-            assert all(guard.state == HELD for one in there if one.higher for guard in one.guards)
+            assert all(bound.state == HELD for one in there if one.higher for bound in one.bounds)
             assert not any(one.worse for one in there)
         seen.add(verdict(there))
     assert seen == set(WORDS)
@@ -442,7 +421,7 @@ def test_with_another_base_whole_runs_swap_signs_and_words(scored, tmp_path, see
     for one, other in zip(there, back, strict=True):
         assert one.change.difference == pytest.approx(-other.change.difference)
         assert (one.change.low, one.change.high) == pytest.approx((-other.change.high, -other.change.low))
-        assert [(g.state, g.of_base) for g in one.guards] == [(g.of_base, g.state) for g in other.guards]
+        assert [(g.state, g.of_base) for g in one.bounds] == [(g.of_base, g.state) for g in other.bounds]
 
 
 def test_what_the_base_lacks_is_said_as_what_a_model_lacks(tmp_path):
@@ -452,8 +431,9 @@ def test_what_the_base_lacks_is_said_as_what_a_model_lacks(tmp_path):
     for base, other, verb in (("alpha", "gamma", "fell"), ("gamma", "alpha", "rose")):
         said = page_text(tmp_path, tmp_path, base=base)
         counts = {"alpha": "113 of 113", "gamma": "0 of 113"}
-        assert f"{counts[base]} → {counts[other]}) {verb}" in said
-        assert f"{other}: gain with a loss." in said
+        whole = english_text((tmp_path / "r.html").read_text("utf-8"))
+        assert f"{verb}{counts[base]} → {counts[other]}" in whole
+        assert f"{other}: gain with a loss:" in said
 
 
 def control(verdict, *, base_lost=False):

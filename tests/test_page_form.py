@@ -88,7 +88,7 @@ def browser(tmp_path_factory):
 def test_every_table_lies_beside_the_page_and_in_it(page):
     text = page.read_text("utf-8")
     names = sorted(path.name for path in page.with_name("r-tables").iterdir())
-    assert {"overview.csv", "overview.tex", "table12.csv", "table12-paper.tex", "changes.csv"} <= set(names)
+    assert {"overview.csv", "overview.tex", "table12.csv", "table12-paper.tex", "jcq-differences.csv"} <= set(names)
     links = dict(re.findall(r'<a download="([^"]+)" href="data:[^,]+,([^"]+)">', text))
     assert sorted(links) == names
     for name, content in links.items():
@@ -102,7 +102,7 @@ def test_every_table_lies_beside_the_page_and_in_it(page):
 def test_the_list_of_contents_leads_to_every_section(page):
     text = page.read_text("utf-8")
     links = re.findall(r'<li><a href="#([^"]+)">', text)
-    assert links == re.findall(r'<h2 id="([^"]+)"', text)
+    assert links == re.findall(r'<(?:h2|summary) id="([^"]+)"', text)
     assert len(links) == len(set(links)) > 5
 
 
@@ -111,6 +111,8 @@ def test_the_list_of_contents_leads_to_every_section(page):
 def test_only_tables_scroll_and_only_in_their_own_box(page, browser, width, language):
     browser.open(page.as_uri(), width)
     browser.run(f"showLanguage('{language}')")
+    assert browser.run("document.documentElement.scrollWidth") == width
+    browser.run("for (const part of document.querySelectorAll('details')) part.open = true")
     assert browser.run("document.documentElement.scrollWidth") == width
     browser.run("for (const box of document.querySelectorAll('.scroll')) box.scrollLeft = 1e6")
     lefts = "[...document.querySelectorAll('.scroll')].filter(box => box.offsetWidth).map(box => {left})"

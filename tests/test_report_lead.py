@@ -1,7 +1,8 @@
-"""What a page of the report begins with: the answer in a sentence and a picture for each task."""
+"""What a page of the report begins with: a question, one table, a word for each model."""
 
 import json
 import re
+import shutil
 from datetime import UTC, datetime
 
 import pytest
@@ -38,45 +39,71 @@ def page_of(folder, tmp_path, **options):
     return (tmp_path / "r.html").read_text("utf-8")
 
 
-def test_the_page_leads_with_the_answer_and_a_sorted_picture(three, tmp_path):
+def first_of(page):
+    """What an English reader sees of the first screen."""
+    return english_text(page.split('id="answer">', 1)[1].split("</section>", 1)[0])
+
+
+def overview(page):
+    """The overview's rows by their names."""
+    return {row[0]: row[1:] for row in cells_of(page)}
+
+
+def test_the_first_screen_has_question_overview_and_a_word_for_each(three, tmp_path):
     page = page_of(three, tmp_path, base="base")
-    before_tables = page.split("<table>", 1)[0]
-    text = english_text(before_tables)
-    number = r"\+0\.29 \[\+0\.\d\d, \+0\.\d\d\] \(95%\), p < 0\.001"
-    assert re.search(
-        rf"better: no difference shown to hold\. JCQ, 35 trial questions, by judge-a: higher, {number}; "
-        "not shown to keep: .* cannot be said from 35",
-        text,
+    text = first_of(page)
+    assert text.startswith("Which differ? JCQ improved in some models; JCQ got worse in some models.")
+    assert overview(page) == {
+        "Model": ["JCQ, 35 trial questions, by judge-a"],
+        "base": ["3.00"],
+        "better": ["▲ 3.29"],
+        "worse": ["▼ 2.71"],
+    }
+    assert "▲ ▼: differs from base" in text
+    for name, number in (("better", "+0.29"), ("worse", "−0.29")):
+        assert (
+            f"{name}: no difference shown to hold: JCQ, 35 trial questions, by judge-a {number}; "
+            "not shown to hold: answers with a score, whole answers." in text
+        )
+    assert "Not run: DAT, SAT, SIPeN controls, Ideas (PBIG)." in text
+    assert "One training each" not in text  # nothing says that they were trained
+    answers = page.split('class="samples"', 1)[1].split("</dl>", 1)[0]
+    assert answers.count("<dd ") == 6
+
+
+def test_means_intervals_and_p_stand_in_tables_only(three, tmp_path):
+    page = page_of(three, tmp_path, base="base")
+    prose = english_text(re.sub(r"<table>.*?</table>", "", page.split('id="packed"')[0], flags=re.DOTALL))
+    first = prose.split("Which differ?")[1].split("All columns")[0]
+    assert not re.search(r"\[[+−]?\d|p [<=]|3\.29", first)
+    assert "Which differ? JCQ improved" in prose
+    assert not re.search(r"\d", first.split("Two answers")[0].split("differs from")[0])
+    rows = {row[0].partition(" from ")[0]: row[1:] for row in cells_of(page, "JCQ: differences")}
+    number = r"▲ \+0\.29 \[\+0\.\d\d, \+0\.\d\d\] 35 of 35 p < 0\.001 d = \+\d\.\d\d"
+    assert re.fullmatch(number, rows["better"][0])
+    assert (
+        rows["better"][1]
+        == "+0.00 pp [−7.86, +7.86 pp] 35 of 35 p = 1.000 not shown 35 of 35 → 35 of 35 cannot be said from 35"
     )
-    assert re.search(r"worse: no difference shown to hold\. JCQ, 35 .*: lower, −0\.29 .* p < 0\.001", text)
-    assert "Of 2 compared with their base: 1 higher, a bound not shown to hold, 1 lower." in text
-    rows = re.findall(
-        r'<span class="name">([^<]+)<small>.*?class="number ([a-z ]*)">([^<]+)<', before_tables, re.DOTALL
-    )
-    assert rows == [("better", "", "+0.29"), ("worse", "", "−0.29")]
-    assert "Which differ" in text
-    assert "trained" not in text.split("At a glance")[0]
 
 
 def test_nobody_is_said_to_be_best(three, tmp_path):
-    text = english_text(page_of(three, tmp_path, base="better").split("<table>", 1)[0])
-    assert "Of 2 compared with their base: 2 lower." in text
+    text = first_of(page_of(three, tmp_path, base="better"))
+    assert "JCQ got worse in all models; no gain is shown." in text
     assert "best" not in text
 
 
-def test_one_model_leads_with_its_mean(three, tmp_path):
+def test_one_model_has_its_row_and_nothing_to_compare_with(three, tmp_path):
     page = page_of(three / "better", tmp_path)
-    assert re.search(
-        r"better has 3\.\d\d \(\[\d\.\d\d, \d\.\d\d\], 35 of 35\); this page has no other model", english_text(page)
-    )
-    assert 'class="gains"' in page
+    assert overview(page)["better"] == ["3.29"]
+    assert "Nothing here was compared with a base." in first_of(page)
+    assert "▲" not in page.split('id="section-all_columns"')[0].split("<body>")[1]
 
 
-def test_nothing_scored_says_so_and_there_is_no_picture(tmp_path):
+def test_nothing_scored_says_so(tmp_path):
     jcq_run(tmp_path / "a", "a", str, lambda q: None)
     page = page_of(tmp_path / "a", tmp_path)
-    assert "No answer has a score (a: 0 of 35: 35 refused)." in english_text(page)
-    assert 'class="gains"' not in page
+    assert "JCQ, 35 trial questions, by judge-a (0 of 35: 35 refused)" in first_of(page)
     assert not re.search(r"<td[^>]*>–", page.split('id="packed"')[0])  # no table of dashes
 
 
@@ -87,12 +114,35 @@ def test_lists_of_nouns_are_rows_and_no_contestants(tmp_path):
         config["settings"]["model"] = model
         (tmp_path / name / "config.json").write_text(json.dumps(config), "utf-8")
     page = page_of(tmp_path, tmp_path, base="base")
-    sentence = english_text(page.split('<p class="answer">', 1)[1].split("</p>", 1)[0])
-    assert re.match(r"trained: no difference shown\. DAT, by ja-ginza: ", sentence)
-    picture = page.split('<ol class="gains"', 1)[1].split("</ol>", 1)[0]
-    assert {"trained", "random", "top"} <= set(re.findall(r'<span class="name">([^<]+)<', picture))
-    only = page_of(tmp_path / "random", tmp_path)
-    assert "There is no model here: random are lists" in english_text(only.split("<table>", 1)[0])
+    words = re.findall(r'<p class="answer"><strong>([^<]+)</strong>', page)
+    assert words == ["trained"]
+    assert {"base", "trained", "random", "top"} <= overview(page).keys()
+    assert {"random from base", "top from base"} <= {row[0] for row in cells_of(page, "DAT: differences")}
+
+
+def test_of_many_models_words_are_counted_and_stand_in_the_table(tmp_path):
+    for k in range(8):
+        jcq_run(tmp_path / f"m{k}", f"m{k}", str, lambda q, k=k: _scores(q, int(k > 4)))
+    page = page_of(tmp_path, tmp_path, base="m0")
+    assert "7 models: 4 no difference shown, 3 no difference shown to hold." in first_of(page)
+    rows = overview(page)
+    assert (rows["m1"][-1], rows["m7"][-1]) == ("no difference shown", "no difference shown to hold")
+    assert 'class="samples"' not in page
+
+
+def test_a_target_is_called_target_wherever_its_number_stands(three, tmp_path):
+    shutil.copytree(three, tmp_path / "runs")
+    path = tmp_path / "runs" / "better" / "config.json"
+    config = json.loads(path.read_bytes())
+    config["loaded"] |= {"model_trained": True, "trained_on": ["jcq"]}
+    path.write_text(json.dumps(config), "utf-8")
+    page = page_of(tmp_path / "runs", tmp_path, base="base")
+    assert overview(page)["better"] == ["▲ 3.29 target"]
+    assert overview(page)["worse"] == ["▼ 2.71"]
+    text = first_of(page)
+    assert "JCQ (the target) improved in some models" in text
+    assert "JCQ (the target), 35 trial questions, by judge-a +0.29" in text
+    assert "target: trained on it, so a gain is no evidence" in text
 
 
 def test_unique_words_are_rarefied_within_a_study_and_meet_a_frontier_of_as_many_lists(tmp_path):
@@ -111,7 +161,7 @@ def test_unique_words_are_rarefied_within_a_study_and_meet_a_frontier_of_as_many
     page = page_of(tmp_path, tmp_path)
     for study, size in sizes.items():
         assert f"{study}, n = {size:,}" in page
-        assert page.count(f"<small>n = {size:,}</small>") == 2
+        assert page.count(f"<small>n = {size:,}</small>") == 4  # two models, in their table and among all columns
     assert page.count("lists that are as random as they can be</tspan>") == 1
     assert f"No frontier of {sizes['small']} lists by this encoder was found beside the runs" in page
     assert f"No frontier of {sizes['large']} lists" not in page
@@ -149,19 +199,15 @@ def test_the_papers_models_are_rows_when_they_are_asked_for(three, tmp_path):
     (gpt,) = [row for name, row in table.items() if name.startswith("GPT-4o (paper)")]
     assert gpt[0] == "GPT-4o (paper) other encoder, judge"
     assert gpt[1:6] == ["4.10", "4.28", "2.73", "3.47", "3.64"]
-    # Trained models against their own base, as the paper prints them: JCQ's mean of GRPO minus that of the base.
-    answer = english_text(page.split('id="answer"', 1)[1].split("</section>", 1)[0])
-    assert re.search(r"Swallow-8B, GRPO \(paper\): JCQ: −0\.01, of which nothing can be said", answer)
-    assert "GPT-4o" not in answer
-    assert "(paper)" not in page.split('<ol class="gains"', 1)[1].split("</ol>", 1)[0]
+    assert overview(page)["GPT-4o (paper) other encoder, judge"] == ["3.64"]
+    assert "(paper)" not in "".join(re.findall(r"<svg.*?</svg>", page, re.DOTALL))
 
 
 def test_a_caveat_stands_wherever_its_number_does(three, tmp_path, capsys):
     page = english_text(page_of(three, tmp_path, base="base"))
     trial = "JCQ, 35 trial questions, by judge-a"
     tables = tmp_path / "r-tables"
-    assert trial in page.split("At a glance")[-1]
-    for name in ("overview", "changes"):
+    for name in ("overview", "jcq-differences"):
         assert trial in (tables / f"{name}.csv").read_text("utf-8-sig").splitlines()[0]
         assert trial in (tables / f"{name}.tex").read_text("utf-8")
     assert (
@@ -173,8 +219,8 @@ def test_a_caveat_stands_wherever_its_number_does(three, tmp_path, capsys):
     compare([str(three)], "base")
     printed = capsys.readouterr().out
     assert f"({trial})" in " ".join(printed.split())
-    assert f"better: no difference shown to hold. {trial}: higher" in printed
-    assert "the paper's trainings gained" not in page
+    assert f"better: no difference shown to hold: {trial} +0.29" in " ".join(printed.split())
+    assert f"{trial} +0.29" in page
 
 
 def test_answers_cut_off_stand_beside_their_models_number_alone(tmp_path):
@@ -185,8 +231,9 @@ def test_answers_cut_off_stand_beside_their_models_number_alone(tmp_path):
     metrics["answer_states"] = {"whole": 20, "truncated": 15}
     config.write_text(json.dumps(metrics), "utf-8")
     page = english_text(page_of(tmp_path, tmp_path, base="base"))
-    overview = next(row for row in cells_of((tmp_path / "r.html").read_text("utf-8"), "At a glance") if row[0] == "cut")
-    assert overview[-1].endswith("15 of 35 answers cut off")
-    assert "cut: no difference shown. JCQ, 35 trial questions, by judge-a, 15 of 35 answers cut off" in page
+    row = next(row for row in cells_of((tmp_path / "r.html").read_text("utf-8")) if row[0] == "cut")
+    assert row[1:] == ["3.00 15 of 35 answers cut off", "0.00%"]
+    assert "cut: no difference shown." in page
     csv = (tmp_path / "r-tables" / "overview.csv").read_text("utf-8-sig").splitlines()
-    assert csv[1:] == ['"base",3.0,35,35,""', '"cut",3.0,35,35,"15 of 35 answers cut off"']
+    assert csv[1].startswith('"base"')
+    assert csv[2].startswith('"cut",3.0,35,35,"15 of 35 answers cut off",')

@@ -8,7 +8,7 @@ import pytest
 from finished_runs import dat_run, sat_run
 from sozo.eval.cli import show_all
 from sozo.eval.run import TaskRun
-from sozo.eval.terminal import print_changes, print_run
+from sozo.eval.terminal import print_run, print_tables
 from sozo.scoring.measure import Measure
 from sozo.scoring.table import Cell, Row, Table
 from sozo.tasks import Dat, Sat
@@ -42,7 +42,7 @@ def test_no_number_is_cut_and_no_line_is_too_wide(width, capsys, monkeypatch):
     from rich.cells import cell_len
 
     monkeypatch.setenv("COLUMNS", str(width))
-    print_changes([changes()])
+    print_tables([changes()])
     lines = capsys.readouterr().out.splitlines()
     assert max(cell_len(line.rstrip()) for line in lines) <= width
     words = [word.strip("[],%") for line in lines for word in line.split()]
@@ -80,7 +80,7 @@ def test_what_explains_numbers_is_said_once_behind_all_models(capsys, tmp_path):
     before = capsys.readouterr().out
     show_all(runs)
     after = capsys.readouterr().out
-    explained = [line for run in runs for line in run.task.view.explained(run.result)]
+    explained = [line for run in runs for line in run.task.view.explained(run.task.measures, run.result)]
     assert explained
     for line in dict.fromkeys(explained):
         start = " ".join(line.split()[:4])

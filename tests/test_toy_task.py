@@ -15,7 +15,15 @@ from huggingface_hub import ModelCard
 import warm
 from fakes import list_text
 from sozo.data.errors import one_line_errors
+from sozo.eval.deliver.model_card import write_card
+from sozo.eval.deliver.wandb_results import _values
 from sozo.eval.evaluated import find_evaluated
+from sozo.eval.report.evaluation_page import write_evaluation
+from sozo.eval.run import TaskRun
+from sozo.eval.terminal import print_run
+from sozo.scoring.table import Cell
+from sozo.tasks import task_type
+from sozo.tasks.view import RESULT, RunColumn, View
 from test_evaluation_page import cells_of
 from test_sampling_endpoint import KEY, completion, server
 
@@ -114,15 +122,22 @@ def test_score(runs, tmp_path):
 def test_report(runs, tmp_path):
     evaluate(tmp_path, "report", runs[0] / "out", "--base", "one", "--output", "r.html")
     page = (tmp_path / "r.html").read_text("utf-8")
-    assert cells_of(page, "At a glance")[0] == ["Model", "DAT, by ja-ginza", "lipogram"]
-    table = cells_of(page, "lipogram</h2>", escape=False)
+    overview = cells_of(page)
+    assert [column for column in overview[0] if "lipogram" in column] == [
+        "lipogram: answers with a score",
+        "lipogram",
+        "lipogram: whole answers",
+    ]
+    assert [row[0] for row in overview[1:]] == ["one", "three", "two"]
+    table = cells_of(page, "lipogram</h3>", escape=False)
     rows = {row[0].partition(" from ")[0]: row[1:] for row in table}
     assert rows["Model"] == ["lipogram", "words"]
     assert rows["two"][0].startswith("100.00% [54.07, 100.00%] 6 of 6 +")
     assert re.fullmatch(r"\S+% \[\S+, \S+%\] 5 of 6( 1 of 6 answers cut off)? \S+ pp \[\S+, \S+ pp\]", rows["three"][0])
-    changed = cells_of(page, "What changed")
-    assert changed[0][-2:] == ["lipogram", "words"]
-    assert "5 of 6" in next(row for row in changed if row[0] == "three from one")[-2]
+    changed = cells_of(page, "lipogram: differences")
+    assert changed[0] == ["Model", "lipogram", "answers with a score", "whole answers", "words"]
+    assert "5 of 6" in next(row for row in changed if row[0] == "three from one")[1]
+    assert cells_of(page, "lipogram: answers without a score")[0] == ["Model", "No score: empty"]
     held = json.loads(gzip.decompress(b64decode(re.search(r'id="packed">([^<]+)<', page)[1])))
     items = [item for item in held["items"] if item["kind"] == "lipogram"]
     assert [item["title"] for item in items][:2] == ["rain", "a cat"]
@@ -145,9 +160,37 @@ def test_a_run_of_a_task_that_is_not_installed_is_told(runs, capsys):
 
 def test_compare(runs, tmp_path):
     printed = evaluate(tmp_path, "compare", runs[0] / "out", "--base", "one")
-    assert "What changed" in printed
-    assert "lipogram" in printed
+    assert "At a glance" in printed
+    assert "lipogram: differences" in printed
     assert "from one" in printed
+
+
+class _WithVowels(View):
+    """One more column, declared once."""
+
+    def columns(self, measures, runs):
+        vowels = RunColumn("share of vowels", lambda run: Cell.share(1, 4), shown=RESULT, key="vowels")
+        return [*super().columns(measures, runs), vowels]
+
+
+def test_a_column_that_is_declared_once_is_everywhere(runs, tmp_path, monkeypatch, capsys):
+    folder = runs[0] / "out" / "two" / "lipogram"
+    monkeypatch.syspath_prepend(str(TESTS))
+    monkeypatch.setenv("SOZO_TASKS", "toy_task.Lipogram")
+    monkeypatch.setattr("toy_task.Lipogram.view", _WithVowels())
+    run = TaskRun(task_type("lipogram")(), folder, metrics(folder), True)
+    print_run(run)
+    assert re.search(r"share of vowels +25\.00%, 1 of 4", capsys.readouterr().out)
+    assert dict(_values(run))["vowels"] == 0.25
+    (folder.parent / "model").mkdir(exist_ok=True)
+    card = ModelCard.load(write_card(folder.parent / "model", run))
+    assert "lipogram_vowels" in {result.metric_type for result in card.data.eval_results}
+    write_evaluation(tmp_path / "r.html", find_evaluated([str(folder)]))
+    table = cells_of((tmp_path / "r.html").read_text("utf-8"), "lipogram: all columns")
+    assert dict(zip(*table, strict=True))["share of vowels"] == "25.00% 1 of 4"
+    for suffix in ("csv", "tex"):
+        text = (tmp_path / "r-tables" / f"lipogram-all-columns.{suffix}").read_text("utf-8-sig")
+        assert "share of vowels" in text
 
 
 def test_correlate(runs, tmp_path):

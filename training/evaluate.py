@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError,
 
 from sozo.data.errors import UserError
 from sozo.data.settings import from_json, from_validation, settings_of
-from sozo.scoring.guard import Guard
+from sozo.scoring.second_encoder import SecondEncoder
 from sozo.tasks import task_type
 from sozo.tasks.task import Item, Row, Task
 
@@ -116,9 +116,9 @@ class EvaluateSettings(BaseModel):
         )
 
     @cached_property
-    def second(self) -> Guard | None:
+    def second(self) -> SecondEncoder | None:
         """The encoder `guard`, loaded."""
-        return Guard(self.guard) if self.guard else None
+        return SecondEncoder(self.guard) if self.guard else None
 
     def better(self, value: float, than: float) -> bool:
         """Whether a value of `keep_best` is better than another: more is, unless its measure says less."""

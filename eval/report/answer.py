@@ -1,146 +1,276 @@
-"""Did training help, and at what price? What every method came out as, in words that no number stands in alone."""
+"""The first screen: which models differ and at what price, as one table and a word for each model.
 
+No sentence ranks models or holds a mean: numbers stand in tables. `sozo compare` prints what the page shows.
+"""
+
+import random
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
 from itertools import chain
 
-from sozo.eval.outcome import FELL, KINDS, NOT_SHOWN, WORDS, GuardState, Outcome, verdict
-from sozo.eval.report.labels import labels, wording
+from sozo.eval.compare import Compared
+from sozo.eval.control import LOST
+from sozo.eval.outcome import FELL, HELD, WORDS, BoundState, Outcome, verdict
+from sozo.eval.report.cells import seed_cell
+from sozo.eval.report.labels import english, measure_label
+from sozo.eval.report.published import published_values
+from sozo.eval.report.tables import TaskOnPage, on_page, task_label, without_empty
+from sozo.eval.seeds import Method
 from sozo.scoring.measure import Measure
-from sozo.scoring.numbers import interval, number, p_value, signed
+from sozo.scoring.numbers import signed
 from sozo.scoring.said import said
-from sozo.scoring.statistics.means import FEW, unseen_share
-from sozo.tasks.finished import Finished
+from sozo.scoring.statistics.comparison import Comparison
+from sozo.scoring.table import Cell, Row, Table
+from sozo.tasks import task_types
 
-Pair = tuple[str, str]  # in English and in Japanese
-
-_MOST = 6  # methods that the first sentence names; more are counted
-_ONE_DIGIT = Measure("share", 3, share=True)
-_PERCENT = Measure("percent", 4, share=True)
-_COMMAS = (", ", "、")
+MOST = 6  # models that have a line each; more are counted, and their words stand in the table
+_NAMES = 3  # that a sentence gives
+_LETTERS = 60  # of an answer on the first screen
 
 
-def answer(found: Sequence[Outcome], gains: Mapping[str, Sequence[float]]) -> list[tuple[str, Pair]]:
-    """Method -> its word and a clause for each task; of many methods one line without a name: how many have which word.
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The first screen, in texts that `sozo.eval.report.labels.wording` says in both languages."""
 
-    `gains` are what the paper's trainings gained, by task.
-    """
-    methods = list(dict.fromkeys(one.model for one in found))
-    own = {model: [one for one in found if one.model == model] for model in methods}
-    words = {model: verdict(tasks) for model, tasks in own.items()}
-    if len(methods) > _MOST:
-        return [("", wording("answer_counts", n=len(methods), counts=counts(words.values(), WORDS)))]
-    sentences = []
-    for model, tasks in own.items():
-        clauses = [clause(one, gains.get(one.task, ()), unseen=True) for one in tasks]
-        sentences.append((model, _joined([wording(words[model]), *clauses], (". ", "。"))))
-    return sentences
+    question: str
+    sentence: str
+    overview: Table
+    words: Sequence[tuple[str, str]]  # model -> its word and what it rests on; of many models one line without a name
+    samples: Sequence[tuple[str, Sequence[str]]]  # model -> two of its answers
+    notes: Sequence[str]
 
-
-def in_english(found: Sequence[Outcome]) -> list[str]:
-    """The answer as lines, one a method."""
-    return [f"{model}: {text}." if model else f"{text}." for model, (text, _) in answer(found, {})]
+    def lines(self) -> Iterator[str]:
+        """What stands around the overview, in English."""
+        yield from (f"{model}: {english(text)}" if model else english(text) for model, text in self.words)
+        yield from map(english, self.notes)
 
 
-def task_label(task: str, caveats: Sequence[str]) -> str:
-    """A task's name with what its numbers must not be read without.
-
-    >>> task_label("jcq", [said("{n} trial questions", n=35)])
-    'jcq, 35 trial questions'
-    """
-    return said("{task}, {caveats}", task=said(task), caveats=list(caveats)) if caveats else task
-
-
-def shared_caveats(runs: Sequence[Finished]) -> list[str]:
-    """The caveats that all these runs have."""
-    every = [run.caveats for run in runs]
-    return [caveat for caveat in dict.fromkeys(chain(*every)) if all(caveat in own for own in every)]
-
-
-def few(numbers: Iterable[int]) -> Pair | None:
-    """What is true of intervals over so few values, if the smallest of these numbers of values is small."""
-    least = min(numbers, default=FEW)
-    if not 1 < least < FEW:
-        return None
-    return wording("answer_few", n=least, share=number(unseen_share(least), _ONE_DIGIT))
+def first_screen(compared: Compared, found: Sequence[Outcome], *, with_published: bool = False) -> Answer:
+    """What the outcomes of the comparison say."""
+    pages = on_page(compared)
+    by_model = {one.model: [other for other in found if other.model == one.model] for one in found}
+    words = {model: verdict(own) for model, own in by_model.items()}
+    question = "question_trained" if compared.trained else "question_differ"
+    in_table = words if len(words) > MOST else {}
+    overview = _overview(compared, pages, found, in_table, with_published=with_published)
+    if len(words) > MOST:
+        counts = Counter(words.values())
+        each = [said("{n} {word}", n=counts[word], word=said(word)) for word in WORDS if counts[word]]
+        lines: list[tuple[str, str]] = [("", said("{n} models: {counts}.", n=len(words), counts=each))]
+    else:
+        lines = [(model, _line(words[model], own, len(pages))) for model, own in by_model.items()]
+    samples = _samples(compared, pages) if len(compared.methods) <= MOST else []
+    return Answer(question, _sentence(by_model, len(pages)), overview, lines, samples, _notes(compared, pages))
 
 
-def clause(one: Outcome, gains: Sequence[float] = (), *, unseen: bool = False) -> Pair:
-    """What a method came out as in a task; what could be seen if it is `unseen` only where the paper's gains are.
-
-    The paper's gains stand only beside numbers that are as the paper's are.
-    """
-    task = wording(task_label(one.task, one.caveats))
-    if one.control is not None:
-        facts = [
-            _joined([*([wording(name)] if name else []), (figure, figure)], (" ", ""))
-            for name, figure in one.control.figures
-        ]
-        facts += [wording(one.control.reason)] if one.control.reason else []
-        verdict = {"verdict": wording(one.control.verdict), "facts": _joined(facts)}
-        return wording("answer_control", task=task, **verdict)
-    gains = () if one.caveats else gains
-    less = "_less" if one.measure.better < 0 else ""
-    sign = "lower" if one.lower else "higher" if one.higher else "none" if one.kind == "none" else "same"
-    why = wording(one.change.reason or "no interval")
-    parts = [wording(f"answer_{sign}{less if sign != 'none' else ''}", task=task, number=difference(one), why=why)]
-    fell, rose = one.of_state(FELL), one.rose
-    parts += [wording("answer_fell", guard=_guard(state)) for state in fell]
-    parts += [wording("answer_rose", guard=_guard(state)) for state in rose]
-    if sign in ("lower", "higher") and one.guards:
-        of_gain = [(state, state.state if one.higher else state.of_base) for state in one.guards]
-        if hidden := [_guard(state) for state, of in of_gain if of == NOT_SHOWN]:
-            parts.append(wording(f"answer_hidden_{sign}", open=_joined(hidden)))
-        elif one.shown:
-            parts.append(wording("answer_held"))
-    if one.judge_noise and sign != "none":
-        finer = replace(one.measure, digits=one.measure.digits + 1)
-        parts.append(wording("answer_noise", noise=number(one.judge_noise, finer)))
-    least = one.detectable() if sign == "same" else None
-    if least is not None and not (unseen and least <= min(gains, default=0.0)):
-        parts.append(wording("answer_power", least=number(least, one.measure), n=f"{one.change.n:,}"))
-        if gains:
-            ends = {name: number(end, one.measure) for name, end in (("low", min(gains)), ("high", max(gains)))}
-            parts.append(wording("answer_paper", **ends))
-    return _joined(parts, ("; ", "；"))
+def _sentence(by_model: Mapping[str, Sequence[Outcome]], tasks: int) -> str:
+    """What improved and what got worse, over all models, without a number."""
+    if not by_model:
+        return said("Nothing here was compared with a base.")
+    better, worse = Counter[str](), Counter[str]()
+    for own in by_model.values():
+        better.update({name for one in own for name, _ in _gains(one, tasks)})
+        worse.update({name for one in own for name, _ in _losses(one, tasks)})
+    if not (better or worse):
+        return said("No difference is shown.")
+    if not worse:
+        return said("{better} improved{where}; no loss is shown.", **_who("better", better, len(by_model)))
+    if not better:
+        return said("{worse} got worse{where}; no gain is shown.", **_who("worse", worse, len(by_model)))
+    sides = _who("better", better, len(by_model), "where"), _who("worse", worse, len(by_model), "there")
+    return said("{better} improved{where}; {worse} got worse{there}.", **sides[0], **sides[1])
 
 
-def difference(one: Outcome) -> str:
-    """A method's difference with its interval, the interval's level and p."""
-    change, parts = one.change, []
-    if ends := interval(change.low, change.high, one.measure, signed=True):
-        parts.append(f"{ends} ({number(one.level, _PERCENT).rstrip('%').rstrip('0').rstrip('.')}%)")
-    if one.p is not None:
-        parts.append(p_value(one.p))
-    return " ".join((signed(change.difference, one.measure), ", ".join(parts))).strip()
+def _who(side: str, names: Counter[str], models: int, where: str = "where") -> dict[str, object]:
+    some = said(" in some models") if min(names.values()) < models else said(" in all models")
+    first = [*list(names)[:_NAMES], *[said("others")] * (len(names) > _NAMES)]
+    return {
+        side: reduce(lambda one, two: said("{one} and {two}", one=one, two=two), first),
+        where: some if models > 1 else "",
+    }
 
 
-def guards(one: Outcome) -> list[Pair]:
-    """The guards of a method's gain, each with its change and state; of one without a gain those that moved."""
-    shown = one.guards if one.higher else [*one.of_state(FELL), *one.rose]
-    return [_guard(state, with_state=True) for state in shown]
+def _gains(one: Outcome, tasks: int) -> Iterator[tuple[str, str]]:
+    """Names and numbers of what is better in a task."""
+    if one.higher:
+        yield _first(one)
+    yield from (_named(state, one, tasks) for state in one.rose)
 
 
-def _guard(state: GuardState, *, with_state: bool = False) -> Pair:
-    """A guard's name with its change, and why it is not shown, where it is not."""
-    key, change = f"guard_{state.measure.short}", state.change
-    name = wording(key if key in labels() else state.measure.short)
-    figures = [signed(change.difference, state.measure)] if change.difference is not None else []
-    figures += filter(None, [interval(change.low, change.high, state.measure, signed=True), state.encoder])
-    facts = [(" ".join(figures),) * 2] if figures else []
-    facts += [(state.counts, state.counts)] if state.counts else []
-    facts += [wording("state_rose" if state.of_base == FELL else f"state_{state.state}")] if with_state else []
-    facts += [wording(state.why)] if state.why and state.of_base != FELL else []
-    return wording("guard_of", name=name, facts=_joined(facts)) if facts else name
+def _losses(one: Outcome, tasks: int) -> Iterator[tuple[str, str]]:
+    """Names and numbers of what is worse."""
+    if one.lower:
+        yield _first(one)
+    if one.control is not None and one.control.verdict == LOST:
+        yield said("understanding ({task})", task=said(one.task)), ""
+    yield from (_named(state, one, tasks) for state in one.of_state(FELL))
 
 
-def counts(names: Iterable[str], order: Sequence[str] = KINDS) -> Pair:
-    """How often which kind of outcome, or which word."""
-    count = Counter(names)
-    return _joined([wording(f"count_{name}", n=count[name]) for name in order if count[name]])
+def _first(one: Outcome) -> tuple[str, str]:
+    name = said("{task} (the target)", task=said(one.task)) if one.target else said(one.task)
+    return name, signed(one.change.difference, one.measure)
 
 
-def _joined(parts: Sequence[Pair], between: Pair = _COMMAS) -> Pair:
-    english, japanese = (between[k].join(part[k] for part in parts) for k in range(2))
-    return english, japanese
+def _named(state: BoundState, one: Outcome, tasks: int) -> tuple[str, str]:
+    name = said(measure_label(state.measure))
+    number = signed(state.change.difference, state.measure) if state.change.difference is not None else ""
+    number += " sd" * bool(state.encoder)  # the base's standard deviations by that encoder
+    return said("{name} ({task})", name=name, task=said(one.task)) if tasks > 1 else name, number
+
+
+def _line(word: str, own: Sequence[Outcome], tasks: int) -> str:
+    """A model's word over its tasks together, at most two numbers that it rests on, and what is not shown to hold."""
+    better, worse = ([*chain(*(side(one, tasks) for one in own))] for side in (_gains, _losses))
+    caveats = {_first(one)[0]: task_label(_first(one)[0], one.caveats) for one in own}
+    chosen = better[:1] + worse[:1] if better and worse else (better or worse)[:2]
+    numbers = [said("{name} {number}", name=caveats.get(name, name), number=number) for name, number in chosen]
+    hidden = [
+        _named(state, one, tasks)[0]
+        for one in own
+        if one.higher or one.lower
+        for state in one.bounds
+        if (state.state if one.higher else state.of_base) not in (HELD, FELL)
+    ]
+    said_word = said("{word}: {numbers}", word=said(word), numbers=numbers) if numbers else said(word)
+    if not hidden:
+        return said("{word}.", word=said_word)
+    return said("{word}; not shown to hold: {names}.", word=said_word, names=list(dict.fromkeys(hidden)))
+
+
+def _overview(
+    compared: Compared,
+    pages: Sequence[TaskOnPage],
+    found: Sequence[Outcome],
+    words: Mapping[str, str],
+    *,
+    with_published: bool,
+) -> Table:
+    """A row a method, the bases first: of each task the share with a score, the first measure, and its bounds."""
+    outcomes = {(one.task, one.model): one for one in found}
+    methods = sorted(compared.methods, key=lambda method: _place(compared, method))
+    columns: dict[str, list[Cell]] = {}
+    for page in pages:
+        usable, *bounds = (bound.measure for bound in page.task.bounds())
+        for measure in (usable, page.task.measures[0], *bounds):
+            cells = [_cell(page, method, measure, outcomes.get((page.task.name, method.name))) for method in methods]
+            full = measure != page.task.measures[0] and all(cell.value in (1.0, None) for cell in cells)
+            if not (full and measure.share):  # every answer keeps it
+                columns[_heading(page, measure, len(pages))] = cells
+        if page.task.second and any(one.encoder for own in found for one in own.bounds if own.task == page.task.name):
+            own = [outcomes.get((page.task.name, method.name)) for method in methods]
+            columns[_heading(page, page.task.second.measure, len(pages))] = list(map(_pairing, own))
+    if words:
+        columns["all_tasks"] = [Cell(said(words[m.name])) if m.name in words else Cell() for m in methods]
+    rows = [
+        Row(method.name, tuple(cells), _base(compared, method), seeds=len(method.runs) if method.several else 0)
+        for method, *cells in zip(methods, *columns.values(), strict=True)
+    ]
+    if with_published:
+        rows += _published(pages, columns)
+    return without_empty(Table("overview", ("model", *columns), tuple(rows), tuple(_legend(compared, found))))
+
+
+def _place(compared: Compared, method: Method) -> tuple[int, bool]:
+    base = compared.against.get(method.name, method)
+    return [one.name for one in compared.methods].index(base.name), base is not method
+
+
+def _base(compared: Compared, method: Method) -> str:
+    """The name of its base, where there are several."""
+    several = len({base.name for base in compared.against.values()}) > 1
+    return compared.against[method.name].name if several and method.name in compared.against else ""
+
+
+def _heading(page: TaskOnPage, measure: Measure, tasks: int) -> str:
+    if measure == page.task.measures[0]:
+        return page.heading
+    name = said(measure_label(measure))
+    return said("{task}: {name}", task=said(page.task.name), name=name) if tasks > 1 else name
+
+
+def _cell(page: TaskOnPage, method: Method, measure: Measure, one: Outcome | None) -> Cell:
+    """A method's number, with an arrow where it differs from the base; what it rests on stands in files."""
+    runs = [run for model in method.runs.values() if (run := page.run(model))]
+    if not runs:
+        return Cell(why="no_run")
+    full = seed_cell([page.cell(page.column(measure), run) for run in runs])
+    change = page.compared.changes.get((method.name, measure.name))
+    main = measure == page.task.measures[0]
+    if one is not None and main:
+        change = one.change
+    words = ("target",) if main and one is not None and one.target else ()
+    parts = {name: part for name, part in full.exact.items() if name != "value"}
+    cell = Cell(full.value, full.measure, below=words, why=full.why, mark=_mark(change, measure), more=parts)
+    return page.with_own_caveats(cell, runs) if main else cell
+
+
+def _pairing(one: Outcome | None) -> Cell:
+    """The gain by a second encoder, which only a model with a base has."""
+    if one is None or not (states := [state for state in one.bounds if state.encoder]):
+        return Cell()
+    (state,) = states
+    low, high = state.change.low, state.change.high
+    parts = {"low": low, "high": high} if low is not None and high is not None else {}
+    mark = _mark(state.change, state.measure)
+    by = (said("sd by {scorer}", scorer=state.encoder),)
+    return Cell(state.change.difference, state.measure, below=by, signed=True, mark=mark, more=parts)
+
+
+def _mark(change: Comparison | None, measure: Measure) -> str:
+    """An arrow where the interval leaves 0, in the colour of its direction."""
+    if change is None or not change.sign:
+        return ""
+    colour = {1: " good", -1: " bad"}.get(change.sign * measure.better, "")
+    return ("up" if change.sign > 0 else "down") + colour
+
+
+def _published(pages: Sequence[TaskOnPage], columns: Mapping[str, Sequence[Cell]]) -> list[Row]:
+    """The paper's models, with their means by their own encoder and judge."""
+    means = {page.heading: published_values(page.task) for page in pages}
+    names = dict.fromkeys(name for values in means.values() for name in values)
+    return [
+        Row(name, tuple(means.get(column, {}).get(name, Cell()) for column in columns), published=True)
+        for name in names
+    ]
+
+
+def _legend(compared: Compared, found: Sequence[Outcome]) -> list[str]:
+    if not compared.against:
+        return []
+    bases = {base.name for base in compared.against.values()}
+    base = bases.pop() if len(bases) == 1 else said("its base")
+    target = [said("target: trained on it, so a gain is no evidence")] * any(one.target for one in found)
+    return [said("legend", base=base), *target]
+
+
+def _samples(compared: Compared, pages: Sequence[TaskOnPage]) -> list[tuple[str, list[str]]]:
+    """Two answers of each model, drawn by seed from those that the reader shows of the first task."""
+    samples = []
+    for model in compared.models:
+        run = next((run for page in pages if (run := page.run(model))), None)
+        if run is None:
+            continue
+        view = next(page.task.view for page in pages if page.task.name == run.task)
+        texts = [answer.text for _, answers in view.reader(run) for answer in answers]
+        chosen = random.Random(0).sample(range(len(texts)), min(2, len(texts)))
+        samples.append((model.name, [_short(texts[k]) for k in sorted(chosen)]))
+    return samples
+
+
+def _short(text: str) -> str:
+    line = " ".join(text[: 4 * _LETTERS].split())
+    return line if len(line) <= _LETTERS else f"{line[:_LETTERS]}…"
+
+
+def _notes(compared: Compared, pages: Sequence[TaskOnPage]) -> list[str]:
+    """What was not run, and on how many trainings it rests."""
+    run = {page.task.name for page in pages}
+    missing = [said(task.name) for task in task_types().values() if not task.by_name and task.name not in run]
+    notes = [said("Not run: {tasks}.", tasks=missing)] if missing else []
+    contestants = [method for method in compared.methods if method.name in (compared.against or {method.name})]
+    if any(not method.several and method.first.trained for method in contestants):
+        notes.append(said("one_training"))
+    seeded = [method.name for method in compared.methods if method.several]
+    return [*notes, *([said("over_seeds", names=", ".join(seeded))] if seeded else [])]

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sozo.eval.compare import Change
-from sozo.eval.seeds import Method
-from sozo.scoring.measure import Measure
-from sozo.scoring.numbers import n_of, signed
+from sozo.scoring.measure import LEVEL, Measure
+from sozo.scoring.numbers import n_of, p_value, signed
 from sozo.scoring.said import said
+from sozo.scoring.statistics.comparison import Comparison
 from sozo.scoring.statistics.seeds import over_seeds
 from sozo.scoring.table import Cell
 
@@ -15,21 +15,21 @@ _EFFECT = Measure("effect", 2)
 _NEGLIGIBLE, _LARGE = 0.2, 0.8  # below and from on, in Cohen's d
 
 
-def change_cell(change: Change | None, measure: Measure) -> Cell:
-    """A difference with interval, effect size and n; where there is none, why."""
+def change_cell(change: Comparison | None, measure: Measure, *below: str, level: float = LEVEL) -> Cell:
+    """A difference with interval (of `level`), n, p, effect and what else stands `below`; or why there is none."""
     if change is None:
-        return Cell(why="no_run")
+        return Cell(why="no_run", below=below)
     if change.difference is None:
-        return Cell(below=(change.reason,) if change.reason else (), why=change.reason or "")
-    below = []
-    if change.effect is not None:
-        below.append(f"d = {signed(change.effect, _EFFECT)}")
-    if change.reason is not None:
-        below.append(change.reason)
-    if change.seeds:
-        below.append(said("over seeds, {how}", how=change.seeds))
+        return Cell(why=change.reason or "", below=below)
+    lines: list[str] = []
+    if level != LEVEL and change.low is not None:
+        lines.append(said("interval of {level}%", level=f"{100 * level:.4g}"))
+    lines += [p_value(change.p)] if change.p is not None else []
+    lines += [f"d = {signed(change.effect, _EFFECT)}"] if change.effect is not None else []
+    lines += [change.reason] if change.reason is not None else []
+    if isinstance(change, Change) and change.seeds:
+        lines.append(said("over seeds, {how}", how=change.seeds))
     numbers = {"effect": change.effect, "p": change.p, "reason": change.reason}
-    more = {name: number for name, number in numbers.items() if number is not None}
     return Cell(
         change.difference,
         measure,
@@ -37,10 +37,10 @@ def change_cell(change: Change | None, measure: Measure) -> Cell:
         change.high,
         change.n,
         change.of,
-        tuple(below),
+        (*lines, *below),
         signed=True,
-        mark=_mark(change, measure),
-        more=more,
+        mark=mark_of(change, measure),
+        more={name: number for name, number in numbers.items() if number is not None},
     )
 
 
@@ -52,9 +52,9 @@ def with_change(cell: Cell, change: Change | None, measure: Measure) -> Cell:
     return replace(cell, change=shown)
 
 
-def _mark(change: Change, measure: Measure) -> str:
+def mark_of(change: Comparison | None, measure: Measure) -> str:
     """An arrow where the interval leaves 0; a colour if the effect is not negligible, deep if large (Cohen, 1988)."""
-    if not change.sign:
+    if change is None or not change.sign:
         return ""
     size = abs(change.effect or 0.0)
     marks = ["up" if change.sign > 0 else "down"]
@@ -72,8 +72,8 @@ def seed_cell(cells: Sequence[Cell]) -> Cell:
     '97.00% [84.29, 100.00%]'
     """
     values = {k: cell.value for k, cell in enumerate(cells) if isinstance(cell.value, int | float)}
-    if not values:
-        return Cell(why=cells[0].why)
+    if not values or len(cells) == 1:
+        return Cell(why=cells[0].why) if len(cells) > 1 else cells[0]
     first = cells[next(iter(values))]
     mean = over_seeds(values)
     below = () if len(values) == len(cells) else (said("{n} seeds", n=n_of(mean.n, len(cells))),)
@@ -87,12 +87,3 @@ def seed_cell(cells: Sequence[Cell]) -> Cell:
         heat=first.heat,
         more={"n": mean.n, "of": len(cells)},
     )
-
-
-def method_cell(method: Method, measure: Measure) -> Cell:
-    """A measure of a method that has a run of its task, over the seeds if there are several."""
-    cells = [run.cell(measure) for run in method.of_task(measure.task)]
-    if not method.several:
-        return cells[0]
-    cell = seed_cell(cells)
-    return replace(cell, below=(*cell.below, said("{n} seeds", n=len(cells))))

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from sozo.eval.report import source
+from sozo.scoring.measure import Measure
 from sozo.scoring.said import Said
 from sozo.tasks import task_types
 from sozo.tasks.task import Task
@@ -28,12 +29,6 @@ def _labels(tasks: tuple[type[Task], ...]) -> dict[str, tuple[str, str]]:
     merged |= {key: (english, japanese) for key, (english, japanese) in yaml.safe_load(source("labels.yaml")).items()}
     for task in tasks:
         merged |= task.view.labels()
-    pairings = [merged[key] for task in tasks if (key := f"{task.name}_paired") in merged]
-    english, japanese = merged["changes_note"]
-    merged["changes_note"] = (
-        english.replace("{paired}", ", ".join(english for english, _ in pairings)),
-        japanese.replace("{paired}", "、".join(japanese for _, japanese in pairings)),
-    )
     return merged
 
 
@@ -66,6 +61,12 @@ def _of_value(value: Any) -> tuple[Any, Any]:
     if isinstance(value, tuple):
         return value
     return wording(value) if isinstance(value, Said) else (value, value)
+
+
+def measure_label(measure: Measure) -> str:
+    """The label of a measure, as people call it within its task."""
+    keys = (f"bound_{measure.short}", measure.name, measure.short)
+    return next((key for key in keys if key in labels()), measure.short)
 
 
 def english(key: str) -> str:

@@ -1,18 +1,22 @@
 """The evaluation page's pictures: what the tasks' views declare, drawn for all models."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from sozo.eval.frontier import curves_beside
-from sozo.eval.report.charts import ridge_chart
-from sozo.eval.report.labels import english, translate_chart, wording
+from sozo.eval.outcome import Outcome
+from sozo.eval.report.charts import gap_chart, ridge_chart
+from sozo.eval.report.labels import english, translate_chart
 from sozo.eval.report.plane import Spot, plane_chart
 from sozo.eval.report.svg import SERIES
-from sozo.eval.seeds import Method
+from sozo.eval.report.tables import TaskOnPage
+from sozo.scoring.said import said
 from sozo.scoring.statistics.seeds import over_seeds
-from sozo.tasks.task import Task
+from sozo.scoring.table import Cell
+from sozo.tasks.finished import Finished
 from sozo.tasks.view import Ridge, Scatter
 
 
@@ -22,42 +26,68 @@ class Figure:
 
     name: str  # label of its title
     svg: str
-    about: str = ""
+    about: str = ""  # what it is of
     wide: bool = False  # whether it takes the page's whole width
-    note: tuple[str, str] | None = None  # in English and in Japanese
+    note: str = ""  # what stands below it
 
 
-def ridge(picture: Ridge, task: type[Task], methods: Sequence[Method]) -> Figure | None:
-    """Distributions of all methods over all their seeds, each in its colour whether it has a run or not; or None."""
-    runs = {method.name: method.of_task(task.name) for method in methods}
-    values = {
-        name: np.concatenate([[], *(run.by_answer(picture.measure) for run in own)]) for name, own in runs.items()
-    }
-    if not any(len(scores) for scores in values.values()):
-        return None
-    return Figure(picture.name, translate_chart(ridge_chart(values, picture.salt, english(picture.axis))), wide=True)
+def pictures(page: TaskOnPage, found: Sequence[Outcome]) -> Iterator[Figure]:
+    """How far models are from their base, and what the task's view declares; only pictures that show something."""
+    name, colours = page.task.name, page.compared.colours
+    own = [one for one in found if one.task == name and one.change.difference is not None]
+    if own:
+        gaps = [(one.model, one.change.difference or 0.0, one.change.low, one.change.high) for one in own]
+        svg = gap_chart(gaps, [colours[one.model] for one in own], f"gaps-{name}")
+        yield Figure("gaps", translate_chart(svg), page.label)
+    for number, picture in enumerate(page.task.view.pictures):
+        salt = f"{name}{number}"
+        yield from _ridge(page, picture, salt) if isinstance(picture, Ridge) else _planes(page, picture, salt)
 
 
-def plane(picture: Scatter, task: type[Task], methods: Sequence[Method]) -> Figure | None:
-    """A named point for each method that has one, and the frontiers that lie beside the runs; None with no point.
+def _ridge(page: TaskOnPage, picture: Ridge, salt: str) -> Iterator[Figure]:
+    """Distributions of all methods over all their seeds, each in its colour whether it has a run or not."""
+    first, values = page.task.measures[0], {}
+    for method in page.compared.methods:
+        runs = [run for model in method.runs.values() if (run := page.run(model))]
+        values[method.name] = np.concatenate([[], *(run.by_answer(first) for run in runs)])
+    if any(map(len, values.values())):
+        chart = ridge_chart(values, salt, english(picture.axis))
+        yield Figure(picture.name, translate_chart(chart), wide=True)
 
-    One of several seeds stands at their mean with its interval over the seeds, and each seed is a small point.
+
+def _planes(page: TaskOnPage, picture: Scatter, salt: str) -> Iterator[Figure]:
+    """A named point for each method that has one; one of several seeds at their mean, with its interval over these.
+
+    With frontiers a picture for each study and number of lists, for only of as many lists unique words compare.
     """
-    spots = []
-    for number, method in enumerate(methods):
-        points = [point for run in method.of_task(task.name) if (point := picture.points.get(run.folder))]
+    groups: dict[tuple[Path | None, int], list[tuple[Spot, Finished]]] = {}
+    columns = page.columns[picture.across], page.columns[picture.up]
+    for number, method in enumerate(page.compared.methods):
+        runs = [run for model in method.runs.values() if (run := page.run(model))]
+        cells = [[page.cell(column, run) for column in columns] for run in runs]
+        points = [(x, y) for across, up in cells if (x := _place(across)) is not None and (y := _place(up)) is not None]
         if not points:
             continue
-        height = over_seeds(dict(enumerate(point.y for point in points))) if method.several else points[0]
-        at = (sum(point.x for point in points) / len(points), sum(point.y for point in points) / len(points))
+        height = over_seeds({k: y for k, (_, y) in enumerate(points)}) if method.several else cells[0][1]
         ends = None if height.low is None or height.high is None else (height.low, height.high)
-        seeds = [(point.x, point.y) for point in points] if method.several else []
-        spots.append(Spot(method.name, at, seeds, number % SERIES, ends))
-    if not spots:
+        at = (sum(x for x, _ in points) / len(points), sum(y for _, y in points) / len(points))
+        spot = Spot(method.name, at, points if method.several else [], number % SERIES, ends)
+        group = (runs[0].study, cells[0][0].n or 0) if picture.frontier else (None, 0)
+        groups.setdefault(group, []).append((spot, runs[0]))
+    for k, ((study, lists), members) in enumerate(groups.items()):
+        about, note, curves = "", "", {}
+        if picture.frontier:
+            about = f"{study.name}, n = {lists:,}" if study else f"n = {lists:,}"
+            encoder = members[0][1].scale.get("embedding_model")
+            curves = curves_beside((run.folder for _, run in members), lists, encoder)
+            note = "" if curves else said("no_frontier", lists=lists, encoder=encoder)
+        labels = english(picture.across_label), english(picture.up_label)
+        svg = plane_chart([spot for spot, _ in members], curves, *labels, f"{salt}-{k}")
+        yield Figure(picture.name, translate_chart(svg), about, note=note)
+
+
+def _place(cell: Cell) -> float | None:
+    """Where a value stands: shares in percent."""
+    if not isinstance(cell.value, int | float):
         return None
-    curves, note = {}, None
-    if picture.lists is not None:
-        curves = curves_beside(picture.points, picture.lists, picture.encoder)
-        note = None if curves else wording("no_frontier", lists=picture.lists, encoder=picture.encoder)
-    svg = plane_chart(spots, curves, english(picture.across), english(picture.up), picture.salt)
-    return Figure(picture.name, translate_chart(svg), picture.about, note=note)
+    return 100 * cell.value if cell.measure.share else cell.value

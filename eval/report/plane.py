@@ -57,8 +57,9 @@ def plane_chart(
             axes.plot(x, y, color=colour, marker="o", markersize=9, alpha=0.85, linestyle="none", gid=label)
         axes.set(xlabel=across, ylabel=up)
         axes.margins(x=0.14, y=0.08)
-        axes.xaxis.get_major_locator().set_params(integer=True)
-        axes.xaxis.set_major_formatter("{x:,.0f}")
+        if max(spot.at[0] for spot in spots) > 1:  # counts, or percent
+            axes.xaxis.get_major_locator().set_params(integer=True)
+            axes.xaxis.set_major_formatter("{x:,.0f}")
         if across.endswith("(%)"):
             axes.set_xticks([tick for tick in axes.get_xticks() if 0 <= tick <= 100])
         dots = [(series(colour), 9, name) for colour, name in (groups or {}).items()]

@@ -215,6 +215,7 @@ function startReader({ models, items }) {
     if (!linked) return;
     byId("search").value = byId("group").value = byId("status").value = "";
     byId("models").querySelector(`[value="${model}"]`).checked = true;
+    byId("reader").closest("details").open = true;
     choose(kind);
     state.place = state.shown.indexOf(linked);
     state.linked = linked.entries[model][number - 1];

@@ -1,34 +1,188 @@
-"""The evaluation page's tables: what the tasks' views declare, filled with numbers, the paper's figures and changes."""
+"""The page's tables: each a loop over what tasks declare, with a row for a method."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from itertools import combinations
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain, combinations
+from pathlib import Path
+from typing import Any
 
-from sozo.eval.compare import Compared, groups
+from sozo.eval.compare import Compared
 from sozo.eval.evaluated import Evaluated, not_alike
-from sozo.eval.report.answer import shared_caveats, task_label
-from sozo.eval.report.cells import change_cell, seed_cell, with_change
+from sozo.eval.report.cells import seed_cell, with_change
 from sozo.eval.report.labels import labels
-from sozo.eval.report.published import in_the_paper, paper_table, published_rows
+from sozo.eval.report.published import paper_table, published_rows
 from sozo.scoring.measure import Measure
 from sozo.scoring.said import said
 from sozo.scoring.table import Cell, Row, Table
 from sozo.tasks import task_types
 from sozo.tasks.finished import Finished
 from sozo.tasks.task import Task
-from sozo.tasks.view import ModelTable, RowTable
+from sozo.tasks.view import FAILURES, PAGE, TERMINAL, ModelTable, RunColumn, measured
+
+
+@dataclass(frozen=True)
+class TaskOnPage:
+    """A task that has runs, with all that these say."""
+
+    task: type[Task]
+    compared: Compared
+    _cells: dict[tuple[str, Measure | None, Path], Cell] = field(default_factory=dict)
+
+    @cached_property
+    def runs(self) -> list[Finished]:
+        """The run of each model that says most."""
+        return [run for model in self.compared.models if (run := model.run(self.task.name))]
+
+    @cached_property
+    def columns(self) -> Mapping[str, RunColumn]:
+        """The task's columns by name."""
+        every = [run for model in self.compared.models for run in model.of_task(self.task.name)]
+        return {column.name: column for column in self.task.view.columns(self.task.measures, every)}
+
+    def column(self, measure: Measure) -> RunColumn:
+        """The column of a measure: as the task declares it, or its mean."""
+        declared = (column for column in self.columns.values() if column.change == measure)
+        column = next((one for one in declared if measure.ratio or one.measure == measure), None)
+        return column or measured(measure)
+
+    def cell(self, column: RunColumn, run: Finished) -> Cell:
+        """What a run says in a column; several tables ask."""
+        key = column.name, column.change, run.folder
+        if key not in self._cells:
+            self._cells[key] = column.of(run)
+        return self._cells[key]
+
+    @cached_property
+    def caveats(self) -> list[str]:
+        """What all runs must not be read without; a run's own caveats stand beside its number."""
+        return shared_caveats(self.runs)
+
+    @property
+    def label(self) -> str:
+        """Its name with these."""
+        return task_label(self.task.name, self.caveats)
+
+    @property
+    def heading(self) -> str:
+        """The same with who scored, be it the papers' encoder or judge."""
+        scorers = {run.scorer for run in self.runs}
+        by = [said("by {scorer}", scorer=name) for name in scorers if name and len(scorers) == 1]
+        return task_label(self.task.name, list(dict.fromkeys((*self.caveats, *by))))
+
+    def run(self, model: Evaluated, kind: str | None = None) -> Finished | None:
+        """A model's run of this kind, or the one that says most."""
+        return model.run(self.task.name) if kind is None else model.runs.get((self.task.name, kind))
+
+    def rows(self, columns: Sequence[RunColumn], *, heat: bool = False, kind: str | None = None) -> list[Row]:
+        """A row for each method that has a run: over its seeds, with the differences that columns name."""
+        main, rows = self.task.measures[0], []
+        for method in self.compared.methods:
+            runs = [run for model in method.runs.values() if (run := self.run(model, kind))]
+            if not runs:
+                continue
+            each = [[replace(self.cell(column, run), heat=heat and column.heat) for column in columns] for run in runs]
+            cells = [seed_cell(own) for own in zip(*each, strict=True)]
+            for k, column in enumerate(columns):
+                if column.change is not None:
+                    change = self.compared.changes.get((method.name, column.change.name))
+                    cells[k] = with_change(cells[k], change, runs[0].shown(column.change))
+                if column.change == main:
+                    cells[k] = self.with_own_caveats(cells[k], runs)
+            base = self.compared.against[method.name].name if any(cell.change for cell in cells) else ""
+            rows.append(Row(method.name, tuple(cells), base, seeds=len(runs) if method.several else 0))
+        return rows
+
+    def with_own_caveats(self, cell: Cell, runs: Iterable[Finished]) -> Cell:
+        """A cell of the first measure with those caveats of its runs that not all runs of the task have."""
+        own = [name for name in dict.fromkeys(chain(*(run.caveats for run in runs))) if name not in self.caveats]
+        more = {"caveats": ", ".join(own)} if own else {}
+        return replace(cell, below=(*cell.below, *own), more={**cell.more, **more})
+
+    def of_columns(self, name: str, columns: Sequence[RunColumn], notes: Sequence[str] = (), **rows: Any) -> Table:
+        """The table of these columns."""
+        headings = ("model", *(column.label for column in columns))
+        of = self.label if self.caveats else ""
+        return Table(name, headings, tuple(self.rows(columns, **rows)), tuple(notes), of=of)
+
+    def every_column(self) -> Table:
+        """All that the terminal says, model by model, and what the columns mean."""
+        shown = [c for c in self.columns.values() if c.shown & (TERMINAL | PAGE) and not c.shown & FAILURES]
+        says = [f"{column.name}_says" for column in shown]
+        notes = [key for key in (*says, f"{self.task.name}_says") if key in labels()]
+        return without_empty(self.of_columns(said("{task}: all columns", task=said(self.task.name)), shown, notes))
+
+    def failures(self) -> Table:
+        """How many answers have no score, by the reason."""
+        shown = [column for column in self.columns.values() if column.shown & FAILURES]
+        return self.of_columns(said("{task}: answers without a score", task=said(self.task.name)), shown)
+
+    def own_tables(self, *, with_published: bool = False) -> list[Table]:
+        """Those that the task declares; one of a kind of runs only where these stand beside better ones.
+
+        The paper's models are rows of them if that is wanted, else a table below.
+        """
+        tables = []
+        for declared in self.task.view.tables(self.task.measures):
+            columns = [self.columns[name] for name in declared.columns if name in self.columns]
+            kinds = {run.kind for model in self.compared.models for run in model.of_task(self.task.name)[:-1]}
+            if not columns or (declared.kind is not None and declared.kind not in kinds):
+                continue
+            table = self.of_columns(declared.name, columns, declared.notes, heat=declared.heat, kind=declared.kind)
+            if with_published:
+                table = replace(table, rows=(*table.rows, *published_rows(declared, columns)))
+            else:
+                table = replace(table, papers=self._paper(declared))
+            tables.append(without_empty(table))
+        return on_one_scale(tables)
+
+    def _paper(self, declared: ModelTable) -> Table | None:
+        models = {model.paper_model for model in self.compared.models if model.paper_model and self.run(model)}
+        if declared.training and models:
+            return paper_table(declared.training, models)
+        return paper_table(declared.paper)
+
+    def between(self) -> list[Table]:
+        """If answers are judged together, how every two models' answers to the same items compare."""
+        if not self.task.measures[0].together or len(self.runs) < 2:
+            return []
+        rows = []
+        runs = [(model.name, run) for model in self.compared.models if (run := self.run(model))]
+        for (name, run), (other, second) in combinations(runs, 2):
+            apart = not_alike(run, second)
+            cells = [Cell(why=apart) if apart else run.between(second, measure) for measure in self.task.measures]
+            rows.append(Row(f"{name} × {other}", tuple(cells)))
+        label = f"{self.task.name}_between"
+        columns = ("model", *(measure.name for measure in self.task.measures))
+        return [without_empty(Table(label, columns, tuple(rows), (f"{label}_note",)))]
+
+
+def on_page(compared: Compared) -> list[TaskOnPage]:
+    """The tasks that have runs, in their order."""
+    found = [TaskOnPage(task, compared) for task in task_types().values()]
+    return [one for one in found if one.runs]
+
+
+def task_label(task: str, caveats: Sequence[str]) -> str:
+    """A task's name with what its numbers must not be read without.
+
+    >>> task_label("jcq", [said("{n} trial questions", n=35)])
+    'jcq, 35 trial questions'
+    """
+    return said("{task}, {caveats}", task=said(task), caveats=list(caveats)) if caveats else task
+
+
+def shared_caveats(runs: Sequence[Finished]) -> list[str]:
+    """The caveats that all these runs have."""
+    every = [run.caveats for run in runs]
+    return [caveat for caveat in dict.fromkeys(chain(*every)) if all(caveat in own for own in every)]
 
 
 def on_one_scale(tables: Sequence[Table]) -> list[Table]:
     """Heat maps of one task, in all of which a colour means the same number."""
-    values = []
-    for table in tables:
-        for row in table.rows:
-            values += [cell.value for cell in row.cells if cell.heat and isinstance(cell.value, int | float)]
-    if not values:
-        return list(tables)
-    scale = min(values), max(values)
-    return [replace(table, scale=scale) for table in tables]
+    cells = [cell for table in tables for row in table.rows for cell in row.cells if cell.heat]
+    values = [cell.value for cell in cells if isinstance(cell.value, int | float)]
+    return [replace(table, scale=(min(values), max(values))) for table in tables] if values else list(tables)
 
 
 def without_empty(table: Table) -> Table:
@@ -49,155 +203,3 @@ def without_empty(table: Table) -> Table:
         rows=tuple(rows),
         empty=tuple((reasons, tuple(columns)) for reasons, columns in empty.items()),
     )
-
-
-def fold_rows(table: Table, compared: Compared, measures: Sequence[Measure | None] = ()) -> Table:
-    """The table with one row for a method of several seeds: their means.
-
-    `table` has a row for each model, and perhaps the paper's. `measures` are those of the columns' differences.
-    """
-    row_of = {row.name: row for row in table.rows}
-    rows = []
-    for method in compared.methods:
-        own = [row_of.pop(run.name) for run in method.runs.values() if run.name in row_of]
-        base = compared.against[method.name].name if any(row.base for row in own) else ""
-        if not method.several or not own:
-            rows += [replace(row, base=base) for row in own]
-            continue
-        cells = [seed_cell(column) for column in zip(*(row.cells for row in own), strict=True)]
-        for k, measure in enumerate(measures):
-            if measure and (runs := method.of_task(measure.task)):
-                change = compared.changes.get((method.name, measure.name))
-                cells[k] = with_change(cells[k], change, runs[0].shown(measure))
-        rows.append(Row(method.name, tuple(cells), base, seeds=len(own)))
-    rows += row_of.values()  # the paper's
-    return replace(table, rows=tuple(rows))
-
-
-def overview(compared: Compared, tasks: Sequence[type[Task]], papers: Mapping[str, Mapping[str, float]]) -> Table:
-    """One line a method: the first measure of each task; `papers` are the paper's models' means by task."""
-    rows = []
-    for model in compared.models:
-        runs = [(model.run(task.name), task.measures[0]) for task in tasks]
-        cells = [_with_own(run.cell(m), m.task, compared, run) if run else Cell(why="no_run") for run, m in runs]
-        rows.append(Row(model.name, tuple(cells)))
-    for name in dict.fromkeys(name for means in papers.values() for name in means):
-        cells = [Cell(papers.get(task.name, {}).get(name), in_the_paper(task.measures[0])) for task in tasks]
-        rows.append(Row(name, tuple(cells), published=True))
-    columns = ("model", *(_label(task.name, compared) for task in tasks))
-    return fold_rows(Table("overview", columns, tuple(rows), _score_names(compared)), compared)
-
-
-def _label(task: str, compared: Compared) -> str:
-    """A task's name with the caveats that all its runs share; the others are their models' own (`_with_own`)."""
-    return task_label(task, shared_caveats(_runs(task, compared)))
-
-
-def _runs(task: str, compared: Compared) -> list[Finished]:
-    return [run for model in compared.models if (run := model.run(task))]
-
-
-def _with_own(cell: Cell, task: str, compared: Compared, *runs: Finished | None) -> Cell:
-    """A cell of a task's first measure with the caveats of its runs that not all runs of the task share."""
-    shared = shared_caveats(_runs(task, compared))
-    own = dict.fromkeys(caveat for run in runs if run for caveat in run.caveats if caveat not in shared)
-    more = {"caveats": ", ".join(own)} if own else {}
-    return replace(cell, below=(*cell.below, *own), more={**cell.more, **more})
-
-
-def _score_names(compared: Compared) -> tuple[str, ...]:
-    """What scores must be called, as by whose vectors they are, where the task has such a name for them."""
-    scales = (run.scale for model in compared.models for run in model.runs.values())
-    return tuple(dict.fromkeys(scale["score_name"] for scale in scales if "score_name" in scale))
-
-
-def section_tables(
-    task: type[Task], compared: Compared, declared: Sequence[ModelTable | RowTable], *, with_published: bool = False
-) -> list[Table]:
-    """The tables that a task's view declares; one of a kind of runs only where they stand beside better ones.
-
-    The paper's models are rows of them if that is wanted, else a table below.
-    """
-    tables = []
-    for table in declared:
-        if isinstance(table, RowTable):
-            tables.append(replace(table.table, papers=paper_table(table.paper)))
-            continue
-        kind = table.kind
-        best = {model.name: model.run(task.name) for model in compared.models}
-        shown = [(m, best[m.name] if kind is None else m.runs.get((task.name, kind))) for m in compared.models]
-        runs = [(model, run) for model, run in shown if run]
-        if kind is None or any(run is not best[model.name] for model, run in runs):
-            of_models = _model_table(table, runs, compared)
-            folded = fold_rows(of_models, compared, [column.change for column in table.columns])
-            if with_published:
-                folded = replace(folded, rows=(*folded.rows, *published_rows(table)), papers=None)
-            tables.append(folded)
-    return tables
-
-
-def _model_table(table: ModelTable, runs: Sequence[tuple[Evaluated, Finished]], compared: Compared) -> Table:
-    rows = []
-    for model, run in runs:
-        cells, base = [], ""
-        for column in table.columns:
-            heat = table.heat and column.heat
-            cell = replace(column.of(run), heat=heat)
-            if column.change is not None:
-                change = compared.each.get((model.name, column.change.name))
-                cell = with_change(cell, change, run.shown(column.change))
-                if column.change == run.main:
-                    cell = _with_own(cell, run.task, compared, run)
-                if change and change.difference is not None:
-                    base = base or change.base
-            cells.append(cell)
-        rows.append(Row(model.name, tuple(cells), base))
-    columns = ("model", *(column.label for column in table.columns))
-    trained = {model.paper_model for model, _ in runs if model.paper_model} if table.training else set()
-    paper = paper_table(table.training, trained) if trained else paper_table(table.paper)
-    label = _label(runs[0][1].task, compared)
-    of = label if label != runs[0][1].task else ""
-    return Table(table.name, columns, tuple(rows), table.notes, paper, of=of)
-
-
-def change_tables(compared: Compared) -> list[Table]:
-    """Every difference from the base with its interval and effect size: the tables that have any."""
-    methods = {method.name: len(method.runs) for method in compared.methods}
-    tables = []
-    for name, measures in groups().items():
-        shown = [measure for measure in measures if any(column == measure.name for _, column in compared.changes)]
-        table = _change_table(name, methods, shown, compared)
-        if table.rows:
-            tables.append(replace(table, notes=("changes_note", *_score_names(compared))))
-    return tables
-
-
-def between_tables(compared: Compared) -> list[Table]:
-    """Of each task whose answers are judged together, how every two models' answers to the same items compare."""
-    tables = []
-    for task in (task for task in task_types().values() if task.measures[0].together):
-        runs = [(model.name, run) for model in compared.models if (run := model.run(task.name))]
-        rows = []
-        for (name, run), (other, second) in combinations(runs, 2):
-            apart = not_alike(run, second)
-            cells = [Cell(why=apart) if apart else run.between(second, measure) for measure in task.measures]
-            rows.append(Row(f"{name} × {other}", tuple(cells)))
-        label = f"{task.name}_between"
-        table = Table(label, ("model", *(measure.name for measure in task.measures)), tuple(rows), (f"{label}_note",))
-        tables += [table] if rows else []
-    return tables
-
-
-def _change_table(name: str, seeds: Mapping[str, int], shown: Sequence[Measure], compared: Compared) -> Table:
-    """`seeds` are the names of the rows, and of how many seeds each is."""
-    rows = []
-    for model, count in seeds.items():
-        own = [compared.changes.get((model, measure.name)) for measure in shown]
-        if base := next((change.base for change in own if change), ""):
-            cells = tuple(change_cell(*pair) for pair in zip(own, shown, strict=True))
-            rows.append(Row(model, cells, base, seeds=count if count > 1 else 0))
-    labelled = {m.name: _label(m.task, compared) for m in shown if m == task_types()[m.task].measures[0]}
-    columns = ("model", *(labelled.get(m.name, m.name if m.name in labels() else m.short) for m in shown))
-    others = dict.fromkeys(m.task for m in shown if m.name not in labelled)
-    of = [label for task in others if (label := _label(task, compared)) != task]
-    return Table(name, columns, tuple(rows), of=said("{tasks}", tasks=of) if of else "")

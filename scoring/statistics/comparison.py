@@ -25,6 +25,13 @@ class Comparison:
     p: float | None = None  # two-sided, by the test that made the interval: below 1 - level where that leaves out 0
     reason: str | None = None
 
+    @property
+    def sign(self) -> int:
+        """1 or -1 where the interval lies on one side of 0, else 0."""
+        if self.low is None or self.high is None:
+            return 0
+        return int(self.low > 0) - int(self.high < 0)
+
 
 def compare_paired(
     base: Mapping[Any, float | None],

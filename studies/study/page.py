@@ -17,9 +17,9 @@ from sozo.eval.report.plane import Spot, plane_chart
 from sozo.eval.report.published import paper_table
 from sozo.eval.report.render import render
 from sozo.eval.report.svg import standalone
-from sozo.scoring.guard import Gain
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import SHARE, p_value, share
+from sozo.scoring.second_encoder import Gain
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.table import Cell, Content, Table, markdown, tabulate
 from sozo.studies.study.arms import PAPER, Arm
@@ -212,7 +212,7 @@ def instrument_table(table: Table11) -> Table:
             change = difference_cell(own, base, name) if own != base else None
             cells[label + size] = replace(cell(own, name), change=change)
         rows.append(cells)
-    return tabulate(_INSTRUMENTS, rows, [labels[f"{name}_says"][0] for name in (*names, "instruments")])
+    return tabulate(_INSTRUMENTS, rows, [labels[f"{name}_says"][0] for name in (*names, "dat")])
 
 
 def reasons_table(table: Table11) -> Table:

@@ -13,8 +13,8 @@ from sozo.data.record import read_json
 from sozo.data.study_folder import StudyRow
 from sozo.eval.frontier import VALUES, read_curves
 from sozo.eval.report.charts import Curve, Steps
-from sozo.scoring.guard import Guard
 from sozo.scoring.languages import read_nouns
+from sozo.scoring.second_encoder import SecondEncoder
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.seeds import over_seeds
 from sozo.scoring.table import Table
@@ -167,7 +167,7 @@ def tables_result(
     folders = {name: row.responses for name, row in rows.items()}
     # What is wrong with it shows before the tables are read.
     language = _language(folders)
-    guard = Guard(guard_encoder, read_nouns(nouns, language), language) if guard_encoder else None
+    guard = SecondEncoder(guard_encoder, read_nouns(nouns, language), language) if guard_encoder else None
     table = table11(folders, paper_model)
     if guard or study:
         table = with_gains(table, folders, guard, bases)
@@ -177,7 +177,7 @@ def tables_result(
         title,
         folders,
         table,
-        facts=scorer_facts(folders) | ({"Guard": table.guard} if table.guard else {}),
+        facts=scorer_facts(folders) | ({"SecondEncoder": table.guard} if table.guard else {}),
         controls=judge_rows(controls, bases),
         evaluations=evaluations(rows),
         study=study,

@@ -17,7 +17,7 @@ from sozo.data.progress import console
 from sozo.data.record import refuse_foreign
 from sozo.data.run_folder import LOCK, lock
 from sozo.data.study_folder import STUDY, StudyFolder, write_study
-from sozo.scoring.guard import Guard
+from sozo.scoring.second_encoder import SecondEncoder
 from sozo.studies.study.claims import note_claims
 from sozo.studies.study.config import Study
 from sozo.studies.study.plan import drop_checkpoints, machine_faults, plan_lines, study_disk, study_hours
@@ -85,7 +85,7 @@ def run_study(study: Study, steps: Sequence[Step], launch: list[str]) -> None:
     for step in steps:
         plan_lines(study, step)
     if study.guard_encoder:
-        Guard(study.guard_encoder)  # one that cannot be loaded would be found out after the last training
+        SecondEncoder(study.guard_encoder)  # one that cannot be loaded would be found out after the last training
     for fault in machine_faults():
         terminal.print(fault)
     lock(records.folder)

@@ -4,24 +4,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sozo.scoring.guard import Gain, GainParts, Guard, gain_of
+from sozo.scoring.second_encoder import Gain, GainParts, SecondEncoder, gain_of
 from sozo.tasks.dat.decomposition import Parts, parts_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GuardedLists:
+class SeenLists:
     """What a guard makes of a row's valid lists."""
 
     plain: Parts
     centred: Parts
 
     @classmethod
-    def of(cls, guard: Guard, words: list[str], lists: np.ndarray) -> "GuardedLists | None":
+    def of(cls, guard: SecondEncoder, words: list[str], lists: np.ndarray) -> "SeenLists | None":
         """`lists` are numbers in `words`, integers of shape (lists, k); None of too few that the guard can score."""
         plain, centred = (parts_of(guard.unit(words, centred=centred), lists) for centred in (False, True))
         return cls(plain, centred) if plain and centred else None
 
-    def over(self, base: "GuardedLists") -> GainParts:
+    def over(self, base: "SeenLists") -> GainParts:
         """The gain over the base's lists."""
         plain, centred = (base.plain, self.plain), (base.centred, self.centred)
         total, dealt = (_part(*plain, 0, of_row) for of_row in (0, 1))

@@ -23,11 +23,11 @@ from sozo.tasks.finished import Finished
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sozo.scoring.guard import Guard
-    from sozo.tasks.dat.gain_parts import GuardedLists
+    from sozo.scoring.second_encoder import SecondEncoder
+    from sozo.tasks.dat.gain_parts import SeenLists
 
 
-UNIQUE_WORDS = Measure("dat/unique_words", 0, per_item=False, group=None, ratio=True)
+UNIQUE_WORDS = Measure("dat/unique_words", 0, per_item=False, compared=False, ratio=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,10 +203,10 @@ class FinishedDat(Finished):
         encoder = self.scale.get("embedding_model", LANGUAGES[self.language].encoder)
         return dealt_badly(texts, encoder, random, self.language)
 
-    def guarded(self, guard: "Guard") -> "GuardedLists | None":
+    def seen_by(self, guard: "SecondEncoder") -> "SeenLists | None":
         """None under Olson's protocol: English words, of which seven count."""
         if self.settings.get("olson"):
             return None
-        from sozo.tasks.dat.gain_parts import GuardedLists
+        from sozo.tasks.dat.gain_parts import SeenLists
 
-        return GuardedLists.of(guard.of(self.language), *read_lists(self.folder, self.settings.get("trials")))
+        return SeenLists.of(guard.of(self.language), *read_lists(self.folder, self.settings.get("trials")))

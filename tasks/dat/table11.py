@@ -4,7 +4,6 @@ Unique words grow with the number of valid responses, and training changes that 
 words at equal sample size: what its smallest row's number of valid responses would show.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -15,18 +14,14 @@ import numpy as np
 from sozo.data.errors import UserError
 from sozo.data.published import load
 from sozo.data.record import read_json
-from sozo.scoring.guard import Gain, GainParts, Guard, gain
-from sozo.scoring.measure import Z95
-from sozo.scoring.parse import NUM_WORDS
-from sozo.scoring.statistics.comparison import Comparison
+from sozo.scoring.second_encoder import Gain, GainParts, SecondEncoder, gain
 from sozo.scoring.statistics.hill import HillNumbers, expected_unique_words, hill_interval, hill_numbers
 from sozo.scoring.statistics.means import Interval
-from sozo.tasks.dat.gain_parts import GuardedLists
+from sozo.tasks.dat.gain_parts import SeenLists
 from sozo.tasks.dat.summary import DatSummary, summary_of
 from sozo.tasks.dat.table import read_lists, read_table, valid_rows, valid_scores
 
 _CURVE_POINTS = 40
-_AT_ALL = "printed for unequal numbers of responses"
 PAPER_RESPONSES = 131_072  # in all, of each of the paper's rows
 
 
@@ -69,32 +64,6 @@ class Table11:
     paper_model: str | None
     guard: str | None = None  # the second encoder's name
     guard_revision: str | None = None
-
-
-def changes_in_the_paper(base: Mapping[str, str], model: Mapping[str, str]) -> dict[str, Comparison]:
-    """What the paper's figures of a base and of a model trained from it say of both: measure's name -> change.
-
-    Means and shares have normal intervals. Unique words are printed for all valid responses of each: in n of N
-    responses lie between n / N of them and all, and their variance is at most ten for each word (Efron and Stein).
-    """
-    (n, mean, std, words), (m, other, spread, others) = (
-        (int(row["valid"]), float(row["mean"]), float(row["std"]), int(row["unique_words"])) for row in (base, model)
-    )
-    size = min(n, m)
-    shares = n / PAPER_RESPONSES, m / PAPER_RESPONSES
-    share_error = math.sqrt(sum(share * (1 - share) for share in shares) / PAPER_RESPONSES)
-    least, most = (math.log(others * a / (words * b)) for a, b in ((size / m, 1.0), (1.0, size / n)))
-    error = math.sqrt(NUM_WORDS / words + NUM_WORDS / others)
-    return {
-        "dat": _normal(size, other - mean, math.hypot(std / math.sqrt(n), spread / math.sqrt(m))),
-        "dat/valid": _normal(PAPER_RESPONSES, shares[1] - shares[0], share_error),
-        "dat/unique_words": Comparison(size, max(n, m), None, least - Z95 * error, most + Z95 * error, reason=_AT_ALL),
-    }
-
-
-def _normal(n: int, difference: float, error: float) -> Comparison:
-    p = math.erfc(abs(difference) / error / math.sqrt(2))
-    return Comparison(n, n, difference, difference - Z95 * error, difference + Z95 * error, p=p)
 
 
 def table11(
@@ -144,7 +113,7 @@ def _read(name: str, path: Path, trials: int | None) -> tuple[DatSummary, np.nda
 
 
 def with_gains(
-    table: Table11, folders: Mapping[str, Path], guard: Guard | None, bases: Mapping[str, str] | None = None
+    table: Table11, folders: Mapping[str, Path], guard: SecondEncoder | None, bases: Mapping[str, str] | None = None
 ) -> Table11:
     """The table with `gains` in every row that has a base in `bases`, both by their names as in `folders`.
 
@@ -155,8 +124,8 @@ def with_gains(
         bases = {name: base for name in folders if name != base}
 
     @cache  # a base has many rows
-    def seen(name: str) -> GuardedLists | None:
-        return GuardedLists.of(guard, *read_lists(folders[name])) if guard else None
+    def seen(name: str) -> SeenLists | None:
+        return SeenLists.of(guard, *read_lists(folders[name])) if guard else None
 
     scores = cache(lambda name: valid_scores(folders[name]))
 

@@ -30,7 +30,7 @@ from sozo.tasks.dat.words import PROMPTS
 from sozo.tasks.task import Answer, Bound, Complete, Item, Outcome, Row, Task
 
 if TYPE_CHECKING:
-    from sozo.scoring.guard import Guard
+    from sozo.scoring.second_encoder import SecondEncoder
 
 
 class Dat(Task):
@@ -47,7 +47,7 @@ class Dat(Task):
         Measure("dat", per_item=False, paper="mean", scale=(0, 2)),
         Measure("dat/valid", share=True, per_item=False),
     )
-    second = Bound(measure=Measure("dat/guard", 2), margin=0.1, least=100)
+    second = Bound(measure=Measure("dat/pairing", 2), margin=0.1, least=100)
     max_new_tokens = 256
     batch_size = 1024
     Finished = FinishedDat
@@ -89,7 +89,7 @@ class Dat(Task):
             rows.append(Row(values, result.reason and str(result.reason), {"words": result.words}))
         return rows
 
-    def together(self, rows: Sequence[Row], guard: "Guard | None" = None) -> dict[str, float]:
+    def together(self, rows: Sequence[Row], guard: "SecondEncoder | None" = None) -> dict[str, float]:
         """Unique words; combination; the mean by the guard."""
         lists = [row.facts["words"] for row in rows if row.reason is None]
         unique = float(len({word for words in lists for word in words}))

@@ -1,6 +1,6 @@
 """How DAT's results are shown: the row of Table 11, in the terminal, W&B, the model card and the report."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -9,30 +9,28 @@ from sozo.scoring.final_text import answer_state
 from sozo.scoring.languages import LANGUAGES
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import COUNT, n_of, share
-from sozo.scoring.statistics.comparison import Comparison
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.table import Cell
 from sozo.tasks.dat.instrument_cells import cell, measured
-from sozo.tasks.dat.summary import DatSummary, FinishedDat
-from sozo.tasks.dat.table11 import PAPER_RESPONSES, changes_in_the_paper, table11
+from sozo.tasks.dat.summary import UNIQUE_WORDS, DatSummary, FinishedDat
+from sozo.tasks.dat.table11 import PAPER_RESPONSES, table11
 from sozo.tasks.view import (
     CARD,
     FACTS,
     NUMBERS,
+    PAGE,
     RESULT,
     SCALE,
     WANDB,
     ModelTable,
-    Point,
+    Place,
     ReaderAnswer,
     ReaderItem,
     Ridge,
     RunColumn,
     Scatter,
-    Section,
     View,
     counted,
-    pick,
     setting_of,
     stored,
 )
@@ -45,6 +43,10 @@ class DatView(View[FinishedDat]):
     """A row of Table 11, and what is wrong with the invalid responses."""
 
     sample = 20
+    pictures = (
+        Scatter("words_chart", "equal_words", "mean", "words_axis", "score_axis", frontier=True),
+        Ridge("dat_chart", "score_axis"),
+    )
 
     def columns(self, measures: Sequence[Measure], runs: Sequence[FinishedDat]) -> list[RunColumn]:
         score, valid = measures
@@ -64,6 +66,9 @@ class DatView(View[FinishedDat]):
         def valid_share(run: FinishedDat) -> Cell:
             return Cell(run.summary.valid, of=run.summary.num_responses, below=(_valid_share(run.summary),))
 
+        def attempts(run: FinishedDat) -> Cell:
+            return Cell(run.summary.num_responses, below=(_valid_share(run.summary),))
+
         instruments = [
             RunColumn(name, _instrument(name), shown=NUMBERS) for name in measured([run.summary for run in runs])
         ]
@@ -75,10 +80,13 @@ class DatView(View[FinishedDat]):
             RunColumn("mean", mean, shown=RESULT, change=score, paper="mean"),
             RunColumn("std", std, shown=RESULT, paper="std"),
             RunColumn("unique_words", unique, shown=RESULT, paper="unique_words", figure=lambda n: f"{int(n):,}"),
+            RunColumn("equal_words", _equal_words(runs), shown=PAGE, change=UNIQUE_WORDS),
+            RunColumn("valid_trials", lambda run: run.summary.valid, shown=Place(0)),
+            RunColumn("attempts", attempts, shown=Place(0)),
             stored("ten_words", shown=NUMBERS | FACTS),
             *instruments,
             *(RunColumn(name, _error(name), shown=WANDB) for name in errors),
-            *_named(runs),
+            *([RunColumn("dat_name", _name, shown=RESULT | FACTS | SCALE)] if any(map(_name, runs)) else []),
             setting_of("embedding_model", "dat_encoder", FACTS | SCALE),
             setting_of("noun_checker", "dat_checker", FACTS | SCALE),
             RunColumn("range", _range, shown=CARD),
@@ -100,57 +108,17 @@ class DatView(View[FinishedDat]):
             "What helps: docs/training.md, My model writes no valid list.",
         ]
 
-    def explained(self, run: FinishedDat) -> list[str]:
-        labels = self.labels()
-        return [labels[f"{name}_says"][0] for name in measured([run.summary])]
-
     def dataset(self, run: FinishedDat) -> dict[str, str]:
         language = LANGUAGES[run.language].name
         names = {"dataset_name": f"DAT ({language})", "dataset_type": f"dat-{run.language}"}
         return {"task_name": "Divergent Association Task", **names}
 
-    def section(self, measures: Sequence[Measure], runs: Sequence[FinishedDat]) -> Section:
-        # Unique words are compared within a study only: a small one must not take the words of another's rows.
-        words, sizes, planes = dict[Path, Interval | None](), dict[Path, int](), list[Scatter]()
-        for study in dict.fromkeys(run.study for run in runs):
-            own = [run for run in runs if run.study == study]
-            trials = {str(run.folder): run.settings["trials"] for run in own if run.settings.get("trials")}
-            table = table11({str(run.folder): run.folder for run in own}, trials=trials)
-            words |= {run.folder: row.equal_words for run, row in zip(own, table.rows, strict=True)}
-            sizes |= {run.folder: table.equal_size for run in own}
-            planes.append(_plane(study, own, words, table.equal_size, len(planes)))
-
-        def equal_words(run: FinishedDat) -> Cell:
-            found = words[run.folder]
-            if found is None:
-                return Cell(n=sizes[run.folder])
-            return Cell(found.mean, COUNT, found.low, found.high, sizes[run.folder])
-
-        def attempts(run: FinishedDat) -> Cell:
-            return Cell(run.summary.num_responses, below=(_valid_share(run.summary),))
-
-        columns = self.columns(measures, runs)
-        names = measured([run.summary for run in runs])
-        responses = pick(columns, ("num_answers", "valid", "mean", "std", "unique_words"))
-        responses += (RunColumn("equal_words", equal_words), *_named(runs))
-        trials_shown = (
-            RunColumn("valid_trials", lambda run: run.summary.valid),
-            RunColumn("attempts", attempts),
-            *pick(columns, ("mean", "std")),
-            *_named(runs),
+    def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
+        row = ("num_answers", "valid", "mean", "std", "unique_words", "equal_words")
+        return (
+            ModelTable("table11", row, ("dat_note", "scale_note"), paper="dat", training="dat_training"),
+            ModelTable("table6", ("valid_trials", "attempts", "mean", "std"), kind="trials"),
         )
-        tables = [
-            ModelTable("table11", responses, ("dat_note", "scale_note"), paper="dat", training="dat_training"),
-            ModelTable("table6", trials_shown, kind="trials"),
-        ]
-        if names:
-            says = tuple(f"{name}_says" for name in names)
-            tables.insert(1, ModelTable("instruments", pick(columns, names), says))
-        return tables, (Ridge("dat_chart", "ridges", "score_axis", measures[0]), *planes)
-
-    def published_changes(self, base: Mapping[str, str], model: Mapping[str, str]) -> Mapping[str, Comparison]:
-        trained = all(row.get("std") and row.get("valid") for row in (base, model))
-        return changes_in_the_paper(base, model) if trained else {}
 
     def reader_answers(self, run: FinishedDat) -> Iterator[tuple[str, ReaderAnswer]]:
         for table in iter_tables(run.folder, ("text", "score", "reason", "finish_reason")):
@@ -164,18 +132,21 @@ class DatView(View[FinishedDat]):
         yield ReaderItem("", "", "DAT"), [answer for _, answer in answers]
 
 
-def _plane(
-    study: Path | None, runs: Sequence[FinishedDat], words: Mapping[Path, Interval | None], size: int, number: int
-) -> Scatter:
-    """Mean against unique words in as many valid responses as the study's smallest row has."""
-    points = {}
-    for run in runs:
-        row, found = run.summary, words[run.folder]
-        if row.mean is not None and found and found.mean is not None:
-            points[run.folder] = Point(found.mean, row.mean, *(row.ci95 or (None, None)))
-    about = f"{study.name}, n = {size:,}" if study else f"n = {size:,}"
-    encoder = runs[0].scale.get("embedding_model")
-    return Scatter("words_chart", f"words{number}", "words_axis", "score_axis", points, about, size, encoder)
+def _equal_words(runs: Sequence[FinishedDat]) -> Callable[[FinishedDat], Cell]:
+    """Unique words in as many valid responses as the smallest row of the run's study has: no other study's count."""
+    cells: dict[Path, Cell] = {}
+
+    def cell(run: FinishedDat) -> Cell:
+        if run.folder not in cells:  # they take a while, and few printers ask for them
+            own = [other for other in runs if other.study == run.study]
+            trials = {str(other.folder): other.settings["trials"] for other in own if other.settings.get("trials")}
+            table = table11({str(other.folder): other.folder for other in own}, trials=trials)
+            for other, row in zip(own, table.rows, strict=True):
+                words = row.equal_words or Interval(None, None, None, 0)
+                cells[other.folder] = Cell(words.mean, COUNT, words.low, words.high, table.equal_size)
+        return cells[run.folder]
+
+    return cell
 
 
 def _instrument(name: str) -> Callable[[FinishedDat], Cell]:
@@ -189,11 +160,6 @@ def _error(name: str) -> Callable[[FinishedDat], float | None]:
 def _name(run: FinishedDat) -> str | None:
     """What an English score may be called."""
     return run.scale.get("score_name")
-
-
-def _named(runs: Sequence[FinishedDat]) -> list[RunColumn]:
-    """The column of the scores' names, if any has one."""
-    return [RunColumn("dat_name", _name, shown=RESULT | FACTS | SCALE)] if any(map(_name, runs)) else []
 
 
 def _range(run: FinishedDat) -> str:

@@ -71,8 +71,8 @@ class Jcq(JudgedTask):
     Settings = JcqSettings
     measures = (
         *_OVERALL,
-        *(Measure(f"jcq/{task}", 2, group="task_changes", scale=(1, 5)) for task in TASKS),
-        *(Measure(f"jcq/{task}/{criterion}", 2, group=None, scale=(1, 5)) for task in TASKS for criterion in CRITERIA),
+        *(Measure(f"jcq/{task}", 2, scale=(1, 5)) for task in TASKS),
+        *(Measure(f"jcq/{task}/{name}", 2, compared=False, scale=(1, 5)) for task in TASKS for name in CRITERIA),
     )
     max_new_tokens = 4096  # as nlp-waseda/JCQ-judge has them answered
     rubrics = tuple(JCQ_RUBRICS.values())

@@ -2,14 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from statistics import fmean, stdev
 
 from sozo.scoring.final_text import answer_state, judged_part
-from sozo.scoring.measure import Measure, t_interval
+from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import SHARE, n_of, share
-from sozo.scoring.table import Cell, Row, Table
+from sozo.scoring.table import Cell
 from sozo.tasks.finished import MOST_CUT
-from sozo.tasks.jcq.finished import ANSWERS, MEAN, QUESTIONS, FinishedJcq, measure_of
+from sozo.tasks.jcq.finished import ANSWERS, QUESTIONS, FinishedJcq
 from sozo.tasks.jcq.questions import CRITERIA, DATASET, TASKS
 from sozo.tasks.judged import LEDGER
 from sozo.tasks.view import (
@@ -22,21 +21,17 @@ from sozo.tasks.view import (
     ModelTable,
     ReaderAnswer,
     ReaderItem,
-    RowTable,
     RunColumn,
-    Section,
     View,
     cost_column,
     counted,
     listed,
     measured,
     part_of,
-    pick,
     stored,
 )
 
-_FEWEST_QUESTIONS = 10  # whole scores of fewer have no interval
-_MOST_IN_PROSE, _FEWEST_REPLIES = 0.02, 20  # likewise of verdicts in prose, from so many replies on
+_MOST_IN_PROSE, _FEWEST_REPLIES = 0.02, 20  # of verdicts, from so many replies on: more in prose is said
 _CORRELATION = Measure("r", 2)
 
 
@@ -99,25 +94,19 @@ class JcqView(View[FinishedJcq]):
             names = {"dataset_name": "JCQ", "dataset_type": DATASET, "dataset_split": "test"}
         return {"task_name": "Japanese Creativity Questions", **names}
 
-    def section(self, measures: Sequence[Measure], runs: Sequence[FinishedJcq]) -> Section:
-        columns = self.columns(measures, runs)
-        notes = ("jcq_note", *(() if all(run.benchmark for run in runs) else ("trial_note",)), "scale_note")
-
-        def table(name: str, shown: Sequence[str], paper: str, training: str) -> ModelTable:
-            picked = pick(columns, (*shown, "mean", "whole"))
-            return ModelTable(name, picked, notes, heat=True, paper=paper, training=training)
-
-        rows = []  # tasks by criteria, over all models (ACL, table 5)
-        for task in TASKS:
-            cells = (_over_models(runs, measure_of(task, name), measures[0]) for name in (*CRITERIA, MEAN))
-            rows.append(Row(task, tuple(cells)))
-        over_all = Table("table5", ("task", *CRITERIA, "mean"), tuple(rows), translate=True)
-        tables = (
-            table("table12", CRITERIA, "jcq_by_criterion", "jcq_training_by_criterion"),
-            table("table13", TASKS, "jcq_by_task", "jcq_training_by_task"),
-            RowTable(over_all, "jcq_by_task_and_criterion"),
-        )
-        return tables, ()
+    def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
+        tables = {"table12": (CRITERIA, "by_criterion"), "table13": (TASKS, "by_task")}
+        return [
+            ModelTable(
+                name,
+                (*columns, "mean", "whole"),
+                ("jcq_note", "scale_note"),
+                heat=True,
+                paper=f"jcq_{by}",
+                training=f"jcq_training_{by}",
+            )
+            for name, (columns, by) in tables.items()
+        ]
 
     def reader_answers(self, run: FinishedJcq) -> Iterator[tuple[str, ReaderAnswer]]:
         for answer, judgement in zip(run.written, run.judgements, strict=True):
@@ -132,22 +121,6 @@ class JcqView(View[FinishedJcq]):
 
     def reader_item(self, run: FinishedJcq, item: str) -> ReaderItem:
         return ReaderItem(item, run.prompts[item], item, run.questions[item].task)
-
-
-def _over_models(runs: Sequence[FinishedJcq], measure: Measure, shown: Measure) -> Cell:
-    """A measure's mean over all models with its interval over questions, which are shared by the models."""
-    by_question: dict[str, list[float]] = {}
-    for run in runs:
-        for question, value in run.by_item(measure).items():
-            if value is not None:
-                by_question.setdefault(question, []).append(value)
-    values = [value for of_models in by_question.values() for value in of_models]
-    mean = fmean(values) if values else None
-    low = high = None
-    if len(by_question) >= _FEWEST_QUESTIONS:
-        low, high = t_interval(mean, stdev(map(fmean, by_question.values())), len(by_question)) or (None, None)
-    scored, asked = (sum(counts) for counts in zip(*(run.counts(measure) for run in runs), strict=True))
-    return Cell(mean, shown, low, high, scored, asked, heat=True)
 
 
 def _benchmark(run: FinishedJcq) -> str:

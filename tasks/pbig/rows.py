@@ -21,11 +21,8 @@ SERVED = {market: f"pbig/{market}" for market in ("b2b", "b2c")}  # shares of th
 MEASURES = (
     Measure(WORTH, 3, scale=(0, 1)),
     *(Measure(name, share=True) for name in GATES.values()),
-    *(
-        Measure(BY_CRITERION[axis.name], 2, group="axis_changes", scale=(axis.lowest, axis.highest))
-        for axis in CRITERIA
-    ),
-    *(Measure(name, share=True, better=0, group="axis_changes") for name in SERVED.values()),
+    *(Measure(BY_CRITERION[axis.name], 2, scale=(axis.lowest, axis.highest)) for axis in CRITERIA),
+    *(Measure(name, share=True, better=0) for name in SERVED.values()),
     Measure(DISTANCE, together=True, scale=(0, 2)),
     Measure(SAME_TITLE, together=True, share=True, better=-1),
 )

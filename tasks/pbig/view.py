@@ -18,19 +18,16 @@ from sozo.tasks.view import (
     SCALE,
     TERMINAL,
     ModelTable,
-    Point,
     ReaderAnswer,
     ReaderItem,
     RunColumn,
     Scatter,
-    Section,
     View,
     cost_column,
     counted,
     listed,
     measured,
     part_of,
-    pick,
     setting_of,
     stored,
 )
@@ -44,6 +41,7 @@ class PbigView(View[FinishedPbig]):
     files = ("config.json", ROWS, LEDGER, "responses")
     artifacts = (ROWS, LEDGER, PATENTS)
     words = (*BY_CRITERION, *LIMITS)
+    pictures = (Scatter("pbig_chart", "distance", "mean", "pbig/distance", WORTH),)
 
     def columns(self, measures: Sequence[Measure], runs: Sequence[FinishedPbig]) -> list[RunColumn]:
         known = {measure.name: measure for measure in measures}
@@ -75,20 +73,12 @@ class PbigView(View[FinishedPbig]):
             names = {"dataset_name": "24 technologies invented for sozo", "dataset_type": "sozo-technologies"}
         return {"task_name": "Product ideas from patents", **names}
 
-    def section(self, measures: Sequence[Measure], runs: Sequence[FinishedPbig]) -> Section:
-        columns = self.columns(measures, runs)
-        trial = ("pbig_trial_note",) if any(run.trial for run in runs) else ()
-        experts = dict.fromkeys(name for run in runs for name in run.metrics["experts"])
-        gates = pick(columns, ("valid", "specific", "feasible", "mean", "distance", "same_title"))
-        tables = [
-            ModelTable("pbig_gates", gates, ("pbig_note", *trial, "scale_note")),
-            ModelTable("pbig_axes", pick(columns, (*BY_CRITERION, *SERVED)), ("pbig_axes_note",)),
-        ]
-        if len(experts) > 1:
-            of_experts = pick(columns, (f"worth to {name}" for name in experts))
-            tables.append(ModelTable("pbig_experts", of_experts, ("pbig_experts_note",), heat=True))
-        points = {run.folder: point for run in runs if (point := _point(run))}
-        return tables, (Scatter("pbig_chart", "pbig", "pbig_distance_axis", WORTH, points),)
+    def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
+        gates = ("valid", "specific", "feasible", "mean", "distance", "same_title")
+        return (
+            ModelTable("pbig_gates", gates, ("pbig_note", "scale_note")),
+            ModelTable("pbig_axes", (*BY_CRITERION, *SERVED), ("pbig_axes_note",)),
+        )
 
     def reader_answers(self, run: FinishedPbig) -> Iterator[tuple[str, ReaderAnswer]]:
         for row in run.rows:
@@ -121,11 +111,3 @@ def _worth_to(expert: str, run: FinishedPbig) -> Cell:
     if worth is None or worth["mean"] is None:
         return Cell()
     return Cell(worth["mean"], _WORTH, worth["low"], worth["high"], worth["n"], run.metrics["num_answers"])
-
-
-def _point(run: FinishedPbig) -> Point | None:
-    """How far apart ideas are, a hundredfold since a picture's ends are whole numbers, and what they are worth."""
-    apart, worth = (run.metrics["measures"][name] for name in (DISTANCE, WORTH))
-    if apart["mean"] is None or worth["mean"] is None:
-        return None
-    return Point(100 * apart["mean"], worth["mean"], worth["low"], worth["high"])

@@ -28,7 +28,7 @@ class Sat(Task):
     name = "sat"
     title = "Story Alteration Task"
     Settings = SatSettings
-    measures = (Measure("sat", paper="score", scale=(0, 2)), Measure("sat/compliant", share=True, group=None))
+    measures = (Measure("sat", paper="score", scale=(0, 2)), Measure("sat/compliant", share=True, compared=False))
     scores_parts = False
     rubrics = (SAT_V1,)
     Finished = FinishedSat

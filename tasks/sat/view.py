@@ -14,17 +14,14 @@ from sozo.tasks.view import (
     RESULT,
     SCALE,
     ModelTable,
-    Point,
     ReaderAnswer,
     ReaderItem,
     RunColumn,
     Scatter,
-    Section,
     View,
     counted,
     measured,
     part_of,
-    pick,
     setting_of,
     stored,
 )
@@ -35,6 +32,7 @@ class SatView(View[FinishedSat]):
 
     files = ("config.json", "metrics.json", ROWS)
     artifacts = (ROWS, STORIES)
+    pictures = (Scatter("sat_chart", "compliant", "mean", "compliance_axis", "distance_axis"),)
 
     def columns(self, measures: Sequence[Measure], runs: Sequence[FinishedSat]) -> list[RunColumn]:
         score = measures[0]
@@ -67,12 +65,9 @@ class SatView(View[FinishedSat]):
             names = {"dataset_name": "113 tales retold for sozo", "dataset_type": "sozo-stories"}
         return {"task_name": "Story Alteration Task", **names}
 
-    def section(self, measures: Sequence[Measure], runs: Sequence[FinishedSat]) -> Section:
+    def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
         names = ("mean", "compliant", "compliant_mean", "mean_length", "mean_copied")
-        columns = pick(self.columns(measures, runs), names)
-        points = {run.folder: point for run in runs if (point := _point(run))}
-        table = ModelTable("table14", columns, ("sat_note", "scale_note"), paper="sat", training="sat_training")
-        return (table,), (Scatter("sat_chart", "sat", "compliance_axis", "distance_axis", points),)
+        return (ModelTable("table14", names, ("sat_note", "scale_note"), paper="sat", training="sat_training"),)
 
     def reader_answers(self, run: FinishedSat) -> Iterator[tuple[str, ReaderAnswer]]:
         for row in run.rewrites:
@@ -84,11 +79,3 @@ class SatView(View[FinishedSat]):
     def reader_item(self, run: FinishedSat, item: str) -> ReaderItem:
         story = run.stories[item]
         return ReaderItem(item, story.text, story.title or item, story.origin)
-
-
-def _point(run: FinishedSat) -> Point | None:
-    """The share of compliant rewrites in percent, and the score."""
-    score = run.estimate(run.main)
-    if score.mean is None or not run.metrics["num_answers"]:
-        return None
-    return Point(100 * run.metrics["compliant"] / run.metrics["num_answers"], score.mean, score.low, score.high)

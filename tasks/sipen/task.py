@@ -45,7 +45,7 @@ class Sipen(Task):
         Measure(IMPLICATURE, share=True, better=0),
         Measure(ENTAILMENT, share=True, better=0),
         Measure(NEITHER, share=True, better=-1),
-        Measure(UNPARSEABLE, share=True, better=-1, group=None),
+        Measure(UNPARSEABLE, share=True, better=-1, compared=False),
     )
     # So that an unchanged model passes (docs/sipen.md): with 48 controls and 3 points it mostly would not.
     control = Control(measure=measures[0], chance=1 / 3, margin=0.1, least=144, errors=measures[3])

@@ -20,10 +20,8 @@ from sozo.tasks.view import (
     ReaderAnswer,
     ReaderItem,
     RunColumn,
-    Section,
     View,
     measured,
-    pick,
     setting_of,
     stored,
 )
@@ -97,18 +95,13 @@ class SipenView(View[FinishedSipen]):
                     labels[name] = name, "、".join((japanese, *known_words))
         return labels
 
-    def section(self, measures: Sequence[Measure], runs: Sequence[FinishedSipen]) -> Section:
-        columns = self.columns(measures, runs)
-        trial = ("sipen_trial_note",) if any(is_trial(run.settings) for run in runs) else ()
-        asked = [direction for direction in CONTROL if any(direction in run.metrics["controls"] for run in runs)]
-        controls = pick(columns, ("mean", *asked, "neither", "constant", "answers_given"))
-        tables = [
-            ModelTable("sipen_controls", controls, (*trial, "sipen_controls_note", "scale_note")),
-            ModelTable("sipen_shortcuts", _shortcut_columns(runs), ("sipen_shortcuts_note",)),
-            ModelTable("sipen_table4", _accuracies(runs), ("sipen_note",), heat=True, paper="sipen_accuracy"),
-            ModelTable("sipen_tables56", _contrast_columns(runs), ("sipen_contrast_note",)),
-        ]
-        return [table for table in tables if table.columns], ()
+    def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
+        controls = ("mean", *CONTROL, "neither", "constant", "answers_given")
+        accuracies = tuple(f"{category}: {label}" for category in _CATEGORIES for label in _LABELS)
+        return (
+            ModelTable("sipen_controls", controls, ("sipen_controls_note", "scale_note")),
+            ModelTable("sipen_table4", accuracies, ("sipen_note",), heat=True, paper="sipen_accuracy"),
+        )
 
     def reader_answers(self, run: FinishedSipen) -> Iterator[tuple[str, ReaderAnswer]]:
         for answer, reply in zip(run.answers(), run.replies, strict=True):

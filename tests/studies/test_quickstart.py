@@ -15,7 +15,7 @@ from sozo.data.record import read_json, write_json
 from sozo.data.schema import Response
 from sozo.eval.compare import compare_models
 from sozo.eval.evaluated import find_evaluated
-from sozo.scoring.guard import Gain
+from sozo.scoring.second_encoder import Gain
 from sozo.scoring.table import markdown
 from sozo.studies.study.page import short_table
 from sozo.tasks.dat.table11 import table11

@@ -13,7 +13,7 @@ from sozo.data.errors import UserError
 from sozo.data.schema import Response
 from sozo.eval.report.plane import Spot, plane_chart
 from sozo.eval.report.svg import standalone
-from sozo.scoring.guard import GainParts, gain
+from sozo.scoring.second_encoder import GainParts, gain
 from sozo.scoring.statistics.hill import HillNumbers
 from sozo.scoring.statistics.seeds import difference, over_seeds
 from sozo.studies.study.claims import FAILED, HELD, OPEN, Claim, judge, note_claims, when_noted
@@ -243,7 +243,7 @@ def test_gains_are_over_the_base_of_the_same_seed(tmp_path, monkeypatch):
 
     monkeypatch.setattr("sozo.tasks.dat.table11.valid_scores", read)
     monkeypatch.setattr("sozo.tasks.dat.table11.read_lists", lambda path: (read(path),))
-    monkeypatch.setattr("sozo.tasks.dat.table11.GuardedLists", Seen)
+    monkeypatch.setattr("sozo.tasks.dat.table11.SeenLists", Seen)
     arms = {"base": {}, "GRPO": {"train": "grpo"}}
     study = load_study(study_file(tmp_path, seeds=[0, 1], arms=arms, guard_encoder="e5"), "o")
     folders = {name: of.responses for name, of in study_rows(study).items()}

@@ -19,7 +19,7 @@ from sozo.scoring.measure import t_test
 from sozo.scoring.statistics.means import welch_freedom
 
 
-class Guard:
+class SecondEncoder:
     """Scores lists of words by the encoder called `name` (as in `make_encoder`), on which nobody trained.
 
     Gains are taken apart by its vectors without their mean over `nouns`, the same for all rows (None: all nouns of the
@@ -29,12 +29,12 @@ class Guard:
     def __init__(self, name: str, nouns: Sequence[str] | None = None, language: str = "ja") -> None:
         self.encoder = make_encoder(name, language=language)
         self._vectors, self._given, self._language = WordVectors(self.encoder), (name, nouns), language
-        self._others: dict[str, Guard] = {}
+        self._others: dict[str, SecondEncoder] = {}
 
-    def of(self, language: str) -> "Guard":
+    def of(self, language: str) -> "SecondEncoder":
         """The same guard for words of this language."""
         if language != self._language and language not in self._others:
-            self._others[language] = Guard(*self._given, language)
+            self._others[language] = SecondEncoder(*self._given, language)
         return self._others.get(language, self)
 
     @cached_property

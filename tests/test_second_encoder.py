@@ -1,4 +1,4 @@
-"""The guard: a gain in standard deviations by hand, a table and a page with it, and a guard that can fail."""
+"""A second encoder: a gain in standard deviations by hand, a table and a page with it, and what it does not see."""
 
 import json
 import re
@@ -16,10 +16,10 @@ from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.embeddings.derived import CentredEncoder, random_lists
-from sozo.scoring.guard import Guard, gain
+from sozo.scoring.second_encoder import SecondEncoder, gain
 from sozo.studies.study.command import table11 as command
 from sozo.tasks.dat.decomposition import parts_of
-from sozo.tasks.dat.gain_parts import GuardedLists
+from sozo.tasks.dat.gain_parts import SeenLists
 from sozo.tasks.dat.summary import summarise
 from sozo.tasks.dat.table11 import table11, with_gains
 
@@ -57,11 +57,11 @@ def second(monkeypatch):
     # Ten words on the first axis, ten on the second, ten on axes of their own; one more has no vector.
     vectors = np.vstack([np.tile(np.eye(12)[axis], (10, 1)) for axis in (0, 1)] + [np.eye(12)[2:]])
     encoder = FakeEncoder(dict(zip(WORDS, vectors, strict=True)), "second")
-    monkeypatch.setattr("sozo.scoring.guard.make_encoder", lambda name, **_: encoder)
-    return Guard("second", WORDS)
+    monkeypatch.setattr("sozo.scoring.second_encoder.make_encoder", lambda name, **_: encoder)
+    return SecondEncoder("second", WORDS)
 
 
-def test_the_guard_scores_lists_that_it_knows(second):
+def test_the_second_encoder_scores_lists_that_it_knows(second):
     # All alike; half and half, so that 25 of 45 pairs differ; all different; nine alike, and one that it lacks.
     lists = [WORDS[:10], [*WORDS[:5], *WORDS[10:15]], WORDS[20:], [*WORDS[:9], "空"]]
     np.testing.assert_allclose(second.scores(lists), [0, 25 / 45, 1, 0], atol=1e-6)
@@ -69,7 +69,7 @@ def test_the_guard_scores_lists_that_it_knows(second):
 
 
 def parts_over(guard, lists, base):
-    return GuardedLists.of(guard, WORDS, lists).over(GuardedLists.of(guard, WORDS, base))
+    return SeenLists.of(guard, WORDS, lists).over(SeenLists.of(guard, WORDS, base))
 
 
 def of_means(guard, lists):
@@ -120,7 +120,7 @@ def test_the_interval_of_combination_holds_nothing_in_95_of_100():
     unit /= np.linalg.norm(unit, axis=1, keepdims=True)
 
     def combination():
-        base, row = (GuardedLists(parts, parts) for parts in (parts_of(unit, random_lists(60, 100, rng)) for _ in "ab"))
+        base, row = (SeenLists(parts, parts) for parts in (parts_of(unit, random_lists(60, 100, rng)) for _ in "ab"))
         return row.over(base).combination
 
     found = [combination() for _ in range(300)]
@@ -145,8 +145,8 @@ def test_of_a_list_with_an_unknown_word_the_other_pairs_count(second):
 def test_an_encoder_that_is_centred_already_is_centred_once(second, monkeypatch):
     plain = second.unit(WORDS, centred=True)
     twice = CentredEncoder(WordVectors(second.encoder), WORDS[:15])
-    monkeypatch.setattr("sozo.scoring.guard.make_encoder", lambda name, **_: twice)
-    np.testing.assert_array_equal(Guard("centred:second", WORDS).unit(WORDS, centred=True), plain)
+    monkeypatch.setattr("sozo.scoring.second_encoder.make_encoder", lambda name, **_: twice)
+    np.testing.assert_array_equal(SecondEncoder("centred:second", WORDS).unit(WORDS, centred=True), plain)
 
 
 def finished(path, lists, scores):
@@ -175,7 +175,7 @@ def folders(tmp_path):
 @pytest.mark.parametrize("lists", [["犬猫", "鳥魚"], [["犬", "猫"], ["犬", "猫", "鳥", "魚"]]])
 def test_lists_that_cannot_be_meant_are_an_error(second, lists):
     with pytest.raises(ValueError, match="lists of as many words"):
-        Guard("second").scores(lists)
+        SecondEncoder("second").scores(lists)
 
 
 def test_a_gain_that_the_guard_does_not_see(folders, second):
@@ -206,14 +206,14 @@ def test_the_table_and_the_page_show_both(folders, second, tmp_path, capsys):
 
 def test_the_report_has_a_table_of_both(folders, second, tmp_path):
     models = find_evaluated([f"{name}={path}" for name, path in folders.items()])
-    pages = write_evaluation(tmp_path / "r.html", models, base="base", guard=second)
-    table = pages[0].read_text("utf-8").split("Gains by the own encoder and by the guard")[-1].split("</table>", 1)[0]
+    pages = write_evaluation(tmp_path / "r.html", models, base="base", second_encoder=second)
+    table = pages[0].read_text("utf-8").split("DAT: gains by a second encoder")[-1].split("</table>", 1)[0]
     assert "+1.00" in table
     assert "+0.00" in table
     assert "n = 3, 3" in table
-    assert "Gains by the own encoder and by the guard" not in write_evaluation(
-        tmp_path / "plain.html", models, base="base"
-    )[0].read_text("utf-8")
+    assert "DAT: gains by a second encoder" not in write_evaluation(tmp_path / "plain.html", models, base="base")[
+        0
+    ].read_text("utf-8")
 
 
 @pytest.mark.slow  # e5 encodes some hundred words a second
@@ -224,12 +224,12 @@ def test_a_guard_tells_a_common_direction_from_distance(ginza):
     unit = every.unit(load_nouns())
     mean = unit[unit.any(axis=1)].mean(axis=0)
     nouns = [noun for noun in rng.choice(load_nouns(), 1500, replace=False) if every.rows([noun])[0] >= 0]
-    own = {name: Guard(name) for name in ("ja-ginza", "e5", "categories")}
+    own = {name: SecondEncoder(name) for name in ("ja-ginza", "e5", "categories")}
     base = random_lists(len(nouns), 600, seed=1)
 
     def gains(lists):
         before, after = ([[nouns[k] for k in one] for one in drawn] for drawn in (base, lists))
-        return {name: gain(guard.scores(before), guard.scores(after)) for name, guard in own.items()}
+        return {name: gain(second.scores(before), second.scores(after)) for name, second in own.items()}
 
     away = np.argsort(every.unit(nouns) @ mean)[:500]
     leaning = gains(away[random_lists(len(away), 600, seed=2)])

@@ -21,15 +21,15 @@ from sozo.eval.outcome import with_noise
 from sozo.scoring.measure import normal_interval, t_test
 from sozo.scoring.second_encoder import gain
 from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval, pearson
-from sozo.scoring.statistics.agreement import krippendorff_alpha
 from sozo.scoring.statistics.hill import hill_interval, hill_numbers, hill_ratio
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.proportions import grouped_share
 from sozo.scoring.statistics.seeds import difference, over_seeds
 from sozo.studies.experts.analysis import pooled, within
+from sozo.studies.experts.rated import Rated
+from sozo.studies.rater_agreement import krippendorff_alpha
 from sozo.tasks.dat.decomposition import decompose
 from sozo.tasks.dat.instruments import different
-from sozo.tasks.pbig.experts import Rated
 
 TABLE = Path(__file__).with_name("coverage.csv")
 DATA_SETS = 4000

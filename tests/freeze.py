@@ -237,9 +237,9 @@ def experts(folder):
     from sozo.data.rubrics import load_rubric
     from sozo.scoring.judges.protocol import JudgeSettings
     from sozo.studies.experts.histories import HISTORIES, Plan, conditions_of
+    from sozo.studies.experts.rated import read_rated
     from sozo.studies.experts.run import judge_experts
     from sozo.studies.experts.settings import ExpertSettings
-    from sozo.tasks.pbig.experts import read_rated
 
     scale, judge = load_rubric("pbig"), FakeJudge(opinion, name="j", max_tokens=1024)
     plan = Plan(read_rated(None, None, None, scale), scale, conditions_of(HISTORIES, (1, 2)), 60)

@@ -9,12 +9,12 @@ import coverage_table
 from sozo.scoring.measure import normal_interval
 from sozo.scoring.second_encoder import gain
 from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval, pearson
-from sozo.scoring.statistics.agreement import krippendorff_alpha
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.seeds import difference, over_seeds
 from sozo.studies.experts.analysis import pooled, within
+from sozo.studies.experts.rated import Rated
+from sozo.studies.rater_agreement import krippendorff_alpha
 from sozo.tasks.dat.decomposition import decompose
-from sozo.tasks.pbig.experts import Rated
 
 TRIALS = 2000  # the standard error of a coverage of 95% is 0.5 points
 SIZES = (5, 10, 35, 113)

@@ -15,13 +15,13 @@ from sozo.data.errors import UserError
 from sozo.data.foreign import LONGEST_WORD, MOST_REPLY, nfkc, parse_json, quoted, shown
 from sozo.data.jsonl import read_objects
 from sozo.data.prompts.form import read_form
-from sozo.data.ratings import read_ratings
 from sozo.data.settings import from_json, read_yaml, settings_of
 from sozo.rewards.integrations.core import Integration, answer_in
 from sozo.scoring.embeddings.glove import gloss_words
 from sozo.scoring.endpoint.client import Endpoint, RetryPolicy, UnusableReplyError
 from sozo.scoring.endpoint.profile import read_profile
 from sozo.scoring.nouns.rules import Morpheme, MorphemeChecker
+from sozo.studies.ratings import read_ratings
 from sozo.tasks.answer_files import read_answers_file
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 

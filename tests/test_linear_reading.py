@@ -16,7 +16,6 @@ from sozo.data.foreign import nfkc, quoted, shown
 from sozo.data.jsonl import read_objects
 from sozo.data.markdown import plain
 from sozo.data.prompts import prompt
-from sozo.data.ratings import read_ratings
 from sozo.data.rubrics import Criterion
 from sozo.data.schema import utf8_safe
 from sozo.data.secrets import without_credentials
@@ -31,6 +30,7 @@ from sozo.scoring.endpoint.client import Endpoint
 from sozo.scoring.final_text import answer_state, ending, final_text, judged_part, one_json, unknown_mark
 from sozo.scoring.judges.criterion import read_scores, read_verdict
 from sozo.scoring.parse import script_reason, split_list
+from sozo.studies.ratings import read_ratings
 from sozo.tasks.dat.people import found_words, people_words, read_written
 from sozo.tasks.held_out import fingerprint
 from sozo.tasks.jcq.rubric import JCQ_RUBRICS

@@ -15,11 +15,11 @@ import numpy as np
 import pandas as pd
 
 from sozo.data.errors import UserError
-from sozo.data.ratings import Rating
 from sozo.scoring.judges.protocol import Judge, JudgeSettings, Rubric
 from sozo.scoring.judges.run import NOT_ASKED, JudgeSession, Judging
 from sozo.scoring.statistics import holm
 from sozo.scoring.statistics.correlation import pearson
+from sozo.studies.ratings import Rating
 from sozo.tasks.finished import Finished
 
 MIN_MODELS = 3

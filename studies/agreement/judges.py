@@ -19,9 +19,9 @@ from sozo.eval.pages import PageFolder, PageRow, page_table
 from sozo.eval.terminal import PageRun
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import SHARE
-from sozo.scoring.statistics.agreement import Alpha, krippendorff_alpha
 from sozo.scoring.table import Cell
 from sozo.studies.agreement.ratings import VALUES, alpha_columns, check_level
+from sozo.studies.rater_agreement import Alpha, krippendorff_alpha
 from sozo.tasks import task_type
 from sozo.tasks.finished import Finished
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from sozo.data.rubrics import RatingRubric
-from sozo.scoring.statistics.agreement import LEVELS, Alpha, krippendorff_alpha
+from sozo.studies.rater_agreement import LEVELS, Alpha, krippendorff_alpha
 
 ALL = "all"  # of the domains
 
@@ -47,8 +47,8 @@ def raters_agreement(
 ) -> list[RatersAgreement]:
     """Agreement on each criterion that anybody rated, in each domain and over all of them.
 
-    `ratings` has the columns of `sozo.data.ratings.Rating`. A criterion with a score that says it does not apply comes
-    a second time without these scores. `level` is that of the pairs.
+    `ratings` has the columns of `sozo.studies.ratings.Rating`. A criterion with a score that says it does not apply
+    comes a second time without these scores. `level` is that of the pairs.
     """
     rated = ratings.criterion.unique()
     criteria = [criterion.name for criterion in rubric.criteria if criterion.name in rated] if rubric else list(rated)

@@ -10,7 +10,6 @@ import pandas as pd
 
 from sozo.data.errors import UserError
 from sozo.data.progress import responses_bar
-from sozo.data.ratings import read_rankings
 from sozo.eval.evaluated import Evaluated, check_alike, find_evaluated
 from sozo.eval.pages import PageFolder
 from sozo.eval.terminal import PageRun
@@ -26,6 +25,7 @@ from sozo.studies.agreement.appendix_c import (
     score_table,
 )
 from sozo.studies.agreement.page import CURVE, PEOPLE, curve_figure, to_markdown
+from sozo.studies.ratings import read_rankings
 from sozo.tasks.finished import Finished
 
 LEDGER, VALUES = "judgements.jsonl", "agreement.json"

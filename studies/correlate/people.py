@@ -10,11 +10,11 @@ import pandas as pd
 
 from sozo.data.errors import UserError
 from sozo.data.published import CORRELATIONS, correlations
-from sozo.data.ratings import Rating, read_ratings
 from sozo.eval.evaluated import Evaluated
 from sozo.eval.report.labels import labels
 from sozo.scoring.statistics import holm
 from sozo.scoring.statistics.correlation import Correlation, pearson
+from sozo.studies.ratings import Rating, read_ratings
 from sozo.tasks import task_types
 from sozo.tasks.finished import ScoredAnswer
 from sozo.tasks.task import Task
@@ -122,7 +122,7 @@ def _clustered(answers: Iterable[tuple[str, str]]) -> bool:
 
 
 def read_people(path: Path, models: Sequence[Evaluated]) -> People:
-    """The ratings of a file (1 to 5, `sozo.data.ratings.read_ratings`) that are about answers which a judge scored.
+    """The ratings of a file (1 to 5, `sozo.studies.ratings.read_ratings`) that are about answers which a judge scored.
 
     `model` is a model's name as the runs have it, `item` the question's id (where a model gave it several answers, the
     answer's id, such as `12-0`) and `criterion` `fluency` or 流暢性, and so on.

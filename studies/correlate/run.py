@@ -10,7 +10,6 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.markdown import bullets, plain
-from sozo.data.ratings import read_families
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.pages import PageFolder, PageRow, page_table
 from sozo.eval.terminal import PageRun
@@ -28,6 +27,7 @@ from sozo.studies.correlate.across import (
     scales,
 )
 from sozo.studies.correlate.people import PEOPLE, CorrelationCell, People, rated_task, read_people
+from sozo.studies.ratings import read_families
 
 VALUES = "correlations.json"
 _R = Measure("r", 3)
@@ -47,7 +47,7 @@ def correlate_runs(
 
     The folder `output` gets `correlations.md`, `correlations.json` and, in `metrics.json`, how many cells there are;
     another set of scores needs another one. `places` are as in `eval.evaluated.find_evaluated`; people's `ratings` of
-    answers that a judge scored (`sozo.data.ratings`) add Table 8, and a file of the models' `families` is heeded.
+    answers that a judge scored (`sozo.studies.ratings`) add Table 8, and a file of the models' `families` is heeded.
     """
     models = find_evaluated(places)
     rows = model_rows(models)

@@ -13,13 +13,13 @@ import numpy as np
 
 from sozo.data.rubrics import Criterion
 from sozo.scoring.statistics import holm
-from sozo.scoring.statistics.agreement import coincidences, disagreement, jackknife_interval, krippendorff_alpha
 from sozo.scoring.statistics.means import mean_interval
 from sozo.studies.experts.asks import Predictions
 from sozo.studies.experts.histories import Condition, Plan
+from sozo.studies.experts.rated import Rated
 from sozo.studies.experts.reasons import Reasons
 from sozo.studies.experts.settings import ExpertSettings
-from sozo.tasks.pbig.experts import Rated
+from sozo.studies.rater_agreement import coincidences, disagreement, jackknife_interval, krippendorff_alpha
 
 FEWEST_EXPERTS = 5  # for an interval
 PERMUTATIONS = 2000

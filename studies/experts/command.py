@@ -45,8 +45,8 @@ def experts(
     from sozo.studies.agreement.ratings import check_level
     from sozo.studies.experts.asks import asking_size
     from sozo.studies.experts.histories import HISTORIES, Plan, conditions_of, load_experts
+    from sozo.studies.experts.rated import read_rated
     from sozo.studies.experts.run import judge_experts, seeded_judges
-    from sozo.tasks.pbig.experts import read_rated
 
     check_level(settings.level)
     scale, conditions = load_rubric(rubric), conditions_of(history or HISTORIES, shots or SHOTS)

@@ -12,7 +12,8 @@ from sozo.data.rubrics import Criterion, RatingRubric
 from sozo.data.settings import hint
 from sozo.scoring.judges.criterion import examples_text
 from sozo.scoring.judges.protocol import ToJudge
-from sozo.tasks.pbig.experts import Expert, Rated, RatedIdea, read_rated
+from sozo.studies.experts.rated import Rated, read_rated
+from sozo.tasks.pbig.experts import Expert, RatedIdea
 
 HISTORIES = ("zero", "diff", "same")
 

@@ -8,10 +8,10 @@ import pandas as pd
 
 from sozo.scoring.distance import paired_distance
 from sozo.scoring.embeddings import WordVectors
-from sozo.scoring.statistics.agreement import krippendorff_alpha
 from sozo.studies.experts.asks import Predictions
 from sozo.studies.experts.histories import Condition, Plan
 from sozo.studies.experts.settings import ExpertSettings
+from sozo.studies.rater_agreement import krippendorff_alpha
 
 PERMUTATIONS, FEWEST_PAIRS = 10_000, 3
 

@@ -10,7 +10,7 @@ from sozo.data.rubrics import Criterion, RatingRubric
 from sozo.scoring.judges.criterion import criterion_rubric
 from sozo.scoring.judges.endpoint import LocalJudge
 from sozo.studies.experts.histories import Plan
-from sozo.tasks.pbig.experts import Rated
+from sozo.studies.experts.rated import Rated
 
 CRITERION = Criterion("worth", (1, 5), title="Worth")
 RUBRIC = RatingRubric(name="world", criteria=(CRITERION,))

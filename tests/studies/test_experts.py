@@ -28,10 +28,10 @@ from sozo.studies.experts.asks import (
 )
 from sozo.studies.experts.histories import HISTORIES, Condition, Plan, conditions_of
 from sozo.studies.experts.page import reasons_figure
+from sozo.studies.experts.rated import Rated
 from sozo.studies.experts.reasons import reasons_of
 from sozo.studies.experts.run import judge_experts, seeded_judges
 from sozo.studies.experts.settings import ExpertSettings
-from sozo.tasks.pbig.experts import Rated
 
 SHOTS = (1, 2, 5, 10)
 CONDITIONS = conditions_of(HISTORIES, SHOTS)

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from sozo.data.errors import UserError
-from sozo.data.ratings import Rating, read_ratings
 from sozo.studies.correlate.people import KIND, judge_human_correlations
+from sozo.studies.ratings import Rating, read_ratings
 
 ROW = {"model": "m", "item": "q1", "criterion": "流暢性", "rater": "A", "score": 4}
 

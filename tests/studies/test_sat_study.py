@@ -19,7 +19,6 @@ from sozo.data.errors import UserError
 from sozo.data.jsonl import write_records
 from sozo.data.prompts import prompt
 from sozo.data.published import load
-from sozo.data.ratings import RANKING, Rating, read_rankings
 from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.judges.ledger import read_judgements
 from sozo.scoring.judges.protocol import JudgeSettings
@@ -35,6 +34,7 @@ from sozo.studies.agreement.appendix_c import (
     rank_models,
     score_table,
 )
+from sozo.studies.ratings import RANKING, Rating, read_rankings
 from sozo.tasks.sat.finished import ROWS, SAT_V1, STORIES, FinishedSat, parse_grade
 from sozo.tasks.sat.stories import Rewrite, Story, write_rewrites
 

@@ -190,6 +190,7 @@ def test_a_gain_that_the_guard_does_not_see(folders, second):
     assert (seen.n, seen.base_n) == (3, 3)  # of valid lists
 
 
+@pytest.mark.studies
 def test_the_table_and_the_page_show_both(folders, second, tmp_path, monkeypatch, capsys):
     import table11 as recipe
 

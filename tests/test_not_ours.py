@@ -229,15 +229,13 @@ def test_two_processes_cut_one_vocabulary(tmp_path):
     assert tree(planted) == {"mine": PRECIOUS.encode()}
 
 
-OF_STUDIES = {"marks": pytest.mark.studies}
-
-
+@pytest.mark.studies
 @pytest.mark.parametrize(
     ("script", "flags", "planted"),
     [
-        pytest.param("-m", "sozo study recipes/tiny/reproduce.yaml --output {}", "study.txt", **OF_STUDIES),
+        ("-m", "sozo study recipes/tiny/reproduce.yaml --output {}", "study.txt"),
         ("tests/gpu/check.py", "--part sft --output_dir {}", "models/mine"),
-        pytest.param("recipes/table11.py", "--rows base={runs}/a --output_dir {}", "result.md", **OF_STUDIES),
+        ("recipes/table11.py", "--rows base={runs}/a --output_dir {}", "result.md"),
     ],
 )
 def test_a_recipe_begins_in_a_folder_of_its_own(script, flags, planted, runs, tmp_path):

@@ -9,7 +9,7 @@ PARALLEL := OMP_NUM_THREADS=1
 NEW_ENOUGH := -c 'import sys; sys.exit(sys.version_info < (3, 11) and "sozo needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 
 .DEFAULT_GOAL := help
-.PHONY: help install doctor quickstart gpu-check docs test test-slow test-integrations lint format
+.PHONY: help install doctor quickstart gpu-check docs test test-core test-slow test-integrations lint format
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -48,6 +48,9 @@ build/docs-packages/.installed: docs/requirements.txt
 
 test: lint ## lint, type check and the test suite
 	$(PARALLEL) $(BIN)/python -m pytest -m "not slow" -rs --numprocesses auto --maxprocesses 4 --dist loadfile
+
+test-core: $(STAMP) ## the core's tests, on a copy without studies that is installed by itself
+	$(PARALLEL) $(BIN)/python tests/core.py --numprocesses auto --maxprocesses 4 --dist loadfile
 
 test-slow: $(STAMP) ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow -rs

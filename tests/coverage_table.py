@@ -25,9 +25,6 @@ from sozo.scoring.statistics.hill import hill_interval, hill_numbers, hill_ratio
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.proportions import grouped_share
 from sozo.scoring.statistics.seeds import difference, over_seeds
-from sozo.studies.experts.analysis import pooled, within
-from sozo.studies.experts.rated import Rated
-from sozo.studies.rater_agreement import krippendorff_alpha
 from sozo.tasks.dat.decomposition import decompose
 from sozo.tasks.dat.instruments import different
 
@@ -268,6 +265,8 @@ def truth_of(measured, personal):
 
 
 def of_experts(interval, world, n, level):
+    from sozo.studies.experts.analysis import pooled, within
+
     measured, personal = within if "within" in interval else pooled, world == "a judge that knows who is strict"
     truth, rng = truth_of(measured, personal), np.random.default_rng(n)
     return share_of(truth, (measured(*judged_experts(rng, n, personal), "ordinal", 10) for _ in range(DATA_SETS // 4)))

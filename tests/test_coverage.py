@@ -11,9 +11,6 @@ from sozo.scoring.second_encoder import gain
 from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval, pearson
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.seeds import difference, over_seeds
-from sozo.studies.experts.analysis import pooled, within
-from sozo.studies.experts.rated import Rated
-from sozo.studies.rater_agreement import krippendorff_alpha
 from sozo.tasks.dat.decomposition import decompose
 
 TRIALS = 2000  # the standard error of a coverage of 95% is 0.5 points
@@ -233,10 +230,12 @@ def test_agreement_of_raters(n, raters, agree, truth):
 
 
 @pytest.mark.slow
+@pytest.mark.studies
 @pytest.mark.parametrize("personal", [False, True])
 @pytest.mark.parametrize("experts", [5, 8, 12])
 def test_agreement_with_experts(experts, personal):
     """Within experts and pooled, of a judge that is better at some; `personal`: it knows how strict each one is."""
+    from sozo.studies.experts.analysis import pooled, within
 
     def world(rng, number):
         ratings, predicted = [], {}

@@ -19,9 +19,6 @@ from sozo.data.schema import write_columns
 from sozo.eval.cli import make_app
 from sozo.eval.flags import expand_flags, list_flags
 from sozo.scoring.endpoint.profile import Profile, read_profile
-from sozo.studies.study.arms import read_arms
-from sozo.studies.study.claims import Claim, Difference, check_claims
-from sozo.studies.study.config import FLAGS
 from sozo.training.config import parse
 from test_recipes import METHODS, ON_CPU
 
@@ -181,6 +178,10 @@ def test_yaml_is_taken(block, monkeypatch, tmp_path):
     (tmp_path / "patents.jsonl").write_text("\n".join(map(json.dumps, patents)), "utf-8")
     values = yaml.safe_load(block)
     if "arms" in values:  # a study's
+        from sozo.studies.study.arms import read_arms
+        from sozo.studies.study.claims import Claim, Difference, check_claims
+        from sozo.studies.study.config import FLAGS
+
         arms = {arm.name: arm for arm in read_arms(values["arms"], values["seeds"], FLAGS)}
         exploratory = [Difference(**line) for line in values.get("exploratory", [])]
         check_claims([Claim(**claim) for claim in values.get("claims", [])], exploratory, arms)

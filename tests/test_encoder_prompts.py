@@ -304,6 +304,7 @@ def test_the_command_line_takes_an_empty_one(tmp_path):
     assert "ja-ginza takes no prompt but ''" in refused.output
 
 
+@pytest.mark.studies
 def test_the_papers_random_row_is_printed_beside_its_encoder(tmp_path, monkeypatch):
     def named(name, **_):
         encoder = make_encoder("categories")

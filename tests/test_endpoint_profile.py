@@ -15,7 +15,6 @@ from sozo.scoring.embeddings import make_encoder
 from sozo.scoring.endpoint.profile import Profile, read_profile
 from sozo.scoring.judges.endpoint import endpoint_judge
 from sozo.scoring.judges.protocol import JudgeSettings
-from sozo.studies.experts.settings import ExpertSettings
 from sozo.tasks.jcq.task import JcqSettings
 from test_judge_endpoint import ask
 from test_sampling_endpoint import completion, server
@@ -99,8 +98,6 @@ NAN, INF = float("nan"), float("inf")
         *((JudgeSettings, {"judge_concurrency": value}) for value in (0, 10**400)),
         (JudgeSettings, {"judge_max_tokens": 0}),
         (JcqSettings, {"max_cost": NAN}),
-        *((ExpertSettings, {"judge_temperature": value}) for value in (NAN, INF, -1.0)),
-        (ExpertSettings, {"judge_seeds": 0}),
         (SamplingOptions, {"num_responses": 0}),
         (SamplingOptions, {"seed": 10**400}),
     ],

@@ -14,7 +14,7 @@ from fakes import FakeNouns, axis_encoder, list_text
 from grpo_runs import ROOT, flags
 from sozo.data.english import english_nouns, noun_lemmas
 from sozo.data.errors import UserError
-from sozo.data.jumandic import categories, load_nouns
+from sozo.data.jumandic import load_nouns
 from sozo.data.prompts import prompt
 from sozo.data.schema import Reason, read_responses
 from sozo.eval.cli import make_app
@@ -24,8 +24,6 @@ from sozo.scoring.embeddings import make_encoder
 from sozo.scoring.languages import LANGUAGES
 from sozo.scoring.nouns import make_noun_checker
 from sozo.scoring.second_encoder import SecondEncoder
-from sozo.studies.encoders.measures import auc_of_sharing, labels_of
-from sozo.studies.study.config import load_study
 from sozo.tasks import read_run
 from sozo.tasks.dat.instruments import measure
 from sozo.tasks.dat.scorer import DatRules, DatScorer, DatSettings
@@ -190,10 +188,6 @@ def test_encoders_and_the_guard_are_centred_on_the_nouns_of_the_language(monkeyp
     both, other = (make_encoder("e5+minilm", language=language) for language in few)
     assert both.weights != other.weights
     assert both.encode([*FAR[:2], "umbrella"]).shape == (3, 2 * 384)
-
-
-def test_words_without_labels_have_no_auc_of_sharing_one():
-    assert auc_of_sharing(np.eye(10, dtype=np.float32), labels_of(FAR, categories), 100, 0) is None
 
 
 # What a score may be called
@@ -412,14 +406,6 @@ def test_sft_by_word_targets_asks_in_english(tiny, wide, tmp_path, monkeypatch):
     asked = PreTrainedTokenizerFast.from_pretrained(folder).decode(row["input_ids"])
     assert asked.startswith(prompt("dat_en"))
     assert [logs["loss"] for _, logs in seen if "loss" in logs]
-
-
-def test_the_study_is_in_english_throughout():
-    study = load_study(ROOT / "recipes" / "smollm2-135m" / "beyond.yaml")
-    assert (study.language, study.guard_encoder, study.model_at(1)) == ("en", "e5", "runs/smollm2-135m/base")
-    assert {arm.name for arm in study.rows} == {
-        *("random", "even lists", "base", "GRPO", "wide lists", "wide", "wide then GRPO")
-    }
 
 
 def test_a_japanese_scorer_is_as_before():

@@ -177,6 +177,10 @@ def test_help_and_the_room_import_without_heavy_packages() -> None:
     done = run_eval("--help")
     assert done.returncode == 0
     assert "dat" in done.stdout
+
+
+@pytest.mark.studies
+def test_correlate_imports_without_scipy() -> None:
     code = "import sys, sozo.studies.correlate.run, sozo.studies.correlate.people; assert 'scipy' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -1,7 +1,5 @@
 """The frontier: lists drawn with p ~ exp(strength x score), against enumeration, from two starts, as a generator."""
 
-import json
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -19,7 +17,6 @@ from sozo.models.settings import GeneratorSettings
 from sozo.models.tiny import noun_vectors
 from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.embeddings import WordVectors
-from sozo.studies.frontier import FrontierOptions, frontier_curves
 from sozo.tasks.dat import frontier
 from sozo.tasks.dat.frontier import NounFrontier, free_lists, independent_words
 from sozo.tasks.dat.scorer import DatSettings
@@ -126,38 +123,6 @@ def test_a_table_of_the_frontier(tmp_path):
     decoder = (tmp_path / "300.0" / "config.json").read_text("utf-8")
     for text in ('"strength": 300.0', '"nouns": 400', '"nouns_without_vector": 1', '"embedding_model": "ja-ginza"'):
         assert text in decoder
-
-
-def test_the_curves_are_drawn_once_and_end_where_two_starts_part(tmp_path, monkeypatch):
-    nouns = tmp_path / "nouns.txt"
-    nouns.write_text("\n".join(tiny_nouns()[:300]), "utf-8")
-    options = FrontierOptions(nouns=str(nouns), lists=200)
-    point, asked = NounFrontier.point, []
-
-    def counted(self, strength, lists, seed):
-        asked.append(strength)
-        if len(asked) == 2:
-            raise KeyboardInterrupt
-        found = point(self, strength, lists, seed)
-        return replace(found, free=None) if strength == 300.0 else found
-
-    monkeypatch.setattr(NounFrontier, "point", counted)
-    with pytest.raises(KeyboardInterrupt):
-        frontier_curves(tmp_path / "out", options, [300.0, 0.0, 100.0, 500.0])
-    run = frontier_curves(tmp_path / "out", options, [300.0, 0.0, 100.0, 500.0])
-    # What was there is not drawn again, and beyond the end nothing is.
-    assert asked == [0.0, 100.0, 100.0, 300.0]
-    rows = json.loads((tmp_path / "out" / "frontier.json").read_text("utf-8"))["rows"]
-    assert [row["strength"] for row in rows] == [0.0, 100.0, 300.0]
-    random, further = rows[0]["free"], rows[1]["free"]
-    assert random["unique_words"] == pytest.approx(300, abs=1)
-    assert further["mean"] > random["mean"] + 0.002
-    assert further["perplexity"] < random["perplexity"]
-    assert [row["free"] is None for row in rows] == [False, False, True]
-    assert "Free lists end before strength 300, where two starts do not agree within 0.0005." in run.page
-    assert frontier_curves(tmp_path / "out", options, [300.0, 0.0, 100.0, 500.0]).finished_before
-    with pytest.raises(UserError, match="needs 2 lists or more"):
-        frontier_curves(tmp_path / "other", replace(options, lists=1))
 
 
 def test_what_a_user_can_get_wrong(tmp_path):

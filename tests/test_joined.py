@@ -2,14 +2,13 @@
 
 import os
 import re
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 import warm
+from core import copy_core, install
 
 ROOT = Path(__file__).parents[1]
 STUDIES = {"agreement", "correlate", "encoders", "experts", "frontier"}
@@ -82,9 +81,7 @@ def theirs(tmp_path_factory):
     source, target = tmp_path_factory.mktemp("theirs"), tmp_path_factory.mktemp("installed")
     (source / "theirs.py").write_text(PACKAGE, "utf-8")
     (source / "pyproject.toml").write_text(PYPROJECT)
-    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-index"]
-    subprocess.run([*pip, "--target", str(target), str(source)], check=True)
-    return target
+    return install(source, target)
 
 
 def test_a_package_brings_a_task_and_a_command_beside_the_studies(theirs, tmp_path):
@@ -140,33 +137,31 @@ def test_a_package_that_fails_is_one_line_and_the_rest_stays(module, said, tmp_p
 @pytest.fixture(scope="module")
 def core(tmp_path_factory):
     """A copy of the core alone."""
-    copy = tmp_path_factory.mktemp("core") / "sozo"
-    copy.mkdir()
-    for path in (ROOT / "src" / "sozo").iterdir():
-        if path.name != "studies":
-            (shutil.copytree if path.is_dir() else shutil.copy)(path, copy / path.name)
-    return copy.parent
+    return copy_core(tmp_path_factory.mktemp("core"))
 
 
 def test_the_core_runs_without_studies(core, tmp_path):
     """Beside metadata that know them."""
-    done = sozo("--help", paths=[core])
+    done = sozo("--help", paths=[core / "src"])
     assert not STUDIES & commands(done)
     assert {"run", "report", "dat"} <= commands(done)
     assert done.stderr == ""
     (tmp_path / "a.jsonl").write_text('{"text": "1. 犬"}\n', "utf-8")
     for name in ("a", "b"):
         words = ["--source", name, "--output", tmp_path / "runs" / name, "--noun-checker", "jumandic"]
-        done = sozo("score", "dat", tmp_path / "a.jsonl", *words, paths=[core])
+        done = sozo("score", "dat", tmp_path / "a.jsonl", *words, paths=[core / "src"])
         assert done.returncode == 0, done.stderr
-    done = sozo("report", tmp_path / "runs", "--output", tmp_path / "r.html", paths=[core])
+    done = sozo("report", tmp_path / "runs", "--output", tmp_path / "r.html", paths=[core / "src"])
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "r.html").is_file()
 
 
 def test_no_file_of_the_core_names_studies(core):
-    names = [path for path in core.rglob("*.py") if "sozo.studies" in path.read_text("utf-8")]
-    assert [path.relative_to(core / "sozo").as_posix() for path in names] == ["data/joined.py"]
+    files = [
+        path for link in (core / "src" / "sozo").iterdir() if link.is_symlink() for path in link.resolve().rglob("*.py")
+    ]
+    names = [path for path in files if "sozo.studies" in path.read_text("utf-8")]
+    assert [path.relative_to(core).as_posix() for path in names] == ["data/joined.py"]
 
 
 def test_older_metadata_are_told(tmp_path):

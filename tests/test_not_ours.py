@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
+import warm
 from fakes import list_text
 from grpo_runs import ROOT, environment
 from sozo.data.errors import UserError
@@ -228,6 +229,7 @@ def test_two_processes_cut_one_vocabulary(tmp_path):
     assert tree(planted) == {"mine": PRECIOUS.encode()}
 
 
+@pytest.mark.studies
 @pytest.mark.parametrize(
     ("script", "flags", "planted"),
     [
@@ -241,10 +243,7 @@ def test_a_recipe_begins_in_a_folder_of_its_own(script, flags, planted, runs, tm
     mine.parent.mkdir(parents=True)
     mine.write_text(PRECIOUS)
     words = flags.format(tmp_path / "out", runs=runs).split()
-    done = subprocess.run(
-        [sys.executable, script, *words],
-        cwd=ROOT, env=environment(), capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = warm.run([sys.executable, script, *words], cwd=ROOT, env=environment())
     assert done.returncode == 2, done.stderr
     assert f"{tmp_path / 'out'}: holds {mine.relative_to(tmp_path / 'out').parts[0]} but no" in done.stderr
     assert tree(tmp_path / "out") == {planted: PRECIOUS.encode()}

@@ -17,8 +17,6 @@ from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.run import score_answers
 from sozo.scoring.judges.protocol import JudgeSettings
-from sozo.studies.experts.histories import load_experts
-from sozo.studies.experts.run import judge_as_experts
 from sozo.tasks import finished_run, refuse_training
 from sozo.tasks.pbig.experts import judge_in_stages
 from sozo.tasks.pbig.ideas import parse_idea, trial_ideas, trial_patents
@@ -200,8 +198,12 @@ def test_gates_ask_what_the_paper_asks_and_no_more(tmp_path):
     assert len(again.asked) == 3
 
 
+@pytest.mark.studies
 def test_a_judge_for_each_expert_is_shown_her_own_ratings_of_other_patents(tmp_path, monkeypatch):
     by_title = {idea.title: idea for idea in trial_ideas()}
+    from sozo.studies.experts.histories import load_experts
+    from sozo.studies.experts.run import judge_as_experts
+
     experts = {expert.name: expert for expert in EXPERTS if expert.name in ("T5", "B2")}
     leaks = []
 
@@ -232,6 +234,7 @@ def test_a_judge_for_each_expert_is_shown_her_own_ratings_of_other_patents(tmp_p
         load_experts(["T9"], load_rubric("pbig"), 10)
 
 
+@pytest.mark.studies
 def test_experts_of_whom_nothing_can_be_judged_are_refused(tmp_path):
     words = ("experts", "--trial", "--as-experts", "T5", "--judge-model", "j")
     check_refused(tmp_path, "--as-experts needs --answers, a finished run of sozo pbig", *words)

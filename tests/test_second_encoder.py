@@ -17,7 +17,6 @@ from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.embeddings.derived import CentredEncoder, random_lists
 from sozo.scoring.second_encoder import SecondEncoder, gain
-from sozo.studies.study.command import table11 as command
 from sozo.tasks.dat.decomposition import parts_of
 from sozo.tasks.dat.gain_parts import SeenLists
 from sozo.tasks.dat.summary import summarise
@@ -190,7 +189,10 @@ def test_a_gain_that_the_guard_does_not_see(folders, second):
     assert (seen.n, seen.base_n) == (3, 3)  # of valid lists
 
 
+@pytest.mark.studies
 def test_the_table_and_the_page_show_both(folders, second, tmp_path, capsys):
+    from sozo.studies.study.command import table11 as command
+
     (tmp_path / "nouns.txt").write_text(" ".join(WORDS), "utf-8")
     rows, nouns = [f"{name}={path}" for name, path in folders.items()], str(tmp_path / "nouns.txt")
     command(rows, tmp_path / "out", second_encoder="second", nouns=nouns)

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from sozo.data.jumandic import categories
 from sozo.eval.cli import make_app
 from sozo.studies.encoders.measures import auc_of_sharing, common_direction_share, labels_of, random_pairs
+from test_english import FAR
 
 
 def test_pairs_are_of_two_different_words_and_uniform():
@@ -25,6 +27,10 @@ def test_auc_of_sharing_on_words_that_are_sorted_by_hand():
     assert labels.tolist() == [1, 1, 2, 2, 0]
     assert auc_of_sharing(unit, labels, 500, seed=0) == 1
     assert auc_of_sharing(unit[[0, 2, 1, 3, 4]], labels, 500, seed=0) == pytest.approx(0.25, abs=0.05)
+
+
+def test_words_without_labels_have_no_auc_of_sharing_one():
+    assert auc_of_sharing(np.eye(10, dtype=np.float32), labels_of(FAR, categories), 100, 0) is None
 
 
 def test_a_common_direction_is_told_from_distance_between_words():

@@ -290,3 +290,12 @@ def test_the_command_of_the_trial_says_what_it_would_ask(tmp_path):
     check_refused(tmp_path, "r.csv: rates the item 'i1', which is not among the ideas", "experts", *files)
     check_refused(tmp_path, "give --ratings, --ideas and --patents, or --trial", "experts", *files[2:])
     check_refused(tmp_path, "--trial has its own", "experts", "--trial", *files)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [*(("judge_temperature", value) for value in (float("nan"), float("inf"), -1.0)), ("judge_seeds", 0)],
+)
+def test_a_number_that_cannot_be_is_one_line_as_soon_as_it_is_said(name, value):
+    with pytest.raises(UserError, match=f"^{name} must be [^\n]{{,100}}$"):
+        ExpertSettings(**{name: value})

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from grpo_runs import ROOT
 from sozo.data.errors import UserError
 from sozo.eval.frontier import NAMES
 from sozo.studies.study.config import load_study
@@ -167,3 +168,11 @@ def test_with_more_seeds_the_table_is_made_anew_and_nothing_else(arms):
     assert made(0) == {"base": State.FINISHED, "table": State.FINISHED}
     assert made(0, 1) == {"base": State.FINISHED, "base@1": State.NEW, "table": State.CHANGED}
     assert set(made(0, 1).values()) == {State.FINISHED}
+
+
+def test_the_english_study_is_in_english_throughout():
+    english = load_study(ROOT / "recipes" / "smollm2-135m" / "beyond.yaml")
+    assert (english.language, english.guard_encoder, english.model_at(1)) == ("en", "e5", "runs/smollm2-135m/base")
+    assert {arm.name for arm in english.rows} == {
+        *("random", "even lists", "base", "GRPO", "wide lists", "wide", "wide then GRPO")
+    }

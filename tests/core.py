@@ -1,0 +1,55 @@
+"""The core without studies: a copy of it is installed in a folder of its own, and its tests are run there.
+
+`python tests/core.py` takes pytest's arguments.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+# Studies, their link, their tests, and recipes that show their page.
+STUDIES = ("studies/", "src/sozo/studies", "tests/studies/", "recipes/quickstart.py")
+
+
+def copy_core(folder):
+    """Copy the files that git tracks, less studies and their entry points; links stay links."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
+    for name in filter(None, listed.split("\0")):
+        if not name.startswith(STUDIES) and (ROOT / name).exists():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name, follow_symlinks=False)
+    settings = folder / "pyproject.toml"
+    settings.write_text(
+        re.sub(r'^\w+ = "sozo\.studies\..*\n', "", settings.read_text("utf-8"), flags=re.MULTILINE), "utf-8"
+    )
+    return folder
+
+
+def install(source, target):
+    """Install a package without its dependencies."""
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*pip, "--target", str(target), str(source)], check=True)
+    return target
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        copy = copy_core(Path(folder) / "core")
+        installed = install(copy, Path(folder) / "installed")
+        # The tests look for sozo in src.
+        shutil.rmtree(copy / "src")
+        (copy / "src").symlink_to(installed)
+        for command in (["init", "-q"], ["add", "-A"]):
+            subprocess.run(["git", *command], cwd=copy, check=True)
+        words = ["-m", "pytest", "-m", "not slow and not studies", "-rs", *sys.argv[1:]]
+        environment = os.environ | {"PYTHONPATH": str(installed)}
+        return subprocess.run([sys.executable, *words], cwd=copy, env=environment, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

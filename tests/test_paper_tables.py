@@ -159,7 +159,7 @@ def evaluated(request, tmp_path_factory):
 def test_every_table_fits_an_article(evaluated, tmp_path, published):
     write_evaluation(tmp_path / "r.html", evaluated, with_published=published)
     tables = sorted((tmp_path / "r-tables").glob("*.tex"))
-    latin = [path for path in tables if not re.search("[ぁ-龥]", path.read_text("utf-8"))]
+    latin = [path for path in tables if not re.search("[ぁ-龥]", path.read_text("utf-8").partition("\\begin")[2])]
     assert {path.stem for path in latin} >= {"overview", "table11", "table12", "table14", "pbig_gates", "sipen_table4"}
     assert typeset(latin, "pdflatex") == []
     assert [path.stem for path in tables if path not in latin] == ["sipen_tables56"]  # its rows are Japanese words

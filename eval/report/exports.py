@@ -121,7 +121,7 @@ def latex(table: Table, name: str, columns: Collection[str] = ()) -> str:
         rf"p{{\dimexpr.75\linewidth/{max(len(kept), 3)}-6pt}}}}@{{}}",
         environment="longtable" if long else None,
         position_float=None if long else "centering",
-        caption=(rf"\sloppy {escape(_caption(table, labels, kept))}", escape(_label(table.name))),
+        caption=(rf"\sloppy {escape(_caption(table, labels, kept))}", escape(english(table.name))),
         label=f"tab:{name}",
     )
     comments = [
@@ -155,7 +155,7 @@ def _caption(table: Table, labels: Sequence[str], kept: Iterable[int]) -> str:
         sentences.append("In brackets: 95% intervals")
     if any(map(_mark, cells)):
         sentences.append("↑, ↓: the 95% interval of the difference from the model below the name leaves out 0")
-    return " ".join(f"{_breakable(sentence.rstrip('.'))}." for sentence in sentences if sentence)
+    return " ".join(f"{sentence.rstrip('.')}." for sentence in sentences if sentence)
 
 
 def _named(table: Table, row: Row) -> str:
@@ -184,12 +184,12 @@ def _breakable(text: str) -> str:
 
 
 def escape(text: str) -> str:
-    r"""A text as LaTeX.
+    r"""A text as LaTeX, in one line or broken behind its separators.
 
     >>> escape("50% of a_b"), escape("x--y"), escape(r"\input{x}")
-    ('50\\% of a\\_b', 'x-{}-y', '\\textbackslash input\\{x\\}')
+    ('50\\% of a\\_\\allowbreak{}b', 'x-{}-y', '\\textbackslash input\\{x\\}')
     """
-    return _styled([[text]], [""]).hide(axis="columns").to_string().removesuffix("\n")
+    return _styled([[_breakable(text)]], [""]).hide(axis="columns").to_string().removesuffix("\n")
 
 
 def _styled(rows: Sequence[Sequence[str]], headings: Sequence[str]) -> Any:

@@ -13,6 +13,7 @@ from sozo.data.foreign import quoted
 from sozo.data.joined import TASKS as PACKAGES
 from sozo.data.joined import joined
 from sozo.data.record import read_json
+from sozo.data.run_folder import refuse_earlier
 from sozo.data.settings import load_dotted
 from sozo.scoring.judges.protocol import Rubric
 from sozo.tasks.dat.task import Dat as Dat  # named by whatever is about lists of nouns alone
@@ -74,6 +75,7 @@ def finished_run(folder: Path) -> Finished | None:
     settings = config["settings"] if isinstance(config.get("settings"), dict) else {}
     if (task := task_types().get(settings.get("task", ""))) is None:
         return None
+    refuse_earlier(folder / "config.json", config)
     return task.read(folder, read_json(folder / "metrics.json"))
 
 

@@ -8,20 +8,22 @@ from sozo.data.schema import Completion, write_columns
 from sozo.eval.answered import read_answers
 from sozo.eval.draw import SamplingOptions, draw_parts
 from sozo.scoring.measure import Measure
-from sozo.tasks.task import Item, Task
+from sozo.tasks.task import Item, Row, Task
 
 ITEMS = [Item("a#1", "一"), Item("b", "二"), Item("c", "三")]
 
 
 class Asks(Task):
-    """Three things, scored by nobody."""
+    """Three things; an answer is worth its length."""
 
     name = "asks"
     measures = (Measure("asks"),)
-    scores_parts = False
 
     def items(self):
         return ITEMS
+
+    def score(self, items, answers):
+        return [Row({"asks": float(len(answer.text))}) for answer in answers]
 
 
 class Echo:
@@ -52,7 +54,7 @@ def test_every_item_gets_its_answers_in_order(tmp_path):
     draw(Echo(), tmp_path, 4, seed=7)
     answers = [(a.id, a.item, a.text, a.source, a.seed, a.finish_reason) for a in read_answers(Asks(), tmp_path, None)]
     texts = ["一 7 0 0", "一 7 0 1", "二 7 0 2", "二 7 0 3", "三 7 1 0", "三 7 1 1"]
-    ids = ["a#1#0", "a#1#1", "b#0", "b#1", "c#0", "c#1"]
+    ids = ["a#1-0", "a#1-1", "b-0", "b-1", "c-0", "c-1"]
     items = ["a#1", "a#1", "b", "b", "c", "c"]
     assert answers == [(i, item, t, "echo", 7, "stop") for i, item, t in zip(ids, items, texts, strict=True)]
 
@@ -70,7 +72,7 @@ def test_a_run_that_failed_continues_and_processes_share(tmp_path):
 
 
 def test_the_answers_of_another_table_are_refused(tmp_path):
-    columns = {"id": ["x#0"], "source": ["s"], "text": ["t"]}
+    columns = {"id": ["x-0"], "item": ["x"], "source": ["s"], "text": ["t"]}
     write_columns(tmp_path / "part-00000.parquet", columns)
-    with pytest.raises(UserError, match="the answer 'x#0' is to 'x', which asks does not ask"):
+    with pytest.raises(UserError, match="the answer 'x-0' is to 'x', which asks does not ask"):
         read_answers(Asks(), tmp_path, None)

@@ -11,6 +11,7 @@ import pytest
 from huggingface_hub import ModelCard
 
 from grpo_runs import wandb_records
+from sozo.data.schema import iter_tables
 from test_jcq_sat_commands import ROOT, both, story_teller
 from test_sampling_endpoint import KEY, completion, server
 

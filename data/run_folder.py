@@ -18,12 +18,13 @@ from typing import IO, Any
 from sozo.data.errors import UserError
 from sozo.data.processes import is_first
 from sozo.data.record import provenance, read_json, refuse_foreign, refuse_link, room, write_json
+from sozo.data.schema import EARLIER
 from sozo.data.secrets import without_credentials
 
 MISSING = object()
 # Of a server that embeds nobody knows the weights, but what it makes of some words, and that not to the bit.
 PROBE, NEAR = "embedding_probe", 1e-3
-_FORMAT = 1
+FORMAT = 2
 _OTHER = "give another output folder"
 LOCK = "_lock"  # TRL's push_to_hub leaves "_*" out
 _HOLDER = "process "
@@ -119,6 +120,13 @@ def shortened(value: Any) -> str:
     return text if len(text) <= 200 else f"{text[:57]}..."
 
 
+def refuse_earlier(path: Path, config: dict[str, Any]) -> None:
+    """Refuse a folder whose `config.json` another version of sozo wrote."""
+    if (form := config.get("format")) != FORMAT:
+        whose = EARLIER if form == 1 else "not of this version of sozo"
+        raise UserError(f"{path}: is {whose}; {_OTHER} (a copy of judgements.jsonl in it is read)")
+
+
 def remove_run(folder: Path) -> None:
     """Delete what a run of DAT wrote into its folder, and nothing else."""
     if (folder / "config.json").is_file() and not folder.is_symlink():
@@ -191,7 +199,7 @@ class RunFolder:
             self._compare("loaded", loaded)
             return
         environment = {"started": datetime.now(UTC).isoformat(timespec="seconds"), **provenance()}
-        config = {"format": _FORMAT, "settings": self._settings, "loaded": loaded, **facts, "environment": environment}
+        config = {"format": FORMAT, "settings": self._settings, "loaded": loaded, **facts, "environment": environment}
         self._config = _as_json(config)
         write_json(self._file, self._config)
 
@@ -223,8 +231,7 @@ class RunFolder:
     def _read_config(self) -> None:
         self._config = read_json(self._file) if self._file.exists() else None
         if self._config is not None:
-            if self._config.get("format") != _FORMAT:
-                raise UserError(f"{self._file}: is not of this version of sozo; {_OTHER}")
+            refuse_earlier(self._file, self._config)
             self._compare("settings", self._settings)
         elif self._file.parent == self.path:
             refuse_foreign(self.path, self._file.name, _KEPT)

@@ -1,11 +1,11 @@
-"""The response row and its parquet table: the one place where generators, scorers, trainers and reports meet.
+"""The table of answers, parquet parts of every task: where generators, scorers, trainers and reports meet.
 
-A row carries a score or a reason, never both and never neither (unless it is not scored yet).
+A row of DAT carries a score or a reason, never both and never neither (unless it is not scored yet).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-SCHEMA_VERSION = 1
-VALUES = "values"
+SCHEMA_VERSION = 2
 FAILED = "error"  # how a completion ends that never came, and why its answer is not scored
 _VERSION_KEY = b"sozo_schema_version"
+EARLIER = "of an earlier sozo: its commit 6c04a71 reads it"
 
 
 class Reason(StrEnum):
@@ -38,7 +38,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One text a model wrote, with what the scorer said of it."""
+    """One text a model wrote for DAT, with what the scorer said of it."""
 
     id: str  # unique inside a table
     source: str  # who wrote it: a model's name, `random`, or a file
@@ -78,26 +78,30 @@ def utf8_safe(text: str) -> str:
 
 
 def arrow_schema() -> "pa.Schema":
-    """Columns of the response table; `values`, of tasks whose answers have several measures, may follow (`VALUES`)."""
+    """Columns of the table.
+
+    `item` is the id of what the answer answers, `score` the value of the task's first measure, `values` those of all
+    measures by their names (null where `score` says it all), `facts` what else is known, as JSON, and `words` DAT's.
+    """
     import pyarrow as pa
 
-    text, number = pa.string(), pa.float32()
-    columns = {"id": text, "source": text, "seed": pa.int64(), "text": text, "words": pa.list_(text)}
-    columns |= {"score": number, "reason": text, "temperature": number, "finish_reason": text}
+    text, number = pa.string(), pa.float64()
+    columns = {"id": text, "item": text, "source": text, "seed": pa.int64(), "text": text, "words": pa.list_(text)}
+    columns |= {"score": number, "values": pa.map_(text, number), "reason": text, "facts": text}
+    columns |= {"temperature": pa.float32(), "finish_reason": text}
     return pa.schema(columns, metadata={_VERSION_KEY: str(SCHEMA_VERSION).encode()})
 
 
 def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
-    """Write one parquet part from columns (those left out are null), whole or not at all."""
+    """Write one parquet part from columns, whole or not at all; those left out are null, and an `item` is ``""``."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     schema = arrow_schema()
-    if VALUES in columns:
-        schema = schema.append(pa.field(VALUES, pa.map_(pa.string(), pa.float64())))
     if unknown := set(columns) - set(schema.names):
         raise ValueError(f"{path}: no such column in the response table: {', '.join(sorted(unknown))}")
-    empty = [None] * len(next(iter(columns.values())))
+    rows = len(next(iter(columns.values())))
+    columns, empty = {"item": [""] * rows, **columns}, [None] * rows
     buffer = pa.BufferOutputStream()
     pq.write_table(pa.table({name: columns.get(name, empty) for name in schema.names}, schema=schema), buffer)
     write_whole(path, buffer.getvalue())
@@ -161,14 +165,16 @@ def _opened(part: Path) -> Iterator["pq.ParquetFile"]:
 def _check_version(part: Path, file: "pq.ParquetFile") -> None:
     version = (file.schema_arrow.metadata or {}).get(_VERSION_KEY, b"none").decode()
     if version != str(SCHEMA_VERSION):
+        if version == "1":
+            raise UserError(f"{part}: is {EARLIER}")
         columns = brief(", ".join(file.schema_arrow.names))
         other = f"response table of schema version {version}; this sozo reads {SCHEMA_VERSION}"
         raise UserError(f"{part}: {other}, and `sozo score` answers of others (columns {columns})")
 
 
 def read_responses(path: Path) -> Iterable[Response]:
-    """Every row of a table, in order; see `part_paths`."""
-    for table in iter_tables(path):
+    """Every row of a table of DAT, in order; see `part_paths`."""
+    for table in iter_tables(path, [field.name for field in fields(Response)]):
         for row in table.to_pylist():
             words = row.pop("words")
             yield Response(words=None if words is None else tuple(words), **row)

@@ -3,38 +3,41 @@
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 from sozo.data.errors import UserError
 from sozo.data.parts import Columns, parts_of, write_missing
 from sozo.data.processes import Processes
-from sozo.data.schema import is_table, iter_tables
+from sozo.data.schema import count_rows, is_table, iter_tables, part_paths, write_columns
 from sozo.eval.draw import part_columns
-from sozo.tasks.finished import item_of
-from sozo.tasks.task import Answer, Task
+from sozo.scoring.judges.run import Judging
+from sozo.tasks.answer_files import read_answers_file
+from sozo.tasks.judged import LEDGER, JudgedTask
+from sozo.tasks.task import Answer, Task, known_columns
 
 
 def read_answers(task: Task, path: Path, source: str | None) -> list[Answer]:
-    """The answers of a file or of a table of ours. One that names no item answers the only one that there is.
+    """The answers of a file or of a table of ours; `source` is who wrote them, by default as they say, or the file.
 
-    An answer to what the task does not ask is a UserError.
+    One that names no item answers the only one that there is, or the one that its id names: `momotaro`, or `momotaro-3`
+    of several answers to it. An answer to what the task does not ask is a UserError.
     """
     items = {item.id for item in task.items()}
     (only,) = items if len(items) == 1 else ("",)
     answers = []
-    for answer in _read_table(path, source) if is_table(path) else task.read_answers(path, source):
-        item = answer.item or only or item_of(answer.id)
+    for answer in _read_table(path) if is_table(path) else read_answers_file(path):
+        item = answer.item or only or (answer.id if answer.id in items else answer.id.rpartition("-")[0])
         if item not in items:
             raise UserError(f"{path}: the answer {answer.id!r} is to {item!r}, which {task.name} does not ask")
-        answers.append(answer if answer.item else replace(answer, item=item))
+        answers.append(replace(answer, item=item, source=source or answer.source or path.name))
     return answers
 
 
-def _read_table(path: Path, source: str | None) -> Iterator[Answer]:
-    for table in iter_tables(path, ("id", "source", "text", "seed", "temperature", "finish_reason")):
+def _read_table(path: Path) -> Iterator[Answer]:
+    for table in iter_tables(path, [field.name for field in fields(Answer)]):
         for row in table.to_pylist():
-            yield Answer(item=item_of(row["id"]), **{**row, "source": source or row["source"]})
+            yield Answer(**row)
 
 
 def score_parts(task: Task, answers: Sequence[Answer], folder: Path, *, part_rows: int = 16_384) -> None:
@@ -49,6 +52,18 @@ def score_parts(task: Task, answers: Sequence[Answer], folder: Path, *, part_row
         return part_columns(task, [items[answer.item] for answer in part], part)
 
     write_missing(parts, columns, f"{task.name}: scoring", Processes())
+
+
+def judge_parts(task: JudgedTask, folder: Path) -> Judging:
+    """Have all answers of a run judged, and write into its parts what they are worth: again and again the same."""
+    answers, items = read_answers(task, folder, None), {item.id: item for item in task.items()}
+    rows, judging = task.judged([items[answer.item] for answer in answers], answers, folder / LEDGER)
+    start = 0
+    for path in part_paths(folder):
+        own = slice(start, start + count_rows(path))
+        write_columns(path, known_columns(answers[own]) | task.worth_columns(rows[own]))
+        start = own.stop
+    return judging
 
 
 def answers_digest(answers: Sequence[Answer]) -> str:

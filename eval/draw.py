@@ -1,4 +1,4 @@
-"""A model's answers to a task's items, as a table of parts; scored on the way by a task that scores part by part.
+"""A model's answers to a task's items, as a table of parts; scored on the way, unless a judge scores them.
 
 A part is there whole or not at all and depends on (seed, its number) alone: any number of processes can share the work.
 """
@@ -15,15 +15,15 @@ from sozo.data.processes import Processes, wait
 from sozo.data.progress import responses_bar
 from sozo.data.record import folder_sha256, read_json
 from sozo.data.run_folder import RunFolder
-from sozo.data.schema import FAILED, VALUES, Completion, iter_tables, never_came, utf8_safe, write_columns
+from sozo.data.schema import FAILED, Completion, iter_tables, never_came, write_columns
 from sozo.data.settings import Checked, setting
 from sozo.data.wandb_run import STATE
 from sozo.models.generator import Generator, answer_items
 from sozo.models.generators import Loaded, load_generator
 from sozo.models.openai_endpoint import keep_answers
 from sozo.models.settings import GeneratorSettings
-from sozo.tasks.finished import ITEM_SEPARATOR
-from sozo.tasks.task import Answer, Item, Task
+from sozo.tasks.judged import JudgedTask
+from sozo.tasks.task import Answer, Item, Task, known_columns
 
 logger = logging.getLogger(__name__)
 _WARNS, _STOPS = 64, 256  # answers to one prompt, of which none is valid
@@ -137,7 +137,7 @@ def draw_parts(
     parts = parts_of(folder, sampling.count(items), batch_size)
 
     def columns(number: int) -> Columns:
-        if task.scores_parts and len(items) == 1 and not sampling.keep_going:
+        if len(items) == 1 and not sampling.keep_going and not isinstance(task, JudgedTask):
             _expect_valid(parts[:number])
         first = number * batch_size
         ids, batch = zip(*(_asked(items, sampling, k) for k in range(first, first + parts[number].rows)), strict=True)
@@ -202,18 +202,9 @@ def _asked(items: Sequence[Item], sampling: SamplingOptions, k: int) -> tuple[st
     if len(items) == 1:
         return f"{k:08d}", items[0]
     place, number = divmod(k, sampling.num_answers or 1)
-    return f"{items[place].id}{ITEM_SEPARATOR}{number}", items[place]
+    return f"{items[place].id}-{number}", items[place]
 
 
 def part_columns(task: Task, items: Sequence[Item], answers: Sequence[Answer]) -> Columns:
-    """A part of the table; scored, if the task scores part by part. An answer that never came has no score."""
-    names = ("id", "source", "seed", "temperature", "finish_reason")
-    kept = {name: [getattr(answer, name) for answer in answers] for name in names}
-    if task.scores_parts:
-        columns, failed = task.columns(items, answers), [k for k, answer in enumerate(answers) if never_came(answer)]
-        for name in {"score", "reason", VALUES} & set(columns) if failed else ():
-            columns[name] = list(columns[name])  # Arrow's cannot be changed
-            for k in failed:
-                columns[name][k] = FAILED if name == "reason" else None
-        return kept | columns
-    return {**kept, "text": [utf8_safe(answer.text) for answer in answers]}
+    """A part of the table; a judged task's has no worth before all answers are there."""
+    return known_columns(answers) | task.columns(items, answers)

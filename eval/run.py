@@ -2,18 +2,17 @@
 
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.jsonl import write_objects
 from sozo.data.processes import gather, launched, world_size
-from sozo.data.run_folder import RunFolder
+from sozo.data.run_folder import RunFolder, remove_run
 from sozo.data.schema import count_rows, iter_tables, part_paths
 from sozo.data.settings import deciding
-from sozo.eval.answered import answers_digest, read_answers, score_parts
+from sozo.eval.answered import answers_digest, judge_parts, read_answers, score_parts
 from sozo.eval.apart import Apart
 from sozo.eval.draw import SamplingOptions, draw_answers, scorer_facts
 from sozo.models.generators import Loaded
@@ -21,7 +20,8 @@ from sozo.models.settings import OF_NOUNS, GeneratorSettings
 from sozo.scoring.final_text import count_unknown
 from sozo.scoring.judges.endpoint import LocalJudge
 from sozo.tasks.finished import ITEMS, Finished
-from sozo.tasks.task import Answer, Complete, Outcome, Task
+from sozo.tasks.judged import JudgedTask
+from sozo.tasks.task import Complete, Item, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +107,7 @@ def answer_task(
     def finish() -> TaskRun | None:
         if not first:
             return None
-        answers = () if task.scores_parts else read_answers(task, output, None)
-        return _finish(task, folder, str(generator.source), answers, again, sampling.trials, stopped)
+        return _finish(task, folder, str(generator.source), again, sampling.trials, stopped)
 
     return finish
 
@@ -116,7 +115,7 @@ def answer_task(
 def score_answers(task: Task, path: Path, output: Path, *, source: str | None = None) -> TaskRun:
     """Score answers that exist already: a file that somebody else wrote, or the answers of an earlier run.
 
-    `path` is the task's own form of file (`Task.read_answers`) or a table of ours (a run's folder, or its parts).
+    `path` is a file (`sozo.tasks.answer_files`) or a table of ours (a run's folder, or its parts).
     Without a `source`, who wrote the answers is what they say, or the file's name.
     """
     if path.is_dir() and output.resolve() in (path.resolve(), path.resolve().parent):
@@ -134,40 +133,44 @@ def score_answers(task: Task, path: Path, output: Path, *, source: str | None = 
     # Somebody else drew these answers: seed and decoder are not known here.
     folder.start({**scorer_facts(task), "seed": None, "decoder": None}, {"answers": str(path), **task.facts()})
     try:
-        if task.scores_parts:
-            score_parts(task, answers, folder.responses)
+        score_parts(task, answers, folder.responses)
         sources = source or ", ".join(dict.fromkeys(answer.source for answer in answers))
-        return _finish(task, folder, sources, () if task.scores_parts else answers, metrics is not None)
+        return _finish(task, folder, sources, metrics is not None)
     except UserError:
         # Nobody was asked and nothing scored: the folder is free for the right file.
-        if not begun and task.judge is None and not any(folder.responses.glob("*")):
+        unscored = isinstance(task, JudgedTask) or not any(folder.responses.glob("*"))
+        if not begun and task.judge is None and unscored:
+            remove_run(output)
             if not existed:
-                shutil.rmtree(output)
+                shutil.rmtree(output, ignore_errors=True)
             folder.withdraw()
         raise
+
+
+def write_items(folder: Path, items: Sequence[Item]) -> None:
+    """Write what was asked, so that a run's folder can be read alone."""
+    names = [field.name for field in fields(Item) if field.name != "columns"]
+    write_objects(folder / ITEMS, ({**{name: getattr(item, name) for name in names}, **item.columns} for item in items))
 
 
 def _finish(
     task: Task,
     folder: RunFolder,
     source: str,
-    answers: Sequence[Answer],
     again: bool,
     trials: int | None = None,
     stopped: str | None = None,
 ) -> TaskRun:
-    if task.Finished.prompts is Finished.prompts:  # it reads them there
-        rows = ({"id": item.id, "prompt": item.prompt, **item.columns} for item in task.items())
-        write_objects(folder.path / ITEMS, rows)
-    outcome = task.finish(Complete(folder.path, source, answers, trials))
-    outcome = outcome or Outcome(task.written(folder.path).summarised(task.measures, source))
-    metrics = outcome.metrics
-    parts = iter_tables(folder.path, ["text"]) if task.scores_parts else ()
-    texts = (text for part in parts for text in part["text"].to_pylist())
-    if unknown := count_unknown(chain(texts, (answer.text for answer in answers)), task.name):
+    judging = judge_parts(task, folder.path) if isinstance(task, JudgedTask) else None
+    if task.Finished.items is Finished.items:  # it reads them there
+        write_items(folder.path, task.items())
+    metrics = task.finish(Complete(folder.path, source, trials, judging))
+    texts = (text for part in iter_tables(folder.path, ["text"]) for text in part["text"].to_pylist())
+    if unknown := count_unknown(texts, task.name):
         metrics |= {"unknown_marks": unknown}
     if trials:
         metrics |= {"trials": trials, "drawn": sum(count_rows(part) for part in part_paths(folder.responses))}
-    if stopped is None and (outcome.stopped is None or again):
+    unjudged = judging.stopped if judging else None
+    if stopped is None and (unjudged is None or again):
         folder.finish(metrics)
-    return TaskRun(task, folder.path, metrics, False, stopped or outcome.stopped)
+    return TaskRun(task, folder.path, metrics, False, stopped or unjudged)

@@ -266,8 +266,9 @@ class Ending(StrEnum):
 
 _WORDS = {
     Ending.WELL: "stop end_turn stop_sequence eos eos_token completed complete end finished",
-    Ending.CUT: "length max_tokens max_output_tokens model_length max_length model_context_window_exceeded incomplete",
-    Ending.FILTERED: "content_filter refusal safety recitation blocklist prohibited_content spii sensitive",
+    Ending.CUT: "length max_tokens max_output_tokens model_length max_length incomplete truncated"
+    " model_context_window_exceeded",
+    Ending.FILTERED: "content_filter refusal safety recitation blocklist prohibited_content spii sensitive filtered",
 }
 _ENDINGS = {word: ending for ending, words in _WORDS.items() for word in words.split()}
 
@@ -282,15 +283,16 @@ def ending(finish_reason: str | None) -> Ending:
 
 
 STATES = ("whole", "truncated", "filtered", "error", "empty")
+NOT_AT_HAND = "not_at_hand"  # the state, and the finish reason, of an answer of which only its judgement is known
 
 
 def answer_state(text: str, finish_reason: str | None) -> str:
-    """What became of an answer, one of STATES: whether it came to a good end and says anything.
+    """What became of an answer, one of STATES or NOT_AT_HAND: whether it came to a good end and says anything.
 
     >>> answer_state("傘立て", "stop"), answer_state("傘", "length"), answer_state("<think>案</think>。", None)
     ('whole', 'truncated', 'empty')
     """
     end = ending(finish_reason)
     if end is not Ending.WELL:
-        return str(end)
+        return NOT_AT_HAND if finish_reason == NOT_AT_HAND else str(end)
     return "whole" if any(character.isalnum() for character in judged_part(text)) else "empty"

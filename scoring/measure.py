@@ -26,6 +26,7 @@ class Measure:
     paper: str = ""  # its column in the papers' tables; by default the last part of its name
     ratio: bool = False  # whether its differences are log ratios, ln(model / base), which are shown in percent
     scale: tuple[float, float] | None = None  # the least and the most it can be; of a share 0 and 1
+    kinds: tuple[str, ...] = ()  # the kinds of items (`Item.group`) that it is about; empty for all
 
     @property
     def task(self) -> str:

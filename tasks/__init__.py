@@ -13,6 +13,7 @@ from sozo.data.foreign import quoted
 from sozo.data.joined import TASKS as PACKAGES
 from sozo.data.joined import joined
 from sozo.data.record import read_json
+from sozo.data.run_folder import refuse_earlier
 from sozo.data.settings import load_dotted
 from sozo.scoring.judges.protocol import Rubric
 from sozo.tasks.dat.task import Dat as Dat  # named by whatever is about lists of nouns alone
@@ -80,6 +81,7 @@ def finished_run(folder: Path) -> Finished | None:
     if (task := task_types().get(name)) is None:
         install = "install the package that brings it, name its class in SOZO_TASKS, or leave the folder out"
         raise UserError(f"{folder}: is a run of the task {quoted(name)}, which is not installed; {install}")
+    refuse_earlier(folder / "config.json", config)
     return task.read(folder, read_json(folder / "metrics.json"))
 
 

@@ -1,51 +1,54 @@
 """Files of answers that others wrote: where each tool's rows hold an answer stands in `answer_columns.csv`.
 
-An inner column stands behind a dot, and `*` means each of a list.
+An inner column stands behind a dot, and `*` means each of a list. Columns with `+` between them are one answer, a JSON
+object; of two with a space between them one is there.
 """
 
 import csv
+import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import brief, quoted
-from sozo.data.jsonl import id_column, read_numbered
+from sozo.data.jsonl import id_column, read_numbered, text_column
 from sozo.data.schema import FAILED, utf8_safe
-from sozo.scoring.final_text import completion_text
+from sozo.scoring.final_text import NOT_AT_HAND, completion_text
+from sozo.tasks.task import Answer
 
 PLACES = tuple(csv.DictReader(files(__package__).joinpath("answer_columns.csv").read_text("utf-8").splitlines()))
 
 
-class AnswerLine(NamedTuple):
-    """One answer that somebody else wrote."""
-
-    id: str
-    item: str  # the item's id; empty where a task asks one thing only, or the id names it
-    text: str
-    finish_reason: str | None = None  # `error` where it never came
-
-
-def read_answers_file(path: Path) -> Iterator[AnswerLine]:
+def read_answers_file(path: Path) -> Iterator[Answer]:
     """The answers of a file, row by row: texts, messages, or conversations that end with the answer.
 
-    Of a row without any, whose column `error` says why, an answer never came. Without an id, it is the row's number,
-    from 0, in eight digits; several answers of a row are numbered behind it. Lone surrogates (`\\ud800`) stay.
+    `item` is empty where the row does not name one. Of a row without an answer, whose column `error` says why, it never
+    came. Without an id, the answers to an item are numbered (`momotaro-0`), and else the file's rows, from 0, in eight
+    digits; several answers of a row are numbered behind its id. Lone surrogates (`\\ud800`) stay.
     """
-    ids: set[str] = set()
+    ids, numbers = set[str](), Counter[str]()
     for number, where, row in read_numbered(path):
         place, answers = _place(where, row)
-        failed = None if answers else FAILED
-        named = {name: value for name in ("id", "item") for value in _values(row, place[name])}
-        row_id, item = id_column(named, "id", where, f"{number:08d}"), id_column(named, "item", where, "")
+        named = _named(row, place)
+        item = utf8_safe(id_column(named, "item", where, ""))
+        numbered = f"{item}-{numbers[item]}" if item else f"{number:08d}"
+        if place["first"]:
+            numbered = f"{number + int(place['first'])}"
+        row_id = utf8_safe(id_column(named, "id", where, numbered))
+        source, end = (utf8_safe(text_column(named, name, where, "")) for name in ("source", "finish_reason"))
+        numbers[item] += 1
         for k, answer in enumerate(answers or [""]):
-            answer_id = utf8_safe(row_id if len(answers) < 2 else f"{row_id}-{k}")
+            answer_id = row_id if len(answers) < 2 else f"{row_id}-{k}"
             if answer_id in ids:
                 raise UserError(f"{where}: the id {quoted(answer_id)} comes twice; make ids unique")
             ids.add(answer_id)
             text = _text(f"{where}: the column {place['answer']}", answer)
-            yield AnswerLine(answer_id, item, text, failed)
+            if place["answer"] == "judgement":  # of an answer that nobody has
+                text, end = "", NOT_AT_HAND
+            yield Answer(answer_id, item, text, source, finish_reason=end or None if answers else FAILED)
     if not ids:
         raise UserError(f'{path}: holds no answers; write one JSON object per line: {{"text": "1. ..."}}')
 
@@ -56,13 +59,23 @@ def _place(where: str, row: Mapping[str, Any]) -> tuple[dict[str, str], list[Any
     if len(filled) == 1:
         return filled[0]
     if row.get("error") and not filled:
-        return next((place for place in reversed(PLACES) if _values(row, place["id"])), PLACES[0]), []
+        return max(reversed(PLACES), key=lambda place: len(_named(row, place))), []
     columns = brief(", ".join(row))
     raise UserError(f"{where}: {len(filled)} answers in the columns {columns}; name the one with the answer text")
 
 
+def _named(row: Mapping[str, Any], place: Mapping[str, str]) -> dict[str, Any]:
+    """What a row says of its answers in the columns of a place."""
+    known = ("id", "item", "source", "finish_reason")
+    return {name: value for name in known for column in place[name].split() for value in _values(row, column)}
+
+
 def _values(row: Any, column: str) -> list[Any]:
     """What stands in a column, if it is not null; with `*` there may be several values."""
+    if "+" in column:
+        parts = [row.get(name) for name in column.split("+")]
+        filled = all(isinstance(part, str) for part in parts)
+        return [json.dumps(dict(zip(column.split("+"), parts, strict=True)), ensure_ascii=False)] if filled else []
     values = [row]
     for name in column.split("."):
         if name == "*":

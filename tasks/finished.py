@@ -1,10 +1,11 @@
 """A finished run of a task on disk, as comparisons, the report and training read it. No model or encoder is loaded."""
 
 import hashlib
+import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -13,8 +14,8 @@ import numpy as np
 
 from sozo.data.errors import UserError
 from sozo.data.jsonl import read_objects
-from sozo.data.schema import iter_tables
-from sozo.scoring.final_text import answer_state, judged_part
+from sozo.data.schema import iter_tables, part_paths
+from sozo.scoring.final_text import NOT_AT_HAND, answer_state, judged_part
 from sozo.scoring.judges.protocol import Rubric, ToJudge
 from sozo.scoring.measure import LEVEL, Estimate, Measure
 from sozo.scoring.numbers import n_of
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from sozo.scoring.second_encoder import SecondEncoder, Seen
 
 ITEMS = "items.jsonl"
-ITEM_SEPARATOR = "#"
 MOST_CUT = 0.02  # a larger share of answers without their end is said beside every number
 
 
@@ -42,25 +42,23 @@ class ScoredAnswer:
     text: str
     values: Mapping[str, float]
     reason: str | None
-    group: str = ""  # its kind of item, of a task with a grid
-    whole: bool = True  # whether it came to its end: it was not cut off, and its reasoning ended
+    group: str = ""  # its kind of item
+    state: str = "whole"  # what became of it (`sozo.scoring.final_text.answer_state`)
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
-
-def item_of(answer_id: str) -> str:
-    """The item that an answer's id names; nothing in a table of a task that asks one thing only.
-
-    >>> item_of("momotaro#0"), item_of("00000012")
-    ('momotaro', '')
-    """
-    return answer_id.rpartition(ITEM_SEPARATOR)[0]
+    @property
+    def whole(self) -> bool:
+        """Whether it came to its end: it was not cut off, and its reasoning ended."""
+        return self.state == "whole"
 
 
 @dataclass(frozen=True)
 class Finished:
-    """A finished run; tasks that keep their results in files of their own override how these are read."""
+    """A finished run: its items, and its table of answers."""
 
     kinds: ClassVar[tuple[str, ...]] = ()  # what `kind` can be, where runs have several: the one that says most last
-    files: ClassVar[tuple[str, ...]] = ("responses",)  # what in the folder holds the answers and their worth
+    counts_answers: ClassVar[bool] = False  # whether n of N are answers, of measures of single answers
+    strata: ClassVar[bool] = False  # whether kinds of items (`Item.group`) are fixed: other items would have them too
     rubric: ClassVar[Rubric | None] = None  # by which a judge can grade the answers beside the task's own scores
     same: ClassVar[tuple[str, ...]] = ("items_sha256",)  # settings on which the scores depend
     grid: ClassVar[tuple[tuple[str, str], ...]] = ()  # cells that are correlated one by one: (kind of item, criterion)
@@ -109,7 +107,7 @@ class Finished:
 
     def cut_off(self) -> tuple[int, int]:
         """How many answers began and did not come to their end, of how many."""
-        cut = [not answer.whole and bool(answer.text) for answer in self.answers()]
+        cut = [not answer.whole and bool(answer.text) for answer in self.scored]
         return sum(cut), len(cut)
 
     @property
@@ -131,69 +129,83 @@ class Finished:
         return " ".join(name for name in names if name) or None
 
     @cached_property
+    def items(self) -> dict[str, dict[str, Any]]:
+        """What was asked, by id: `prompt`, perhaps `title` and `group`, and the item's columns."""
+        return {row["id"]: row for _, row in read_objects(self.folder / ITEMS)}
+
+    @cached_property
     def prompts(self) -> dict[str, str]:
         """Item -> what was asked."""
-        return {row["id"]: row["prompt"] for _, row in read_objects(self.folder / ITEMS)}
+        return {name: item["prompt"] for name, item in self.items.items()}
 
     def answers(self) -> Iterator[ScoredAnswer]:
         """Every answer with its worth, in order."""
-        only = next(iter(self.prompts)) if len(self.prompts) == 1 else ""
-        for table in iter_tables(self.folder):
-            for row in table.to_pylist():
-                values = dict(row.get("values") or ())
-                if row["score"] is not None:
-                    values.setdefault(self.main.name, row["score"])
-                item = item_of(row["id"]) or only
-                whole = answer_state(row["text"], row.get("finish_reason")) == "whole"
-                yield ScoredAnswer(row["id"], item, row["text"], values, row["reason"], whole=whole)
+        names = ("id", "item", "text", "score", "values", "reason", "facts", "finish_reason")
+        for table in iter_tables(self.folder, names):
+            for name, item, text, score, values, reason, facts, end in zip(*table.to_pydict().values(), strict=True):
+                own = {} if score is None else {self.main.name: score}
+                group, state = self.items[item].get("group", ""), answer_state(text, end)
+                known = json.loads(facts) if facts else {}
+                yield ScoredAnswer(name, item, text, dict(values or own), reason, group, state, known)
+
+    @cached_property
+    def scored(self) -> tuple[ScoredAnswer, ...]:
+        """All of them."""
+        return tuple(self.answers())
 
     def table(self) -> "pa.Table":
         """All answers in columns: id, item, text, score (of the first measure; null without one) and reason."""
         import pyarrow as pa
 
-        rows = list(self.answers())
-        columns: dict[str, Any] = {name: [getattr(row, name) for row in rows] for name in ("id", "item", "text")}
-        columns["score"] = pa.array([row.values.get(self.main.name) for row in rows], pa.float64())
-        columns["reason"] = pa.array([row.reason for row in rows], pa.string())
-        return pa.table(columns)
+        return pa.concat_tables(iter_tables(self.folder, ("id", "item", "text", "score", "reason")))
 
     def value(self, answer: ScoredAnswer, measure: Measure) -> float | None:
         """An answer's value of a measure; of `TASK/scored` and `TASK/whole`, which any task has, 1 or 0."""
         if measure.name.endswith("/scored"):
             return float(self.main.name in answer.values)
-        return float(answer.whole) if measure.name.endswith("/whole") else answer.values.get(measure.name)
+        if measure.name.endswith("/whole"):
+            return None if answer.state == NOT_AT_HAND else float(answer.whole)
+        return answer.values.get(measure.name)
 
     def by_item(self, measure: Measure) -> Mapping[str, float | None]:
-        """Item -> mean over its answers that have a value; None where none has. Every item is there, in order."""
-        values: dict[str, list[float]] = {item: [] for item in self.prompts}
-        for answer in self.answers():
-            if (value := self.value(answer, measure)) is not None:
-                values[answer.item].append(value)
-        return {item: math.fsum(scored) / len(scored) if scored else None for item, scored in values.items()}
+        """Item -> mean over its answers that have a value; None where none has.
+
+        Every item that the measure is about is there, in order. Items that are not independent are one (`Item.unit`),
+        which has a mean only if each of them has a value.
+        """
+        about = {name: row for name, row in self.items.items() if not measure.kinds or row["group"] in measure.kinds}
+        unit = {name: row.get("unit") or name for name, row in about.items()}
+        values: dict[str, list[float]] = {name: [] for name in unit.values()}
+        missing = set(about)
+        for answer in self.scored:
+            if answer.item in about and (value := self.value(answer, measure)) is not None:
+                values[unit[answer.item]].append(value)
+                missing.discard(answer.item)
+        incomplete = {unit[name] for name in missing}
+        return {name: None if name in incomplete else math.fsum(own) / len(own) for name, own in values.items()}
 
     def by_answer(self, measure: Measure) -> np.ndarray:
         """The values of all answers that have one, shape (answers with a value,)."""
-        values = (self.value(answer, measure) for answer in self.answers())
+        values = (self.value(answer, measure) for answer in self.scored)
         return np.array([value for value in values if value is not None], np.float64)
 
     def against(self, base: Self, measure: Measure, level: float = LEVEL) -> Comparison:
         """This run's answers against the base's by a measure: paired by item, or not at all."""
         if measure.per_item:
             sides = base.by_item(measure), self.by_item(measure)
-            return compare_paired(*sides, share=measure.share, level=level, strata=self.strata())
+            return compare_paired(*sides, share=measure.share, level=level, strata=self._strata)
         return compare_independent(base.by_answer(measure), self.by_answer(measure), share=measure.share, level=level)
 
     def digest(self) -> str:
-        """SHA-256 of the files that hold the answers and their worth."""
-        digest = hashlib.sha256()
-        for name in self.files:
-            for path in sorted((self.folder / name).glob("part-*")) or (self.folder / name,):
-                digest.update(path.read_bytes())
+        """SHA-256 of what was asked, answered and said of the answers."""
+        digest = hashlib.sha256(json.dumps(self.items).encode())
+        for path in part_paths(self.folder):
+            digest.update(path.read_bytes())
         return digest.hexdigest()
 
     def to_judge(self) -> Iterator[ToJudge]:
         """The answers as a judge is asked about them; empty where there is nothing to judge."""
-        for answer in self.answers():
+        for answer in self.scored:
             yield ToJudge(answer.id, answer.item, self.prompts[answer.item], judged_part(answer.text))
 
     def scored_by(self, encoder: str, cache: Path | None) -> tuple[Mapping[str, float | None], dict[str, Any]]:
@@ -218,7 +230,7 @@ class Finished:
         strata = None
         if measure.per_item:
             known = {item: value for item, value in self.by_item(measure).items() if value is not None}
-            values, kinds = np.array(list(known.values())), self.strata()
+            values, kinds = np.array(list(known.values())), self._strata
             strata = [kinds[item] for item in known] if kinds else None
         else:
             values = self.by_answer(measure)
@@ -231,20 +243,19 @@ class Finished:
 
     def summarised(self, measures: Sequence[Measure], source: str | None) -> dict[str, Any]:
         """The content of `metrics.json`: means over items (over answers for a measure that is not per item)."""
-        answers = list(self.answers())
-        reasons = Counter(answer.reason for answer in answers if answer.reason is not None)
+        reasons = Counter(answer.reason for answer in self.scored if answer.reason is not None)
         return {
             "source": source,
-            "num_items": len(self.prompts),
-            "num_answers": len(answers),
-            "valid": sum(answer.reason is None for answer in answers),
+            "num_items": len(self.items),
+            "num_answers": len(self.scored),
+            "valid": sum(answer.reason is None for answer in self.scored),
             "reasons": dict(sorted(reasons.items())),
             "measures": {measure.name: asdict(self.estimate(measure)) for measure in measures},
         }
 
-    def strata(self) -> Mapping[str, str] | None:
-        """The kinds of items, where a task has fixed kinds, which other items would have too; else None."""
-        return None
+    @property
+    def _strata(self) -> Mapping[str, str] | None:
+        return {name: item["group"] for name, item in self.items.items()} if self.strata else None
 
     def cell(self, measure: Measure) -> Cell:
         """The mean as tables show it: with its interval and n of N; where there is none, what became of the answers."""
@@ -260,9 +271,10 @@ class Finished:
         return Cell(estimate.mean, shown, estimate.low, estimate.high, estimate.n, estimate.of, why=why)
 
     def counts(self, measure: Measure) -> tuple[int, int]:
-        """n of N: items with a value among all; answers of a measure that is not per item."""
-        if not measure.per_item:
-            return len(self.by_answer(measure)), sum(1 for _ in self.answers())
+        """n of N: items with a value among all; answers of a measure that is not per item, or where they count."""
+        if not measure.per_item or (self.counts_answers and not measure.together):
+            about = (self.items[answer.item].get("group") in measure.kinds for answer in self.scored)
+            return len(self.by_answer(measure)), sum(about) if measure.kinds else len(self.scored)
         values = self.by_item(measure).values()
         return sum(value is not None for value in values), len(values)
 

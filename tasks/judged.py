@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from sozo.scoring.judges.protocol import Judge, JudgeSettings
-from sozo.scoring.judges.run import JudgeSession, check_budget
-from sozo.tasks.task import Task
+from sozo.scoring.judges.run import JudgeSession, Judging, check_budget
+from sozo.tasks.task import Answer, Complete, Item, Row, Task
 
 LEDGER = "judgements.jsonl"
 
@@ -15,7 +15,6 @@ LEDGER = "judgements.jsonl"
 class JudgedTask(Task):
     """Base class of tasks that are scored all at once, by the judge that their settings name."""
 
-    scores_parts = False
     settings: JudgeSettings
     ledgers: Sequence[Path] = ()  # of all runs of a command, also of those that come later: they have one budget
 
@@ -37,6 +36,20 @@ class JudgedTask(Task):
             raise ValueError("the task has no judge: set `judge` to one made of its `judge_settings`")
         check_budget(self.judge, self.settings)
         return self.judge
+
+    def judged(self, items: Sequence[Item], answers: Sequence[Answer], ledger: Path) -> tuple[list[Row], Judging]:
+        """Have the answers judged, as far as the ledger lacks judgements: what each is worth, and what it took."""
+        raise NotImplementedError
+
+    def columns(self, items: Sequence[Item], answers: Sequence[Answer]) -> dict[str, Any]:
+        """None: nobody is asked before all answers are there."""
+        return {}
+
+    def finish(self, run: Complete) -> dict[str, Any]:
+        """Who judged by which prompt, too, and what it took."""
+        judge = self.deciding()["judge"]
+        judged = {"judge": judge["model"], "prompt": judge["prompt"]}
+        return super().finish(run) | judged | (run.judging.to_json() if run.judging else {})
 
     def facts(self) -> dict[str, Any]:
         return {"judge": self.settings.record(self.judge)} if self.judge else {}

@@ -1,23 +1,25 @@
 """A task: what is asked, and what an answer is worth; read by evaluation, rewards and training data alike."""
 
 import hashlib
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from sozo.data.errors import UserError
 from sozo.data.record import read_json
+from sozo.data.schema import FAILED, never_came, utf8_safe
 from sozo.data.settings import deciding
 from sozo.scoring.measure import Measure
-from sozo.tasks.answer_files import read_answers_file
-from sozo.tasks.finished import ITEM_SEPARATOR, Finished, item_of
+from sozo.tasks.finished import Finished
 from sozo.tasks.finished import Finished as FinishedRun
 from sozo.tasks.view import View
 
 if TYPE_CHECKING:
     from sozo.scoring.judges.protocol import Judge, JudgeSettings, Rubric
+    from sozo.scoring.judges.run import Judging
     from sozo.scoring.second_encoder import SecondEncoder
 
 
@@ -28,6 +30,9 @@ class Item:
     id: str  # unique among the task's items
     prompt: str  # the user's whole turn
     columns: Mapping[str, Any] = field(default_factory=dict)  # what else scoring needs; in training, dataset columns
+    title: str = ""  # for readers; by default its id
+    group: str = ""  # what kind of item it is
+    unit: str = ""  # of items that are not independent: what is resampled and paired, with the mean over its answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +62,9 @@ class Complete:
     """A run whose answers are complete."""
 
     folder: Path
-    source: str | None  # who answered; None leaves it to the answers
-    answers: Sequence[Answer] = ()  # all, in order; empty for a task that scores part by part
+    source: str  # who answered
     trials: int | None = None  # if answers were drawn until so many were valid: the rows up to that one count
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a run's answers came out as: the content of `metrics.json`, and why it is not final, if it is not."""
-
-    metrics: dict[str, Any]
-    stopped: str | None = None
+    judging: "Judging | None" = None  # what became of the judgements, of a task that a judge scores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +109,12 @@ class NoSettings:
     """Of a task that nothing can be set about."""
 
 
+def known_columns(answers: Sequence[Answer]) -> dict[str, Any]:
+    """The table's columns of what is known of answers, whatever they are worth."""
+    columns = {field.name: [getattr(answer, field.name) for answer in answers] for field in fields(Answer)}
+    return columns | {"text": [utf8_safe(answer.text) for answer in answers]}
+
+
 class Task:
     """Base class of all tasks. A subclass gives `name`, `measures`, `items` and `score`; CONTRIBUTING.md shows one.
 
@@ -128,7 +131,6 @@ class Task:
     batch_size: ClassVar[int] = 64  # answers in a batch, and in a part of the table, where nobody says otherwise
     num_answers: ClassVar[int] = 1  # to each item, likewise
     by_name: ClassVar[bool] = False  # `sozo run` asks it only where `--benchmarks` names it
-    scores_parts: ClassVar[bool] = True  # a part is scored alone, the moment it is drawn; else `finish` scores all
     control: ClassVar[Control | None] = None  # if a study may have the task among its `guards`
     second: ClassVar[Bound | None] = None  # of combination by a second encoder, in the base's sds
     rubrics: ClassVar["tuple[Rubric, ...]"] = ()  # how a judge may be asked about the answers
@@ -214,29 +216,28 @@ class Task:
         return {}
 
     def columns(self, items: Sequence[Item], answers: Sequence[Answer]) -> dict[str, Any]:
-        """A part's columns `text`, `score` (of the first measure), `reason` and, with more measures, `values`."""
-        rows, main = self.with_others(items, answers, self.score(items, answers)), self.measures[0].name
-        columns: dict[str, Any] = {"text": [answer.text for answer in answers]}
-        columns |= {"score": [row.values.get(main) for row in rows], "reason": [row.reason for row in rows]}
-        if len(self.measures) > 1:
-            columns["values"] = [dict(row.values) or None for row in rows]
-        return columns
+        """A part's columns that say what its answers are worth; one that never came is worth nothing and not zero."""
+        scored = zip(answers, self.score(items, answers), strict=True)
+        rows = [Row(reason=FAILED) if never_came(answer) else row for answer, row in scored]
+        return self.worth_columns(self.with_others(items, answers, rows))
 
-    def finish(self, run: Complete) -> Outcome | None:
-        """The result of a run; None lets evaluation summarise the measures from the table."""
-        return None
+    def worth_columns(self, rows: Sequence[Row]) -> dict[str, Any]:
+        """The columns `score` (of the first measure), `values`, `reason` and `facts`."""
+        main = self.measures[0].name
+        return {
+            "score": [row.values.get(main) for row in rows],
+            "values": [dict(row.values) or None for row in rows],
+            "reason": [row.reason for row in rows],
+            "facts": [json.dumps(row.facts) if row.facts else None for row in rows],
+        }
+
+    def finish(self, run: Complete) -> dict[str, Any]:
+        """The content of `metrics.json`: by default the mean of every measure, and what became of the answers."""
+        return self.written(run.folder).summarised(self.measures, run.source)
 
     def written(self, folder: Path, metrics: Mapping[str, Any] | None = None) -> Any:
         """What a run that is being finished has written so far; `metrics` as far as they are known."""
         return self.Finished(self.name, self.measures[0], folder, self.deciding(), {}, dict(metrics or {}))
-
-    def read_answers(self, path: Path, source: str | None) -> Iterable[Answer]:
-        """Answers that somebody else wrote, in the columns of `tasks.answer_files.PLACES`."""
-        for row in read_answers_file(path):
-            # A table names an answer's item by the answer's id, as `sozo.eval.draw` writes it.
-            named = not row.item or item_of(row.id) == row.item
-            answer_id = row.id if named else f"{row.item}{ITEM_SEPARATOR}{row.id}"
-            yield Answer(answer_id, row.item, row.text, source or path.name, finish_reason=row.finish_reason)
 
     @classmethod
     def read(cls, folder: Path, metrics: dict[str, Any]) -> FinishedRun:

@@ -192,7 +192,6 @@ class View(Generic[Run]):
     """How results are shown. `measures` are the task's; there is at least one run."""
 
     files: tuple[str, ...] = ("config.json", "metrics.json", "responses")  # what the terminal lists below the table
-    artifacts: tuple[str, ...] = ("responses",)  # in W&B's artifact beside config.json and metrics.json
     pictures: tuple[Ridge | Scatter, ...] = ()  # on the page
     words: tuple[str, ...] = ()  # labels that the page's reader needs (`ReaderAnswer.more`)
     sample: int | None = None  # answers to an item in the reader, None for all; a task of samples comes last in it
@@ -254,4 +253,5 @@ class View(Generic[Run]):
 
     def reader_item(self, run: Run, item: str) -> ReaderItem:
         """The item of this id, as the reader shows it."""
-        return ReaderItem(item, run.prompts.get(item, ""), item or run.task)
+        asked = run.items[item]
+        return ReaderItem(item, asked["prompt"], asked.get("title") or item or run.task, asked.get("group", ""))

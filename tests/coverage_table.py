@@ -234,6 +234,8 @@ def of_correlations(interval, world, n, level):
 
 def of_raters(interval, world, n, level):
     """Scores from 1 to 4, the higher ones more frequent: a rater gives the unit's own, or one at random."""
+    from sozo.studies.rater_agreement import krippendorff_alpha
+
     raters, truth = int(world[0]), float(world.rpartition(" ")[2])
     rng, results = np.random.default_rng([n, raters]), []
     for _ in range(DATA_SETS):
@@ -247,6 +249,8 @@ def of_raters(interval, world, n, level):
 
 def judged_experts(rng, n, personal):
     """Ratings by n experts, and what a judge predicts that is better at some of them."""
+    from sozo.studies.experts.rated import Rated
+
     ratings, predicted = [], {}
     for k in range(n):
         strict, skill = rng.normal(0, 0.8), rng.uniform(0.2, 0.9)

@@ -1,8 +1,10 @@
 """Small stand-ins at the scorer's two seams and the judge's, and the text that a model should write."""
 
+from dataclasses import fields
+
 import numpy as np
 
-from sozo.data.schema import arrow_schema, utf8_safe, write_columns
+from sozo.data.schema import Response, utf8_safe, write_columns
 from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.nouns import Verdict
 
@@ -82,7 +84,7 @@ class FakeJudge:
 
 def write_responses(path, responses):
     """Write rows as one parquet part (see `write_columns`)."""
-    names = arrow_schema().names
+    names = [field.name for field in fields(Response)]
     columns = {name: [getattr(r, name) for r in responses] for name in names}
     columns["text"] = [utf8_safe(t) for t in columns["text"]]
     columns["words"] = [w and [utf8_safe(x) for x in w] for w in columns["words"]]

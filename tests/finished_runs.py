@@ -1,21 +1,18 @@
 """Finished runs' folders, written without a model or a judge, with the scores that a test wants."""
 
-import json
-from dataclasses import asdict
-
-from sozo.data.jsonl import write_records
-from sozo.data.record import write_json
+from sozo.data.prompts import fill, prompt
 from sozo.data.run_folder import RunFolder
-from sozo.scoring.judges.ledger import Judgement, judgement_key
-from sozo.scoring.judges.protocol import Status
+from sozo.data.schema import write_columns
+from sozo.eval.run import write_items
+from sozo.scoring.judges.ledger import Judgement
+from sozo.scoring.judges.protocol import Status, ToJudge
 from sozo.tasks.dat.summary import DatSummary
-from sozo.tasks.jcq.files import write_answers
-from sozo.tasks.jcq.finished import ANSWERS, LEDGER, QUESTIONS
 from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question, content_hash
-from sozo.tasks.sat.finished import ROWS, STORIES, FinishedSat, stories_digest
-from sozo.tasks.sat.stories import Rewrite, Story, write_rewrites
+from sozo.tasks.jcq.task import Jcq, JcqSettings, judged_row
+from sozo.tasks.sat.compliance import Compliance
+from sozo.tasks.sat.stories import Story, stories_digest
 from sozo.tasks.sat.task import Sat
-from sozo.tasks.task import Answer
+from sozo.tasks.task import Answer, Complete, Item, Row, known_columns
 
 QUESTION_OF_TASK = [Question(f"{k}", task, f"問い{k}番") for k, task in enumerate(TASKS, 1)]
 SCORES = {"embedding_model": "ja-ginza", "embedding_revision": "1"}
@@ -29,21 +26,29 @@ def dat_run(path, source, mean, *, valid=100, scorer=SCORES):
     return path
 
 
+def write_run(folder, task, items, answers, rows):
+    """The table of answers with what they are worth, and the items."""
+    write_items(folder, items)
+    write_columns(folder / "responses" / "part-00000.parquet", known_columns(answers) | task.worth_columns(rows))
+
+
+def sat_items(stories):
+    return [Item(s.id, fill(prompt("sat"), story=s.text), {"story": s.text}, s.title, s.origin) for s in stories]
+
+
 def sat_run(path, source, scores, *, scorer=SCORES, stories=None, texts=None):
     """`scores`: story id -> score, None for a rewrite without one; `texts`: story id -> what was written."""
-    stories = stories or [Story(name, "", "", "", f"{name}の話") for name in scores]
-    rows = [
-        Rewrite(f"{name}-0", name, (texts or {}).get(name, f"{source}の{name}の話"), source, score=score)
-        if score is not None
-        else Rewrite(f"{name}-0", name, "", source, reason="empty")
-        for name, score in scores.items()
-    ]
-    rows = [Rewrite(**{**asdict(row), "length": len(row.text), "one_line": True, "extras": ()}) for row in rows]
+    stories, task = stories or [Story(name, "", "", "", f"{name}の話") for name in scores], Sat()
+    answers, rows = [], []
+    for name, score in scores.items():
+        text = (texts or {}).get(name, f"{source}の{name}の話") if score is not None else ""
+        answers.append(Answer(f"{name}-0", name, text, source))
+        own = Compliance(len(text), True, (), None).values
+        rows.append(Row(own, "empty") if score is None else Row({**own, "sat": score}))
     folder = RunFolder(path, {"task": "sat", "source": source, "stories_sha256": stories_digest(stories)})
     folder.start({"scorer": scorer}, {})
-    write_records(path / STORIES, stories)
-    write_rewrites(path / ROWS, rows)
-    folder.finish(FinishedSat("sat", Sat.measures[0], path, {}, {}, {}).summary(source))
+    write_run(path, task, sat_items(stories), answers, rows)
+    folder.finish(task.finish(Complete(path, source)))
     return path
 
 
@@ -52,19 +57,18 @@ def jcq_run(path, source, scores, *, judge=JUDGE, questions=QUESTION_OF_TASK):
     settings = {"questions_sha256": content_hash(questions), "num_questions": len(questions), "judge": judge}
     folder = RunFolder(path, {"task": "jcq", **settings})
     folder.start({}, {})
-    asked = {question.id: question.question for question in questions}
-    parameters = {name: value for name, value in judge.items() if name not in ("model", "prompt")}
-    answers, lines = [], []
-    for question, given in scores.items():
+    asked = {question.id: question for question in questions}
+    answers, rows = [], []
+    for name, given in scores.items():
         for k, values in enumerate(given):
-            answer = Answer(f"{question}-{k}", question, f"{source}の{k}番の答え")
-            key = judgement_key(asked[question], answer.text, judge["model"], judge["prompt"], parameters)
+            answers.append(Answer(f"{name}-{k}", name, f"{source}の{k}番の答え"))
             named = dict(zip(CRITERIA, values, strict=True)) if values else None
             status = Status.OK if values else Status.UNPARSEABLE
-            answers.append(answer)
-            lines.append(Judgement(key, question, answer.id, judge["model"], judge["prompt"], status, named))
-    write_records(path / QUESTIONS, questions)
-    write_answers(path / ANSWERS, answers)
-    (path / LEDGER).write_text("".join(json.dumps(asdict(line)) + "\n" for line in lines), "utf-8")
-    write_json(path / "metrics.json", {"source": source, "judge": judge["model"], "prompt": judge["prompt"]})
+            question = asked[name]
+            to_judge = ToJudge(answers[-1].id, name, question.question, answers[-1].text, question.task)
+            line = Judgement("", name, answers[-1].id, judge["model"], judge["prompt"], status, named, "")
+            rows.append(judged_row(answers[-1], to_judge, line))
+    items = [Item(q.id, q.question, {"question": q.question, "task": q.task}, group=q.task) for q in questions]
+    write_run(path, Jcq(JcqSettings()), items, answers, rows)
+    folder.finish({"source": source, "judge": judge["model"], "prompt": judge["prompt"]})
     return path

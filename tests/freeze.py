@@ -184,7 +184,11 @@ def runs(folder):
                 task.judge = judge
             run = score_answers(task, path, folder / "runs" / source / name, source=source)
             answers = [[answer.id, dict(answer.values), answer.reason] for answer in run.result.answers()]
-            result = {"answers": digest(json.dumps(answers)) if name == "sipen" else answers, "metrics": run.metrics}
+            if name == "sipen":
+                answers = digest(json.dumps([answer[1:] for answer in answers]))
+            if name == "sat":  # the others' means are in the metrics
+                answers = [[i, {key: v[key] for key in ("sat", "sat/compliant") if key in v}, r] for i, v, r in answers]
+            result = {"answers": answers, "metrics": run.metrics}
             if judge:
                 ledger = [
                     json.loads(line) for line in (run.folder / "judgements.jsonl").read_text("utf-8").splitlines()
@@ -215,13 +219,15 @@ def tables(folder):
     found = {"tables": {}}
     for path in sorted(folder.glob("page-tables/*.csv")):
         with path.open(encoding="utf-8-sig", newline="") as file:
-            found["tables"][path.stem] = [[_number(cell) for cell in row] for row in csv.reader(file)]
+            columns = zip(*csv.reader(file), strict=True)
+            found["tables"][path.stem] = {name: [_number(cell) for cell in cells] for name, *cells in columns}
     found["words"] = [asdict(each) for each in outcomes(compared)]
     found["gains by e5"] = [asdict(each) for each in second_gains(compared, SecondEncoder("e5"))]
     found["wandb"] = {}
     for path in sorted((folder / "runs" / "one").iterdir()):
         run = TaskRun(make(path.name), path, json.loads((path / "metrics.json").read_text("utf-8")), True)
-        found["wandb"][path.name] = {"values": _values(run), "table": _table(run)}
+        rows = {row[1]: {k: v for k, v in enumerate(row[2:]) if v is not None} for row in _table(run)}
+        found["wandb"][path.name] = {"values": _values(run), "table": rows}
     return found
 
 

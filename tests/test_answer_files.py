@@ -16,12 +16,14 @@ from sozo.data.errors import UserError
 from sozo.data.schema import iter_tables, read_responses
 from sozo.eval.answered import read_answers
 from sozo.eval.cli import make_app
+from sozo.scoring.final_text import NOT_AT_HAND
 from sozo.tasks import Jcq, Sat
 from sozo.tasks.answer_files import PLACES, read_answers_file
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
 from sozo.tasks.jcq.questions import trial_questions
 from sozo.tasks.sat.stories import load_stories
+from sozo.tasks.task import Answer
 from sozo.training.selection import select_top
 
 ROOT = Path(__file__).parents[1]
@@ -64,9 +66,15 @@ SPOKEN = [
 # A row of each shape: the ids, items and ends of the answers that it holds, all of which say LIST.
 ROWS = {
     "ours": ({"text": LIST, "id": "x", "item": "dat"}, [("x", "dat", None)]),
+    "SAT's older": (
+        {"text": LIST, "story_id": "momotaro", "finish_reason": "stop"},
+        [("momotaro-0", "momotaro", "stop")],
+    ),
+    "JCQ-judge": ({"id": 3, "question_id": 7, "answer": LIST}, [("3", "7", None)]),
+    "JCQ-judge, first": ({"question_id": 7, "answer": LIST}, [("1", "7", None)]),
     "TRL": (TRL | {"completion": LIST}, [("00000000", "", None)]),
     "TRL, messages": (TRL | {"prompt": [], "completion": SAID}, [("00000000", "", None)]),
-    "flexeval": (FLEXEVAL | {"lm_output": LIST}, [("00000000", "dat", None)]),
+    "flexeval": (FLEXEVAL | {"lm_output": LIST}, [("dat-0", "dat", "length")]),
     "flexeval, bare": ({"lm_output": LIST, "extra_info": {}, "references": []}, [("00000000", "", None)]),
     "lm-eval": (LM_EVAL | {"resps": [[LIST]]}, [("7", "dat", None)]),
     "lm-eval, repeats": (LM_EVAL | {"resps": [[LIST, LIST]]}, [("7-0", "dat", None), ("7-1", "dat", None)]),
@@ -94,7 +102,17 @@ def write(path, *rows):
 def test_each_shape_is_read(shape, suffix, tmp_path):
     row, expected = ROWS[shape]
     path = write(tmp_path / f"f{suffix}", row)
-    assert list(read_answers_file(path)) == [(name, item, LIST, ended) for name, item, ended in expected]
+    assert list(read_answers_file(path)) == [Answer(*row[:2], LIST, finish_reason=row[2]) for row in expected]
+
+
+def test_ideas_are_answers_of_four_columns_and_judgements_are_of_answers_that_nobody_has(tmp_path):
+    fields = {name: f"{name}の" for name in ("title", "description", "implementation", "differentiation")}
+    (idea,) = read_answers_file(write(tmp_path / "i.jsonl", {"id": "a", "patent": "p", "source": "m", **fields}))
+    assert (idea.id, idea.item, idea.source, json.loads(idea.text)) == ("a", "p", "m", fields)
+    with pytest.raises(UserError, match="line 1: 0 answers in the columns id, patent, title"):
+        list(read_answers_file(write(tmp_path / "i.jsonl", {"id": "a", "patent": "p", "title": "枕"})))
+    (alone,) = read_answers_file(write(tmp_path / "j.jsonl", {"answer_id": 3, "judgement": "流暢性: 4"}))
+    assert alone == Answer("3", "", "", finish_reason=NOT_AT_HAND)
 
 
 # Nothing came, or it was no text: never a zero, always told.
@@ -108,8 +126,8 @@ NEVER_CAME = {
 @pytest.mark.parametrize("shape", NEVER_CAME)
 def test_an_answer_that_never_came_is_no_answer(shape, tmp_path):
     path = write(tmp_path / "f.jsonl", NEVER_CAME[shape])
-    ((name, _, text, ended),) = read_answers_file(path)
-    assert (name, text, ended) == ("a", "", "error")
+    (answer,) = read_answers_file(path)
+    assert (answer.id, answer.text, answer.finish_reason) == ("a", "", "error")
 
 
 REFUSED = {
@@ -183,9 +201,9 @@ def test_other_tasks_read_the_same_shapes(tmp_path):
             (item, "b"),
         ]
         # In a batch the custom_id says what is answered.
-        row = batch(choices=[choice("c")]) | {"custom_id": f"{item}#3"}
+        row = batch(choices=[choice("c")]) | {"custom_id": f"{item}-3"}
         (answer,) = read_answers(task, write(tmp_path / "b.jsonl", row), None)
-        assert (answer.id, answer.item, answer.text) == (f"{item}#3", item, "c")
+        assert (answer.id, answer.item, answer.text) == (f"{item}-3", item, "c")
     own = write(tmp_path / "own.parquet", {"story_id": story.id, "text": "昔々"})
     assert [answer.text for answer in read_answers(Sat(), own, None)] == ["昔々"]
     own = write(tmp_path / "jcq.parquet", {"id": 1, "question_id": question.id, "answer": "答え"})
@@ -210,7 +228,7 @@ def test_a_table_that_is_not_ours_is_named_so(tmp_path):
 def test_the_page_prints_the_table_of_names():
     page = (ROOT / "docs" / "evaluation.md").read_text("utf-8")
     for place in PLACES:
-        names = (f"`{place[name]}`" if place[name] else "" for name in ("answer", "id", "item"))
+        names = (" or ".join(f"`{column}`" for column in place[name].split()) for name in ("answer", "id", "item"))
         assert f"| {place['tool']} | {' | '.join(names)} |".replace("|  |", "| |") in page
     assert len({place["answer"] for place in PLACES}) == len(PLACES)
 
@@ -239,4 +257,5 @@ def test_no_message_tells_anybody_to_delete_a_file():
 def test_a_foreign_parquet_of_rows_is_read_without_its_schema(tmp_path):
     table = pa.table({"text": [LIST, None], "id": ["a", None], "error": [None, "timeout"]})
     pq.write_table(table, tmp_path / "t.parquet")
-    assert list(read_answers_file(tmp_path / "t.parquet")) == [("a", "", LIST, None), ("00000001", "", "", "error")]
+    came, failed = read_answers_file(tmp_path / "t.parquet")
+    assert (came, failed) == (Answer("a", "", LIST), Answer("00000001", "", "", finish_reason="error"))

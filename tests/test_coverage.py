@@ -212,11 +212,13 @@ def test_correlations(rho, n):
     assert 0.93 <= coverage(rho, interval) <= (0.995 if n < 20 else 0.97)
 
 
+@pytest.mark.studies
 @pytest.mark.parametrize("raters", [2, 4, 9])
 @pytest.mark.parametrize("n", [70, 120])
 @pytest.mark.parametrize(("agree", "truth"), [(0.0, 0.0), (0.4, 0.4), (0.8, 0.8)])
 def test_agreement_of_raters(n, raters, agree, truth):
     """Of scores from 1 to 4, the higher ones more frequent: a rater gives the unit's own, or one at random."""
+    from sozo.studies.rater_agreement import krippendorff_alpha
 
     def interval(rng):
         own, other = (rng.choice(4, shape, p=[0.1, 0.2, 0.4, 0.3]) for shape in (n, (raters, n)))
@@ -236,6 +238,7 @@ def test_agreement_of_raters(n, raters, agree, truth):
 def test_agreement_with_experts(experts, personal):
     """Within experts and pooled, of a judge that is better at some; `personal`: it knows how strict each one is."""
     from sozo.studies.experts.analysis import pooled, within
+    from sozo.studies.experts.rated import Rated
 
     def world(rng, number):
         ratings, predicted = [], {}

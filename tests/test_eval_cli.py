@@ -224,7 +224,7 @@ def test_ids_marks_and_line_ends(tmp_path: Path) -> None:
     file.write_bytes(
         b'\xef\xbb\xbf{"text": "a\xe2\x80\xa8b"}\r\n\r\n{"text": "c", "id": 7}\r\n{"text": "d", "id": null}'
     )
-    assert [row[:3] for row in read_answers_file(file)] == [
+    assert [(row.id, row.item, row.text) for row in read_answers_file(file)] == [
         ("00000000", "", "a\u2028b"),
         ("7", "", "c"),
         ("00000003", "", "d"),

@@ -11,6 +11,7 @@ import pytest
 from pbig_trial_rule import EXPERTS, rate, ratings_csv
 from sozo.data.errors import UserError
 from sozo.data.jsonl import write_records
+from sozo.eval.answered import read_answers
 from sozo.scoring.shortcuts import without_reading
 from sozo.tasks.pbig.ideas import (
     LIMITS,
@@ -58,7 +59,7 @@ def test_a_field_over_its_limit_is_cut_and_named(tmp_path):
     assert {name: len(getattr(idea, name)) for name in LIMITS} == LIMITS
     # An answer is as it was written: it is cut and counted when it is scored.
     write(tmp_path / "p.jsonl", *({"id": name, "title": "枕", "abstract": "聞く枕"} for name in "pq"))
-    (answer,) = Pbig(PbigSettings(pbig_patents=str(tmp_path / "p.jsonl"))).read_answers(file, None)
+    (answer,) = read_answers(Pbig(PbigSettings(pbig_patents=str(tmp_path / "p.jsonl"))), file, None)
     assert parse_idea(answer.text).cut == idea.cut
 
 

@@ -1,28 +1,27 @@
 """Answers and judgements in the form of the benchmark authors' own tool."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from finished_runs import write_run
 from sozo.data.errors import UserError
 from sozo.scoring.judges.endpoint import EndpointJudge
 from sozo.scoring.judges.ledger import Judgement, judgement_key
-from sozo.scoring.judges.protocol import Status
-from sozo.tasks.jcq.files import (
-    read_answers,
-    read_jcq_judgements,
-    write_answers,
-    write_jcq_judgements,
-)
+from sozo.scoring.judges.protocol import Status, ToJudge
+from sozo.tasks.answer_files import read_answers_file
+from sozo.tasks.jcq.files import export, read_jcq_judgements
+from sozo.tasks.jcq.finished import FinishedJcq
 from sozo.tasks.jcq.questions import Question
-from sozo.tasks.jcq.task import answers_to_judge
-from sozo.tasks.task import Answer
+from sozo.tasks.jcq.task import Jcq, judged_row
+from sozo.tasks.task import Answer, Item
 
 VERDICT = "流暢性: 4  \n柔軟性: 3  \n独創性: 2  \n精緻性: 5"
 SCORES = {"fluency": 4, "flexibility": 3, "originality": 2, "elaboration": 5}
 QUESTIONS = [Question("1", "situation", "?"), Question("2", "situation", "??")]
 ANSWERS = (Answer("1", "1", "答え\n「一」\u2028"), Answer("2", "1", ""), Answer("3", "2", "三"))
-ASKED = answers_to_judge(QUESTIONS, ANSWERS)
+ASKED = [ToJudge(a.id, a.item, QUESTIONS[int(a.item) - 1].question, a.text, "situation") for a in ANSWERS]
 
 
 def lines(path):
@@ -33,19 +32,31 @@ def judged(status, reply, scores=None):
     return Judgement("k", "1", "1", "judge", "jcq-v1", status, scores, reply)
 
 
+def exported(folder, answers, judgements):
+    """The files of answers and of judgements that a run of these becomes."""
+    task = Jcq(Jcq.Settings(judgements="x"))
+    asked = {question.id: ToJudge("", question.id, question.question, "", "situation") for question in QUESTIONS}
+    rows = [judged_row(a, replace(asked[a.item], answer=a.text), j) for a, j in zip(answers, judgements, strict=True)]
+    items = [Item(q.id, q.question, {"question": q.question, "task": q.task}, group=q.task) for q in QUESTIONS]
+    write_run(folder, task, items, answers, rows)
+    export(folder / "data", FinishedJcq("jcq", Jcq.measures[0], folder, {}, {}, {}), "org/j", "org/m")
+    return folder / "data" / "answers" / "m.jsonl", folder / "data" / "judgements" / "j" / "m.jsonl"
+
+
 def test_answers_there_and_back(tmp_path):
-    path = tmp_path / "answers" / "m.jsonl"
-    write_answers(path, ANSWERS)
+    path, _ = exported(tmp_path, ANSWERS, [None] * 3)
     assert lines(path)[0] == {"id": 1, "question_id": 1, "answer": "答え\n「一」\u2028"}
-    assert read_answers(path) == ANSWERS
-    write_answers(tmp_path / "t.jsonl", [Answer("x", "trial-01", "..."), Answer("07", "2", "...")])
-    assert [(row["id"], row["question_id"]) for row in lines(tmp_path / "t.jsonl")] == [("x", "trial-01"), ("07", 2)]
+    assert tuple(read_answers_file(path)) == ANSWERS
+    others = [Answer("x", "1", "..."), Answer("07", "2", "...", finish_reason="length")]
+    path, _ = exported(tmp_path / "b", others, [None] * 2)
+    assert [(row["id"], row["question_id"]) for row in lines(path)] == [("x", 1), ("07", 2)]
+    assert [row.get("finish_reason") for row in lines(path)] == [None, "truncated"]
 
 
 def test_answers_of_the_tools_first_version_are_numbered(tmp_path):
     path = tmp_path / "m.jsonl"
     path.write_text('{"question_id":1,"answer":"a"}\n{"question_id":2,"answer":"b"}\n')
-    assert read_answers(path) == (Answer("1", "1", "a"), Answer("2", "2", "b"))
+    assert tuple(read_answers_file(path)) == (Answer("1", "1", "a"), Answer("2", "2", "b"))
 
 
 def test_their_judgements_are_read_and_written_byte_for_byte(tmp_path):
@@ -57,8 +68,8 @@ def test_their_judgements_are_read_and_written_byte_for_byte(tmp_path):
     judgements = read_jcq_judgements(path, "gpt-4o", ASKED)
     assert [j.scores for j in judgements] == [SCORES, None, SCORES]
     assert judgements[1].status is Status.UNPARSEABLE
-    write_jcq_judgements(tmp_path / "ours.jsonl", ANSWERS, judgements)
-    assert (tmp_path / "ours.jsonl").read_bytes() == path.read_bytes()
+    _, ours = exported(tmp_path, ANSWERS, judgements)
+    assert ours.read_bytes() == path.read_bytes()
 
 
 def test_what_is_missing_and_what_was_refused(tmp_path):
@@ -73,13 +84,12 @@ def test_the_tool_scores_what_we_score_and_nothing_else(tmp_path):
     laxer = f"前置き\n{VERDICT}\n{VERDICT}"  # their pattern takes the first verdict
     judgements = [judged(Status.OK, "**流暢性**：４\n柔軟性: 3\n独創性: 2\n精緻性: 5", SCORES), None]
     judgements += [judged(Status.UNPARSEABLE, laxer)]
-    write_jcq_judgements(tmp_path / "j.jsonl", ANSWERS, judgements)
-    assert lines(tmp_path / "j.jsonl") == [
+    assert lines(exported(tmp_path, ANSWERS, judgements)[1]) == [
         {"answer_id": 1, "judgement": VERDICT.replace("  ", "")},
         {"answer_id": 3, "judgement": ""},
     ]
-    write_jcq_judgements(tmp_path / "k.jsonl", ANSWERS[:1], [judged(Status.API_ERROR, None)])
-    assert lines(tmp_path / "k.jsonl") == [{"answer_id": 1, "judgement": ""}]
+    _, judged_path = exported(tmp_path / "k", ANSWERS[:1], [judged(Status.API_ERROR, None)])
+    assert lines(judged_path) == [{"answer_id": 1, "judgement": ""}]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +113,7 @@ def test_a_bad_line_is_named(tmp_path, row, message):
     ("content", "message"),
     [
         (b'{"id": 1, "question_id": 1, "answer": "a"}\n' * 2, "line 2: the id '1' comes twice"),
-        (b'{"id": 1, "question_id": 1, "answer": null}', "line 1: the column answer"),
+        (b'{"id": 1, "question_id": 1, "answer": null}', "line 1: 0 answers in the columns id, question_id, answer"),
         (b"\n", "holds no answers"),
     ],
 )
@@ -111,9 +121,9 @@ def test_bad_answers(tmp_path, content, message):
     path = tmp_path / "a.jsonl"
     path.write_bytes(content)
     with pytest.raises(UserError, match=message):
-        read_answers(path)
+        list(read_answers_file(path))
     with pytest.raises(UserError, match="no such file"):
-        read_answers(tmp_path / "no.jsonl")
+        list(read_answers_file(tmp_path / "no.jsonl"))
 
 
 def test_imported_judgements_have_the_key_of_the_same_request_but_for_its_server(tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ import pytest
 import warm
 from sozo.eval.evaluated import find_evaluated
 from sozo.scoring.judges.protocol import Status
+from sozo.scoring.judges.run import NOT_ASKED
 from sozo.tasks.jcq.questions import trial_questions
 from test_jcq_sat_commands import ROOT, VERDICT, both, evaluate
 from test_sampling_endpoint import server
@@ -52,9 +53,8 @@ def test_judgements_that_the_tool_made_become_a_run(theirs, tmp_path):
     statuses = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))["statuses"]
     assert {name: count for name, count in statuses.items() if count} == {"ok": 33, "unparseable": 1, "not_asked": 1}
     run = find_evaluated([str(tmp_path / "out")])[0].run("jcq")
-    judged = run.judgements
-    assert [judgement and judgement.status for judgement in judged] == [Status.UNPARSEABLE, *[Status.OK] * 33, None]
-    assert judged[0].reply == REFUSAL
+    assert [answer.reason for answer in run.scored] == [Status.UNPARSEABLE, *[None] * 33, NOT_ASKED]
+    assert run.scored[0].facts["reply"] == REFUSAL
     assert run.counts(run.main) == (33, 35)
     # What goes back to the tool is what came from it.
     for path in ("answers/m.jsonl", "judgements/j/m.jsonl"):
@@ -76,7 +76,7 @@ def test_equal_answers_share_the_judgement_that_has_scores(theirs, tmp_path):
     write(theirs / "judgements" / "j" / "m.jsonl", judgements)
     assert bring_in(tmp_path).returncode == 0
     run = find_evaluated([str(tmp_path / "out")])[0].run("jcq")
-    assert [judgement.status for judgement in run.judgements] == [Status.OK] * 3
+    assert [answer.reason for answer in run.scored] == [None] * 3
     assert len(rows_of(tmp_path / "out" / "judgements.jsonl")) == 2
 
 

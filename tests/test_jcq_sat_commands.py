@@ -101,8 +101,8 @@ def test_jcq_does_not_judge_reasoning(tmp_path):
     assert len(asked) == 35
     assert not [text for text in asked if "案は" in text or "think" in text]
     assert sum("# 回答\n答え\n" in text for text in asked) == 34
-    rows = [json.loads(line) for line in (tmp_path / "out" / "answers.jsonl").read_text("utf-8").splitlines()]
-    assert [row["answer"] for row in rows] == ["", *["答え"] * 34]
+    (file,) = (tmp_path / "out" / "jcq-judge" / "answers").iterdir()
+    assert [json.loads(line)["answer"] for line in file.read_text("utf-8").splitlines()] == ["", *["答え"] * 34]
 
 
 def test_a_retry_that_stops_on_its_budget_says_what_holds(tmp_path):
@@ -194,10 +194,10 @@ def test_sat_from_stories_to_a_row(tmp_path):
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
     assert (metrics["num_items"], metrics["measures"]["sat"]["n"], metrics["reasons"]["empty"]) == (113, 112, 1)
     assert metrics["measures"]["sat"]["mean"] == pytest.approx(0, abs=1e-6)
-    assert metrics["mean_copied"] > 0.99
+    assert metrics["measures"]["sat/copied"]["mean"] > 0.99
     assert "112 of 113" in done.stdout
     # What was written can be scored again, with no model.
-    done = evaluate(tmp_path, "score", "sat", "out/rewrites.jsonl", "--output", "again")
+    done = evaluate(tmp_path, "score", "sat", "out", "--output", "again")
     assert done.returncode == 0, done.stderr
     again = json.loads((tmp_path / "again" / "metrics.json").read_text("utf-8"))
     assert again == metrics

@@ -17,6 +17,7 @@ from grpo_runs import _free_port, environment
 from mini_model import build_mini
 from sozo.data.prompts import prompt
 from sozo.scoring.judges.ledger import read_judgements
+from sozo.tasks import finished_run
 from sozo.tasks.jcq.questions import trial_questions
 from sozo.tasks.jcq.rubric import JCQ_V1
 from test_sampling_endpoint import wait_for
@@ -157,17 +158,12 @@ def test_a_judge_that_gives_verdicts(served, tmp_path):
     shown = evaluate(tmp_path, *jcq(served, served.verdicts, served.verdicts, "--price-in", 1, "--price-out", 2))
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
     assert metrics["statuses"]["ok"] == 35
-    assert {name.removeprefix("jcq/"): mean["mean"] for name, mean in metrics["measures"].items()} == {
-        "fluency": 4,
-        "flexibility": 3,
-        "originality": 2,
-        "elaboration": 5,
-        "mean": 3.5,
-    }
-    answers = [json.loads(line) for line in (tmp_path / "out" / "answers.jsonl").read_text("utf-8").splitlines()]
-    assert [row["question_id"] for row in answers] == [question.id for question in trial_questions()]
-    assert {row["answer"] for row in answers} <= set(ANSWERS)
-    assert len({row["answer"] for row in answers}) > 3
+    expected = {"fluency": 4, "flexibility": 3, "originality": 2, "elaboration": 5, "mean": 3.5}
+    assert {name: metrics["measures"][f"jcq/{name}"]["mean"] for name in expected} == expected
+    answers = finished_run(tmp_path / "out").scored
+    assert [answer.item for answer in answers] == [question.id for question in trial_questions()]
+    assert {answer.text for answer in answers} <= set(ANSWERS)
+    assert len({answer.text for answer in answers}) > 3
     # To this tokenizer a judge's prompt is four tokens: what it does not know, the answer, more of that, the last line.
     assert (metrics["prompt_tokens"], metrics["completion_tokens"]) == (4 * 35, 2 * 35)
     assert metrics["cost"] == pytest.approx((4 * 35 + 2 * 2 * 35) / 1e6)

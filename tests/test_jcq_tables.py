@@ -1,18 +1,17 @@
 """The paper's tables from judgements, on hand-worked numbers."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from finished_runs import JUDGE, jcq_run
+from finished_runs import JUDGE, jcq_run, write_run
+from sozo.scoring.judges.run import NOT_ASKED
 from sozo.tasks.jcq.finished import ALL, MEAN, FinishedJcq, measure_of
 from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question
 from sozo.tasks.jcq.task import Jcq
 from sozo.tasks.jcq.view import _over_models
-from sozo.tasks.task import Answer
+from sozo.tasks.task import Answer, Item, Row
 
 USES, STORIES = TASKS[0], TASKS[-1]
 QUESTIONS = [Question("1", USES, "?"), Question("2", USES, "??"), Question("3", STORIES, "???")]
@@ -80,21 +79,20 @@ def test_with_every_answer_scored_it_is_the_plain_mean(tmp_path_factory, values)
     assert mean == pytest.approx(np.mean(values))
 
 
-def about(answers, values=None):
+def about(folder, answers, values=None):
     """A run of these answers, each with one value or none."""
-    run = FinishedJcq("jcq", Jcq.measures[0], None, {}, {}, {})
-    judgements = [
-        value and SimpleNamespace(scores=dict.fromkeys(CRITERIA, value), status="ok") for value in values or ()
-    ]
-    run.__dict__.update(written=answers, judgements=judgements, questions={"1": QUESTIONS[0]})
-    return run
+    rows = [Row({"jcq/mean": value}) if value else Row(reason=NOT_ASKED) for value in values or [None] * len(answers)]
+    items = [Item("1", "?", group=USES)]
+    write_run(folder, Jcq(Jcq.Settings(judgements="x")), items, answers, rows)
+    return FinishedJcq("jcq", Jcq.measures[0], folder, {}, {}, {})
 
 
-def test_answers_have_a_state_too():
+def test_answers_have_a_state_too(tmp_path):
     reasons = {"whole": ("stop", None), "truncated": ("length",), "filtered": ("content_filter",), "error": ("abort",)}
     answers = [Answer(f"{k}-{reason}", "1", "案", finish_reason=reason) for k in reasons for reason in reasons[k]]
     answers += [Answer("6", "1", " 。"), Answer("7", "1", "<think>案"), Answer("8", "1", "", finish_reason="length")]
-    assert about(answers).answer_states() == {"whole": 2, "truncated": 2, "filtered": 1, "error": 1, "empty": 2}
+    states = about(tmp_path, answers).answer_states()
+    assert states == {"whole": 2, "truncated": 2, "filtered": 1, "error": 1, "empty": 2}
 
 
 @pytest.mark.parametrize(
@@ -107,6 +105,6 @@ def test_answers_have_a_state_too():
         ((None, None, None, None), None, 0),
     ],
 )
-def test_score_against_length(values, r, n):
+def test_score_against_length(values, r, n, tmp_path):
     answers = [Answer(str(k), "1", "案" * length) for k, length in enumerate((1, 5, 20, 300))]
-    assert about(answers, values).length_and_score() == {"r": r and pytest.approx(r), "n": n}
+    assert about(tmp_path, answers, values).length_and_score() == {"r": r and pytest.approx(r), "n": n}

@@ -13,10 +13,7 @@ from sozo.scoring.judges.endpoint import LocalJudge
 from sozo.scoring.judges.ledger import read_judgements as read_ledger
 from sozo.scoring.judges.protocol import JudgeSettings, ToJudge
 from sozo.scoring.judges.run import GIVE_UP_AFTER, JudgeSession, judge_answers
-from sozo.tasks.jcq.questions import Question
 from sozo.tasks.jcq.rubric import JCQ_RUBRICS, JCQ_V1
-from sozo.tasks.jcq.task import answers_to_judge
-from sozo.tasks.task import Answer
 
 VERDICT = "流暢性: 4\n柔軟性: 3\n独創性: 2\n精緻性: 5"
 ANSWERS = [ToJudge(f"a{k}", str(k), f"問い{k}番", f"答え{k}。") for k in range(60)]
@@ -263,9 +260,7 @@ def test_a_dead_server_is_not_asked_seven_hundred_times(tmp_path):
     assert GIVE_UP_AFTER <= len(read_judgements(tmp_path / "j")) < GIVE_UP_AFTER + 4
 
 
-def test_answers_that_fit_no_question_and_ids_that_come_twice(tmp_path):
-    with pytest.raises(UserError, match="answer 'x' is to question '99'"):
-        answers_to_judge([Question("1", "situation", "問い")], [Answer("x", "99", "...")])
+def test_ids_that_come_twice(tmp_path):
     with pytest.raises(UserError, match="answer id 'x' comes twice"):
         judge(lambda p: VERDICT, tmp_path / "j", [ToJudge("x", "1", "q", "."), ToJudge("x", "2", "r", ".")])
     assert not (tmp_path / "j").exists()

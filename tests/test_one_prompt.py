@@ -190,7 +190,6 @@ def test_jcq_does_not_judge_what_never_came(tmp_path):
     (model,) = find_evaluated([str(tmp_path / "out")])
     finished = model.run("jcq")
     assert [answer.reason for answer in finished.answers()] == ["error", *[None] * 34]
-    assert finished.judgements[0] is None
 
 
 def test_what_never_came_keeps_no_condition_and_breaks_none(tmp_path):
@@ -200,8 +199,6 @@ def test_what_never_came_keeps_no_condition_and_breaks_none(tmp_path):
     assert (run.metrics["num_answers"], run.metrics["valid"], run.metrics["reasons"]["error"]) == (113, 112, 1)
     assert len(run.result.by_answer(Sat.measures[1])) == 112
     again = score_answers(Sat(), tmp_path / "out", tmp_path / "again")
-    assert again.metrics["reasons"] == run.metrics["reasons"]
-    again = score_answers(Sat(), tmp_path / "out" / "rewrites.jsonl", tmp_path / "third")
     assert again.metrics["reasons"] == run.metrics["reasons"]
 
 

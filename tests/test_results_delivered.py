@@ -11,6 +11,7 @@ from huggingface_hub import ModelCard
 
 import warm
 from grpo_runs import wandb_records
+from sozo.data.schema import iter_tables
 from test_jcq_sat_commands import ROOT, both, story_teller
 from test_sampling_endpoint import KEY, completion, server
 
@@ -114,7 +115,7 @@ def test_results_go_into_the_run_that_trained_the_checkpoint_and_the_key_nowhere
     artifacts = {record.artifact.name: record.artifact for record in records if record.HasField("artifact")}
     ours = artifacts[f"{TRAINED}-jcq-grpo-checkpoint-9"]
     held = {entry.path for entry in ours.manifest.contents}
-    assert held == {"config.json", "metrics.json", "judgements.jsonl", "answers.jsonl", "questions.jsonl"}
+    assert held == {"config.json", "metrics.json", "judgements.jsonl", "items.jsonl", "responses/part-00000.parquet"}
     assert json.loads((tmp_path / "out" / "grpo" / "final" / "wandb.json").read_text())["run"]["id"] == TRAINED
     # Of the process that evaluates, W&B knows neither its command line nor what it printed.
     kept = {path.name for path in (tmp_path / "out" / "wandb").rglob("*")}
@@ -125,8 +126,9 @@ def test_results_go_into_the_run_that_trained_the_checkpoint_and_the_key_nowhere
     assert card.text.strip() == "# Mine"
     assert {one.metric_type: one.metric_value for one in card.data.eval_results}["jcq_fluency"] == 4
     assert (grpo / "checkpoint-9" / "README.md").is_file()
-    text = (tmp_path / "out" / "grpo" / "final" / "jcq" / "answers.jsonl").read_text("utf-8")
-    assert "Bearer ***" in text
+    (table,) = iter_tables(tmp_path / "out" / "grpo" / "final" / "jcq")
+    assert "Bearer ***" in str(table.to_pylist())
+    assert KEY not in str(table.to_pylist())
     assert len([path for path in tmp_path.rglob("*") if path.is_file()]) > 60
     assert files_with_key(tmp_path) == []
     assert KEY not in done.stdout + done.stderr
@@ -159,7 +161,7 @@ def test_what_a_judge_says_about_the_key_is_in_no_file(grpo, tmp_path):
     assert done.returncode == 2
     assert "Incorrect API key provided: ***" in done.stderr
     assert KEY not in done.stdout + done.stderr
-    assert (tmp_path / "out" / "grpo" / "checkpoint-9" / "jcq" / "answers.jsonl").is_file()
+    assert (tmp_path / "out" / "grpo" / "checkpoint-9" / "jcq" / "responses" / "part-00000.parquet").is_file()
     assert files_with_key(tmp_path) == []
     assert not (tmp_path / "out" / "wandb").exists()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +14,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakes import FakeEncoder
+from finished_runs import sat_items, write_run
 from sozo.data.errors import UserError
-from sozo.data.jsonl import write_records
+from sozo.data.jsonl import write_objects
 from sozo.data.prompts import fill, prompt
 from sozo.eval.run import score_answers
 from sozo.rewards.task import reward_of
 from sozo.scoring.embeddings import make_encoder
-from sozo.tasks.sat.finished import ROWS, STORIES, FinishedSat, story_scores
+from sozo.scoring.measure import Estimate
+from sozo.tasks.sat.compliance import Compliance
 from sozo.tasks.sat.score import TEXT_LIMIT, SatScorer, SatSettings, what_counts
-from sozo.tasks.sat.stories import Rewrite, Story, load_stories, read_rewrites, write_rewrites
+from sozo.tasks.sat.stories import Story, load_stories
 from sozo.tasks.sat.task import Sat
-from sozo.tasks.task import Answer, Item
+from sozo.tasks.task import Answer, Complete, Item, Row
 
 
 def story(name: str, text: str) -> Story:
@@ -44,10 +45,17 @@ VECTORS = {
 }
 
 
-def score(*rewrites: tuple[str, str], encoder: Any = None) -> list[Rewrite]:
-    rows = [Rewrite(str(k), name, text, "m") for k, (name, text) in enumerate(rewrites)]
+def score_with(encoder: Any, asked: list[tuple[str, str]]) -> list[Row]:
+    """The rows of pairs of an original and a rewrite."""
+    task = Sat()
+    task.__dict__["scorer"] = SatScorer(encoder)
+    items = [Item(str(k), "?", {"story": original}) for k, (original, _) in enumerate(asked)]
+    return task.score(items, [Answer(str(k), str(k), text) for k, (_, text) in enumerate(asked)])
+
+
+def score(*rewrites: tuple[str, str], encoder: Any = None) -> list[Row]:
     texts = {tale.id: tale.text for tale in TALES}
-    return SatScorer(encoder or FakeEncoder(VECTORS)).score(rows, [texts[row.story_id] for row in rows])
+    return score_with(encoder or FakeEncoder(VECTORS), [(texts[name], text) for name, text in rewrites])
 
 
 @pytest.mark.parametrize(
@@ -77,12 +85,11 @@ def score(*rewrites: tuple[str, str], encoder: Any = None) -> list[Rewrite]:
 def test_hand_worked(name: str, text: str, expected: float | str) -> None:
     (row,) = score((name, text))
     if isinstance(expected, str):
-        assert (row.score, row.reason) == (None, expected)
+        assert ("sat" in row.values, row.reason) == (False, expected)
     else:
         assert row.reason is None
-        assert row.score == pytest.approx(expected, abs=1e-6)
-    assert row.text == text
-    assert row.length is not None
+        assert row.values["sat"] == pytest.approx(expected, abs=1e-6)
+    assert "sat/length" in row.values
 
 
 def test_company_and_order_do_not_matter_and_every_text_is_encoded_once() -> None:
@@ -91,22 +98,21 @@ def test_company_and_order_do_not_matter_and_every_text_is_encoded_once() -> Non
     together = score(*asked, encoder=encoder)
     assert sorted(text for batch in encoder.batches for text in batch) == ["桃", "浦島", "無", "近い", "鶴"]
     for k, pair in enumerate(asked):
-        assert replace(score(pair)[0], id=str(k)) == together[k]
+        assert score(pair)[0] == together[k]
     assert score() == []
 
 
 def test_only_the_first_characters_are_embedded() -> None:
     encoder = FakeEncoder({"桃" * TEXT_LIMIT: [0, 1], "浦島": [1, 0]})
     (row,) = score(("1", "桃" * 100_000), encoder=encoder)
-    assert row.score == pytest.approx(1)
-    assert row.length == 100_000
+    assert row.values["sat"] == pytest.approx(1)
+    assert row.values["sat/length"] == 100_000
     assert max(len(text) for batch in encoder.batches for text in batch) == TEXT_LIMIT
 
 
 def test_a_broken_encoder_is_an_error() -> None:
-    rows = [Rewrite("a", str(k), "桃") for k in range(10)]
     with pytest.raises(UserError, match="no usable vector"):
-        SatScorer(FakeEncoder({"犬": [0.0]})).score(rows, [f"話{k}" for k in range(10)])
+        SatScorer(FakeEncoder({"犬": [0.0]})).compare([f"話{k}" for k in range(10)], ["桃"] * 10)
 
 
 @settings(max_examples=100, deadline=None)
@@ -121,78 +127,76 @@ def test_any_text_has_a_score_or_a_reason(text: str) -> None:
             return np.array([[len(w), len(w) % 3 - 1.0] for w in words], np.float32)
 
     (row,) = score(("1", text), encoder=Lengths())
-    assert (row.score is None) != (row.reason is None)
-    assert row.score is None or 0 <= row.score <= 2
+    assert ("sat" in row.values) == (row.reason is None)
+    assert 0 <= row.values.get("sat", 0) <= 2
     assert what_counts(what_counts(text)[0])[0] == what_counts(text)[0]
-    assert row.copied is None
-    assert row.one_line == (len(what_counts(text)[0].splitlines()) <= 1)
+    assert "sat/copied" not in row.values
+    assert row.facts["one_line"] == (len(what_counts(text)[0].splitlines()) <= 1)
 
 
 # The summary
 
 
-def rated(name: str, value: float | None, number: int = 0, **kwargs: Any) -> Rewrite:
-    given = {"length": 400, "one_line": True, "extras": (), "copied": 0.1, **kwargs}
-    return Rewrite(
-        f"{name}-{number}", name, "x", "m", score=value, reason=None if value is not None else "empty", **given
-    )
+def rated(name: str, value: float | None, number: int = 0, **kwargs: Any) -> tuple[Answer, Row]:
+    own = Compliance(**{"length": 400, "one_line": True, "extras": (), "copied": 0.1, **kwargs}).values
+    answer = Answer(f"{name}-{number}", name, "x", "m")
+    if value is None:
+        return answer, Row(own, "empty")
+    return answer, Row(own | {"sat": value} | ({"sat/compliant_mean": value} if own["sat/compliant"] else {}))
 
 
 @pytest.fixture
 def summarise(tmp_path: Path) -> Any:
     """What `metrics.json` holds of scored rewrites of so many stories."""
 
-    def summary(rows: list[Rewrite], num_stories: int, source: str | None = None) -> dict[str, Any]:
-        write_records(tmp_path / STORIES, [story(str(k), "話") for k in range(1, num_stories + 1)])
-        write_rewrites(tmp_path / ROWS, rows)
-        return FinishedSat("sat", Sat.measures[0], tmp_path, {}, {}, {}).summary(source)
+    def summary(rated: list[tuple[Answer, Row]], num_stories: int) -> dict[str, Any]:
+        task, (answers, rows) = Sat(), zip(*rated, strict=True)
+        stories = [story(str(k), "話") for k in range(1, num_stories + 1)]
+        write_run(tmp_path, task, sat_items(stories), answers, rows)
+        return task.finish(Complete(tmp_path, "m"))
 
     return summary
 
 
 def test_the_mean_is_over_stories(summarise: Any) -> None:
     rows = [rated("1", 0.2), rated("1", 0.4, 1), rated("2", 0.9), rated("2", None, 1), rated("3", None)]
-    assert story_scores(rows) == pytest.approx({"1": 0.3, "2": 0.9})
     summary = summarise(rows, 5)
     score = summary["measures"]["sat"]
     assert (score["n"], score["of"], summary["num_items"]) == (2, 5, 5)
     assert (summary["valid"], summary["num_answers"]) == (3, 5)
     assert score["mean"] == pytest.approx(0.6)  # of 0.3 and 0.9; over rewrites it were 0.5
-    std = math.sqrt(2 * 0.3**2)
-    assert summary["std"] == pytest.approx(std)
-    margin = 12.706205 * std / math.sqrt(2)  # Student's t of 1 degree of freedom
+    margin = 12.706205 * math.sqrt(2 * 0.3**2) / math.sqrt(2)  # Student's t of 1 degree of freedom
     assert (score["low"], score["high"]) == pytest.approx((0.6 - margin, 0.6 + margin))
-    assert summary["reasons"] == {"error": 0, "reasoning": 0, "empty": 2, "story_no_vector": 0, "no_vector": 0}
-    assert summary["source"] == "m"
-    assert summarise(rows, 5, source="GPT-4o")["source"] == "GPT-4o"
+    assert summary["reasons"] == {"empty": 2}
 
 
-def test_compliance_stands_beside_the_score(summarise: Any) -> None:
+def test_compliance_stands_beside_the_score_with_intervals(summarise: Any) -> None:
     rows = [
         rated("1", 0.4, length=300, copied=0.2),
-        rated("2", 0.8, length=501, finish_reason="length"),
+        rated("2", 0.8, length=501),
         rated("3", 1.0, one_line=False, extras=("note", "label")),
         rated("4", None, length=0, copied=None),
         rated("5", 0.6, length=500),
     ]
     summary = summarise(rows, 113)
-    counts = [summary[name] for name in ("compliant", "length_ok", "one_line", "only_story", "truncated")]
-    assert counts == [2, 3, 3, 3, 1]
-    assert (summary["compliant_mean"]["mean"], summary["compliant_mean"]["n"]) == (pytest.approx(0.5), 2)
-    assert summary["measures"]["sat"]["mean"] == pytest.approx(0.7)
-    assert summary["extras"]["note"] == summary["extras"]["label"] == 1
-    assert sum(summary["extras"].values()) == 2
-    assert summary["mean_length"] == pytest.approx((300 + 501 + 400 + 0 + 500) / 5)
-    assert summary["mean_copied"] == pytest.approx((0.2 + 0.1 + 0.1 + 0.1) / 4)
+    measures = {name.removeprefix("sat/"): Estimate(**value) for name, value in summary["measures"].items()}
+    shares = [measures[name].mean for name in ("compliant", "length_ok", "one_line", "only_story")]
+    assert shares == pytest.approx([2 / 5, 3 / 5, 3 / 5, 3 / 5])
+    assert {measures[name].n for name in ("compliant", "length_ok", "length")} == {5}
+    # Clopper and Pearson's of 2 of 5.
+    assert (measures["compliant"].low, measures["compliant"].high) == pytest.approx((0.0527, 0.8534), abs=1e-4)
+    assert (measures["compliant_mean"].mean, measures["compliant_mean"].n) == (pytest.approx(0.5), 2)
+    margin = 12.706205 * 0.1  # of 0.4 and 0.6
+    assert measures["compliant_mean"].high == pytest.approx(0.5 + margin)
+    assert measures["sat"].mean == pytest.approx(0.7)
+    assert measures["length"].mean == pytest.approx((300 + 501 + 400 + 0 + 500) / 5)
+    assert (measures["copied"].mean, measures["copied"].n) == (pytest.approx((0.2 + 0.1 + 0.1 + 0.1) / 4), 4)
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
 
 
 def test_nothing_scored_has_no_mean(summarise: Any) -> None:
-    summary = summarise([rated("1", None)], 3)
-    score = summary["measures"]["sat"]
-    means = (score["mean"], summary["std"], score["low"], summary["compliant_mean"]["mean"])
-    assert means == (None, None, None, None)
-    assert summarise([rated("1", 0.5)], 3)["std"] is None
+    measures = summarise([rated("1", None)], 3)["measures"]
+    assert (measures["sat"]["mean"], measures["sat"]["low"], measures["sat/compliant_mean"]["mean"]) == (None,) * 3
 
 
 # The packaged encoder
@@ -220,25 +224,23 @@ def test_the_packaged_encoder_knows_a_paraphrase_from_another_topic(texts_encode
     urashima = tales["urashimataro"]
     others = [tale.text for tale in tales.values() if tale is not urashima]
     texts = [urashima.text, PARAPHRASE, *others, UNRELATED]
-    rows = SatScorer(texts_encoder).score(
-        [Rewrite(str(k), "u", t) for k, t in enumerate(texts)], [urashima.text] * len(texts)
-    )
-    same, paraphrase, *tales_apart, unrelated = [row.score or 0 for row in rows]
+    rows = score_with(texts_encoder, [(urashima.text, text) for text in texts])
+    same, paraphrase, *tales_apart, unrelated = [row.values["sat"] for row in rows]
     assert same == pytest.approx(0, abs=1e-6)
     assert 0.001 < paraphrase < min(tales_apart) < max(tales_apart) < unrelated
-    assert rows[0].copied == 1.0
-    assert max(row.copied or 0 for row in rows[2:]) < 0.05
-    assert 0 < (rows[1].copied or 0) < 0.5
+    copied = [row.values["sat/copied"] for row in rows]
+    assert copied[0] == 1.0
+    assert max(copied[2:]) < 0.05
+    assert 0 < copied[1] < 0.5
 
 
 def test_the_packaged_encoder_has_a_vector_for_every_story(texts_encoder: Any) -> None:
     tales = load_stories()
-    rows = SatScorer(texts_encoder).score([Rewrite(t.id, t.id, t.text) for t in tales], [t.text for t in tales])
-    assert max(row.score or 0 for row in rows) < 1e-6
-    assert all(row.score is not None for row in rows)
-    assert {row.copied for row in rows} == {1.0}
+    rows = score_with(texts_encoder, [(t.text, t.text) for t in tales])
+    assert max(row.values["sat"] for row in rows) < 1e-6
+    assert {row.values["sat/copied"] for row in rows} == {1.0}
     # The stories keep to the conditions that they come with, so the rules find nothing in 113 stories.
-    assert [(row.id, row.extras) for row in rows if row.extras] == []
+    assert [(t.id, row.facts) for t, row in zip(tales, rows, strict=True) if row.facts["extras"]] == []
 
 
 def test_nasty_rewrites(texts_encoder: Any) -> None:
@@ -256,18 +258,17 @@ def test_nasty_rewrites(texts_encoder: Any) -> None:
         "latin": "Once upon a time.",
     }
     started = time.monotonic()
-    rewrites = [Rewrite(name, tale.id, text) for name, text in texts.items()]
-    rows = SatScorer(texts_encoder).score(rewrites, [tale.text] * len(texts))
+    rows = score_with(texts_encoder, [(tale.text, text) for text in texts.values()])
     assert time.monotonic() - started < 30
-    by_name = {row.id: row for row in rows}
+    by_name = dict(zip(texts, rows, strict=True))
     for row in rows:
-        assert (row.score is None) != (row.reason is None)
+        assert ("sat" in row.values) == (row.reason is None)
     assert by_name["empty"].reason == by_name["emoji"].reason == "empty"
     assert by_name["latin"].reason == by_name["one huge word"].reason == "no_vector"
-    assert by_name["huge"].length == 100_000
-    assert by_name["prompt"].copied == 1.0
-    assert set(by_name["prompt"].extras or ()) >= {"heading", "prompt"}
-    assert not by_name["prompt"].one_line
+    assert by_name["huge"].values["sat/length"] == 100_000
+    assert by_name["prompt"].values["sat/copied"] == 1.0
+    assert set(by_name["prompt"].facts["extras"]) >= {"heading", "prompt"}
+    assert not by_name["prompt"].facts["one_line"]
 
 
 # The run's folder
@@ -280,7 +281,7 @@ def small(tmp_path: Path) -> tuple[Path, Sat]:
         "".join(json.dumps({"id": t, "text": f"{t}と亀の話。"}) + "\n" for t in ("桃", "鶴", "犬")), "utf-8"
     )
     file = tmp_path / "theirs.jsonl"
-    write_rewrites(file, [Rewrite("a", "桃", "都会の車の話。", "m"), Rewrite("b", "鶴", "", "m")])
+    write_objects(file, [{"story_id": "桃", "text": "都会の車の話。", "source": "m"}, {"item": "鶴", "text": ""}])
     return file, Sat(SatSettings(stories=str(tales)))
 
 
@@ -288,20 +289,20 @@ def test_a_run_writes_its_folder_once_and_can_be_scored_again(small: tuple[Path,
     file, task = small
     first = score_answers(task, file, tmp_path / "run")
     score = first.metrics["measures"]["sat"]
-    assert (score["n"], score["of"], first.metrics["source"]) == (1, 3, "m")
-    rows = read_rewrites(tmp_path / "run" / "rewrites.jsonl")
-    assert [row.reason for row in rows] == [None, "empty"]
-    assert rows[0].score == score["mean"]
+    assert (score["n"], score["of"], first.metrics["source"]) == (1, 3, "m, theirs.jsonl")
+    rows = first.result.scored
+    assert [(row.id, row.item, row.reason) for row in rows] == [("桃-0", "桃", None), ("鶴-0", "鶴", "empty")]
+    assert rows[0].values["sat"] == score["mean"]
     config = json.loads((tmp_path / "run" / "config.json").read_text("utf-8"))
     assert config["loaded"]["scorer"]["embedding_model"] == "ja-ginza-texts"
     again = score_answers(task, file, tmp_path / "run")
     assert (first.finished_before, again.finished_before, again.metrics) == (False, True, first.metrics)
-    with pytest.raises(UserError, match="there is no story '桃'"):
+    with pytest.raises(UserError, match="is to '桃', which sat does not ask"):
         score_answers(Sat(), file, tmp_path / "other")
     assert not (tmp_path / "other").exists()
-    second = score_answers(task, tmp_path / "run" / "rewrites.jsonl", tmp_path / "again")
+    second = score_answers(task, tmp_path / "run", tmp_path / "again")
     assert second.metrics == first.metrics
-    assert (tmp_path / "again" / "rewrites.jsonl").read_bytes() == (tmp_path / "run" / "rewrites.jsonl").read_bytes()
+    assert second.result.scored == first.result.scored
 
 
 def test_answers_to_any_story_are_scored_against_it() -> None:
@@ -309,6 +310,6 @@ def test_answers_to_any_story_are_scored_against_it() -> None:
     task = Sat()
     told = Item("x", "?", {"story": "漁師が浜辺で亀を助けた。"})
     row, empty = task.score([told] * 2, [Answer("1", "x", "漁師が浜辺で亀を助けた。"), Answer("2", "x", " ")])
-    assert (row.values, row.reason) == ({"sat": 0.0, "sat/compliant": 0.0}, None)
+    assert (row.values["sat"], row.values["sat/compliant"], row.reason) == (0.0, 0.0, None)
     assert empty.reason == "empty"
     assert reward_of(task, scale=1.0).scale == 1.0

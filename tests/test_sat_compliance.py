@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sozo.data.prompts import prompt
-from sozo.tasks.sat.compliance import LENGTH_BAND, check, copied_share, find_extras, length_ok
+from sozo.tasks.sat.compliance import LENGTH_BAND, Compliance, check, copied_share, find_extras
 
 STORY = "浦島拓也は大手企業の技術者だった。ある朝、道端で故障した自動運転車を見つけ、乗っていた老婦人を助けた。"
 
@@ -134,7 +134,8 @@ def test_length_and_lines(text: str, length: int, one_line: bool) -> None:
 
 def test_the_band_is_400_and_a_quarter_either_way() -> None:
     assert LENGTH_BAND == (300, 500)
-    assert [length_ok(n) for n in (0, 299, 300, 400, 500, 501)] == [False, False, True, True, True, False]
+    kept = [Compliance(n, True, (), None).values["sat/length_ok"] for n in (0, 299, 300, 400, 500, 501)]
+    assert kept == [0, 0, 1, 1, 1, 0]
 
 
 def test_copied_share_by_hand() -> None:

@@ -73,9 +73,13 @@ def test_what_is_no_table_of_this_version_is_refused_by_its_name(tmp_path):
     refused("none", "no response table here")
     for folder in ("newer", "other", "torn"):
         (tmp_path / folder).mkdir()
-    newer = arrow_schema().with_metadata({b"sozo_schema_version": b"2"})
+    older = arrow_schema().with_metadata({b"sozo_schema_version": b"1"})
+    (tmp_path / "older").mkdir()
+    pq.write_table(pa.Table.from_pylist([], schema=older), tmp_path / "older" / "part-0.parquet")
+    refused("older", r"part-0\.parquet: is of an earlier sozo: its commit 6c04a71 reads it")
+    newer = arrow_schema().with_metadata({b"sozo_schema_version": b"3"})
     pq.write_table(pa.Table.from_pylist([], schema=newer), tmp_path / "newer" / "part-0.parquet")
-    refused("newer", r"part-0\.parquet: response table of schema version 2; this sozo reads 1")
+    refused("newer", r"part-0\.parquet: response table of schema version 3; this sozo reads 2")
     pq.write_table(pa.table({"text": ["x"]}), tmp_path / "other" / "part-0.parquet")
     refused("other", r"part-0\.parquet: response table of schema version none; .*\(columns text\)")
     part = tmp_path / "torn" / "part-00007.parquet"

@@ -4,6 +4,7 @@ import logging
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from fakes import AXES, FakeEncoder, axis_encoder, list_text
@@ -16,7 +17,7 @@ from sozo.scoring.embeddings import WordVectors
 from sozo.scoring.measure import Measure
 from sozo.scoring.parse import split_list
 from sozo.tasks import read_run
-from sozo.tasks.finished import Finished, ScoredAnswer
+from sozo.tasks.finished import Finished
 from sozo.tasks.sat.stories import load_stories
 from sozo.training.selection import Pairs, Selected, select_pairs, select_top, training_rows
 
@@ -187,11 +188,15 @@ class Run(Finished):
     def prompts(self):
         return {item: f"ask {item.partition('~')[0]}" for item in self.answered}  # laws and laws~2 are one prompt
 
-    def answers(self):
-        for item, scores in self.answered.items():
-            for k, score in enumerate(scores):
-                values = {} if score is None else {self.main.name: score}
-                yield ScoredAnswer(f"{item}#{k}", item, f"{item} {score}", values, "bad" if score is None else None)
+    def table(self):
+        rows = [
+            (f"{item}#{k}", item, f"{item} {score}", score, "bad" if score is None else None)
+            for item, scores in self.answered.items()
+            for k, score in enumerate(scores)
+        ]
+        columns = dict(zip(("id", "item", "text", "score", "reason"), map(list, zip(*rows, strict=True)), strict=True))
+        kinds = {"score": pa.float64(), "reason": pa.string()}
+        return pa.table({name: pa.array(values, kinds.get(name)) for name, values in columns.items()})
 
 
 @pytest.fixture

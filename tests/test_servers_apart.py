@@ -87,8 +87,9 @@ def test_an_encoder_behind_a_server_says_where_it_is_and_what_replied(tmp_path):
 def jcq(folder, name, *, server=None, reply_model=None):
     judge = {**JUDGE, **({"server": server} if server else {})}
     path = jcq_run(folder / name, name, SCORES, judge=judge)
-    rows = [json.loads(line) | {"reply_model": reply_model} for line in (path / "judgements.jsonl").open("rb")]
-    (path / "judgements.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    metrics = json.loads((path / "metrics.json").read_text("utf-8"))
+    judged_by = [{"model": reply_model, "fingerprint": None, "judgements": 1}]
+    (path / "metrics.json").write_text(json.dumps({**metrics, "judged_by": judged_by}), "utf-8")
     return find_evaluated([str(path)])[0].run("jcq")
 
 

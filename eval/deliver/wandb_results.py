@@ -11,6 +11,8 @@ from sozo.data.foreign import parse_json
 from sozo.data.record import read_json, write_json
 from sozo.data.wandb_run import WandbRun, start_wandb, trained_by, training_summary
 from sozo.eval.run import TaskRun
+from sozo.tasks.finished import ITEMS
+from sozo.tasks.judged import LEDGER
 from sozo.tasks.view import WANDB
 
 _PARTS = {"value": "", "low": "_ci95_low", "high": "_ci95_high"}  # how the parts of a number are called
@@ -114,9 +116,9 @@ def _artifact(run_id: str, run: TaskRun, step: int | None) -> Any:
     texts = {key: value for key, value in _values(run).items() if isinstance(value, str)}
     facts = {"source": source, "step": step, **texts}
     artifact = wandb.Artifact(name, type="evaluation", metadata=facts)
-    for file in ("config.json", "metrics.json", *task.view.artifacts):
+    for name in ("config.json", "metrics.json", ITEMS, LEDGER, "responses/part-*"):
         # One by one: adding a folder whole is announced on the terminal.
-        for path in sorted((run.folder / file).glob("part-*")) or (run.folder / file,):
+        for path in sorted(run.folder.glob(name)):
             artifact.add_file(str(path), name=path.relative_to(run.folder).as_posix())
     return artifact
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.jsonl import write_objects
+from sozo.data.record import read_json
 from sozo.eval.pages import PageFolder
 from sozo.eval.run import TaskRun, score_answers
 from sozo.eval.terminal import PageRun
@@ -25,7 +26,7 @@ from sozo.studies.experts.reasons import reasons_of
 from sozo.studies.experts.settings import ExpertSettings
 from sozo.tasks import read_run
 from sozo.tasks.pbig.experts import Expert
-from sozo.tasks.pbig.finished import PATENTS, ROWS, FinishedPbig
+from sozo.tasks.pbig.finished import FinishedPbig
 from sozo.tasks.pbig.settings import PbigSettings
 from sozo.tasks.pbig.task import Pbig
 
@@ -102,17 +103,19 @@ def judge_as_experts(answers: Path, experts: Sequence[Expert], output: Path, jud
     before = read_run(answers)
     if not isinstance(before, FinishedPbig):
         raise UserError(f"{answers}: is a run of {before.task}; --answers is a finished run of pbig")
+    patents = read_json(answers / "config.json")["patents"]
     settings = PbigSettings(
         **asdict(judging),
-        pbig_patents=None if before.trial else str(answers / PATENTS),
+        pbig_patents=patents,
         pbig_language=before.settings["language"],
         pbig_embedding_model=before.settings["embedding_model"],
         pbig_embedding_revision=before.settings["embedding_revision"],
     )
     task = Pbig(settings)
     task.experts, task.judge = experts, make_judge(judging)
-    drawn = (answers / "responses").is_dir()  # a run of `sozo score` has no table of answers
-    return score_answers(task, answers if drawn else answers / ROWS, output, source=before.metrics["source"])
+    if task.deciding()["patents_sha256"] != before.settings["patents_sha256"]:
+        raise UserError(f"{patents}: no longer holds the patents of {answers}; put them back there")
+    return score_answers(task, answers, output, source=before.metrics["source"])
 
 
 def _prediction_lines(plan: Plan, predictions: Predictions) -> Iterator[dict[str, Any]]:

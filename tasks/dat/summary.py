@@ -10,7 +10,7 @@ import numpy as np
 
 from sozo.data.errors import UserError
 from sozo.data.prompts import prompt
-from sozo.data.schema import FAILED, iter_tables
+from sozo.data.schema import FAILED
 from sozo.scoring.languages import LANGUAGES
 from sozo.scoring.measure import LEVEL, Estimate, Measure, t_interval
 from sozo.scoring.parse import reasons_in
@@ -151,8 +151,8 @@ class FinishedDat(Finished):
         return self.settings.get("language", "ja")
 
     @cached_property
-    def prompts(self) -> dict[str, str]:
-        return {"": prompt(PROMPTS[self.language])}
+    def items(self) -> dict[str, dict[str, Any]]:
+        return {"": {"id": "", "prompt": prompt(PROMPTS[self.language])}}
 
     @cached_property
     def summary(self) -> DatSummary:
@@ -162,13 +162,6 @@ class FinishedDat(Finished):
     def shown(self, measure: Measure) -> Measure:
         """Two decimals for Olson's scores (0 to 200)."""
         return replace(measure, digits=self.summary.digits, scale=(0, 200 if self.settings.get("olson") else 2))
-
-    def table(self) -> "pa.Table":
-        """Read in columns: a million responses become no Python objects."""
-        import pyarrow as pa
-
-        table = pa.concat_tables(iter_tables(self.folder, ("id", "text", "score", "reason")))
-        return table.append_column("item", pa.repeat(pa.scalar(""), table.num_rows))
 
     def texts(self, reason: str) -> list[str]:
         """The responses that count and are invalid for this reason."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from sozo.data.cache import NO_CACHE, vector_folder
 from sozo.data.prompts import prompt
-from sozo.data.schema import Reason, utf8_safe
+from sozo.data.schema import FAILED, Reason, never_came, utf8_safe
 from sozo.scoring.measure import Measure
 from sozo.scoring.nouns import SPEAKERS
 from sozo.scoring.parse import NUM_WORDS
@@ -27,7 +27,7 @@ from sozo.tasks.dat.summary import UNIQUE_WORDS, FinishedDat, summarise
 from sozo.tasks.dat.table import read_lists, read_table
 from sozo.tasks.dat.view import DatView
 from sozo.tasks.dat.words import PROMPTS
-from sozo.tasks.task import Answer, Bound, Complete, Item, Outcome, Row, Task
+from sozo.tasks.task import Answer, Bound, Complete, Item, Row, Task
 
 if TYPE_CHECKING:
     from sozo.scoring.second_encoder import SecondEncoder
@@ -136,21 +136,21 @@ class Dat(Task):
         invalid = scores.codes != 0
         # A word's lone surrogates are written out as its text's are.
         stored = replace(scores, texts=[utf8_safe(text) for text in scores.texts])
+        reasons = [scores.reason(i) if bad else None for i, bad in enumerate(invalid.tolist())]
         return {
-            "text": stored.texts,
             "words": [stored.words(i) for i in range(len(stored))],
             "score": pa.array(scores.scores, mask=invalid),
-            "reason": [scores.reason(i) if bad else None for i, bad in enumerate(invalid.tolist())],
+            "reason": [FAILED if never_came(a) else reason for a, reason in zip(answers, reasons, strict=True)],
         }
 
-    def finish(self, run: Complete) -> Outcome:
+    def finish(self, run: Complete) -> dict[str, Any]:
         responses = run.folder / "responses"
         row = summarise(responses, source=run.source, trials=run.trials, language=self.settings.language)
         words, lists = read_lists(responses, run.trials)
         metrics = replace(row, instruments=measure(self.scorer, words, lists) | diversity_ends(lists)).metrics()
         unread = self.written(run.folder, metrics).texts(Reason.FORMAT)
         other = sum(len(found_words(text, self.settings.language)) != NUM_WORDS for text in unread)
-        return Outcome(metrics | {"ten_words": row.came - other, "refused": self._refused(responses, run.trials)})
+        return metrics | {"ten_words": row.came - other, "refused": self._refused(responses, run.trials)}
 
     def _refused(self, responses: Path, trials: int | None) -> dict[str, int]:
         """The five words that most often stand in invalid lists and are refused by themselves, with how often."""

@@ -90,16 +90,18 @@ class Hivemind(ChosenItems):
                 units[name] = vectors.unit([answer[:length] for answer in answers])
         return units
 
-    def finish(self, run: Complete) -> None:
+    def finish(self, run: Complete) -> dict[str, Any]:
         """Keep, for each prompt and form, the mean of its answers' unit vectors; zeros for a prompt without an answer.
 
         By these models are compared with each other (`FinishedHivemind.between`), without an encoder.
         """
-        answers, means = [row for row in self.written(run.folder).answers() if row.reason in (None, UNPAIRED)], {}
+        finished, means = self.written(run.folder), {}
+        answers = [row for row in finished.scored if row.reason in (None, UNPAIRED)]
         own = [np.array([answer.item == item.id for answer in answers], bool) for item in self.items()]
         for name, unit in self.units([answer.text for answer in answers]).items():
             means[name] = np.array([unit[of_item].sum(axis=0) / max(1, of_item.sum()) for of_item in own], np.float32)
         np.savez(run.folder / MEANS, **means)  # type: ignore[arg-type]
+        return finished.summarised(self.measures, run.source)
 
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:

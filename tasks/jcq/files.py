@@ -9,21 +9,21 @@ A judgement is the judge's raw reply. The files do not say which model, judge or
 
 import re
 from collections.abc import Sequence
-from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sozo.data.errors import UserError
-from sozo.data.jsonl import id_column, read_objects, read_records, text_column, write_objects
-from sozo.data.schema import utf8_safe
-from sozo.scoring.final_text import Ending, ending
+from sozo.data.jsonl import id_column, read_objects, text_column, write_objects
+from sozo.data.schema import FAILED, utf8_safe
+from sozo.scoring.final_text import NOT_AT_HAND
 from sozo.scoring.judges.ledger import Judgement, Ledger, judgement_key
 from sozo.scoring.judges.protocol import Rubric, Status, ToJudge
-from sozo.scoring.judges.run import Judging, answer_keys, judging_of
-from sozo.tasks.jcq.questions import Question
+from sozo.scoring.judges.run import NOT_ASKED, Judging, answer_keys, judging_of
 from sozo.tasks.jcq.rubric import JCQ_V1
 from sozo.tasks.jcq.verdict import read_as_jcq_judge, write_verdict
-from sozo.tasks.task import Answer
+
+if TYPE_CHECKING:
+    from sozo.tasks.jcq.finished import FinishedJcq
 
 # How that tool asks: the paper's prompt, temperature 0, no limit on the reply.
 PROMPT, PARAMETERS = JCQ_V1.name, {"temperature": 0.0, "max_tokens": None}
@@ -31,51 +31,30 @@ PROMPT, PARAMETERS = JCQ_V1.name, {"temperature": 0.0, "max_tokens": None}
 _END = re.compile(r"checkpoint-\d+|final")
 
 
-def answers_path(data: Path, model: str) -> Path:
-    """Where the tool keeps a model's answers; of a hub id or a path, the last part names the model.
+def export(data: Path, run: "FinishedJcq", judge: str, model: str) -> None:
+    """Write a run as the tool keeps its `--data-dir`, so that it scores what is scored here, and nothing else.
 
-    >>> answers_path(Path("data"), "Qwen/Qwen2.5-7B-Instruct").as_posix()
-    'data/answers/Qwen2.5-7B-Instruct.jsonl'
+    A judgement is the raw reply, where the tool reads it as we do; otherwise the scores as the prompt asks for them, or
+    nothing for an answer without scores, which the tool then reports as invalid. An answer that was not asked about has
+    none. `finish_reason` is a column of ours, for an answer that did not end well.
     """
-    return data / "answers" / f"{_model_id(model)}.jsonl"
-
-
-def judgements_path(data: Path, judge: str, model: str) -> Path:
-    """Where the tool keeps a judge's replies about a model's answers."""
-    return data / "judgements" / _model_id(judge) / f"{_model_id(model)}.jsonl"
-
-
-def read_answers(path: Path, source: str = "") -> tuple[Answer, ...]:
-    """A file of answers. Without `id` (the tool's first version), answers are numbered in order, from 1.
-
-    `finish_reason` is a column of ours: how an answer ended, where that was not well.
-    """
-    numbers = count(1)
-
-    def answer(where: str, row: dict[str, Any]) -> Answer:
-        row_id, question = id_column(row, "id", where, str(next(numbers))), id_column(row, "question_id", where)
-        text, reason = (
-            utf8_safe(text_column(row, "answer", where)),
-            text_column(row, "finish_reason", where, "") or None,
-        )
-        return Answer(utf8_safe(row_id), utf8_safe(question), text, source, finish_reason=reason)
-
-    return read_records(path, answer, "answers", '{"id": 1, "question_id": 1, "answer": "..."}')
-
-
-def write_answers(path: Path, answers: Sequence[Answer]) -> None:
-    """Write a file of answers, whole or not at all, with `finish_reason` where one did not end well."""
-    rows = []
-    for a in answers:
-        rows.append({"id": _theirs(a.id), "question_id": _theirs(a.item), "answer": utf8_safe(a.text)})
-        if ending(a.finish_reason) is not Ending.WELL:
-            rows[-1]["finish_reason"] = utf8_safe(str(a.finish_reason))
-    write_objects(path, rows)
-
-
-def write_questions(path: Path, questions: Sequence[Question]) -> None:
-    """Write the questions as the tool keeps them beside answers and judgements."""
-    write_objects(path, [{"id": _theirs(q.id), "task": q.task, "question": q.question} for q in questions])
+    answers, judgements = [], []
+    for answer in (answer for answer in run.scored if answer.reason != FAILED):
+        text = answer.facts.get("judged", answer.text)
+        if answer.state != NOT_AT_HAND:
+            answers.append({"id": _theirs(answer.id), "question_id": _theirs(answer.item), "answer": text})
+        if answer.state not in ("whole", "empty", NOT_AT_HAND):
+            answers[-1]["finish_reason"] = answer.state
+        if answer.reason != NOT_ASKED:
+            reply, scores = answer.facts["reply"] or "", run.scores_of(answer)
+            if scores != read_as_jcq_judge(reply):
+                reply = write_verdict(scores) if scores else ""
+            judgements.append({"answer_id": _theirs(answer.id), "judgement": reply})
+    asked = [{"id": _theirs(q["id"]), "task": q["task"], "question": q["question"]} for q in run.items.values()]
+    name = f"{_model_id(model)}.jsonl"
+    write_objects(data / "test.jsonl", asked)
+    write_objects(data / "answers" / name, answers)
+    write_objects(data / "judgements" / _model_id(judge) / name, judgements)
 
 
 def read_jcq_judgements(
@@ -119,22 +98,6 @@ def import_judgements(
             if (judgement.key, judgement.answer_id) not in known:
                 lines.append(judgement)
         return judging_of(lines.judgements, keys)
-
-
-def write_jcq_judgements(path: Path, answers: Sequence[Answer], judgements: Sequence[Judgement | None]) -> None:
-    """Write a file of judgements, so that the tool scores what is scored here, and nothing else.
-
-    The raw reply, where the tool reads it as we do; otherwise the scores as the prompt asks for them, or nothing for
-    an answer without scores, which the tool then reports as invalid. An answer that was not asked is left out.
-    """
-    rows = []
-    for answer, judgement in zip(answers, judgements, strict=True):
-        if judgement is not None:
-            reply = judgement.reply or ""
-            if judgement.scores != read_as_jcq_judge(reply):
-                reply = write_verdict(judgement.scores) if judgement.scores else ""
-            rows.append({"answer_id": _theirs(answer.id), "judgement": utf8_safe(reply)})
-    write_objects(path, rows)
 
 
 def _theirs(row_id: str) -> int | str:

@@ -2,38 +2,27 @@
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError
-from sozo.data.jsonl import first_object, write_records
 from sozo.data.schema import FAILED, never_came
 from sozo.data.settings import setting
-from sozo.scoring.final_text import judged_part
-from sozo.scoring.judges.protocol import JudgeSettings, ToJudge
-from sozo.scoring.judges.run import Judging
-from sozo.scoring.measure import Measure
+from sozo.scoring.final_text import NOT_AT_HAND, judged_part
+from sozo.scoring.judges.ledger import Judgement
+from sozo.scoring.judges.protocol import JudgeSettings, Status, ToJudge
+from sozo.scoring.judges.run import NOT_ASKED, Judging
 from sozo.tasks.held_out import refuse
-from sozo.tasks.jcq.files import (
-    PARAMETERS,
-    PROMPT,
-    answers_path,
-    import_judgements,
-    judgements_path,
-    read_answers,
-    write_answers,
-    write_jcq_judgements,
-    write_questions,
-)
-from sozo.tasks.jcq.finished import ANSWERS, QUESTIONS, FinishedJcq
+from sozo.tasks.jcq.files import PARAMETERS, PROMPT, export, import_judgements
+from sozo.tasks.jcq.finished import ALL, MEAN, FinishedJcq, measure_of
 from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question, content_hash, load_questions, trial_questions
 from sozo.tasks.jcq.rubric import JCQ_RUBRICS, READERS
 from sozo.tasks.jcq.view import JcqView
-from sozo.tasks.judged import LEDGER, JudgedTask
-from sozo.tasks.task import Answer, Complete, Item, Outcome
+from sozo.tasks.judged import JudgedTask
+from sozo.tasks.task import Answer, Complete, Item, Row
 
 
 @dataclass(frozen=True)
@@ -60,9 +49,6 @@ class JcqSettings(JudgeSettings):
     )
 
 
-_OVERALL = tuple(Measure(f"jcq/{name}", 2, scale=(1, 5)) for name in ("mean", *CRITERIA))
-
-
 class Jcq(JudgedTask):
     """The 700 questions of nlp-waseda/JCQ, or others of the same seven tasks."""
 
@@ -70,9 +56,9 @@ class Jcq(JudgedTask):
     title = "Japanese Creativity Questions"
     Settings = JcqSettings
     measures = (
-        *_OVERALL,
-        *(Measure(f"jcq/{task}", 2, scale=(1, 5)) for task in TASKS),
-        *(Measure(f"jcq/{task}/{name}", 2, compared=False, scale=(1, 5)) for task in TASKS for name in CRITERIA),
+        *(measure_of(ALL, name) for name in (MEAN, *CRITERIA)),
+        *(measure_of(task, MEAN) for task in TASKS),
+        *(measure_of(task, criterion) for task in TASKS for criterion in CRITERIA),
     )
     max_new_tokens = 4096  # as nlp-waseda/JCQ-judge has them answered
     rubrics = tuple(JCQ_RUBRICS.values())
@@ -96,7 +82,8 @@ class Jcq(JudgedTask):
         return trial_questions()
 
     def items(self) -> Sequence[Item]:
-        return [Item(q.id, q.question, {"question": q.question, "task": q.task}) for q in self.questions]
+        columns = ("question", "task")
+        return [Item(q.id, q.question, {c: getattr(q, c) for c in columns}, group=q.task) for q in self.questions]
 
     def deciding(self) -> dict[str, Any]:
         """The questions' content, and what the judgements' keys are made of."""
@@ -125,68 +112,48 @@ class Jcq(JudgedTask):
             raise UserError(f"{judgements}: cannot be read ({error.strerror}); {remedy}") from error
         return {"judge": {"model": settings.judge_model, "prompt": PROMPT, **PARAMETERS}, "judgements_sha256": digest}
 
-    def read_answers(self, path: Path, source: str | None) -> Sequence[Answer]:
-        """Answers in the form of nlp-waseda/JCQ-judge, or a file of any task's; they are judged as they are."""
-        if "question_id" in first_object(path):
-            return read_answers(path, source or str(path))
-        return list(super().read_answers(path, source))
+    def judged(self, items: Sequence[Item], answers: Sequence[Answer], ledger: Path) -> tuple[list[Row], Judging]:
+        """A file's answers are judged as they are, a model's without its reasoning."""
+        settings, to_judge = self.settings, list[ToJudge]()
+        if not settings.judgements and any(answer.finish_reason == NOT_AT_HAND for answer in answers):
+            raise UserError("the file holds judgements and no answers; give it as --judgements too, and who judged")
+        for item, answer in zip(items, answers, strict=True):
+            if not never_came(answer):
+                text = answer.text if answer.seed is None else judged_part(answer.text)
+                if answer.finish_reason == NOT_AT_HAND:  # which no text is, so that its judgement is of no other answer
+                    text = f"{NOT_AT_HAND}: {answer.id}"
+                to_judge.append(ToJudge(answer.id, item.id, item.columns["question"], text, item.group))
+        rubric = replace(JCQ_RUBRICS[settings.judge_prompt], read=READERS[settings.verdicts])
+        if settings.judgements:
+            judging = import_judgements(Path(settings.judgements), settings.judge_model, to_judge, ledger, rubric)
+        else:
+            judging = self.session.judge_answers(rubric, to_judge, ledger)
+        known = {asked.id: (asked, line) for asked, line in zip(to_judge, judging.judgements, strict=True)}
+        return [judged_row(answer, *known.get(answer.id, (None, None))) for answer in answers], judging
 
-    def finish(self, run: Complete) -> Outcome:
-        """Have the answers judged, as far as the ledger lacks judgements; the row of Tables 3 and 4."""
-        # A file's answers are judged as they are, a model's without its reasoning. JCQ-judge's ids have no `#`.
-        texts = [a.text if a.seed is None else judged_part(a.text) for a in run.answers]
-        answers = [
-            Answer(a.id.replace("#", "-"), a.item, t, finish_reason=a.finish_reason)
-            for a, t in zip(run.answers, texts, strict=True)
-        ]
-        write_records(run.folder / QUESTIONS, self.questions)
-        write_answers(run.folder / ANSWERS, answers)
-        came = [answer for answer in answers if not never_came(answer)]
-        judged = self._judge(came, run.folder / LEDGER)
-        source, tool = run.source or "", run.folder / "jcq-judge"
-        # The questions, answers and judgements once more, as nlp-waseda/JCQ-judge keeps its `data/`. A second try that
-        # stops early leaves a judgement of every answer: what an earlier one finished still holds.
-        if judged.stopped is None or tool.exists():
-            write_questions(tool / "test.jsonl", self.questions)
-            write_answers(answers_path(tool, source), came)
-            path = judgements_path(tool, self.settings.judge_model, source)
-            write_jcq_judgements(path, came, judged.judgements)
-        return Outcome(self._metrics(run, source, judged), judged.stopped)
+    def finish(self, run: Complete) -> dict[str, Any]:
+        """The row of Tables 3 and 4, and what was judged how; the run as nlp-waseda/JCQ-judge keeps its data, too."""
+        finished: FinishedJcq = self.written(run.folder)
+        metrics, tool = super().finish(run), run.folder / "jcq-judge"
+        # A second try that stops early leaves a judgement of every answer: what an earlier one finished still holds.
+        if run.judging is None or run.judging.stopped is None or tool.exists():
+            export(tool, finished, self.settings.judge_model, run.source)
+        statuses, failed = metrics["statuses"], metrics["reasons"].get(FAILED, 0)
+        return metrics | {
+            "scored_items": sum(mean is not None for mean in finished.by_item(self.measures[0]).values()),
+            "reasons": {status: n for status, n in statuses.items() if status != Status.OK} | {FAILED: failed},
+            "judged_by": finished.judged_by(),
+            "answer_states": finished.answer_states(),
+            "length": finished.length_and_score(),
+            "with_prose": finished.with_prose(),
+            "read_otherwise": finished.read_otherwise(),
+        }
 
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:
         """The 700 questions of the benchmark, whoever wrote the prompt around them; the 35 trial questions are none."""
         texts = (text for item in items for text in (item.prompt, str(item.columns.get("question", ""))))
         refuse(texts, held_out(), "questions of the JCQ benchmark")
-
-    def _judge(self, answers: Sequence[Answer], ledger: Path) -> Judging:
-        settings, to_judge = self.settings, answers_to_judge(self.questions, answers)
-        rubric = replace(JCQ_RUBRICS[settings.judge_prompt], read=READERS[settings.verdicts])
-        if settings.judgements:
-            return import_judgements(Path(settings.judgements), settings.judge_model, to_judge, ledger, rubric)
-        return self.session.judge_answers(rubric, to_judge, ledger)
-
-    def _metrics(self, run: Complete, source: str, judged: Judging) -> dict[str, Any]:
-        finished: FinishedJcq = self.written(run.folder)
-        of_questions = finished.by_item(self.measures[0]).values()
-        return {
-            "source": source,
-            "judge": self.settings.judge_model,
-            "prompt": self.settings.judge_prompt,
-            "num_items": len(of_questions),
-            "scored_items": sum(mean is not None for mean in of_questions),
-            "num_answers": len(finished.written),
-            "valid": judged.statuses["ok"],
-            "reasons": {status: n for status, n in judged.statuses.items() if status != "ok"}
-            | {FAILED: sum(map(never_came, finished.written))},
-            "measures": {measure.name: asdict(finished.estimate(measure)) for measure in _OVERALL},
-            "judged_by": finished.judged_by(),
-            "answer_states": finished.answer_states(),
-            "length": finished.length_and_score(),
-            "with_prose": finished.with_prose(),
-            "read_otherwise": finished.read_otherwise(),
-            **judged.to_json(),
-        }
 
 
 @cache
@@ -195,13 +162,17 @@ def held_out() -> frozenset[str]:
     return frozenset(files(__package__).joinpath("held_out.txt").read_text("ascii").split())
 
 
-def answers_to_judge(questions: Iterable[Question], answers: Sequence[Answer]) -> list[ToJudge]:
-    """Each answer with its question."""
-    by_id = {question.id: question for question in questions}
-    for answer in answers:
-        if answer.item not in by_id:
-            raise UserError(f"answer {answer.id!r} is to question {answer.item!r}, which is not among the questions")
-    pairs = [(answer, by_id[answer.item]) for answer in answers]
-    return [
-        ToJudge(answer.id, answer.item, question.question, answer.text, question.task) for answer, question in pairs
-    ]
+def judged_row(answer: Answer, asked: ToJudge | None, judgement: Judgement | None) -> Row:
+    """An answer with its scores and their mean, by criterion and by the question's task."""
+    if asked is None:
+        return Row(reason=FAILED)
+    facts = {} if asked.answer == answer.text else {"judged": asked.answer}
+    if judgement is None:
+        return Row(reason=NOT_ASKED, facts=facts)
+    facts |= {name: getattr(judgement, name) for name in ("reply", "reply_model", "fingerprint")}
+    if judgement.scores is None:
+        return Row(reason=str(judgement.status), facts=facts)
+    scores = {criterion: float(judgement.scores[criterion]) for criterion in CRITERIA}
+    scores[MEAN] = sum(scores.values()) / len(CRITERIA)
+    values = {measure_of(kind, name).name: score for kind in (ALL, asked.group) for name, score in scores.items()}
+    return Row(values, facts=facts)

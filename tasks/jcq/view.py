@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from sozo.scoring.final_text import answer_state, judged_part
+from sozo.scoring.final_text import judged_part
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import SHARE, n_of, share
 from sozo.scoring.table import Cell
 from sozo.tasks.finished import MOST_CUT
-from sozo.tasks.jcq.finished import ANSWERS, QUESTIONS, FinishedJcq
+from sozo.tasks.jcq.finished import FinishedJcq
 from sozo.tasks.jcq.questions import CRITERIA, DATASET, TASKS
 from sozo.tasks.judged import LEDGER
 from sozo.tasks.view import (
@@ -20,7 +20,6 @@ from sozo.tasks.view import (
     WANDB,
     ModelTable,
     ReaderAnswer,
-    ReaderItem,
     RunColumn,
     View,
     cost_column,
@@ -39,7 +38,6 @@ class JcqView(View[FinishedJcq]):
     """Tables 3 and 4, and what is not scored."""
 
     files = ("config.json", LEDGER, "responses")
-    artifacts = (LEDGER, ANSWERS, QUESTIONS)
     words = (*CRITERIA, *TASKS)
 
     def columns(self, measures: Sequence[Measure], runs: Sequence[FinishedJcq]) -> list[RunColumn]:
@@ -109,18 +107,11 @@ class JcqView(View[FinishedJcq]):
         ]
 
     def reader_answers(self, run: FinishedJcq) -> Iterator[tuple[str, ReaderAnswer]]:
-        for answer, judgement in zip(run.written, run.judgements, strict=True):
-            scores = judgement.scores if judgement else None
-            mean = sum(scores.values()) / len(scores) if scores else None
-            status = str(judgement.status) if judgement else None
-            state = answer_state(answer.text, answer.finish_reason)
-            states = [] if state == "whole" else [state]
-            facts = {"length": len(judged_part(answer.text)), "extras": states}
-            more = {"marks": scores, "note": judgement.reply if judgement else None, "facts": facts, "states": states}
-            yield answer.item, ReaderAnswer(answer.text, mean, status, more)
-
-    def reader_item(self, run: FinishedJcq, item: str) -> ReaderItem:
-        return ReaderItem(item, run.prompts[item], item, run.questions[item].task)
+        for answer in run.answers():
+            states = [] if answer.whole else [answer.state]
+            facts, note = {"length": len(judged_part(answer.text)), "extras": states}, answer.facts.get("reply")
+            more = {"marks": run.scores_of(answer), "note": note, "facts": facts, "states": states}
+            yield answer.item, ReaderAnswer(answer.text, answer.values.get(run.main.name), answer.reason or "ok", more)
 
 
 def _benchmark(run: FinishedJcq) -> str:

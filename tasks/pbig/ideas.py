@@ -143,10 +143,10 @@ def read_patents(path: Path) -> tuple[Patent, ...]:
     return read_records(path, partial(record_of, Patent), "patents", '{"id": "...", "title": "...", "abstract": "..."}')
 
 
-def read_ideas(path: Path, patents: Collection[str], *, whole: bool = False) -> tuple[Idea, ...]:
+def read_ideas(path: Path, patents: Collection[str]) -> tuple[Idea, ...]:
     """The ideas of a JSONL file, in order: columns id, patent (one of the ids `patents`) and the fields of `LIMITS`.
 
-    Fields end at their limits, unless ideas shall be as they were written, `whole`.
+    Fields end at their limits.
     """
 
     def idea(where: str, row: dict[str, Any]) -> Idea:
@@ -159,7 +159,7 @@ def read_ideas(path: Path, patents: Collection[str], *, whole: bool = False) -> 
             if not text.strip():
                 raise UserError(f"{where}: the idea {read.id!r} has no {name}; write one or leave the line out")
         cut = tuple(name for name in LIMITS if name in over or name in read.cut)
-        return read if whole else replace(read, **fields, cut=cut)
+        return replace(read, **fields, cut=cut)
 
     fields = ", ".join(f'"{name}": "..."' for name in LIMITS)
     return read_records(path, idea, "ideas", f'{{"id": "...", "patent": "...", {fields}}}')

@@ -1,16 +1,15 @@
-"""What an idea's scores are worth, and a judged answer as a line of `ideas.jsonl` with its values by the measures."""
+"""What an idea's scores are worth, and a judged idea as a row of the table."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any
 
-from sozo.data.jsonl import read_objects
 from sozo.data.rubrics import Criterion, load_rubric
 from sozo.scoring.judges.run import NOT_ASKED
 from sozo.scoring.measure import Measure
+from sozo.tasks.task import Row
 
 CRITERIA: tuple[Criterion, ...] = load_rubric("pbig").criteria
 # Shares of ideas that pass a gate, by the criterion that it is: what an idea must have to be rated further.
@@ -101,64 +100,37 @@ class Opinion:
     failed: dict[str, str] = field(default_factory=dict)  # criterion -> the status of a judgement without score
 
 
-@dataclass(frozen=True)
-class JudgedIdea:
-    """One answer: an idea with what each expert's judge said of it, or the reason why it is none."""
+def worth_to(opinion: Opinion) -> float | None:
+    """What an idea is worth to an expert, 0 to 1, by the criteria that she rates; None without her scores."""
+    return worth(opinion.scores, [criterion for criterion in CRITERIA if criterion.name in opinion.criteria])
 
-    id: str
-    item: str  # the patent's id
-    text: str  # as it was written
-    finish_reason: str | None = None
-    reason: str | None = None  # why it is no idea
-    fields: Mapping[str, str] | None = None
-    cut: Sequence[str] = ()  # the fields that were too long
-    opinions: Mapping[str, Opinion] = field(default_factory=dict)  # by expert; `judge` where nobody is imitated
-    together: Mapping[str, float] = field(default_factory=dict)  # by measures, of a patent's ideas together
 
-    @property
-    def status(self) -> str | None:
-        """Why it has no worth: a reason, or how a judgement ended; None if it has one."""
-        if self.reason is not None or any(self.worth(expert) is not None for expert in self.opinions):
-            return self.reason
-        failed = (status for opinion in self.opinions.values() for status in opinion.failed.values())
-        return next(failed, NOT_ASKED)
+def row_of(opinions: Mapping[str, Opinion], together: Mapping[str, float]) -> Row:
+    """What an idea is worth: each value of a judge's is the mean over the experts who have it; none without a worth.
 
-    def values(self) -> dict[str, float]:
-        """By the measures' names, each of a judge's the mean over the experts who have it."""
-        collected: defaultdict[str, list[float]] = defaultdict(list)
-        for expert, opinion in self.opinions.items():
-            for criterion in CRITERIA:
-                if (score := opinion.scores.get(criterion.name)) is None:
-                    continue
-                if score != criterion.not_applicable:  # which is no grade
-                    collected[BY_CRITERION[criterion.name]].append(score)
-                if criterion.name in GATES:
-                    collected[GATES[criterion.name]].append(float(score > _passing(criterion.name)))
-            for market, name in SERVED.items():
-                of_market = [opinion.scores.get(rated) for rated in opinion.criteria if rated.endswith(f"_{market}")]
-                if of_market and None not in of_market:
-                    collected[name].append(float(all(of_market)))
-            worth_to_expert = self.worth(expert)
-            if worth_to_expert is not None:
-                collected[WORTH].append(worth_to_expert)
-        return {**{name: fmean(values) for name, values in collected.items()}, **self.together}
-
-    def worth(self, expert: str) -> float | None:
-        """What it is worth to an expert, 0 to 1, by the criteria that she rates; None without her scores."""
-        if (opinion := self.opinions.get(expert)) is None:
-            return None
-        return worth(opinion.scores, [criterion for criterion in CRITERIA if criterion.name in opinion.criteria])
+    `together` are the values by measures of a patent's ideas together.
+    """
+    collected: defaultdict[str, list[float]] = defaultdict(list)
+    for opinion in opinions.values():
+        for criterion in CRITERIA:
+            if (score := opinion.scores.get(criterion.name)) is None:
+                continue
+            if score != criterion.not_applicable:  # which is no grade
+                collected[BY_CRITERION[criterion.name]].append(score)
+            if criterion.name in GATES:
+                collected[GATES[criterion.name]].append(float(score > _passing(criterion.name)))
+        for market, name in SERVED.items():
+            of_market = [opinion.scores.get(rated) for rated in opinion.criteria if rated.endswith(f"_{market}")]
+            if of_market and None not in of_market:
+                collected[name].append(float(all(of_market)))
+        if (worth_to_expert := worth_to(opinion)) is not None:
+            collected[WORTH].append(worth_to_expert)
+    failed = (status for opinion in opinions.values() for status in opinion.failed.values())
+    reason = None if WORTH in collected else next(failed, NOT_ASKED)
+    values = {name: fmean(scores) for name, scores in collected.items()}
+    return Row({**values, **together}, reason, {"opinions": {name: asdict(one) for name, one in opinions.items()}})
 
 
 def _passing(gate: str) -> int:
     """The score above which an idea is rated further."""
     return min(criterion.above[gate] for criterion in CRITERIA if criterion.above and gate in criterion.above)
-
-
-def read_rows(path: Path) -> list[JudgedIdea]:
-    """The judged answers of a run's file."""
-    rows = []
-    for _, row in read_objects(path):
-        opinions = {name: Opinion(**opinion) for name, opinion in row.pop("opinions").items()}
-        rows.append(JudgedIdea(**row, opinions=opinions))
-    return rows

@@ -1,6 +1,5 @@
 """PBIG: product ideas from patents, rated in stages by a judge."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -12,9 +11,8 @@ import numpy as np
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import nfkc
-from sozo.data.jsonl import first_object, write_records
 from sozo.data.prompts import fill, prompt
-from sozo.data.schema import FAILED, never_came, utf8_safe
+from sozo.data.schema import FAILED, never_came
 from sozo.scoring.distance import distance_to_others
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.judges.criterion import PROMPT, criterion_rubric
@@ -23,25 +21,23 @@ from sozo.scoring.judges.run import Judging
 from sozo.scoring.measure import LEVEL
 from sozo.scoring.statistics import mean_interval
 from sozo.tasks.held_out import fingerprint, refuse
-from sozo.tasks.judged import LEDGER, JudgedTask
+from sozo.tasks.judged import JudgedTask
 from sozo.tasks.pbig.experts import Expert, judge_in_stages
-from sozo.tasks.pbig.finished import PATENTS, ROWS, FinishedPbig
+from sozo.tasks.pbig.finished import FinishedPbig
 from sozo.tasks.pbig.ideas import (
     LIMITS,
     Patent,
     idea_text,
     parse_idea,
     patent_text,
-    rated_text,
-    read_ideas,
     read_patents,
     trial_ideas,
     trial_patents,
 )
-from sozo.tasks.pbig.rows import CRITERIA, DISTANCE, MEASURES, SAME_TITLE, JudgedIdea
+from sozo.tasks.pbig.rows import CRITERIA, DISTANCE, MEASURES, SAME_TITLE, Opinion, row_of, worth_to
 from sozo.tasks.pbig.settings import LANGUAGES, PbigSettings, digest
 from sozo.tasks.pbig.view import PbigView
-from sozo.tasks.task import Answer, Complete, Item, Outcome, Row
+from sozo.tasks.task import Answer, Complete, Item, Row
 
 
 class Pbig(JudgedTask):
@@ -77,8 +73,8 @@ class Pbig(JudgedTask):
         if language not in LANGUAGES:
             raise UserError(f"pbig_language must be one of {', '.join(LANGUAGES)}, not {language}")
         asks = prompt(LANGUAGES[language])
-        shown = [(patent.id, patent_text(patent)) for patent in self.patents]
-        return [Item(name, fill(asks, patent=text), {"question": text}) for name, text in shown]
+        shown = [(patent, patent_text(patent)) for patent in self.patents]
+        return [Item(p.id, fill(asks, patent=text), {"question": text}, p.title, p.domain) for p, text in shown]
 
     def deciding(self) -> dict[str, Any]:
         """The patents' content, the language, who judges by whose history, and what tells ideas apart."""
@@ -96,16 +92,8 @@ class Pbig(JudgedTask):
             "judge": {"model": judge.name, "prompt": PROMPT, **judge.parameters},
         }
 
-    def read_answers(self, path: Path, source: str | None) -> Iterable[Answer]:
-        """A file of ideas (`read_ideas`), or of answers as they were written (columns item and text)."""
-        if "patent" not in first_object(path):
-            return super().read_answers(path, source)
-        answers = []
-        # As they stand, so that what is too long is cut and counted as a model's is.
-        for idea in read_ideas(path, {patent.id for patent in self.patents}, whole=True):
-            text = json.dumps({name: getattr(idea, name) for name in LIMITS}, ensure_ascii=False)
-            answers.append(Answer(idea.id, idea.patent, text, source or idea.source or path.name))
-        return answers
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"patents": self.settings.pbig_patents}
 
     @cached_property
     def vectors(self) -> WordVectors:
@@ -126,60 +114,40 @@ class Pbig(JudgedTask):
                 values[k][DISTANCE] = float(distance)
         return [Row(own) for own in values]
 
-    def finish(self, run: Complete) -> Outcome:
-        """Have the ideas judged, as far as the ledger lacks judgements; means, and how far ideas are apart."""
-        patents = {patent.id: patent for patent in self.patents}
-        parsed, ideas = [], []
-        for answer in run.answers:
+    def judged(self, items: Sequence[Item], answers: Sequence[Answer], ledger: Path) -> tuple[list[Row], Judging]:
+        """Ideas are asked about, as far as the ledger lacks judgements; and how far they are apart."""
+        ideas, alone = [], []
+        for item, answer in zip(items, answers, strict=True):
             idea = parse_idea(answer.text)
-            parsed.append(idea)
-            if idea.fields is not None:
-                ideas.append(ToJudge(answer.id, answer.item, "", rated_text(patents[answer.item], idea.fields)))
-        asked = {item.id: item for item in self.items()}
-        alone = [Row(reason=idea.reason and str(idea.reason), facts=idea.fields or {}) for idea in parsed]
-        together = self.with_others([asked[answer.item] for answer in run.answers], run.answers, alone)
-        opinions, judging = judge_in_stages(self.session, self.experts, ideas, run.folder / LEDGER)
-        rows = [
-            JudgedIdea(
-                id=answer.id,
-                item=answer.item,
-                text=utf8_safe(answer.text),
-                finish_reason=answer.finish_reason,
-                reason=FAILED if never_came(answer) else idea.reason and str(idea.reason),
-                fields=idea.fields,
-                cut=idea.cut,
-                opinions={e.name: opinions[e.name, answer.id] for e in self.experts} if idea.fields else {},
-                together=row.values,
-            )
-            for answer, idea, row in zip(run.answers, parsed, together, strict=True)
-        ]
-        write_records(run.folder / PATENTS, self.patents)
-        write_records(run.folder / ROWS, rows)
-        return Outcome(self._metrics(run, rows, judging), judging.stopped)
+            reason = FAILED if never_came(answer) else idea.reason and str(idea.reason)
+            alone.append(Row(reason=reason, facts=idea.fields or {}))
+            if idea.fields:
+                shown = f"{item.columns['question']}\n{idea_text(idea.fields)}"
+                ideas.append(ToJudge(answer.id, answer.item, "", shown))
+        together = self.with_others(items, answers, alone)
+        opinions, judging = judge_in_stages(self.session, self.experts, ideas, ledger)
+        rows = []
+        for answer, row, apart in zip(answers, alone, together, strict=True):
+            own = {expert.name: opinions[expert.name, answer.id] for expert in self.experts} if row.facts else {}
+            rows.append(row_of(own, apart.values) if own else row)
+        return rows, judging
 
-    def _metrics(self, run: Complete, rows: Sequence[JudgedIdea], judging: Judging) -> dict[str, Any]:
-        finished = self.written(run.folder)
+    def finish(self, run: Complete) -> dict[str, Any]:
+        """Beside the means what ideas are worth to each expert, and in which fields they were too long."""
+        scored = self.written(run.folder).scored
+        ideas, cut = [answer.facts["opinions"] for answer in scored if answer.facts], Counter[str]()
+        for answer in scored:
+            cut.update(parse_idea(answer.text).cut)
         experts = {}
         for expert in self.experts:
-            worths = [row.worth(expert.name) for row in rows]
+            worths = (worth_to(Opinion(**opinions[expert.name])) for opinions in ideas)
             mean = mean_interval([worth for worth in worths if worth is not None])
             experts[expert.name] = {
                 **{name: getattr(mean, name) for name in ("mean", "low", "high", "n", "reason")},
                 "level": LEVEL,
             }
-        return {
-            "source": run.source or "",
-            "judge": self.known_judge.name,
-            "prompt": PROMPT,
-            "num_items": len(self.patents),
-            "num_answers": len(rows),
-            "valid": sum(row.reason is None for row in rows),
-            "reasons": dict(sorted(Counter(row.status for row in rows if row.status).items())),
-            "cut": {name: sum(name in row.cut for row in rows) for name in LIMITS},
-            "measures": {measure.name: asdict(finished.estimate(measure)) for measure in self.measures},
-            "experts": experts,
-            **judging.to_json(),
-        }
+        own = {"valid": len(ideas), "cut": {name: cut[name] for name in LIMITS}, "experts": experts}
+        return super().finish(run) | own
 
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:

@@ -1,6 +1,7 @@
 """How PBIG's results are shown: gates first, then what an idea is worth, by criterion, and how alike ideas are."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -8,8 +9,8 @@ from sozo.scoring.final_text import judged_part
 from sozo.scoring.measure import Measure
 from sozo.scoring.table import Cell
 from sozo.tasks.judged import LEDGER
-from sozo.tasks.pbig.finished import PATENTS, ROWS, FinishedPbig
-from sozo.tasks.pbig.ideas import LIMITS
+from sozo.tasks.pbig.finished import FinishedPbig
+from sozo.tasks.pbig.ideas import LIMITS, parse_idea
 from sozo.tasks.pbig.rows import BY_CRITERION, DISTANCE, GATES, SAME_TITLE, SERVED, WORTH
 from sozo.tasks.view import (
     FACTS,
@@ -38,8 +39,7 @@ _WORTH = Measure(WORTH, 3)
 class PbigView(View[FinishedPbig]):
     """Means with n of N: a criterion behind a gate is asked of those ideas only that passed it."""
 
-    files = ("config.json", ROWS, LEDGER, "responses")
-    artifacts = (ROWS, LEDGER, PATENTS)
+    files = ("config.json", LEDGER, "responses")
     words = (*BY_CRITERION, *LIMITS)
     pictures = (Scatter("pbig_chart", "distance", "mean", "pbig/distance", WORTH),)
 
@@ -81,24 +81,21 @@ class PbigView(View[FinishedPbig]):
         )
 
     def reader_answers(self, run: FinishedPbig) -> Iterator[tuple[str, ReaderAnswer]]:
-        for row in run.rows:
-            text = "\n".join(f"{name}: {text}" for name, text in row.fields.items()) if row.fields else row.text
-            values, marks = row.values(), dict[str, float | None]()
-            for criterion, name in BY_CRITERION.items():
-                if name in values:
-                    marks[criterion] = round(values[name], 2)
+        for row in run.answers():
+            idea, values = parse_idea(row.text), row.values
+            text = "\n".join(f"{name}: {text}" for name, text in idea.fields.items()) if idea.fields else row.text
+            marks = {name: round(values[key], 2) for name, key in BY_CRITERION.items() if key in values}
             notes = [
-                f"{expert}, {criterion}: {opinion.scores[criterion]}. {note['reason']} ({note['confidence']}%)"
-                for expert, opinion in row.opinions.items()
-                for criterion, note in opinion.notes.items()
+                f"{expert}, {criterion}: {opinion['scores'][criterion]}. {note['reason']} ({note['confidence']}%)"
+                for expert, opinion in row.facts.get("opinions", {}).items()
+                for criterion, note in opinion["notes"].items()
             ]
-            facts = {"length": len(judged_part(row.text)), "extras": list(row.cut)}
-            more = {"marks": marks or None, "note": "\n".join(notes) or None, "facts": facts, "states": list(row.cut)}
-            yield row.item, ReaderAnswer(text, values.get(WORTH), row.status, more)
+            facts = {"length": len(judged_part(row.text)), "extras": list(idea.cut)}
+            more = {"marks": marks or None, "note": "\n".join(notes) or None, "facts": facts, "states": list(idea.cut)}
+            yield row.item, ReaderAnswer(text, values.get(WORTH), row.reason, more)
 
     def reader_item(self, run: FinishedPbig, item: str) -> ReaderItem:
-        patent = run.patents[item]
-        return ReaderItem(item, patent.abstract, patent.title, patent.domain)
+        return replace(super().reader_item(run, item), text=run.items[item]["question"])
 
 
 def _worth_column(expert: str) -> RunColumn:

@@ -13,9 +13,8 @@ from enum import StrEnum
 
 from sozo.data.foreign import nfkc
 from sozo.data.prompts import prompt
-from sozo.tasks.sat.stories import Rewrite
 
-# "About 400 characters": a quarter more or less. The paper names no band; `Rewrite.length` lets anybody take another.
+# "About 400 characters": a quarter more or less. The paper names no band; `sat/length` lets anybody take another.
 LENGTH_BAND = (300, 500)
 _GRAM = 8
 _ENDS = 200
@@ -114,6 +113,15 @@ class Compliance:
     extras: tuple[str, ...]  # what it holds beside the story (`Extra`)
     copied: float | None  # see `copied_share`
 
+    @property
+    def values(self) -> dict[str, float]:
+        """By the measures' names; an empty rewrite keeps no condition."""
+        length_ok = LENGTH_BAND[0] <= self.length <= LENGTH_BAND[1]
+        kept = {"length_ok": length_ok, "one_line": self.one_line, "only_story": not self.extras}
+        kept = {name: self.length > 0 and holds for name, holds in kept.items()}
+        values = {"compliant": all(kept.values()), **kept, "length": self.length, "copied": self.copied}
+        return {f"sat/{name}": float(value) for name, value in values.items() if value is not None}
+
 
 def check(story: str, rewrite: str) -> Compliance:
     """How far `rewrite`, without its reasoning, keeps to the prompt's conditions.
@@ -124,16 +132,6 @@ def check(story: str, rewrite: str) -> Compliance:
     text = rewrite.strip()
     lines, extras = text.splitlines(), tuple(str(extra) for extra in find_extras(text))
     return Compliance(sum(len(line) for line in lines), len(lines) <= 1, extras, copied_share(story, text))
-
-
-def length_ok(length: int) -> bool:
-    """Whether a length is about 400 characters: in `LENGTH_BAND`, both ends included."""
-    return LENGTH_BAND[0] <= length <= LENGTH_BAND[1]
-
-
-def keeps_conditions(rewrite: Rewrite) -> bool:
-    """Whether a scored row keeps to every condition of the prompt: length, one line, nothing but the story."""
-    return length_ok(rewrite.length or 0) and bool(rewrite.one_line) and not rewrite.extras
 
 
 def copied_share(story: str, rewrite: str) -> float | None:

@@ -1,20 +1,20 @@
 """SatScorer: stories and rewrites in, scored rows out (paper, section 3.3), and what can be set about it."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sozo.data.schema import never_came, utf8_safe
+from sozo.data.schema import utf8_safe
 from sozo.data.settings import setting
 from sozo.scoring.distance import paired_distance
 from sozo.scoring.embeddings import DEFAULT_ENCODER, PROMPT_HELP, Encoder, WordVectors, make_encoder
 from sozo.scoring.endpoint.profile import HELP
 from sozo.scoring.final_text import final_text
-from sozo.tasks.sat.compliance import LENGTH_BAND, check
-from sozo.tasks.sat.stories import Rewrite, SatReason, Story, load_stories
+from sozo.tasks.sat.compliance import LENGTH_BAND
+from sozo.tasks.sat.stories import SatReason, Story, load_stories
 
 # Five times what is asked for. A tokenizer makes at most one token of a byte and a character has at most four, so that
 # even the oddest text fits the 8,191 tokens of an endpoint; a BERT such as the paper's encoder reads 512 tokens.
@@ -30,9 +30,8 @@ class SatScorer:
     first 2,000 characters are embedded. `cache_dir` is the folder of a disk cache of vectors; None keeps none.
 
     >>> scorer, story = SatScorer(make_encoder("ja-ginza", texts=True)), "漁師が浜辺で亀を助けた。"
-    >>> rows = scorer.score([Rewrite("a", "1", "漁師が浜辺で亀を助けた。"), Rewrite("b", "1", " ")], [story, story])
-    >>> rows[0].score, str(rows[1].reason)
-    (0.0, 'empty')
+    >>> scorer.compare([story, story], ["漁師が浜辺で亀を助けた。", " "])
+    [(0.0, None), (None, 'empty')]
     """
 
     def __init__(self, encoder: Encoder, cache_dir: Path | None = None) -> None:
@@ -47,19 +46,6 @@ class SatScorer:
     def describe(self) -> dict[str, Any]:
         """What a results file must record to say how a score came about."""
         return {**self.vectors.describe(), "text_limit": TEXT_LIMIT, "length_band": list(LENGTH_BAND)}
-
-    def score(self, rewrites: Sequence[Rewrite], stories: Sequence[str]) -> list[Rewrite]:
-        """The rewrites with score or reason and compliance; what an earlier scorer said is replaced.
-
-        They are compared with the texts of their `stories`, one for each.
-        """
-        compared = self.compare(stories, [rewrite.text for rewrite in rewrites])
-        return [
-            replace(rewrite, score=None, reason=str(SatReason.ERROR))
-            if never_came(rewrite)
-            else replace(rewrite, score=score, reason=reason, **asdict(check(story, what_counts(rewrite.text)[0])))
-            for rewrite, story, (score, reason) in zip(rewrites, stories, compared, strict=True)
-        ]
 
     def compare(self, stories: Sequence[str], texts: Sequence[str]) -> list[tuple[float | None, str | None]]:
         """The distance of each text from the story beside it, or the reason (`SatReason`) why there is none."""

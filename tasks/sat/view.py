@@ -1,19 +1,21 @@
 """How SAT's results are shown: the distance, and how far the prompt's conditions were kept."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from sozo.scoring.measure import Measure
-from sozo.scoring.numbers import SHARE
 from sozo.scoring.table import Cell
-from sozo.tasks.sat.finished import ROWS, STORIES, FinishedSat, stories_digest
-from sozo.tasks.sat.stories import load_stories
+from sozo.tasks.sat.finished import FinishedSat
+from sozo.tasks.sat.stories import load_stories, stories_digest
 from sozo.tasks.view import (
     CARD,
     FACTS,
     NUMBERS,
     RESULT,
     SCALE,
+    TERMINAL,
     ModelTable,
+    Place,
     ReaderAnswer,
     ReaderItem,
     RunColumn,
@@ -21,7 +23,6 @@ from sozo.tasks.view import (
     View,
     counted,
     measured,
-    part_of,
     setting_of,
     stored,
 )
@@ -30,28 +31,17 @@ from sozo.tasks.view import (
 class SatView(View[FinishedSat]):
     """The row of Table 7: a distance alone would reward leaving the topic."""
 
-    files = ("config.json", "metrics.json", ROWS)
-    artifacts = (ROWS, STORIES)
     pictures = (Scatter("sat_chart", "compliant", "mean", "compliance_axis", "distance_axis"),)
 
     def columns(self, measures: Sequence[Measure], runs: Sequence[FinishedSat]) -> list[RunColumn]:
-        score = measures[0]
-
-        def mean_of_compliant(run: FinishedSat) -> Cell:
-            stored_mean = run.metrics["compliant_mean"]
-            return Cell(stored_mean["mean"], score, n=stored_mean["n"], of=stored_mean["of"])
-
+        score, compliant, of_compliant, *conditions, length, copied = measures
         return [
             measured(score, "mean"),
-            stored("std", measure=score),
-            part_of("compliant", shown=RESULT),
-            RunColumn("compliant_mean", mean_of_compliant),
-            part_of("length_ok"),
-            part_of("one_line"),
-            part_of("only_story"),
-            part_of("truncated", "sat_truncated"),
-            stored("mean_length", "length", measure=Measure("length", 0)),
-            stored("mean_copied", "copied", measure=SHARE),
+            _kept(compliant, RESULT),
+            measured(of_compliant, shown=NUMBERS),
+            *(_kept(condition, TERMINAL) for condition in conditions),
+            measured(length, shown=NUMBERS, key="mean_length"),
+            measured(copied, shown=NUMBERS, key="mean_copied"),
             stored("num_items", "sat_stories", NUMBERS | FACTS),
             stored("num_answers", "sat_rewrites"),
             setting_of("embedding_model", "sat_encoder", FACTS | SCALE),
@@ -70,12 +60,20 @@ class SatView(View[FinishedSat]):
         return (ModelTable("table14", names, ("sat_note", "scale_note"), paper="sat", training="sat_training"),)
 
     def reader_answers(self, run: FinishedSat) -> Iterator[tuple[str, ReaderAnswer]]:
-        for row in run.rewrites:
-            facts = {"length": row.length, "one_line": row.one_line, "extras": row.extras}
-            states = [*(["truncated"] if row.finish_reason == "length" else []), *(row.extras or ())]
-            more = {"facts": facts, "states": states}
-            yield row.story_id, ReaderAnswer(row.text, row.score, row.reason, more)
+        for row in run.answers():
+            cut = ["truncated"] if row.state == "truncated" else []
+            more = {"facts": row.facts, "states": [*cut, *row.facts.get("extras", ())]}
+            yield row.item, ReaderAnswer(row.text, row.values.get(run.main.name), row.reason, more)
 
     def reader_item(self, run: FinishedSat, item: str) -> ReaderItem:
-        story = run.stories[item]
-        return ReaderItem(item, story.text, story.title or item, story.origin)
+        return replace(super().reader_item(run, item), text=run.items[item]["story"])
+
+
+def _kept(measure: Measure, shown: Place) -> RunColumn:
+    """The column of a condition: the mean of its share over stories, and how many of the rewrites keep it."""
+
+    def cell(run: FinishedSat) -> Cell:
+        kept = run.by_answer(measure)
+        return replace(run.cell(measure), n=int(kept.sum()), of=run.metrics["num_answers"])
+
+    return RunColumn(measure.short, cell, measure, shown, change=measure)

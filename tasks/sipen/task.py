@@ -13,11 +13,21 @@ from sozo.data.settings import setting
 from sozo.scoring.measure import Measure
 from sozo.tasks.held_out import fingerprint, refuse
 from sozo.tasks.sipen.finished import CONTROLS, ENTAILMENT, IMPLICATURE, NEITHER, UNPARSEABLE, FinishedSipen
-from sozo.tasks.sipen.items import CONTROL, FORMS, Form, SipenItem, content_hash, read_items, trial_items
+from sozo.tasks.sipen.items import (
+    CONTROL,
+    FORMS,
+    STRONGER,
+    WEAKER,
+    Form,
+    SipenItem,
+    content_hash,
+    read_items,
+    trial_items,
+)
 from sozo.tasks.sipen.personabank import sipen_items
 from sozo.tasks.sipen.tables import LABELS, tables
 from sozo.tasks.sipen.view import SipenView
-from sozo.tasks.task import Answer, Complete, Control, Item, Outcome, Row, Task
+from sozo.tasks.task import Answer, Complete, Control, Item, Row, Task
 
 
 @dataclass(frozen=True)
@@ -41,10 +51,10 @@ class Sipen(Task):
     title = "Scalar implicatures (SIPeN)"
     Settings = SipenSettings
     measures = (
-        Measure(CONTROLS, share=True),
-        Measure(IMPLICATURE, share=True, better=0),
-        Measure(ENTAILMENT, share=True, better=0),
-        Measure(NEITHER, share=True, better=-1),
+        Measure(CONTROLS, share=True, kinds=tuple(CONTROL)),
+        Measure(IMPLICATURE, share=True, better=0, kinds=(STRONGER, WEAKER)),
+        Measure(ENTAILMENT, share=True, better=0, kinds=(STRONGER, WEAKER)),
+        Measure(NEITHER, share=True, better=-1, kinds=(STRONGER, WEAKER)),
         Measure(UNPARSEABLE, share=True, better=-1, compared=False),
     )
     # So that an unchanged model passes (docs/sipen.md): with 48 controls and 3 points it mostly would not.
@@ -78,7 +88,11 @@ class Sipen(Task):
     def items(self) -> Sequence[Item]:
         if (context := self.settings.sipen_context) not in ("all", "none"):
             raise UserError(f"sipen_context must be all or none, not {context}")
-        return [Item(i.id, self.form.ask(i, context=context == "all"), _columns(i)) for i in self.asked]
+        asks = self.form.ask
+        return [
+            Item(i.id, asks(i, context=context == "all"), _columns(i), group=i.direction, unit=i.premise_id)
+            for i in self.asked
+        ]
 
     def deciding(self) -> dict[str, Any]:
         """The items' content, and how they are asked."""
@@ -99,23 +113,18 @@ class Sipen(Task):
         parts = (part for text in texts for line in text.splitlines() for part in (line, re.split("[:：]", line)[-1]))
         refuse(parts, _held_out(), "premises of SIPeN's trial set")
 
-    def finish(self, run: Complete) -> Outcome:
+    def finish(self, run: Complete) -> dict[str, Any]:
         """Tables 4 to 6, controls, answers."""
         finished = self.written(run.folder)
-        replies = finished.replies
-        failed = sum(answer.reason == FAILED for answer in finished.answers())
-        return Outcome(
-            {
-                "source": run.source,
-                "num_items": len(self.asked),
-                "num_premises": len({item.premise_id for item in self.asked}),
-                "num_answers": len(replies) + failed,
-                "valid": sum(reply.answer is not None for reply in replies),
-                "reasons": {"unparseable": sum(reply.answer is None for reply in replies), FAILED: failed},
-                "measures": {measure.name: asdict(finished.estimate(measure)) for measure in self.measures},
-                **tables(replies, self.asked),
-            }
-        )
+        metrics, replies = finished.summarised(self.measures, run.source), finished.replies
+        unparseable = sum(reply.answer is None for reply in replies)
+        return {
+            **metrics,
+            "num_premises": len({item.premise_id for item in self.asked}),
+            "valid": len(replies) - unparseable,
+            "reasons": {"unparseable": unparseable, FAILED: metrics["num_answers"] - len(replies)},
+            **tables(replies, self.asked),
+        }
 
 
 def _columns(item: SipenItem) -> dict[str, Any]:
@@ -128,9 +137,9 @@ def _row(direction: str, answer: str | None) -> Row:
     """An answer that is none of the options is wrong by every label."""
     values = {UNPARSEABLE: float(answer is None)}
     if direction in CONTROL:
-        return Row(values | {CONTROLS: float(answer == CONTROL[direction])})
+        return Row(values | {CONTROLS: float(answer == CONTROL[direction])}, facts={"reply": answer})
     by_label = {f"sipen/{name}": float(answer == labels[direction]) for name, labels in LABELS.items()}
-    return Row(values | by_label | {NEITHER: float(not any(by_label.values()))})
+    return Row(values | by_label | {NEITHER: float(not any(by_label.values()))}, facts={"reply": answer})
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -104,14 +105,15 @@ class SipenView(View[FinishedSipen]):
         )
 
     def reader_answers(self, run: FinishedSipen) -> Iterator[tuple[str, ReaderAnswer]]:
-        for answer, reply in zip(run.answers(), run.replies, strict=True):
+        for answer in run.scored:
             score = answer.values.get(run.main.name)
-            yield answer.item, ReaderAnswer(answer.text, score, reply.answer or "unparseable")
+            status = answer.facts.get("reply") or answer.reason or "unparseable"
+            yield answer.item, ReaderAnswer(answer.text, score, status)
 
     def reader_item(self, run: FinishedSipen, item: str) -> ReaderItem:
         asked = run.asked[item]
         text = "\n".join(filter(None, (asked.context, f"T: {asked.premise}", f"H: {asked.hypothesis}")))
-        return ReaderItem(item, text, item, asked.direction)
+        return replace(super().reader_item(run, item), text=text)
 
 
 def _accuracies(runs: Sequence[FinishedSipen]) -> tuple[RunColumn, ...]:

@@ -21,7 +21,7 @@ from sozo.scoring.said import said
 from sozo.scoring.table import Cell
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.finished import Finished
-from sozo.tasks.task import Answer, Bound, ChosenItems, Complete, Item, Outcome, Row
+from sozo.tasks.task import Answer, Bound, ChosenItems, Complete, Item, Row
 from sozo.tasks.words.items import ItemSettings, refuse_test
 from sozo.tasks.words.view import WordsView
 
@@ -161,14 +161,14 @@ class CueDat(ChosenItems):
     def describe(self) -> dict[str, Any]:
         return self.scorer.describe()
 
-    def finish(self, run: Complete) -> Outcome:
+    def finish(self, run: Complete) -> dict[str, Any]:
         """The null too: these answers' lists with cues dealt anew."""
         finished = self.written(run.folder)
-        answers = [answer for answer in finished.answers() if answer.reason is None][:_MOST]
+        answers = [answer for answer in finished.scored if answer.reason is None][:_MOST]
         cues = [answer.item for answer in answers]
         lists = [split_list(self.text(cue, answer.text)) or () for cue, answer in zip(cues, answers, strict=True)]
         near = null(*self.near(cues, lists)) if len(lists) > 1 else None
-        return Outcome(finished.summarised(self.measures, run.source) | {"null": near})
+        return finished.summarised(self.measures, run.source) | {"null": near}
 
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes import FakeJudge
+from finished_runs import sat_items, write_run
 from sozo.data.errors import UserError
-from sozo.data.jsonl import write_records
 from sozo.data.prompts import prompt
 from sozo.data.published import load
 from sozo.scoring.endpoint.client import Reply
@@ -35,8 +35,10 @@ from sozo.studies.agreement.appendix_c import (
     score_table,
 )
 from sozo.studies.ratings import RANKING, Rating, read_rankings
-from sozo.tasks.sat.finished import ROWS, SAT_V1, STORIES, FinishedSat, parse_grade
-from sozo.tasks.sat.stories import Rewrite, Story, write_rewrites
+from sozo.tasks.sat.finished import SAT_V1, FinishedSat, parse_grade
+from sozo.tasks.sat.stories import Story
+from sozo.tasks.sat.task import Sat
+from sozo.tasks.task import Answer, Row
 
 # People
 
@@ -131,12 +133,11 @@ def replying(replies: dict[str, Any]) -> FakeJudge:
     return FakeJudge(lambda text: replies[text.rpartition("# 現代版の物語\n")[2]])
 
 
-def grade(judge: FakeJudge, rows: dict[str, list[Rewrite]], folder: Path, **settings: Any) -> Graded:
+def grade(judge: FakeJudge, rows: dict[str, list[Answer]], folder: Path, **settings: Any) -> Graded:
     """The models' rewrites as finished runs, graded into the ledger of the folder."""
     runs = {}
     for model, rewrites in rows.items():
-        write_records(folder / model / STORIES, [TALE])
-        write_rewrites(folder / model / ROWS, rewrites)
+        write_run(folder / model, Sat(), sat_items([TALE]), rewrites, [Row()] * len(rewrites))
         runs[model] = FinishedSat("sat", Measure("sat"), folder / model, {}, {}, {})
     return grade_answers(judge, SAT_V1, runs, JudgeSettings(**settings), folder / "j.jsonl")
 
@@ -144,8 +145,8 @@ def grade(judge: FakeJudge, rows: dict[str, list[Rewrite]], folder: Path, **sett
 def test_every_rewrite_is_judged_once_and_keeps_its_status(tmp_path: Path) -> None:
     texts = ["速い話", "", "長い話", "<think>", "怪しい話", "<think>案</think>速い話"]
     rows = {
-        "A": [Rewrite(str(k), "1", text, "A") for k, text in enumerate(texts)],
-        "B": [Rewrite("0", "1", " 速い話\n", "B")],
+        "A": [Answer(str(k), "1", text, "A") for k, text in enumerate(texts)],
+        "B": [Answer("0", "1", " 速い話\n", "B")],
     }
     judge = replying({"速い話": "4", "長い話": Reply(error="HTTP 500"), "怪しい話": "5点です"})
     graded = grade(judge, rows, tmp_path)
@@ -162,7 +163,7 @@ def test_every_rewrite_is_judged_once_and_keeps_its_status(tmp_path: Path) -> No
     ]
     assert graded.judging.statuses["ok"] == 3  # of five that there was something to ask about
     # A rerun asks what failed only if it is told to, and another rewrite is the only new question.
-    rows["B"].append(Rewrite("1", "1", "遅い話", "B"))
+    rows["B"].append(Answer("1", "1", "遅い話", "B"))
     judge = replying({"遅い話": "2"})
     again = grade(judge, rows, tmp_path)
     assert (len(judge.asked), again.scores.values[1].tolist()) == (1, [pytest.approx(0.6)])
@@ -173,7 +174,7 @@ def test_every_rewrite_is_judged_once_and_keeps_its_status(tmp_path: Path) -> No
 
 
 def test_what_the_budget_did_not_allow_was_not_asked(tmp_path: Path) -> None:
-    rows = {"A": [Rewrite(str(k), "1", f"話{k}") for k in range(5)]}
+    rows = {"A": [Answer(str(k), "1", f"話{k}") for k in range(5)]}
     judge = FakeJudge(lambda _: "3", concurrency=1)  # 50 tokens at most, 20 each: 1 of 5, then 0.4 spent
     graded = grade(judge, rows, tmp_path, price_in=0.0, price_out=1e6 / 50, max_cost=1.5)
     assert graded.statuses["A"] == {"ok": 2, "not_asked": 3}
@@ -181,7 +182,7 @@ def test_what_the_budget_did_not_allow_was_not_asked(tmp_path: Path) -> None:
 
 
 def test_a_ledger_line_has_the_scores_of_its_prompt(tmp_path: Path) -> None:
-    grade(replying({"話": "4"}), {"A": [Rewrite("0", "1", "話")]}, tmp_path)
+    grade(replying({"話": "4"}), {"A": [Answer("0", "1", "話")]}, tmp_path)
     path = tmp_path / "j.jsonl"
     path.write_text(path.read_text("utf-8").replace("creativity", "fluency"), "utf-8")
     with pytest.raises(UserError, match=r"line 1: is no judgement \(scores"):

@@ -161,7 +161,7 @@ def _overview(
         Row(method.name, tuple(cells), _base(compared, method), seeds=len(method.runs) if method.several else 0)
         for method, *cells in zip(methods, *columns.values(), strict=True)
     ]
-    return without_empty(Table("overview", ("model", *columns), tuple(rows), tuple(_legend(compared, found))))
+    return without_empty(Table("overview", ("model", *columns), tuple(rows), tuple(_legend(compared, pages, found))))
 
 
 def _place(compared: Compared, method: Method) -> tuple[int, bool]:
@@ -218,13 +218,14 @@ def _mark(change: Comparison | None, measure: Measure) -> str:
     return ("up" if change.sign > 0 else "down") + colour
 
 
-def _legend(compared: Compared, found: Sequence[Outcome]) -> list[str]:
+def _legend(compared: Compared, pages: Sequence[TaskOnPage], found: Sequence[Outcome]) -> list[str]:
+    names = dict.fromkeys(str(run.scale.get("score_name") or "") for page in pages for run in page.runs)
     if not compared.against:
-        return []
+        return [*filter(None, names)]
     bases = {base.name for base in compared.against.values()}
     base = bases.pop() if len(bases) == 1 else said("its base")
     target = [said("target: trained on it, so a gain is no evidence")] * any(one.target for one in found)
-    return [said("legend", base=base), *target]
+    return [said("legend", base=base), *target, *filter(None, names)]
 
 
 def _samples(compared: Compared, pages: Sequence[TaskOnPage]) -> list[tuple[str, list[str]]]:

@@ -111,7 +111,7 @@ def print_tables(tables: Sequence[Table]) -> None:
                 min(_longest(column), max(_whole_numbers(column[1:]), _NARROW), width - room - 6)
                 for column in columns[1:]
             ]
-        for k, numbers in enumerate(_side_by_side(widths, width)):
+        for k, numbers in enumerate(_side_by_side(widths, width) if rows else ()):
             of = f" ({english(shown.of)})" if shown.of else ""
             table = _table(f"{english(shown.name)}{of}{' (continued)' if k else ''}")
             for number in numbers:
@@ -119,6 +119,8 @@ def print_tables(tables: Sequence[Table]) -> None:
             for texts in rows:
                 table.add_row(*(texts[number] for number in numbers))
             console().print(table)
+        reasons = ((", ".join(map(english, columns)), "; ".join(map(english, why))) for why, columns in shown.empty)
+        print_lines(f"{english('no_values')} {columns} ({why})" for columns, why in reasons)
         print_lines(english(note) for note in shown.notes)
 
 

@@ -142,7 +142,6 @@ class ModelTable:
     name: str  # label of its title
     columns: tuple[str, ...]  # names of the columns after the models' names
     notes: tuple[str, ...] = ()  # labels of what stands below it
-    kind: str | None = None  # only runs of this `Finished.kind`, shown where they stand beside a model's better one
     heat: bool = False  # whether it is a heat map
     paper: str | None = None  # the papers' table of other models (`sozo.data.published`), shown below
     training: str | None = None  # that of trained models, shown instead below a study of one of these

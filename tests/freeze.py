@@ -217,7 +217,8 @@ def tables(folder):
     compared = compare_models(models, "one")
     write_evaluation(folder / "page.html", models, base="one", title="frozen", with_published=True)
     found = {"tables": {}}
-    for path in sorted(folder.glob("page-tables/*.csv")):
+    # What was run has dates and commits.
+    for path in (path for path in sorted(folder.glob("page-tables/*.csv")) if "what-was-run" not in path.name):
         with path.open(encoding="utf-8-sig", newline="") as file:
             columns = zip(*csv.reader(file), strict=True)
             found["tables"][path.stem] = {name: [_number(cell) for cell in cells] for name, *cells in columns}

@@ -66,7 +66,7 @@ def test_what_stands_beside_numbers_is_said_in_japanese_too():
     )
     counts = [said("{n:,} {status}", n=1200, status=said(status)) for status in ("refused", "<odd>")]
     none = both(said("{n:,} of {of:,}: {counts}", n=0, of=2400, counts=counts))
-    assert none.endswith('<span lang="ja">0 of 2,400：1,200 評価モデルが拒否, 1,200 &lt;odd&gt;</span>')
+    assert none.endswith('<span lang="ja">0 of 2,400：1,200 評価モデルが拒否、1,200 &lt;odd&gt;</span>')
     known = {*map(str, Reason), *map(str, Status), *map(str, Extra), *STATES} - {"whole", "ok"}
     assert known <= {*states(), *labels()}
 

@@ -15,7 +15,6 @@ from sozo.eval.control import LOST
 from sozo.eval.outcome import FELL, HELD, WORDS, BoundState, Outcome, verdict
 from sozo.eval.report.cells import seed_cell
 from sozo.eval.report.labels import english, measure_label
-from sozo.eval.report.published import published_values
 from sozo.eval.report.tables import TaskOnPage, on_page, task_label, without_empty
 from sozo.eval.seeds import Method
 from sozo.scoring.measure import Measure
@@ -47,14 +46,14 @@ class Answer:
         yield from map(english, self.notes)
 
 
-def first_screen(compared: Compared, found: Sequence[Outcome], *, with_published: bool = False) -> Answer:
+def first_screen(compared: Compared, found: Sequence[Outcome]) -> Answer:
     """What the outcomes of the comparison say."""
     pages = on_page(compared)
     by_model = {one.model: [other for other in found if other.model == one.model] for one in found}
     words = {model: verdict(own) for model, own in by_model.items()}
     question = "question_trained" if compared.trained else "question_differ"
     in_table = words if len(words) > MOST else {}
-    overview = _overview(compared, pages, found, in_table, with_published=with_published)
+    overview = _overview(compared, pages, found, in_table)
     if len(words) > MOST:
         counts = Counter(words.values())
         each = [said("{n} {word}", n=counts[word], word=said(word)) for word in WORDS if counts[word]]
@@ -140,12 +139,7 @@ def _line(word: str, own: Sequence[Outcome], tasks: int) -> str:
 
 
 def _overview(
-    compared: Compared,
-    pages: Sequence[TaskOnPage],
-    found: Sequence[Outcome],
-    words: Mapping[str, str],
-    *,
-    with_published: bool,
+    compared: Compared, pages: Sequence[TaskOnPage], found: Sequence[Outcome], words: Mapping[str, str]
 ) -> Table:
     """A row a method, the bases first: of each task the share with a score, the first measure, and its bounds."""
     outcomes = {(one.task, one.model): one for one in found}
@@ -167,9 +161,7 @@ def _overview(
         Row(method.name, tuple(cells), _base(compared, method), seeds=len(method.runs) if method.several else 0)
         for method, *cells in zip(methods, *columns.values(), strict=True)
     ]
-    if with_published:
-        rows += _published(pages, columns)
-    return without_empty(Table("overview", ("model", *columns), tuple(rows), tuple(_legend(compared, found))))
+    return without_empty(Table("overview", ("model", *columns), tuple(rows), tuple(_legend(compared, pages, found))))
 
 
 def _place(compared: Compared, method: Method) -> tuple[int, bool]:
@@ -226,23 +218,14 @@ def _mark(change: Comparison | None, measure: Measure) -> str:
     return ("up" if change.sign > 0 else "down") + colour
 
 
-def _published(pages: Sequence[TaskOnPage], columns: Mapping[str, Sequence[Cell]]) -> list[Row]:
-    """The paper's models, with their means by their own encoder and judge."""
-    means = {page.heading: published_values(page.task) for page in pages}
-    names = dict.fromkeys(name for values in means.values() for name in values)
-    return [
-        Row(name, tuple(means.get(column, {}).get(name, Cell()) for column in columns), published=True)
-        for name in names
-    ]
-
-
-def _legend(compared: Compared, found: Sequence[Outcome]) -> list[str]:
+def _legend(compared: Compared, pages: Sequence[TaskOnPage], found: Sequence[Outcome]) -> list[str]:
+    names = dict.fromkeys(str(run.scale.get("score_name") or "") for page in pages for run in page.runs)
     if not compared.against:
-        return []
+        return [*filter(None, names)]
     bases = {base.name for base in compared.against.values()}
     base = bases.pop() if len(bases) == 1 else said("its base")
     target = [said("target: trained on it, so a gain is no evidence")] * any(one.target for one in found)
-    return [said("legend", base=base), *target]
+    return [said("legend", base=base), *target, *filter(None, names)]
 
 
 def _samples(compared: Compared, pages: Sequence[TaskOnPage]) -> list[tuple[str, list[str]]]:

@@ -16,7 +16,7 @@ from sozo.eval.outcome import Outcome, outcomes, verdict
 from sozo.eval.report.answer import first_screen
 from sozo.eval.report.differences import differences
 from sozo.eval.report.exports import write_tables
-from sozo.eval.report.facts import facts
+from sozo.eval.report.facts import fact_table
 from sozo.eval.report.pictures import pictures
 from sozo.eval.report.reader import chunks, reading_order
 from sozo.eval.report.render import render
@@ -73,11 +73,12 @@ def write_evaluation(
     }
     gains = second_gains(compared, second_encoder) if second_encoder else []
     found, shown = outcomes(compared, gains), on_page(compared)
-    answer = first_screen(compared, found, with_published=with_published)
+    answer = first_screen(compared, found)
     folded: dict[str, list[Table]] = {
         "all_columns": [page.every_column() for page in shown],
         "differences": differences(compared, found, gains),
-        "failures": [table for page in shown if (table := page.failures()).rows and table.columns[1:]],
+        "failures": [table for page in shown if len((table := page.failures()).columns) > 1],
+        "facts": list(map(fact_table, shown)),
     }
     sections = [
         (page.task.name, page.own_tables(with_published=with_published), list(pictures(page, found))) for page in shown
@@ -87,7 +88,6 @@ def write_evaluation(
         "about": _about(shown),
         "folded": folded,
         "by_task": sections,
-        "facts": facts(models, tasks),
     }
     tables = [answer.overview, *(table for own in folded.values() for table in own)]
     tables += [table for _, own, _ in sections for table in own]

@@ -1,57 +1,36 @@
 """What the numbers of a page rest on: when, which code, which models, how they were asked, who judged for how much."""
 
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from sozo.data.record import provenance, read_json
-from sozo.eval.evaluated import Evaluated
+from sozo.eval.report.tables import TaskOnPage, without_empty
+from sozo.scoring.said import said
+from sozo.scoring.table import Table
 from sozo.tasks.finished import Finished
-from sozo.tasks.task import Task
-from sozo.tasks.view import FACTS
-
-_MOST_NAMES = 4  # more models than these are counted
+from sozo.tasks.view import FACTS, RunColumn, setting_of
 
 
-def facts(models: Sequence[Evaluated], tasks: Sequence[type[Task]]) -> list[tuple[str, list[str]]]:
-    """Values by label; one that all models share is said once, others beside the names of their models."""
+def fact_table(page: TaskOnPage) -> Table:
+    """A row a model; of what no run says there is no column."""
+    configs = {run.folder: read_json(run.folder / "config.json") for run in page.runs}
+
+    def column(label: str, read: Callable[[Mapping[str, Any], Mapping[str, Any]], str | None]) -> RunColumn:
+        return RunColumn(label, lambda run: read(config := configs[run.folder], config.get("environment", {})))
+
+    columns = [
+        column("run_date", lambda _, environment: environment.get("started", "")[:10] or None),
+        column("run_commit", lambda _, environment: _commit(environment.get("git_commit"))),
+        RunColumn("models", _model),
+        *map(setting_of, ("temperature", "max_new_tokens", "seed")),
+        column("judge_asked", lambda config, _: _pairs(config.get("judge") or {}) or None),
+        *(column for column in page.columns.values() if column.shown & FACTS),
+    ]
+    title = said("{task}: what was run", task=said(page.task.name))
     ours = provenance()
-    written = (
-        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {_commit(ours['git_commit'])}, sozo {ours['packages'].get('sozo')}"
-    )
-    by_label: dict[str, dict[str, dict[str, None]]] = {"written": {written: {}}}
-    for model in models:
-        for task in tasks:
-            for run in model.of_task(task.name):
-                shown = task.view.shown(FACTS, task.measures, run)
-                own = [(column.label, cell.text) for column, cell in shown if cell.value is not None]
-                for label, value in (*_of_run(run), *own):
-                    if value is not None:
-                        by_label.setdefault(label, {}).setdefault(str(value), {})[model.name] = None
-    return [(label, _lines(label, values)) for label, values in by_label.items()]
-
-
-def _lines(label: str, values: dict[str, dict[str, None]]) -> list[str]:
-    if len(values) == 1 and label != "models":
-        return list(values)
-    counted = {
-        value: ", ".join(names) if len(names) <= _MOST_NAMES else f"× {len(names)}" for value, names in values.items()
-    }
-    return [f"{value} ({names})" for value, names in counted.items()]
-
-
-def _of_run(run: Finished) -> Iterator[tuple[str, str | None]]:
-    """What `config.json` says of any run."""
-    config = read_json(run.folder / "config.json")
-    environment, settings = config.get("environment", {}), run.settings
-    yield "run_date", environment.get("started", "")[:10] or None
-    yield "run_commit", _commit(environment.get("git_commit"))
-    yield "models", _model(run)
-    if settings.get("temperature") is not None:
-        asked = {"temperature": settings["temperature"], "max_new_tokens": settings.get("max_new_tokens")}
-        yield "sampling", f"{run.task}: {_pairs(asked | {'seed': settings.get('seed')})}"
-    yield "judge_asked", _pairs(config["judge"]) if config.get("judge") else None
+    written = said("sozo {version}, {commit}", version=ours["packages"].get("sozo"), commit=_commit(ours["git_commit"]))
+    return without_empty(page.of_columns(title, columns, (written,)))
 
 
 def _model(run: Finished) -> str | None:
@@ -67,7 +46,7 @@ def _commit(commit: str | None) -> str:
     return f"git {commit[:12]}{'-dirty' * commit.endswith('-dirty')}" if commit else "git –"
 
 
-def _pairs(values: dict[str, Any]) -> str:
+def _pairs(values: Mapping[str, Any]) -> str:
     """Names and values.
 
     >>> _pairs({"temperature": 0.0, "price": {"per_million_in": 2.5}, "seed": None})

@@ -32,34 +32,29 @@ def _labels(tasks: tuple[type[Task], ...]) -> dict[str, tuple[str, str]]:
     return merged
 
 
-def wording(text: str, /, **values: Any) -> tuple[str, str]:
+def wording(text: str) -> tuple[str, str]:
     """A label, or a text that was `said`, in English and in Japanese; without a translation it is the same in both.
 
-    In its places stand `values`, of which one may be `said` too, a list of such, or a pair of texts.
+    In its places stand values, of which one may be `said` too, or a list of such; any other text may be anybody's name.
 
-    >>> wording("lead_one", model="A", number=("1", "一"))
-    ('A has 1; this page has no other model to compare it with.', 'Aは一。比べる相手はこのページにない。')
     >>> from sozo.scoring.said import said
     >>> wording(said("only one of {name}", name=said("common items"))), wording("[3.10, 3.20]")
     (('only one of common items', '共通の項目が一つだけ'), ('[3.10, 3.20]', '[3.10, 3.20]'))
     """
-    if isinstance(text, Said):
-        return wording(text.form, **text.values)
-    shown = labels().get(text, (text, text))
-    if not values:
-        return shown
-    pairs = {name: _of_value(value) for name, value in values.items()}
-    english, japanese = (form.format(**{name: pair[k] for name, pair in pairs.items()}) for k, form in enumerate(shown))
+    if not isinstance(text, Said):
+        return labels().get(text, (text, text))
+    pairs = {name: _of_value(value) for name, value in text.values.items()}
+    english, japanese = (
+        form.format(**{name: pair[k] for name, pair in pairs.items()}) if pairs else form
+        for k, form in enumerate(labels().get(text.form, (text.form, text.form)))
+    )
     return english, japanese
 
 
 def _of_value(value: Any) -> tuple[Any, Any]:
-    """A plain text may be anybody's name: it stays as it is."""
     if isinstance(value, list):
         english, japanese = zip(*map(wording, value), strict=True)
-        return ", ".join(english), ", ".join(japanese)
-    if isinstance(value, tuple):
-        return value
+        return ", ".join(english), "、".join(japanese)
     return wording(value) if isinstance(value, Said) else (value, value)
 
 

@@ -1,12 +1,10 @@
 """The paper's figures on the page: below tables, or as rows of these."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from sozo.data.published import load_text
 from sozo.scoring.table import Cell, Row, Table
-from sozo.tasks.task import Task
-from sozo.tasks.view import ModelTable, RunColumn, measured
+from sozo.tasks.view import ModelTable, RunColumn
 
 
 def published(table: ModelTable) -> Iterator[tuple[str, Mapping[str, str]]]:
@@ -22,15 +20,6 @@ def published_rows(table: ModelTable, columns: Sequence[RunColumn]) -> Iterator[
         texts = [_figure(column, figures) for column in columns]
         if any(texts):
             yield Row(name, tuple(printed(text, heat=table.heat) for text in texts), published=True)
-
-
-def published_values(task: type[Task]) -> dict[str, Cell]:
-    """Model of the paper -> its mean of the task's first measure, of those that have one."""
-    first = task.measures[0]
-    shown = replace(first, digits=min(first.digits, 3))
-    rows = (row for table in task.view.tables(task.measures) for row in published(table))
-    texts = {name: text for name, figures in rows if (text := _figure(measured(first), figures))}
-    return {name: Cell(float(text), shown) for name, text in texts.items()}
 
 
 def paper_table(name: str | None, models: Collection[str] = ()) -> Table | None:

@@ -13,7 +13,7 @@ from sozo.data.foreign import shown
 from sozo.data.schema import utf8_safe
 from sozo.eval.report import source
 from sozo.eval.report.exports import links, paper_name
-from sozo.eval.report.labels import both, english, states, wording
+from sozo.eval.report.labels import both, english, states
 from sozo.eval.report.names import Names
 
 
@@ -40,7 +40,6 @@ def render(
         both=both if bilingual else lambda key: html.escape(english(key)),
         english=english,
         states=states,
-        wording=wording,
         breakable=breakable,
         links=partial(links, columns=columns),
         paper_name=paper_name,

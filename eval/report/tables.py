@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, combinations
 from pathlib import Path
-from typing import Any
 
 from sozo.eval.compare import Compared
 from sozo.eval.evaluated import Evaluated, not_alike
@@ -37,8 +36,7 @@ class TaskOnPage:
     @cached_property
     def columns(self) -> Mapping[str, RunColumn]:
         """The task's columns by name."""
-        every = [run for model in self.compared.models for run in model.of_task(self.task.name)]
-        return {column.name: column for column in self.task.view.columns(self.task.measures, every)}
+        return {column.name: column for column in self.task.view.columns(self.task.measures, self.runs)}
 
     def column(self, measure: Measure) -> RunColumn:
         """The column of a measure: as the task declares it, or its mean."""
@@ -70,15 +68,15 @@ class TaskOnPage:
         by = [said("by {scorer}", scorer=name) for name in scorers if name and len(scorers) == 1]
         return task_label(self.task.name, list(dict.fromkeys((*self.caveats, *by))))
 
-    def run(self, model: Evaluated, kind: str | None = None) -> Finished | None:
-        """A model's run of this kind, or the one that says most."""
-        return model.run(self.task.name) if kind is None else model.runs.get((self.task.name, kind))
+    def run(self, model: Evaluated) -> Finished | None:
+        """A model's run that says most."""
+        return model.run(self.task.name)
 
-    def rows(self, columns: Sequence[RunColumn], *, heat: bool = False, kind: str | None = None) -> list[Row]:
+    def rows(self, columns: Sequence[RunColumn], *, heat: bool = False) -> list[Row]:
         """A row for each method that has a run: over its seeds, with the differences that columns name."""
         main, rows = self.task.measures[0], []
         for method in self.compared.methods:
-            runs = [run for model in method.runs.values() if (run := self.run(model, kind))]
+            runs = [run for model in method.runs.values() if (run := self.run(model))]
             if not runs:
                 continue
             each = [[replace(self.cell(column, run), heat=heat and column.heat) for column in columns] for run in runs]
@@ -99,11 +97,13 @@ class TaskOnPage:
         more = {"caveats": ", ".join(own)} if own else {}
         return replace(cell, below=(*cell.below, *own), more={**cell.more, **more})
 
-    def of_columns(self, name: str, columns: Sequence[RunColumn], notes: Sequence[str] = (), **rows: Any) -> Table:
+    def of_columns(
+        self, name: str, columns: Sequence[RunColumn], notes: Sequence[str] = (), *, heat: bool = False
+    ) -> Table:
         """The table of these columns."""
         headings = ("model", *(column.label for column in columns))
         of = self.label if self.caveats else ""
-        return Table(name, headings, tuple(self.rows(columns, **rows)), tuple(notes), of=of)
+        return Table(name, headings, tuple(self.rows(columns, heat=heat)), tuple(notes), of=of)
 
     def every_column(self) -> Table:
         """All that the terminal says, model by model, and what the columns mean."""
@@ -118,17 +118,13 @@ class TaskOnPage:
         return self.of_columns(said("{task}: answers without a score", task=said(self.task.name)), shown)
 
     def own_tables(self, *, with_published: bool = False) -> list[Table]:
-        """Those that the task declares; one of a kind of runs only where these stand beside better ones.
-
-        The paper's models are rows of them if that is wanted, else a table below.
-        """
+        """Those that the task declares; the paper's models are rows of them if that is wanted, else a table below."""
         tables = []
         for declared in self.task.view.tables(self.task.measures):
             columns = [self.columns[name] for name in declared.columns if name in self.columns]
-            kinds = {run.kind for model in self.compared.models for run in model.of_task(self.task.name)[:-1]}
-            if not columns or (declared.kind is not None and declared.kind not in kinds):
+            if not columns:
                 continue
-            table = self.of_columns(declared.name, columns, declared.notes, heat=declared.heat, kind=declared.kind)
+            table = self.of_columns(declared.name, columns, declared.notes, heat=declared.heat)
             if with_published:
                 table = replace(table, rows=(*table.rows, *published_rows(declared, columns)))
             else:

@@ -23,7 +23,6 @@ from sozo.tasks.view import (
     SCALE,
     WANDB,
     ModelTable,
-    Place,
     ReaderAnswer,
     ReaderItem,
     Ridge,
@@ -66,9 +65,6 @@ class DatView(View[FinishedDat]):
         def valid_share(run: FinishedDat) -> Cell:
             return Cell(run.summary.valid, of=run.summary.num_responses, below=(_valid_share(run.summary),))
 
-        def attempts(run: FinishedDat) -> Cell:
-            return Cell(run.summary.num_responses, below=(_valid_share(run.summary),))
-
         instruments = [
             RunColumn(name, _instrument(name), shown=NUMBERS) for name in measured([run.summary for run in runs])
         ]
@@ -81,8 +77,6 @@ class DatView(View[FinishedDat]):
             RunColumn("std", std, shown=RESULT, paper="std"),
             RunColumn("unique_words", unique, shown=RESULT, paper="unique_words", figure=lambda n: f"{int(n):,}"),
             RunColumn("equal_words", _equal_words(runs), shown=PAGE, change=UNIQUE_WORDS),
-            RunColumn("valid_trials", lambda run: run.summary.valid, shown=Place(0)),
-            RunColumn("attempts", attempts, shown=Place(0)),
             stored("ten_words", shown=NUMBERS | FACTS),
             *instruments,
             *(RunColumn(name, _error(name), shown=WANDB) for name in errors),
@@ -115,10 +109,7 @@ class DatView(View[FinishedDat]):
 
     def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
         row = ("num_answers", "valid", "mean", "std", "unique_words", "equal_words")
-        return (
-            ModelTable("table11", row, ("dat_note", "scale_note"), paper="dat", training="dat_training"),
-            ModelTable("table6", ("valid_trials", "attempts", "mean", "std"), kind="trials"),
-        )
+        return (ModelTable("table11", row, ("dat_note", "scale_note"), paper="dat", training="dat_training"),)
 
     def reader_answers(self, run: FinishedDat) -> Iterator[tuple[str, ReaderAnswer]]:
         for table in iter_tables(run.folder, ("text", "score", "reason", "finish_reason")):

@@ -37,7 +37,7 @@ def mass_on_nouns(nouns: NounEntropy, logits: torch.Tensor, labels: torch.Tensor
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", help="a folder with nouns.txt, as recipes/gemma-3-270m/prepare.py writes it")
+    parser.add_argument("model", help="a folder with nouns.txt, as `recipes/unpack.py gemma-3-270m` writes it")
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=list(ARMS))
     args = parser.parse_args()

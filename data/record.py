@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 from collections.abc import Container, Iterator
@@ -102,7 +103,7 @@ def own_name(path: Path) -> Path:
 def whole_folder(output: Path) -> Iterator[Path]:
     """A new folder of this process's own, which becomes `output` if all goes well, and else is gone.
 
-    Meanwhile no other process may make `output`, which must not exist, or be empty.
+    Meanwhile no other process may make `output`, which must not exist, or be empty; what a killed one left is removed.
     """
     refuse_link(output)
     existed = output.exists()
@@ -112,6 +113,10 @@ def whole_folder(output: Path) -> Iterator[Path]:
     try:
         output.mkdir(parents=True, exist_ok=True)
         with _locked(output):
+            ours = re.compile(rf"\.{re.escape(output.name)}\.[0-9]+-[0-9a-f]{{8}}\.tmp")
+            for left in output.parent.iterdir():
+                if ours.fullmatch(left.name) and left.is_dir():  # its process is gone, and its lock
+                    shutil.rmtree(left)
             try:
                 partial.mkdir()
                 yield partial

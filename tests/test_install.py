@@ -98,13 +98,11 @@ def test_the_core_is_light():
 
 
 def test_every_extra_of_the_pages_exists():
-    assert {extra for words in INSTALLS for extra in parts(words)[1]} >= {"all", "vllm", "gemma"}
+    assert {extra for words in INSTALLS for extra in parts(words)[1]} >= {"all", "vllm", "gguf"}
     assert all(extra in EXTRAS for words in INSTALLS for extra in parts(words)[1])
 
 
-@pytest.mark.parametrize(
-    ("file", "extras"), [("constraints.txt", ["dev", "gemma"]), ("constraints-vllm.txt", ["vllm", "all"])]
-)
+@pytest.mark.parametrize(("file", "extras"), [("constraints.txt", ["dev"]), ("constraints-vllm.txt", ["vllm", "all"])])
 def test_the_pins_are_allowed_and_complete(file, extras):
     pinned = pins(file)
     for requirement in [*packages(), *packages(*extras)]:

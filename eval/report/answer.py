@@ -6,7 +6,7 @@ No sentence ranks models or holds a mean: numbers stand in tables. `sozo compare
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import chain
 
@@ -69,9 +69,12 @@ def _sentence(by_model: Mapping[str, Sequence[Outcome]], tasks: int) -> str:
     if not by_model:
         return said("Nothing here was compared with a base.")
     better, worse = Counter[str](), Counter[str]()
+    every = [one for own in by_model.values() for one in own]
+    plain = {one.task for one in every if one.higher and not one.target}  # a gain that is the target of some only
     for own in by_model.values():
-        better.update({name for one in own for name, _ in _gains(one, tasks)})
-        worse.update({name for one in own for name, _ in _losses(one, tasks)})
+        shown = [replace(one, target=False) if one.task in plain else one for one in own]
+        better.update({name for one in shown for name, _ in _gains(one, tasks)})
+        worse.update({name for one in shown for name, _ in _losses(one, tasks)})
     if not (better or worse):
         return said("No difference is shown.")
     if not worse:

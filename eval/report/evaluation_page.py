@@ -17,7 +17,7 @@ from sozo.eval.report.answer import first_screen
 from sozo.eval.report.differences import differences
 from sozo.eval.report.exports import write_tables
 from sozo.eval.report.facts import fact_table
-from sozo.eval.report.pictures import pictures
+from sozo.eval.report.pictures import pictures, training_curves
 from sozo.eval.report.reader import chunks, reading_order
 from sozo.eval.report.render import render
 from sozo.eval.report.svg import SERIES
@@ -42,13 +42,14 @@ def write_evaluation(
     second_encoder: SecondEncoder | None = None,
     with_published: bool = False,
     columns: Sequence[str] = (),
+    notes: Sequence[tuple[str, str]] = (),
 ) -> list[Path]:
     """Write the page and, beside it, `report.json`, the numbers with all their digits, and the tables (`write_tables`).
 
     Answers too many for one page go into `report-2.html` and so on, `most_bytes` of them packed in each. `base` is the
     name of the model that the others are compared with (`compare_models`), `second_encoder` scores the answers too;
-    `with_published` makes the paper's models rows of tables; `columns` are those of the tables in LaTeX. Returns the
-    pages, `path` first.
+    `with_published` makes the paper's models rows of tables; `columns` are those of the tables in LaTeX; `notes` stand
+    on the first screen, in English and in Japanese. Returns the pages, `path` first.
     """
     refuse_foreign(path)
     tasks, compared = list(task_types().values()), compare_models(models, base)
@@ -83,7 +84,10 @@ def write_evaluation(
     sections = [
         (page.task.name, page.own_tables(with_published=with_published), list(pictures(page, found))) for page in shown
     ]
+    if learned := list(training_curves(models)):
+        sections.append(("curves", [], learned))
     first: dict[str, Any] = {
+        "notes": notes,
         "answer": answer,
         "about": _about(shown),
         "folded": folded,

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
+from sozo.data.record import read_json
+from sozo.eval.evaluated import Evaluated
 from sozo.eval.frontier import curves_beside
 from sozo.eval.outcome import Outcome
-from sozo.eval.report.charts import gap_chart, ridge_chart
+from sozo.eval.report.charts import gap_chart, ridge_chart, steps_chart
 from sozo.eval.report.labels import english, translate_chart
 from sozo.eval.report.plane import Spot, plane_chart
 from sozo.eval.report.svg import SERIES
@@ -18,6 +20,10 @@ from sozo.scoring.statistics.seeds import over_seeds
 from sozo.scoring.table import Cell
 from sozo.tasks.finished import Finished
 from sozo.tasks.view import Ridge, Scatter
+
+# What trainings log of a step's answers, after the task's name -> its label.
+_CURVES = {"reward": "curve_reward", "mean_score": "curve_score", "valid_rate": "curve_usable"}
+_CURVES |= {"unique_words": "curve_words", "loss": "curve_loss"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +35,7 @@ class Figure:
     about: str = ""  # what it is of
     wide: bool = False  # whether it takes the page's whole width
     note: str = ""  # what stands below it
+    keys: Sequence[str] = ()  # what its lines are, in the order of the colours
 
 
 def pictures(page: TaskOnPage, found: Sequence[Outcome]) -> Iterator[Figure]:
@@ -42,6 +49,24 @@ def pictures(page: TaskOnPage, found: Sequence[Outcome]) -> Iterator[Figure]:
     for number, picture in enumerate(page.task.view.pictures):
         salt = f"{name}{number}"
         yield from _ridge(page, picture, salt) if isinstance(picture, Ridge) else _planes(page, picture, salt)
+
+
+def training_curves(models: Sequence[Evaluated]) -> Iterator[Figure]:
+    """What the models' trainings logged, where their folders are at hand: a picture a value, a line a model."""
+    logged: dict[tuple[str, str], dict[str, dict[int, float]]] = {}
+    for model in models:
+        folders = dict.fromkeys(Path(run.settings.get("model") or "") for run in model.runs.values())
+        states = [state for folder in folders if (state := folder / "trainer_state.json").is_file()]
+        for entry in (entry for state in states for entry in read_json(state, nan=True)["log_history"]):
+            for task, _, name in (key.rpartition("/") for key in entry):
+                # A loss says something where nothing is paid.
+                if name in _CURVES and not (name == "loss" and "reward" in entry):
+                    value = entry[f"{task}/{name}" if task else name]
+                    logged.setdefault((task, name), {}).setdefault(model.name, {})[entry["step"]] = value
+    for number, (task, name) in enumerate(sorted(logged, key=lambda key: (key[0], list(_CURVES).index(key[1])))):
+        lines = logged[task, name]
+        chart = steps_chart(english(_CURVES[name]), lines, number)
+        yield Figure(_CURVES[name], translate_chart(chart), task, keys=tuple(lines))
 
 
 def _ridge(page: TaskOnPage, picture: Ridge, salt: str) -> Iterator[Figure]:

@@ -136,6 +136,7 @@ def test_compare(runs, tmp_path):
     assert "from one" in printed
 
 
+@pytest.mark.studies
 def test_correlate(runs, tmp_path):
     evaluate(tmp_path, "correlate", runs[0] / "out", "--output", "c")
     page = (tmp_path / "c" / "correlations.md").read_text("utf-8")

@@ -11,6 +11,8 @@ from typer.main import get_command
 from sozo.eval.cli import make_app
 from test_documents import PAGES, ROOT, SHELL, name_of, parse_only
 
+pytestmark = pytest.mark.studies  # of the whole repository
+
 # Of other projects, or the shell's own, and with nothing of ours in it.
 OTHERS = r"vf-eval |inspect eval |lm_eval |flexeval_file |python -m (verl|openrlhf)\."  # tools with an integration
 ELSEWHERE = re.compile(

@@ -10,6 +10,8 @@ import pytest
 
 from test_documents import ROOT, name_of
 
+pytestmark = pytest.mark.studies  # of the whole repository
+
 CONFIG = (ROOT / "mkdocs.yml").read_text("utf-8")  # read as text: PyYAML refuses the Python name of a function in it
 NAV = re.findall(r"[\w./-]+\.md\b", CONFIG.partition("\nnav:")[2].partition("\ntheme:")[0])
 INDEX = (ROOT / "docs" / "README.md").read_text("utf-8")

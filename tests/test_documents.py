@@ -22,6 +22,8 @@ from sozo.scoring.endpoint.profile import Profile, read_profile
 from sozo.training.config import parse
 from test_recipes import METHODS, ON_CPU
 
+pytestmark = pytest.mark.studies  # of the whole repository
+
 ROOT = Path(__file__).parents[1]
 PAGES = [
     *(ROOT / name for name in ("README.md", "README_ja.md", "CONTRIBUTING.md")),

@@ -12,7 +12,7 @@ from sozo.data.errors import UserError
 from sozo.scoring.embeddings import OpenAIEncoder
 from sozo.scoring.endpoint import client
 from sozo.scoring.endpoint.client import Endpoint, RetryPolicy
-from sozo.scoring.endpoint.pace import run_to_end
+from sozo.scoring.endpoint.pace import Blame, run_to_end
 from sozo.scoring.endpoint.profile import Profile
 
 KEY = "sk-test/0123456789abcdef"
@@ -145,3 +145,11 @@ def test_the_encoder_is_patient_too(serve, monkeypatch):
     troubles += [(503, {}, {"error": {"message": f"no luck for {KEY}"}})] * 8  # a common word gets no answer either
     with pytest.raises(UserError, match=r"embeddings of openai:m at http.*HTTP 503: no luck for \*\*\* \(4 attempts\)"):
         OpenAIEncoder("m", Profile(base_url=url)).encode(["犬"])
+
+
+def test_an_answer_ends_what_failed_in_a_row():
+    blame = Blame()
+    assert not any(blame.is_servers(f"a{k}", answered=False) for k in range(19))
+    assert not blame.is_servers("b", answered=True)
+    assert not any(blame.is_servers(f"c{k}", answered=False) for k in range(19))
+    assert blame.is_servers("d", answered=False)

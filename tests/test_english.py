@@ -290,6 +290,7 @@ def test_a_run_says_what_it_asked_and_what_its_score_is(wide):
     assert "not on the scale of published norms" in page
 
 
+@pytest.mark.studies
 def test_random_nouns_and_the_frontier_are_english(tmp_path, nouns_file):
     done = command("dat", "--language", "en", "--model", "random", "--num-responses", 20, "--output", tmp_path / "run")
     assert done.exit_code == 0, done.output
@@ -323,6 +324,7 @@ def test_the_scores_name_stands_beside_the_numbers_and_languages_are_not_compare
     assert "--embedding-model minilm" in page  # of the frontier that is missing beside the runs
 
 
+@pytest.mark.studies
 def test_the_frontier_is_of_english_nouns_and_says_what_its_scores_are(nouns_file, tmp_path):
     flags = (
         "--language",

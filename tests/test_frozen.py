@@ -6,6 +6,8 @@ import pytest
 
 import freeze
 
+pytestmark = pytest.mark.studies  # of the whole repository
+
 
 @pytest.fixture(scope="module")
 def frozen():

@@ -14,6 +14,8 @@ from sozo.data.errors import UserError, one_line_errors, require
 from sozo.data.extras import EXTRA_OF, install_command
 from test_documents import ROOT, SHELL
 
+pytestmark = pytest.mark.studies  # of the whole repository
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 INSTALLS = sorted({tuple(words[2:]) for words in SHELL if words[:2] == ["pip", "install"] and "-e" in words})

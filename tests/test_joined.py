@@ -10,6 +10,8 @@ import pytest
 import warm
 from core import copy_core, install
 
+pytestmark = pytest.mark.studies  # of the whole repository
+
 ROOT = Path(__file__).parents[1]
 STUDIES = {"agreement", "correlate", "encoders", "experts", "frontier"}
 PACKAGE = """

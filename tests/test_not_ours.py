@@ -58,7 +58,10 @@ def commands(runs):
     }
 
 
-@pytest.mark.parametrize("name", ["score", "people", "random", "correlate", "frontier"])
+OF_STUDIES = [pytest.param(name, marks=pytest.mark.studies) for name in ("correlate", "frontier")]
+
+
+@pytest.mark.parametrize("name", ["score", "people", "random", *OF_STUDIES])
 @pytest.mark.parametrize("planted", ["file", "link"])
 def test_each_path_that_a_command_writes(name, planted, runs, tmp_path):
     done = sozo(*commands(runs)[name], "--output", tmp_path / "once")

@@ -32,6 +32,8 @@ from sozo.tasks.sipen.task import Sipen
 from test_documents import PAGES, ROOT, SCRIPTS, commands, name_of, usages
 from whole_runs import dat_run, jcq_run, sat_run, write
 
+pytestmark = pytest.mark.studies  # of the whole repository
+
 TABLE = yaml.safe_load((Path(__file__).parent / "printed_commands.yaml").read_text("utf-8"))
 OPERATORS = ("&&", "&")
 LINKED = ("recipes", "examples", "benchmarks", "Makefile", "pyproject.toml", "constraints.txt", "constraints-vllm.txt")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from sozo.scoring.statistics.hill import expected_unique_words, hill_interval, hill_numbers, hill_ratio
+from sozo.scoring.statistics.proportions import grouped_share, wilson
 
 
 def occurrences(responses):
@@ -163,3 +164,10 @@ def test_a_tenth_of_a_million_answers_take_seconds():
     rng = np.random.default_rng(0)
     lists = rng.zipf(1.3, (131_072, 10)) % 30_000
     assert hill_interval(lists, 88_000, order=1).low > 0
+
+
+def test_answers_that_are_all_alike_count_once_a_group():
+    for groups in ([(2, 2), (3, 3)], [(0, 2), (0, 3)]):
+        share, right = grouped_share(groups), sum(k for k, _ in groups)
+        assert (share.k, share.n) == (right, 5)
+        assert (share.low, share.high) == wilson(2 * right / 5, 2)

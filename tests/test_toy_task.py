@@ -193,6 +193,7 @@ def test_a_column_that_is_declared_once_is_everywhere(runs, tmp_path, monkeypatc
         assert "share of vowels" in text
 
 
+@pytest.mark.studies
 def test_correlate(runs, tmp_path):
     evaluate(tmp_path, "correlate", runs[0] / "out", "--output", "c")
     page = (tmp_path / "c" / "correlations.md").read_text("utf-8")

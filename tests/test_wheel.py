@@ -15,6 +15,8 @@ import pytest
 from fakes import list_text
 from test_documents import ROOT
 
+pytestmark = pytest.mark.studies  # of the whole repository
+
 ROOMS = ("data", "scoring", "tasks", "rewards", "models", "training", "eval", "studies")
 TAKEN = (*ROOMS, "generate", "recipes")  # names that a user's own packages and modules may have
 WORDS = ["犬", "理論", "海", "机", "法律", "音楽", "鉄", "怒り", "数学", "花"]

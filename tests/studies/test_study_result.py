@@ -278,7 +278,7 @@ def test_the_page_leads_with_the_plane_and_escapes(result, tmp_path):
     for text in (*expected, "trained as in", "GRPO@", "farther & <i>"):
         assert text in parsed.text, text
     claims = (tmp_path / "p-tables" / "claims.csv").read_text("utf-8-sig").splitlines()
-    assert claims[0] == '"Claim","It needs","Found","Found low","Found high","Found n","p","So it","Written"'
+    assert claims[0] == "Claim,It needs,Found,Found low,Found high,Found n,p,So it,Written"
     assert (tmp_path / "p-tables" / "the-arms.tex").is_file()
     assert page.count('class="good"') == 1
     assert [cell.mark for cell in (line.cells[3] for line in claims_table(result).rows)] == ["", "good", ""]

@@ -1,6 +1,5 @@
 """A finished run of a task on disk, as comparisons, the report and training read it. No model or encoder is loaded."""
 
-import hashlib
 import json
 import math
 from collections import Counter
@@ -14,9 +13,8 @@ import numpy as np
 
 from sozo.data.errors import UserError
 from sozo.data.jsonl import read_objects
-from sozo.data.schema import iter_tables, part_paths
-from sozo.scoring.final_text import NOT_AT_HAND, answer_state, judged_part
-from sozo.scoring.judges.protocol import Rubric, ToJudge
+from sozo.data.schema import iter_tables
+from sozo.scoring.final_text import NOT_AT_HAND, answer_state
 from sozo.scoring.measure import LEVEL, Estimate, Measure
 from sozo.scoring.numbers import n_of
 from sozo.scoring.said import said
@@ -59,9 +57,7 @@ class Finished:
     kinds: ClassVar[tuple[str, ...]] = ()  # what `kind` can be, where runs have several: the one that says most last
     counts_answers: ClassVar[bool] = False  # whether n of N are answers, of measures of single answers
     strata: ClassVar[bool] = False  # whether kinds of items (`Item.group`) are fixed: other items would have them too
-    rubric: ClassVar[Rubric | None] = None  # by which a judge can grade the answers beside the task's own scores
     same: ClassVar[tuple[str, ...]] = ("items_sha256",)  # settings on which the scores depend
-    grid: ClassVar[tuple[tuple[str, str], ...]] = ()  # cells that are correlated one by one: (kind of item, criterion)
     papers: ClassVar[tuple[str, ...]] = ()  # encoders and judges by which the papers' scores of the task are
 
     task: str  # the task's name
@@ -196,22 +192,6 @@ class Finished:
             return compare_paired(*sides, share=measure.share, level=level, strata=self._strata)
         return compare_independent(base.by_answer(measure), self.by_answer(measure), share=measure.share, level=level)
 
-    def digest(self) -> str:
-        """SHA-256 of what was asked, answered and said of the answers."""
-        digest = hashlib.sha256(json.dumps(self.items).encode())
-        for path in part_paths(self.folder):
-            digest.update(path.read_bytes())
-        return digest.hexdigest()
-
-    def to_judge(self) -> Iterator[ToJudge]:
-        """The answers as a judge is asked about them; empty where there is nothing to judge."""
-        for answer in self.scored:
-            yield ToJudge(answer.id, answer.item, self.prompts[answer.item], judged_part(answer.text))
-
-    def scored_by(self, encoder: str, cache: Path | None) -> tuple[Mapping[str, float | None], dict[str, Any]]:
-        """Item -> score by another encoder, and what that scorer says of itself."""
-        raise UserError(f"{self.task} has no encoder that could be exchanged; leave --embedding-models out")
-
     def dealt(self, texts: Sequence[str], random: np.random.Generator) -> tuple[list[str], np.ndarray]:
         """As many answers made of the same parts, each in its place, put together badly; and their scores."""
         raise UserError(f"{self.task}: an answer has no parts that could be dealt anew; take pairs valid or paper")
@@ -281,7 +261,3 @@ class Finished:
     def shown(self, measure: Measure) -> Measure:
         """The measure with the decimals that suit this run's numbers."""
         return measure
-
-    def grid_means(self) -> Mapping[tuple[str, str], float | None]:
-        """The mean in each cell of `grid`; the last one is the task's score."""
-        return {}

@@ -47,9 +47,8 @@ class JudgedTask(Task):
 
     def finish(self, run: Complete) -> dict[str, Any]:
         """Who judged by which prompt, too, and what it took."""
-        judge = self.deciding()["judge"]
-        judged = {"judge": judge["model"], "prompt": judge["prompt"]}
-        return super().finish(run) | judged | (run.judging.to_json() if run.judging else {})
+        judge, judging = self.deciding()["judge"], run.judging or Judging()
+        return super().finish(run) | {"judge": judge["model"], "prompt": judge["prompt"]} | judging.to_json()
 
     def facts(self) -> dict[str, Any]:
         return {"judge": self.settings.record(self.judge)} if self.judge else {}

@@ -10,7 +10,7 @@ import pytest
 
 from pbig_trial_rule import EXPERTS, rate, ratings_csv
 from sozo.data.errors import UserError
-from sozo.data.jsonl import write_records
+from sozo.data.jsonl import read_objects, write_records
 from sozo.eval.answered import read_answers
 from sozo.scoring.shortcuts import without_reading
 from sozo.tasks.pbig.ideas import (
@@ -21,6 +21,7 @@ from sozo.tasks.pbig.ideas import (
     parse_idea,
     read_ideas,
     read_patents,
+    trial_file,
     trial_ideas,
     trial_patents,
 )
@@ -44,7 +45,7 @@ def write(path, *rows):
 
 def test_files_come_back_as_they_were_written(tmp_path):
     patents = (Patent("p", "枕", "聞く枕", ("一つ", "二つ"), "長い説明", "CS"), Patent("q", "布", "冷える布"))
-    ideas = (Idea("i", "p", "枕", "眠る", "縫う", "軽い", "someone", ("title",)), Idea("j", "q", "a", "b", "c", "d"))
+    ideas = (Idea("i", "p", "枕", "眠る", "縫う", "軽い"), Idea("j", "q", "a", "b", "c", "d"))
     write_records(tmp_path / "p.jsonl", patents)
     write_records(tmp_path / "i.jsonl", ideas)
     assert read_patents(tmp_path / "p.jsonl") == patents
@@ -55,12 +56,11 @@ def test_a_field_over_its_limit_is_cut_and_named(tmp_path):
     long = {**IDEA, **{name: "長" * (limit + (name != "title")) for name, limit in LIMITS.items()}}
     file = write(tmp_path / "i.jsonl", long)
     (idea,) = read_ideas(file, {"p"})
-    assert idea.cut == ("description", "implementation", "differentiation")
     assert {name: len(getattr(idea, name)) for name in LIMITS} == LIMITS
     # An answer is as it was written: it is cut and counted when it is scored.
     write(tmp_path / "p.jsonl", *({"id": name, "title": "枕", "abstract": "聞く枕"} for name in "pq"))
     (answer,) = read_answers(Pbig(PbigSettings(pbig_patents=str(tmp_path / "p.jsonl"))), file, None)
-    assert parse_idea(answer.text).cut == idea.cut
+    assert parse_idea(answer.text).cut == ("description", "implementation", "differentiation")
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,6 @@ def test_a_field_over_its_limit_is_cut_and_named(tmp_path):
         ({**IDEA, "id": "k", "title": " "}, "line 2: the idea 'k' has no title"),
         ({**IDEA, "id": "k", "title": 3}, "line 2: title: is no string"),
         ({"id": "k", "patent": "p", "title": "枕"}, "line 2: description: is missing"),
-        ({**IDEA, "id": "k", "cut": "title"}, "line 2: cut: Input should be a valid list"),
         ('{"id": "k", "patent": "p", "title": "a", "title": "b"}\n', "line 2: not JSON (the key 'title' comes twice)"),
     ],
 )
@@ -106,7 +105,8 @@ def test_the_trial_is_24_technologies_with_three_ideas_each():
     patents, ideas = trial_patents(), trial_ideas()
     assert [patent.domain for patent in patents] == ["NLP"] * 8 + ["CS"] * 8 + ["MatChem"] * 8
     assert [idea.id for idea in ideas] == [f"{p.id}-{k}" for p in patents for k in ("good", "vague", "unbuildable")]
-    assert not any(idea.cut for idea in ideas)
+    written = [row for _, row in read_objects(trial_file("ideas.jsonl"))]
+    assert all(len(row[name]) <= limit for row in written for name, limit in LIMITS.items())  # nothing was cut
     assert len({idea.title for idea in ideas}) == 72
 
 

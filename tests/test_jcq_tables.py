@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from finished_runs import JUDGE, jcq_run, write_run
 from sozo.scoring.judges.run import NOT_ASKED
+from sozo.studies.correlate.people import grid_of
+from sozo.tasks import Sat, Sipen
 from sozo.tasks.jcq.finished import ALL, MEAN, FinishedJcq, measure_of
 from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question
 from sozo.tasks.jcq.task import Jcq
@@ -48,8 +50,12 @@ def test_a_model_by_criterion_and_by_task(a, b):
     means = [cells(task, run)[-1] for run in (a, b) for task in (USES, STORIES)]
     assert means == [(2.75, 2, 2), (1.0, 1, 1), (3.0, 2, 4), (5.0, 1, 1)]
     assert cells("situation", b)[-1] == (None, 0, 0)
-    assert a.grid_means()[USES, MEAN] == 2.75
-    assert (b.grid_means()[ALL, "fluency"], b.grid_means()["situation", "fluency"]) == (4.0, None)
+    grid = grid_of(Jcq)
+    assert list(grid) == [(task, criterion) for task in (*TASKS, ALL) for criterion in (*CRITERIA, MEAN)]
+    assert all(measure == measure_of(*cell) for cell, measure in grid.items())
+    assert grid_of(Sat) == grid_of(Sipen) == {}
+    assert a.estimate(grid[USES, MEAN]).mean == 2.75
+    assert [b.estimate(grid[cell, "fluency"]).mean for cell in (ALL, "situation")] == [4.0, None]
 
 
 def test_a_task_by_criterion_is_over_all_models(a, b):

@@ -5,7 +5,7 @@ An evaluation (an encoder, people, a judge) is a table of models x items, float6
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -15,12 +15,14 @@ import numpy as np
 import pandas as pd
 
 from sozo.data.errors import UserError
-from sozo.scoring.judges.protocol import Judge, JudgeSettings, Rubric
+from sozo.scoring.judges.protocol import Judge, JudgeSettings, Rubric, ToJudge
 from sozo.scoring.judges.run import NOT_ASKED, JudgeSession, Judging
 from sozo.scoring.statistics import holm
 from sozo.scoring.statistics.correlation import pearson
 from sozo.studies.ratings import Rating
+from sozo.tasks import task_type
 from sozo.tasks.finished import Finished
+from sozo.tasks.sat.score import what_counts
 
 MIN_MODELS = 3
 DRAWS, SEED = 1000, 0  # of Figure 1
@@ -227,9 +229,22 @@ def appendix_c(encoders: Sequence[tuple[str, pd.DataFrame]], people: Evaluations
     return AppendixC(tables, rank_models(tables), tuple(compared))
 
 
+def rubric_of(run: Finished) -> Rubric | None:
+    """By which a judge can grade a run's answers beside the task's own scores; None where a judge's are its scores."""
+    rubrics = () if "judge" in run.settings else task_type(run.task).rubrics
+    return next(iter(rubrics), None)
+
+
+def _to_judge(run: Finished) -> Iterator[ToJudge]:
+    """What is judged of a rewrite is what is embedded: a judge that reads the reasoning too judges something else."""
+    for answer in run.scored:
+        asked = run.items[answer.item].get("story", run.prompts[answer.item])
+        yield ToJudge(answer.id, answer.item, asked, what_counts(answer.text)[0])
+
+
 def grade_answers(judge: Judge, rubric: Rubric, runs: Runs, settings: JudgeSettings, ledger: Path) -> Graded:
     """Ask for the grade of every answer that the ledger has no judgement of; equal answers are asked about once."""
-    answers = [(model, replace(a, id=f"{model}/{a.id}")) for model, run in runs.items() for a in run.to_judge()]
+    answers = [(model, replace(a, id=f"{model}/{a.id}")) for model, run in runs.items() for a in _to_judge(run)]
     to_ask = [answer for _, answer in answers if answer.answer]
     judging = JudgeSession(judge, settings).judge_answers(rubric, to_ask, ledger)
     judgements = iter(judging.judgements)

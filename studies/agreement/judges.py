@@ -20,6 +20,7 @@ from sozo.eval.terminal import PageRun
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import SHARE
 from sozo.scoring.table import Cell
+from sozo.studies.agreement.appendix_c import rubric_of
 from sozo.studies.agreement.ratings import VALUES, alpha_columns, check_level
 from sozo.studies.rater_agreement import Alpha, krippendorff_alpha
 from sozo.tasks import task_type
@@ -73,7 +74,7 @@ def find_judged(places: Sequence[str], benchmark: str | None) -> list[Judged]:
     judged: list[Judged] = []
     for place in places:
         runs = [run for model in find_evaluated([place]) for run in model.runs.values()]
-        if benchmark is None and any(run.rubric is not None for run in runs):
+        if benchmark is None and any(map(rubric_of, runs)):
             return []
         runs = [run for run in runs if "judge" in run.settings and _criteria(run) and benchmark in (None, run.task)]
         if not runs:

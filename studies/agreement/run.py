@@ -1,19 +1,23 @@
 """What `sozo agreement` does, without the command line: appendix C over finished runs of one task."""
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pandas as pd
 
 from sozo.data.errors import UserError
 from sozo.data.progress import responses_bar
+from sozo.data.schema import part_paths
 from sozo.eval.evaluated import Evaluated, check_alike, find_evaluated
 from sozo.eval.pages import PageFolder
 from sozo.eval.terminal import PageRun
 from sozo.models.judges import make_judge
+from sozo.scoring.embeddings import make_encoder
 from sozo.scoring.judges.protocol import Judge, JudgeSettings
 from sozo.studies.agreement.appendix_c import (
     MIN_MODELS,
@@ -22,11 +26,14 @@ from sozo.studies.agreement.appendix_c import (
     appendix_c,
     grade_answers,
     people_table,
+    rubric_of,
     score_table,
 )
 from sozo.studies.agreement.page import CURVE, PEOPLE, curve_figure, to_markdown
 from sozo.studies.ratings import read_rankings
 from sozo.tasks.finished import Finished
+from sozo.tasks.sat.score import SatScorer
+from sozo.tasks.sat.task import Sat
 
 LEDGER, VALUES = "judgements.jsonl", "agreement.json"
 
@@ -56,7 +63,10 @@ def agree(
     first = next(iter(runs.values()))
     if not encoders:
         check_alike(task.upper(), list(runs.items()), "name the encoders that shall score all: --embedding-models")
-    if judging is not None and first.rubric is None:
+    elif task != Sat.name:
+        raise UserError(f"{task} has no encoder that could be exchanged; leave --embedding-models out")
+    rubric = rubric_of(first)
+    if judging is not None and rubric is None:
         raise UserError(f"{task} has no rubric by which a judge could grade its answers; leave --judge out")
     judge = make_judge(judging) if judging else None
     if judging is not None:
@@ -72,8 +82,8 @@ def agree(
         by_encoder = [(own, score_table({name: run.by_item(run.main) for name, run in runs.items()}))]
     folder.start({"scorers": [facts for _, facts in scored]}, {"places": list(places)})
     graded = None
-    if judge and judging and first.rubric:
-        graded = grade_answers(judge, first.rubric, runs, judging, output / LEDGER)
+    if judge and judging and rubric:
+        graded = grade_answers(judge, rubric, runs, judging, output / LEDGER)
     result = appendix_c(by_encoder, people, {f"judge {judge.name}": graded.scores} if judge and graded else {})
     cost, stopped = (graded.to_json(), graded.judging.stopped) if graded else (None, None)
     folder.add(VALUES, {**result.to_json(), "notes": notes, "judge": cost})
@@ -90,7 +100,7 @@ def _runs(models: Sequence[Evaluated], benchmark: str | None) -> tuple[str, Runs
     by_task: dict[str, dict[str, Finished]] = {}
     for model in models:
         for task in dict.fromkeys(task for task, _ in model.runs):
-            if (run := model.run(task)) and (task == benchmark if benchmark else run.rubric is not None):
+            if (run := model.run(task)) and (task == benchmark if benchmark else rubric_of(run)):
                 by_task.setdefault(task, {})[model.name] = run
     if len(by_task) > 1:
         raise UserError(f"there are runs of {', '.join(by_task)}; say which: --benchmark NAME")
@@ -99,6 +109,14 @@ def _runs(models: Sequence[Evaluated], benchmark: str | None) -> tuple[str, Runs
         needed = f"two models or more with finished {task.upper()} runs"
         raise UserError(f"a ranking needs {needed}, and there are {len(runs)}; finish more: sozo run")
     return task, runs
+
+
+def _digest(run: Finished) -> str:
+    """SHA-256 of what was asked, answered and said of the answers."""
+    digest = hashlib.sha256(json.dumps(run.items).encode())
+    for path in part_paths(run.folder):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def _items(runs: Runs) -> dict[str, str]:
@@ -113,13 +131,19 @@ def _items(runs: Runs) -> dict[str, str]:
 
 
 def _scored_by(encoder: str, runs: Runs, cache: Path | None) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """The runs' answers scored with another encoder, and what a results file must say about it."""
-    scores, facts = {}, dict[str, Any]()
+    """The runs' rewrites scored with another encoder, and what a results file must say about it."""
+    scorer, scores = SatScorer(make_encoder(encoder, texts=True), cache), dict[str, dict[str, float]]()
     with responses_bar(f"scoring by {encoder}", len(runs)) as advance:
         for name, run in runs.items():
-            scores[name], facts = run.scored_by(encoder, cache)
+            stories = [run.items[answer.item]["story"] for answer in run.scored]
+            compared = scorer.compare(stories, [answer.text for answer in run.scored])
+            distances: dict[str, list[float]] = {}
+            for answer, (distance, _) in zip(run.scored, compared, strict=True):
+                if distance is not None:
+                    distances.setdefault(answer.item, []).append(distance)
+            scores[name] = {item: fmean(own) for item, own in distances.items()}
             advance(1, None)
-    return score_table(scores), facts
+    return score_table(scores), scorer.describe()
 
 
 def _people(path: Path, runs: Runs, items: Mapping[str, str]) -> tuple[Evaluations, list[str]]:
@@ -148,10 +172,10 @@ def _people(path: Path, runs: Runs, items: Mapping[str, str]) -> tuple[Evaluatio
 def _folder(
     output: Path, runs: Runs, encoders: Sequence[str], rankings: Path | None, judge: Judge | None
 ) -> PageFolder:
-    rubric = next(iter(runs.values())).rubric
+    rubric = rubric_of(next(iter(runs.values())))
     settings = {
         "task": "agreement",
-        "models": {name: run.digest() for name, run in runs.items()},
+        "models": {name: _digest(run) for name, run in runs.items()},
         "embedding_models": list(encoders),
         "rankings_sha256": None if rankings is None else hashlib.sha256(rankings.read_bytes()).hexdigest(),
         "judge": judge and rubric and {"model": judge.name, "prompt": rubric.name, **judge.parameters},

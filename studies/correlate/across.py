@@ -7,9 +7,9 @@ from typing import Any
 
 from sozo.data.published import CORRELATIONS
 from sozo.eval.evaluated import Evaluated, check_alike
-from sozo.scoring.measure import Estimate
+from sozo.scoring.measure import Estimate, Measure
 from sozo.scoring.statistics.correlation import correlate_models
-from sozo.studies.correlate.people import PEOPLE, CorrelationCell, complete_table
+from sozo.studies.correlate.people import PEOPLE, CorrelationCell, complete_table, grid_of
 from sozo.tasks import task_types
 from sozo.tasks.finished import Finished
 from sozo.tasks.task import Task
@@ -74,14 +74,18 @@ class Pair:
     @property
     def has_grid(self) -> bool:
         """Whether it has a table of cells."""
-        return bool(task_types()[self.first].Finished.grid)
+        return bool(grid_of(task_types()[self.first]))
+
+
+def _means(grid: Mapping[tuple[str, str], Measure], run: Finished | None) -> dict[tuple[str, str], float | None]:
+    return {cell: run.estimate(measure).mean for cell, measure in grid.items()} if run else {}
 
 
 def correlated_tasks(models: Sequence[Evaluated]) -> list[type[Task]]:
     """The tasks of the papers' correlations and those that any model has a run of; tasks with a grid first."""
     published = {name for pair in CORRELATIONS for name in pair}
     tasks = [t for t in task_types().values() if t.name in published or any(model.run(t.name) for model in models)]
-    return sorted(tasks, key=lambda task: not task.Finished.grid)
+    return sorted(tasks, key=lambda task: not grid_of(task))
 
 
 def model_rows(models: Sequence[Evaluated]) -> tuple[ModelRow, ...]:
@@ -92,7 +96,7 @@ def model_rows(models: Sequence[Evaluated]) -> tuple[ModelRow, ...]:
     rows = []
     for model in kept:
         runs = {task.name: model.run(task.name) for task in tasks}
-        grids = {t.name: run.grid_means() if (run := runs[t.name]) else {} for t in tasks if t.Finished.grid}
+        grids = {t.name: _means(grid, runs[t.name]) for t in tasks if (grid := grid_of(t))}
         scores = {name: _score(run, grids.get(name, {})) if run else None for name, run in runs.items()}
         rows.append(ModelRow(model.name, scores, grids))
     return tuple(rows)
@@ -103,7 +107,7 @@ def _score(run: Finished, grid: Mapping[tuple[str, str], float | None]) -> Estim
         return run.estimate(run.main)
     # Its n of N is of answers elsewhere; here models are compared over items.
     values = run.by_item(run.main).values()
-    return Estimate(grid[run.grid[-1]], None, None, sum(value is not None for value in values), len(run.prompts))
+    return Estimate(list(grid.values())[-1], None, None, sum(value is not None for value in values), len(run.prompts))
 
 
 def check_task_alike(task: type[Task], models: Sequence[Evaluated]) -> None:
@@ -151,7 +155,7 @@ def _cells(
     # A run can be finished and have no mean: it has no pair in any cell.
     means = {row.model: mean for row in rows if (mean := row.mean(second)) is not None}
     cells = []
-    for cell in first.Finished.grid or (None,):
+    for cell in grid_of(first) or (None,):
         column = {row.model: row.mean(first, cell) for row in rows}
         cells.append(CorrelationCell(*(cell or ("", "")), correlate_models(column, means, families), len(means)))
     return complete_table(cells, first.name, second.name)

@@ -12,6 +12,7 @@ from sozo.data.errors import UserError
 from sozo.data.published import CORRELATIONS, correlations
 from sozo.eval.evaluated import Evaluated
 from sozo.eval.report.labels import labels
+from sozo.scoring.measure import Measure
 from sozo.scoring.statistics import holm
 from sozo.scoring.statistics.correlation import Correlation, pearson
 from sozo.studies.ratings import Rating, read_ratings
@@ -50,6 +51,22 @@ def complete_table(cells: Sequence[CorrelationCell], first: str, second: str) ->
     for cell, p_holm in zip(cells, holm([cell.correlation.p for cell in cells]), strict=True):
         cell.p_holm, cell.paper = p_holm, paper.get((cell.task.lower(), cell.criterion))
     return tuple(cells)
+
+
+def grid_of(task: type[Task]) -> dict[tuple[str, str], Measure]:
+    """The cells that are correlated one by one, by kind of item and criterion: the paper's Tables 8 to 10, row by row.
+
+    They are of a task with measures of single kinds of items; the last one is the task's score.
+    """
+    known = {measure.name: measure for measure in task.measures}
+    kinds = list(dict.fromkeys(m.kinds[0] for m in task.measures if len(m.kinds) == 1))
+    mean, *criteria = (measure.short for measure in task.measures if not measure.kinds)
+    grid: dict[tuple[str, str], Measure] = {}
+    for kind in (*kinds, ALL_TASKS) if kinds else ():
+        parts = [task.name] if kind == ALL_TASKS else [task.name, kind]
+        grid |= {(kind, name): known["/".join((*parts, name))] for name in criteria}
+        grid[kind, mean] = known["/".join(parts)] if kind != ALL_TASKS else task.measures[0]
+    return grid
 
 
 def rated_task() -> type[Task]:
@@ -128,7 +145,7 @@ def read_people(path: Path, models: Sequence[Evaluated]) -> People:
     answer's id, such as `12-0`) and `criterion` `fluency` or 流暢性, and so on.
     """
     task = rated_task()
-    kinds, criteria = (list(dict.fromkeys(names)) for names in zip(*task.Finished.grid, strict=True))
+    kinds, criteria = (list(dict.fromkeys(names)) for names in zip(*grid_of(task), strict=True))
     criteria.remove(MEAN)
     criterion_of = {name.casefold(): key for key in criteria for name in (key, *labels().get(key, ()))}
     answers = {model.name: list(run.answers()) for model in models if (run := model.run(task.name))}

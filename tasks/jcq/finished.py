@@ -1,7 +1,6 @@
 """Finished JCQ runs: answers with their judgements."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
 from statistics import fmean
 from typing import Any
 
@@ -10,7 +9,7 @@ from sozo.scoring.judges.protocol import Scores, Status
 from sozo.scoring.measure import Measure
 from sozo.scoring.said import said
 from sozo.tasks.finished import Finished, ScoredAnswer
-from sozo.tasks.jcq.questions import CONTENT_SHA256, CRITERIA, TASKS, content_hash, trial_questions
+from sozo.tasks.jcq.questions import CONTENT_SHA256, CRITERIA, content_hash, trial_questions
 from sozo.tasks.jcq.verdict import read_as_jcq_judge, read_in_prose, read_strictly
 
 ALL, MEAN = "All", "mean"
@@ -18,9 +17,8 @@ _READ = (None, Status.IN_PROSE, Status.UNPARSEABLE)  # judgements whose reply ca
 
 
 class FinishedJcq(Finished):
-    """Answers to JCQ with their judgements. The grid is that of the paper's Tables 8 to 10, row by row."""
+    """Answers to JCQ with their judgements."""
 
-    grid = tuple((task, criterion) for task in (*TASKS, ALL) for criterion in (*CRITERIA, MEAN))
     same = ("questions_sha256", "verdicts")
     counts_answers = strata = True
     papers = ("gpt-4o-2024-08-06",)
@@ -47,9 +45,6 @@ class FinishedJcq(Finished):
         """Its judgement by criterion; None if it has no scores."""
         names = {criterion: f"jcq/{criterion}" for criterion in CRITERIA}
         return None if answer.reason else {name: int(answer.values[key]) for name, key in names.items()}
-
-    def grid_means(self) -> Mapping[tuple[str, str], float | None]:
-        return {cell: self.estimate(measure_of(*cell)).mean for cell in self.grid}
 
     def answer_states(self) -> dict[str, int]:
         """How many answers are whole, how many were cut off, and so on: a judge gives scores to all of them alike."""

@@ -136,7 +136,7 @@ class Jcq(JudgedTask):
         finished: FinishedJcq = self.written(run.folder)
         metrics, tool = super().finish(run), run.folder / "jcq-judge"
         # A second try that stops early leaves a judgement of every answer: what an earlier one finished still holds.
-        if run.judging is None or run.judging.stopped is None or tool.exists():
+        if tool.exists() or not (run.judging and run.judging.stopped):
             export(tool, finished, self.settings.judge_model, run.source)
         statuses, failed = metrics["statuses"], metrics["reasons"].get(FAILED, 0)
         return metrics | {

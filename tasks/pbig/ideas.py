@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BeforeValidator, StringConstraints
+from pydantic import BeforeValidator
 
 from sozo.data.errors import UserError
 from sozo.data.jsonl import Id, SafeFilledText, SafeId, SafeText, read_records, record_of
@@ -50,9 +50,6 @@ class Idea:
     description: SafeText
     implementation: SafeText
     differentiation: SafeText
-    source: SafeText = ""  # who had it
-    # The fields that were longer than their limits, and end there.
-    cut: tuple[Annotated[str, StringConstraints(pattern=f"^({'|'.join(LIMITS)})$")], ...] = ()
 
 
 def cut_to_limits(fields: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -154,12 +151,11 @@ def read_ideas(path: Path, patents: Collection[str]) -> tuple[Idea, ...]:
         if read.patent not in patents:
             missing = f"an idea of the patent {read.patent!r}, which is not among the patents"
             raise UserError(f"{where}: {missing}; give its file")
-        fields, over = cut_to_limits(asdict(read))
+        fields, _ = cut_to_limits(asdict(read))
         for name, text in fields.items():
             if not text.strip():
                 raise UserError(f"{where}: the idea {read.id!r} has no {name}; write one or leave the line out")
-        cut = tuple(name for name in LIMITS if name in over or name in read.cut)
-        return replace(read, **fields, cut=cut)
+        return replace(read, **fields)
 
     fields = ", ".join(f'"{name}": "..."' for name in LIMITS)
     return read_records(path, idea, "ideas", f'{{"id": "...", "patent": "...", {fields}}}')

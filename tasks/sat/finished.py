@@ -1,17 +1,11 @@
-"""Finished SAT runs: how another encoder, or a judge, sees the rewrites."""
+"""Finished SAT runs, and how a judge grades their rewrites."""
 
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from statistics import fmean
-from typing import Any
 
 from sozo.data.prompts import fill, prompt
-from sozo.scoring.embeddings import make_encoder
 from sozo.scoring.final_text import final_text
-from sozo.scoring.judges.protocol import Rubric, Scores, ToJudge
+from sozo.scoring.judges.protocol import Rubric, Scores
 from sozo.tasks.finished import Finished
-from sozo.tasks.sat.score import SatScorer, what_counts
 
 
 def parse_grade(reply: str) -> Scores | None:
@@ -37,18 +31,3 @@ class FinishedSat(Finished):
 
     same = ("stories_sha256",)
     papers = ("pkshatech/simcse-ja-bert-base-clcmlp",)
-    rubric = SAT_V1
-
-    def to_judge(self) -> Iterator[ToJudge]:
-        """What is judged is what is embedded: a judge that reads the reasoning too judges something else."""
-        for answer in self.scored:
-            yield ToJudge(answer.id, answer.item, self.items[answer.item]["story"], what_counts(answer.text)[0])
-
-    def scored_by(self, encoder: str, cache: Path | None) -> tuple[Mapping[str, float | None], dict[str, Any]]:
-        scorer, values = SatScorer(make_encoder(encoder, texts=True), cache), dict[str, list[float]]()
-        stories = [self.items[answer.item]["story"] for answer in self.scored]
-        compared = scorer.compare(stories, [answer.text for answer in self.scored])
-        for answer, (score, _) in zip(self.scored, compared, strict=True):
-            if score is not None:
-                values.setdefault(answer.item, []).append(score)
-        return {item: fmean(scores) for item, scores in values.items()}, scorer.describe()

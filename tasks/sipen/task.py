@@ -25,7 +25,7 @@ from sozo.tasks.sipen.items import (
     trial_items,
 )
 from sozo.tasks.sipen.personabank import sipen_items
-from sozo.tasks.sipen.tables import LABELS, tables
+from sozo.tasks.sipen.tables import LABELS, Reply, tables
 from sozo.tasks.sipen.view import SipenView
 from sozo.tasks.task import Answer, Complete, Control, Item, Row, Task
 
@@ -89,6 +89,7 @@ class Sipen(Task):
         if (context := self.settings.sipen_context) not in ("all", "none"):
             raise UserError(f"sipen_context must be all or none, not {context}")
         asks = self.form.ask
+        # What is resampled and paired are premises, for their hypotheses are not independent.
         return [
             Item(i.id, asks(i, context=context == "all"), _columns(i), group=i.direction, unit=i.premise_id)
             for i in self.asked
@@ -115,8 +116,12 @@ class Sipen(Task):
 
     def finish(self, run: Complete) -> dict[str, Any]:
         """Tables 4 to 6, controls, answers."""
-        finished = self.written(run.folder)
-        metrics, replies = finished.summarised(self.measures, run.source), finished.replies
+        finished, asked = self.written(run.folder), {item.id: item for item in self.asked}
+        metrics, came = (
+            finished.summarised(self.measures, run.source),
+            (a for a in finished.scored if a.reason != FAILED),
+        )
+        replies = [Reply(asked[answer.item], answer.facts["reply"]) for answer in came]
         unparseable = sum(reply.answer is None for reply in replies)
         return {
             **metrics,

@@ -111,8 +111,8 @@ class SipenView(View[FinishedSipen]):
             yield answer.item, ReaderAnswer(answer.text, score, status)
 
     def reader_item(self, run: FinishedSipen, item: str) -> ReaderItem:
-        asked = run.asked[item]
-        text = "\n".join(filter(None, (asked.context, f"T: {asked.premise}", f"H: {asked.hypothesis}")))
+        asked = run.items[item]
+        text = "\n".join(filter(None, (asked["context"], f"T: {asked['premise']}", f"H: {asked['hypothesis']}")))
         return replace(super().reader_item(run, item), text=text)
 
 

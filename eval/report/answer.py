@@ -13,7 +13,7 @@ from itertools import chain
 from sozo.eval.compare import Compared
 from sozo.eval.control import LOST
 from sozo.eval.outcome import FELL, HELD, WORDS, BoundState, Outcome, verdict
-from sozo.eval.report.cells import seed_cell
+from sozo.eval.report.cells import change_cell, seed_cell
 from sozo.eval.report.labels import english, measure_label
 from sozo.eval.report.tables import TaskOnPage, on_page, task_label, without_empty
 from sozo.eval.seeds import Method
@@ -152,9 +152,9 @@ def _overview(
             full = measure != page.task.measures[0] and all(cell.value in (1.0, None) for cell in cells)
             if not (full and measure.share):  # every answer keeps it
                 columns[_heading(page, measure, len(pages))] = cells
-        if page.task.second and any(one.encoder for own in found for one in own.bounds if own.task == page.task.name):
-            own = [outcomes.get((page.task.name, method.name)) for method in methods]
-            columns[_heading(page, page.task.second.measure, len(pages))] = list(map(_pairing, own))
+        second = [_pairing(outcomes.get((page.task.name, method.name))) for method in methods]
+        if page.task.second and any(cell.value is not None for cell in second):
+            columns[_heading(page, page.task.second.measure, len(pages))] = second
     if words:
         columns["all_tasks"] = [Cell(said(words[m.name])) if m.name in words else Cell() for m in methods]
     rows = [
@@ -184,8 +184,7 @@ def _heading(page: TaskOnPage, measure: Measure, tasks: int) -> str:
 
 def _cell(page: TaskOnPage, method: Method, measure: Measure, one: Outcome | None) -> Cell:
     """A method's number, with an arrow where it differs from the base; what it rests on stands in files."""
-    runs = [run for model in method.runs.values() if (run := page.run(model))]
-    if not runs:
+    if not (runs := method.of_task(page.task.name)):
         return Cell(why="no_run")
     full = seed_cell([page.cell(page.column(measure), run) for run in runs])
     change = page.compared.changes.get((method.name, measure.name))
@@ -200,14 +199,12 @@ def _cell(page: TaskOnPage, method: Method, measure: Measure, one: Outcome | Non
 
 def _pairing(one: Outcome | None) -> Cell:
     """The gain by a second encoder, which only a model with a base has."""
-    if one is None or not (states := [state for state in one.bounds if state.encoder]):
-        return Cell()
-    (state,) = states
-    low, high = state.change.low, state.change.high
-    parts = {"low": low, "high": high} if low is not None and high is not None else {}
-    mark = _mark(state.change, state.measure)
-    by = (said("sd by {scorer}", scorer=state.encoder),)
-    return Cell(state.change.difference, state.measure, below=by, signed=True, mark=mark, more=parts)
+    for state in (state for state in (one.bounds if one else ()) if state.encoder):
+        cell = change_cell(state.change, state.measure)
+        ends = {name: end for name, end in cell.exact.items() if name in ("low", "high")}
+        by, mark = (said("sd by {scorer}", scorer=state.encoder),), _mark(state.change, state.measure)
+        return Cell(cell.value, state.measure, below=by, signed=True, mark=mark, more=ends)
+    return Cell()
 
 
 def _mark(change: Comparison | None, measure: Measure) -> str:
@@ -232,11 +229,8 @@ def _samples(compared: Compared, pages: Sequence[TaskOnPage]) -> list[tuple[str,
     """Two answers of each model, drawn by seed from those that the reader shows of the first task."""
     samples = []
     for model in compared.models:
-        run = next((run for page in pages if (run := page.run(model))), None)
-        if run is None:
-            continue
-        view = next(page.task.view for page in pages if page.task.name == run.task)
-        texts = [answer.text for _, answers in view.reader(run) for answer in answers]
+        runs = [(page.task.view, run) for page in pages if (run := model.run(page.task.name))]
+        texts = [answer.text for view, run in runs[:1] for _, answers in view.reader(run) for answer in answers]
         chosen = random.Random(0).sample(range(len(texts)), min(2, len(texts)))
         samples.append((model.name, [_short(texts[k]) for k in sorted(chosen)]))
     return samples

@@ -13,8 +13,8 @@ from sozo.data.record import read_json
 from sozo.data.study_folder import StudyRow
 from sozo.eval.frontier import VALUES, read_curves
 from sozo.eval.report.charts import Curve, Steps
-from sozo.scoring.second_encoder import SecondEncoder
 from sozo.scoring.languages import read_nouns
+from sozo.scoring.second_encoder import SecondEncoder
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.seeds import over_seeds
 from sozo.scoring.table import Table

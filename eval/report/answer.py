@@ -5,9 +5,8 @@ No sentence ranks models or holds a mean: numbers stand in tables. `sozo compare
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import chain
 
 from sozo.eval.compare import Compared
@@ -68,27 +67,27 @@ def _sentence(by_model: Mapping[str, Sequence[Outcome]], tasks: int) -> str:
     """What improved and what got worse, over all models, without a number."""
     if not by_model:
         return said("Nothing here was compared with a base.")
-    better, worse = Counter[str](), Counter[str]()
-    for own in by_model.values():
-        better.update({name for one in own for name, _ in _gains(one, tasks)})
-        worse.update({name for one in own for name, _ in _losses(one, tasks)})
+    better, worse = (
+        Counter(name for own in by_model.values() for one in own for name, _ in side(one, tasks))
+        for side in (_gains, _losses)
+    )
+    targets = {said(one.task) for own in by_model.values() for one in own if one.target}
     if not (better or worse):
         return said("No difference is shown.")
-    if not worse:
-        return said("{better} improved{where}; no loss is shown.", **_who("better", better, len(by_model)))
-    if not better:
-        return said("{worse} got worse{where}; no gain is shown.", **_who("worse", worse, len(by_model)))
-    sides = _who("better", better, len(by_model), "where"), _who("worse", worse, len(by_model), "there")
-    return said("{better} improved{where}; {worse} got worse{there}.", **sides[0], **sides[1])
+    gained = _clause("{names} improved{where}", better, targets, len(by_model)) or said("no gain is shown")
+    lost = _clause("{names} got worse{where}", worse, set(), len(by_model)) or said("no loss is shown")
+    return said("{gained}; {lost}.", gained=gained, lost=lost)
 
 
-def _who(side: str, names: Counter[str], models: int, where: str = "where") -> dict[str, object]:
-    some = said(" in some models") if min(names.values()) < models else said(" in all models")
-    first = [*list(names)[:_NAMES], *[said("others")] * (len(names) > _NAMES)]
-    return {
-        side: reduce(lambda one, two: said("{one} and {two}", one=one, two=two), first),
-        where: some if models > 1 else "",
-    }
+def _clause(form: str, names: Counter[str], targets: Collection[str], models: int) -> str:
+    if not names:
+        return ""
+    shown: list[str] = [said("{name} (the target)", name=name) if name in targets else name for name in names]
+    shown = [*shown[:_NAMES], *[said("others")] * (len(shown) > _NAMES)]
+    first, last = shown[:-1], shown[-1]
+    listed = said("{first} and {last}", first=first, last=last) if first else last
+    where = said(" in some models") if min(names.values()) < models else said(" in all models")
+    return said(form, names=listed, where=where if models > 1 else "")
 
 
 def _gains(one: Outcome, tasks: int) -> Iterator[tuple[str, str]]:
@@ -108,8 +107,7 @@ def _losses(one: Outcome, tasks: int) -> Iterator[tuple[str, str]]:
 
 
 def _first(one: Outcome) -> tuple[str, str]:
-    name = said("{task} (the target)", task=said(one.task)) if one.target else said(one.task)
-    return name, signed(one.change.difference, one.measure)
+    return said(one.task), signed(one.change.difference, one.measure)
 
 
 def _named(state: BoundState, one: Outcome, tasks: int) -> tuple[str, str]:
@@ -122,7 +120,10 @@ def _named(state: BoundState, one: Outcome, tasks: int) -> tuple[str, str]:
 def _line(word: str, own: Sequence[Outcome], tasks: int) -> str:
     """A model's word over its tasks together, at most two numbers that it rests on, and what is not shown to hold."""
     better, worse = ([*chain(*(side(one, tasks) for one in own))] for side in (_gains, _losses))
-    caveats = {_first(one)[0]: task_label(_first(one)[0], one.caveats) for one in own}
+    caveats: dict[str, str] = {}
+    for one in own:
+        less, target = [said("less is better")] * (one.measure.better < 0), [said("target")] * one.target
+        caveats[one.task] = task_label(one.task, [*one.caveats, *less, *target])
     chosen = better[:1] + worse[:1] if better and worse else (better or worse)[:2]
     numbers = [said("{name} {number}", name=caveats.get(name, name), number=number) for name, number in chosen]
     hidden = [
@@ -221,8 +222,8 @@ def _legend(compared: Compared, pages: Sequence[TaskOnPage], found: Sequence[Out
         return [*filter(None, names)]
     bases = {base.name for base in compared.against.values()}
     base = bases.pop() if len(bases) == 1 else said("its base")
-    target = [said("target: trained on it, so a gain is no evidence")] * any(one.target for one in found)
-    return [said("legend", base=base), *target, *filter(None, names)]
+    legend = "legend_target" if any(one.target for one in found) else "legend"
+    return [said(legend, base=base), *filter(None, names)]
 
 
 def _samples(compared: Compared, pages: Sequence[TaskOnPage]) -> list[tuple[str, list[str]]]:

@@ -126,6 +126,27 @@ def test_only_tables_scroll_and_only_in_their_own_box(page, browser, width, lang
         )
 
 
+def test_letters_have_three_sizes(page, browser):
+    browser.open(page.as_uri())
+    browser.run("for (const part of document.querySelectorAll('details')) part.open = true")
+    texts = "[...document.querySelectorAll('main *')].filter(e => !e.closest('svg') && e.offsetHeight && e.innerText)"
+    sizes = browser.run(f"[...new Set({texts}.map(e => getComputedStyle(e).fontSize))]")
+    assert len(sizes) == 3
+
+
+def test_headings_of_a_long_table_stay_above_their_columns(tmp_path, browser):
+    for k in range(26):
+        jcq_run(tmp_path / f"{k}", f"m{k}", str, lambda q: (3, 3, 3, 3))
+    write_evaluation(tmp_path / "r.html", find_evaluated([str(tmp_path)]))
+    browser.open((tmp_path / "r.html").as_uri())
+    box = "document.querySelector('#answer .scroll')"
+    top = f"{box}.querySelector('thead th').getBoundingClientRect().top - {box}.getBoundingClientRect().top"
+    before = browser.run(top)
+    browser.run(f"{box}.scrollTop = 200")
+    assert browser.run(f"{box}.scrollTop") == 200
+    assert browser.run(top) == before
+
+
 def test_names_break_behind_separators_only(page, browser):
     browser.open(page.as_uri(), 390)
     # Where a name's line ends, letter by letter.

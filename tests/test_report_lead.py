@@ -89,7 +89,7 @@ def test_means_intervals_and_p_stand_in_tables_only(three, tmp_path):
 
 def test_nobody_is_said_to_be_best(three, tmp_path):
     text = first_of(page_of(three, tmp_path, base="better"))
-    assert "JCQ got worse in all models; no gain is shown." in text
+    assert "no gain is shown; JCQ got worse in all models." in text
     assert "best" not in text
 
 
@@ -141,7 +141,7 @@ def test_a_target_is_called_target_wherever_its_number_stands(three, tmp_path):
     assert overview(page)["worse"] == ["▼ 2.71"]
     text = first_of(page)
     assert "JCQ (the target) improved in some models" in text
-    assert "JCQ (the target), 35 trial questions, by judge-a +0.29" in text
+    assert "JCQ, 35 trial questions, by judge-a, target +0.29" in text
     assert "target: trained on it, so a gain is no evidence" in text
 
 

@@ -5,15 +5,14 @@ No sentence ranks models or holds a mean: numbers stand in tables. `sozo compare
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 
 from sozo.eval.compare import Compared
 from sozo.eval.control import LOST
 from sozo.eval.outcome import FELL, HELD, WORDS, BoundState, Outcome, verdict
-from sozo.eval.report.cells import seed_cell
+from sozo.eval.report.cells import change_cell, seed_cell
 from sozo.eval.report.labels import english, measure_label
 from sozo.eval.report.tables import TaskOnPage, on_page, task_label, without_empty
 from sozo.eval.seeds import Method
@@ -68,30 +67,27 @@ def _sentence(by_model: Mapping[str, Sequence[Outcome]], tasks: int) -> str:
     """What improved and what got worse, over all models, without a number."""
     if not by_model:
         return said("Nothing here was compared with a base.")
-    better, worse = Counter[str](), Counter[str]()
-    every = [one for own in by_model.values() for one in own]
-    plain = {one.task for one in every if one.higher and not one.target}  # a gain that is the target of some only
-    for own in by_model.values():
-        shown = [replace(one, target=False) if one.task in plain else one for one in own]
-        better.update({name for one in shown for name, _ in _gains(one, tasks)})
-        worse.update({name for one in shown for name, _ in _losses(one, tasks)})
+    better, worse = (
+        Counter(name for own in by_model.values() for one in own for name, _ in side(one, tasks))
+        for side in (_gains, _losses)
+    )
+    targets = {said(one.task) for own in by_model.values() for one in own if one.target}
     if not (better or worse):
         return said("No difference is shown.")
-    if not worse:
-        return said("{better} improved{where}; no loss is shown.", **_who("better", better, len(by_model)))
-    if not better:
-        return said("{worse} got worse{where}; no gain is shown.", **_who("worse", worse, len(by_model)))
-    sides = _who("better", better, len(by_model), "where"), _who("worse", worse, len(by_model), "there")
-    return said("{better} improved{where}; {worse} got worse{there}.", **sides[0], **sides[1])
+    gained = _clause("{names} improved{where}", better, targets, len(by_model)) or said("no gain is shown")
+    lost = _clause("{names} got worse{where}", worse, set(), len(by_model)) or said("no loss is shown")
+    return said("{gained}; {lost}.", gained=gained, lost=lost)
 
 
-def _who(side: str, names: Counter[str], models: int, where: str = "where") -> dict[str, object]:
-    some = said(" in some models") if min(names.values()) < models else said(" in all models")
-    first = [*list(names)[:_NAMES], *[said("others")] * (len(names) > _NAMES)]
-    return {
-        side: reduce(lambda one, two: said("{one} and {two}", one=one, two=two), first),
-        where: some if models > 1 else "",
-    }
+def _clause(form: str, names: Counter[str], targets: Collection[str], models: int) -> str:
+    if not names:
+        return ""
+    shown: list[str] = [said("{name} (the target)", name=name) if name in targets else name for name in names]
+    shown = [*shown[:_NAMES], *[said("others")] * (len(shown) > _NAMES)]
+    first, last = shown[:-1], shown[-1]
+    listed = said("{first} and {last}", first=first, last=last) if first else last
+    where = said(" in some models") if min(names.values()) < models else said(" in all models")
+    return said(form, names=listed, where=where if models > 1 else "")
 
 
 def _gains(one: Outcome, tasks: int) -> Iterator[tuple[str, str]]:
@@ -111,8 +107,7 @@ def _losses(one: Outcome, tasks: int) -> Iterator[tuple[str, str]]:
 
 
 def _first(one: Outcome) -> tuple[str, str]:
-    name = said("{task} (the target)", task=said(one.task)) if one.target else said(one.task)
-    return name, signed(one.change.difference, one.measure)
+    return said(one.task), signed(one.change.difference, one.measure)
 
 
 def _named(state: BoundState, one: Outcome, tasks: int) -> tuple[str, str]:
@@ -125,7 +120,10 @@ def _named(state: BoundState, one: Outcome, tasks: int) -> tuple[str, str]:
 def _line(word: str, own: Sequence[Outcome], tasks: int) -> str:
     """A model's word over its tasks together, at most two numbers that it rests on, and what is not shown to hold."""
     better, worse = ([*chain(*(side(one, tasks) for one in own))] for side in (_gains, _losses))
-    caveats = {_first(one)[0]: task_label(_first(one)[0], one.caveats) for one in own}
+    caveats: dict[str, str] = {}
+    for one in own:
+        less, target = [said("less is better")] * (one.measure.better < 0), [said("target")] * one.target
+        caveats[one.task] = task_label(one.task, [*one.caveats, *less, *target])
     chosen = better[:1] + worse[:1] if better and worse else (better or worse)[:2]
     numbers = [said("{name} {number}", name=caveats.get(name, name), number=number) for name, number in chosen]
     hidden = [
@@ -155,9 +153,9 @@ def _overview(
             full = measure != page.task.measures[0] and all(cell.value in (1.0, None) for cell in cells)
             if not (full and measure.share):  # every answer keeps it
                 columns[_heading(page, measure, len(pages))] = cells
-        if page.task.second and any(one.encoder for own in found for one in own.bounds if own.task == page.task.name):
-            own = [outcomes.get((page.task.name, method.name)) for method in methods]
-            columns[_heading(page, page.task.second.measure, len(pages))] = list(map(_pairing, own))
+        second = [_pairing(outcomes.get((page.task.name, method.name))) for method in methods]
+        if page.task.second and any(cell.value is not None for cell in second):
+            columns[_heading(page, page.task.second.measure, len(pages))] = second
     if words:
         columns["all_tasks"] = [Cell(said(words[m.name])) if m.name in words else Cell() for m in methods]
     rows = [
@@ -187,8 +185,7 @@ def _heading(page: TaskOnPage, measure: Measure, tasks: int) -> str:
 
 def _cell(page: TaskOnPage, method: Method, measure: Measure, one: Outcome | None) -> Cell:
     """A method's number, with an arrow where it differs from the base; what it rests on stands in files."""
-    runs = [run for model in method.runs.values() if (run := page.run(model))]
-    if not runs:
+    if not (runs := method.of_task(page.task.name)):
         return Cell(why="no_run")
     full = seed_cell([page.cell(page.column(measure), run) for run in runs])
     change = page.compared.changes.get((method.name, measure.name))
@@ -203,14 +200,12 @@ def _cell(page: TaskOnPage, method: Method, measure: Measure, one: Outcome | Non
 
 def _pairing(one: Outcome | None) -> Cell:
     """The gain by a second encoder, which only a model with a base has."""
-    if one is None or not (states := [state for state in one.bounds if state.encoder]):
-        return Cell()
-    (state,) = states
-    low, high = state.change.low, state.change.high
-    parts = {"low": low, "high": high} if low is not None and high is not None else {}
-    mark = _mark(state.change, state.measure)
-    by = (said("sd by {scorer}", scorer=state.encoder),)
-    return Cell(state.change.difference, state.measure, below=by, signed=True, mark=mark, more=parts)
+    for state in (state for state in (one.bounds if one else ()) if state.encoder):
+        cell = change_cell(state.change, state.measure)
+        ends = {name: end for name, end in cell.exact.items() if name in ("low", "high")}
+        by, mark = (said("sd by {scorer}", scorer=state.encoder),), _mark(state.change, state.measure)
+        return Cell(cell.value, state.measure, below=by, signed=True, mark=mark, more=ends)
+    return Cell()
 
 
 def _mark(change: Comparison | None, measure: Measure) -> str:
@@ -227,19 +222,16 @@ def _legend(compared: Compared, pages: Sequence[TaskOnPage], found: Sequence[Out
         return [*filter(None, names)]
     bases = {base.name for base in compared.against.values()}
     base = bases.pop() if len(bases) == 1 else said("its base")
-    target = [said("target: trained on it, so a gain is no evidence")] * any(one.target for one in found)
-    return [said("legend", base=base), *target, *filter(None, names)]
+    legend = "legend_target" if any(one.target for one in found) else "legend"
+    return [said(legend, base=base), *filter(None, names)]
 
 
 def _samples(compared: Compared, pages: Sequence[TaskOnPage]) -> list[tuple[str, list[str]]]:
     """Two answers of each model, drawn by seed from those that the reader shows of the first task."""
     samples = []
     for model in compared.models:
-        run = next((run for page in pages if (run := page.run(model))), None)
-        if run is None:
-            continue
-        view = next(page.task.view for page in pages if page.task.name == run.task)
-        texts = [answer.text for _, answers in view.reader(run) for answer in answers]
+        runs = [(page.task.view, run) for page in pages if (run := model.run(page.task.name))]
+        texts = [answer.text for view, run in runs[:1] for _, answers in view.reader(run) for answer in answers]
         chosen = random.Random(0).sample(range(len(texts)), min(2, len(texts)))
         samples.append((model.name, [_short(texts[k]) for k in sorted(chosen)]))
     return samples

@@ -20,7 +20,7 @@ def change_cell(change: Comparison | None, measure: Measure, *below: str, level:
     if change is None:
         return Cell(why="no_run", below=below)
     if change.difference is None:
-        return Cell(why=change.reason or "", below=below)
+        return Cell(why=change.reason or "", below=(*([change.reason] if change.reason else []), *below))
     lines: list[str] = []
     if level != LEVEL and change.low is not None:
         lines.append(said("interval of {level}%", level=f"{100 * level:.4g}"))

@@ -13,7 +13,7 @@ from sozo.eval.report.svg import BASELINE, series, svg, tip
 
 Steps = Mapping[int, float]  # training step -> value, ascending
 _BINS = 60
-_CURVE_SIZE, _SCORES_SIZE = (6.0, 3.1), (7.6, 3.4)
+_CURVE_SIZE = (6.0, 3.1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,39 +62,6 @@ def _over_steps(
         axes.xaxis.get_major_locator().set_params(integer=True)
 
     return svg(draw, _CURVE_SIZE, salt, label)
-
-
-def score_chart(scores: Mapping[str, Any]) -> str:
-    """Overlaid histograms of DAT scores by name, each in percent of its own valid responses, as an SVG element."""
-    arrays = [np.asarray(values, np.float64) for values in scores.values()]
-    everything = np.concatenate([np.zeros(0), *arrays])
-    edges = np.histogram_bin_edges(everything, _BINS) if len(everything) else np.linspace(0, 2, _BINS + 1)
-
-    def draw(axes: Any) -> None:
-        for i, values in enumerate(arrays):
-            if len(values):
-                share = 100 * np.histogram(values, edges)[0] / len(values)
-                axes.stairs(share, edges, fill=True, color=series(i), alpha=0.22)
-                axes.stairs(share, edges, color=series(i), linewidth=1.8)
-        axes.set(xlabel="DAT score", ylabel="Share of valid responses (%)", ylim=(0, None))
-
-    return svg(draw, _SCORES_SIZE, "scores", "Distribution of DAT scores: " + ", ".join(scores))
-
-
-def unique_words_chart(curves: Mapping[str, Sequence[tuple[int, float]]], equal_size: int) -> str:
-    """Expected unique words of growing samples, compared at `equal_size`: name -> (valid responses, unique words)."""
-
-    def draw(axes: Any) -> None:
-        axes.axvline(equal_size, color=BASELINE, linestyle=(0, (5, 4)), linewidth=1.4)
-        for i, points in enumerate(curves.values()):
-            if points:
-                axes.plot(*zip(*points, strict=True), color=series(i), linewidth=2)
-                axes.plot(*points[-1], color=series(i), marker="o", markersize=4)
-        axes.set(xlabel="Valid responses", ylabel="Unique words", xlim=(0, None), ylim=(0, None))
-        axes.xaxis.set_major_formatter("{x:,.0f}")
-        axes.yaxis.set_major_formatter("{x:,.0f}")
-
-    return svg(draw, _SCORES_SIZE, "unique-words", "Unique words by number of valid responses: " + ", ".join(curves))
 
 
 def ridge_chart(scores: Mapping[str, Any], salt: str, across: str) -> str:

@@ -73,8 +73,7 @@ def _ridge(page: TaskOnPage, picture: Ridge, salt: str) -> Iterator[Figure]:
     """Distributions of all methods over all their seeds, each in its colour whether it has a run or not."""
     first, values = page.task.measures[0], {}
     for method in page.compared.methods:
-        runs = [run for model in method.runs.values() if (run := page.run(model))]
-        values[method.name] = np.concatenate([[], *(run.by_answer(first) for run in runs)])
+        values[method.name] = np.concatenate([[], *(run.by_answer(first) for run in method.of_task(page.task.name))])
     if any(map(len, values.values())):
         chart = ridge_chart(values, salt, english(picture.axis))
         yield Figure(picture.name, translate_chart(chart), wide=True)
@@ -88,7 +87,7 @@ def _planes(page: TaskOnPage, picture: Scatter, salt: str) -> Iterator[Figure]:
     groups: dict[tuple[Path | None, int], list[tuple[Spot, Finished]]] = {}
     columns = page.columns[picture.across], page.columns[picture.up]
     for number, method in enumerate(page.compared.methods):
-        runs = [run for model in method.runs.values() if (run := page.run(model))]
+        runs = method.of_task(page.task.name)
         cells = [[page.cell(column, run) for column in columns] for run in runs]
         points = [(x, y) for across, up in cells if (x := _place(across)) is not None and (y := _place(up)) is not None]
         if not points:

@@ -7,7 +7,7 @@ from itertools import chain, combinations
 from pathlib import Path
 
 from sozo.eval.compare import Compared
-from sozo.eval.evaluated import Evaluated, not_alike
+from sozo.eval.evaluated import not_alike
 from sozo.eval.report.cells import seed_cell, with_change
 from sozo.eval.report.labels import labels
 from sozo.eval.report.published import paper_table, published_rows
@@ -68,16 +68,11 @@ class TaskOnPage:
         by = [said("by {scorer}", scorer=name) for name in scorers if name and len(scorers) == 1]
         return task_label(self.task.name, list(dict.fromkeys((*self.caveats, *by))))
 
-    def run(self, model: Evaluated) -> Finished | None:
-        """A model's run that says most."""
-        return model.run(self.task.name)
-
     def rows(self, columns: Sequence[RunColumn], *, heat: bool = False) -> list[Row]:
         """A row for each method that has a run: over its seeds, with the differences that columns name."""
         main, rows = self.task.measures[0], []
         for method in self.compared.methods:
-            runs = [run for model in method.runs.values() if (run := self.run(model))]
-            if not runs:
+            if not (runs := method.of_task(self.task.name)):
                 continue
             each = [[replace(self.cell(column, run), heat=heat and column.heat) for column in columns] for run in runs]
             cells = [seed_cell(own) for own in zip(*each, strict=True)]
@@ -133,7 +128,9 @@ class TaskOnPage:
         return on_one_scale(tables)
 
     def _paper(self, declared: ModelTable) -> Table | None:
-        models = {model.paper_model for model in self.compared.models if model.paper_model and self.run(model)}
+        models = {
+            model.paper_model for model in self.compared.models if model.paper_model and model.run(self.task.name)
+        }
         if declared.training and models:
             return paper_table(declared.training, models)
         return paper_table(declared.paper)
@@ -143,7 +140,7 @@ class TaskOnPage:
         if not self.task.measures[0].together or len(self.runs) < 2:
             return []
         rows = []
-        runs = [(model.name, run) for model in self.compared.models if (run := self.run(model))]
+        runs = [(model.name, run) for model in self.compared.models if (run := model.run(self.task.name))]
         for (name, run), (other, second) in combinations(runs, 2):
             apart = not_alike(run, second)
             cells = [Cell(why=apart) if apart else run.between(second, measure) for measure in self.task.measures]

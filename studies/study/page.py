@@ -11,7 +11,7 @@ from sozo.data.record import refuse_foreign, write_json, write_whole
 from sozo.data.schema import Reason, part_paths, read_responses
 from sozo.eval.compare import Changes
 from sozo.eval.report.cells import with_change
-from sozo.eval.report.charts import curve_chart, score_chart, steps_chart, unique_words_chart
+from sozo.eval.report.charts import curve_chart, ridge_chart, steps_chart
 from sozo.eval.report.exports import write_tables
 from sozo.eval.report.plane import Spot, plane_chart
 from sozo.eval.report.published import paper_table
@@ -23,6 +23,7 @@ from sozo.scoring.second_encoder import Gain
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.table import Cell, Content, Table, markdown, tabulate
 from sozo.studies.study.arms import PAPER, Arm
+from sozo.studies.study.charts import unique_words_chart
 from sozo.studies.study.claims import (
     DEALT,
     FAILED,
@@ -294,7 +295,7 @@ def write_page(path: Path, result: Result) -> None:
         controls=[explanation(task) for task in result.controls],
         patterns=patterns(result.table),
         words_chart=unique_words_chart(growing, result.table.equal_size),
-        score_chart=score_chart(scores) if any(map(len, scores.values())) else "",
+        score_chart=ridge_chart(scores, "scores", "DAT score") if any(map(len, scores.values())) else "",
         score_counts={name: len(values) for name, values in scores.items()},
         samples={
             name: list(islice(read_responses(part_paths(result.folders[name])[0]), result.samples)) for name in names

@@ -10,7 +10,8 @@ from fakes import write_responses
 from sozo.data.evaluations import write_evaluations
 from sozo.data.schema import Response
 from sozo.data.study_folder import StudyRow
-from sozo.eval.report.charts import Curve, curve_chart, score_chart, unique_words_chart
+from sozo.eval.report.charts import Curve, curve_chart, ridge_chart
+from sozo.studies.study.charts import unique_words_chart
 from sozo.studies.study.page import write_page
 from sozo.studies.study.result import Result, evaluations
 from sozo.tasks.dat.table11 import table11
@@ -171,7 +172,9 @@ def test_what_trainings_measured_as_they_went(result, shown, tmp_path):
 
 
 def test_charts_take_their_colours_from_the_page_and_keep_ids_apart():
-    charts = [curve_chart(curve, i) for i, curve in enumerate(CURVES)] + [score_chart({"a": [0.5], "b": [0.5, 0.7]})]
+    charts = [curve_chart(curve, i) for i, curve in enumerate(CURVES)] + [
+        ridge_chart({"a": [0.5], "b": [0.5, 0.7]}, "s", "score")
+    ]
     ids = [name for chart in charts for name in set(re.findall(r' id="([^"]+)"', chart))]
     assert len(ids) == len(set(ids))
     for chart in charts:

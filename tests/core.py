@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-# Studies, their link, their tests, and recipes that show their page.
-STUDIES = ("studies/", "src/sozo/studies", "tests/studies/", "recipes/quickstart.py")
+# Studies, their link and their tests.
+STUDIES = ("studies/", "src/sozo/studies", "tests/studies/")
 
 
 def copy_core(folder):

@@ -3,8 +3,7 @@
 Titles and legends are HTML; `salt` tells a page's charts apart.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,43 +15,11 @@ _BINS = 60
 _CURVE_SIZE = (6.0, 3.1)
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """One learning curve."""
-
-    name: str  # what is measured (`Mean DAT score`); the chart's title
-    steps: Sequence[int]  # training steps, ascending
-    values: Sequence[float | None]  # A value per step; None or NaN leaves a gap
-    baseline: float | None = None  # height of a dashed line, the mean of random nouns
-
-
-def curve_chart(curve: Curve, number: int) -> str:
-    """A learning curve as an SVG element; `number` tells a page's apart."""
-    if len(curve.steps) != len(curve.values):
-        raise ValueError(f"the curve {curve.name!r} has {len(curve.steps)} steps but {len(curve.values)} values")
-    values = [np.nan if value is None else value for value in curve.values]
-
-    def baseline(axes: Any) -> None:
-        if curve.baseline is not None:
-            axes.axhline(curve.baseline, color=BASELINE, linestyle=(0, (5, 4)), linewidth=1.4)
-
-    lines = {curve.name: dict(zip(curve.steps, values, strict=True))}
-    return _over_steps(lines, f"curve{number}", f"{curve.name} over training steps", 1, baseline)
-
-
 def steps_chart(measure: str, lines: Mapping[str, Steps], number: int) -> str:
-    """A measure over the steps of several trainings (name -> step -> value), a line for each; as `curve_chart`."""
-    return _over_steps(lines, f"steps{number}", f"{measure} over training steps: " + ", ".join(lines))
-
-
-def _over_steps(
-    lines: Mapping[str, Steps], salt: str, label: str, first: int = 0, behind: Callable[[Any], None] = lambda axes: None
-) -> str:
-    """Lines over training steps in the colours from `first` on, in front of what `behind` draws."""
+    """A measure over the steps of trainings (name -> step -> value), a line each; `number` tells a page's apart."""
 
     def draw(axes: Any) -> None:
-        behind(axes)
-        for colour, values in enumerate(lines.values(), first):
+        for colour, values in enumerate(lines.values()):
             marker = "o" if len(values) <= 40 else None
             axes.plot(
                 list(values), list(values.values()), color=series(colour), linewidth=2, marker=marker, markersize=3.5
@@ -61,7 +28,7 @@ def _over_steps(
         axes.margins(x=0.02, y=0.12)
         axes.xaxis.get_major_locator().set_params(integer=True)
 
-    return svg(draw, _CURVE_SIZE, salt, label)
+    return svg(draw, _CURVE_SIZE, f"steps{number}", f"{measure} over training steps: " + ", ".join(lines))
 
 
 def ridge_chart(scores: Mapping[str, Any], salt: str, across: str) -> str:

@@ -1,7 +1,6 @@
 """The page of a study, or of any tables of responses, and the same in Markdown: plane, claims, arms, rows, charts."""
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -9,9 +8,7 @@ from pathlib import Path
 from sozo.data.markdown import bullets
 from sozo.data.record import refuse_foreign, write_json, write_whole
 from sozo.data.schema import Reason, part_paths, read_responses
-from sozo.eval.compare import Changes
-from sozo.eval.report.cells import with_change
-from sozo.eval.report.charts import curve_chart, ridge_chart, steps_chart
+from sozo.eval.report.charts import ridge_chart, steps_chart
 from sozo.eval.report.exports import write_tables
 from sozo.eval.report.plane import Spot, plane_chart
 from sozo.eval.report.published import paper_table
@@ -41,10 +38,8 @@ from sozo.studies.study.control_tasks import explanation, heading
 from sozo.studies.study.result import Result, base_values, patterns, row_values
 from sozo.tasks.dat.instrument_cells import cell, difference_cell, measured
 from sozo.tasks.dat.instruments import DIVERSITY
-from sozo.tasks.dat.summary import UNIQUE_WORDS
 from sozo.tasks.dat.table import valid_scores
 from sozo.tasks.dat.table11 import Table11, Table11Row
-from sozo.tasks.dat.task import Dat
 from sozo.tasks.dat.view import DatView, summary_cells
 
 _GREY, _PAPER, _OTHER = 0, 2, 1  # colours of the page
@@ -58,26 +53,15 @@ REASONS = {
     "repeated_word": "a word comes twice",
     "no_vector": "a word the encoder does not know",
 }
-NOTES = [  # of the short table
-    "Target: what its training aimed at. A target that rose shows that training worked, and is evidence of no more.",
-    "Usable: share of the answers that are ten different nouns, one a line. Only usable lists count in other columns.",
-    "Score: how far apart the ten words of a list are, by the word vectors ja-ginza: mean cosine distance, 0 to 2.",
-    "Different words: in as many usable lists of each row. All lists are of the 6,144 nouns that the model knows.",
-    "Pairing: how much farther apart a list's words are than the same words shuffled among the lists, by e5, on which",
-    "nobody trained: the gain over the row `before` in standard deviations, with its 95% interval.",
-]
-BELOW = "Below a number: the change from the row `before` with its 95% interval, which shows it where it leaves out 0."
 _INSTRUMENTS = "What the mean is made of, and how the words are chosen"
 _DEVIATIONS = Measure("deviations", 2)
+_SAMPLES = 3  # responses of each row that are shown
 _MARKS = {HELD: "good", FAILED: "bad"}
 
 
 def plane(result: Result) -> str:
-    """Mean against unique words as SVG: arms with their seeds, or the rows of `tables`; empty without both."""
+    """Mean against unique words as SVG: arms with their seeds; empty without arms."""
     spots = []
-    for number, row in enumerate(result.table.rows if result.tables else ()):
-        if row.equal_size_words is not None and row.summary.mean is not None:
-            spots.append(Spot(row.summary.source, (row.equal_size_words, row.summary.mean), (), number))
     for arm in result.arms:
         words, mean = result.interval(UNIQUE, arm), result.interval(MEAN, arm)
         if words and mean and words.mean is not None and mean.mean is not None:
@@ -86,8 +70,7 @@ def plane(result: Result) -> str:
             colour = _GREY if not arm.train else _PAPER if arm.name in PAPER else _OTHER
             spots.append(Spot(arm.name, (words.mean, mean.mean), seeds, colour))
     across = f"Different words in {result.table.equal_size:,} usable lists"
-    groups = GROUPS if result.study else None
-    return plane_chart(spots, result.frontier, across, "Mean DAT score", "plane", groups) if spots else ""
+    return plane_chart(spots, result.frontier, across, "Mean DAT score", "plane", GROUPS) if spots else ""
 
 
 def measure_heading(result: Result, name: str) -> str:
@@ -229,29 +212,6 @@ def reasons_table(table: Table11) -> Table:
     return tabulate("Why responses are invalid", rows)
 
 
-def short_table(
-    table: Table11, pairing: Mapping[str, Gain | None], targets: Mapping[str, str], changes: Changes
-) -> Table:
-    """Of each row what a newcomer needs, with its difference from the base; what `recipes/quickstart.py` prints.
-
-    `pairing` is by rows' names the gain by e5, empty where it was not measured; `targets` what trainings aimed at.
-    """
-    rows = []
-    for row in table.rows:
-        summary, cells = row.summary, dict[str, Content]()
-        columns = {
-            "Usable": (Dat.measures[1], Cell.share(summary.valid, summary.num_responses)),
-            "Score by ja-ginza": (Dat.measures[0], Cell(summary.mean, MEASURES[MEAN].measure)),
-            f"Different words in {table.equal_size:,} lists": (UNIQUE_WORDS, Cell(row.equal_size_words)),
-        }
-        for name, (measure, shown) in columns.items():
-            cells[name] = with_change(shown, changes.get((summary.source, measure.name)), measure)
-        gain = replace(_gain_cell(pairing.get(summary.source)), n=None)
-        cells["Pairing by e5"] = gain if pairing else "not measured"
-        rows.append({"Lists": summary.source, "Target": targets.get(summary.source), **cells})
-    return tabulate("What training changed", rows, [*NOTES, *[BELOW] * bool(changes)])
-
-
 def to_markdown(result: Result) -> str:
     """Claims and arms, or else rows, patterns and instruments; and what their columns say."""
     if result.study:
@@ -273,13 +233,10 @@ def to_markdown(result: Result) -> str:
 
 def write_page(path: Path, result: Result) -> None:
     """Write the page, its tables and plane.svg, each file whole or not at all. What a result has not is left out."""
-    tables = [*result.tables] or [rows_table(result)]
+    tables = [rows_table(result)]
     if result.study:
         tables = [claims_table(result), differences_table(result), arms_table(result)]
-    if not result.tables:
-        tables.append(instrument_table(result.table))
-    tables.append(reasons_table(result.table))
-    tables = [table for table in tables if table.rows]
+    tables = [table for table in (*tables, instrument_table(result.table), reasons_table(result.table)) if table.rows]
     # Charts and responses of an arm are those of its first seed.
     names = [result.names(arm)[arm.seeds[0]] for arm in result.arms] or list(result.folders)
     scores = {name: valid_scores(result.folders[name]) for name in names}
@@ -297,14 +254,11 @@ def write_page(path: Path, result: Result) -> None:
         words_chart=unique_words_chart(growing, result.table.equal_size),
         score_chart=ridge_chart(scores, "scores", "DAT score") if any(map(len, scores.values())) else "",
         score_counts={name: len(values) for name, values in scores.items()},
-        samples={
-            name: list(islice(read_responses(part_paths(result.folders[name])[0]), result.samples)) for name in names
-        },
+        samples={name: list(islice(read_responses(part_paths(result.folders[name])[0]), _SAMPLES)) for name in names},
         evaluated=[
             {"measure": measure, "rows": list(lines), "svg": steps_chart(measure, lines, number)}
             for number, (measure, lines) in enumerate(result.evaluations.items())
         ],
-        curves=[(curve, curve_chart(curve, number)) for number, curve in enumerate(result.curves)],
     )
     write_whole(path, page)  # first: it shows whose folder this is
     write_tables(path.with_name(f"{path.stem}-tables"), tables)

@@ -12,12 +12,11 @@ from sozo.data.published import METHODS
 from sozo.data.record import read_json
 from sozo.data.study_folder import StudyRow
 from sozo.eval.frontier import VALUES, read_curves
-from sozo.eval.report.charts import Curve, Steps
+from sozo.eval.report.charts import Steps
 from sozo.scoring.languages import read_nouns
 from sozo.scoring.second_encoder import SecondEncoder
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.seeds import over_seeds
-from sozo.scoring.table import Table
 from sozo.studies.frontier import FrontierOptions, frontier_curves
 from sozo.studies.study.arms import Arm
 from sozo.studies.study.claims import MEASURES, ClaimVerdict, Difference, Values, judge
@@ -41,10 +40,6 @@ class Result:
     facts: Mapping[str, str] = field(default_factory=dict)  # what else a reader should know (model, seed)
     controls: Verdicts = field(default_factory=dict)  # what the control tasks say of the rows
     evaluations: Mapping[str, Mapping[str, Steps]] = field(default_factory=dict)  # measure -> row -> step -> value
-    answer: Sequence[str] = ()  # what was learned, in sentences
-    tables: Sequence[Table] = ()  # shown instead of Table 11 and the instruments
-    curves: Sequence[Curve] = ()  # of learning
-    samples: int = 3  # responses of each row that are shown
     study: Study | None = None  # where it has arms or several seeds
     frontier: Points = field(default_factory=dict)  # at as many lists as unique words are counted in
 

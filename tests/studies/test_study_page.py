@@ -10,17 +10,13 @@ from fakes import write_responses
 from sozo.data.evaluations import write_evaluations
 from sozo.data.schema import Response
 from sozo.data.study_folder import StudyRow
-from sozo.eval.report.charts import Curve, curve_chart, ridge_chart
+from sozo.eval.report.charts import ridge_chart, steps_chart
 from sozo.studies.study.charts import unique_words_chart
 from sozo.studies.study.page import write_page
 from sozo.studies.study.result import Result, evaluations
 from sozo.tasks.dat.table11 import table11
 
 EVIL = "<script>alert('x')</script>"
-CURVES = [
-    Curve("Mean DAT score", [1, 2, 3], [0.5, None, 0.7], 0.8811),
-    Curve(f"cost in $ {EVIL} & $x_", [1, 2], [1.0, float("nan")]),
-]
 SAMPLES = 3
 
 
@@ -83,7 +79,7 @@ def result(tmp_path):
         write_responses(folders[name] / "responses" / "part-00000.parquet", responses)
     facts = {"Model": f"tiny {EVIL}", "Seed": "42"}
     table = table11(folders, "Swallow-8B")
-    return Result(f"Report & {EVIL}", folders, table, facts, curves=CURVES, samples=SAMPLES)
+    return Result(f"Report & {EVIL}", folders, table, facts)
 
 
 @pytest.fixture
@@ -99,9 +95,9 @@ def test_what_a_model_wrote_is_text_and_nothing_else(result, shown, tmp_path):
     page = shown(result)
     assert page.tags.count("script") == (tmp_path / "r.html").read_text("utf-8").count("<script") == 1  # sorts tables
     text = "".join(page.words)
-    # Title, heading and a fact; the row's name in two tables, two legends and above its responses; a curve's name.
+    # Title, heading and a fact; the row's name in two tables, two legends and above its responses.
     # Then a text for each response that is shown, and the word.
-    assert text.count(EVIL) == 3 + 5 + 1 + 3 * SAMPLES + 1
+    assert text.count(EVIL) == 3 + 5 + 3 * SAMPLES + 1
     assert "\\ud800" in text
     page.check_that_it_loads_nothing()
     assert not re.search(r"@import|url\((?!#)", (tmp_path / "r.html").read_text("utf-8"))
@@ -124,7 +120,6 @@ def test_everything_is_on_the_page_beside_the_paper(result, shown):
         "4 100.00%",
         "equal sample size",
         "Valid responses",
-        "Training step",
         "DAT score",
         "GRPO (n = 3)",
         "Seed 42",
@@ -133,13 +128,13 @@ def test_everything_is_on_the_page_beside_the_paper(result, shown):
         assert expected in page.text, expected
     for name, folder in result.folders.items():
         assert name in page.words, folder
-    assert page.tags.count("svg") == 2 + len(CURVES)
+    assert page.tags.count("svg") == 2
 
 
 def test_what_a_result_does_not_have_is_left_out(result, shown):
-    page = shown(replace(result, facts={}, curves=[]))
+    page = shown(replace(result, facts={}))
     assert page.tags.count("svg") == 2
-    for absent in ("Learning curves", "While training", "Claims", "What the mean is made of"):
+    for absent in ("While training", "Claims", "What the mean is made of"):
         assert absent not in page.text
 
 
@@ -165,28 +160,24 @@ def test_what_trainings_measured_as_they_went(result, shown, tmp_path):
     # Every chart has all rows, so that a row has the same colour in each.
     assert measured["dat"] == {"SFT": {0: 0.6, 2: 0.7}, "GRPO": {0: 0.6, 4: 0.8}}
     assert measured[EVIL] == {"SFT": {2: 1.0}, "GRPO": {}}
-    page = shown(replace(result, evaluations=measured, curves=[]))
+    page = shown(replace(result, evaluations=measured))
     assert page.tags.count("svg") == 2 + 2
     assert "While training" in page.words
     assert page.tags.count("script") == 1
 
 
 def test_charts_take_their_colours_from_the_page_and_keep_ids_apart():
-    charts = [curve_chart(curve, i) for i, curve in enumerate(CURVES)] + [
-        ridge_chart({"a": [0.5], "b": [0.5, 0.7]}, "s", "score")
-    ]
+    lines = {"a": {1: 0.5, 2: float("nan"), 3: 0.7}}
+    charts = [steps_chart(name, lines, number) for number, name in enumerate(("score", f"cost in $ {EVIL} & $x_"))]
+    charts.append(ridge_chart({"a": [0.5], "b": [0.5, 0.7]}, "s", "score"))
     ids = [name for chart in charts for name in set(re.findall(r' id="([^"]+)"', chart))]
     assert len(ids) == len(set(ids))
     for chart in charts:
         assert "<text" in chart
         assert not re.search(r"#0[1-4]0[0-9a-f]{3}", chart)
         assert "var(--muted)" in chart
-    assert "stroke-dasharray" in charts[0]
-    assert "stroke: var(--baseline)" in charts[0]
-    assert "var(--baseline)" not in charts[1]
-    assert charts[0] == curve_chart(CURVES[0], 0)
-    with pytest.raises(ValueError, match="2 steps but 1 values"):
-        curve_chart(Curve("c", [1, 2], [0.5]), 0)
+    assert EVIL not in charts[1]
+    assert charts[0] == steps_chart("score", lines, 0)
 
 
 def test_the_chart_of_unique_words():

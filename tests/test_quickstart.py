@@ -1,5 +1,8 @@
 """The student's command, shortened: the same seed gives the same table, and the page stands alone."""
 
+import argparse
+import html
+import json
 import os
 import re
 import subprocess
@@ -8,20 +11,17 @@ from pathlib import Path
 
 import pytest
 
+import quickstart
 from fakes import write_responses
 from finished_runs import dat_run
-from quickstart import COPIED, TARGETS
+from quickstart import COPIED
 from sozo.data.record import read_json, write_json
 from sozo.data.schema import Response
 from sozo.eval.compare import compare_models
 from sozo.eval.evaluated import find_evaluated
-from sozo.scoring.second_encoder import Gain
-from sozo.scoring.table import markdown
-from sozo.studies.study.page import short_table
-from sozo.tasks.dat.table11 import table11
 
-QUICKSTART = Path(__file__).parents[2] / "recipes" / "quickstart.py"
-HEADINGS = ["Lists", "Target", "Usable", "Score by ja-ginza", "Different words in 2 lists", "Pairing by e5"]
+QUICKSTART = Path(__file__).parents[1] / "recipes" / "quickstart.py"
+HISTORY = [{"step": k, "reward": 8.0 + k, "dat/mean_score": 0.8, "loss": 0.1, "rewards/x/mean": 1.0} for k in (1, 2)]
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def left(tmp_path):
             lists.append(Response("2", "m", 0, "", None, None, "format"))
         dat_run(path, name, 0.6, valid=2)
         write_responses(path / "responses" / "part-00000.parquet", lists)
-        model = {"random": "random", COPIED: "frontier"}.get(name, name)
+        model = {"random": "random", COPIED: "frontier", "after GRPO": str(tmp_path / "grpo")}.get(name, name)
         config = read_json(path / "config.json")
         config["settings"]["model"] = model
         write_json(path / "config.json", config)
@@ -47,26 +47,22 @@ def left(tmp_path):
     return folders
 
 
-def cells(table):
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in markdown(table).splitlines()]
-
-
-def test_the_table_says_what_was_aimed_at_and_what_nobody_trained_on(left):
-    pairing = {"after SFT": Gain(0.25, 0.125, 0.375, 9, 9), COPIED: Gain(0.5, 0.25, 0.75, 9, 9)}
-    heading, _, *rows = cells(short_table(table11(left), pairing, TARGETS, {}))
-    assert heading == HEADINGS
-    by_name = {name: values for name, *values in rows}
-    # Both lists of after GRPO are of the same two words; of any other row the two lists have four.
-    assert by_name["after GRPO"] == ["score, usable", "100.00%, 2 of 2", "0.6000", "2", "–"]
-    assert by_name["after SFT"][0] == "the words of SFT's lists"
-    assert by_name["after SFT"][-1] == "+0.25 [+0.12, +0.38]"
-    assert by_name["before"] == ["–", "66.67%, 2 of 3", "0.6000", "4", "–"]
-    assert by_name[COPIED] == ["(they are SFT's target)", "100.00%, 2 of 2", "0.6000", "4", "+0.50 [+0.25, +0.75]"]
-
-
-def test_without_e5_pairing_is_not_measured(left):
-    _, _, *rows = cells(short_table(table11(left), {}, TARGETS, {}))
-    assert {row[-1] for row in rows} == {"not measured"}
+def test_the_page_says_what_was_aimed_at_and_how_training_went(left, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(quickstart, "find_spec", lambda _: None)  # lists of two words have no pairing
+    (tmp_path / "grpo" / "trainer_state.json").write_text(json.dumps({"log_history": HISTORY}), "utf-8")
+    quickstart.show(argparse.Namespace(output_dir=tmp_path), left)
+    printed = capsys.readouterr().out
+    assert printed.startswith("Which differ? ")
+    assert re.search(r"after GRPO +50\.00% +0\.6000 +2\b", printed)  # two words in two lists
+    assert re.search(r"before +50\.00% +0\.6000 +4\b", printed)
+    assert quickstart.NOTES[0][0] in " ".join(printed.split())
+    page = html.unescape((tmp_path / "report.html").read_text("utf-8"))
+    for english, japanese in quickstart.NOTES:
+        assert f'<span lang="en">{english}</span>' in page
+        assert f'<span lang="ja">{japanese}</span>' in page
+    curves = page.split("Learning curves</span>", 2)[2]
+    assert curves.count("<figure") == 2  # what is paid and the score; a loss only where nothing is paid
+    assert "What was paid for an answer over training steps: after GRPO" in curves
 
 
 def test_what_it_leaves_is_compared_with_before_and_trainings_are_no_answers(left, tmp_path):
@@ -85,20 +81,27 @@ def test_quickstart_twice_gives_the_same_table_and_page(tmp_path):
         assert done.returncode == 0, done.stderr[-2000:]
         return done.stdout
 
+    def rows(printed):
+        return [line for line in printed.splitlines() if re.match(r" \S.*\d\.\d\d%", line)]
+
     def train(name):
         flags = ["--num_responses", "256", "--max_steps", "12", "--num_lists", "160"]
         return run(name, QUICKSTART, "--output_dir", name, *flags)
 
     first, second = train("one"), train("two")
-    table = [line for line in first.splitlines() if re.search(r" of \d+ ", line)]
-    assert [line.split("|")[1].strip() for line in table] == ["random", "before", "after GRPO", "after SFT", COPIED]
-    assert "160 of 160" in table[-1]  # the very lists, all of them
-    assert table == [line for line in second.splitlines() if re.search(r" of \d+ ", line)]
+    table = rows(first)
+    assert [re.match(r" (\S.*?)  ", line)[1] for line in table] == [
+        "before",
+        "random",
+        "after GRPO",
+        "after SFT",
+        COPIED,
+    ]
+    assert table == rows(second)
     page = (tmp_path / "one" / "report.html").read_text("utf-8")
     assert "after SFT" in page
     assert not re.search(r"""(?:src|href)=["']?https?:""", page)
-    picture = (tmp_path / "one" / "plane.svg").read_text("utf-8")
-    assert all(name in picture for name in ("random", "before", "after GRPO", "after SFT", COPIED))
+    assert "Learning curves" in page
     changes = run("one", "-m", "sozo", "compare", "one")
     assert "from before" in changes
     assert "from after" not in changes

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError,
 
 from sozo.data.errors import UserError
 from sozo.data.settings import from_json, from_validation, settings_of
-from sozo.scoring.second_encoder import SecondEncoder
 from sozo.scoring.languages import read_nouns
+from sozo.scoring.second_encoder import SecondEncoder
 from sozo.tasks import Dat, task_type
 from sozo.tasks.task import Item, Row, Task
 

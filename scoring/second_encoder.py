@@ -1,4 +1,4 @@
-"""The guard: a second encoder that scores finished answers, and a gain in an encoder's own standard deviations.
+"""A second encoder that scores finished answers, and a gain in an encoder's own standard deviations.
 
 A reward is a measure that was trained on; whether a gain is more than that shows by an encoder that was not.
 """
@@ -32,7 +32,7 @@ class SecondEncoder:
         self._others: dict[str, SecondEncoder] = {}
 
     def of(self, language: str) -> "SecondEncoder":
-        """The same guard for words of this language."""
+        """The same for words of this language."""
         if language != self._language and language not in self._others:
             self._others[language] = SecondEncoder(*self._given, language)
         return self._others.get(language, self)
@@ -44,7 +44,7 @@ class SecondEncoder:
         return WordVectors(CentredEncoder(part, LANGUAGES[self._language].nouns() if nouns is None else nouns))
 
     def unit(self, words: Sequence[str], *, centred: bool = False) -> np.ndarray:
-        """Unit vectors, float32 of shape (len(words), dimensions); zeros for a word that the guard does not know."""
+        """Unit vectors, float32 of shape (len(words), dimensions); zeros for a word that it does not know."""
         return (self._centred if centred else self._vectors).unit(words)
 
     def scores(self, lists: Sequence[Sequence[str]]) -> np.ndarray:
@@ -52,7 +52,7 @@ class SecondEncoder:
         if not lists:
             return np.zeros(0)
         if any(isinstance(words, str) or len(words) != len(lists[0]) for words in lists):
-            raise ValueError("a guard scores lists of as many words")
+            raise ValueError("a second encoder scores lists of as many words")
         numbers: dict[str, int] = {}
         rows = np.array([[numbers.setdefault(word, len(numbers)) for word in words] for words in lists])
         scores, known = distance_of_known(self.unit(list(numbers)), rows)
@@ -72,14 +72,14 @@ class Gain:
 
 @dataclass(frozen=True, slots=True)
 class GainParts:
-    """A row's gain over its base by a guard; None where there are too few lists.
+    """A row's gain over its base by a second encoder; None where there are too few lists.
 
-    Everything but `total` and `dealt` is by the guard's vectors without their mean over the task's nouns, in standard
+    Everything but `total` and `dealt` is by its vectors without their mean over the task's nouns, in standard
     deviations of the base's scores by these vectors: centred = word_choice + position + combination.
     """
 
-    known_pairs: float  # share of the row's pairs of words of which the guard knows both
-    total: Gain | None  # by the guard's vectors as they are
+    known_pairs: float  # share of the row's pairs of words of which it knows both
+    total: Gain | None  # by its vectors as they are
     dealt: Gain | None  # the same, if the row's words were dealt anew among its lists: by choice of words alone
     centred: Gain | None
     word_choice: Gain | None
@@ -88,7 +88,7 @@ class GainParts:
 
 
 class Seen(Protocol):
-    """What a guard makes of the answers of a run."""
+    """What a second encoder makes of the answers of a run."""
 
     def over(self, base: Self) -> GainParts:
         """The gain over a base's answers."""

@@ -196,7 +196,7 @@ class Finished:
         """As many answers made of the same parts, each in its place, put together badly; and their scores."""
         raise UserError(f"{self.task}: an answer has no parts that could be dealt anew; take pairs valid or paper")
 
-    def seen_by(self, guard: "SecondEncoder") -> "Seen | None":
+    def seen_by(self, second: "SecondEncoder") -> "Seen | None":
         """What a second encoder makes of the answers; None of too few.
 
         None of a task whose main measure is no encoder's distance between single words.

@@ -27,6 +27,7 @@ from sozo.scoring.said import said
 from sozo.scoring.second_encoder import SecondEncoder
 from sozo.scoring.table import Table
 from sozo.tasks import task_types
+from sozo.tasks.task import Task
 
 _GENERATOR = b'name="generator" content="sozo"'
 MOST_BYTES = 6_500_000  # of the answers in one page: with tables and pictures it stays below 8 MB
@@ -53,25 +54,9 @@ def write_evaluation(
     """
     refuse_foreign(path)
     tasks, compared = list(task_types().values()), compare_models(models, base)
-    models = compared.models
-    packed = chunks(models, tasks, most_bytes) or [""]
+    packed = chunks(compared.models, tasks, most_bytes) or [""]
     pages = [path, *(path.with_name(f"{path.stem}-{n}{path.suffix}") for n in range(2, len(packed) + 1))]
-    shared: dict[str, Any] = {
-        "styles": ("style.css", "evaluation.css"),
-        "scripts": ("tables.js", "reader.js"),
-        "bilingual": True,
-        "columns": columns,
-        "title": title,
-        "names": [
-            (model.name, n % SERIES) for n, method in enumerate(compared.methods) for model in method.runs.values()
-        ],
-        "ticked": {m.first.name for m in compared.methods if m.name not in compared.against} | {models[-1].name},
-        "pages": [page.name for page in pages],
-        "words": [word for task in tasks for word in task.view.words],
-        # The page's script knows no task: the tabs of the reader are these, each with its scores' decimals.
-        "kinds": [task.name for task in reading_order(tasks)],
-        "digits": json.dumps({task.name: task.measures[0].digits for task in reading_order(tasks)}),
-    }
+    shared = _shared(compared, tasks) | {"title": title, "columns": columns, "pages": [page.name for page in pages]}
     gains = second_gains(compared, second_encoder) if second_encoder else []
     found, shown = outcomes(compared, gains), on_page(compared)
     answer = first_screen(compared, found)
@@ -84,7 +69,7 @@ def write_evaluation(
     sections = [
         (page.task.name, page.own_tables(with_published=with_published), list(pictures(page, found))) for page in shown
     ]
-    if learned := list(training_curves(models)):
+    if learned := list(training_curves(compared.models)):
         sections.append(("curves", [], learned))
     first: dict[str, Any] = {
         "notes": notes,
@@ -103,6 +88,24 @@ def write_evaluation(
         write_whole(pages[number], page)
     write_json(path.with_suffix(".json"), _numbers(compared, shown, gains, found))
     return pages
+
+
+def _shared(compared: Compared, tasks: Sequence[type[Task]]) -> dict[str, Any]:
+    """What every page of a report needs."""
+    return {
+        "styles": ("style.css", "evaluation.css"),
+        "scripts": ("tables.js", "reader.js"),
+        "bilingual": True,
+        "names": [
+            (model.name, n % SERIES) for n, method in enumerate(compared.methods) for model in method.runs.values()
+        ],
+        "ticked": {m.first.name for m in compared.methods if m.name not in compared.against}
+        | {compared.models[-1].name},
+        "words": [word for task in tasks for word in task.view.words],
+        # The page's script knows no task: the tabs of the reader are these, each with its scores' decimals.
+        "kinds": [task.name for task in reading_order(tasks)],
+        "digits": json.dumps({task.name: task.measures[0].digits for task in reading_order(tasks)}),
+    }
 
 
 def _about(shown: Sequence[TaskOnPage]) -> list[str]:

@@ -1,4 +1,4 @@
-"""A gain by a guard, taken apart: which words are chosen, where they stand, and how they are combined."""
+"""A gain by a second encoder, taken apart: which words are chosen, where they stand, and how they are combined."""
 
 from dataclasses import dataclass
 
@@ -10,15 +10,15 @@ from sozo.tasks.dat.decomposition import Parts, parts_of
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeenLists:
-    """What a guard makes of a row's valid lists."""
+    """What a second encoder makes of a row's valid lists."""
 
     plain: Parts
     centred: Parts
 
     @classmethod
-    def of(cls, guard: SecondEncoder, words: list[str], lists: np.ndarray) -> "SeenLists | None":
-        """`lists` are numbers in `words`, integers of shape (lists, k); None of too few that the guard can score."""
-        plain, centred = (parts_of(guard.unit(words, centred=centred), lists) for centred in (False, True))
+    def of(cls, second: SecondEncoder, words: list[str], lists: np.ndarray) -> "SeenLists | None":
+        """`lists` are numbers in `words`, integers of shape (lists, k); None of too few that it can score."""
+        plain, centred = (parts_of(second.unit(words, centred=centred), lists) for centred in (False, True))
         return cls(plain, centred) if plain and centred else None
 
     def over(self, base: "SeenLists") -> GainParts:

@@ -196,10 +196,10 @@ class FinishedDat(Finished):
         encoder = self.scale.get("embedding_model", LANGUAGES[self.language].encoder)
         return dealt_badly(texts, encoder, random, self.language)
 
-    def seen_by(self, guard: "SecondEncoder") -> "SeenLists | None":
+    def seen_by(self, second: "SecondEncoder") -> "SeenLists | None":
         """None under Olson's protocol: English words, of which seven count."""
         if self.settings.get("olson"):
             return None
         from sozo.tasks.dat.gain_parts import SeenLists
 
-        return SeenLists.of(guard.of(self.language), *read_lists(self.folder, self.settings.get("trials")))
+        return SeenLists.of(second.of(self.language), *read_lists(self.folder, self.settings.get("trials")))

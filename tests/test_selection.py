@@ -483,3 +483,11 @@ def test_only_answers_to_one_prompt_that_has_parts_are_dealt_anew(run):
     assert "toy: an answer has no parts that could be dealt anew" in refusal(
         select_pairs, other, 2, seed=0, rule="matched"
     )
+
+
+def test_bare_parts_of_another_task_are_refused(tmp_path):
+    columns = {"id": ["桃-0"], "item": ["桃"], "text": ["昔々"], "score": [0.5]}
+    write_columns(tmp_path / "part-00000.parquet", columns)
+    assert refusal(select_top, tmp_path, 1) == (
+        f"{tmp_path} answers '桃', which dat does not ask; give the folder of the whole run"
+    )

@@ -173,7 +173,10 @@ def _tables(run: Finished, valid: bool) -> Iterator[tuple[str, Any]]:
         raise UserError(f"{path} holds {unscored} responses without score or reason; score them first")
     if repeated := table.num_rows - pc.count_distinct(table["id"]).as_py():
         raise UserError(f"{path} holds {repeated} responses twice (by id); it may be a folder of two tables")
-    items = [Item(name, run.prompts[name]) for name in pc.unique(table["item"]).to_pylist()]
+    asked = pc.unique(table["item"]).to_pylist()
+    if other := [name for name in asked if name not in run.prompts]:
+        raise UserError(f"{path} answers {other[0]!r}, which {run.task} does not ask; give the folder of the whole run")
+    items = [Item(name, run.prompts[name]) for name in asked]
     refuse_training(items)
     if valid:
         table = table.filter(pc.is_null(table["reason"]))

@@ -334,7 +334,7 @@ def test_what_vllms_window_has_no_room_for_is_told(vllm, model_folder, monkeypat
     said = "m: answers end with the model's window of 40 tokens, before max_new_tokens 40\n"
     assert capsys.readouterr().err == said
     with pytest.raises(UserError, match=r"^m: a prompt of \d+ tokens fills the model's window of 40; take a model"):
-        generator.answer(["犬" * 60], seed=0, batch=0)
+        generator.answer(["1. 犬\n" * 60], seed=0, batch=0)
 
 
 def test_a_vllm_that_does_not_start_is_one_line(vllm, model_folder, monkeypatch):

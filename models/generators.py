@@ -10,10 +10,11 @@ from typing import Any
 
 from sozo.data.errors import UserError, require
 from sozo.models.generator import Generator
+from sozo.models.model_support import longest_prompt, refuse_beyond
 from sozo.models.nouns import FrontierNouns, RandomNouns
 from sozo.models.settings import FRONTIER, RANDOM, GeneratorSettings
 from sozo.models.transformers_model import TransformersGenerator, fitting_slots
-from sozo.models.weights import load_model
+from sozo.models.weights import load_model, load_tokenizer, model_window
 from sozo.scoring.languages import read_nouns
 from sozo.tasks.task import Task
 
@@ -70,6 +71,11 @@ def load_generator(
         from sozo.models.openai_endpoint import OpenAIGenerator
 
         return OpenAIGenerator(settings, keep=keep)
+    if task:  # of a limit that is the task's own, answers get what fits
+        window = model_window(settings.model, settings.model_revision)
+        limit = 1 if settings.max_new_tokens in (None, task.max_new_tokens) else settings.max_new_tokens
+        tokenizer, texts = load_tokenizer(settings.model, settings.model_revision), (i.prompt for i in task.items())
+        refuse_beyond(name, window, longest_prompt(tokenizer, texts, settings.form), limit)
     if settings.backend == "vllm":
         require("vllm", "the backend vllm")
         from sozo.models.vllm_engine import VllmEngine, VllmGenerator

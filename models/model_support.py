@@ -1,6 +1,7 @@
 """What whoever samples or trains must know of a model: can its prompt be shared, how it takes one, what ends it."""
 
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -36,6 +37,43 @@ def why_not_shared(model: Any, length: int) -> str | None:
 def window_of(model: Any) -> int | None:
     """How many tokens, of prompt and answer together, the model has positions for; None if it does not say."""
     return getattr(without_adapter(model).config.get_text_config(), "max_position_embeddings", None)
+
+
+class Window:
+    """Room for an answer of up to `most` new tokens in a model's window of so many `tokens`; None is no limit.
+
+    That the window leaves less is said once, on stderr.
+    """
+
+    def __init__(self, name: str, tokens: int | None, most: int) -> None:
+        self.tokens, self._name, self._most, self._told = tokens, name, most, False
+
+    def room(self, prompt: int) -> int:
+        """New tokens that there is a place for behind a prompt of so many; a UserError where there is none."""
+        refuse_beyond(self._name, self.tokens, prompt)
+        if self.tokens is None or prompt + self._most <= self.tokens:
+            return self._most
+        if not self._told:
+            ends = f"answers end with the model's window of {self.tokens:,} tokens"
+            sys.stderr.write(f"{self._name}: {ends}, before max_new_tokens {self._most}\n")
+            self._told = True
+        return self.tokens - prompt
+
+
+def longest_prompt(tokenizer: Any, texts: Iterable[str], form: PromptForm) -> int:
+    """Tokens of the longest of some prompts in their form."""
+    return max(len(encode_text(tokenizer, text, form)) for text in dict.fromkeys(texts))
+
+
+def refuse_beyond(model: str, window: int | None, prompt: int, limit: int = 1, name: str = "max_new_tokens") -> None:
+    """A UserError where `limit` new tokens, the setting `name`, do not fit behind a prompt in the model's window."""
+    if window is None or prompt + limit <= window:
+        return
+    if prompt >= window:
+        fills = f"a prompt of {prompt:,} tokens fills the model's window of {window:,}"
+        raise UserError(f"{model}: {fills}; take a model with a longer one")
+    room = f"the window of {window:,} tokens has room for {window - prompt:,} behind a prompt of {prompt:,}"
+    raise UserError(f"{model}: {name} {limit:,} is too long: {room}; give that or less")
 
 
 def cache_bytes(model: Any, tokens: int, rows: int) -> int:

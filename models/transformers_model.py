@@ -1,6 +1,5 @@
 """A transformers model as a generator, and the shared-prefix sampler as GRPO's generation."""
 
-import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -12,6 +11,7 @@ from sozo.data.prompts.form import PLAIN, PromptForm
 from sozo.data.schema import Completion
 from sozo.models.generator import entropy
 from sozo.models.model_support import (
+    Window,
     cache_bytes,
     encode_prompt,
     encode_text,
@@ -54,7 +54,7 @@ class TransformersGenerator:
         self._decoder = {"temperature": temperature, "top_k": 0, "top_p": 1.0, "max_new_tokens": max_new_tokens}
         self._form = form
         self._model, self._tokenizer, self._ends = model, tokenizer, end_tokens(model, tokenizer)
-        self._window, self._told = window_of(model), False
+        self._window = Window(self.name, window_of(model), max_new_tokens)
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
         """One completion for each of `prompts`; of one prompt, completion k is the same however many there are."""
@@ -78,22 +78,10 @@ class TransformersGenerator:
         reasons = ["stop" if response[-1] in self._ends else "length" for response in tokens]
         return [Completion(text, reason) for text, reason in zip(texts, reasons, strict=True)]
 
-    def _room(self, prompt: int) -> int:
-        """New tokens that there is a place for behind a prompt of so many: a model knows none behind its window."""
-        room = self._max_new_tokens if self._window is None else min(self._max_new_tokens, self._window - prompt)
-        if room < 1:
-            fills = f"a prompt of {prompt:,} tokens fills the model's window of {self._window:,}"
-            raise UserError(f"{self.name}: {fills}; take a model with a longer one")
-        if room < self._max_new_tokens and not self._told:
-            ends = f"answers end with the model's window of {self._window:,} tokens"
-            sys.stderr.write(f"{self.name}: {ends}, before max_new_tokens {self._max_new_tokens}\n")
-            self._told = True
-        return room
-
     def _obstacle(self, prompt: int) -> str | None:
         from sozo.models.shared_prefix import why_not_sampled
 
-        return why_not_sampled(self._model, prompt + self._room(prompt))
+        return why_not_sampled(self._model, prompt + self._window.room(prompt))
 
     def _shared(self, prompts: list[list[int]], uniforms: np.ndarray) -> list[list[int]]:
         from sozo.models.shared_prefix import sample_each
@@ -123,7 +111,7 @@ class TransformersGenerator:
                     longest = max(map(len, part))
                     ids = torch.tensor([[pad] * (longest - len(p)) + p for p in part], device=model.device)
                     mask = torch.tensor([[0] * (longest - len(p)) + [1] * len(p) for p in part], device=model.device)
-                    settings.max_new_tokens = self._room(longest)
+                    settings.max_new_tokens = self._window.room(longest)
                     output = model.generate(input_ids=ids, attention_mask=mask)
                     for row in output[:, longest:].tolist():
                         end = next((k for k, token in enumerate(row, 1) if token in ends), len(row))
@@ -136,7 +124,8 @@ class TransformersGenerator:
         """Settings for the run's record."""
         obstacle = self._obstacle(0)
         sampler = f"model.generate ({obstacle})" if obstacle else "shared_prefix"
-        window = {"window": self._window} if self._window and self._window <= self._max_new_tokens else {}
+        tokens = self._window.tokens
+        window = {"window": tokens} if tokens and tokens <= self._max_new_tokens else {}
         return {"generator": "transformers", "sampler": sampler, **self._decoder, **window}
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from sozo.data.record import read_json
 from sozo.data.schema import Completion
 from sozo.models.generator import entropy
-from sozo.models.model_support import encode_text
+from sozo.models.model_support import Window, encode_text
 from sozo.models.settings import GeneratorSettings
 from sozo.models.weights import ADAPTER_FILE, cannot_load, is_adapter
 from sozo.scoring.final_text import decode
@@ -67,10 +67,10 @@ class VllmEngine:
 class VllmGenerator:
     """A model in vLLM, sampled from its own distribution at a temperature.
 
-    Nothing is truncated; what ends a response are the model's end tokens and its tokenizer's, as in training. Under
-    `accelerate launch` every process has an engine on its own GPU. vLLM does not promise the same text for the same
-    seed when the load on the GPU differs (its kernels depend on the batch): a resumed run has the same distribution,
-    not the same rows.
+    Nothing is truncated; what ends a response are the model's end tokens and its tokenizer's, as in training, and, with
+    `length`, the engine's window. Under `accelerate launch` every process has an engine on its own GPU. vLLM does not
+    promise the same text for the same seed when the load on the GPU differs (its kernels depend on the batch): a
+    resumed run has the same distribution, not the same rows.
     """
 
     def __init__(self, settings: GeneratorSettings, engine: VllmEngine) -> None:
@@ -80,11 +80,15 @@ class VllmGenerator:
         self._decoder = {"temperature": self.temperature, "top_k": 0, "top_p": 1.0}
         self._settings, self._engine = settings, engine
         self._request = vllm.SamplingParams(**self._decoder, max_tokens=settings.max_new_tokens)
+        self._window: Window | None = None
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
         """One completion for each of `prompts`; vLLM forms its own batches."""
         llm = self._engine.llm(int(np.random.SeedSequence(entropy(seed, batch)).generate_state(1)[0]))
         tokens = {text: encode_text(llm.get_tokenizer(), text, self._settings.form) for text in set(prompts)}
+        self._window = self._window or Window(self.name, llm.model_config.max_model_len, self._request.max_tokens)
+        for ids in tokens.values():
+            self._window.room(len(ids))
         inputs = [{"prompt_token_ids": tokens[text]} for text in prompts]
         outputs = llm.generate(inputs, self._request, use_tqdm=False, lora_request=self._engine.lora)
         drawn = [output.outputs[0] for output in outputs]

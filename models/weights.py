@@ -75,6 +75,16 @@ def pinned(name: str, revision: str | None) -> tuple[str, str | None]:
     return name, getattr(_load(AutoConfig, name, revision=revision), "_commit_hash", None) or revision
 
 
+def model_window(name: str, revision: str | None = None) -> int | None:
+    """How many tokens a model has positions for by its config, before it is loaded; None if that does not say."""
+    from transformers import AutoConfig
+
+    if is_adapter(name):
+        name, revision = str(read_json(Path(name) / ADAPTER_FILE)["base_model_name_or_path"]), None
+    config = _load(AutoConfig, name, revision=revision).get_text_config()
+    return getattr(config, "max_position_embeddings", None)
+
+
 def _load(kind: Any, name: str, **options: Any) -> Any:
     """What `kind`, of transformers or PEFT, loads by that name."""
     try:

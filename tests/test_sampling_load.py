@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import types
+from functools import partialmethod
 
 import pytest
 import torch
@@ -16,9 +17,11 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from sozo.data.errors import UserError
 from sozo.data.prompts import prompt
 from sozo.models.generators import load_generator
+from sozo.models.model_support import encode_text
 from sozo.models.settings import GeneratorSettings
 from sozo.models.tiny import build_tokenizer, tiny_folder
 from sozo.models.weights import load_adapter, load_model, load_tokenizer, merge_adapter, rounding_error
+from sozo.tasks.dat.task import Dat
 
 DAT = prompt("dat")
 NOUNS = ["犬", "猫", "水", "山", "川", "本", "車", "空", "海", "石", "木", "花"]
@@ -116,6 +119,23 @@ def test_a_checkpoint_without_all_of_its_weights_is_refused(model_folder, tmp_pa
     save_file({k: v for k, v in weights.items() if k != lost}, tmp_path / "m" / "model.safetensors", {"format": "pt"})
     with pytest.raises(UserError, match=rf"m: 1 of its weights are missing, such as {lost}, and would be random"):
         load_generator(GeneratorSettings(str(tmp_path / "m")))
+
+
+def test_a_limit_that_was_asked_for_is_refused_before_the_model_is_loaded(model_folder, tmp_path, monkeypatch):
+    config = json.loads((shutil.copytree(model_folder, tmp_path / "m") / "config.json").read_text())
+    (tmp_path / "m/config.json").write_text(json.dumps(config | {"max_position_embeddings": 32}))
+    task = Dat(Dat.Settings(noun_checker="jumandic", embedding_model="ja-ginza"))
+    used = len(encode_text(load_tokenizer(str(model_folder)), DAT))
+    room = f"the window of 32 tokens has room for {32 - used} behind a prompt of {used}; give that or less"
+    with monkeypatch.context() as patched:
+        patched.setattr("sozo.models.generators.load_model", None)
+        for backend in ("transformers", "vllm"):
+            patched.setattr("sozo.models.generators.require", lambda *_: None)
+            settings = GeneratorSettings(str(tmp_path / "m"), backend, source="m", max_new_tokens=33)
+            with pytest.raises(UserError, match=f"^m: max_new_tokens 33 is too long: {room}$"):
+                load_generator(settings, task=task)
+    for limit in (32 - used, task.max_new_tokens):  # what fits; and the task's own, of which answers get what fits
+        load_generator(GeneratorSettings(str(tmp_path / "m"), max_new_tokens=limit), task=task)
 
 
 def test_tiny_is_made_in_a_process_of_its_own(tmp_path, monkeypatch):
@@ -236,12 +256,23 @@ class LoRARequest:
 class LLM:
     made = None
 
-    def __init__(self, model, *, tokenizer=None, tensor_parallel_size=1, dtype="auto", revision=None, seed=0, **kwargs):
+    def __init__(
+        self,
+        model,
+        *,
+        window=2048,
+        tokenizer=None,
+        tensor_parallel_size=1,
+        dtype="auto",
+        revision=None,
+        seed=0,
+        **kwargs,
+    ):
         unknown = set(kwargs) - {"enable_prefix_caching", "generation_config", "enable_lora", "max_lora_rank"}
         assert not unknown, unknown
         self.arguments = {"model": model, "dtype": dtype, "revision": revision, "seed": seed, **kwargs}
         self.environment, self.calls, self.random = dict(os.environ), [], random.Random(seed)
-        LLM.made = self
+        LLM.made, self.model_config = self, types.SimpleNamespace(max_model_len=window)
 
     def get_tokenizer(self):
         return build_tokenizer(NOUNS)
@@ -292,6 +323,18 @@ def test_vllm_samples_the_whole_distribution_seeded_by_its_first_batch(vllm, mod
     assert load_generator(settings).answer([DAT] * 4, seed=1, batch=2) == first
     begun = [load_generator(settings).answer([DAT] * 4, seed=s, batch=b) for s, b in ((1, 2), (1, 3), (2, 2), (2, 3))]
     assert len({completion.text for answers in begun for completion in answers}) == 16
+
+
+def test_what_vllms_window_has_no_room_for_is_told(vllm, model_folder, monkeypatch, capsys):
+    monkeypatch.setattr(LLM, "__init__", partialmethod(LLM.__init__, window=40))
+    settings = GeneratorSettings(str(model_folder), backend="vllm", source="m", max_new_tokens=40)
+    generator = load_generator(settings)
+    for _ in range(2):
+        generator.answer([DAT], seed=0, batch=0)
+    said = "m: answers end with the model's window of 40 tokens, before max_new_tokens 40\n"
+    assert capsys.readouterr().err == said
+    with pytest.raises(UserError, match=r"^m: a prompt of \d+ tokens fills the model's window of 40; take a model"):
+        generator.answer(["1. 犬\n" * 60], seed=0, batch=0)
 
 
 def test_a_vllm_that_does_not_start_is_one_line(vllm, model_folder, monkeypatch):

@@ -8,6 +8,10 @@ import pytest
 
 from grpo_runs import ROOT, eight_processes
 from sozo.data.errors import UserError
+from sozo.data.prompts import prompt as ask
+from sozo.data.prompts.form import PLAIN
+from sozo.models.model_support import encode_text
+from sozo.models.tiny import build_tokenizer
 from sozo.training.batches import accumulation_steps, check_groups, check_prompts, check_saves
 from sozo.training.config import parse
 from sozo.training.entries import read_entries
@@ -380,12 +384,41 @@ def test_a_hub_models_revision_is_recorded_as_the_commit_that_was_loaded(monkeyp
 
 
 def test_vllm_draws_from_the_whole_distribution_with_room_for_what_is_asked():
-    words = [*TINY, "--sampler", "vllm"]
-    _, training, _ = parse_grpo(words)
-    assert training.vllm_max_model_length == 2048 + training.max_completion_length
+    tokenizer = build_tokenizer(["犬", "海"])
+    prompt = len(encode_text(tokenizer, ask("dat"), PLAIN))
+
+    def fitted(window, *more):
+        script, training, _ = parse_grpo([*TINY, *more])
+        script.fit(training, tokenizer, PLAIN, window)
+        return training
+
+    training = fitted(None, "--sampler", "vllm")
+    limit = training.max_completion_length
+    assert training.vllm_max_model_length == prompt + limit
     assert training.vllm_importance_sampling_mode == "token_truncate"
-    _, training, _ = parse_grpo([*words, "--vllm_max_model_length", "700"])
-    assert training.vllm_max_model_length == 700
+    assert fitted(None, "--sampler", "vllm", "--vllm_max_model_length", "700").vllm_max_model_length == 700
+    fitted(prompt + limit)  # to the last token
+    for window, words, said in [
+        (prompt + limit - 1, (), rf"GRPO: max_completion_length {limit} is too long: .* room for {limit - 1} behind"),
+        (prompt, (), f"GRPO: a prompt of {prompt} tokens fills the model's window of {prompt}; take"),
+        (700, ("--vllm_max_model_length", "701"), "vLLM: vllm_max_model_length 701 is too long: the window of 700 "),
+        (
+            None,
+            ("--vllm_max_model_length", str(prompt + 1)),
+            f"{prompt + 1}: max_completion_length {limit} is ",
+        ),
+    ]:
+        with pytest.raises(UserError, match=said):
+            fitted(window, "--sampler", "vllm", *words)
+
+
+def test_examples_are_cut_at_the_models_window():
+    words = ["--responses", "x", "--top_k", "4", "--per_device_train_batch_size", "1", "--output_dir", "x"]
+    words += ["--use_cpu", "true", "--bf16", "false"]
+    for length, window, expected in [(["40"], 30, 30), (["20"], 30, 20), (["40"], None, 40)]:
+        script, training, _ = parse(SftArguments, SftSettings, [*words, "--max_length", *length])
+        script.fit(training, None, PLAIN, window)
+        assert training.max_length == expected
 
 
 @pytest.mark.parametrize(

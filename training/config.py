@@ -14,6 +14,7 @@ from trl import ModelConfig, TrlParser
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
+from sozo.data.prompts.form import PromptForm
 from sozo.data.settings import hint, read_yaml, setting
 from sozo.training.evaluate import read_evaluate
 
@@ -36,6 +37,9 @@ class CommonArguments:
 
     def check(self, training: Any) -> None:
         """Refuse what cannot work together with TRL's settings."""
+
+    def fit(self, training: Any, tokenizer: Any, form: PromptForm, window: int | None) -> None:
+        """Fit limits into the model's window (None: no limit), and refuse those that cannot be."""
 
 
 S = TypeVar("S", bound=CommonArguments)

@@ -13,6 +13,7 @@ from sozo.data.errors import UserError
 from sozo.data.processes import world_size
 from sozo.data.prompts.form import PromptForm
 from sozo.data.settings import from_json, setting
+from sozo.models.model_support import longest_prompt, refuse_beyond
 from sozo.training.batches import check_groups, check_prompts, check_saves, fit_batch
 from sozo.training.entries import read_entries
 from sozo.training.mix import dataset_rows, described, reward_functions, reward_weights
@@ -23,7 +24,6 @@ from sozo.training.words import KeepWords, WordArguments
 SAMPLERS = ("shared_prefix", "trl", "vllm")
 _FUNCS = "Dotted paths of reward functions (default: each task's own)."
 _ARGS = "Keyword arguments per path of reward_funcs, which then names a factory (JSON)."
-_PROMPT = 2048  # tokens of a prompt for which a colocated engine has room unless told otherwise
 # Settings that cut or bend the model's own distribution, and the values that do not. vLLM's correction needs the first
 # four as they are here; the sampler shared_prefix draws by none of them.
 _BENT: dict[str, tuple] = {"top_k": (0, None), "top_p": (1.0, None), "min_p": (0.0, None)}
@@ -101,6 +101,17 @@ class GrpoArguments(WordArguments):
         if training.max_steps <= 0 or num_prompts * training.num_generations < batch:
             check_prompts(num_prompts, training.num_generations, batch)
 
+    def fit(self, training: GrpoSettings, tokenizer: Any, form: PromptForm, window: int | None) -> None:
+        """Refuse completions that do not fit behind the longest prompt into the window, the model's or the engine's."""
+        prompt = longest_prompt(tokenizer, (item.prompt for entry in self.entries for item in entry.items), form)
+        limit = training.max_completion_length
+        refuse_beyond("GRPO", window, prompt, limit, "max_completion_length")
+        if training.use_vllm and training.vllm_mode == "colocate":
+            # The model's own length, 131,072 tokens for Llama 3.1, would fill the GPU with an empty cache.
+            length = training.vllm_max_model_length = training.vllm_max_model_length or prompt + limit
+            refuse_beyond(f"vllm_max_model_length {length}", length, prompt, limit, "max_completion_length")
+            refuse_beyond("vLLM", window, 0, length, "vllm_max_model_length")
+
     def _settle_sampler(self, training: GrpoSettings) -> None:
         if self.sampler is None:
             self.sampler = "vllm" if training.use_vllm else "shared_prefix"
@@ -109,9 +120,6 @@ class GrpoArguments(WordArguments):
         if training.use_vllm and self.sampler != "vllm":
             raise UserError(f"sampler {self.sampler} and use_vllm true contradict each other; take one of them out")
         training.use_vllm = self.sampler == "vllm"
-        if training.use_vllm and training.vllm_mode == "colocate" and training.vllm_max_model_length is None:
-            # The model's own length, 131,072 tokens for Llama 3.1, would fill the GPU with an empty cache.
-            training.vllm_max_model_length = _PROMPT + training.max_completion_length
         if self.sampler == "trl":
             return
         # vLLM's log-probabilities are of what is left, the trainer's of the whole distribution.

@@ -28,6 +28,7 @@ from sozo.models.weights import (
     load_adapter,
     load_tokenizer,
     merge_adapter,
+    model_window,
     pinned,
     refuse_rounding,
 )
@@ -83,6 +84,7 @@ def train(
         tokenizer = _tokenizer(path, model.model_revision, say=first)
         form = read_form(script.system_prompt, training.chat_template_kwargs)
         encode_text(tokenizer, "", form)  # may be refused
+        script.fit(training, tokenizer, form, model_window(path, model.model_revision))
         evaluate = read_evaluate(script.evaluate)
         evaluation = Evaluation(evaluate, output, form, first=first) if evaluate else None
         common = _model_arguments(model, path, training)

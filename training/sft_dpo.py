@@ -39,6 +39,10 @@ class TableArguments(CommonArguments):
             raise UserError("responses is missing: --responses DIR, a folder that recipes/sample_dat.py wrote")
         check_examples(self.count, getattr(self, self.count), training)
 
+    def fit(self, training: Any, tokenizer: Any, form: PromptForm, window: int | None) -> None:
+        """Cut examples, which TRL does at `max_length`, at the model's window at the latest."""
+        training.max_length = min(filter(None, (training.max_length, window)), default=None)
+
 
 @dataclass
 class SftArguments(TableArguments):

@@ -34,7 +34,7 @@ NEED_THEIR_TOOL = [f"rewards/integrations/{tool}.py" for tool in ("verifiers", "
 # A task is named in its folder, its prompt and data files, its reward and the recipes; people write lists, experts
 # rate ideas, and the paper's study is about DAT.
 TASKS = ("dat", "jcq", "pbig", "sat", "sipen", "cue_dat", "kanji", "hivemind")
-MAY_NAME_TASKS = re.compile(r"tasks/|rewards/|data/|recipes/|models/tiny\.py|eval/people\.py|studies/(experts|study)/")
+MAY_NAME_TASKS = re.compile(r"tasks/|rewards/|data/|recipes/|models/tiny\.py|eval/people\.py|studies/(agreement|experts|study)/")
 
 
 def imported(tree):

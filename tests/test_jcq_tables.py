@@ -12,7 +12,6 @@ from sozo.tasks import Sat, Sipen
 from sozo.tasks.jcq.finished import ALL, MEAN, FinishedJcq, measure_of
 from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question
 from sozo.tasks.jcq.task import Jcq
-from sozo.tasks.jcq.view import _over_models
 from sozo.tasks.task import Answer, Item, Row
 
 USES, STORIES = TASKS[0], TASKS[-1]
@@ -36,9 +35,9 @@ def b(tmp_path):
     return run_of(tmp_path / "b", [(2, 2, 2, 2), (4, 4, 4, 4), None], [None], [(5, 5, 5, 5)])
 
 
-def cells(task, *runs):
+def cells(task, run):
     """The row of a task: mean, n and N of each criterion, and of all four."""
-    of_row = [_over_models(runs, measure_of(task, name), Jcq.measures[0]) for name in (*CRITERIA, MEAN)]
+    of_row = [run.cell(measure_of(task, name)) for name in (*CRITERIA, MEAN)]
     return [(cell.value, cell.n, cell.of) for cell in of_row]
 
 
@@ -58,17 +57,12 @@ def test_a_model_by_criterion_and_by_task(a, b):
     assert [b.estimate(grid[cell, "fluency"]).mean for cell in (ALL, "situation")] == [4.0, None]
 
 
-def test_a_task_by_criterion_is_over_all_models(a, b):
-    assert cells(USES, a, b)[0] == (11 / 3, 4, 6)  # 5, 3 and B's 3
-    assert cells(STORIES, a, b)[-1] == (3.0, 2, 2)
-
-
 @pytest.mark.parametrize(("count", "ends"), [(9, (None, None)), (10, (2.418, 5.0))])
 def test_means_of_fewer_than_ten_questions_have_no_interval(tmp_path, count, ends):
     questions = [Question(str(k), USES, f"?{k}") for k in range(count)]
     jcq_run(tmp_path, "m", {q.id: [(1 + 4 * (k % 4 > 0),) * 4] for k, q in enumerate(questions)}, questions=questions)
     run = FinishedJcq("jcq", Jcq.measures[0], tmp_path, {"judge": JUDGE}, {}, {})
-    cell = _over_models([run], measure_of(USES, MEAN), Jcq.measures[0])
+    cell = run.cell(measure_of(USES, MEAN))
     assert (cell.low, cell.high) == (ends if ends[0] is None else pytest.approx(ends, abs=1e-3))
 
 

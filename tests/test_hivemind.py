@@ -255,7 +255,7 @@ def test_compare_shows_models_within_and_between(standins):
     for pair in ("echo × template", "echo × independent", "independent × template"):
         assert pair in re.sub(r"\s+", " ", between)
     assert len(re.findall(r"other prompts 0\.\d{4}", between)) == 12
-    assert "behind: hivemind (never run on a capable model), less is better +0." in done.stdout
+    assert "hivemind (never run on a capable model), less is better +0." in done.stdout
     assert "hivemind (never run on a capable model), less is better −0." in done.stdout
 
 

@@ -96,7 +96,8 @@ def test_nobody_is_said_to_be_best(three, tmp_path):
 def test_one_model_has_its_row_and_nothing_to_compare_with(three, tmp_path):
     page = page_of(three / "better", tmp_path)
     assert overview(page)["better"] == ["3.29"]
-    assert "Nothing here was compared with a base." in first_of(page)
+    assert first_of(page).startswith("Which differ? Nothing here was compared with a base.")
+    assert "section-differences" not in page
     assert "▲" not in page.split('id="section-all_columns"')[0].split("<body>")[1]
 
 

@@ -49,7 +49,8 @@ class Compared:
     @property
     def trained(self) -> bool:
         """Whether all that is compared with a base was trained by sozo: only then is asked whether training helped."""
-        return all(model.trained for _, model in self.pairs if not model.reference)
+        contestants = [model for _, model in self.pairs if not model.reference]
+        return bool(contestants) and all(model.trained for model in contestants)
 
     @property
     def colours(self) -> dict[str, int]:

@@ -255,10 +255,8 @@ def test_compare_shows_models_within_and_between(standins):
     for pair in ("echo × template", "echo × independent", "independent × template"):
         assert pair in re.sub(r"\s+", " ", between)
     assert len(re.findall(r"other prompts 0\.\d{4}", between)) == 12
-    # Four prompts are too few for its bounds.
-    word = "no difference shown to hold: hivemind (never run on a capable model), less is better"
-    assert f"echo: {word} +0." in done.stdout
-    assert f"independent: {word} −0." in done.stdout
+    assert "hivemind (never run on a capable model), less is better +0." in done.stdout
+    assert "hivemind (never run on a capable model), less is better −0." in done.stdout
 
 
 def test_the_page_says_what_it_is(standins):

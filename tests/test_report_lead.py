@@ -71,6 +71,19 @@ def test_the_first_screen_has_question_overview_and_a_word_for_each(three, tmp_p
     assert answers.count("<dd ") == 6
 
 
+def test_compare_prints_what_the_page_shows(three, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+    page = page_of(three, tmp_path, base="base")
+    compare([str(three)], "base")
+    printed = " ".join(capsys.readouterr().out.split())
+    prose = [english_text(text) for text in re.findall(r'<p class="(?:question|answer)">(.*?)</p>', page, re.DOTALL)]
+    assert len(prose) == 3
+    assert not [text for text in prose if text not in printed]
+    for title in ("", "JCQ: differences"):
+        numbers = {number for row in cells_of(page, title)[1:] for cell in row[1:] for number in cell.split()}
+        assert not [number for number in numbers if number not in printed]
+
+
 def test_means_intervals_and_p_stand_in_tables_only(three, tmp_path):
     page = page_of(three, tmp_path, base="base")
     prose = english_text(re.sub(r"<table>.*?</table>", "", page.split('id="packed"')[0], flags=re.DOTALL))
@@ -96,7 +109,8 @@ def test_nobody_is_said_to_be_best(three, tmp_path):
 def test_one_model_has_its_row_and_nothing_to_compare_with(three, tmp_path):
     page = page_of(three / "better", tmp_path)
     assert overview(page)["better"] == ["3.29"]
-    assert "Nothing here was compared with a base." in first_of(page)
+    assert first_of(page).startswith("Which differ? Nothing here was compared with a base.")
+    assert "section-differences" not in page
     assert "▲" not in page.split('id="section-all_columns"')[0].split("<body>")[1]
 
 

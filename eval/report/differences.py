@@ -23,7 +23,7 @@ _ONE_DIGIT = Measure("share", 3, share=True)
 def differences(compared: Compared, found: Sequence[Outcome], gains: Sequence[SecondGain]) -> list[Table]:
     """What `sozo compare` prints and the page holds."""
     pages = on_page(compared)
-    tables = [table for page in pages if (table := difference_table(page, found)).rows or table.empty]
+    tables = [difference_table(page, found) for page in pages if compared.against]
     return [*tables, *gain_tables(gains, compared), *(table for page in pages for table in page.between())]
 
 
@@ -48,7 +48,7 @@ def difference_table(page: TaskOnPage, found: Sequence[Outcome]) -> Table:
     names = [page.heading, *map(measure_label, (*bounds, *others))]
     title = said("{task}: differences", task=said(task.name))
     of = page.label if page.caveats else ""
-    return without_empty(Table(title, ("model", *names), tuple(rows), _notes(page, found) if rows else (), of=of))
+    return without_empty(Table(title, ("model", *names), tuple(rows), _notes(page, found), of=of))
 
 
 def _notes(page: TaskOnPage, found: Sequence[Outcome]) -> tuple[str, ...]:

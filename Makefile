@@ -9,7 +9,7 @@ PARALLEL := OMP_NUM_THREADS=1
 NEW_ENOUGH := -c 'import sys; sys.exit(sys.version_info < (3, 11) and "sozo needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 
 .DEFAULT_GOAL := help
-.PHONY: help install doctor quickstart gpu-check docs test test-core test-slow test-integrations lint format
+.PHONY: help install doctor quickstart gpu-check docs test test-core test-slow test-integrations test-vllm lint format
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -48,6 +48,7 @@ build/docs-packages/.installed: docs/requirements.txt
 
 test: lint ## lint, type check and the test suite
 	$(PARALLEL) $(BIN)/python -m pytest -m "not slow" -rs --numprocesses auto --maxprocesses 4 --dist loadfile
+	@echo "Beside these tests: make test-vllm asks vLLM's own engine, on a CPU ($(VLLM_COST))"
 
 test-core: $(STAMP) ## the core's tests, on a copy without studies that is installed by itself
 	$(PARALLEL) $(BIN)/python tests/core.py --numprocesses auto --maxprocesses 4 --dist loadfile
@@ -57,6 +58,21 @@ test-slow: $(STAMP) ## the tests that take minutes
 
 test-integrations: $(STAMP) ## the integrations in verl, OpenRLHF, verifiers, inspect_ai, lm-eval, flexeval, in environments of their own
 	$(BIN)/python tests/integrations/run.py
+
+# Its own packages: vLLM needs other versions, and an engine that was built for CPUs.
+VLLM := .integrations/vllm
+VLLM_COST := an environment of 4.5 GB, once, and about ten minutes of tests
+test-vllm: $(VLLM)/.installed ## sampling and adapters with vLLM's own engine on a CPU, in an environment of its own (4.5 GB)
+	$(PARALLEL) $(VLLM)/bin/python -m pytest -rs tests/real_vllm
+
+$(VLLM)/.installed: tests/real_vllm/requirements.txt
+	$(PYTHON) $(NEW_ENOUGH)
+	@echo "$(VLLM): $(VLLM_COST); installing takes some minutes, a quarter of an hour on a busy machine"
+	$(PYTHON) -m venv --clear $(VLLM)
+	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+	    --extra-index-url https://download.pytorch.org/whl/cpu $$(grep ^torch== $<)
+	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r $<
+	touch $@
 
 lint: $(STAMP) ## ruff and mypy
 	$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""vLLM's offline engine as a generator. Written from vLLM's documentation and tested on a stand-in: not yet run."""
+"""vLLM's offline engine as a generator. Tested on a stand-in and with vLLM's own engine for CPUs: not yet on a GPU."""
 
 import os
 from collections.abc import Iterator, Sequence

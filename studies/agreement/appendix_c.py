@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from sozo.data.errors import UserError
+from sozo.scoring.final_text import final_text
 from sozo.scoring.judges.protocol import Judge, JudgeSettings, Rubric, ToJudge
 from sozo.scoring.judges.run import NOT_ASKED, JudgeSession, Judging
 from sozo.scoring.statistics import holm
@@ -22,7 +23,6 @@ from sozo.scoring.statistics.correlation import pearson
 from sozo.studies.ratings import Rating
 from sozo.tasks import task_type
 from sozo.tasks.finished import Finished
-from sozo.tasks.sat.score import what_counts
 
 MIN_MODELS = 3
 DRAWS, SEED = 1000, 0  # of Figure 1
@@ -236,10 +236,10 @@ def rubric_of(run: Finished) -> Rubric | None:
 
 
 def _to_judge(run: Finished) -> Iterator[ToJudge]:
-    """What is judged of a rewrite is what is embedded: a judge that reads the reasoning too judges something else."""
+    """What is judged is what was scored: a judge that reads the reasoning too judges something else."""
     for answer in run.scored:
-        asked = run.items[answer.item].get("story", run.prompts[answer.item])
-        yield ToJudge(answer.id, answer.item, asked, what_counts(answer.text)[0])
+        text, asked = final_text(answer.text) or "", run.items[answer.item].get("story", run.prompts[answer.item])
+        yield ToJudge(answer.id, answer.item, asked, text if any(map(str.isalnum, text)) else "")
 
 
 def grade_answers(judge: Judge, rubric: Rubric, runs: Runs, settings: JudgeSettings, ledger: Path) -> Graded:

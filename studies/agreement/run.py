@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -17,7 +17,6 @@ from sozo.eval.evaluated import Evaluated, check_alike, find_evaluated
 from sozo.eval.pages import PageFolder
 from sozo.eval.terminal import PageRun
 from sozo.models.judges import make_judge
-from sozo.scoring.embeddings import make_encoder
 from sozo.scoring.judges.protocol import Judge, JudgeSettings
 from sozo.studies.agreement.appendix_c import (
     MIN_MODELS,
@@ -31,9 +30,10 @@ from sozo.studies.agreement.appendix_c import (
 )
 from sozo.studies.agreement.page import CURVE, PEOPLE, curve_figure, to_markdown
 from sozo.studies.ratings import read_rankings
+from sozo.tasks import task_type
 from sozo.tasks.finished import Finished
-from sozo.tasks.sat.score import SatScorer
-from sozo.tasks.sat.task import Sat
+from sozo.tasks.judged import JudgedTask
+from sozo.tasks.task import Answer, Item, Task
 
 LEDGER, VALUES = "judgements.jsonl", "agreement.json"
 
@@ -63,8 +63,8 @@ def agree(
     first = next(iter(runs.values()))
     if not encoders:
         check_alike(task.upper(), list(runs.items()), "name the encoders that shall score all: --embedding-models")
-    elif task != Sat.name:
-        raise UserError(f"{task} has no encoder that could be exchanged; leave --embedding-models out")
+    else:
+        _encoder_setting(task_type(task))
     rubric = rubric_of(first)
     if judging is not None and rubric is None:
         raise UserError(f"{task} has no rubric by which a judge could grade its answers; leave --judge out")
@@ -131,19 +131,34 @@ def _items(runs: Runs) -> dict[str, str]:
 
 
 def _scored_by(encoder: str, runs: Runs, cache: Path | None) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """The runs' rewrites scored with another encoder, and what a results file must say about it."""
-    scorer, scores = SatScorer(make_encoder(encoder, texts=True), cache), dict[str, dict[str, float]]()
+    """The runs' answers scored with another encoder, and what a results file must say about it."""
+    kind, scores = task_type(next(iter(runs.values())).task), dict[str, Mapping[str, float | None]]()
+    wanted = {_encoder_setting(kind): encoder, f"{kind.name}_embedding_cache": cache and str(cache)}
+    task = kind(kind.Settings(**{name: value for name, value in wanted.items() if name in _names(kind.Settings)}))
     with responses_bar(f"scoring by {encoder}", len(runs)) as advance:
         for name, run in runs.items():
-            stories = [run.items[answer.item]["story"] for answer in run.scored]
-            compared = scorer.compare(stories, [answer.text for answer in run.scored])
-            distances: dict[str, list[float]] = {}
-            for answer, (distance, _) in zip(run.scored, compared, strict=True):
-                if distance is not None:
-                    distances.setdefault(answer.item, []).append(distance)
-            scores[name] = {item: fmean(own) for item, own in distances.items()}
+            items = [Item(a.item, run.prompts[a.item], run.items[a.item]) for a in run.scored]
+            rows = task.score(items, [Answer(answer.id, answer.item, answer.text) for answer in run.scored])
+            own: dict[str, list[float]] = {}
+            for answer, row in zip(run.scored, rows, strict=True):
+                if run.main.name in row.values:
+                    own.setdefault(answer.item, []).append(row.values[run.main.name])
+            scores[name] = {item: fmean(values) for item, values in own.items()}
             advance(1, None)
-    return score_table(scores), scorer.describe()
+    return score_table(scores), task.describe()
+
+
+def _encoder_setting(kind: type[Task]) -> str:
+    """The setting that names the encoder by which each answer of a task is scored alone."""
+    name = f"{kind.name}_embedding_model"
+    if name not in _names(kind.Settings) or kind.in_groups() or issubclass(kind, JudgedTask):
+        raise UserError(f"{kind.name} has no encoder that could be exchanged; leave --embedding-models out")
+    return name
+
+
+def _names(settings: Any) -> list[str]:
+    """The names of a dataclass' fields."""
+    return [field.name for field in fields(settings)]
 
 
 def _people(path: Path, runs: Runs, items: Mapping[str, str]) -> tuple[Evaluations, list[str]]:

@@ -54,10 +54,14 @@ def check_model(name: str) -> None:
 def cannot_load(name: str, error: Exception) -> UserError:
     """What a user is told of a model that does not load, or of an adapter whose base does not."""
     cause, file = _cause(error), Path(name) / ADAPTER_FILE
-    if is_adapter(name) and not Path(base := str(read_json(file).get("base_model_name_or_path"))).is_dir():
+    if is_adapter(name) and not Path(base := _base(name)).is_dir():
         remedy = f"it stands in {file} as base_model_name_or_path: name there a model's folder, or a hub id"
         return UserError(f"{name}: the adapter's base {base} cannot be loaded ({cause}); {remedy}")
     return UserError(f"cannot load the model {name} ({cause}); give a model's folder, or a hub id that can be reached")
+
+
+def _base(adapter: str) -> str:
+    return str(read_json(Path(adapter) / ADAPTER_FILE).get("base_model_name_or_path"))
 
 
 def _cause(error: Exception) -> str:
@@ -79,9 +83,11 @@ def model_window(name: str, revision: str | None = None) -> int | None:
     """How many tokens a model has positions for by its config, before it is loaded; None if that does not say."""
     from transformers import AutoConfig
 
-    if is_adapter(name):
-        name, revision = str(read_json(Path(name) / ADAPTER_FILE)["base_model_name_or_path"]), None
-    config = _load(AutoConfig, name, revision=revision).get_text_config()
+    whole, revision = (_base(name), None) if is_adapter(name) else (name, revision)
+    try:
+        config = AutoConfig.from_pretrained(whole, revision=revision).get_text_config()
+    except Exception as error:  # as in `_load`
+        raise cannot_load(name, error) from error
     return getattr(config, "max_position_embeddings", None)
 
 

@@ -267,10 +267,10 @@ def _bound(bound: Bound, compared: Compared, method: Method) -> BoundState:
 
 
 def _second(bound: Bound, task: type[Task], method: Method, gains: Sequence[SecondGain]) -> BoundState:
-    """What combination gains by a second encoder, in the base's standard deviations; over a method's seeds."""
+    """What pairing gains by a second encoder, in the base's standard deviations; over a method's seeds."""
     names = {model.name for model in method.runs.values()}
     own = [gained for gained in gains if gained.task == task.name and gained.model in names]
-    known = [gained.parts.combination for gained in own if gained.parts and gained.parts.combination]
+    known = [gained.parts.pairing for gained in own if gained.parts and gained.parts.pairing]
     if not known or len(known) < len(names):
         why = "the second encoder scores too few" if gains else "none was asked: --second-encoder"
         return BoundState(bound.measure, NOT_SHOWN, Comparison(), why=why)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from sozo.rewards.dat import (
         DatReward,
         dat_reward,
-        make_dat_combination,
         make_dat_distance,
+        make_dat_pairing,
         make_dat_rarity,
         make_dat_reward,
         make_dat_validity,
@@ -39,7 +39,7 @@ _NAMES = {
     "sozo.rewards.task": ("TaskReward", "make_task_reward"),
     "sozo.rewards.dat": (
         *("DatReward", "dat_reward", "make_dat_reward"),
-        *("make_dat_validity", "make_dat_distance", "make_dat_combination", "make_dat_rarity"),
+        *("make_dat_validity", "make_dat_distance", "make_dat_pairing", "make_dat_rarity"),
     ),
     "sozo.tasks.dat.scorer": ("DatResult", "DatScorer", "DatScores"),
     "sozo.tasks.dat.words": ("DatRules",),

@@ -37,7 +37,7 @@ class DatReward(Reward):
 
     Logged through TRL's `log_metric`, over all processes: `dat/valid_rate`, `dat/mean_score` (of valid responses),
     `dat/unique_words`, `dat/duplicate_share`, `dat/reason/<reason>` (shares), `dat/seconds`, and the instruments of
-    `sozo.tasks.dat.instruments` (`dat/combination`, `dat/glued_share`); through `log_extra` the columns words,
+    `sozo.tasks.dat.instruments` (`dat/pairing`, `dat/glued_share`); through `log_extra` the columns words,
     score, reason and duplicate.
 
     >>> first = "\\n".join(f"{k}. {w}" for k, w in enumerate("犬 法律 海 数学 靴 音楽 病気 机 天気 祝日".split(), 1))
@@ -136,7 +136,7 @@ class DatDistance(DatReward):
         return [with_parts(c, [0.0] * len(c.parts)) if c.duplicate else c for c in completions]
 
 
-class DatCombination(DatDistance):
+class DatPairing(DatDistance):
     """Reward function: minus the mean of (u - m)·(v - m) over the pairs of a valid list's words, about -0.1 to 0.1.
 
     u and v are unit vectors, m the mean vector of the words of the reference's valid lists. An invalid list has None,
@@ -147,7 +147,7 @@ class DatCombination(DatDistance):
     another use of words in each place: `dat/position` shows it (docs/instruments.md).
     """
 
-    names = ("dat_combination", "dat")
+    names = ("dat_pairing", "dat")
     free = frozenset({"reference"})  # where it lies
 
     def __init__(self, build: Callable[[], DatScorer], reference: Path, **options: Any) -> None:
@@ -270,15 +270,15 @@ def make_dat_distance(*, penalise_duplicates: bool = True, **settings: Any) -> D
     return DatDistance(_shared(settings, "dat_distance"), scale=1.0, penalise_duplicates=penalise_duplicates)
 
 
-def make_dat_combination(*, reference: str, penalise_duplicates: bool = True, **settings: Any) -> DatCombination:
-    """The combination of each valid response, and None for an invalid one.
+def make_dat_pairing(*, reference: str, penalise_duplicates: bool = True, **settings: Any) -> DatPairing:
+    """The pairing of each valid response, and None for an invalid one.
 
     `reference` is the folder of a finished DAT run, the base model's say; `settings` are those of `make_dat_reward`.
     """
-    build, folder = _shared(settings, "dat_combination"), Path(reference)
+    build, folder = _shared(settings, "dat_pairing"), Path(reference)
     if not folder.exists():
-        raise UserError(f"dat_combination: reference {folder} is not there; it is the folder of a finished DAT run")
-    return DatCombination(build, folder, scale=1.0, penalise_duplicates=penalise_duplicates)
+        raise UserError(f"dat_pairing: reference {folder} is not there; it is the folder of a finished DAT run")
+    return DatPairing(build, folder, scale=1.0, penalise_duplicates=penalise_duplicates)
 
 
 def make_dat_rarity(*, decay: float = 0.98, **settings: Any) -> DatRarity:

@@ -75,7 +75,7 @@ class GainParts:
     """A row's gain over its base by a second encoder; None where there are too few lists.
 
     Everything but `total` and `dealt` is by its vectors without their mean over the task's nouns, in standard
-    deviations of the base's scores by these vectors: centred = word_choice + position + combination.
+    deviations of the base's scores by these vectors: centred = word_choice + position + pairing.
     """
 
     known_pairs: float  # share of the row's pairs of words of which it knows both
@@ -84,7 +84,7 @@ class GainParts:
     centred: Gain | None
     word_choice: Gain | None
     position: Gain | None  # its interval is wider than it need be (docs/instruments.md)
-    combination: Gain | None  # what no choice of words can raise
+    pairing: Gain | None  # what no choice of words can raise
 
 
 class Seen(Protocol):

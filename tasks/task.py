@@ -132,7 +132,7 @@ class Task:
     num_answers: ClassVar[int] = 1  # to each item, likewise
     by_name: ClassVar[bool] = False  # `sozo run` asks it only where `--benchmarks` names it
     control: ClassVar[Control | None] = None  # if a study may have the task among its `guards`
-    second: ClassVar[Bound | None] = None  # of combination by a second encoder, in the base's sds
+    second: ClassVar[Bound | None] = None  # of pairing by a second encoder, in the base's sds
     rubrics: ClassVar["tuple[Rubric, ...]"] = ()  # how a judge may be asked about the answers
     Finished: ClassVar[type[Finished]] = Finished  # reads a finished run
     view: ClassVar[View[Any]] = View()  # how results are shown

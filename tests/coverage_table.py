@@ -190,7 +190,7 @@ def of_parts(interval, world, n, level):
         return rng.permuted(np.tile(np.arange(24), (n, 1)), axis=1)[:, :4]
 
     rng, found = np.random.default_rng(n), []
-    truth = {"word choice": float((1 - unit @ unit.T)[~np.eye(24, dtype=bool)].mean()), "combination": 0.0}
+    truth = {"word choice": float((1 - unit @ unit.T)[~np.eye(24, dtype=bool)].mean()), "pairing": 0.0}
     truth["kinds of words"] = float(different(kinds, lists(rng, 200_000)).mean())
     for _ in range(DATA_SETS):
         own = lists(rng, n)
@@ -295,7 +295,7 @@ ROWS = {
     **{f"words of order {k}": (of_words, ("Zipf", "one list in half"), (10, 35, 100), (0.95,)) for k in range(3)},
     "words in half as many answers, order 0": (of_words, ("Zipf", "one list in half"), (10, 35, 100), (0.95,)),
     "ratio of words of order 0": (of_words, ("Zipf", "one list in half"), (10, 35, 100), (0.95,)),
-    **dict.fromkeys(("word choice", "combination", "kinds of words"), (of_parts, LISTS, (30, 100), (0.95,))),
+    **dict.fromkeys(("word choice", "pairing", "kinds of words"), (of_parts, LISTS, (30, 100), (0.95,))),
     "mean over seeds": (of_seeds, WORLDS, SEEDS, (0.95,)),
     "difference at the same seeds": (of_seeds, WORLDS, SEEDS, (0.95, STRICT)),
     "difference at other seeds": (of_seeds, WORLDS, (3, 5), (0.95, STRICT)),

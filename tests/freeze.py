@@ -270,8 +270,8 @@ def rewards(folder):
     """What rewards pay and log; after `runs`."""
     from sozo.rewards import (
         idea_format_reward,
-        make_dat_combination,
         make_dat_distance,
+        make_dat_pairing,
         make_dat_rarity,
         make_dat_reward,
         make_dat_validity,
@@ -306,7 +306,7 @@ def rewards(folder):
         "dat again": (make_dat_reward(scale=10.0, penalise_duplicates=False, **LOCAL), many),
         "validity": (make_dat_validity(**LOCAL), many),
         "distance": (make_dat_distance(**LOCAL), many),
-        "combination": (make_dat_combination(reference=str(folder / "runs" / "one" / "dat"), **LOCAL), many),
+        "pairing": (make_dat_pairing(reference=str(folder / "runs" / "one" / "dat"), **LOCAL), many),
         "rarity": (make_dat_rarity(**LOCAL), many),
         "sat": (make_sat_reward(), told),
         "judge": (make_judge_reward(**judged), asked),

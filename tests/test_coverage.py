@@ -141,7 +141,7 @@ def test_parts_of_a_dat_mean(template, n):
         low, high = normal_interval(getattr(parts, part), getattr(parts, f"{part}_se"), 1)
         return Interval(None, low, high, n)
 
-    for part, truth in (("word_choice", choice), ("combination", 0.0)):
+    for part, truth in (("word_choice", choice), ("pairing", 0.0)):
         assert 0.93 <= coverage(truth, lambda rng, part=part: interval(rng, part), trials=1000) <= 0.97
 
 

@@ -1,4 +1,4 @@
-"""DAT's rewards of their own: validity and distance apart, what TRL makes of both, and the combination alone."""
+"""DAT's rewards of their own: validity and distance apart, what TRL makes of both, and the pairing alone."""
 
 import math
 
@@ -8,8 +8,8 @@ import pytest
 from fakes import AXES, FakeEncoder, FakeNouns, list_text
 from scripted_grpo import generated, scripted
 from sozo.data.errors import UserError
-from sozo.rewards import make_dat_combination, make_dat_distance, make_dat_validity
-from sozo.rewards.dat import DatCombination, combined, shared_scorer
+from sozo.rewards import make_dat_distance, make_dat_pairing, make_dat_validity
+from sozo.rewards.dat import DatPairing, combined, shared_scorer
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.training.grpo_trainer import MixTrainer
 from test_second_encoder import finished
@@ -86,7 +86,7 @@ def test_a_group_without_two_valid_lists_survives(halves, tmp_path, texts):
     assert advantages(halves, tmp_path, texts) == pytest.approx(expected, abs=1e-3)
 
 
-def test_combination_by_hand():
+def test_pairing_by_hand():
     unit = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])  # east, north, west
     # From (0, 0.5): east (1, -0.5), west (-1, -0.5), north (0, 0.5).
     worths = combined(unit, np.array([[0, 2, 1]]), np.array([0.0, 0.5]))
@@ -117,9 +117,9 @@ def test_the_choice_of_words_earns_nothing_at_best_and_company_does():
     assert far > near
 
 
-def test_combination_of_valid_lists(scorers, tmp_path):
+def test_pairing_of_valid_lists(scorers, tmp_path):
     reference = finished(tmp_path / "base", [list(AXES[:10]), list(AXES[2:])], [1.0, 1.0])
-    reward = make_dat_combination(reference=str(reference), reasoning=False)
+    reward = make_dat_pairing(reference=str(reference), reasoning=False)
     first = list_text(AXES[:10])
     paid = reward(completions=[first, "x", first])
     # Of twenty words eight come twice and four once.
@@ -134,9 +134,9 @@ def test_combination_of_valid_lists(scorers, tmp_path):
     known = reward.describe()["reference"]
     assert reward.free == {"reference"}
     moved_to = reference.rename(tmp_path / "elsewhere")
-    assert make_dat_combination(reference=str(moved_to), reasoning=False).describe()["reference"] == known
+    assert make_dat_pairing(reference=str(moved_to), reasoning=False).describe()["reference"] == known
     other = finished(tmp_path / "base", [list(AXES[:10]), list(AXES[1:11])], [1.0, 1.0])
-    assert make_dat_combination(reference=str(other), reasoning=False).describe()["reference"] != known
+    assert make_dat_pairing(reference=str(other), reasoning=False).describe()["reference"] != known
 
 
 def test_a_fixed_template_shows_in_the_position(tmp_path):
@@ -147,10 +147,10 @@ def test_a_fixed_template_shows_in_the_position(tmp_path):
     shuffled = [draw.permutation(of_list).tolist() for of_list in template]
     logged = []
     for lists in (template, shuffled):
-        reward, metrics = DatCombination(lambda: DatScorer(FakeNouns(words), encoder), tmp_path), {}
+        reward, metrics = DatPairing(lambda: DatScorer(FakeNouns(words), encoder), tmp_path), {}
         reward._mean = np.full(10, 0.1)
         paid = reward(completions=[list_text(of_list) for of_list in lists], log_metric=metrics.__setitem__)
-        logged.append((metrics["dat/position"], metrics["dat/combination"], np.mean(paid)))
+        logged.append((metrics["dat/position"], metrics["dat/pairing"], np.mean(paid)))
     # Of two different words 2 in 29 are of one cluster. By chance a list shuffled has some position, or less.
     assert logged[0] == (pytest.approx(2 / 29, abs=0.02), pytest.approx(0, abs=1e-6), pytest.approx(0.1))
     assert logged[1] == (pytest.approx(0, abs=0.02), pytest.approx(2 / 29, abs=0.02), pytest.approx(0.1))
@@ -158,11 +158,11 @@ def test_a_fixed_template_shows_in_the_position(tmp_path):
 
 def test_what_is_wrong_is_said_at_once(scorers, tmp_path):
     with pytest.raises(UserError, match="nowhere is not there"):
-        make_dat_combination(reference=str(tmp_path / "nowhere"))
-    with pytest.raises(UserError, match="dat_combination: Olson"):
-        make_dat_combination(reference=str(tmp_path), language="en", olson=True)
+        make_dat_pairing(reference=str(tmp_path / "nowhere"))
+    with pytest.raises(UserError, match="dat_pairing: Olson"):
+        make_dat_pairing(reference=str(tmp_path), language="en", olson=True)
     with pytest.raises(UserError, match="dat_distance: Olson"):
         make_dat_distance(language="en", olson=True)
     empty = finished(tmp_path / "empty", [list(AXES[:10])], [None])
     with pytest.raises(UserError, match="no valid list"):
-        make_dat_combination(reference=str(empty))(completions=[list_text(AXES[:10])])
+        make_dat_pairing(reference=str(empty))(completions=[list_text(AXES[:10])])

@@ -95,7 +95,7 @@ def test_a_row_without_a_verdict_is_an_error(score: float | None, reason: str | 
 
 
 def test_json_round_trip() -> None:
-    measured = replace(summarise_rows(ROWS), instruments={"combination": 0.01, "combination_se": 0.001})
+    measured = replace(summarise_rows(ROWS), instruments={"pairing": 0.01, "pairing_se": 0.001})
     for summary in (summarise_rows(ROWS), summarise_rows(ROWS[2:3]), measured):
         metrics = json.loads(json.dumps(summary.metrics(), allow_nan=False))
         assert metrics["measures"]["dat/valid"]["mean"] == summary.to_json()["valid_rate"] == summary.valid_rate

@@ -167,23 +167,21 @@ def test_a_run_ends_well_once_a_measure_has_come_so_far(toy, tmp_path, caplog):
     assert "until: lipogram/valid has not come so far in 4 steps" in caplog.text
 
 
-def test_an_evaluation_of_dat_tells_the_combination():
+def test_an_evaluation_of_dat_tells_the_pairing():
     dat = {"task": "dat", "noun_checker": "jumandic", "embedding_model": "ja-ginza"}
     settings = read_evaluate({"every": 1, "tasks": [dat]})
     task = settings.evaluated[0].task
 
-    def combination(lists):
+    def pairing(lists):
         rows = [Row({"dat": 1.0}, None, {"words": tuple(words)}) for words in lists]
-        return settings.values(task, rows).get("dat/combination")
+        return settings.values(task, rows).get("dat/pairing")
 
     animals, institutions = ["犬", "猫", "馬"], ["法律", "憲法", "裁判"]
-    near = combination([animals, institutions] * 4)
+    near = pairing([animals, institutions] * 4)
     mixed = [[*animals[:k], *institutions[k:]] for k in (1, 2)]
-    assert (
-        near < -0.1 < combination([[words[(k + shift) % 3] for k in range(3)] for shift in range(3) for words in mixed])
-    )
-    assert combination([animals] * 8) == pytest.approx(0, abs=1e-6)  # a model that says one thing
-    assert combination([animals] * 2) is None
+    assert near < -0.1 < pairing([[words[(k + shift) % 3] for k in range(3)] for shift in range(3) for words in mixed])
+    assert pairing([animals] * 8) == pytest.approx(0, abs=1e-6)  # a model that says one thing
+    assert pairing([animals] * 2) is None
 
 
 def test_memory_that_is_kept_stays_kept(monkeypatch):

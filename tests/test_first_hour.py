@@ -25,7 +25,7 @@ def run(cells, folder):
 
 
 def parts(text, name):
-    """Mean, word choice, position and combination of a table's row."""
+    """Mean, word choice, position and pairing of a table's row."""
     (row,) = re.findall(rf"^{name} +(\S+) = (\S+) ± \S+ +(\S+) +(\S+) ±", text, re.MULTILINE)
     return [float(value) for value in row]
 

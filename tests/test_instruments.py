@@ -24,7 +24,7 @@ def unit_vectors(count, dimensions=5, seed=0):
 
 
 def by_brute_force(unit, lists):
-    """Mean, word choice, position and combination over every pair of words, one by one."""
+    """Mean, word choice, position and pairing over every pair of words, one by one."""
 
     def distance(a, b):
         return 1 - float(unit[a].astype(float) @ unit[b].astype(float))
@@ -39,11 +39,11 @@ def by_brute_force(unit, lists):
 
 
 def parts(decomposition):
-    return [decomposition.mean, decomposition.word_choice, decomposition.position, decomposition.combination]
+    return [decomposition.mean, decomposition.word_choice, decomposition.position, decomposition.pairing]
 
 
 def errors(decomposition):
-    return [getattr(decomposition, f"{name}_se") for name in ("mean", "word_choice", "position", "combination")]
+    return [getattr(decomposition, f"{name}_se") for name in ("mean", "word_choice", "position", "pairing")]
 
 
 def test_decomposition_and_jackknife_against_brute_force():
@@ -53,7 +53,7 @@ def test_decomposition_and_jackknife_against_brute_force():
     found = decompose(unit, lists)
     assert parts(found) == pytest.approx(by_brute_force(unit, lists), abs=1e-6)
     assert errors(found) == pytest.approx(np.sqrt(6 * left_out.var(axis=0)), rel=1e-4)
-    assert found.mean == pytest.approx(found.word_choice + found.position + found.combination)
+    assert found.mean == pytest.approx(found.word_choice + found.position + found.pairing)
 
 
 def test_parts_by_hand():
@@ -63,22 +63,22 @@ def test_parts_by_hand():
     # and the last two lists, 5 of 7 for the others; in all 28 of 42.
     found = decompose(unit, np.array([[0, 1, 2], [0, 1, 3], [2, 3, 0], [2, 3, 1]]))
     assert (found.mean, found.word_choice) == pytest.approx((2 / 3, 2 / 3))
-    assert found.position + found.combination == pytest.approx(0, abs=1e-6)
+    assert found.position + found.pairing == pytest.approx(0, abs=1e-6)
 
 
-def test_a_collapsed_vocabulary_shows_no_combination():
+def test_a_collapsed_vocabulary_shows_no_pairing():
     # Ten words only: every list has the same mean, whatever their order; there is nothing to combine.
     rng, unit = np.random.default_rng(0), unit_vectors(10, 8)
     found = decompose(unit, np.stack([rng.permutation(10) for _ in range(200)]))
-    assert found.combination == pytest.approx(0, abs=3e-3)
+    assert found.pairing == pytest.approx(0, abs=3e-3)
     assert found.word_choice + found.position == pytest.approx(found.mean, abs=3e-3)
     # Eleven words, one of them missing at random: word choice is all there is, too.
     unit = unit_vectors(11, 8)
     found = decompose(unit, np.stack([rng.permutation(11)[:10] for _ in range(400)]))
-    assert abs(found.combination) < 4 * found.combination_se + 1e-3
+    assert abs(found.pairing) < 4 * found.pairing_se + 1e-3
 
 
-def test_a_template_is_position_and_a_pair_that_belongs_together_is_combination():
+def test_a_template_is_position_and_a_pair_that_belongs_together_is_pairing():
     rng, kinds = np.random.default_rng(0), 3
     # Ninety words of three kinds, at distance 1 from each other and 0 within a kind.
     unit = np.repeat(np.eye(kinds, dtype=np.float32), 30, axis=0)
@@ -86,11 +86,11 @@ def test_a_template_is_position_and_a_pair_that_belongs_together_is_combination(
     found = decompose(unit, template)
     assert found.mean == 1
     assert found.position == pytest.approx(1 - found.word_choice)
-    assert found.combination == pytest.approx(0, abs=1e-6)
+    assert found.pairing == pytest.approx(0, abs=1e-6)
     # The same lists, each shuffled: now only the words of the same list know which kinds are taken.
     found = decompose(unit, rng.permuted(template, axis=1))
     assert abs(found.position) < 4 * found.position_se
-    assert found.combination == pytest.approx(1 - found.word_choice, abs=0.02)
+    assert found.pairing == pytest.approx(1 - found.word_choice, abs=0.02)
 
 
 def test_too_few_lists_for_a_jackknife():

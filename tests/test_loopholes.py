@@ -106,16 +106,16 @@ def test_what_a_few_lists_tell(scorer):
     assert measure(scorer, [], np.zeros((0, 10), int)) == {}
     one = measure(scorer, TEN, np.arange(10)[None])
     assert one["perplexity"] == pytest.approx(10)
-    assert "combination" not in one  # there is no other list
+    assert "pairing" not in one  # there is no other list
     three = measure(scorer, TEN, np.array([np.roll(np.arange(10), k) for k in range(3)]))
-    assert three["word_choice"] + three["position"] + three["combination"] == pytest.approx(
+    assert three["word_choice"] + three["position"] + three["pairing"] == pytest.approx(
         float(scorer.score([list_text(TEN)]).scores[0])
     )
     # 動物, 抽象物, 場所-自然, ...: what the dictionary's editors say of these ten.
     assert three["categories"] == one["categories"]
     assert "categories_se" not in three  # too few lists for an interval
     many = measure(scorer, TEN, np.array([np.roll(np.arange(10), k) for k in range(30)]))
-    assert (many["categories_se"], "combination_se" in many, "position_se" in many) == (0, True, False)
+    assert (many["categories_se"], "pairing_se" in many, "position_se" in many) == (0, True, False)
     assert 1 < three["categories"] < 10
     # Under Olson's protocol words have only their diversity.
     olson = DatScorer(scorer.checker, scorer.vectors.encoder, DatRules(language="en", olson=True))

@@ -47,7 +47,7 @@ LISTS = 120
 
 
 class SecondEncoder:
-    """It sees what it is told to see: so much more combination. Its total is a choice of words' and high."""
+    """It sees what it is told to see: so much more pairing. Its total is a choice of words' and high."""
 
     class encoder:  # noqa: N801
         name, revision = "second", "1"
@@ -60,8 +60,8 @@ class SecondEncoder:
 
     def over(self, base):
         self.gain += 0.001  # no two seeds are equal
-        total, combination = (Gain(value, value - 0.05, value + 0.05, 400, 400) for value in (9.0, self.gain))
-        return GainParts(1.0, total, total, total, total, None, combination)
+        total, pairing = (Gain(value, value - 0.05, value + 0.05, 400, 400) for value in (9.0, self.gain))
+        return GainParts(1.0, total, total, total, total, None, pairing)
 
 
 @pytest.fixture(autouse=True)

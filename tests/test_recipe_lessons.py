@@ -96,7 +96,7 @@ def test_the_papers_models_are_evaluated(name):
     assert set(floors) == {"dat/valid", "dat/unique_words"}
     # Half the base's share; of 256 answers of ten words, 100 different ones is a collapse.
     assert floors["dat/valid"]["least"] == round(BASE_VALID[model] / 131_072 / 2, 1)
-    beyond = file == "grpo-combination.yaml"
+    beyond = file == "grpo-pairing.yaml"
     assert floors["dat/valid"]["action"] == ("stop" if beyond else "warn")
     assert floors["dat/unique_words"]["action"] == "warn"
 
@@ -105,7 +105,7 @@ def test_the_papers_models_are_evaluated(name):
 def test_vllms_correction(name):
     # TRL 0.14 to 0.18, the paper's, had none.
     settings = TRAININGS[name]
-    assert settings["vllm_importance_sampling_correction"] == name.endswith("grpo-combination.yaml")
+    assert settings["vllm_importance_sampling_correction"] == name.endswith("grpo-pairing.yaml")
     assert settings["use_bias_correction_kl"] is False
 
 

@@ -20,7 +20,7 @@ METHODS = {
     "grpo-0.14": (GrpoArguments, GrpoSettings),
     "sft-word-targets": (SftArguments, SftSettings),
     "grpo-beyond": (GrpoArguments, GrpoSettings),
-    "grpo-combination": (GrpoArguments, GrpoSettings),
+    "grpo-pairing": (GrpoArguments, GrpoSettings),
     "mix": (GrpoArguments, GrpoSettings),
     "sft-frontier": (SftArguments, SftSettings),
     "warm": (SftArguments, SftSettings),
@@ -50,10 +50,10 @@ def test_nothing_is_missing():
     models = {"tiny", "gemma-3-270m", *PAPER}
     assert {(path.parent.name, path.stem) for path in RECIPES} >= {
         *((model, method) for model in models for method in ("sft", "dpo", "grpo")),
-        *((model, method) for model in PAPER for method in ("wide", "grpo-combination")),
+        *((model, method) for model in PAPER for method in ("wide", "grpo-pairing")),
         ("tiny", "grpo-beyond"),
         *(("smollm2-135m", method) for method in ("warm", "wide", "grpo", "grpo-beyond")),
-        *(("gemma-3-270m", other) for other in ("warm", "even", "wide", "grpo-combination", "mix-warm", "mix")),
+        *(("gemma-3-270m", other) for other in ("warm", "even", "wide", "grpo-pairing", "mix-warm", "mix")),
     }
     assert {path.stem for path in LAUNCHERS} == {
         *("single", "ddp", "fsdp", "zero2", "zero3", "cpu2_ddp", "cpu2_zero2", "cpu2_zero3")
@@ -77,7 +77,7 @@ def test_a_recipe_loads_and_says_what_it_is(path):
 
 BEYOND = {
     **dict.fromkeys(("tiny", "smollm2-135m"), ("grpo-beyond", ["dat_validity", "dat_distance"])),
-    **dict.fromkeys(PAPER, ("grpo-combination", ["dat_validity", "dat_combination", "dat_rarity"])),
+    **dict.fromkeys(PAPER, ("grpo-pairing", ["dat_validity", "dat_pairing", "dat_rarity"])),
 }
 
 

@@ -83,25 +83,25 @@ def of_means(guard, lists):
 def test_a_gain_taken_apart_is_in_the_deviations_of_the_centred_scores(second):
     rng = np.random.default_rng(0)
     base = np.array([rng.choice(30, 3, replace=False) for _ in range(300)])
-    # A word of each of the three kinds, in random places: nothing but combination, for 30 words come equally often.
+    # A word of each of the three kinds, in random places: nothing but pairing, for 30 words come equally often.
     kinds = np.array([[rng.integers(10), 10 + rng.integers(10), 20 + rng.integers(10)] for _ in range(300)])
     found = parts_over(second, rng.permuted(kinds, axis=1), base)
     before, after = (of_means(second, lists) for lists in (base, kinds))
     centred = (after.mean() - before.mean()) / before.std(ddof=1)
     assert found.centred.deviations == pytest.approx(centred, abs=1e-4)
-    parts = [part.deviations for part in (found.word_choice, found.position, found.combination)]
+    parts = [part.deviations for part in (found.word_choice, found.position, found.pairing)]
     assert sum(parts) == pytest.approx(centred, abs=1e-4)
-    assert found.combination.low < found.combination.deviations < found.combination.high
-    assert found.combination.low > 0.3
+    assert found.pairing.low < found.pairing.deviations < found.pairing.high
+    assert found.pairing.low > 0.3
     assert abs(found.dealt.deviations) < 0.1 < found.total.deviations
     assert found.known_pairs == 1
     # The same in fixed places is a template.
     template = parts_over(second, kinds, base)
     assert template.position.low > 0.3
-    assert template.combination.low < 0 < template.combination.high
+    assert template.pairing.low < 0 < template.pairing.high
 
 
-def test_a_choice_of_words_has_no_combination(second):
+def test_a_choice_of_words_has_no_pairing(second):
     rng = np.random.default_rng(0)
     base = np.array([rng.choice(30, 3, replace=False) for _ in range(300)])
     apart = np.array([20 + rng.choice(10, 3, replace=False) for _ in range(300)])
@@ -110,19 +110,19 @@ def test_a_choice_of_words_has_no_combination(second):
         found = parts_over(second, lists, base)
         assert found.total.low > 0.5
         assert found.dealt.low > 0.5
-        assert found.combination.low < 0 < found.combination.high
+        assert found.pairing.low < 0 < found.pairing.high
 
 
-def test_the_interval_of_combination_holds_nothing_in_95_of_100():
+def test_the_interval_of_pairing_holds_nothing_in_95_of_100():
     rng = np.random.default_rng(0)
     unit = rng.normal(size=(60, 8)).astype(np.float32)
     unit /= np.linalg.norm(unit, axis=1, keepdims=True)
 
-    def combination():
+    def pairing():
         base, row = (SeenLists(parts, parts) for parts in (parts_of(unit, random_lists(60, 100, rng)) for _ in "ab"))
-        return row.over(base).combination
+        return row.over(base).pairing
 
-    found = [combination() for _ in range(300)]
+    found = [pairing() for _ in range(300)]
     assert 0.92 < np.mean([gain.low < 0 < gain.high for gain in found]) < 0.99
 
 

@@ -73,7 +73,7 @@ def test_what_explains_numbers_is_said_once_behind_all_models(capsys, tmp_path):
     for name in ("a", "b", "c"):
         path = dat_run(tmp_path / name, name, 0.8)
         metrics = _metrics(path)
-        metrics["instruments"] = {"combination": 0.5, "glued_share": 0.1}
+        metrics["instruments"] = {"pairing": 0.5, "glued_share": 0.1}
         runs.append(TaskRun(Dat(), path, metrics, False))
     for run in runs:
         print_run(run)

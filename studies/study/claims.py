@@ -93,7 +93,7 @@ MEASURES = {
         COUNT,
         lambda row: row.equal_size_words,
     ),
-    "combination": _instrument("combination"),
+    "pairing": _instrument("pairing"),
     "categories": _instrument("categories"),
     f"categories{DEALT}": _instrument("categories_dealt"),
     "domains": _instrument("domains"),
@@ -120,11 +120,11 @@ MEASURES = {
         _part("dealt"),
         signed=True,
     ),
-    "guard combination": RowMeasure(
+    "guard pairing": RowMeasure(
         "Pairing by the centred guard",
         "What pairing gains by the guard's vectors without their mean: no choice of words can raise it.",
         _DEVIATIONS,
-        _part("combination"),
+        _part("pairing"),
         signed=True,
     ),
     "known pairs": RowMeasure(

@@ -161,7 +161,7 @@ def _row_cells(result: Result, row: Table11Row) -> dict[str, Content]:
         if row.parts and row.parts.dealt:
             second = replace(second, below=(_dealt_anew(MEASURES[GUARD], row.parts.dealt.deviations),))
         cells |= {"Gain in own sd": own, f"Gain by {table.guard} in its sd": second}
-        cells["Pairing, centred"] = _gain_cell(row.parts.combination if row.parts else None)
+        cells["Pairing, centred"] = _gain_cell(row.parts.pairing if row.parts else None)
         cells["Known pairs"] = Cell(row.parts.known_pairs, SHARE) if row.parts else None
     for task, by_row in result.controls.items():
         verdict = by_row.get(row.summary.source)

@@ -12,16 +12,16 @@ FEWEST_LISTS = 3  # the jackknife leaves one out, and what is left must hold two
 
 @dataclass(frozen=True, slots=True)
 class Decomposition:
-    """mean = word_choice + position + combination, each with its standard error (jackknife over lists)."""
+    """mean = word_choice + position + pairing, each with its standard error (jackknife over lists)."""
 
     mean: float  # mean distance of two words of a list
     word_choice: float  # mean distance of two different words of different lists: the same words, dealt anew
     position: float  # what is added by dealing them anew within each position only: a fixed template
-    combination: float  # the rest: words that were chosen for the others of their list
+    pairing: float  # the rest: words that were chosen for the others of their list
     mean_se: float
     word_choice_se: float
     position_se: float
-    combination_se: float
+    pairing_se: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +46,7 @@ def decompose(unit: np.ndarray, lists: np.ndarray) -> Decomposition:
     (lists, k), k >= 3, all words of a list different.
 
     >>> two = decompose(np.eye(3, dtype=np.float32), np.array([[0, 1, 2], [2, 0, 1], [1, 0, 2]]))
-    >>> two.mean, two.word_choice, two.combination
+    >>> two.mean, two.word_choice, two.pairing
     (1.0, 1.0, 0.0)
     """
     parts = parts_of(unit, lists)
@@ -61,7 +61,7 @@ def parts_of(unit: np.ndarray, lists: np.ndarray) -> Parts | None:
     Lists that have fewer than two known words do not count; None with fewer than three others.
 
     Two equal words of different lists are no pair: dealt anew they would stand in one list, at distance 0, and make a
-    small vocabulary look like combination. All pairs are summed in closed form, also of each set without one list.
+    small vocabulary look like pairing. All pairs are summed in closed form, also of each set without one list.
     """
     known, every_pair = np.asarray(unit.any(axis=1)), lists.size * (lists.shape[1] - 1)
     lists = lists[known[lists].sum(axis=1) > 1]

@@ -26,7 +26,7 @@ def measured(rows: Sequence[DatSummary]) -> list[str]:
 def cell(values: Mapping[str, float], name: str) -> Cell:
     """An instrument with its interval, if it has one; a dash where it was not measured.
 
-    >>> cell({"combination": 0.0074, "combination_se": 0.0002}, "combination").line
+    >>> cell({"pairing": 0.0074, "pairing_se": 0.0002}, "pairing").line
     '0.0074 [0.0070, 0.0078]'
     """
     if f"{name}_low" in values:

@@ -14,8 +14,8 @@ from sozo.tasks.dat.decomposition import FEWEST_LISTS, decompose
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.tasks.dat.words import BITS
 
-PARTS = ("word_choice", "position", "combination")
-_SURE = ("word_choice", "combination")  # where no place has words of its own, position's jackknife covers 98% to 99%
+PARTS = ("word_choice", "position", "pairing")
+_SURE = ("word_choice", "pairing")  # where no place has words of its own, position's jackknife covers 98% to 99%
 _KINDS = ("categories", "domains")
 FLEXIBILITY = tuple(f"{kind}{dealt}" for kind in _KINDS for dealt in ("", "_dealt"))  # as they are, and dealt anew
 DIVERSITY = ("perplexity", "inverse_simpson")

@@ -90,14 +90,14 @@ class Dat(Task):
         return rows
 
     def together(self, rows: Sequence[Row], guard: "SecondEncoder | None" = None) -> dict[str, float]:
-        """Unique words; combination; the mean by the guard."""
+        """Unique words; pairing; the mean by the guard."""
         lists = [row.facts["words"] for row in rows if row.reason is None]
         unique = float(len({word for words in lists for word in words}))
         values = {"dat/unique_words": unique}
         if not self.settings.olson and len(lists) >= FEWEST_LISTS:
             words, numbers = np.unique(np.array(lists), return_inverse=True)
             unit = self.scorer.vectors.unit(words.tolist())
-            values["dat/combination"] = decompose(unit, numbers.reshape(len(lists), -1)).combination
+            values["dat/pairing"] = decompose(unit, numbers.reshape(len(lists), -1)).pairing
         if guard and not self.settings.olson and len(scores := guard.of(self.language).scores(lists)):
             values["dat/guard"] = float(scores.mean(dtype=np.float64))
         return values

@@ -141,13 +141,13 @@ def test_what_a_result_does_not_have_is_left_out(result, shown):
 def test_instruments_stand_beside_the_base(result, shown):
     rows = list(result.table.rows)
     for number, value in ((0, 0.01), (2, 0.03)):
-        instruments = {"combination": value, "combination_se": 0.001}
+        instruments = {"pairing": value, "pairing_se": 0.001}
         rows[number] = replace(rows[number], summary=replace(rows[number].summary, instruments=instruments))
     result = replace(result, table=replace(result.table, rows=tuple(rows)))
     page = shown(result)
     assert "What the mean is made of, and how the words are chosen" in page.text
     assert "0.0300 [0.0280, 0.0320] +0.0200 [+0.0172, +0.0228]" in page.text
-    difference, error = result.to_json()["rows"][2]["from_base"]["combination"]
+    difference, error = result.to_json()["rows"][2]["from_base"]["pairing"]
     assert (difference, error) == pytest.approx((0.02, 0.002**0.5 / 1000**0.5))
     assert result.to_json()["rows"][0]["from_base"] == {}
 

@@ -153,8 +153,8 @@ CLAIMS = [
 EXPLORATORY = [{"arm": "ours", "against": "GRPO", "measure": "mean"}, {"arm": "GRPO", "measure": "guard"}]
 
 
-def row(name, valid, mean, words, combination=0.0):
-    summary = DatSummary(name, 100, valid, mean, 0.1, None, 50, {}, {"combination": combination})
+def row(name, valid, mean, words, pairing=0.0):
+    summary = DatSummary(name, 100, valid, mean, 0.1, None, 50, {}, {"pairing": pairing})
     return Table11Row(summary, ((1, 10.0),), None, hill=HillNumbers(words, words, words))
 
 
@@ -186,9 +186,9 @@ def test_the_table_over_seeds(result):
     assert values["exploratory"][0]["mean"] == pytest.approx(0.005)
     assert "mean" not in values["exploratory"][1]  # nobody measured a guard
     assert json.loads(json.dumps(values))["equal_size"] == 90
-    assert values["arms"]["ours"]["combination"]["mean"] == 0.01
+    assert values["arms"]["ours"]["pairing"]["mean"] == 0.01
     assert [values["rows"][k]["mean"] for k in range(3)] == [0.88, 0.90, 0.91]
-    assert result.measures == ["valid", "mean", "unique words", "combination"]  # nobody measured the others
+    assert result.measures == ["valid", "mean", "unique words", "pairing"]  # nobody measured the others
     text = to_markdown(result)
     claim = (
         r"\| more words +\| unique words of ours minus GRPO at least 100 +\| \+208 \[\+183, \+233\], 2 seeds, paired"
@@ -259,7 +259,7 @@ def test_gains_are_over_the_base_of_the_same_seed(tmp_path, monkeypatch):
     assert "+2.00" in lines  # equal seeds have no interval
     shown = result.to_json()["arms"]["GRPO"]
     assert (shown["gain"]["mean"], shown["guard"]["mean"]) == (2.0, -2.0)
-    assert (shown["guard dealt anew"]["mean"], shown["guard combination"]["mean"]) == (0.0, 4.0)
+    assert (shown["guard dealt anew"]["mean"], shown["guard pairing"]["mean"]) == (0.0, 4.0)
     assert shown["known pairs"]["mean"] == 0.5
 
 

@@ -74,13 +74,13 @@ class Gain:
 class GainParts:
     """A row's gain over its base by a second encoder; None where there are too few lists.
 
-    Everything but `total` and `dealt` is by its vectors without their mean over the task's nouns, in standard
+    Everything but `total` and `shuffled` is by its vectors without their mean over the task's nouns, in standard
     deviations of the base's scores by these vectors: centred = word_choice + position + pairing.
     """
 
     known_pairs: float  # share of the row's pairs of words of which it knows both
     total: Gain | None  # by its vectors as they are
-    dealt: Gain | None  # the same, if the row's words were dealt anew among its lists: by choice of words alone
+    shuffled: Gain | None  # the same, if the row's words were shuffled among its lists: by choice of words alone
     centred: Gain | None
     word_choice: Gain | None
     position: Gain | None  # its interval is wider than it need be (docs/instruments.md)

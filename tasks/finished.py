@@ -192,9 +192,9 @@ class Finished:
             return compare_paired(*sides, share=measure.share, level=level, strata=self._strata)
         return compare_independent(base.by_answer(measure), self.by_answer(measure), share=measure.share, level=level)
 
-    def dealt(self, texts: Sequence[str], random: np.random.Generator) -> tuple[list[str], np.ndarray]:
+    def shuffled(self, texts: Sequence[str], random: np.random.Generator) -> tuple[list[str], np.ndarray]:
         """As many answers made of the same parts, each in its place, put together badly; and their scores."""
-        raise UserError(f"{self.task}: an answer has no parts that could be dealt anew; take pairs valid or paper")
+        raise UserError(f"{self.task}: an answer has no parts that could be shuffled; take pairs valid or paper")
 
     def seen_by(self, second: "SecondEncoder") -> "Seen | None":
         """What a second encoder makes of the answers; None of too few.

@@ -9,8 +9,8 @@ import pytest
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.scoring.statistics.hill import hill_interval, hill_numbers
-from sozo.tasks.dat.deal import dealt_anew
 from sozo.tasks.dat.decomposition import decompose
+from sozo.tasks.dat.shuffle import shuffle_lists
 from sozo.tasks.dat.table import valid_lists
 from sozo.tasks.dat.table11 import table11
 from sozo.tasks.dat.task import Dat
@@ -146,12 +146,12 @@ def test_a_text_is_no_answer_of_words():
         hill_interval(["犬猫", "鳥魚"])
 
 
-def test_words_dealt_anew_stay_the_same_and_come_once_in_a_list():
+def test_words_shuffled_anew_stay_the_same_and_come_once_in_a_list():
     rng = np.random.default_rng(0)
     template = np.stack([rng.integers(10, size=200) + 10 * place for place in range(10)], axis=1)
-    dealt = dealt_anew(template, rng)
-    assert sorted(dealt.ravel()) == sorted(template.ravel())
-    assert all(len(set(words)) == 10 for words in dealt.tolist())
-    assert np.mean(dealt // 10 == np.arange(10)) == pytest.approx(0.1, abs=0.03)  # in any place
+    shuffled = shuffle_lists(template, rng)
+    assert sorted(shuffled.ravel()) == sorted(template.ravel())
+    assert all(len(set(words)) == 10 for words in shuffled.tolist())
+    assert np.mean(shuffled // 10 == np.arange(10)) == pytest.approx(0.1, abs=0.03)  # in any place
     one = np.tile(np.arange(10), (50, 1))
-    np.testing.assert_array_equal(np.sort(dealt_anew(one, rng)), one)
+    np.testing.assert_array_equal(np.sort(shuffle_lists(one, rng)), one)

@@ -93,7 +93,7 @@ def test_a_gain_taken_apart_is_in_the_deviations_of_the_centred_scores(second):
     assert sum(parts) == pytest.approx(centred, abs=1e-4)
     assert found.pairing.low < found.pairing.deviations < found.pairing.high
     assert found.pairing.low > 0.3
-    assert abs(found.dealt.deviations) < 0.1 < found.total.deviations
+    assert abs(found.shuffled.deviations) < 0.1 < found.total.deviations
     assert found.known_pairs == 1
     # The same in fixed places is a template.
     template = parts_over(second, kinds, base)
@@ -109,7 +109,7 @@ def test_a_choice_of_words_has_no_pairing(second):
     for lists in (apart, one):
         found = parts_over(second, lists, base)
         assert found.total.low > 0.5
-        assert found.dealt.low > 0.5
+        assert found.shuffled.low > 0.5
         assert found.pairing.low < 0 < found.pairing.high
 
 

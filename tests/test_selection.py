@@ -475,12 +475,12 @@ def test_matched_lists_are_scored_by_the_encoder_of_the_tables_run(tmp_path, mon
     assert asked == [("e5", {"language": "ja"})] * 2 + [("ja-ginza", {"language": "ja"})]
 
 
-def test_only_answers_to_one_prompt_that_has_parts_are_dealt_anew(run):
+def test_only_answers_to_one_prompt_that_has_parts_are_shuffled_anew(run):
     two, other = run("two", dogs=[0.1, 0.4], laws=[9.0, 7.0]), run("other", dogs=[0.1, 0.4])
     assert "two answers several prompts; pairs matched needs answers to one" in refusal(
         select_pairs, two, 2, seed=0, rule="matched"
     )
-    assert "toy: an answer has no parts that could be dealt anew" in refusal(
+    assert "toy: an answer has no parts that could be shuffled" in refusal(
         select_pairs, other, 2, seed=0, rule="matched"
     )
 

@@ -252,11 +252,11 @@ def test_a_run_says_what_fixed_lists_share_and_how_far_the_cue_matters(tmp_path)
     assert fixed.metrics["null"]["p"] < 0.05  # no list has its own cue's axis
     null = fixed.metrics["null"]
     ends = f"[−{-null['low']:.4f}, +{null['high']:.4f}]"
-    assert fixed.cell(task.measures[0]).below == (f"cues dealt anew {ends}, p = {null['p']:.3f}",)
+    assert fixed.cell(task.measures[0]).below == (f"cues shuffled {ends}, p = {null['p']:.3f}",)
     assert fixed.cell(task.measures[1]).below == ()
     write_evaluation(tmp_path / "page.html", find_evaluated([str(tmp_path)]))
     page = (tmp_path / "page.html").read_text("utf-8")
-    assert "cues dealt anew [" in page
+    assert "cues shuffled [" in page
     assert "お題の配り直し [" in page
     assert fixed.against(drawn, task.measures[-1]).difference < -0.3
 

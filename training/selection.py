@@ -281,8 +281,8 @@ def _matched(ranked: Ranked, num_pairs: int, random: np.random.Generator) -> Pai
     if len(ranked.tables) > 1:
         raise UserError(f"{ranked.where} answers several prompts; pairs {MATCHED} needs answers to one")
     chosen = ranked.take([np.arange(share) for share in ranked.shares(num_pairs, "num_pairs")])
-    texts, scores = max(ranked.runs, key=lambda run: bool(run.loaded)).dealt(chosen.texts, random)
-    ids = [f"dealt-{k}" for k in range(num_pairs)]
+    texts, scores = max(ranked.runs, key=lambda run: bool(run.loaded)).shuffled(chosen.texts, random)
+    ids = [f"shuffled-{k}" for k in range(num_pairs)]
     return Pairs(chosen, replace(chosen, ids=ids, texts=texts, scores=scores))
 
 

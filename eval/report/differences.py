@@ -94,7 +94,7 @@ def gain_tables(gains: Sequence[SecondGain], compared: Compared) -> list[Table]:
                 cells, base = tuple(map(seed_cell, zip(*seeds, strict=True))), compared.against[method.name].name
                 rows.append(Row(method.name, cells, base, seeds=len(seeds) if method.several else 0))
         encoder = next(iter(own.values())).encoder
-        columns = ("model", "gain_own", encoder, "gain_dealt", "gain_pairing", "known_pairs")
+        columns = ("model", "gain_own", encoder, "gain_shuffled", "gain_pairing", "known_pairs")
         title = said("{task}: gains by a second encoder", task=said(task))
         tables.append(Table(title, columns, tuple(rows), ("second_encoder_note",)))
     return tables
@@ -103,7 +103,7 @@ def gain_tables(gains: Sequence[SecondGain], compared: Compared) -> list[Table]:
 def _gain_cells(one: SecondGain) -> list[Cell]:
     if (parts := one.parts) is None:
         return [_gain(one.own), *[Cell()] * 4]
-    return [*map(_gain, (one.own, parts.total, parts.dealt, parts.pairing)), Cell(parts.known_pairs, SHARE)]
+    return [*map(_gain, (one.own, parts.total, parts.shuffled, parts.pairing)), Cell(parts.known_pairs, SHARE)]
 
 
 def _gain(gain: Gain | None) -> Cell:

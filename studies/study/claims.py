@@ -23,7 +23,7 @@ from sozo.tasks.dat.table11 import Table11Row
 from sozo.tasks.dat.view import DatView
 
 MEAN, UNIQUE, GUARD = "mean", "unique words", "guard"
-DEALT = " dealt anew"  # of a measure: what it is of the same words, shuffled among the lists
+SHUFFLED = " shuffled"  # of a measure: what it is of the same words, shuffled among the lists
 HELD, FAILED, OPEN = "held", "failed", "cannot be said"
 MOST_CLAIMS, ONE_SIDED = 5, 0.025
 Values = Mapping[str, Mapping[int, float | None]]  # of a measure, by arm and seed; None where nobody measured it
@@ -95,9 +95,9 @@ MEASURES = {
     ),
     "pairing": _instrument("pairing"),
     "categories": _instrument("categories"),
-    f"categories{DEALT}": _instrument("categories_dealt"),
+    f"categories{SHUFFLED}": _instrument("categories_shuffled"),
     "domains": _instrument("domains"),
-    f"domains{DEALT}": _instrument("domains_dealt"),
+    f"domains{SHUFFLED}": _instrument("domains_shuffled"),
     "glued words": _instrument("glued_share"),
     "gain": RowMeasure(
         "Gain",
@@ -113,11 +113,11 @@ MEASURES = {
         _gain(1),
         signed=True,
     ),
-    f"{GUARD}{DEALT}": RowMeasure(
+    f"{GUARD}{SHUFFLED}": RowMeasure(
         "The same, words shuffled among the lists",
         "What would be left of the gain by the guard if the words of the arm were shuffled among its lists.",
         _DEVIATIONS,
-        _part("dealt"),
+        _part("shuffled"),
         signed=True,
     ),
     "guard pairing": RowMeasure(

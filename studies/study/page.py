@@ -22,13 +22,13 @@ from sozo.scoring.table import Cell, Content, Table, markdown, tabulate
 from sozo.studies.study.arms import PAPER, Arm
 from sozo.studies.study.charts import unique_words_chart
 from sozo.studies.study.claims import (
-    DEALT,
     FAILED,
     GUARD,
     HELD,
     MEAN,
     MEASURES,
     ONE_SIDED,
+    SHUFFLED,
     UNIQUE,
     Difference,
     RowMeasure,
@@ -84,9 +84,10 @@ def arms_table(result: Result) -> Table:
     for arm in result.arms:
         cells: dict[str, Content] = {"Arm": arm.name, "Seeds": len(arm.seeds)}
         for name in result.measures:
-            measure, dealt = MEASURES[name], result.interval(name + DEALT, arm) if name + DEALT in MEASURES else None
-            below = [_dealt_anew(measure, dealt.mean)] if dealt else []
-            if not name.endswith(DEALT):
+            measure = MEASURES[name]
+            shuffled = result.interval(name + SHUFFLED, arm) if name + SHUFFLED in MEASURES else None
+            below = [_shuffled_text(measure, shuffled.mean)] if shuffled else []
+            if not name.endswith(SHUFFLED):
                 cells[measure_heading(result, name)] = measure.cell(result.interval(name, arm), below=below)
         for task in result.controls:
             cells[heading(task)] = _counted_verdicts(result, task, arm)
@@ -158,8 +159,8 @@ def _row_cells(result: Result, row: Table11Row) -> dict[str, Content]:
     cells[f"Unique words in {table.equal_size:,} valid"] = row.equal_size_words
     if table.guard:
         own, second = map(_gain_cell, row.gains)
-        if row.parts and row.parts.dealt:
-            second = replace(second, below=(_dealt_anew(MEASURES[GUARD], row.parts.dealt.deviations),))
+        if row.parts and row.parts.shuffled:
+            second = replace(second, below=(_shuffled_text(MEASURES[GUARD], row.parts.shuffled.deviations),))
         cells |= {"Gain in own sd": own, f"Gain by {table.guard} in its sd": second}
         cells["Pairing, centred"] = _gain_cell(row.parts.pairing if row.parts else None)
         cells["Known pairs"] = Cell(row.parts.known_pairs, SHARE) if row.parts else None
@@ -169,7 +170,7 @@ def _row_cells(result: Result, row: Table11Row) -> dict[str, Content]:
     return cells
 
 
-def _dealt_anew(measure: RowMeasure, value: float | None) -> str:
+def _shuffled_text(measure: RowMeasure, value: float | None) -> str:
     """The line below a number that says what it is of the same words, shuffled among the lists."""
     return f"shuffled {measure.show(value)}"
 

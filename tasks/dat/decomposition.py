@@ -15,7 +15,7 @@ class Decomposition:
     """mean = word_choice + position + pairing, each with its standard error (jackknife over lists)."""
 
     mean: float  # mean distance of two words of a list
-    word_choice: float  # mean distance of two different words of different lists: the same words, dealt anew
+    word_choice: float  # mean distance of two different words of different lists: the same words, shuffled
     position: float  # what is added by dealing them anew within each position only: a fixed template
     pairing: float  # the rest: words that were chosen for the others of their list
     mean_se: float
@@ -60,7 +60,7 @@ def parts_of(unit: np.ndarray, lists: np.ndarray) -> Parts | None:
 
     Lists that have fewer than two known words do not count; None with fewer than three others.
 
-    Two equal words of different lists are no pair: dealt anew they would stand in one list, at distance 0, and make a
+    Two equal words of different lists are no pair: shuffled they would stand in one list, at distance 0, and make a
     small vocabulary look like pairing. All pairs are summed in closed form, also of each set without one list.
     """
     known, every_pair = np.asarray(unit.any(axis=1)), lists.size * (lists.shape[1] - 1)

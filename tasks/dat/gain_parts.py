@@ -24,8 +24,8 @@ class SeenLists:
     def over(self, base: "SeenLists") -> GainParts:
         """The gain over the base's lists."""
         plain, centred = (base.plain, self.plain), (base.centred, self.centred)
-        total, dealt = (_part(*plain, 0, of_row) for of_row in (0, 1))
-        return GainParts(self.plain.known_pairs, total, dealt, *(_part(*centred, k, k) for k in range(4)))
+        total, shuffled = (_part(*plain, 0, of_row) for of_row in (0, 1))
+        return GainParts(self.plain.known_pairs, total, shuffled, *(_part(*centred, k, k) for k in range(4)))
 
 
 def _part(base: Parts, row: Parts, of_base: int, of_row: int) -> Gain | None:

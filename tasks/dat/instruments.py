@@ -9,15 +9,16 @@ import numpy as np
 
 from sozo.data.jumandic import categories, domains
 from sozo.scoring.statistics.hill import hill_interval, hill_numbers
-from sozo.tasks.dat.deal import dealt_anew
 from sozo.tasks.dat.decomposition import FEWEST_LISTS, decompose
 from sozo.tasks.dat.scorer import DatScorer
+from sozo.tasks.dat.shuffle import shuffle_lists
 from sozo.tasks.dat.words import BITS
 
 PARTS = ("word_choice", "position", "pairing")
 _SURE = ("word_choice", "pairing")  # where no place has words of its own, position's jackknife covers 98% to 99%
 _KINDS = ("categories", "domains")
-FLEXIBILITY = tuple(f"{kind}{dealt}" for kind in _KINDS for dealt in ("", "_dealt"))  # as they are, and dealt anew
+# As they are, and with the words shuffled among the lists.
+FLEXIBILITY = tuple(f"{kind}{shuffled}" for kind in _KINDS for shuffled in ("", "_shuffled"))
 DIVERSITY = ("perplexity", "inverse_simpson")
 _FEWEST_FOR_ERRORS = 30  # below, 1.96 standard errors cover less than 93%
 LOOPHOLES = tuple(f"{kind}_share" for kind in BITS)
@@ -42,14 +43,14 @@ def measure(scorer: DatScorer, words: Sequence[str], lists: np.ndarray) -> dict[
         parts = asdict(decompose(scorer.vectors.unit(words), lists))
         values |= {name: parts[name] for part in PARTS for name in (part, *[f"{part}_se"] * (sure and part in _SURE))}
     if scorer.rules.language == "ja" and find_spec("jumandic"):
-        dealt = dealt_anew(lists, np.random.default_rng(0))
+        shuffled = shuffle_lists(lists, np.random.default_rng(0))
         for name, of in zip(_KINDS, (categories, domains), strict=True):
             kinds = [of(word) for word in words]
             counts = different(kinds, lists)
             values[name] = float(counts.mean())
             if sure:
                 values[f"{name}_se"] = float(counts.std(ddof=1) / math.sqrt(len(lists)))
-            values[f"{name}_dealt"] = float(different(kinds, dealt).mean())
+            values[f"{name}_shuffled"] = float(different(kinds, shuffled).mean())
     flags = scorer.flags(words)[lists]
     return values | {f"{kind}_share": float(np.mean(flags & BITS[kind] > 0)) for kind in scorer.words.kinds}
 

@@ -190,11 +190,11 @@ class FinishedDat(Finished):
         """None: a list without its end is invalid, and counts there."""
         return 0, self.summary.num_responses
 
-    def dealt(self, texts: Sequence[str], random: np.random.Generator) -> tuple[list[str], np.ndarray]:
-        from sozo.tasks.dat.deal import dealt_badly
+    def shuffled(self, texts: Sequence[str], random: np.random.Generator) -> tuple[list[str], np.ndarray]:
+        from sozo.tasks.dat.shuffle import shuffled_badly
 
         encoder = self.scale.get("embedding_model", LANGUAGES[self.language].encoder)
-        return dealt_badly(texts, encoder, random, self.language)
+        return shuffled_badly(texts, encoder, random, self.language)
 
     def seen_by(self, second: "SecondEncoder") -> "SeenLists | None":
         """None under Olson's protocol: English words, of which seven count."""

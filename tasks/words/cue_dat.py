@@ -54,7 +54,7 @@ class CueSettings(ItemSettings, DatSettings):
 
 
 class FinishedCues(Finished):
-    """Lists, and what they have with cues dealt anew."""
+    """Lists, and what they have with cues shuffled."""
 
     def cell(self, measure: Measure) -> Cell:
         """The mean, and below its main measure's what 95% of the deals have."""
@@ -62,7 +62,7 @@ class FinishedCues(Finished):
         if measure != self.main or not null:
             return cell
         ends = interval(null["low"], null["high"], measure, signed=True)
-        return replace(cell, below=(said("cues dealt anew {ends}, {p}", ends=ends, p=p_value(null["p"])),))
+        return replace(cell, below=(said("cues shuffled {ends}, {p}", ends=ends, p=p_value(null["p"])),))
 
 
 class CueDat(ChosenItems):
@@ -162,7 +162,7 @@ class CueDat(ChosenItems):
         return self.scorer.describe()
 
     def finish(self, run: Complete) -> dict[str, Any]:
-        """The null too: these answers' lists with cues dealt anew."""
+        """The null too: these answers' lists with cues shuffled."""
         finished = self.written(run.folder)
         answers = [answer for answer in finished.scored if answer.reason is None][:_MOST]
         cues = [answer.item for answer in answers]
@@ -187,14 +187,14 @@ def unshared(lists: Lists) -> list[float]:
 
 
 def null(near: np.ndarray, own: Own) -> dict[str, float]:
-    """How much farther lists are from their own cue than from cues dealt anew over them (see `CueDat.near`).
+    """How much farther lists are from their own cue than from cues shuffled over them (see `CueDat.near`).
 
     `mean` is the difference; `low` and `high` hold 95% of what permutations have; `p` is the share of those, and of the
     answers as they are, that are as far.
     """
     (lists, cues), rng = own, np.random.default_rng(0)
-    dealt = np.array([np.nanmean(near[lists, rng.permutation(cues)]) for _ in range(_PERMUTATIONS)])
-    observed, mean = np.nanmean(near[own]), dealt.mean()
-    high, low = mean - np.quantile(dealt, (0.025, 0.975))
-    p = (1 + (dealt <= observed).sum()) / (1 + _PERMUTATIONS)
+    shuffled = np.array([np.nanmean(near[lists, rng.permutation(cues)]) for _ in range(_PERMUTATIONS)])
+    observed, mean = np.nanmean(near[own]), shuffled.mean()
+    high, low = mean - np.quantile(shuffled, (0.025, 0.975))
+    p = (1 + (shuffled <= observed).sum()) / (1 + _PERMUTATIONS)
     return {"mean": float(mean - observed), "low": float(low), "high": float(high), "p": float(p)}

@@ -259,7 +259,7 @@ def test_gains_are_over_the_base_of_the_same_seed(tmp_path, monkeypatch):
     assert "+2.00" in lines  # equal seeds have no interval
     shown = result.to_json()["arms"]["GRPO"]
     assert (shown["gain"]["mean"], shown["guard"]["mean"]) == (2.0, -2.0)
-    assert (shown["guard dealt anew"]["mean"], shown["guard pairing"]["mean"]) == (0.0, 4.0)
+    assert (shown["guard shuffled"]["mean"], shown["guard pairing"]["mean"]) == (0.0, 4.0)
     assert shown["known pairs"]["mean"] == 0.5
 
 

@@ -1,4 +1,4 @@
-"""Lists dealt anew: the same words shuffled, or in the same places and as near to each other as may be."""
+"""Lists put together anew: the same words shuffled, or in the same places and as near to each other as may be."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ _SWAPS = 400  # attempts for each list
 _SHUFFLES = 100  # likewise: of ten words, 3 in 100,000 stay where they were
 
 
-def dealt_badly(
+def shuffled_badly(
     texts: Sequence[str], encoder: str, random: np.random.Generator, language: str = "ja"
 ) -> tuple[list[str], np.ndarray]:
     """As many valid lists of the words of valid lists, each word in its place, and their scores: low ones."""
@@ -50,12 +50,12 @@ def deal(unit: np.ndarray, lists: np.ndarray, random: np.random.Generator) -> np
     return lists
 
 
-def dealt_anew(lists: np.ndarray, random: np.random.Generator) -> np.ndarray:
+def shuffle_lists(lists: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """The words of lists shuffled among them, so that no list has a word twice: integers of the shape (lists, k).
 
     Words of two random places change their lists wherever that repeats none, again and again. The lists' order is lost.
 
-    >>> dealt_anew(np.array([[0, 1], [2, 3]]), np.random.default_rng(0)).tolist()
+    >>> shuffle_lists(np.array([[0, 1], [2, 3]]), np.random.default_rng(0)).tolist()
     [[1, 3], [2, 0]]
     """
     half = len(lists) // 2

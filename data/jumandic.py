@@ -36,7 +36,7 @@ _CATEGORY, _DOMAIN = re.compile("カテゴリ" + _LABEL), re.compile("ドメイ�
 _NO_DOMAIN = "無し"
 
 
-class Entry(NamedTuple):
+class DictionaryEntry(NamedTuple):
     """One reading: its CSV feature (品詞,細分類,活用型,活用形,原形,読み,意味), and its cost standing alone."""
 
     feature: str
@@ -67,7 +67,7 @@ class CompiledDictionary:
         self._left_size = int(np.fromfile(folder / "matrix.bin", "<u2", 1)[0])
         self._matrix = np.memmap(folder / "matrix.bin", "<i2", "r", 4)
 
-    def lookup(self, surface: str) -> list[Entry]:
+    def lookup(self, surface: str) -> list[DictionaryEntry]:
         """Every entry whose surface is exactly `surface`, in the dictionary's order; empty if there is none."""
         array = self._array
         base = int(array[0, 0])
@@ -88,12 +88,12 @@ class CompiledDictionary:
             if feature:
                 yield feature.decode("utf-8", "replace")
 
-    def _entry(self, token: np.void) -> Entry:
+    def _entry(self, token: np.void) -> DictionaryEntry:
         start = self._features + int(token["feature"])
         feature = self._bytes[start : self._bytes.find(b"\0", start)].decode("utf-8", "replace")
         # The cost of the sentence "BOS word EOS"; the context id of both ends is 0.
         edges = int(self._matrix[self._left_size * int(token["left"])]) + int(self._matrix[int(token["right"])])
-        return Entry(feature, int(token["cost"]) + edges)
+        return DictionaryEntry(feature, int(token["cost"]) + edges)
 
 
 @cache

@@ -12,14 +12,14 @@ from sozo.data.schema import count_rows, write_columns
 Columns = dict[str, Any]
 
 
-class Part(NamedTuple):
+class TablePart(NamedTuple):
     """One file of a table: where it goes and how many rows belong in it."""
 
     path: Path
     rows: int
 
 
-def parts_of(folder: Path, n: int, rows: int) -> list[Part]:
+def parts_of(folder: Path, n: int, rows: int) -> list[TablePart]:
     """The parts of a table of `n` rows, `rows` in each but the last.
 
     >>> [(part.path.name, part.rows) for part in parts_of(Path("x"), 5, 3)]
@@ -28,10 +28,12 @@ def parts_of(folder: Path, n: int, rows: int) -> list[Part]:
     if n < 1 or rows < 1:
         raise ValueError(f"cannot make {n} responses in batches of {rows}")
     starts = enumerate(range(0, n, rows))
-    return [Part(folder / f"part-{number:05d}.parquet", min(rows, n - start)) for number, start in starts]
+    return [TablePart(folder / f"part-{number:05d}.parquet", min(rows, n - start)) for number, start in starts]
 
 
-def write_missing(parts: Sequence[Part], columns: Callable[[int], Columns], what: str, processes: Processes) -> None:
+def write_missing(
+    parts: Sequence[TablePart], columns: Callable[[int], Columns], what: str, processes: Processes
+) -> None:
     """Write those of this process's parts that are missing."""
     # Every process looks at all parts, so that one that cannot be used ends them all before any work is done.
     written = [is_there(part) for part in parts]
@@ -60,7 +62,7 @@ def _valid(part: Columns) -> int | None:
     return len(scores) - scores.null_count if hasattr(scores, "null_count") else sum(s is not None for s in scores)
 
 
-def is_there(part: Part) -> bool:
+def is_there(part: TablePart) -> bool:
     """Whether the part was written."""
     if not part.path.exists():
         return False

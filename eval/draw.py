@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from sozo.data.errors import UserError
-from sozo.data.parts import Columns, Part, is_there, parts_of, write_missing
+from sozo.data.parts import Columns, TablePart, is_there, parts_of, write_missing
 from sozo.data.processes import Processes, wait
 from sozo.data.progress import responses_bar
 from sozo.data.record import folder_sha256, read_json
@@ -163,7 +163,7 @@ def draw_parts(
     )
 
 
-def _expect_valid(parts: Sequence[Part]) -> None:
+def _expect_valid(parts: Sequence[TablePart]) -> None:
     """Warn if the parts that are there hold 64 answers and none is valid; an InVainError from 256 on."""
     came = 0
     for part in filter(is_there, parts):
@@ -179,7 +179,7 @@ def _expect_valid(parts: Sequence[Part]) -> None:
         logger.warning(message)
 
 
-def _take_back(parts: Sequence[Part]) -> None:
+def _take_back(parts: Sequence[TablePart]) -> None:
     """Remove the parts in which an answer never came; those of its answers that did are kept for who draws it anew."""
     for number, part in enumerate(parts):
         if is_there(part):

@@ -44,7 +44,7 @@ class BoundState:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class MethodOutcome:
     """What a method came out as in a task."""
 
     task: str
@@ -109,7 +109,7 @@ class Outcome:
         return "lower" if self.lower else "same"
 
 
-def verdict(found: Sequence[Outcome]) -> str:
+def verdict(found: Sequence[MethodOutcome]) -> str:
     """What a method came out as over all its tasks together: AHEAD, MIXED, BEHIND, or SAME (perhaps NOT_TO_HOLD).
 
     The rule is the same seen from the base: MIXED and SAME are their own mirror images, AHEAD and BEHIND each other's.
@@ -126,13 +126,13 @@ def verdict(found: Sequence[Outcome]) -> str:
     return AHEAD if better else BEHIND
 
 
-def outcomes(compared: Compared, gains: Sequence[SecondGain] = ()) -> list[Outcome]:
+def outcomes(compared: Compared, gains: Sequence[SecondGain] = ()) -> list[MethodOutcome]:
     """Of each method that is compared, task by task; lists of nouns that were drawn from a dictionary are no methods.
 
     `gains` are those by a second encoder; without any nobody can be ahead in a task that asks for one.
     """
     noises = {task.name: judge_noise(compared, task) for task in task_types().values()}
-    found: list[Outcome] = []
+    found: list[MethodOutcome] = []
     for method in compared.methods:
         if method.name in compared.against and not method.reference:
             found += _of_method(compared, method, gains, noises)
@@ -141,7 +141,7 @@ def outcomes(compared: Compared, gains: Sequence[SecondGain] = ()) -> list[Outco
 
 def _of_method(
     compared: Compared, method: Method, gains: Sequence[SecondGain], noises: Mapping[str, tuple[float, int]]
-) -> Iterator[Outcome]:
+) -> Iterator[MethodOutcome]:
     tasks = [task for task in task_types().values() if (method.name, task.measures[0].name) in compared.changes]
     base = compared.against[method.name]
     targets = [task.measures[0].name for task in tasks if task.control is None]
@@ -152,7 +152,7 @@ def _of_method(
         runs = [run for side in (base, method) for run in side.of_task(task.name)]
         caveats = tuple(dict.fromkeys(caveat for run in runs for caveat in run.caveats))
         target = any(task.name in model.targets for model in method.runs.values())
-        one = Outcome(task.name, method.name, base.name, measure, change, target, caveats)
+        one = MethodOutcome(task.name, method.name, base.name, measure, change, target, caveats)
         if task.control is not None:
             yield replace(one, control=_control(compared, method, task), base_lost=_base_lost(compared, method, task))
             continue

@@ -12,7 +12,7 @@ from sozo.scoring.table import Cell, Table
 from sozo.tasks.view import TERMINAL
 
 if TYPE_CHECKING:
-    from sozo.eval.report.answer import Answer
+    from sozo.eval.report.answer import FirstScreen
 
 _COLOURS = {"good": "green", "bad": "red"}
 ARROWS = {"up": "▲ ", "down": "▼ "}
@@ -89,7 +89,7 @@ def print_lines(lines: Iterable[str]) -> None:
         console().print(line, markup=False, highlight=False)
 
 
-def print_answer(answer: "Answer") -> None:
+def print_answer(answer: "FirstScreen") -> None:
     """The report's first screen."""
     from sozo.eval.report.labels import english
 

@@ -16,7 +16,7 @@ from sozo.data.record import refuse_link, room, write_whole
 from sozo.data.schema import FAILED, Completion
 from sozo.models.generator import request_seeds
 from sozo.models.settings import GeneratorSettings
-from sozo.scoring.endpoint.client import FILTERED, OFFICIAL, Endpoint, Outcome, RetryPolicy
+from sozo.scoring.endpoint.client import FILTERED, OFFICIAL, Endpoint, RequestOutcome, RetryPolicy
 from sozo.scoring.endpoint.pace import Blame
 from sozo.scoring.endpoint.profile import NONE, read_profile
 
@@ -73,7 +73,7 @@ class OpenAIGenerator:
             if file and file.tell():
                 file.write(b"\n")  # behind what a kill tore
 
-            def keep(number: int, outcome: Outcome[Completion]) -> None:
+            def keep(number: int, outcome: RequestOutcome[Completion]) -> None:
                 # Azure's filter: an error 400 about this one prompt, which no later attempt would pass.
                 declined = Completion("", FILTERED) if outcome.code == FILTERED else None
                 completion, k = declined or outcome.value, missing[number]
@@ -153,9 +153,9 @@ class OpenAIGenerator:
                 break
         raise self._endpoint.failure(greeted.error)
 
-    def _greet(self, request: dict[str, Any], prompt: str = _GREETING) -> Outcome[Completion]:
+    def _greet(self, request: dict[str, Any], prompt: str = _GREETING) -> RequestOutcome[Completion]:
         """What the server answers to a prompt that nobody could refuse."""
-        outcomes: list[Outcome[Completion]] = []
+        outcomes: list[RequestOutcome[Completion]] = []
         body = self._body(prompt, 0, request)
         self._endpoint.post_all(_PATH, [body], self._read, lambda _, outcome: outcomes.append(outcome))
         return outcomes[0]

@@ -108,7 +108,7 @@ Content = Cell | float | str | None  # of a place in a table; a bare number is a
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """A row of a table."""
 
     name: str
@@ -124,7 +124,7 @@ class Table:
 
     name: str  # its title, or the title's label
     columns: tuple[str, ...]  # labels of its columns; the first is that of the rows' names
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     notes: tuple[str, ...] = ()  # labels of what stands below it
     papers: "Table | None" = None  # the same table in the paper, digit for digit
     translate: bool = False  # whether the rows' names are labels
@@ -146,7 +146,7 @@ def tabulate(name: str, rows: Sequence[Mapping[str, Content]], notes: Sequence[s
     for row in rows:
         contents = [row[heading] for heading in rows[0]]
         first, *others = (content if isinstance(content, Cell) else Cell(content) for content in contents)
-        filled.append(Row(first.text, tuple(others)))
+        filled.append(TableRow(first.text, tuple(others)))
     return Table(name, tuple(rows[0]) if rows else (), tuple(filled), tuple(notes))
 
 

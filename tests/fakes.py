@@ -6,7 +6,7 @@ import numpy as np
 
 from sozo.data.schema import Response, utf8_safe, write_columns
 from sozo.scoring.endpoint.client import Reply
-from sozo.scoring.nouns import Verdict
+from sozo.scoring.nouns import NounVerdict
 
 
 def list_text(words):
@@ -27,9 +27,9 @@ class FakeNouns:
     def check(self, words):
         self.asked += words
         return [
-            Verdict(True, w in self.proper, w in self.wikipedia, self.representatives.get(w, w))
+            NounVerdict(True, w in self.proper, w in self.wikipedia, self.representatives.get(w, w))
             if w in self.nouns
-            else Verdict(False)
+            else NounVerdict(False)
             for w in words
         ]
 

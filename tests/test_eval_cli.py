@@ -19,7 +19,7 @@ from sozo.data.run_folder import RunFolder
 from sozo.data.schema import read_responses
 from sozo.eval.answered import read_answers, score_parts
 from sozo.eval.run import score_answers
-from sozo.scoring.nouns import Verdict
+from sozo.scoring.nouns import NounVerdict
 from sozo.tasks.answer_files import read_answers_file
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.dat.summary import summarise
@@ -31,8 +31,8 @@ WORDS = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "�
 class AllNouns:
     name = "all"
 
-    def check(self, words: Sequence[str]) -> list[Verdict]:
-        return [Verdict(True) for _ in words]
+    def check(self, words: Sequence[str]) -> list[NounVerdict]:
+        return [NounVerdict(True) for _ in words]
 
 
 class CodePoints:

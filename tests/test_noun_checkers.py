@@ -8,7 +8,7 @@ import pytest
 
 from sozo.data.errors import UserError
 from sozo.data.jumandic import CompiledDictionary, default_dictionary
-from sozo.scoring.nouns import JumanDicChecker, NounRules, Verdict
+from sozo.scoring.nouns import JumanDicChecker, NounRules, NounVerdict
 from sozo.scoring.nouns.rules import Morpheme, MorphemeChecker, apply_rules, sendable
 from sozo.scoring.parse import script_reason
 
@@ -208,7 +208,7 @@ def test_a_word_is_analysed_once_and_the_memory_of_verdicts_is_bounded(monkeypat
     assert [v.is_noun for v in checker.check(["走", "犬"])] == [False, True]
     assert checker.asked == ["犬", "走"]
     monkeypatch.setattr("sozo.scoring.nouns.rules._MAX_CACHED", 2)
-    assert checker.check(["犬"] * 3) == [Verdict(True, representative="犬/いぬ")] * 3
+    assert checker.check(["犬"] * 3) == [NounVerdict(True, representative="犬/いぬ")] * 3
     assert checker.asked == ["犬", "走", "犬"]
 
 

@@ -22,7 +22,7 @@ from sozo.eval.outcome import (
     NOT_TO_HOLD,
     SAME,
     WORDS,
-    Outcome,
+    MethodOutcome,
     judged,
     outcomes,
     verdict,
@@ -379,7 +379,7 @@ def as_outcomes(tasks, sign=1):
         first, *bounds = ([sign * end for end in (d, *((low, high)[::sign]))] for d, low, high in (first, *bounds))
         change = Change(99, 99, *first, model="a", base="b", column="t")
         states = tuple(judged(bound, Comparison(99, 99, *ends)) for ends in bounds)
-        found.append(Outcome("t", "a", "b", Measure("t"), change, bounds=states))
+        found.append(MethodOutcome("t", "a", "b", Measure("t"), change, bounds=states))
     return found
 
 
@@ -439,7 +439,7 @@ def test_what_the_base_lacks_is_said_as_what_a_model_lacks(tmp_path):
 def control(verdict, *, base_lost=False):
     nothing = Estimate(None, None, None, 0, 0)
     change = Change(model="a", base="b", column="c")
-    return Outcome(
+    return MethodOutcome(
         "c", "a", "b", Measure("c"), change, control=ControlVerdict(verdict, nothing, nothing), base_lost=base_lost
     )
 

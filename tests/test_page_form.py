@@ -13,7 +13,7 @@ from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.report.exports import csv_text, files
 from sozo.scoring.measure import Measure
-from sozo.scoring.table import Cell, Row, Table
+from sozo.scoring.table import Cell, Table, TableRow
 from sozo.tasks.jcq.questions import trial_questions
 from whole_runs import dat_run, jcq_run
 
@@ -30,14 +30,14 @@ def read(text):
 
 def test_csv_has_all_digits_with_interval_and_n():
     cell = Cell(1 / 3, SCORE, 0.1, 2 / 3, 34, 35)
-    shown = table(Row("m", (cell, Cell.share(1, 3))), columns=("model", "mean", "valid"))
+    shown = table(TableRow("m", (cell, Cell.share(1, 3))), columns=("model", "mean", "valid"))
     (heading, row) = read(csv_text(shown))
     assert heading == ["Model", "Mean", "Mean low", "Mean high", "Mean n", "Mean of", "Valid", "Valid n", "Valid of"]
     assert row == ["m", repr(1 / 3), "0.1", repr(2 / 3), "34", "35", repr(1 / 3), "1", "3"]
 
 
 def test_csv_names_the_base_and_the_reason():
-    rows = (Row("m", (Cell(why="no_run"),)), Row("n", (Cell(1.0),), base="m"))
+    rows = (TableRow("m", (Cell(why="no_run"),)), TableRow("n", (Cell(1.0),), base="m"))
     heading, *lines = read(csv_text(table(*rows)))
     assert heading == ["Model", "from", "Mean", "Mean reason"]
     assert lines[0][:3] == ["m", "", ""]
@@ -46,12 +46,12 @@ def test_csv_names_the_base_and_the_reason():
 
 
 def test_a_name_in_csv_is_one_line_and_a_number_stays_one():
-    heading, row = read(csv_text(table(Row("a\r\n=1", (Cell(-1.5),), base="b"))))
+    heading, row = read(csv_text(table(TableRow("a\r\n=1", (Cell(-1.5),), base="b"))))
     assert (len(heading), row) == (3, ["a  =1", "b", "-1.5"])
 
 
 def test_files_open_in_a_spreadsheet():
-    (name, content), (other, _) = files(table(Row("桃", (Cell(1),))), "table12")
+    (name, content), (other, _) = files(table(TableRow("桃", (Cell(1),))), "table12")
     assert (name, other) == ("table12.csv", "table12.tex")
     assert content == "\ufeffModel,Mean\n桃,1\n".encode()
 

@@ -16,7 +16,7 @@ from sozo.eval.report.exports import latex, write_tables
 from sozo.eval.run import score_answers
 from sozo.scoring.measure import Measure
 from sozo.scoring.said import said
-from sozo.scoring.table import Cell, Row, Table
+from sozo.scoring.table import Cell, Table, TableRow
 from sozo.tasks.pbig.settings import PbigSettings
 from sozo.tasks.pbig.task import Pbig
 from sozo.tasks.sipen.task import Sipen, SipenSettings
@@ -40,7 +40,11 @@ def by_hand():
     change = Cell(-0.25, SCORE, -0.3, -0.2, signed=True, mark="down bad")
     trained = (Cell(0.25, SCORE, 0.2, 0.3, 3, 3, change=change, below=("2 answers cut off",)), *base[1:])
     few = (Cell(0.75, SCORE, n=30, of=35), *base[1:])
-    rows = (Row("org/base", base), Row("m_1", trained, "org/base", seeds=3), Row("few", few))  # n of seeds is no n
+    rows = (
+        TableRow("org/base", base),
+        TableRow("m_1", trained, "org/base", seeds=3),
+        TableRow("few", few),
+    )  # n of seeds is no n
     notes = (said("Mean cosine distance by {name}", name="e5"), "trial_note")
     return Table(
         "overview", ("model", "mean", "b", "c", "d", "std", "valid"), rows, notes, of="JCQ, 35 trial questions"
@@ -78,7 +82,7 @@ def test_one_table_by_hand():
 
 
 def test_columns_are_chosen_by_their_headings(tmp_path):
-    other = Table("changes", ("model", "sat"), (Row("m", (Cell(1),)),))
+    other = Table("changes", ("model", "sat"), (TableRow("m", (Cell(1),)),))
     write_tables(tmp_path, [by_hand(), other], ["Valid", "Mean"])
     assert "Model & Valid & Mean \\\\" in (tmp_path / "overview.tex").read_text("utf-8")
     assert "Model & SAT \\\\" in (tmp_path / "changes.tex").read_text("utf-8")
@@ -93,7 +97,9 @@ def test_a_column_that_no_table_has(tmp_path):
 
 
 def test_text_from_outside_is_no_command():
-    text = latex(Table("overview", ("model", "mean"), (Row(HOSTILE + "\n\x00\x1b%", (Cell(HOSTILE),)),)), "overview")
+    text = latex(
+        Table("overview", ("model", "mean"), (TableRow(HOSTILE + "\n\x00\x1b%", (Cell(HOSTILE),)),)), "overview"
+    )
     row = text.splitlines()[-4]
     assert row.count(" & ") == 1
     assert row.endswith(r" \\")

@@ -14,7 +14,7 @@ from sozo.scoring.measure import Measure
 from sozo.scoring.said import said
 from sozo.scoring.statistics import compare_independent, mean_interval
 from sozo.scoring.statistics.seeds import over_seeds
-from sozo.scoring.table import Cell, Row, Table
+from sozo.scoring.table import Cell, Table, TableRow
 from sozo.tasks.sat.compliance import Extra
 
 SHARE, SCORE, LESS = Measure("a/valid", share=True), Measure("a", 2), Measure("a/copied", 2, better=-1)
@@ -79,7 +79,7 @@ def test_points_of_the_plane_say_what_they_are():
 
 
 def heat_map(*values, heat=True):
-    rows = [Row(f"m{k}", (Cell(value, SCORE, heat=heat),)) for k, value in enumerate(values)]
+    rows = [TableRow(f"m{k}", (Cell(value, SCORE, heat=heat),)) for k, value in enumerate(values)]
     return Table("x", ("model", "a"), tuple(rows))
 
 
@@ -91,9 +91,9 @@ def test_heat_maps_share_a_scale():
 
 def test_empty_columns_and_tables_are_a_line_that_says_why():
     none, value = Cell(why="0 of 35: 35 truncated"), Cell(1)
-    rows = (Row("m", (none, value, none)), Row("n", (none, Cell(), none)))
+    rows = (TableRow("m", (none, value, none)), TableRow("n", (none, Cell(), none)))
     kept = without_empty(Table("x", ("model", "a", "b", "c"), rows))
     assert kept.columns == ("model", "b")
     assert [row.cells for row in kept.rows] == [(value,), (Cell(),)]
     assert kept.empty == ((("0 of 35: 35 truncated",), ("a", "c")),)
-    assert without_empty(Table("x", ("model", "a"), (Row("m", (none,)),))).rows == ()
+    assert without_empty(Table("x", ("model", "a"), (TableRow("m", (none,)),))).rows == ()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sozo.data.errors import UserError
 from sozo.data.prompts import prompt
 from sozo.data.rubrics import Criterion, load_rubric
-from sozo.scoring.judges.criterion import Verdict, criterion_rubric, examples_text, read_verdict
+from sozo.scoring.judges.criterion import CriterionVerdict, criterion_rubric, examples_text, read_verdict
 
 SCALE = Criterion("specificity", (1, 4), title="Specificity")
 
@@ -97,7 +97,7 @@ GOOD = '{"score": 3, "reason": "r", "confidence": 80}'
     ],
 )
 def test_a_verdict_is_read(reply):
-    assert read_verdict(reply, SCALE) == Verdict(3, "r", 80)
+    assert read_verdict(reply, SCALE) == CriterionVerdict(3, "r", 80)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from sozo.tasks.sipen.items import read_items
 from sozo.tasks.sipen.personabank import (
     KEEP,
     Candidate,
-    Story,
+    PersonaStory,
     annotated_stories,
     build_items,
     scale_of,
@@ -54,7 +54,7 @@ def mini_corpus(folder):
         for word, verdict in marks:
             at = text.index(word, at)
             places.append(Candidate(at, word, verdict))
-        stories.append(Story(name, hashlib.sha256(text.encode()).hexdigest(), tuple(places)))
+        stories.append(PersonaStory(name, hashlib.sha256(text.encode()).hexdigest(), tuple(places)))
     return stories
 
 

@@ -10,7 +10,7 @@ from sozo.eval.cli import show_all
 from sozo.eval.run import TaskRun
 from sozo.eval.terminal import print_run, print_tables
 from sozo.scoring.measure import Measure
-from sozo.scoring.table import Cell, Row, Table
+from sozo.scoring.table import Cell, Table, TableRow
 from sozo.tasks import Dat, Sat
 from sozo.tasks.view import TERMINAL
 
@@ -33,7 +33,7 @@ def changes():
         Cell(why="the judge's server is http://127.0.0.1:8000/v1 and http://127.0.0.1:8001/v1"),
     )
     columns = ("model", "dat", "dat/valid", "sat", "jcq", "jcq/fluency", "jcq/flexibility", "sipen")
-    rows = tuple(Row(name, (*cells, *cells, cells[0]), base="東北大学の基底モデル") for name in NAMES)
+    rows = tuple(TableRow(name, (*cells, *cells, cells[0]), base="東北大学の基底モデル") for name in NAMES)
     return Table("changes", columns, rows)
 
 

@@ -11,7 +11,7 @@ from itertools import chain
 
 from sozo.eval.compare import Compared
 from sozo.eval.control import LOST
-from sozo.eval.outcome import FELL, HELD, WORDS, BoundState, Outcome, verdict
+from sozo.eval.outcome import FELL, HELD, WORDS, BoundState, MethodOutcome, verdict
 from sozo.eval.report.cells import change_cell, seed_cell
 from sozo.eval.report.labels import english, measure_label
 from sozo.eval.report.tables import TaskOnPage, on_page, task_label, without_empty
@@ -20,7 +20,7 @@ from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import signed
 from sozo.scoring.said import said
 from sozo.scoring.statistics.comparison import Comparison
-from sozo.scoring.table import Cell, Row, Table
+from sozo.scoring.table import Cell, Table, TableRow
 from sozo.tasks import task_types
 
 MOST = 6  # models that have a line each; more are counted, and their words stand in the table
@@ -29,7 +29,7 @@ _LETTERS = 60  # of an answer on the first screen
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FirstScreen:
     """The first screen, in texts that `sozo.eval.report.labels.wording` says in both languages."""
 
     question: str
@@ -45,7 +45,7 @@ class Answer:
         yield from map(english, self.notes)
 
 
-def first_screen(compared: Compared, found: Sequence[Outcome]) -> Answer:
+def first_screen(compared: Compared, found: Sequence[MethodOutcome]) -> FirstScreen:
     """What the outcomes of the comparison say."""
     pages = on_page(compared)
     by_model = {one.model: [other for other in found if other.model == one.model] for one in found}
@@ -60,10 +60,10 @@ def first_screen(compared: Compared, found: Sequence[Outcome]) -> Answer:
     else:
         lines = [(model, _line(words[model], own, len(pages))) for model, own in by_model.items()]
     samples = _samples(compared, pages) if len(compared.methods) <= MOST else []
-    return Answer(question, _sentence(by_model, len(pages)), overview, lines, samples, _notes(compared, pages))
+    return FirstScreen(question, _sentence(by_model, len(pages)), overview, lines, samples, _notes(compared, pages))
 
 
-def _sentence(by_model: Mapping[str, Sequence[Outcome]], tasks: int) -> str:
+def _sentence(by_model: Mapping[str, Sequence[MethodOutcome]], tasks: int) -> str:
     """What improved and what got worse, over all models, without a number."""
     if not by_model:
         return said("Nothing here was compared with a base.")
@@ -90,14 +90,14 @@ def _clause(form: str, names: Counter[str], targets: Collection[str], models: in
     return said(form, names=listed, where=where if models > 1 else "")
 
 
-def _gains(one: Outcome, tasks: int) -> Iterator[tuple[str, str]]:
+def _gains(one: MethodOutcome, tasks: int) -> Iterator[tuple[str, str]]:
     """Names and numbers of what is better in a task."""
     if one.higher:
         yield _first(one)
     yield from (_named(state, one, tasks) for state in one.rose)
 
 
-def _losses(one: Outcome, tasks: int) -> Iterator[tuple[str, str]]:
+def _losses(one: MethodOutcome, tasks: int) -> Iterator[tuple[str, str]]:
     """Names and numbers of what is worse."""
     if one.lower:
         yield _first(one)
@@ -106,18 +106,18 @@ def _losses(one: Outcome, tasks: int) -> Iterator[tuple[str, str]]:
     yield from (_named(state, one, tasks) for state in one.of_state(FELL))
 
 
-def _first(one: Outcome) -> tuple[str, str]:
+def _first(one: MethodOutcome) -> tuple[str, str]:
     return said(one.task), signed(one.change.difference, one.measure)
 
 
-def _named(state: BoundState, one: Outcome, tasks: int) -> tuple[str, str]:
+def _named(state: BoundState, one: MethodOutcome, tasks: int) -> tuple[str, str]:
     name = said(measure_label(state.measure))
     number = signed(state.change.difference, state.measure) if state.change.difference is not None else ""
     number += " sd" * bool(state.encoder)  # the base's standard deviations by that encoder
     return said("{name} ({task})", name=name, task=said(one.task)) if tasks > 1 else name, number
 
 
-def _line(word: str, own: Sequence[Outcome], tasks: int) -> str:
+def _line(word: str, own: Sequence[MethodOutcome], tasks: int) -> str:
     """A model's word over its tasks together, at most two numbers that it rests on, and what is not shown to hold."""
     better, worse = ([*chain(*(side(one, tasks) for one in own))] for side in (_gains, _losses))
     caveats: dict[str, str] = {}
@@ -140,7 +140,7 @@ def _line(word: str, own: Sequence[Outcome], tasks: int) -> str:
 
 
 def _overview(
-    compared: Compared, pages: Sequence[TaskOnPage], found: Sequence[Outcome], words: Mapping[str, str]
+    compared: Compared, pages: Sequence[TaskOnPage], found: Sequence[MethodOutcome], words: Mapping[str, str]
 ) -> Table:
     """A row a method, the bases first: of each task the share with a score, the first measure, and its bounds."""
     outcomes = {(one.task, one.model): one for one in found}
@@ -159,7 +159,7 @@ def _overview(
     if words:
         columns["all_tasks"] = [Cell(said(words[m.name])) if m.name in words else Cell() for m in methods]
     rows = [
-        Row(method.name, tuple(cells), _base(compared, method), seeds=len(method.runs) if method.several else 0)
+        TableRow(method.name, tuple(cells), _base(compared, method), seeds=len(method.runs) if method.several else 0)
         for method, *cells in zip(methods, *columns.values(), strict=True)
     ]
     return without_empty(Table("overview", ("model", *columns), tuple(rows), tuple(_legend(compared, pages, found))))
@@ -183,7 +183,7 @@ def _heading(page: TaskOnPage, measure: Measure, tasks: int) -> str:
     return said("{task}: {name}", task=said(page.task.name), name=name) if tasks > 1 else name
 
 
-def _cell(page: TaskOnPage, method: Method, measure: Measure, one: Outcome | None) -> Cell:
+def _cell(page: TaskOnPage, method: Method, measure: Measure, one: MethodOutcome | None) -> Cell:
     """A method's number, with an arrow where it differs from the base; what it rests on stands in files."""
     if not (runs := method.of_task(page.task.name)):
         return Cell(why="no_run")
@@ -198,7 +198,7 @@ def _cell(page: TaskOnPage, method: Method, measure: Measure, one: Outcome | Non
     return page.with_own_caveats(cell, runs) if main else cell
 
 
-def _pairing(one: Outcome | None) -> Cell:
+def _pairing(one: MethodOutcome | None) -> Cell:
     """The gain by a second encoder, which only a model with a base has."""
     for state in (state for state in (one.bounds if one else ()) if state.encoder):
         cell = change_cell(state.change, state.measure)
@@ -216,7 +216,7 @@ def _mark(change: Comparison | None, measure: Measure) -> str:
     return ("up" if change.sign > 0 else "down") + colour
 
 
-def _legend(compared: Compared, pages: Sequence[TaskOnPage], found: Sequence[Outcome]) -> list[str]:
+def _legend(compared: Compared, pages: Sequence[TaskOnPage], found: Sequence[MethodOutcome]) -> list[str]:
     names = dict.fromkeys(str(run.scale.get("score_name") or "") for page in pages for run in page.runs)
     if not compared.against:
         return [*filter(None, names)]

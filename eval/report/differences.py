@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sozo.eval.compare import Compared, compared_measures
-from sozo.eval.outcome import FELL, BoundState, Outcome
+from sozo.eval.outcome import FELL, BoundState, MethodOutcome
 from sozo.eval.report.cells import change_cell, seed_cell
 from sozo.eval.report.labels import measure_label
 from sozo.eval.report.tables import TaskOnPage, on_page, without_empty
@@ -14,20 +14,20 @@ from sozo.scoring.numbers import SHARE, number
 from sozo.scoring.said import said
 from sozo.scoring.second_encoder import Gain
 from sozo.scoring.statistics.means import FEW, unseen_share
-from sozo.scoring.table import Cell, Row, Table
+from sozo.scoring.table import Cell, Table, TableRow
 
 _DEVIATIONS = Measure("deviations", 2)
 _ONE_DIGIT = Measure("share", 3, share=True)
 
 
-def differences(compared: Compared, found: Sequence[Outcome], gains: Sequence[SecondGain]) -> list[Table]:
+def differences(compared: Compared, found: Sequence[MethodOutcome], gains: Sequence[SecondGain]) -> list[Table]:
     """What `sozo compare` prints and the page holds."""
     pages = on_page(compared)
     tables = [difference_table(page, found) for page in pages if compared.against]
     return [*tables, *gain_tables(gains, compared), *(table for page in pages for table in page.between())]
 
 
-def difference_table(page: TaskOnPage, found: Sequence[Outcome]) -> Table:
+def difference_table(page: TaskOnPage, found: Sequence[MethodOutcome]) -> Table:
     """A task's differences: its first measure and what that must not cost, as the word has it; then the others."""
     task, compared = page.task, page.compared
     first, *others = compared_measures(task)
@@ -44,14 +44,14 @@ def difference_table(page: TaskOnPage, found: Sequence[Outcome]) -> Table:
             cells[first] = _first(one)
             cells |= {state.measure: _bound(state) for state in one.bounds}
         seeds = len(method.runs) if method.several else 0
-        rows.append(Row(method.name, tuple(cells.values()), compared.against[method.name].name, seeds=seeds))
+        rows.append(TableRow(method.name, tuple(cells.values()), compared.against[method.name].name, seeds=seeds))
     names = [page.heading, *map(measure_label, (*bounds, *others))]
     title = said("{task}: differences", task=said(task.name))
     of = page.label if page.caveats else ""
     return without_empty(Table(title, ("model", *names), tuple(rows), _notes(page, found), of=of))
 
 
-def _notes(page: TaskOnPage, found: Sequence[Outcome]) -> tuple[str, ...]:
+def _notes(page: TaskOnPage, found: Sequence[MethodOutcome]) -> tuple[str, ...]:
     name, scales = page.task.name, (run.scale.get("score_name") for run in page.runs)
     least = min((one.change.n for one in found if one.task == name and one.change.low is not None), default=FEW)
     return ("differences_note", *filter(None, dict.fromkeys(scales)), *few(least))
@@ -62,7 +62,7 @@ def few(n: int) -> list[str]:
     return [said("few_values", n=n, share=number(unseen_share(n), _ONE_DIGIT))] if 1 < n < FEW else []
 
 
-def _first(one: Outcome) -> Cell:
+def _first(one: MethodOutcome) -> Cell:
     """The first measure's difference, with the interval and the p that the word rests on."""
     if one.control is not None:
         change = one.control.change or one.change
@@ -92,7 +92,7 @@ def gain_tables(gains: Sequence[SecondGain], compared: Compared) -> list[Table]:
             seeds = [_gain_cells(own[name]) for run in method.runs.values() if (name := run.name) in own]
             if seeds:
                 cells, base = tuple(map(seed_cell, zip(*seeds, strict=True))), compared.against[method.name].name
-                rows.append(Row(method.name, cells, base, seeds=len(seeds) if method.several else 0))
+                rows.append(TableRow(method.name, cells, base, seeds=len(seeds) if method.several else 0))
         encoder = next(iter(own.values())).encoder
         columns = ("model", "gain_own", encoder, "gain_shuffled", "gain_pairing", "known_pairs")
         title = said("{task}: gains by a second encoder", task=said(task))

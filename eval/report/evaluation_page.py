@@ -12,7 +12,7 @@ from sozo.data.errors import UserError
 from sozo.data.record import refuse_link, write_json, write_whole
 from sozo.eval.compare import Compared, compare_models
 from sozo.eval.evaluated import Evaluated
-from sozo.eval.outcome import Outcome, outcomes, verdict
+from sozo.eval.outcome import MethodOutcome, outcomes, verdict
 from sozo.eval.report.answer import first_screen
 from sozo.eval.report.differences import differences
 from sozo.eval.report.exports import write_tables
@@ -129,7 +129,7 @@ def refuse_foreign(page: Path) -> None:
 
 
 def _numbers(
-    compared: Compared, shown: Sequence[TaskOnPage], gains: Sequence[SecondGain], found: Sequence[Outcome]
+    compared: Compared, shown: Sequence[TaskOnPage], gains: Sequence[SecondGain], found: Sequence[MethodOutcome]
 ) -> dict[str, Any]:
     """The content of `report.json`: what came out of every run, what changed, and who is ahead."""
     runs = []

@@ -12,7 +12,7 @@ from sozo.data.sheet import as_text
 from sozo.eval.report.labels import english
 from sozo.eval.report.names import Names
 from sozo.scoring.numbers import n_of
-from sozo.scoring.table import Cell, Row, Table
+from sozo.scoring.table import Cell, Table, TableRow
 
 _PARTS = ("value", "low", "high", "n", "of")
 _MOST_COLUMNS = 5  # of numbers in LaTeX, unless others are chosen
@@ -94,7 +94,7 @@ def _label(key: str) -> str:
     return _in_one_line(english(key))
 
 
-def _name(table: Table, row: Row) -> str:
+def _name(table: Table, row: TableRow) -> str:
     return _label(row.name) if table.translate else _in_one_line(row.name)
 
 
@@ -158,7 +158,7 @@ def _caption(table: Table, labels: Sequence[str], kept: Iterable[int]) -> str:
     return " ".join(f"{sentence.rstrip('.')}." for sentence in sentences if sentence)
 
 
-def _named(table: Table, row: Row) -> str:
+def _named(table: Table, row: TableRow) -> str:
     """The lines of a row's name."""
     below = row.seeds and f"{row.seeds} seeds", row.base and f"from {row.base}", row.published and english("of_paper")
     return _lines(_name(table, row), *below)

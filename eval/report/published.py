@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from sozo.data.published import load_text
-from sozo.scoring.table import Cell, Row, Table
+from sozo.scoring.table import Cell, Table, TableRow
 from sozo.tasks.view import ModelTable, RunColumn
 
 
@@ -14,12 +14,12 @@ def published(table: ModelTable) -> Iterator[tuple[str, Mapping[str, str]]]:
         yield f"{name} (paper)", {"mean": row.get("score", ""), **row}  # one table calls the mean a score
 
 
-def published_rows(table: ModelTable, columns: Sequence[RunColumn]) -> Iterator[Row]:
+def published_rows(table: ModelTable, columns: Sequence[RunColumn]) -> Iterator[TableRow]:
     """Rows of a table with these columns; without those of which it has no column."""
     for name, figures in published(table):
         texts = [_figure(column, figures) for column in columns]
         if any(texts):
-            yield Row(name, tuple(printed(text, heat=table.heat) for text in texts), published=True)
+            yield TableRow(name, tuple(printed(text, heat=table.heat) for text in texts), published=True)
 
 
 def paper_table(name: str | None, models: Collection[str] = ()) -> Table | None:
@@ -30,7 +30,7 @@ def paper_table(name: str | None, models: Collection[str] = ()) -> Table | None:
     rows = []
     for line in lines:
         model, *texts = line.values()
-        rows.append(Row(model, tuple(map(printed, texts))))
+        rows.append(TableRow(model, tuple(map(printed, texts))))
     return Table("papers_models", tuple(column.replace("_", " ") for column in lines[0]), tuple(rows))
 
 

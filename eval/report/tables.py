@@ -13,7 +13,7 @@ from sozo.eval.report.labels import labels
 from sozo.eval.report.published import paper_table, published_rows
 from sozo.scoring.measure import Measure
 from sozo.scoring.said import said
-from sozo.scoring.table import Cell, Row, Table
+from sozo.scoring.table import Cell, Table, TableRow
 from sozo.tasks import task_types
 from sozo.tasks.finished import Finished
 from sozo.tasks.task import Task
@@ -68,7 +68,7 @@ class TaskOnPage:
         by = [said("by {scorer}", scorer=name) for name in scorers if name and len(scorers) == 1]
         return task_label(self.task.name, list(dict.fromkeys((*self.caveats, *by))))
 
-    def rows(self, columns: Sequence[RunColumn], *, heat: bool = False) -> list[Row]:
+    def rows(self, columns: Sequence[RunColumn], *, heat: bool = False) -> list[TableRow]:
         """A row for each method that has a run: over its seeds, with the differences that columns name."""
         main, rows = self.task.measures[0], []
         for method in self.compared.methods:
@@ -83,7 +83,7 @@ class TaskOnPage:
                 if column.change == main:
                     cells[k] = self.with_own_caveats(cells[k], runs)
             base = self.compared.against[method.name].name if any(cell.change for cell in cells) else ""
-            rows.append(Row(method.name, tuple(cells), base, seeds=len(runs) if method.several else 0))
+            rows.append(TableRow(method.name, tuple(cells), base, seeds=len(runs) if method.several else 0))
         return rows
 
     def with_own_caveats(self, cell: Cell, runs: Iterable[Finished]) -> Cell:
@@ -144,7 +144,7 @@ class TaskOnPage:
         for (name, run), (other, second) in combinations(runs, 2):
             apart = not_alike(run, second)
             cells = [Cell(why=apart) if apart else run.between(second, measure) for measure in self.task.measures]
-            rows.append(Row(f"{name} × {other}", tuple(cells)))
+            rows.append(TableRow(f"{name} × {other}", tuple(cells)))
         label = f"{self.task.name}_between"
         columns = ("model", *(measure.name for measure in self.task.measures))
         return [without_empty(Table(label, columns, tuple(rows), (f"{label}_note",)))]

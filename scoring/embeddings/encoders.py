@@ -14,7 +14,7 @@ from tqdm import tqdm
 from sozo.data.errors import UserError, require
 from sozo.data.extras import install_command
 from sozo.scoring.embeddings.prompts import resolve
-from sozo.scoring.endpoint.client import Endpoint, Outcome, UnusableReplyError
+from sozo.scoring.endpoint.client import Endpoint, RequestOutcome, UnusableReplyError
 from sozo.scoring.endpoint.profile import Profile
 
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float32]]
@@ -122,7 +122,7 @@ class OpenAIEncoder:
         """Add the vectors of batches until one fails; then fewer words are asked for at once, or the one is lost."""
         failed: list[str | None] = []
 
-        def take(number: int, outcome: Outcome[list[list[float]]]) -> None:
+        def take(number: int, outcome: RequestOutcome[list[list[float]]]) -> None:
             batch, reply = batches[number], outcome.value
             if reply is None:
                 if len(batch) == 1:

@@ -34,7 +34,7 @@ Usage = tuple[int | None, int | None]  # prompt and completion tokens, None wher
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome(Generic[Value]):
+class RequestOutcome(Generic[Value]):
     """What came of one request, after as many attempts as it took."""
 
     value: Value | None = None  # what was read from the reply
@@ -157,7 +157,7 @@ class Endpoint:
         self._said = -math.inf  # when a long wait was last spoken of
         self.models: list[str] = []  # the names by which the server called what replied, in order of arrival
 
-    async def post(self, path: str, body: dict[str, Any], read: Callable[[Any], Value]) -> Outcome[Value]:
+    async def post(self, path: str, body: dict[str, Any], read: Callable[[Any], Value]) -> RequestOutcome[Value]:
         """One request to `path` below the address, sent as often as it takes or the policy allows.
 
         `read` makes the value from the reply's JSON (None if it is none), or raises UnusableReplyError.
@@ -168,7 +168,7 @@ class Endpoint:
         finally:
             self._under_way -= 1
 
-    async def _post(self, path: str, content: bytes, read: Callable[[Any], Value]) -> Outcome[Value]:
+    async def _post(self, path: str, content: bytes, read: Callable[[Any], Value]) -> RequestOutcome[Value]:
         failures, limits, waited = 0, 0, 0.0
         usage: tuple[Usage, ...] = ()
         while True:
@@ -194,7 +194,7 @@ class Endpoint:
             self._say_wait(wait, outcome)
             await asyncio.sleep(wait)
 
-    async def _doubt(self, outcome: Outcome[Any]) -> None:
+    async def _doubt(self, outcome: RequestOutcome[Any]) -> None:
         """Raise if a refusal is the server's: all that is under way was refused, and nothing was ever answered."""
         self._doubtful += 1
         try:
@@ -205,7 +205,7 @@ class Endpoint:
         if not self.proven:
             raise self.failure(outcome.error)
 
-    def _say_wait(self, wait: float, outcome: Outcome[Any]) -> None:
+    def _say_wait(self, wait: float, outcome: RequestOutcome[Any]) -> None:
         """A line about a wait that somebody would take for a hang; one for all requests that wait."""
         if wait >= _LONG and time.monotonic() > self._said + _LONG:
             self._said = time.monotonic()
@@ -217,7 +217,7 @@ class Endpoint:
         path: str,
         bodies: Sequence[dict[str, Any]],
         read: Callable[[Any], Value],
-        take: Callable[[int, Outcome[Value]], None],
+        take: Callable[[int, RequestOutcome[Value]], None],
     ) -> None:
         """`post` all of `bodies`, as many at once as `concurrency` says, without any event loop of the caller's.
 
@@ -287,7 +287,7 @@ class Endpoint:
             text = text.replace(secret, "***")
         return text
 
-    async def _attempt(self, path: str, body: bytes, read: Callable[[Any], Value]) -> Outcome[Value]:
+    async def _attempt(self, path: str, body: bytes, read: Callable[[Any], Value]) -> RequestOutcome[Value]:
         import httpx2
 
         if self._client is None:
@@ -300,16 +300,16 @@ class Endpoint:
             async with asyncio.timeout(self._timeout):
                 response, text = await self._fetch(f"{self._address}/{path}", body)
         except TimeoutError:
-            return Outcome(error=f"no reply within {self._timeout:g} s", again=True)
+            return RequestOutcome(error=f"no reply within {self._timeout:g} s", again=True)
         except httpx2.InvalidURL as error:
             raise UserError(f"the address {self.url} cannot be used ({error}); give another") from error
         except (httpx2.HTTPError, ExceptionGroup) as error:  # a group: of a redirect to a port that cannot be
             line = self._line(f"{type(error).__name__}: {error}")
             if isinstance(error, httpx2.ConnectError) and not self.proven:
                 raise self.failure(line) from error
-            return Outcome(error=line, again=True)
+            return RequestOutcome(error=line, again=True)
         except UnusableReplyError as error:
-            return Outcome(error=str(error), again=True)
+            return RequestOutcome(error=str(error), again=True)
         content = None
         with suppress(ValueError, RecursionError):
             content = json.loads(text, parse_int=_whole)
@@ -318,11 +318,11 @@ class Endpoint:
             wait = retry_after(response.headers.get("retry-after-ms"), response.headers.get("retry-after"))
             return replace(self._refusal(status, fault, text.decode(errors="replace"), wait), usage=usage)
         try:
-            outcome = Outcome(read(content), usage=usage)
+            outcome = RequestOutcome(read(content), usage=usage)
             self.proven = True
             return outcome
         except UnusableReplyError as error:
-            return Outcome(error=self._line(str(error)), usage=usage, again=True)
+            return RequestOutcome(error=self._line(str(error)), usage=usage, again=True)
 
     async def _fetch(self, url: str, body: bytes) -> tuple[Any, bytes]:
         """The reply to a request, wherever it is sent on to, and its unpacked body, of which no more than fits is held.
@@ -340,7 +340,7 @@ class Endpoint:
             request = response.next_request
         raise UnusableReplyError(f"the request was sent on {_MOST_DETOURS} times")
 
-    def _refusal(self, status: int, error: Any, text: str, wait: float | None) -> Outcome[Any]:
+    def _refusal(self, status: int, error: Any, text: str, wait: float | None) -> RequestOutcome[Any]:
         detail = error if isinstance(error, dict) else {"message": error}
         message = detail.get("message") or text
         line = self._line(f"HTTP {status}: {message if isinstance(message, str) else quoted(message)}")
@@ -352,7 +352,7 @@ class Endpoint:
         if status == 429 and wait is not None and wait > self._retry.patience:
             raise self.failure(f"it asks to wait {wait:.0f} s ({line})")
         again = (status in (408, 409, 425, 429) or status >= 500) and code != FILTERED
-        return Outcome(None, line, status, None if code is None else str(code), again=again, wait=wait)
+        return RequestOutcome(None, line, status, None if code is None else str(code), again=again, wait=wait)
 
     def _line(self, text: str) -> str:
         # Masked first: a cut through the middle of a key would leave half of it.

@@ -19,7 +19,7 @@ PROMPT, PROMPT_FOR_ALL = "pbig-v1", "pbig-all-v1"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CriterionVerdict:
     """What a judge says of one thing by one criterion."""
 
     score: int  # on the criterion's scale
@@ -27,7 +27,7 @@ class Verdict:
     confidence: int  # 0 to 100
 
 
-def read_verdict(reply: str, criterion: Criterion) -> Verdict | None:
+def read_verdict(reply: str, criterion: Criterion) -> CriterionVerdict | None:
     """The verdict of a reply; None if it is not, after any reasoning and but for a code fence, one JSON object.
 
     It has the keys score, reason and confidence and no other, none of them twice. The score equals a whole number of
@@ -35,7 +35,7 @@ def read_verdict(reply: str, criterion: Criterion) -> Verdict | None:
 
     >>> one_to_four = Criterion("specificity", (1, 4))
     >>> read_verdict('{"score": 3.0, "reason": "clear", "confidence": 85}', one_to_four)
-    Verdict(score=3, reason='clear', confidence=85)
+    CriterionVerdict(score=3, reason='clear', confidence=85)
     >>> read_verdict('{"score": 0, "reason": "clear", "confidence": 85}', one_to_four) is None
     True
     """
@@ -45,7 +45,7 @@ def read_verdict(reply: str, criterion: Criterion) -> Verdict | None:
     confidence = values["confidence"]
     if type(confidence) is not int or not 0 <= confidence <= 100:
         return None
-    return Verdict(int(values["score"]), values["reason"], confidence)
+    return CriterionVerdict(int(values["score"]), values["reason"], confidence)
 
 
 def read_scores(reply: str, criteria: Sequence[Criterion]) -> Scores | None:

@@ -8,10 +8,10 @@ from sozo.data.errors import UserError
 from sozo.scoring.nouns.english import LemminflectChecker
 from sozo.scoring.nouns.jumandic import JumanDicChecker
 from sozo.scoring.nouns.jumanpp import JumanppChecker
-from sozo.scoring.nouns.rules import MorphemeChecker, NounChecker, NounRules, Verdict
+from sozo.scoring.nouns.rules import MorphemeChecker, NounChecker, NounRules, NounVerdict
 from sozo.scoring.nouns.speakers import SpeakersChecker
 
-__all__ = ["JumanDicChecker", "JumanppChecker", "NounChecker", "NounRules", "Verdict", "make_noun_checker"]
+__all__ = ["JumanDicChecker", "JumanppChecker", "NounChecker", "NounRules", "NounVerdict", "make_noun_checker"]
 
 SPEAKERS = "-speakers"  # behind a checker's name: what people call nouns counts too
 

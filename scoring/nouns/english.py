@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from sozo.data.english import newer_noun_lemmas, noun_lemmas
-from sozo.scoring.nouns.rules import Verdict
+from sozo.scoring.nouns.rules import NounVerdict
 
 
 class LemminflectChecker:
@@ -20,7 +20,7 @@ class LemminflectChecker:
         self.name = name
         self._lemmas = noun_lemmas() if name == "lemminflect" else newer_noun_lemmas() | noun_lemmas()
 
-    def check(self, words: Sequence[str]) -> list[Verdict]:
+    def check(self, words: Sequence[str]) -> list[NounVerdict]:
         """A verdict per word, in order."""
         lemmas = (self._lemmas.get(word.lower(), "") for word in words)
-        return [Verdict(bool(lemma), representative=lemma) for lemma in lemmas]
+        return [NounVerdict(bool(lemma), representative=lemma) for lemma in lemmas]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from sozo.data.jumandic import Entry, default_dictionary, make_tagger
+from sozo.data.jumandic import DictionaryEntry, default_dictionary, make_tagger
 from sozo.scoring.nouns.rules import Analysis, Morpheme, MorphemeChecker, NounRules
 
 _NUMERAL = re.compile("[〇一二三四五六七八九十百千万億兆]+|[0-9]+|[０-９]+")
@@ -80,7 +80,7 @@ def _morpheme(feature: str) -> Morpheme:
     )
 
 
-def _readings(entries: Sequence[Entry]) -> list[Morpheme]:
+def _readings(entries: Sequence[DictionaryEntry]) -> list[Morpheme]:
     """The readings of a whole-word entry that Juman++ would print: those of the winning part of speech."""
     nouns = [entry for entry in entries if entry.feature.startswith("名詞,")]
     others = [entry for entry in entries if not entry.feature.startswith("名詞,")]
@@ -91,6 +91,6 @@ def _readings(entries: Sequence[Entry]) -> list[Morpheme]:
     return [_morpheme(entry.feature) for entry in deverbal or [min(others, key=lambda entry: entry.cost)]]
 
 
-def _beats(nouns: Sequence[Entry], rival: Entry) -> bool:
+def _beats(nouns: Sequence[DictionaryEntry], rival: DictionaryEntry) -> bool:
     margin = _SUFFIX_MARGIN if rival.feature.startswith("接尾辞,名詞性名詞接尾辞,") else 0
     return min(entry.cost for entry in nouns) + margin < rival.cost

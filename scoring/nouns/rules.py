@@ -36,7 +36,7 @@ class NounRules:
     reject_proper_nouns: bool = setting(False, "Names of people, places and organisations do not count.")
 
 
-class Verdict(NamedTuple):
+class NounVerdict(NamedTuple):
     """What the checker says of a word."""
 
     is_noun: bool
@@ -52,18 +52,18 @@ class NounChecker(Protocol):
 
     name: str
 
-    def check(self, words: Sequence[str]) -> list[Verdict]:
+    def check(self, words: Sequence[str]) -> list[NounVerdict]:
         """A verdict per word, in order."""
 
 
-def apply_rules(word: str, analysis: Analysis, rules: NounRules) -> Verdict:
+def apply_rules(word: str, analysis: Analysis, rules: NounRules) -> NounVerdict:
     """The verdict on `word`: every morpheme must be 名詞, a single one in any reading, of several each in its best.
 
     >>> apply_rules("いぬ", [[Morpheme("名詞", "普通名詞", "代表表記:犬/いぬ")]], NounRules())
-    Verdict(is_noun=True, proper=False, wikipedia=False, representative='犬/いぬ', glued=False, numeral=False)
+    NounVerdict(is_noun=True, proper=False, wikipedia=False, representative='犬/いぬ', glued=False, numeral=False)
     """
     if not analysis:
-        return Verdict(False)
+        return NounVerdict(False)
     chosen: list[Morpheme] = []
     proper = wikipedia = False
     for readings in analysis:
@@ -71,18 +71,18 @@ def apply_rules(word: str, analysis: Analysis, rules: NounRules) -> Verdict:
         nouns = [m for m in candidates if m.pos == "名詞"]
         best = (nouns or candidates)[0]
         if not nouns and not _excused(best, rules):
-            return Verdict(False)
+            return NounVerdict(False)
         chosen.append(best)
         proper |= bool(nouns) and all(m.sub in _PROPER for m in nouns)
         wikipedia |= "自動獲得:Wikipedia" in best.info
     if all(m.pos in _AFFIXES for m in chosen):
-        return Verdict(False)
+        return NounVerdict(False)
     forms = [_representative(m) for m in chosen]
     representative = "+".join(forms) if all(forms) else word
     content = [m for m in chosen if m.pos not in _AFFIXES]
     numeral = len(word) > 1 and _NUMERALS.issuperset(word) and (len(content) > 1 or content[0].sub == "数詞")
     glued = len(content) > 1 and not numeral
-    return Verdict(not (proper and rules.reject_proper_nouns), proper, wikipedia, representative, glued, numeral)
+    return NounVerdict(not (proper and rules.reject_proper_nouns), proper, wikipedia, representative, glued, numeral)
 
 
 def _excused(morpheme: Morpheme, rules: NounRules) -> bool:
@@ -112,13 +112,13 @@ class MorphemeChecker(ABC):
 
     def __init__(self, rules: NounRules | None = None) -> None:
         self.rules = rules or NounRules()
-        self._verdicts: dict[str, Verdict] = {}
+        self._verdicts: dict[str, NounVerdict] = {}
 
     @abstractmethod
     def analyse(self, word: str) -> Analysis:
         """Morphemes of one vetted word."""
 
-    def check(self, words: Sequence[str]) -> list[Verdict]:
+    def check(self, words: Sequence[str]) -> list[NounVerdict]:
         """Verdicts on `words`, in order; a million are kept."""
         if len(self._verdicts) > _MAX_CACHED:
             self._verdicts.clear()

@@ -16,7 +16,7 @@ ALL = "all"  # of the domains
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class RatingPairs:
     """What the pairs of raters say that have enough units in common; means over these pairs, None without one."""
 
     pairs: int
@@ -33,7 +33,7 @@ class RatersAgreement:
     domain: str  # `all` over several
     without: int | None  # the score that was left out: that the criterion does not apply
     alphas: dict[str, Alpha]  # by level
-    pairs: Pairs
+    pairs: RatingPairs
 
 
 def by_domain(ratings: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -66,7 +66,7 @@ def raters_agreement(
     return results
 
 
-def pairs_of(scores: np.ndarray, level: str, least: int) -> Pairs:
+def pairs_of(scores: np.ndarray, level: str, least: int) -> RatingPairs:
     """Agreement of each two raters with `least` common units or more, of scores of shape (raters, units)."""
     pairs = 0
     alphas, jaccards, by_chance = list[float](), list[float](), list[float]()
@@ -82,7 +82,7 @@ def pairs_of(scores: np.ndarray, level: str, least: int) -> Pairs:
         if either := int((ours | theirs).sum()):
             jaccards.append(int((ours & theirs).sum()) / either)
             by_chance.append(jaccard_by_chance(int(ours.sum()), int(theirs.sum()), n))
-    return Pairs(pairs, _mean(alphas), _mean(jaccards), _mean(by_chance))
+    return RatingPairs(pairs, _mean(alphas), _mean(jaccards), _mean(by_chance))
 
 
 def jaccard_by_chance(a: int, b: int, n: int) -> float:

@@ -40,7 +40,7 @@ class Value:
 
 
 @dataclass(slots=True)
-class Difference:
+class VoteDifference:
     """What one prediction's alphas within experts are above another's, on the ratings that both predict."""
 
     mean: float | None
@@ -54,7 +54,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ExpertsRow:
     """One way of predicting the scores of one criterion."""
 
     criterion: str
@@ -72,26 +72,26 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedVotes:
     """Two ways of predicting one criterion, on what both predict."""
 
     criterion: str
     first: str
     second: str
-    within: Difference
+    within: VoteDifference
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ExpertsResult:
     """The tables of `sozo experts`."""
 
-    rows: list[Row]
-    compared: list[Compared]
+    rows: list[ExpertsRow]
+    compared: list[ComparedVotes]
     level: str
     min_confidence: int
     reasons: list[Reasons] = field(default_factory=list)  # Figure 3, of each history
 
-    def row(self, criterion: str, name: str) -> Row | None:
+    def row(self, criterion: str, name: str) -> ExpertsRow | None:
         """The row of that name."""
         return next((row for row in self.rows if (row.criterion, row.name) == (criterion, name)), None)
 
@@ -163,7 +163,7 @@ def pooled(ratings: Sequence[Rated], predicted: Scores, level: str, least: int) 
     return Value(alpha, low, high, len(pairs), every.shape[1])
 
 
-def difference(ratings: Sequence[Rated], first: Scores, second: Scores, level: str, least: int) -> Difference:
+def difference(ratings: Sequence[Rated], first: Scores, second: Scores, level: str, least: int) -> VoteDifference:
     """The mean over experts of alpha of `first` minus that of `second`, Student's interval, and a permutation p."""
     common = [rating for rating in ratings if rating.id in first and rating.id in second]
     rng = np.random.default_rng(0)
@@ -185,14 +185,14 @@ def difference(ratings: Sequence[Rated], first: Scores, second: Scores, level: s
             permuted += np.nan_to_num(gap[1:])
     counts = (len(gaps), len(common), len(ratings))
     if not gaps:
-        return Difference(None, None, None, None, *counts)
+        return VoteDifference(None, None, None, None, *counts)
     as_far = int((np.abs(permuted / len(gaps)) >= abs(fmean(gaps)) - 1e-12).sum())
-    return Difference(*_over_experts(gaps), (1 + as_far) / (1 + PERMUTATIONS), *counts)
+    return VoteDifference(*_over_experts(gaps), (1 + as_far) / (1 + PERMUTATIONS), *counts)
 
 
-def analyse(plan: Plan, predictions: Predictions, seeds: int, settings: ExpertSettings) -> Result:
+def analyse(plan: Plan, predictions: Predictions, seeds: int, settings: ExpertSettings) -> ExpertsResult:
     """Alphas of every condition and dummy on a plan's ratings, and the differences that the paper's claim is about."""
-    rows, compared = list[Row](), list[Compared]()
+    rows, compared = list[ExpertsRow](), list[ComparedVotes]()
     level, least = settings.level, settings.least
     for criterion, part in plan.parts:
         ways: dict[str, Scores] = {}
@@ -214,13 +214,15 @@ def analyse(plan: Plan, predictions: Predictions, seeds: int, settings: ExpertSe
             shares = [float(np.mean(values)) if len(gaps) else None for values in (gaps == 0, gaps <= 1, gaps)]
             alphas = (within(part, scores, level, least), pooled(part, scores, level, least))
             counted = votes.get(name, (None, None))
-            rows.append(Row(criterion.name, name, name not in votes, *alphas, len(gaps), len(part), *shares, *counted))
+            rows.append(
+                ExpertsRow(criterion.name, name, name not in votes, *alphas, len(gaps), len(part), *shares, *counted)
+            )
         for n in plan.shots:
             first = f"same {n}"
             for second in (f"diff {n}", "zero", f"{OWN} {n}"):
                 if first in ways and second in ways:
                     gap = difference(part, ways[first], ways[second], level, least)
-                    compared.append(Compared(criterion.name, first, second, gap))
+                    compared.append(ComparedVotes(criterion.name, first, second, gap))
     for pair, p in zip(compared, holm([pair.within.p for pair in compared]), strict=True):
         pair.within.p_holm = p
-    return Result(rows, compared, level, settings.min_confidence)
+    return ExpertsResult(rows, compared, level, settings.min_confidence)

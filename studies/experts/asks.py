@@ -13,7 +13,7 @@ from typing import Any
 
 from sozo.data.progress import responses_bar
 from sozo.data.rubrics import Criterion
-from sozo.scoring.judges.criterion import Verdict, criterion_rubric, read_verdict
+from sozo.scoring.judges.criterion import CriterionVerdict, criterion_rubric, read_verdict
 from sozo.scoring.judges.ledger import Judgement, Ledger
 from sozo.scoring.judges.protocol import Judge, JudgeSettings, Price, Status, ToJudge
 from sozo.scoring.judges.run import NOT_ASKED, Judging, judge_answers
@@ -26,7 +26,7 @@ NO_VOTES, UNPARSEABLE, LOW_CONFIDENCE, TIE = "no_votes", "unparseable", "low_con
 class Prediction:
     """A score, or the reason why there is none, and the votes that it comes of: one for each seed that got a reply."""
 
-    votes: Sequence[Verdict | None]  # None: the reply could not be read
+    votes: Sequence[CriterionVerdict | None]  # None: the reply could not be read
     score: int | None
     reason: str | None
     kept: int = 0  # votes that counted
@@ -40,14 +40,14 @@ class Prediction:
 Predictions = Mapping[str, Prediction]  # by `Condition.ask_id`
 
 
-def predict(votes: Sequence[Verdict | None], min_confidence: int) -> Prediction:
+def predict(votes: Sequence[CriterionVerdict | None], min_confidence: int) -> Prediction:
     """The median of the votes that are sure enough; of three it is the majority wherever there is one.
 
     `votes` has None where a reply could not be read, and nothing where none came. An even number whose two
     middle votes differ is a tie.
 
-    >>> sure = [Verdict(score, "", 90) for score in (2, 4, 4)]
-    >>> predict(sure, 80).score, predict([sure[0], sure[1], Verdict(4, "", 70)], 80).reason
+    >>> sure = [CriterionVerdict(score, "", 90) for score in (2, 4, 4)]
+    >>> predict(sure, 80).score, predict([sure[0], sure[1], CriterionVerdict(4, "", 70)], 80).reason
     (4, 'tie')
     """
     readable = [vote for vote in votes if vote is not None]
@@ -62,7 +62,8 @@ def predict(votes: Sequence[Verdict | None], min_confidence: int) -> Prediction:
 class Votes:
     """What came back, and for what."""
 
-    by_ask: defaultdict[str, list[Verdict | None]] = field(default_factory=lambda: defaultdict(list))  # by `ask_id`
+    # By `ask_id`.
+    by_ask: defaultdict[str, list[CriterionVerdict | None]] = field(default_factory=lambda: defaultdict(list))
     statuses: dict[str, Counter[str]] = field(default_factory=dict)  # by condition
     examples: Counter[str] = field(default_factory=Counter)  # shown in all prompts of a condition
     bill: Judging = field(default_factory=Judging)  # of all together

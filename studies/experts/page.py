@@ -12,7 +12,7 @@ from sozo.eval.report.svg import BASELINE, series, standalone, svg
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import P_VALUE, SHARE, cost_line, n_of, number
 from sozo.scoring.table import Cell
-from sozo.studies.experts.analysis import OTHERS, OWN, Compared, Result, Row, Value
+from sozo.studies.experts.analysis import OTHERS, OWN, ComparedVotes, ExpertsResult, ExpertsRow, Value
 from sozo.studies.experts.asks import Votes
 from sozo.studies.experts.reasons import Reasons
 
@@ -37,7 +37,7 @@ Without examples two experts' prompts are the same, and so are the reasons.
 """
 
 
-def experts_page(result: Result, votes: Votes, notes: Sequence[str]) -> str:
+def experts_page(result: ExpertsResult, votes: Votes, notes: Sequence[str]) -> str:
     """The page of a run; `notes` say what was asked."""
     parts = ["# A judge for each expert\n", bullets(plain(note) for note in [*notes, *_bill(votes)])]
     parts += ["## What it says\n", bullets(plain(line) for line in verdicts(result)) or "Nothing yet.\n"]
@@ -50,7 +50,7 @@ def experts_page(result: Result, votes: Votes, notes: Sequence[str]) -> str:
     return "\n".join(parts)
 
 
-def verdicts(result: Result) -> Iterator[str]:
+def verdicts(result: ExpertsResult) -> Iterator[str]:
     """In words: whether the expert's own examples taught more than a habit, and where pooling hides that."""
     # The rows come by number of examples: the last of these dummies repeats the most.
     most = [OWN, *(row.name for row in result.rows if row.name.startswith(OWN))][-1]
@@ -78,7 +78,7 @@ def verdicts(result: Result) -> Iterator[str]:
             )
 
 
-def _hidden(row: Row, dummy: Row) -> bool:
+def _hidden(row: ExpertsRow, dummy: ExpertsRow) -> bool:
     """Whether a dummy is ahead of a judge when pooled, and behind it within experts."""
     if row.dummy or row.pooled.alpha is None:
         return False
@@ -86,11 +86,11 @@ def _hidden(row: Row, dummy: Row) -> bool:
     return better and (dummy.pooled.alpha or 0) > row.pooled.alpha
 
 
-def _both(row: Row) -> str:
+def _both(row: ExpertsRow) -> str:
     return f"{row.name} ({number(row.pooled.alpha, _ALPHA)}; within {number(row.within.alpha, _ALPHA)})"
 
 
-def _row(row: Row) -> PageRow:
+def _row(row: ExpertsRow) -> PageRow:
     shares = {"Same score": row.exact, "At most 1 apart": row.within_one}
     votes = {"Votes kept": row.kept, "Unreadable": row.unparseable}
     return {
@@ -110,7 +110,7 @@ def _alpha(value: Value) -> Cell:
     return Cell(value.alpha, _ALPHA, value.low, value.high)
 
 
-def _compared(pair: Compared) -> PageRow:
+def _compared(pair: ComparedVotes) -> PageRow:
     gap = pair.within
     return {
         "Criterion": pair.criterion,
@@ -145,7 +145,7 @@ def _bill(votes: Votes) -> Iterator[str]:
         yield f"Not finished: {bill.stopped}."
 
 
-def alpha_figure(result: Result, shots: Sequence[int]) -> bytes:
+def alpha_figure(result: ExpertsResult, shots: Sequence[int]) -> bytes:
     """Figure 1 as SVG: the curves of zero, diff and same, and of the dummies; a panel for each criterion."""
     criteria = list(dict.fromkeys(row.criterion for row in result.rows))
     columns = min(_WIDE, len(criteria)) or 1
@@ -173,7 +173,7 @@ def alpha_figure(result: Result, shots: Sequence[int]) -> bytes:
     return standalone(svg(draw, size, "experts", "Alpha within experts by number of examples"))
 
 
-def _curves(result: Result, criterion: str, shots: Sequence[int]) -> dict[str, list[tuple[int, float]]]:
+def _curves(result: ExpertsResult, criterion: str, shots: Sequence[int]) -> dict[str, list[tuple[int, float]]]:
     """Name -> points (examples, alpha within experts); what is shown no examples is a level line."""
     ends = (shots[0], shots[-1]) if shots else (0, 1)
     curves: dict[str, list[tuple[int, float]]] = {}

@@ -17,7 +17,7 @@ PERMUTATIONS, FEWEST_PAIRS = 10_000, 3
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class ReasonPoint:
     """Two experts."""
 
     first: str
@@ -32,7 +32,7 @@ class Reasons:
     """All pairs of experts of one condition."""
 
     condition: str
-    points: tuple[Point, ...]
+    points: tuple[ReasonPoint, ...]
     r: float | None  # Pearson's
     p: float | None  # two-sided, by exchanging experts (Mantel): pairs that share one are not independent
     reason: str | None = None  # why there is no r
@@ -61,11 +61,11 @@ def reasons_of(
         good = (left >= 0) & (right >= 0)
         if alphas and good.any():
             distances = paired_distance(vectors.matrix, left[good], right[good])
-            points.append(Point(a, b, float(np.mean(alphas)), float(1 - distances.mean()), int(good.sum())))
+            points.append(ReasonPoint(a, b, float(np.mean(alphas)), float(1 - distances.mean()), int(good.sum())))
     return _correlated(condition.name, tuple(points))
 
 
-def _correlated(condition: str, points: tuple[Point, ...]) -> Reasons:
+def _correlated(condition: str, points: tuple[ReasonPoint, ...]) -> Reasons:
     if len(points) < FEWEST_PAIRS:
         reason = f"{len(points)} pairs of experts with enough ideas in common: a correlation needs {FEWEST_PAIRS}"
         return Reasons(condition, points, None, None, reason)

@@ -35,7 +35,7 @@ from sozo.studies.study.claims import (
     when_noted,
 )
 from sozo.studies.study.control_tasks import explanation, heading
-from sozo.studies.study.result import Result, base_values, patterns, row_values
+from sozo.studies.study.result import StudyResult, base_values, patterns, row_values
 from sozo.tasks.dat.instrument_cells import cell, difference_cell, measured
 from sozo.tasks.dat.instruments import DIVERSITY
 from sozo.tasks.dat.table import valid_scores
@@ -59,7 +59,7 @@ _SAMPLES = 3  # responses of each row that are shown
 _MARKS = {HELD: "good", FAILED: "bad"}
 
 
-def plane(result: Result) -> str:
+def plane(result: StudyResult) -> str:
     """Mean against unique words as SVG: arms with their seeds; empty without arms."""
     spots = []
     for arm in result.arms:
@@ -73,12 +73,12 @@ def plane(result: Result) -> str:
     return plane_chart(spots, result.frontier, across, "Mean DAT score", "plane", GROUPS) if spots else ""
 
 
-def measure_heading(result: Result, name: str) -> str:
+def measure_heading(result: StudyResult, name: str) -> str:
     """Of a measure's column."""
     return MEASURES[name].heading + (f" in {result.table.equal_size:,} valid" if name == UNIQUE else "")
 
 
-def arms_table(result: Result) -> Table:
+def arms_table(result: StudyResult) -> Table:
     """Of each arm the mean of every measure over the seeds, and what the control tasks say."""
     rows = []
     for arm in result.arms:
@@ -95,7 +95,7 @@ def arms_table(result: Result) -> Table:
     return tabulate("The arms", rows)
 
 
-def _counted_verdicts(result: Result, task: str, arm: Arm) -> str | None:
+def _counted_verdicts(result: StudyResult, task: str, arm: Arm) -> str | None:
     """What a control task says of an arm: of one seed the verdict with its figures, else how often which."""
     verdicts = [result.controls[task][row] for row in result.names(arm).values() if row in result.controls[task]]
     if len(verdicts) == 1:
@@ -104,7 +104,7 @@ def _counted_verdicts(result: Result, task: str, arm: Arm) -> str | None:
     return ", ".join(f"{verdict} at {count}" for verdict, count in counts.items()) or None
 
 
-def claims_table(result: Result) -> Table:
+def claims_table(result: StudyResult) -> Table:
     """What was claimed beforehand, what came out, and when the claim was written."""
     assert result.study is not None
     rows = []
@@ -128,7 +128,7 @@ def claims_table(result: Result) -> Table:
     return tabulate("Claims", rows, notes)
 
 
-def differences_table(result: Result) -> Table:
+def differences_table(result: StudyResult) -> Table:
     """The exploratory differences over seeds."""
     rows: list[dict[str, Content]] = [
         {"Difference": line.of, "Found": _difference_cell(line, interval)} for line, interval in result.differences
@@ -144,14 +144,14 @@ def _difference_cell(line: Difference, interval: Interval | None, reason: str = 
     return MEASURES[line.measure].cell(interval, signed=bool(line.against), below=below)
 
 
-def rows_table(result: Result) -> Table:
+def rows_table(result: StudyResult) -> Table:
     """Table 11 with unique words at equal sample size, gains and verdicts; below it the paper's rows of the model."""
     model = result.table.paper_model
     shown = tabulate("Table 11", [_row_cells(result, row) for row in result.table.rows])
     return replace(shown, papers=paper_table("dat_training", (model,)) if model else None)
 
 
-def _row_cells(result: Result, row: Table11Row) -> dict[str, Content]:
+def _row_cells(result: StudyResult, row: Table11Row) -> dict[str, Content]:
     """A row by its columns' headings."""
     table = result.table
     cells: dict[str, Content] = {"Row": row.summary.source, "Responses": row.summary.num_responses}
@@ -213,7 +213,7 @@ def reasons_table(table: Table11) -> Table:
     return tabulate("Why responses are invalid", rows)
 
 
-def to_markdown(result: Result) -> str:
+def to_markdown(result: StudyResult) -> str:
     """Claims and arms, or else rows, patterns and instruments; and what their columns say."""
     if result.study:
         sentences = [f"{measure_heading(result, name)}: {MEASURES[name].sentence}" for name in result.measures]
@@ -232,7 +232,7 @@ def to_markdown(result: Result) -> str:
     return "\n".join(parts)
 
 
-def write_page(path: Path, result: Result) -> None:
+def write_page(path: Path, result: StudyResult) -> None:
     """Write the page, its tables and plane.svg, each file whole or not at all. What a result has not is left out."""
     tables = [rows_table(result)]
     if result.study:
@@ -267,7 +267,7 @@ def write_page(path: Path, result: Result) -> None:
         write_whole(path.with_name("plane.svg"), standalone(chart))
 
 
-def write_result(folder: Path, result: Result, name: str) -> str:
+def write_result(folder: Path, result: StudyResult, name: str) -> str:
     """Write plane.svg, `name`.md, report.html and, last, metrics.json into `folder`; returns the Markdown."""
     refuse_foreign(folder, "report.html")
     text = to_markdown(result)

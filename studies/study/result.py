@@ -31,7 +31,7 @@ Points = Mapping[str, Sequence[tuple[float, float]]]  # (unique words, mean) by 
 
 
 @dataclass(frozen=True)
-class Result:
+class StudyResult:
     """All that a page shows. Of tables without a study there are only rows."""
 
     title: str
@@ -154,7 +154,7 @@ def tables_result(
     controls: Sequence[tuple[str, Path]] = (),
     study: Study | None = None,
     nouns: str | None = None,
-) -> Result:
+) -> StudyResult:
     """Read the rows' tables of responses and what their trainings measured, and judge the runs of control tasks.
 
     The guard's gain is taken apart by vectors centred on `nouns` (as in `read_nouns`).
@@ -168,7 +168,7 @@ def tables_result(
         table = with_gains(table, folders, guard, bases)
     if bases is None:
         bases = {name: "base" for name in folders if name != "base"}
-    return Result(
+    return StudyResult(
         title,
         folders,
         table,
@@ -180,7 +180,7 @@ def tables_result(
     )
 
 
-def study_result(study: Study) -> Result:
+def study_result(study: Study) -> StudyResult:
     """Read the rows of a finished study."""
     rows, with_arms = study_rows(study), study.arms is not None or len(study.seeds) > 1
     model = study.model.replace("{seed}", "SEED")

@@ -26,7 +26,7 @@ PAPER_RESPONSES = 131_072  # in all, of each of the paper's rows
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedFigures:
     """The paper's figures of one row (of 131,072 responses, with its encoder)."""
 
     valid: int
@@ -41,7 +41,7 @@ class Table11Row:
 
     summary: DatSummary  # valid responses, mean, standard deviation, unique words; its source is the row's name
     curve: tuple[tuple[int, float], ...]  # (responses, expected unique words) for growing samples, up to all valid ones
-    published: Published | None  # the paper's figures for this model and method
+    published: PublishedFigures | None  # the paper's figures for this model and method
     # Over the base, by the row's own encoder and by the guard; None where there is none (`with_gains`).
     gains: tuple[Gain | None, Gain | None] = (None, None)
     parts: GainParts | None = None  # of the guard's gain
@@ -74,14 +74,14 @@ def table11(
     Names in `data.published.METHODS` get the paper's figures of `paper_model` beside them, a model of `dat_training`
     (`Swallow-8B`). Of rows in `trials`, the responses up to the valid one of this number count.
     """
-    paper: dict[str, Published] = {}
+    paper: dict[str, PublishedFigures] = {}
     if paper_model is not None:
-        published, names = load("dat_training"), Published.__dataclass_fields__
+        published, names = load("dat_training"), PublishedFigures.__dataclass_fields__
         known = sorted({row["model"] for row in published if row["model"]})
         if paper_model not in known:
             raise UserError(f"the paper's Table 11 has no model {paper_model!r}; it has {', '.join(known)}")
         shown = [row for row in published if row["model"] in (paper_model, None)]
-        paper = {row["method"]: Published(**{name: row[name] for name in names}) for row in shown}
+        paper = {row["method"]: PublishedFigures(**{name: row[name] for name in names}) for row in shown}
     # A row with no valid response at all has no words to compare: it must not pull the others down to nothing.
     counted = [_read(name, path, (trials or {}).get(name)) for name, path in folders.items()]
     equal_size = min((summary.valid for summary, *_ in counted if summary.valid), default=0)

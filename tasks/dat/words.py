@@ -13,7 +13,7 @@ from sozo.data.settings import setting
 from sozo.data.sudachi import has_entry
 from sozo.scoring.embeddings import WordVectors
 from sozo.scoring.keys import word_hash
-from sozo.scoring.nouns import NounChecker, Verdict
+from sozo.scoring.nouns import NounChecker, NounVerdict
 from sozo.scoring.parse import NUM_WORDS, script_reason
 from sozo.tasks.dat.table import read_lists
 
@@ -107,7 +107,7 @@ class WordTable:
         self.hashes = np.concatenate([self.hashes, np.stack([word_hash(word) for word, _, _ in nouns])])
         codes.update((word, first + i) for i, (word, _, _) in enumerate(nouns))
 
-    def _flags(self, word: str, verdict: Verdict) -> int:
+    def _flags(self, word: str, verdict: NounVerdict) -> int:
         """The bits of a noun's kinds."""
         kinds = {
             "proper_noun": verdict.proper,

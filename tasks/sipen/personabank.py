@@ -47,7 +47,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class PersonaStory:
     """What is known of a story without its text."""
 
     name: str  # of its file
@@ -55,7 +55,7 @@ class Story:
     candidates: tuple[Candidate, ...]
 
 
-def annotated_stories() -> tuple[Story, ...]:
+def annotated_stories() -> tuple[PersonaStory, ...]:
     """The annotation, story by story.
 
     >>> len(annotated_stories())
@@ -63,7 +63,7 @@ def annotated_stories() -> tuple[Story, ...]:
     """
     with as_file(files("sozo.data").joinpath("sipen_personabank.jsonl")) as packaged:
         rows = [row for _, row in read_objects(packaged)]
-    return tuple(Story(r["story"], r["sha256"], tuple(Candidate(*c) for c in r["candidates"])) for r in rows)
+    return tuple(PersonaStory(r["story"], r["sha256"], tuple(Candidate(*c) for c in r["candidates"])) for r in rows)
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:
@@ -81,7 +81,7 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def build_items(folder: Path, stories: Sequence[Story]) -> tuple[SipenItem, ...]:
+def build_items(folder: Path, stories: Sequence[PersonaStory]) -> tuple[SipenItem, ...]:
     """The items of what is kept, in order; a story that is not word for word one of `stories` is refused."""
     folder = folder / "original" if (folder / "original").is_dir() else folder
     items: list[SipenItem] = []
@@ -101,7 +101,7 @@ def build_items(folder: Path, stories: Sequence[Story]) -> tuple[SipenItem, ...]
 
 
 def _premise(
-    text: str, places: Sequence[tuple[int, int]], story: Story, candidate: Candidate
+    text: str, places: Sequence[tuple[int, int]], story: PersonaStory, candidate: Candidate
 ) -> tuple[SipenItem, int, Scale]:
     """The premise as an item of no direction, where in it the expression stands, and the expression's scale."""
     number = next(k for k, (_, end) in enumerate(places) if candidate.start < end)

@@ -28,14 +28,14 @@ Place = tuple[str, int]  # a direction and the number of steps
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class SipenReply:
     """What a model answered."""
 
     item: SipenItem
     answer: str | None  # one of `ANSWERS`; None if it is none of the options: wrong by every label, and counted
 
 
-def tables(replies: Sequence[Reply], items: Sequence[SipenItem]) -> dict[str, Any]:
+def tables(replies: Sequence[SipenReply], items: Sequence[SipenItem]) -> dict[str, Any]:
     """What `metrics.json` holds beside the measures (JSON values): `replies` to `items`, a share as `Share` has it."""
     given_answers = Counter((reply.item.direction, reply.answer or OTHER) for reply in replies)
     directions = [name for name in DIRECTIONS if any(reply.item.direction == name for reply in replies)]
@@ -85,16 +85,16 @@ _PARTS: dict[str, Callable[[SipenItem], set[str]]] = {
 }
 
 
-def accuracy(replies: Iterable[Reply], labels: Mapping[str, str]) -> Share:
+def accuracy(replies: Iterable[SipenReply], labels: Mapping[str, str]) -> Share:
     """The share of right answers to items of the directions in `labels`, which name the right one of each."""
     return _share((reply, reply.answer == labels[reply.item.direction]) for reply in replies if _in(reply, labels))
 
 
-def _in(reply: Reply, labels: Mapping[str, str]) -> bool:
+def _in(reply: SipenReply, labels: Mapping[str, str]) -> bool:
     return reply.item.direction in labels
 
 
-def _share(verdicts: Iterable[tuple[Reply, bool]]) -> Share:
+def _share(verdicts: Iterable[tuple[SipenReply, bool]]) -> Share:
     """The share of which something holds; premises are what is independent."""
     by_premise: defaultdict[str, list[bool]] = defaultdict(list)
     for reply, holds in verdicts:
@@ -102,13 +102,13 @@ def _share(verdicts: Iterable[tuple[Reply, bool]]) -> Share:
     return grouped_share([(sum(of_premise), len(of_premise)) for of_premise in by_premise.values()])
 
 
-def _categories(replies: Iterable[Reply]) -> list[str]:
+def _categories(replies: Iterable[SipenReply]) -> list[str]:
     """Those that hypotheses have, the paper's first."""
     own = dict.fromkeys(reply.item.category for reply in replies if _in(reply, IMPLICATURE))
     return sorted(own, key=lambda name: CATEGORIES.index(name) if name in CATEGORIES else len(CATEGORIES))
 
 
-def _accuracies(replies: Iterable[Reply], category: str) -> dict[str, Any]:
+def _accuracies(replies: Iterable[SipenReply], category: str) -> dict[str, Any]:
     """A row of Table 4: accuracy by implicature, by entailment, and the share that is right by neither."""
     own = [reply for reply in replies if reply.item.category == category and _in(reply, IMPLICATURE)]
     right = [{labels[reply.item.direction] for labels in LABELS.values()} for reply in own]
@@ -116,7 +116,7 @@ def _accuracies(replies: Iterable[Reply], category: str) -> dict[str, Any]:
     return {name: asdict(accuracy(own, labels)) for name, labels in LABELS.items()} | {"neither": asdict(neither)}
 
 
-def _constant(replies: Sequence[Reply]) -> str | None:
+def _constant(replies: Sequence[SipenReply]) -> str | None:
     """The answer that is nearly every one, `OTHER` too; None if there is none."""
     for answer, n in Counter(reply.answer or OTHER for reply in replies).most_common(1):
         if n >= _CONSTANT * len(replies):
@@ -126,11 +126,11 @@ def _constant(replies: Sequence[Reply]) -> str | None:
 
 def _constant_scores(items: Sequence[SipenItem], answer: str) -> dict[str, float | None]:
     """What always giving one answer scores: accuracy on hypotheses by either label, and on controls."""
-    replies = [Reply(item, answer) for item in items]
+    replies = [SipenReply(item, answer) for item in items]
     return {name: accuracy(replies, labels).value for name, labels in (LABELS | {"controls": CONTROL}).items()}
 
 
-def _contrasts(replies: Sequence[Reply], direction: str, first: Place, second: Place) -> list[dict[str, Any]]:
+def _contrasts(replies: Sequence[SipenReply], direction: str, first: Place, second: Place) -> list[dict[str, Any]]:
     """Rows of Table 5 or 6: the implicature accuracy (the share of No) in two places, on the premises with both.
 
     Categories come first, then expressions. `direction` is that of both places, empty where it is what differs; p is by

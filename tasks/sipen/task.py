@@ -25,7 +25,7 @@ from sozo.tasks.sipen.items import (
     trial_items,
 )
 from sozo.tasks.sipen.personabank import sipen_items
-from sozo.tasks.sipen.tables import LABELS, Reply, tables
+from sozo.tasks.sipen.tables import LABELS, SipenReply, tables
 from sozo.tasks.sipen.view import SipenView
 from sozo.tasks.task import Answer, Complete, Control, Item, Row, Task
 
@@ -121,7 +121,7 @@ class Sipen(Task):
             finished.summarised(self.measures, run.source),
             (a for a in finished.scored if a.reason != FAILED),
         )
-        replies = [Reply(asked[answer.item], answer.facts["reply"]) for answer in came]
+        replies = [SipenReply(asked[answer.item], answer.facts["reply"]) for answer in came]
         unparseable = sum(reply.answer is None for reply in replies)
         return {
             **metrics,

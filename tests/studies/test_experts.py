@@ -14,7 +14,7 @@ from expert_world import CRITERION, RUBRIC, predicted, reply, world, world_judge
 from sozo.data.errors import UserError
 from sozo.data.rubrics import Criterion, RatingRubric
 from sozo.scoring.embeddings import WordVectors
-from sozo.scoring.judges.criterion import Verdict
+from sozo.scoring.judges.criterion import CriterionVerdict
 from sozo.scoring.judges.protocol import JudgeSettings, Price
 from sozo.studies.experts.analysis import OTHERS, SHIFTED, difference, own_median, pooled, within
 from sozo.studies.experts.asks import (
@@ -149,7 +149,7 @@ def test_other_ideas_of_the_patent_and_other_fields_are_no_examples():
     assert diff == "# Examples\nExample 1\ni4 of p3\nScore: 5\n\n"
 
 
-HIGH, LOW = Verdict(4, "", 80), Verdict(2, "", 79)
+HIGH, LOW = CriterionVerdict(4, "", 80), CriterionVerdict(2, "", 79)
 
 
 @pytest.mark.parametrize(
@@ -158,10 +158,10 @@ HIGH, LOW = Verdict(4, "", 80), Verdict(2, "", 79)
         ([], None, NO_VOTES),
         ([None, None], None, UNPARSEABLE),
         ([None, LOW], None, LOW_CONFIDENCE),
-        ([HIGH, Verdict(3, "", 99), None], None, TIE),
+        ([HIGH, CriterionVerdict(3, "", 99), None], None, TIE),
         ([HIGH, LOW, None], 4, None),
-        ([HIGH, Verdict(2, "", 99), Verdict(2, "", 80)], 2, None),  # the majority
-        ([HIGH, Verdict(5, "", 99), Verdict(1, "", 80)], 4, None),  # the one in the middle
+        ([HIGH, CriterionVerdict(2, "", 99), CriterionVerdict(2, "", 80)], 2, None),  # the majority
+        ([HIGH, CriterionVerdict(5, "", 99), CriterionVerdict(1, "", 80)], 4, None),  # the one in the middle
     ],
 )
 def test_votes(votes, score, reason):

@@ -13,7 +13,7 @@ from sozo.data.study_folder import StudyRow
 from sozo.eval.report.charts import ridge_chart, steps_chart
 from sozo.studies.study.charts import unique_words_chart
 from sozo.studies.study.page import write_page
-from sozo.studies.study.result import Result, evaluations
+from sozo.studies.study.result import StudyResult, evaluations
 from sozo.tasks.dat.table11 import table11
 
 EVIL = "<script>alert('x')</script>"
@@ -79,7 +79,7 @@ def result(tmp_path):
         write_responses(folders[name] / "responses" / "part-00000.parquet", responses)
     facts = {"Model": f"tiny {EVIL}", "Seed": "42"}
     table = table11(folders, "Swallow-8B")
-    return Result(f"Report & {EVIL}", folders, table, facts)
+    return StudyResult(f"Report & {EVIL}", folders, table, facts)
 
 
 @pytest.fixture

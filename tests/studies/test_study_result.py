@@ -19,7 +19,7 @@ from sozo.scoring.statistics.seeds import difference, over_seeds
 from sozo.studies.study.claims import FAILED, HELD, OPEN, Claim, judge, note_claims, when_noted
 from sozo.studies.study.config import load_study
 from sozo.studies.study.page import arms_table, claims_table, to_markdown, write_page
-from sozo.studies.study.result import Result
+from sozo.studies.study.result import StudyResult
 from sozo.studies.study.steps import study_rows
 from sozo.tasks.dat.summary import DatSummary
 from sozo.tasks.dat.table11 import Table11, Table11Row, with_gains
@@ -170,7 +170,7 @@ def result(study):
     rows += [row("ours", 99, 0.90, 250.0, 0.01), row("ours@1", 98, 0.92, 250.0, 0.01)]
     folders = {name: of.responses for name, of in study_rows(study).items()}
     frontier = {"free lists": [(50.0, 0.95), (70.0, 0.88)]}
-    return Result("Study <x>", folders, Table11(tuple(rows), 90, None), study=study, frontier=frontier)
+    return StudyResult("Study <x>", folders, Table11(tuple(rows), 90, None), study=study, frontier=frontier)
 
 
 def test_the_table_over_seeds(result):
@@ -253,7 +253,7 @@ def test_gains_are_over_the_base_of_the_same_seed(tmp_path, monkeypatch):
     gains = {row.summary.source: [gain and gain.deviations for gain in row.gains] for row in table.rows}
     # Two of the base's standard deviations, which are 1 and 2.
     assert gains == {"base": [None, None], "base@1": [None, None], "GRPO": [2.0, -2.0], "GRPO@1": [2.0, -2.0]}
-    result = Result("gains", folders, table, study=study)
+    result = StudyResult("gains", folders, table, study=study)
     (grpo,) = [line for line in arms_table(result).rows if line.name == "GRPO"]
     lines = [cell.line for cell in grpo.cells]
     assert "+2.00" in lines  # equal seeds have no interval

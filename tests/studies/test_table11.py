@@ -10,7 +10,7 @@ from sozo.data.errors import UserError
 from sozo.data.schema import Response
 from sozo.scoring.statistics.hill import expected_unique_words
 from sozo.studies.study.page import to_markdown
-from sozo.studies.study.result import Result, patterns
+from sozo.studies.study.result import StudyResult, patterns
 from sozo.tasks.dat.table11 import table11
 
 
@@ -25,7 +25,7 @@ def write(folder, lists, invalid=0, parts=2):
 
 
 def result(folders, paper_model=None):
-    return Result("Table 11", folders, table11(folders, paper_model))
+    return StudyResult("Table 11", folders, table11(folders, paper_model))
 
 
 @pytest.fixture

@@ -25,18 +25,18 @@ _UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")  # what pydant
 class _Line(str):
     """The line of `--help`, with what else is known of a field: transformers hands all its metadata on to argparse."""
 
-    decides = True
+    affects_result = True
     least: float | None = None
 
 
-def setting(default: Any, text: str, *, decides: bool = True, least: float | None = None) -> Any:
+def setting(default: Any, text: str, *, affects_result: bool = True, least: float | None = None) -> Any:
     """A dataclass field with the line that `--help` shows.
 
-    It `decides` if it can change a result: a folder of results is not continued with another value of such a field.
-    What only changes speed or place (a cache, a concurrency) may change. `least` is for `Checked`.
+    By default it affects the result: a folder of results is not continued with another value of such a field. What only
+    changes speed or place (a cache, a concurrency) may change. `least` is for `Checked`.
     """
     line = _Line(text)
-    line.decides, line.least = decides, least
+    line.affects_result, line.least = affects_result, least
     return field(default=default, metadata={"help": line})
 
 
@@ -47,11 +47,11 @@ def deciding(settings: Any) -> dict[str, Any]:
     >>> @dataclass
     ... class Example:
     ...     seed: int = setting(1, "Seed.")
-    ...     cache: str = setting("x", "Folder.", decides=False)
+    ...     cache: str = setting("x", "Folder.", affects_result=False)
     >>> deciding(Example())
     {'seed': 1}
     """
-    decide = [f.name for f in fields(settings) if getattr(f.metadata.get("help"), "decides", True)]
+    decide = [f.name for f in fields(settings) if getattr(f.metadata.get("help"), "affects_result", True)]
     return {name: getattr(settings, name) for name in decide}
 
 

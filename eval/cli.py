@@ -81,7 +81,7 @@ def run(
 
     targets, studies = find_targets(model, checkpoints=checkpoints)
     with Loaded() as loaded:
-        names = benchmarks or [name for name, kind in task_types().items() if not kind.by_name]
+        names = benchmarks or [name for name, kind in task_types().items() if not kind.only_if_named]
         tasks = _make_tasks(names, settings, loaded)  # once: a budget is for all models together
         check_delivery([target.model for target in targets], results)
         if not targets:

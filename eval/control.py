@@ -10,7 +10,7 @@ from sozo.scoring.numbers import interval, number, signed
 from sozo.scoring.said import said
 from sozo.scoring.statistics import compare_paired
 from sozo.scoring.statistics.comparison import Comparison
-from sozo.tasks.finished import Finished
+from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Control
 
 _SHARE = Measure("share", 3, share=True)
@@ -55,7 +55,7 @@ def _points(change: Comparison) -> str:
     return f"{signed(change.difference, _SHARE)} {interval(change.low, change.high, _SHARE, signed=True)}"
 
 
-def judge_control(control: Control, base: Finished, model: Finished) -> ControlVerdict:
+def judge_control(control: Control, base: RunResult, model: RunResult) -> ControlVerdict:
     """Hold a model's control measure against its base's.
 
     Kept: the whole 95% interval of the difference is above minus the margin, that of the errors below the margin, and
@@ -89,7 +89,7 @@ def judge_control(control: Control, base: Finished, model: Finished) -> ControlV
     return verdict(KEPT)
 
 
-def _change(base: Finished, model: Finished, measure: Measure) -> Comparison:
+def _change(base: RunResult, model: RunResult, measure: Measure) -> Comparison:
     sides = base.by_item(measure), model.by_item(measure)
     change = compare_paired(*sides)
     # Where all differences are equal, mostly 0, an interval takes what is added to a share's.

@@ -48,8 +48,10 @@ class SamplingOptions(Checked):
     )
     seed: int = setting(0, "Seed; a batch's randomness is a function of this and the batch's number.", least=0)
     batch_size: int = setting(0, "Answers per batch and per parquet part (0: the task's own).", least=0)
-    retry_errors: bool = setting(False, "Ask again for answers that are `error`: none came.", decides=False)
-    keep_going: bool = setting(False, "Draw on though none of the first 256 answers is valid (DAT).", decides=False)
+    retry_errors: bool = setting(False, "Ask again for answers that are `error`: none came.", affects_result=False)
+    keep_going: bool = setting(
+        False, "Draw on though none of the first 256 answers is valid (DAT).", affects_result=False
+    )
 
     def settled(self, task: Task, items: Sequence[Item]) -> Self:
         """With the task's defaults filled in: of one item 100 trials, and no batch larger than the trials."""

@@ -14,7 +14,7 @@ from sozo.data.study_folder import StudyFolder, read_study
 from sozo.models.settings import OF_NOUNS
 from sozo.scoring.said import said
 from sozo.tasks import finished_run
-from sozo.tasks.finished import Finished
+from sozo.tasks.run_result import RunResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,10 @@ class Evaluated:
     method: str | None = None  # of a study's row, the paper's name of the method (`sozo.data.published.METHODS`)
     paper_model: str | None = None  # of a study, the paper's name of the model that it starts from
     study: Path | None = None  # which study it is a row of: the study's folder
-    runs: Mapping[tuple[str, str], Finished] = field(default_factory=dict)  # by task and kind (`Finished.kind`)
+    runs: Mapping[tuple[str, str], RunResult] = field(default_factory=dict)  # by task and kind (`RunResult.kind`)
 
-    def of_task(self, task: str) -> list[Finished]:
-        """All runs of a task, the one that says most last (`Finished.kinds`)."""
+    def of_task(self, task: str) -> list[RunResult]:
+        """All runs of a task, the one that says most last (`RunResult.kinds`)."""
         runs = [run for (name, _), run in self.runs.items() if name == task]
         return sorted(runs, key=lambda run: run.kinds.index(run.kind) if run.kind in run.kinds else -1)
 
@@ -47,7 +47,7 @@ class Evaluated:
         """The tasks that its training paid for, or chose answers by, as far as its runs say so."""
         return {task for run in self.runs.values() for task in run.loaded.get("trained_on") or ()}
 
-    def run(self, task: str) -> Finished | None:
+    def run(self, task: str) -> RunResult | None:
         """The run of a task that says most; None without one."""
         runs = self.of_task(task)
         return runs[-1] if runs else None
@@ -97,7 +97,7 @@ def _order(name: str) -> tuple[int, list[Any]]:
     return place, [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
-def _rows(folder: Path) -> Iterator[tuple[Evaluated, Finished]]:
+def _rows(folder: Path) -> Iterator[tuple[Evaluated, RunResult]]:
     """The finished runs under a folder, each after its model. What lies under a study's folder belongs to the study."""
     studies: dict[Path, tuple[Path, StudyFolder]] = {}
     seen: set[Path] = set()
@@ -123,7 +123,7 @@ def _rows(folder: Path) -> Iterator[tuple[Evaluated, Finished]]:
                 yield Evaluated(source), run
 
 
-def not_alike(run: Finished, other: Finished) -> str | None:
+def not_alike(run: RunResult, other: RunResult) -> str | None:
     """The first thing on which their scores depend and in which they differ; None if they are on one scale."""
     difference = first_difference(run.scale, other.scale)
     if difference is None:
@@ -138,7 +138,7 @@ def not_alike(run: Finished, other: Finished) -> str | None:
     return said("{name} is {one} and {other}", name=name, one=one, other=two)
 
 
-def check_alike(what: str, runs: Sequence[tuple[str, Finished]], remedy: str) -> None:
+def check_alike(what: str, runs: Sequence[tuple[str, RunResult]], remedy: str) -> None:
     """Refuse models' runs of a benchmark of which one has its scores on another scale than the first."""
     for name, run in runs[1:]:
         first, other = runs[0]

@@ -16,7 +16,7 @@ from sozo.scoring.said import said
 from sozo.scoring.statistics.comparison import Comparison
 from sozo.scoring.statistics.seeds import over_seeds
 from sozo.tasks import task_types
-from sozo.tasks.finished import Finished
+from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Bound, Control, Task
 
 HELD, FELL, NOT_SHOWN = "held", "fell", "not shown"
@@ -53,7 +53,7 @@ class MethodOutcome:
     measure: Measure
     change: Change  # of the task's first measure, with an interval of `level`
     target: bool = False  # whether training went for this task
-    caveats: tuple[str, ...] = ()  # what stands beside the numbers of both (`Finished.caveats`)
+    caveats: tuple[str, ...] = ()  # what stands beside the numbers of both (`RunResult.caveats`)
     level: float = LEVEL  # 1 - 0.05 / m of a method with m tasks
     p: float | None = None  # m times that of the change: below 0.05 exactly where the interval leaves 0
     bounds: tuple[BoundState, ...] = ()
@@ -173,7 +173,7 @@ def judge_noise(compared: Compared, task: type[Task]) -> tuple[float, int]:
     The root of the mean of (d² - e²) / 2 over the runs that hold one source's very answers again: d is their
     difference, e the standard error that single answers give it, which is in every interval already.
     """
-    twice: dict[tuple[Any, ...], list[Finished]] = {}
+    twice: dict[tuple[Any, ...], list[RunResult]] = {}
     for run in (run for model in compared.models if (run := model.run(task.name))):
         if "judge" in run.settings:
             answers = ((answer.id, answer.text) for answer in run.answers())
@@ -235,7 +235,7 @@ def _base_lost(compared: Compared, method: Method, task: type[Task]) -> bool:
     return any(one.verdict == LOST for one in found)
 
 
-def _controls(compared: Compared, method: Method, task: type[Task]) -> Iterator[tuple[Control, Finished, Finished]]:
+def _controls(compared: Compared, method: Method, task: type[Task]) -> Iterator[tuple[Control, RunResult, RunResult]]:
     """A control task with its runs by the base and by the method, of each seed that has both."""
     for base, model in compared.pairs:
         before, after = base.run(task.name), model.run(task.name)

@@ -19,8 +19,8 @@ from sozo.models.generators import Loaded
 from sozo.models.settings import OF_NOUNS, GeneratorSettings
 from sozo.scoring.final_text import count_unknown
 from sozo.scoring.judges.endpoint import LocalJudge
-from sozo.tasks.finished import ITEMS, Finished
 from sozo.tasks.judged import JudgedTask
+from sozo.tasks.run_result import ITEMS, RunResult
 from sozo.tasks.task import Complete, Item, Task
 
 
@@ -35,7 +35,7 @@ class TaskRun:
     stopped: str | None = None
 
     @property
-    def result(self) -> Finished:
+    def result(self) -> RunResult:
         """The run as tables read it."""
         return self.task.read(self.folder, self.metrics)
 
@@ -162,7 +162,7 @@ def _finish(
     stopped: str | None = None,
 ) -> TaskRun:
     judging = judge_parts(task, folder.path) if isinstance(task, JudgedTask) else None
-    if task.Finished.items is Finished.items:  # it reads them there
+    if task.result_type.items is RunResult.items:  # it reads them there
         write_items(folder.path, task.items())
     metrics = task.finish(Complete(folder.path, source, trials, judging))
     texts = (text for part in iter_tables(folder.path, ["text"]) for text in part["text"].to_pylist())

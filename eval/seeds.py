@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sozo.eval.evaluated import Evaluated
-from sozo.tasks.finished import Finished
+from sozo.tasks.run_result import RunResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Method:
         """The model of a seed; the first one where it has no such seed."""
         return self.runs.get(seed, self.first)
 
-    def of_task(self, task: str) -> list[Finished]:
+    def of_task(self, task: str) -> list[RunResult]:
         """The runs of a task that say most, of those seeds that have one."""
         return [run for model in self.runs.values() if (run := model.run(task))]
 

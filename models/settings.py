@@ -27,7 +27,7 @@ class GeneratorSettings(Checked):
     backend: str = setting("auto", "auto, transformers, vllm (offline engine) or openai (any compatible endpoint).")
     base_url: str | None = setting(None, "Address of the endpoint, up to /v1; the key comes from OPENAI_API_KEY.")
     endpoint: str | None = setting(None, f"How the endpoint is spoken to: {HELP}.")
-    concurrency: int = setting(16, "Requests under way at once (openai).", decides=False, least=1)
+    concurrency: int = setting(16, "Requests under way at once (openai).", affects_result=False, least=1)
     model_revision: str | None = setting(None, "Hub revision of the model; the commit is recorded.")
     dtype: str = setting("auto", "Weights' type: auto, bfloat16, float16 or float32.")
     temperature: float | None = setting(
@@ -39,7 +39,7 @@ class GeneratorSettings(Checked):
     slots: int | None = setting(
         None,
         "Responses decoded at once (transformers; default: 256, on a GPU what fits of 1024).",
-        decides=False,
+        affects_result=False,
         least=1,
     )
     nouns: str | None = setting(None, "Of random and frontier: nouns from this file, one per line, or those of tiny.")

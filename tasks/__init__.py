@@ -17,10 +17,10 @@ from sozo.data.run_folder import refuse_earlier
 from sozo.data.settings import load_dotted
 from sozo.scoring.judges.protocol import Rubric
 from sozo.tasks.dat.task import Dat as Dat  # named by whatever is about lists of nouns alone
-from sozo.tasks.finished import Finished
 from sozo.tasks.hivemind.task import Hivemind
 from sozo.tasks.jcq.task import Jcq
 from sozo.tasks.pbig.task import Pbig
+from sozo.tasks.run_result import RunResult
 from sozo.tasks.sat.task import Sat
 from sozo.tasks.sipen.task import Sipen
 from sozo.tasks.task import Item, Task
@@ -67,7 +67,7 @@ def find_rubric(name: str) -> Rubric:
     return rubrics[name]
 
 
-def finished_run(folder: Path) -> Finished | None:
+def finished_run(folder: Path) -> RunResult | None:
     """The finished run in a folder; None of a model's, of bare parts, or of a run that is under way.
 
     UserError for a run of a task that is not installed.
@@ -85,11 +85,11 @@ def finished_run(folder: Path) -> Finished | None:
     return task.read(folder, read_json(folder / "metrics.json"))
 
 
-def read_run(path: Path) -> Finished:
+def read_run(path: Path) -> RunResult:
     """A finished run, or bare parts of a table, which are of the first task of the list."""
     run = finished_run(path)
     task = TASKS[0]
-    return run or task.Finished(task.name, task.measures[0], path, {}, {}, {})
+    return run or task.result_type(task.name, task.measures[0], path, {}, {}, {})
 
 
 def refuse_training(items: Iterable[Item]) -> None:

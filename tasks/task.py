@@ -13,8 +13,7 @@ from sozo.data.record import read_json
 from sozo.data.schema import FAILED, never_came, utf8_safe
 from sozo.data.settings import deciding
 from sozo.scoring.measure import Measure
-from sozo.tasks.finished import Finished
-from sozo.tasks.finished import Finished as FinishedRun
+from sozo.tasks.run_result import RunResult
 from sozo.tasks.view import View
 
 if TYPE_CHECKING:
@@ -130,11 +129,11 @@ class Task:
     temperature: ClassVar[float] = 1.0  # of sampling, likewise
     batch_size: ClassVar[int] = 64  # answers in a batch, and in a part of the table, where nobody says otherwise
     num_answers: ClassVar[int] = 1  # to each item, likewise
-    by_name: ClassVar[bool] = False  # `sozo run` asks it only where `--benchmarks` names it
+    only_if_named: ClassVar[bool] = False  # `sozo run` asks it only where `--benchmarks` names it
     control: ClassVar[Control | None] = None  # if a study may have the task among its `guards`
     second: ClassVar[Bound | None] = None  # of pairing by a second encoder, in the base's sds
     rubrics: ClassVar["tuple[Rubric, ...]"] = ()  # how a judge may be asked about the answers
-    Finished: ClassVar[type[Finished]] = Finished  # reads a finished run
+    result_type: ClassVar[type[RunResult]] = RunResult  # reads a finished run
     view: ClassVar[View[Any]] = View()  # how results are shown
     commands: ClassVar[tuple[Callable[..., Iterable[str]], ...]] = ()  # its own: settings -> lines for people
     judge_settings: "JudgeSettings | None" = None  # who shall judge; None if nobody judges
@@ -237,13 +236,13 @@ class Task:
 
     def written(self, folder: Path, metrics: Mapping[str, Any] | None = None) -> Any:
         """What a run that is being finished has written so far; `metrics` as far as they are known."""
-        return self.Finished(self.name, self.measures[0], folder, self.deciding(), {}, dict(metrics or {}))
+        return self.result_type(self.name, self.measures[0], folder, self.deciding(), {}, dict(metrics or {}))
 
     @classmethod
-    def read(cls, folder: Path, metrics: dict[str, Any]) -> FinishedRun:
+    def read(cls, folder: Path, metrics: dict[str, Any]) -> "RunResult":
         """A run of this task in a folder, with what came out."""
         config = read_json(folder / "config.json")
-        return cls.Finished(cls.name, cls.measures[0], folder, config["settings"], config.get("loaded", {}), metrics)
+        return cls.result_type(cls.name, cls.measures[0], folder, config["settings"], config.get("loaded", {}), metrics)
 
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:
@@ -253,7 +252,7 @@ class Task:
 class ChosenItems(Task):
     """Base class of tasks whose items are read or drawn as settings say: what they are decides a score."""
 
-    by_name = True
+    only_if_named = True
 
     def deciding(self) -> dict[str, Any]:
         asked = repr([(item.id, item.prompt, dict(item.columns)) for item in self.items()])

@@ -17,9 +17,9 @@ from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import COUNT, cost_line, share
 from sozo.scoring.said import said
 from sozo.scoring.table import Cell, Content
-from sozo.tasks.finished import Finished
+from sozo.tasks.run_result import RunResult
 
-Run = TypeVar("Run", bound=Finished)
+Run = TypeVar("Run", bound=RunResult)
 
 # Where a column is shown: the terminal's table, W&B, the model card, the page's facts, its table of why answers failed.
 # `SCALE` is the sentence beside correlations. The page's table of all columns has those of the terminal and of `PAGE`.
@@ -48,7 +48,7 @@ class RunColumn:
         """Its name in W&B, in the model card, and in the page's tables."""
         return self.key or self.label
 
-    def of(self, run: Finished) -> Cell:
+    def of(self, run: RunResult) -> Cell:
         """The cell of a run."""
         value = self.cell(run)
         return value if isinstance(value, Cell) else Cell(value, self.measure)
@@ -69,7 +69,7 @@ def stored(name: str, label: str = "", shown: Place = NUMBERS, measure: Measure 
 def setting_of(name: str, label: str = "", shown: Place = CARD) -> RunColumn:
     """The column of one of a run's settings, as text; in the card too."""
 
-    def text(run: Finished) -> str | None:
+    def text(run: RunResult) -> str | None:
         value = run.settings.get(name, run.scale.get(name))
         return None if value is None else str(value)
 
@@ -77,7 +77,7 @@ def setting_of(name: str, label: str = "", shown: Place = CARD) -> RunColumn:
 
 
 def counted(
-    runs: Sequence[Finished], name: str, label: str, *, shown: Place = TERMINAL, key: str = ""
+    runs: Sequence[RunResult], name: str, label: str, *, shown: Place = TERMINAL, key: str = ""
 ) -> list[RunColumn]:
     """A column for each kind that runs have under a name of `metrics.json` (`reasons`): how many, and their share.
 
@@ -88,7 +88,7 @@ def counted(
     for run in runs:
         kinds.update(run.metrics.get(name, {}))
 
-    def cell(kind: str, run: Finished) -> Cell:
+    def cell(kind: str, run: RunResult) -> Cell:
         counts = run.metrics.get(name, {})
         total = run.metrics["num_answers"] if name == "reasons" else sum(counts.values())
         return Cell(counts.get(kind, 0), of=total, below=(share(counts.get(kind, 0), total),))
@@ -109,7 +109,7 @@ def counted(
 def part_of(name: str, label: str = "", shown: Place = TERMINAL, key: str = "") -> RunColumn:
     """The column of the share of the answers that a count of `metrics.json` is."""
 
-    def cell(run: Finished) -> Cell:
+    def cell(run: RunResult) -> Cell:
         return Cell.share(run.metrics[name], run.metrics["num_answers"])
 
     return RunColumn(label or name, cell, shown=shown, key=key or name)
@@ -118,7 +118,7 @@ def part_of(name: str, label: str = "", shown: Place = TERMINAL, key: str = "") 
 def listed(name: str, label: str, apart_from: str) -> RunColumn:
     """The column of the counts under a name of `metrics.json` in one line, without those of the usual kind."""
 
-    def text(run: Finished) -> str:
+    def text(run: RunResult) -> str:
         counts = run.metrics[name].items()
         return ", ".join(f"{n:,} {kind}" for kind, n in counts if n and kind != apart_from) or "0"
 
@@ -128,7 +128,7 @@ def listed(name: str, label: str, apart_from: str) -> RunColumn:
 def cost_column(label: str) -> RunColumn:
     """The column of what a judge took."""
 
-    def cell(run: Finished) -> Cell:
+    def cell(run: RunResult) -> Cell:
         names = ("prompt_tokens", "completion_tokens", "cost", "unknown_cost")
         return Cell(cost_line(*(run.metrics[name] for name in names)))
 

@@ -9,7 +9,7 @@ from sozo.data.rubrics import Criterion
 from sozo.scoring.final_text import Ending, ending, final_text, judged_part
 from sozo.scoring.judges.criterion import read_scores
 from sozo.scoring.parse import split_list
-from sozo.tasks.sat.finished import parse_grade
+from sozo.tasks.sat.run_result import parse_grade
 from sozo.tasks.sat.score import what_counts
 from sozo.tasks.sipen.items import FORMS
 

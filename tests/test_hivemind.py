@@ -18,7 +18,7 @@ from sozo.eval.run import score_answers
 from sozo.rewards.task import reward_of
 from sozo.scoring.statistics import mean_interval
 from sozo.tasks import refuse_training
-from sozo.tasks.hivemind.finished import FORMS
+from sozo.tasks.hivemind.run_result import FORMS
 from sozo.tasks.hivemind.task import Hivemind, HivemindSettings, incomparable
 from sozo.tasks.pbig.ideas import trial_ideas
 from sozo.tasks.sat.stories import load_stories

@@ -12,8 +12,8 @@ from sozo.scoring.judges.ledger import Judgement, judgement_key
 from sozo.scoring.judges.protocol import Status, ToJudge
 from sozo.tasks.answer_files import read_answers_file
 from sozo.tasks.jcq.files import export, read_jcq_judgements
-from sozo.tasks.jcq.finished import FinishedJcq
 from sozo.tasks.jcq.questions import Question
+from sozo.tasks.jcq.run_result import JcqRunResult
 from sozo.tasks.jcq.task import Jcq, judged_row
 from sozo.tasks.task import Answer, Item
 
@@ -39,7 +39,7 @@ def exported(folder, answers, judgements):
     rows = [judged_row(a, replace(asked[a.item], answer=a.text), j) for a, j in zip(answers, judgements, strict=True)]
     items = [Item(q.id, q.question, {"question": q.question, "task": q.task}, group=q.task) for q in QUESTIONS]
     write_run(folder, task, items, answers, rows)
-    export(folder / "data", FinishedJcq("jcq", Jcq.measures[0], folder, {}, {}, {}), "org/j", "org/m")
+    export(folder / "data", JcqRunResult("jcq", Jcq.measures[0], folder, {}, {}, {}), "org/j", "org/m")
     return folder / "data" / "answers" / "m.jsonl", folder / "data" / "judgements" / "j" / "m.jsonl"
 
 

@@ -9,8 +9,8 @@ from finished_runs import JUDGE, jcq_run, write_run
 from sozo.scoring.judges.run import NOT_ASKED
 from sozo.studies.correlate.people import grid_of
 from sozo.tasks import Sat, Sipen
-from sozo.tasks.jcq.finished import ALL, MEAN, FinishedJcq, measure_of
 from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question
+from sozo.tasks.jcq.run_result import ALL, MEAN, JcqRunResult, measure_of
 from sozo.tasks.jcq.task import Jcq
 from sozo.tasks.task import Answer, Item, Row
 
@@ -22,7 +22,7 @@ def run_of(folder, *of_questions):
     """A run whose questions got these scores: of each a list of what its answers got."""
     scores = dict(zip("123", of_questions, strict=False))
     jcq_run(folder, "m", scores, questions=QUESTIONS)
-    return FinishedJcq("jcq", Jcq.measures[0], folder, {"judge": JUDGE}, {}, {})
+    return JcqRunResult("jcq", Jcq.measures[0], folder, {"judge": JUDGE}, {}, {})
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_a_model_by_criterion_and_by_task(a, b):
 def test_means_of_fewer_than_ten_questions_have_no_interval(tmp_path, count, ends):
     questions = [Question(str(k), USES, f"?{k}") for k in range(count)]
     jcq_run(tmp_path, "m", {q.id: [(1 + 4 * (k % 4 > 0),) * 4] for k, q in enumerate(questions)}, questions=questions)
-    run = FinishedJcq("jcq", Jcq.measures[0], tmp_path, {"judge": JUDGE}, {}, {})
+    run = JcqRunResult("jcq", Jcq.measures[0], tmp_path, {"judge": JUDGE}, {}, {})
     cell = run.cell(measure_of(USES, MEAN))
     assert (cell.low, cell.high) == (ends if ends[0] is None else pytest.approx(ends, abs=1e-3))
 
@@ -84,7 +84,7 @@ def about(folder, answers, values=None):
     rows = [Row({"jcq/mean": value}) if value else Row(reason=NOT_ASKED) for value in values or [None] * len(answers)]
     items = [Item("1", "?", group=USES)]
     write_run(folder, Jcq(Jcq.Settings(judgements="x")), items, answers, rows)
-    return FinishedJcq("jcq", Jcq.measures[0], folder, {}, {}, {})
+    return JcqRunResult("jcq", Jcq.measures[0], folder, {}, {}, {})
 
 
 def test_answers_have_a_state_too(tmp_path):

@@ -13,7 +13,7 @@ from sozo.data.errors import UserError
 from sozo.scoring.judges.ledger import Judgement, Ledger, judgement_key, latest, read_judgements
 from sozo.scoring.judges.protocol import Status
 from sozo.tasks.jcq.rubric import JCQ_V1
-from sozo.tasks.sat.finished import SAT_V1
+from sozo.tasks.sat.run_result import SAT_V1
 
 RUBRICS = (JCQ_V1, SAT_V1)
 SCORES = {"fluency": 4, "flexibility": 3, "originality": 2, "elaboration": 5}

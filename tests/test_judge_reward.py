@@ -17,7 +17,7 @@ from sozo.tasks.jcq import task as jcq_task
 from sozo.tasks.jcq.questions import trial_questions
 from sozo.tasks.jcq.rubric import JCQ_V1
 from sozo.tasks.jcq.task import Jcq
-from sozo.tasks.sat.finished import SAT_V1
+from sozo.tasks.sat.run_result import SAT_V1
 from sozo.tasks.task import Item
 from two_ranks import run_ranks
 

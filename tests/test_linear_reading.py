@@ -37,8 +37,8 @@ from sozo.tasks.jcq.rubric import JCQ_RUBRICS
 from sozo.tasks.jcq.verdict import read_as_jcq_judge, read_in_prose, read_strictly
 from sozo.tasks.pbig.ideas import parse_idea
 from sozo.tasks.sat.compliance import check, copied_share
-from sozo.tasks.sat.finished import SAT_V1
 from sozo.tasks.sat.gate import Gate
+from sozo.tasks.sat.run_result import SAT_V1
 from sozo.tasks.sat.score import what_counts
 from sozo.tasks.sipen.items import FORMS
 

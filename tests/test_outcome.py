@@ -66,7 +66,7 @@ class SecondEncoder:
 
 @pytest.fixture(autouse=True)
 def told(monkeypatch):
-    monkeypatch.setattr("sozo.tasks.dat.summary.FinishedDat.seen_by", lambda run, guard: guard)
+    monkeypatch.setattr("sozo.tasks.dat.summary.DatRunResult.seen_by", lambda run, guard: guard)
 
 
 @pytest.fixture(scope="module")

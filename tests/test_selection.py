@@ -17,7 +17,7 @@ from sozo.scoring.embeddings import WordVectors
 from sozo.scoring.measure import Measure
 from sozo.scoring.parse import split_list
 from sozo.tasks import read_run
-from sozo.tasks.finished import Finished
+from sozo.tasks.run_result import RunResult
 from sozo.tasks.sat.stories import load_stories
 from sozo.training.selection import Pairs, Selected, select_pairs, select_top, training_rows
 
@@ -177,7 +177,7 @@ def test_rows_for_a_chat_model_and_for_a_plain_one():
 # Several prompts
 
 
-class Run(Finished):
+class Run(RunResult):
     """A run whose answers are its settings: item -> scores, None for an invalid one."""
 
     @property

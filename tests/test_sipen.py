@@ -20,7 +20,6 @@ from sozo.eval.run import run_task, score_answers
 from sozo.models.settings import GeneratorSettings
 from sozo.scoring.statistics import compare_paired
 from sozo.tasks import refuse_training
-from sozo.tasks.sipen.finished import CONTROLS
 from sozo.tasks.sipen.items import (
     ANSWERS,
     CONTROL,
@@ -33,6 +32,7 @@ from sozo.tasks.sipen.items import (
     read_items,
     trial_items,
 )
+from sozo.tasks.sipen.run_result import CONTROLS
 from sozo.tasks.sipen.task import Sipen, SipenSettings
 from sozo.tasks.task import Item
 from test_sampling_endpoint import KEY, completion, server

@@ -70,7 +70,9 @@ class GrpoArguments(WordArguments):
     reward_funcs: list[str] | None = setting(None, _FUNCS)  # noqa: RUF009
     reward_args: dict | str | None = setting(None, _ARGS)  # noqa: RUF009
     canary_steps: int = setting(
-        10, "vLLM: compare its log-probabilities with the trainer's every so many steps (0: never).", decides=False
+        10,
+        "vLLM: compare its log-probabilities with the trainer's every so many steps (0: never).",
+        affects_result=False,
     )
     completions_logged: int = setting(8, "Completions per logging step in the W&B table.")
 

@@ -22,7 +22,7 @@ from sozo.data.prompts.form import PLAIN, PromptForm
 from sozo.data.run_folder import first_difference
 from sozo.data.schema import FAILED
 from sozo.tasks import read_run, refuse_training
-from sozo.tasks.finished import Finished
+from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Item
 
 logger = logging.getLogger(__name__)
@@ -161,7 +161,7 @@ class Ranked:
         return Selected(ids, prompts, texts, scores, num_invalid, int(self.counts.sum()))
 
 
-def _tables(run: Finished, valid: bool) -> Iterator[tuple[str, Any]]:
+def _tables(run: RunResult, valid: bool) -> Iterator[tuple[str, Any]]:
     """Of one run the answers to each item, in a table."""
     import pyarrow.compute as pc
 
@@ -190,12 +190,12 @@ def _tables(run: Finished, valid: bool) -> Iterator[tuple[str, Any]]:
         start += counted["counts"]
 
 
-def _joined(parts: Sequence[tuple[Finished, Any]]) -> Any:
+def _joined(parts: Sequence[tuple[RunResult, Any]]) -> Any:
     """All answers to one prompt, sorted; those of runs whose scores are known to be on several scales are refused."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    known: dict[str, tuple[Finished, Any]] = {}
+    known: dict[str, tuple[RunResult, Any]] = {}
     for run, _ in parts:
         for name, value in {"measure": run.main.name, **run.scale}.items():
             first, other = known.setdefault(name, (run, value))

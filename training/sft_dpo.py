@@ -25,7 +25,7 @@ class TableArguments(CommonArguments):
 
     count: ClassVar[str]
     responses: list[str] | None = setting(  # noqa: RUF009
-        None, "A finished run's folder, a folder of parquet parts or one part; several are a mix.", decides=False
+        None, "A finished run's folder, a folder of parquet parts or one part; several are a mix.", affects_result=False
     )  # what it holds is compared, not where it is
     examples_logged: int = setting(8, "Training examples shown in a W&B table when the run starts.")
 

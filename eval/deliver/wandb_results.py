@@ -11,8 +11,8 @@ from sozo.data.foreign import parse_json
 from sozo.data.record import read_json, write_json
 from sozo.data.wandb_run import WandbRun, start_wandb, trained_by, training_summary
 from sozo.eval.run import TaskRun
-from sozo.tasks.finished import ITEMS
 from sozo.tasks.judged import LEDGER
+from sozo.tasks.run_result import ITEMS
 from sozo.tasks.view import WANDB
 
 _PARTS = {"value": "", "low": "_ci95_low", "high": "_ci95_high"}  # how the parts of a number are called

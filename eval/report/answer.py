@@ -245,7 +245,7 @@ def _short(text: str) -> str:
 def _notes(compared: Compared, pages: Sequence[TaskOnPage]) -> list[str]:
     """What was not run, and on how many trainings it rests."""
     run = {page.task.name for page in pages}
-    missing = [said(task.name) for task in task_types().values() if not task.by_name and task.name not in run]
+    missing = [said(task.name) for task in task_types().values() if not task.only_if_named and task.name not in run]
     notes = [said("Not run: {tasks}.", tasks=missing)] if missing else []
     contestants = [method for method in compared.methods if method.name in (compared.against or {method.name})]
     if any(not method.several and method.first.trained for method in contestants):

@@ -8,7 +8,7 @@ from sozo.data.record import provenance, read_json
 from sozo.eval.report.tables import TaskOnPage, without_empty
 from sozo.scoring.said import said
 from sozo.scoring.table import Table
-from sozo.tasks.finished import Finished
+from sozo.tasks.run_result import RunResult
 from sozo.tasks.view import FACTS, RunColumn, setting_of
 
 
@@ -33,7 +33,7 @@ def fact_table(page: TaskOnPage) -> Table:
     return without_empty(page.of_columns(title, columns, (written,)))
 
 
-def _model(run: Finished) -> str | None:
+def _model(run: RunResult) -> str | None:
     """Its name and revision, or the digest of its folder; of answers from a file nothing is known."""
     if (name := run.settings.get("model")) is None:
         return None

@@ -18,7 +18,7 @@ from sozo.eval.report.tables import TaskOnPage
 from sozo.scoring.said import said
 from sozo.scoring.statistics.seeds import over_seeds
 from sozo.scoring.table import Cell
-from sozo.tasks.finished import Finished
+from sozo.tasks.run_result import RunResult
 from sozo.tasks.view import Ridge, Scatter
 
 # What trainings log of a step's answers, after the task's name -> its label.
@@ -84,7 +84,7 @@ def _planes(page: TaskOnPage, picture: Scatter, salt: str) -> Iterator[Figure]:
 
     With frontiers a picture for each study and number of lists, for only of as many lists unique words compare.
     """
-    groups: dict[tuple[Path | None, int], list[tuple[Spot, Finished]]] = {}
+    groups: dict[tuple[Path | None, int], list[tuple[Spot, RunResult]]] = {}
     columns = page.columns[picture.across], page.columns[picture.up]
     for number, method in enumerate(page.compared.methods):
         runs = method.of_task(page.task.name)

@@ -15,7 +15,7 @@ from sozo.scoring.measure import Measure
 from sozo.scoring.said import said
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.tasks import task_types
-from sozo.tasks.finished import Finished
+from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Task
 from sozo.tasks.view import FAILURES, PAGE, TERMINAL, ModelTable, RunColumn, measured
 
@@ -29,7 +29,7 @@ class TaskOnPage:
     _cells: dict[tuple[str, Measure | None, Path], Cell] = field(default_factory=dict)
 
     @cached_property
-    def runs(self) -> list[Finished]:
+    def runs(self) -> list[RunResult]:
         """The run of each model that says most."""
         return [run for model in self.compared.models if (run := model.run(self.task.name))]
 
@@ -44,7 +44,7 @@ class TaskOnPage:
         column = next((one for one in declared if measure.ratio or one.measure == measure), None)
         return column or measured(measure)
 
-    def cell(self, column: RunColumn, run: Finished) -> Cell:
+    def cell(self, column: RunColumn, run: RunResult) -> Cell:
         """What a run says in a column; several tables ask."""
         key = column.name, column.change, run.folder
         if key not in self._cells:
@@ -86,7 +86,7 @@ class TaskOnPage:
             rows.append(TableRow(method.name, tuple(cells), base, seeds=len(runs) if method.several else 0))
         return rows
 
-    def with_own_caveats(self, cell: Cell, runs: Iterable[Finished]) -> Cell:
+    def with_own_caveats(self, cell: Cell, runs: Iterable[RunResult]) -> Cell:
         """A cell of the first measure with those caveats of its runs that not all runs of the task have."""
         own = [name for name in dict.fromkeys(chain(*(run.caveats for run in runs))) if name not in self.caveats]
         more = {"caveats": ", ".join(own)} if own else {}
@@ -165,7 +165,7 @@ def task_label(task: str, caveats: Sequence[str]) -> str:
     return said("{task}, {caveats}", task=said(task), caveats=list(caveats)) if caveats else task
 
 
-def shared_caveats(runs: Sequence[Finished]) -> list[str]:
+def shared_caveats(runs: Sequence[RunResult]) -> list[str]:
     """The caveats that all these runs have."""
     every = [run.caveats for run in runs]
     return [caveat for caveat in dict.fromkeys(chain(*every)) if all(caveat in own for own in every)]

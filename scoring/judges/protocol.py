@@ -117,28 +117,33 @@ class JudgeSettings(Checked):
         "gpt-4o-2024-08-06", "The judge (the paper's), by its name on the endpoint, or a local model."
     )
     judge_base_url: str | None = setting(
-        None, "Address of the judge's endpoint, up to /v1; key from OPENAI_API_KEY.", decides=False
+        None, "Address of the judge's endpoint, up to /v1; key from OPENAI_API_KEY.", affects_result=False
     )
     judge_backend: str = setting(
-        "openai", "openai (any compatible endpoint), or transformers or vllm for a local model.", decides=False
+        "openai", "openai (any compatible endpoint), or transformers or vllm for a local model.", affects_result=False
     )
     judge_endpoint: str | None = setting(None, f"How the judge's endpoint is spoken to: {HELP}.")
-    judge_concurrency: int = setting(16, "Judgements under way at once.", decides=False, least=1)
+    judge_concurrency: int = setting(16, "Judgements under way at once.", affects_result=False, least=1)
     judge_max_tokens: int = setting(1024, "Longest reply of the judge; a verdict takes some 40 tokens.", least=1)
     price_in: float | None = setting(
-        None, "Price of a million prompt tokens; without both prices the cost is unknown.", decides=False, least=0
+        None,
+        "Price of a million prompt tokens; without both prices the cost is unknown.",
+        affects_result=False,
+        least=0,
     )
-    price_out: float | None = setting(None, "Price of a million tokens that the judge writes.", decides=False, least=0)
+    price_out: float | None = setting(
+        None, "Price of a million tokens that the judge writes.", affects_result=False, least=0
+    )
     max_cost: float | None = setting(
         None,
         "Stop before judging (all models together) costs more than this, with exit code 3; needs both prices.",
-        decides=False,
+        affects_result=False,
         least=0,
     )
     reparse: bool = setting(
-        False, "Ask nobody: read the kept replies once more, and price them by the prices given.", decides=False
+        False, "Ask nobody: read the kept replies once more, and price them by the prices given.", affects_result=False
     )
-    retry_failed: bool = setting(False, "Ask again for every judgement that has no scores.", decides=False)
+    retry_failed: bool = setting(False, "Ask again for every judgement that has no scores.", affects_result=False)
 
     def price(self) -> Price | None:
         """The price of the judge's tokens; None if it is not known."""

@@ -22,13 +22,13 @@ from sozo.scoring.statistics import holm
 from sozo.scoring.statistics.correlation import pearson
 from sozo.studies.ratings import Rating
 from sozo.tasks import task_type
-from sozo.tasks.finished import Finished
+from sozo.tasks.run_result import RunResult
 
 MIN_MODELS = 3
 DRAWS, SEED = 1000, 0  # of Figure 1
 NO_ANSWER = "no_rewrite"  # nothing to judge (empty, or half a reasoning block): never asked
 Evaluations = dict[str, pd.DataFrame]  # by name
-Runs = Mapping[str, Finished]  # by model
+Runs = Mapping[str, RunResult]  # by model
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,13 +229,13 @@ def appendix_c(encoders: Sequence[tuple[str, pd.DataFrame]], people: Evaluations
     return AppendixC(tables, rank_models(tables), tuple(compared))
 
 
-def rubric_of(run: Finished) -> Rubric | None:
+def rubric_of(run: RunResult) -> Rubric | None:
     """By which a judge can grade a run's answers beside the task's own scores; None where a judge's are its scores."""
     rubrics = () if "judge" in run.settings else task_type(run.task).rubrics
     return next(iter(rubrics), None)
 
 
-def _to_judge(run: Finished) -> Iterator[ToJudge]:
+def _to_judge(run: RunResult) -> Iterator[ToJudge]:
     """What is judged is what was scored: a judge that reads the reasoning too judges something else."""
     for answer in run.scored:
         text, asked = final_text(answer.text) or "", run.items[answer.item].get("story", run.prompts[answer.item])

@@ -24,7 +24,7 @@ from sozo.studies.agreement.appendix_c import rubric_of
 from sozo.studies.agreement.ratings import VALUES, alpha_columns, check_level
 from sozo.studies.rater_agreement import Alpha, krippendorff_alpha
 from sozo.tasks import task_type
-from sozo.tasks.finished import Finished
+from sozo.tasks.run_result import RunResult
 
 _ABOUT = """\
 Krippendorff's alpha ({level}), and the shares of answers that got the same score and scores at most 1 apart (of
@@ -86,7 +86,7 @@ def find_judged(places: Sequence[str], benchmark: str | None) -> list[Judged]:
     return judged
 
 
-def _judged(place: str, runs: Sequence[Finished]) -> Judged:
+def _judged(place: str, runs: Sequence[RunResult]) -> Judged:
     judge, criteria = _judge(runs[0]), _criteria(runs[0])
     scores: dict[tuple[str, str, str], float] = {}
     for run in runs:
@@ -99,12 +99,12 @@ def _judged(place: str, runs: Sequence[Finished]) -> Judged:
     return Judged(place.partition("=")[0], runs[0].task, judge, criteria, scores)
 
 
-def _criteria(run: Finished) -> tuple[str, ...]:
+def _criteria(run: RunResult) -> tuple[str, ...]:
     """What a judge scores the task's answers by."""
     return tuple(dict.fromkeys(name for rubric in task_type(run.task).rubrics for name in rubric.criteria))
 
 
-def _judge(run: Finished) -> dict[str, Any]:
+def _judge(run: RunResult) -> dict[str, Any]:
     judge = {name: value for name, value in run.settings["judge"].items() if name not in ("max_tokens", "server")}
     if isinstance(body := judge.get("extra_body"), dict):
         judge["extra_body"] = {name: value for name, value in body.items() if name != "seed"}

@@ -31,8 +31,8 @@ from sozo.studies.agreement.appendix_c import (
 from sozo.studies.agreement.page import CURVE, PEOPLE, curve_figure, to_markdown
 from sozo.studies.ratings import read_rankings
 from sozo.tasks import task_type
-from sozo.tasks.finished import Finished
 from sozo.tasks.judged import JudgedTask
+from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Answer, Item, Task
 
 LEDGER, VALUES = "judgements.jsonl", "agreement.json"
@@ -97,7 +97,7 @@ def agree(
 
 
 def _runs(models: Sequence[Evaluated], benchmark: str | None) -> tuple[str, Runs]:
-    by_task: dict[str, dict[str, Finished]] = {}
+    by_task: dict[str, dict[str, RunResult]] = {}
     for model in models:
         for task in dict.fromkeys(task for task, _ in model.runs):
             if (run := model.run(task)) and (task == benchmark if benchmark else rubric_of(run)):
@@ -111,7 +111,7 @@ def _runs(models: Sequence[Evaluated], benchmark: str | None) -> tuple[str, Runs
     return task, runs
 
 
-def _digest(run: Finished) -> str:
+def _digest(run: RunResult) -> str:
     """SHA-256 of what was asked, answered and said of the answers."""
     digest = hashlib.sha256(json.dumps(run.items).encode())
     for path in part_paths(run.folder):

@@ -11,7 +11,7 @@ from sozo.scoring.measure import Estimate, Measure
 from sozo.scoring.statistics.correlation import correlate_models
 from sozo.studies.correlate.people import PEOPLE, CorrelationCell, complete_table, grid_of
 from sozo.tasks import task_types
-from sozo.tasks.finished import Finished
+from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Task
 
 ENOUGH = 3  # models, for a correlation
@@ -77,7 +77,7 @@ class Pair:
         return bool(grid_of(task_types()[self.first]))
 
 
-def _means(grid: Mapping[tuple[str, str], Measure], run: Finished | None) -> dict[tuple[str, str], float | None]:
+def _means(grid: Mapping[tuple[str, str], Measure], run: RunResult | None) -> dict[tuple[str, str], float | None]:
     return {cell: run.estimate(measure).mean for cell, measure in grid.items()} if run else {}
 
 
@@ -102,7 +102,7 @@ def model_rows(models: Sequence[Evaluated]) -> tuple[ModelRow, ...]:
     return tuple(rows)
 
 
-def _score(run: Finished, grid: Mapping[tuple[str, str], float | None]) -> Estimate:
+def _score(run: RunResult, grid: Mapping[tuple[str, str], float | None]) -> Estimate:
     if not grid:
         return run.estimate(run.main)
     # Its n of N is of answers elsewhere; here models are compared over items.

@@ -17,7 +17,7 @@ from sozo.scoring.statistics import holm
 from sozo.scoring.statistics.correlation import Correlation, pearson
 from sozo.studies.ratings import Rating, read_ratings
 from sozo.tasks import task_types
-from sozo.tasks.finished import ScoredAnswer
+from sozo.tasks.run_result import ScoredAnswer
 from sozo.tasks.task import Task
 
 PEOPLE, ALL_TASKS, MEAN = "people", "All", "mean"

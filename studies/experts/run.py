@@ -26,7 +26,7 @@ from sozo.studies.experts.reasons import reasons_of
 from sozo.studies.experts.settings import ExpertSettings
 from sozo.tasks import read_run
 from sozo.tasks.pbig.experts import Expert
-from sozo.tasks.pbig.finished import FinishedPbig
+from sozo.tasks.pbig.run_result import PbigRunResult
 from sozo.tasks.pbig.settings import PbigSettings
 from sozo.tasks.pbig.task import Pbig
 
@@ -101,7 +101,7 @@ def judge_experts(
 def judge_as_experts(answers: Path, experts: Sequence[Expert], output: Path, judging: JudgeSettings) -> TaskRun:
     """Have the ideas of a finished run judged once more, by a judge for each of `experts`."""
     before = read_run(answers)
-    if not isinstance(before, FinishedPbig):
+    if not isinstance(before, PbigRunResult):
         raise UserError(f"{answers}: is a run of {before.task}; --answers is a finished run of pbig")
     patents = read_json(answers / "config.json")["patents"]
     settings = PbigSettings(

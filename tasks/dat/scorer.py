@@ -50,11 +50,11 @@ class DatSettings(NounRules, DatRules):
     embedding_revision: str | None = setting(None, "Hub revision of the embedding model.")
     embedding_prompt: str | None = setting(None, PROMPT_HELP)
     embedding_endpoint: str | None = setting(
-        None, f"How the endpoint of openai:NAME is spoken to: {HELP}.", decides=False
+        None, f"How the endpoint of openai:NAME is spoken to: {HELP}.", affects_result=False
     )
     base_responses: str | None = setting(None, "A DAT run of the base model: tells which words are rare.")
     embedding_cache: str | None = setting(
-        None, "Folder of a disk cache of word vectors; none: keep none.", decides=False
+        None, "Folder of a disk cache of word vectors; none: keep none.", affects_result=False
     )
 
     def __post_init__(self) -> None:

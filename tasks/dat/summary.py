@@ -18,7 +18,7 @@ from sozo.scoring.statistics.comparison import Comparison
 from sozo.scoring.statistics.hill import hill_ratio
 from sozo.tasks.dat.table import read_lists, read_table, valid_lists, valid_scores
 from sozo.tasks.dat.words import PROMPTS
-from sozo.tasks.finished import Finished
+from sozo.tasks.run_result import RunResult
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -135,7 +135,7 @@ def summary_of(table: "pa.Table", source: str | None = None, language: str = "ja
     )
 
 
-class FinishedDat(Finished):
+class DatRunResult(RunResult):
     """A table of DAT responses. That of a fixed number holds more of them than the benchmark's trials."""
 
     kinds = ("trials", "responses")

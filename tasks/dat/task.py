@@ -23,7 +23,7 @@ from sozo.tasks.dat.frontier import NounFrontier
 from sozo.tasks.dat.instruments import diversity_ends, measure
 from sozo.tasks.dat.people import found_words
 from sozo.tasks.dat.scorer import AUTO, DatScorer, DatSettings
-from sozo.tasks.dat.summary import UNIQUE_WORDS, FinishedDat, summarise
+from sozo.tasks.dat.summary import UNIQUE_WORDS, DatRunResult, summarise
 from sozo.tasks.dat.table import read_lists, read_table
 from sozo.tasks.dat.view import DatView
 from sozo.tasks.dat.words import PROMPTS
@@ -50,7 +50,7 @@ class Dat(Task):
     second = Bound(measure=Measure("dat/pairing", 2), margin=0.1, least=100)
     max_new_tokens = 256
     batch_size = 1024
-    Finished = FinishedDat
+    result_type = DatRunResult
     view = DatView()
     settings: DatSettings
 

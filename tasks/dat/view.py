@@ -12,7 +12,7 @@ from sozo.scoring.numbers import COUNT, n_of, share
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.table import Cell
 from sozo.tasks.dat.instrument_cells import cell, measured
-from sozo.tasks.dat.summary import UNIQUE_WORDS, DatSummary, FinishedDat
+from sozo.tasks.dat.summary import UNIQUE_WORDS, DatRunResult, DatSummary
 from sozo.tasks.dat.table11 import PAPER_RESPONSES, table11
 from sozo.tasks.view import (
     CARD,
@@ -38,7 +38,7 @@ _ENDS = ("_se", "_low", "_high")  # of names of how far an instrument may be off
 _APART = 0.05  # shares as asked and of ten words found that are further apart are shown beside each other
 
 
-class DatView(View[FinishedDat]):
+class DatView(View[DatRunResult]):
     """A row of Table 11, and what is wrong with the invalid responses."""
 
     sample = 20
@@ -47,22 +47,22 @@ class DatView(View[FinishedDat]):
         Ridge("dat_chart", "score_axis"),
     )
 
-    def columns(self, measures: Sequence[Measure], runs: Sequence[FinishedDat]) -> list[RunColumn]:
+    def columns(self, measures: Sequence[Measure], runs: Sequence[DatRunResult]) -> list[RunColumn]:
         score, valid = measures
 
-        def mean(run: FinishedDat) -> Cell:
+        def mean(run: DatRunResult) -> Cell:
             row = run.summary
             low, high = row.ci95 or (None, None)
             return Cell(row.mean, run.shown(score), low, high)
 
-        def std(run: FinishedDat) -> Cell:
+        def std(run: DatRunResult) -> Cell:
             return Cell(run.summary.std, run.shown(score))
 
-        def unique(run: FinishedDat) -> Cell:
+        def unique(run: DatRunResult) -> Cell:
             low, high = (run.summary.instruments.get(f"unique_words_{end}") for end in ("low", "high"))
             return Cell(run.summary.unique_words, COUNT, low, high)
 
-        def valid_share(run: FinishedDat) -> Cell:
+        def valid_share(run: DatRunResult) -> Cell:
             return Cell(run.summary.valid, of=run.summary.num_responses, below=(_valid_share(run.summary),))
 
         instruments = [
@@ -87,7 +87,7 @@ class DatView(View[FinishedDat]):
             *counted(runs, "reasons", "Invalid"),
         ]
 
-    def notes(self, run: FinishedDat) -> list[str]:
+    def notes(self, run: DatRunResult) -> list[str]:
         """Refused words; where ten are found in clearly more responses than are valid, or none is, texts too."""
         row, found = run.summary, run.metrics.get("ten_words")
         refused = ", ".join(f"{word!r} ({count})" for word, count in run.metrics.get("refused", {}).items())
@@ -102,7 +102,7 @@ class DatView(View[FinishedDat]):
             "What helps: docs/training.md, My model writes no valid list.",
         ]
 
-    def dataset(self, run: FinishedDat) -> dict[str, str]:
+    def dataset(self, run: DatRunResult) -> dict[str, str]:
         language = LANGUAGES[run.language].name
         names = {"dataset_name": f"DAT ({language})", "dataset_type": f"dat-{run.language}"}
         return {"task_name": "Divergent Association Task", **names}
@@ -111,23 +111,23 @@ class DatView(View[FinishedDat]):
         row = ("num_answers", "valid", "mean", "std", "unique_words", "equal_words")
         return (ModelTable("table11", row, ("dat_note", "scale_note"), paper="dat", training="dat_training"),)
 
-    def reader_answers(self, run: FinishedDat) -> Iterator[tuple[str, ReaderAnswer]]:
+    def reader_answers(self, run: DatRunResult) -> Iterator[tuple[str, ReaderAnswer]]:
         for table in iter_tables(run.folder, ("text", "score", "reason", "finish_reason")):
             for row in table.to_pylist():
                 state = answer_state(row["text"], row["finish_reason"])
                 states = {"states": [] if state == "whole" else [state]}
                 yield "", ReaderAnswer(row["text"], row["score"], row["reason"], states)
 
-    def reader(self, run: FinishedDat) -> Iterator[tuple[ReaderItem, Sequence[ReaderAnswer]]]:
+    def reader(self, run: DatRunResult) -> Iterator[tuple[ReaderItem, Sequence[ReaderAnswer]]]:
         answers = islice(self.reader_answers(run), self.sample)
         yield ReaderItem("", "", "DAT"), [answer for _, answer in answers]
 
 
-def _equal_words(runs: Sequence[FinishedDat]) -> Callable[[FinishedDat], Cell]:
+def _equal_words(runs: Sequence[DatRunResult]) -> Callable[[DatRunResult], Cell]:
     """Unique words in as many valid responses as the smallest row of the run's study has: no other study's count."""
     cells: dict[Path, Cell] = {}
 
-    def cell(run: FinishedDat) -> Cell:
+    def cell(run: DatRunResult) -> Cell:
         if run.folder not in cells:  # they take a while, and few printers ask for them
             own = [other for other in runs if other.study == run.study]
             trials = {str(other.folder): other.settings["trials"] for other in own if other.settings.get("trials")}
@@ -140,20 +140,20 @@ def _equal_words(runs: Sequence[FinishedDat]) -> Callable[[FinishedDat], Cell]:
     return cell
 
 
-def _instrument(name: str) -> Callable[[FinishedDat], Cell]:
+def _instrument(name: str) -> Callable[[DatRunResult], Cell]:
     return lambda run: cell(run.summary.instruments, name)
 
 
-def _error(name: str) -> Callable[[FinishedDat], float | None]:
+def _error(name: str) -> Callable[[DatRunResult], float | None]:
     return lambda run: run.summary.instruments.get(name)
 
 
-def _name(run: FinishedDat) -> str | None:
+def _name(run: DatRunResult) -> str | None:
     """What an English score may be called."""
     return run.scale.get("score_name")
 
 
-def _range(run: FinishedDat) -> str:
+def _range(run: DatRunResult) -> str:
     return "0 to 200, Olson's protocol" if run.settings.get("olson") else "0 to 2"
 
 

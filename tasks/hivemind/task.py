@@ -17,7 +17,7 @@ from sozo.scoring.distance import distance_to_others
 from sozo.scoring.embeddings import DEFAULT_ENCODER, Encoder, WordVectors, make_encoder
 from sozo.scoring.measure import Measure
 from sozo.tasks.held_out import fingerprint, refuse
-from sozo.tasks.hivemind.finished import FORMS, MEANS, FinishedHivemind, HivemindView
+from sozo.tasks.hivemind.run_result import FORMS, MEANS, HivemindRunResult, HivemindView
 from sozo.tasks.sat.compliance import Extra, find_extras
 from sozo.tasks.sat.gate import not_prose
 from sozo.tasks.sat.score import TEXT_LIMIT, what_counts
@@ -31,7 +31,9 @@ class HivemindSettings(Checked):
     """What can be set about hivemind."""
 
     hivemind_prompts: str | None = setting(
-        None, "JSONL file of prompts (column prompt, optional id; default: the 100 packaged ones).", decides=False
+        None,
+        "JSONL file of prompts (column prompt, optional id; default: the 100 packaged ones).",
+        affects_result=False,
     )
     hivemind_length: int = setting(80, "Characters to which answers are cut; a shorter one has no score.", least=50)
     hivemind_embedding_model: str = setting(DEFAULT_ENCODER, "Encoder of the answers.")
@@ -50,7 +52,7 @@ class Hivemind(ChosenItems):
     Settings = HivemindSettings
     measures = tuple(Measure(name, together=True, better=-1, scale=(-1, 1)) for name in FORMS)
     num_answers = 8
-    Finished = FinishedHivemind
+    result_type = HivemindRunResult
     view = HivemindView()
     settings: HivemindSettings
 
@@ -93,7 +95,7 @@ class Hivemind(ChosenItems):
     def finish(self, run: Complete) -> dict[str, Any]:
         """Keep, for each prompt and form, the mean of its answers' unit vectors; zeros for a prompt without an answer.
 
-        By these models are compared with each other (`FinishedHivemind.between`), without an encoder.
+        By these models are compared with each other (`HivemindRunResult.between`), without an encoder.
         """
         finished, means = self.written(run.folder), {}
         answers = [row for row in finished.scored if row.reason in (None, UNPAIRED)]

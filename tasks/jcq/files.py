@@ -23,7 +23,7 @@ from sozo.tasks.jcq.rubric import JCQ_V1
 from sozo.tasks.jcq.verdict import read_as_jcq_judge, write_verdict
 
 if TYPE_CHECKING:
-    from sozo.tasks.jcq.finished import FinishedJcq
+    from sozo.tasks.jcq.run_result import JcqRunResult
 
 # How that tool asks: the paper's prompt, temperature 0, no limit on the reply.
 PROMPT, PARAMETERS = JCQ_V1.name, {"temperature": 0.0, "max_tokens": None}
@@ -31,7 +31,7 @@ PROMPT, PARAMETERS = JCQ_V1.name, {"temperature": 0.0, "max_tokens": None}
 _END = re.compile(r"checkpoint-\d+|final")
 
 
-def export(data: Path, run: "FinishedJcq", judge: str, model: str) -> None:
+def export(data: Path, run: "JcqRunResult", judge: str, model: str) -> None:
     """Write a run as the tool keeps its `--data-dir`, so that it scores what is scored here, and nothing else.
 
     A judgement is the raw reply, where the tool reads it as we do; otherwise the scores as the prompt asks for them, or

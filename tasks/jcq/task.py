@@ -17,9 +17,9 @@ from sozo.scoring.judges.protocol import JudgeSettings, Status, ToJudge
 from sozo.scoring.judges.run import NOT_ASKED, Judging
 from sozo.tasks.held_out import refuse
 from sozo.tasks.jcq.files import PARAMETERS, PROMPT, export, import_judgements
-from sozo.tasks.jcq.finished import ALL, MEAN, FinishedJcq, measure_of
 from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question, content_hash, load_questions, trial_questions
 from sozo.tasks.jcq.rubric import JCQ_RUBRICS, READERS
+from sozo.tasks.jcq.run_result import ALL, MEAN, JcqRunResult, measure_of
 from sozo.tasks.jcq.view import JcqView
 from sozo.tasks.judged import JudgedTask
 from sozo.tasks.task import Answer, Complete, Item, Row
@@ -62,7 +62,7 @@ class Jcq(JudgedTask):
     )
     max_new_tokens = 4096  # as nlp-waseda/JCQ-judge has them answered
     rubrics = tuple(JCQ_RUBRICS.values())
-    Finished = FinishedJcq
+    result_type = JcqRunResult
     view = JcqView()
     settings: JcqSettings
 
@@ -133,7 +133,7 @@ class Jcq(JudgedTask):
 
     def finish(self, run: Complete) -> dict[str, Any]:
         """The row of Tables 3 and 4, and what was judged how; the run as nlp-waseda/JCQ-judge keeps its data, too."""
-        finished: FinishedJcq = self.written(run.folder)
+        finished: JcqRunResult = self.written(run.folder)
         metrics, tool = super().finish(run), run.folder / "jcq-judge"
         # A second try that stops early leaves a judgement of every answer: what an earlier one finished still holds.
         if tool.exists() or not (run.judging and run.judging.stopped):

@@ -7,10 +7,10 @@ from sozo.scoring.final_text import judged_part
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import SHARE, n_of, share
 from sozo.scoring.table import Cell
-from sozo.tasks.finished import MOST_CUT
-from sozo.tasks.jcq.finished import FinishedJcq
 from sozo.tasks.jcq.questions import CRITERIA, DATASET, TASKS
+from sozo.tasks.jcq.run_result import JcqRunResult
 from sozo.tasks.judged import LEDGER
+from sozo.tasks.run_result import MOST_CUT
 from sozo.tasks.view import (
     CARD,
     FACTS,
@@ -34,13 +34,13 @@ _MOST_IN_PROSE, _FEWEST_REPLIES = 0.02, 20  # of verdicts, from so many replies 
 _CORRELATION = Measure("r", 2)
 
 
-class JcqView(View[FinishedJcq]):
+class JcqView(View[JcqRunResult]):
     """Tables 3 and 4, and what is not scored."""
 
     files = ("config.json", LEDGER, "responses")
     words = (*CRITERIA, *TASKS)
 
-    def columns(self, measures: Sequence[Measure], runs: Sequence[FinishedJcq]) -> list[RunColumn]:
+    def columns(self, measures: Sequence[Measure], runs: Sequence[JcqRunResult]) -> list[RunColumn]:
         by_name = {measure.name: measure for measure in measures}
         criteria = [measured(by_name[f"jcq/{criterion}"]) for criterion in CRITERIA]
         of_tasks = [measured(by_name[f"jcq/{task}"], shown=NUMBERS) for task in TASKS]
@@ -65,7 +65,7 @@ class JcqView(View[FinishedJcq]):
             RunColumn("range", lambda run: "1 to 5", shown=CARD),
         ]
 
-    def notes(self, run: FinishedJcq) -> list[str]:
+    def notes(self, run: JcqRunResult) -> list[str]:
         states, judges = run.metrics["answer_states"], Counter[str]()
         for row in run.metrics["judged_by"]:
             judges[row["model"]] += row["judgements"]
@@ -85,7 +85,7 @@ class JcqView(View[FinishedJcq]):
             notes.append(f"IN PROSE: {replies} and are in no mean; read some of them (docs/jcq.md).")
         return notes
 
-    def dataset(self, run: FinishedJcq) -> dict[str, str]:
+    def dataset(self, run: JcqRunResult) -> dict[str, str]:
         total = run.metrics["num_items"]
         names = {"dataset_name": f"{total} questions that are not JCQ's", "dataset_type": "other-questions"}
         if run.benchmark:
@@ -106,7 +106,7 @@ class JcqView(View[FinishedJcq]):
             for name, (columns, by) in tables.items()
         ]
 
-    def reader_answers(self, run: FinishedJcq) -> Iterator[tuple[str, ReaderAnswer]]:
+    def reader_answers(self, run: JcqRunResult) -> Iterator[tuple[str, ReaderAnswer]]:
         for answer in run.answers():
             states = [] if answer.whole else [answer.state]
             facts, note = {"length": len(judged_part(answer.text)), "extras": states}, answer.facts.get("reply")
@@ -114,19 +114,19 @@ class JcqView(View[FinishedJcq]):
             yield answer.item, ReaderAnswer(answer.text, answer.values.get(run.main.name), answer.reason or "ok", more)
 
 
-def _benchmark(run: FinishedJcq) -> str:
+def _benchmark(run: JcqRunResult) -> str:
     if run.benchmark:
         return f"those of {DATASET}"
     return f"not the 700 of {DATASET}: these are no JCQ scores"
 
 
-def _questions(run: FinishedJcq) -> Cell:
+def _questions(run: JcqRunResult) -> Cell:
     """How many were asked, and how many of them have an answer with a score: intervals are over these."""
     scored = run.metrics.get("scored_items", 0)
     return Cell(run.metrics["num_items"], below=(f"{scored:,} with a score",), more={"scored": scored})
 
 
-def _whole(run: FinishedJcq) -> Cell:
+def _whole(run: JcqRunResult) -> Cell:
     """The share of answers that have an end and no reasoning left open, and how many have what instead."""
     states = run.metrics["answer_states"]
     whole, answers = states["whole"], sum(states.values())
@@ -134,11 +134,11 @@ def _whole(run: FinishedJcq) -> Cell:
     return Cell(whole / answers if answers else None, SHARE, n=whole, of=answers, below=others, more=states)
 
 
-def _with_prose(run: FinishedJcq) -> Cell:
+def _with_prose(run: JcqRunResult) -> Cell:
     mean, n = run.metrics["with_prose"].values()
     return Cell(mean, run.main, n=n, of=run.metrics["num_answers"])
 
 
-def _length_and_score(run: FinishedJcq) -> Cell:
+def _length_and_score(run: JcqRunResult) -> Cell:
     length = run.metrics["length"]
     return Cell(length["r"], _CORRELATION, n=length["n"])

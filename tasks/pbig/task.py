@@ -23,7 +23,6 @@ from sozo.scoring.statistics import mean_interval
 from sozo.tasks.held_out import fingerprint, refuse
 from sozo.tasks.judged import JudgedTask
 from sozo.tasks.pbig.experts import Expert, judge_in_stages
-from sozo.tasks.pbig.finished import FinishedPbig
 from sozo.tasks.pbig.ideas import (
     LIMITS,
     Patent,
@@ -35,6 +34,7 @@ from sozo.tasks.pbig.ideas import (
     trial_patents,
 )
 from sozo.tasks.pbig.rows import CRITERIA, DISTANCE, MEASURES, SAME_TITLE, Opinion, row_of, worth_to
+from sozo.tasks.pbig.run_result import PbigRunResult
 from sozo.tasks.pbig.settings import LANGUAGES, PbigSettings, digest
 from sozo.tasks.pbig.view import PbigView
 from sozo.tasks.task import Answer, Complete, Item, Row
@@ -53,7 +53,7 @@ class Pbig(JudgedTask):
     measures = MEASURES
     max_new_tokens = 2048  # four fields of 1,000 characters in all
     rubrics = tuple(criterion_rubric(criterion) for criterion in CRITERIA)
-    Finished = FinishedPbig
+    result_type = PbigRunResult
     view = PbigView()
     settings: PbigSettings
     experts: Sequence[Expert] = (Expert("judge", tuple(CRITERIA)),)  # who judges: one that imitates nobody

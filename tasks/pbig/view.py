@@ -9,9 +9,9 @@ from sozo.scoring.final_text import judged_part
 from sozo.scoring.measure import Measure
 from sozo.scoring.table import Cell
 from sozo.tasks.judged import LEDGER
-from sozo.tasks.pbig.finished import FinishedPbig
 from sozo.tasks.pbig.ideas import LIMITS, parse_idea
 from sozo.tasks.pbig.rows import BY_CRITERION, DISTANCE, GATES, SAME_TITLE, SERVED, WORTH
+from sozo.tasks.pbig.run_result import PbigRunResult
 from sozo.tasks.view import (
     FACTS,
     NUMBERS,
@@ -36,14 +36,14 @@ from sozo.tasks.view import (
 _WORTH = Measure(WORTH, 3)
 
 
-class PbigView(View[FinishedPbig]):
+class PbigView(View[PbigRunResult]):
     """Means with n of N: a criterion behind a gate is asked of those ideas only that passed it."""
 
     files = ("config.json", LEDGER, "responses")
     words = (*BY_CRITERION, *LIMITS)
     pictures = (Scatter("pbig_chart", "distance", "mean", "pbig/distance", WORTH),)
 
-    def columns(self, measures: Sequence[Measure], runs: Sequence[FinishedPbig]) -> list[RunColumn]:
+    def columns(self, measures: Sequence[Measure], runs: Sequence[PbigRunResult]) -> list[RunColumn]:
         known = {measure.name: measure for measure in measures}
         # The gates first: what stands behind them rests on them.
         first = (*GATES.values(), WORTH, DISTANCE, SAME_TITLE)
@@ -67,7 +67,7 @@ class PbigView(View[FinishedPbig]):
             cost_column("pbig_cost"),
         ]
 
-    def dataset(self, run: FinishedPbig) -> dict[str, str]:
+    def dataset(self, run: PbigRunResult) -> dict[str, str]:
         names = {"dataset_name": f"{run.metrics['num_items']} patents of one's own", "dataset_type": "other-patents"}
         if run.trial:
             names = {"dataset_name": "24 technologies invented for sozo", "dataset_type": "sozo-technologies"}
@@ -80,7 +80,7 @@ class PbigView(View[FinishedPbig]):
             ModelTable("pbig_axes", (*BY_CRITERION, *SERVED), ("pbig_axes_note",)),
         )
 
-    def reader_answers(self, run: FinishedPbig) -> Iterator[tuple[str, ReaderAnswer]]:
+    def reader_answers(self, run: PbigRunResult) -> Iterator[tuple[str, ReaderAnswer]]:
         for row in run.answers():
             idea, values = parse_idea(row.text), row.values
             text = "\n".join(f"{name}: {text}" for name, text in idea.fields.items()) if idea.fields else row.text
@@ -94,7 +94,7 @@ class PbigView(View[FinishedPbig]):
             more = {"marks": marks or None, "note": "\n".join(notes) or None, "facts": facts, "states": list(idea.cut)}
             yield row.item, ReaderAnswer(text, values.get(WORTH), row.reason, more)
 
-    def reader_item(self, run: FinishedPbig, item: str) -> ReaderItem:
+    def reader_item(self, run: PbigRunResult, item: str) -> ReaderItem:
         return replace(super().reader_item(run, item), text=run.items[item]["question"])
 
 
@@ -103,7 +103,7 @@ def _worth_column(expert: str) -> RunColumn:
     return RunColumn(expert, partial(_worth_to, expert), shown=TERMINAL, key=f"worth to {expert}")
 
 
-def _worth_to(expert: str, run: FinishedPbig) -> Cell:
+def _worth_to(expert: str, run: PbigRunResult) -> Cell:
     worth: dict[str, Any] | None = run.metrics["experts"].get(expert)
     if worth is None or worth["mean"] is None:
         return Cell()

@@ -10,7 +10,7 @@ from sozo.data.settings import deciding
 from sozo.scoring.measure import Measure
 from sozo.tasks.held_out import fingerprint, refuse
 from sozo.tasks.sat.compliance import check
-from sozo.tasks.sat.finished import SAT_V1, FinishedSat
+from sozo.tasks.sat.run_result import SAT_V1, SatRunResult
 from sozo.tasks.sat.score import SatScorer, SatSettings, what_counts
 from sozo.tasks.sat.stories import Story, load_stories, stories_digest
 from sozo.tasks.sat.view import SatView
@@ -36,7 +36,7 @@ class Sat(Task):
         Measure("sat/copied", share=True, better=0, compared=False),
     )
     rubrics = (SAT_V1,)
-    Finished = FinishedSat
+    result_type = SatRunResult
     view = SatView()
     settings: SatSettings
 

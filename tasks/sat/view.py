@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from sozo.scoring.measure import Measure
 from sozo.scoring.table import Cell
-from sozo.tasks.sat.finished import FinishedSat
+from sozo.tasks.sat.run_result import SatRunResult
 from sozo.tasks.sat.stories import load_stories, stories_digest
 from sozo.tasks.view import (
     CARD,
@@ -28,12 +28,12 @@ from sozo.tasks.view import (
 )
 
 
-class SatView(View[FinishedSat]):
+class SatView(View[SatRunResult]):
     """The row of Table 7: a distance alone would reward leaving the topic."""
 
     pictures = (Scatter("sat_chart", "compliant", "mean", "compliance_axis", "distance_axis"),)
 
-    def columns(self, measures: Sequence[Measure], runs: Sequence[FinishedSat]) -> list[RunColumn]:
+    def columns(self, measures: Sequence[Measure], runs: Sequence[SatRunResult]) -> list[RunColumn]:
         score, compliant, of_compliant, *conditions, length, copied = measures
         return [
             measured(score, "mean"),
@@ -49,7 +49,7 @@ class SatView(View[FinishedSat]):
             *counted(runs, "reasons", "No score"),
         ]
 
-    def dataset(self, run: FinishedSat) -> dict[str, str]:
+    def dataset(self, run: SatRunResult) -> dict[str, str]:
         names = {"dataset_name": f"{run.metrics['num_items']} stories of one's own", "dataset_type": "other-stories"}
         if run.settings["stories_sha256"] == stories_digest(load_stories()):
             names = {"dataset_name": "113 tales retold for sozo", "dataset_type": "sozo-stories"}
@@ -59,20 +59,20 @@ class SatView(View[FinishedSat]):
         names = ("mean", "compliant", "compliant_mean", "mean_length", "mean_copied")
         return (ModelTable("table14", names, ("sat_note", "scale_note"), paper="sat", training="sat_training"),)
 
-    def reader_answers(self, run: FinishedSat) -> Iterator[tuple[str, ReaderAnswer]]:
+    def reader_answers(self, run: SatRunResult) -> Iterator[tuple[str, ReaderAnswer]]:
         for row in run.answers():
             cut = ["truncated"] if row.state == "truncated" else []
             more = {"facts": row.facts, "states": [*cut, *row.facts.get("extras", ())]}
             yield row.item, ReaderAnswer(row.text, row.values.get(run.main.name), row.reason, more)
 
-    def reader_item(self, run: FinishedSat, item: str) -> ReaderItem:
+    def reader_item(self, run: SatRunResult, item: str) -> ReaderItem:
         return replace(super().reader_item(run, item), text=run.items[item]["story"])
 
 
 def _kept(measure: Measure, shown: Place) -> RunColumn:
     """The column of a condition: the mean of its share over stories, and how many of the rewrites keep it."""
 
-    def cell(run: FinishedSat) -> Cell:
+    def cell(run: SatRunResult) -> Cell:
         kept = run.by_answer(measure)
         return replace(run.cell(measure), n=int(kept.sum()), of=run.metrics["num_answers"])
 

@@ -12,7 +12,6 @@ from sozo.data.schema import FAILED
 from sozo.data.settings import setting
 from sozo.scoring.measure import Measure
 from sozo.tasks.held_out import fingerprint, refuse
-from sozo.tasks.sipen.finished import CONTROLS, ENTAILMENT, IMPLICATURE, NEITHER, UNPARSEABLE, FinishedSipen
 from sozo.tasks.sipen.items import (
     CONTROL,
     FORMS,
@@ -25,6 +24,7 @@ from sozo.tasks.sipen.items import (
     trial_items,
 )
 from sozo.tasks.sipen.personabank import sipen_items
+from sozo.tasks.sipen.run_result import CONTROLS, ENTAILMENT, IMPLICATURE, NEITHER, UNPARSEABLE, SipenRunResult
 from sozo.tasks.sipen.tables import LABELS, SipenReply, tables
 from sozo.tasks.sipen.view import SipenView
 from sozo.tasks.task import Answer, Complete, Control, Item, Row, Task
@@ -35,7 +35,7 @@ class SipenSettings:
     """Which items are asked, and how."""
 
     sipen_items: str | None = setting(
-        None, "JSONL of items, as sipen-items makes them (default: sozo's Japanese trial set).", decides=False
+        None, "JSONL of items, as sipen-items makes them (default: sozo's Japanese trial set).", affects_result=False
     )
     sipen_prompt: str | None = setting(
         None,
@@ -61,7 +61,7 @@ class Sipen(Task):
     control = Control(measure=measures[0], chance=1 / 3, margin=0.1, least=144, errors=measures[3])
     max_new_tokens = 16
     temperature = 1e-4
-    Finished = FinishedSipen
+    result_type = SipenRunResult
     view = SipenView()
     commands = (sipen_items,)
     settings: SipenSettings

@@ -9,8 +9,8 @@ from typing import Any
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import n_of, number, p_value, share
 from sozo.scoring.table import Cell
-from sozo.tasks.sipen.finished import FinishedSipen, is_trial
 from sozo.tasks.sipen.items import CONTROL, SCALES, STRONGER, WEAKER
+from sozo.tasks.sipen.run_result import SipenRunResult, is_trial
 from sozo.tasks.sipen.tables import OTHER
 from sozo.tasks.view import (
     FACTS,
@@ -36,10 +36,10 @@ _PLACES = {STRONGER: _STEPS, WEAKER: _STEPS, "": (STRONGER, WEAKER)}  # what a c
 _MOST_UNPARSEABLE = 0.02  # more answers that are none of the options than this, and a line says so
 
 
-class SipenView(View[FinishedSipen]):
+class SipenView(View[SipenRunResult]):
     """A model that always says No is perfect by the paper's implicature labels: the answers stand beside the tables."""
 
-    def columns(self, measures: Sequence[Measure], runs: Sequence[FinishedSipen]) -> list[RunColumn]:
+    def columns(self, measures: Sequence[Measure], runs: Sequence[SipenRunResult]) -> list[RunColumn]:
         directions = dict.fromkeys(direction for run in runs for direction in run.metrics["answers"])
         return [
             stored("num_premises", "premises"),
@@ -58,7 +58,7 @@ class SipenView(View[FinishedSipen]):
             setting_of("sipen_prompt", shown=FACTS | SCALE),
         ]
 
-    def notes(self, run: FinishedSipen) -> list[str]:
+    def notes(self, run: SipenRunResult) -> list[str]:
         metrics = run.metrics
         notes, answers, unparseable = [], metrics["num_answers"], metrics["reasons"]["unparseable"]
         if constant := metrics["constant"]:
@@ -74,7 +74,7 @@ class SipenView(View[FinishedSipen]):
             lines.append(f"always {answer}: " + ", ".join(known))
         return [*notes, f"Whoever does not read scores: {'; '.join(lines)}."]
 
-    def dataset(self, run: FinishedSipen) -> dict[str, str]:
+    def dataset(self, run: SipenRunResult) -> dict[str, str]:
         premises = run.metrics["num_premises"]
         names = {"dataset_name": f"{premises} premises of one's own", "dataset_type": "other-implicatures"}
         if is_trial(run.settings):
@@ -104,19 +104,19 @@ class SipenView(View[FinishedSipen]):
             ModelTable("sipen_table4", accuracies, ("sipen_note",), heat=True, paper="sipen_accuracy"),
         )
 
-    def reader_answers(self, run: FinishedSipen) -> Iterator[tuple[str, ReaderAnswer]]:
+    def reader_answers(self, run: SipenRunResult) -> Iterator[tuple[str, ReaderAnswer]]:
         for answer in run.scored:
             score = answer.values.get(run.main.name)
             status = answer.facts.get("reply") or answer.reason or "unparseable"
             yield answer.item, ReaderAnswer(answer.text, score, status)
 
-    def reader_item(self, run: FinishedSipen, item: str) -> ReaderItem:
+    def reader_item(self, run: SipenRunResult, item: str) -> ReaderItem:
         asked = run.items[item]
         text = "\n".join(filter(None, (asked["context"], f"T: {asked['premise']}", f"H: {asked['hypothesis']}")))
         return replace(super().reader_item(run, item), text=text)
 
 
-def _accuracies(runs: Sequence[FinishedSipen]) -> tuple[RunColumn, ...]:
+def _accuracies(runs: Sequence[SipenRunResult]) -> tuple[RunColumn, ...]:
     """Table 4: the accuracy on each category by each kind of label."""
     columns = []
     for category in dict.fromkeys(category for run in runs for category in run.metrics["accuracy"]):
@@ -126,7 +126,7 @@ def _accuracies(runs: Sequence[FinishedSipen]) -> tuple[RunColumn, ...]:
     return tuple(columns)
 
 
-def _shortcut_columns(runs: Sequence[FinishedSipen]) -> tuple[RunColumn, ...]:
+def _shortcut_columns(runs: Sequence[SipenRunResult]) -> tuple[RunColumn, ...]:
     """What classifiers score that see a part of each item."""
     places = dict.fromkeys((of, part) for run in runs for of, by in run.metrics["shortcuts"].items() for part in by)
     return tuple(
@@ -134,12 +134,12 @@ def _shortcut_columns(runs: Sequence[FinishedSipen]) -> tuple[RunColumn, ...]:
     )
 
 
-def _shortcut(of: str, part: str, run: FinishedSipen) -> Cell:
+def _shortcut(of: str, part: str, run: SipenRunResult) -> Cell:
     score = run.metrics["shortcuts"][of].get(part)
     return Cell(score["mean"], _SHARE, score["low"], score["high"]) if score else Cell()
 
 
-def _contrast_columns(runs: Sequence[FinishedSipen]) -> tuple[RunColumn, ...]:
+def _contrast_columns(runs: Sequence[SipenRunResult]) -> tuple[RunColumn, ...]:
     """Tables 5 and 6: of each expression and direction both places that are compared."""
     columns = []
     for key in dict.fromkeys(_row_key(row) for run in runs for row in _contrasts(run)):
@@ -155,21 +155,21 @@ def _share_cell(share: Stored | None, *below: str) -> Cell:
     return Cell(value, _SHARE, share["low"], share["high"], share["k"], share["n"], below=below)
 
 
-def _control(direction: str, run: FinishedSipen) -> Cell:
+def _control(direction: str, run: SipenRunResult) -> Cell:
     return _share_cell(run.metrics["controls"].get(direction))
 
 
-def _accuracy(category: str, label: str, run: FinishedSipen) -> Cell:
+def _accuracy(category: str, label: str, run: SipenRunResult) -> Cell:
     return _share_cell(run.metrics["accuracy"].get(category, {}).get(label))
 
 
-def _constant(run: FinishedSipen) -> str:
+def _constant(run: SipenRunResult) -> str:
     """Whether one answer is nearly every one."""
     constant = run.metrics["constant"]
     return f"{constant}!" if constant else "no"
 
 
-def _given(run: FinishedSipen, of: str = "") -> Cell:
+def _given(run: SipenRunResult, of: str = "") -> Cell:
     """Shares of the answers on hypotheses and controls together, or on those of one direction."""
     counts: Counter[str] = Counter()
     for direction, of_direction in run.metrics["answers"].items():
@@ -180,7 +180,7 @@ def _given(run: FinishedSipen, of: str = "") -> Cell:
     return Cell(shares, n=total, more={**counts})
 
 
-def _contrasts(run: FinishedSipen) -> list[Stored]:
+def _contrasts(run: SipenRunResult) -> list[Stored]:
     return [*run.metrics["steps"], *run.metrics["directions"]]
 
 
@@ -192,7 +192,7 @@ def _column(expression: str, direction: str, place: str) -> str:
     return f"{', '.join(filter(None, (expression, direction)))}: {place}"
 
 
-def _place(key: tuple[str, str], place: int, run: FinishedSipen) -> Cell:
+def _place(key: tuple[str, str], place: int, run: SipenRunResult) -> Cell:
     """The share of No in one of two places; below the second the p-value of the difference."""
     row = next((row for row in _contrasts(run) if _row_key(row) == key), None)
     if row is None:

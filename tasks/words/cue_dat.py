@@ -20,7 +20,7 @@ from sozo.scoring.parse import split_list
 from sozo.scoring.said import said
 from sozo.scoring.table import Cell
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
-from sozo.tasks.finished import Finished
+from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Answer, Bound, ChosenItems, Complete, Item, Row
 from sozo.tasks.words.items import ItemSettings, refuse_test
 from sozo.tasks.words.view import WordsView
@@ -53,7 +53,7 @@ class CueSettings(ItemSettings, DatSettings):
             raise UserError(f"cue_dat asks for Japanese nouns, not for {self.language}; leave language out")
 
 
-class FinishedCues(Finished):
+class FinishedCues(RunResult):
     """Lists, and what they have with cues shuffled."""
 
     def cell(self, measure: Measure) -> Cell:
@@ -81,7 +81,7 @@ class CueDat(ChosenItems):
         Measure(_UNSHARED, share=True, together=True),  # words that other lists of its item lack
     )
     view = WordsView()
-    Finished = FinishedCues
+    result_type = FinishedCues
     max_new_tokens = 256
     batch_size = 256
     settings: CueSettings

@@ -30,7 +30,9 @@ _ROUNDS = 50  # over the answers
 class KanjiSettings(ItemSettings):
     """Which dictionaries say what a word is."""
 
-    edict: str | None = setting(None, "EDICT or JMdict (or .gz), whose words count beside JumanDIC's.", decides=False)
+    edict: str | None = setting(
+        None, "EDICT or JMdict (or .gz), whose words count beside JumanDIC's.", affects_result=False
+    )
 
 
 class Kanji(ChosenItems):

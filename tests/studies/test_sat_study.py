@@ -35,7 +35,7 @@ from sozo.studies.agreement.appendix_c import (
     score_table,
 )
 from sozo.studies.ratings import RANKING, Rating, read_rankings
-from sozo.tasks.sat.finished import SAT_V1, FinishedSat, parse_grade
+from sozo.tasks.sat.run_result import SAT_V1, SatRunResult, parse_grade
 from sozo.tasks.sat.stories import Story
 from sozo.tasks.sat.task import Sat
 from sozo.tasks.task import Answer, Row
@@ -138,7 +138,7 @@ def grade(judge: FakeJudge, rows: dict[str, list[Answer]], folder: Path, **setti
     runs = {}
     for model, rewrites in rows.items():
         write_run(folder / model, Sat(), sat_items([TALE]), rewrites, [Row()] * len(rewrites))
-        runs[model] = FinishedSat("sat", Measure("sat"), folder / model, {}, {}, {})
+        runs[model] = SatRunResult("sat", Measure("sat"), folder / model, {}, {}, {})
     return grade_answers(judge, SAT_V1, runs, JudgeSettings(**settings), folder / "j.jsonl")
 
 

@@ -51,7 +51,7 @@ class ScoredAnswer:
 
 
 @dataclass(frozen=True)
-class Finished:
+class RunResult:
     """A finished run: its items, and its table of answers."""
 
     kinds: ClassVar[tuple[str, ...]] = ()  # what `kind` can be, where runs have several: the one that says most last

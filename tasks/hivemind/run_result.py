@@ -13,7 +13,7 @@ from sozo.scoring.numbers import number
 from sozo.scoring.said import said
 from sozo.scoring.statistics import mean_interval
 from sozo.scoring.table import Cell
-from sozo.tasks.finished import Finished
+from sozo.tasks.run_result import RunResult
 from sozo.tasks.view import View
 
 # Similarities of answers, cut to one length and as they are, each by the first encoder and by the second.
@@ -21,7 +21,7 @@ FORMS = ("hivemind", "hivemind/second encoder", "hivemind/uncut", "hivemind/uncu
 MEANS = "means.npz"
 
 
-class FinishedHivemind(Finished):
+class HivemindRunResult(RunResult):
     """Answers with their similarities."""
 
     same = ("items_sha256", "hivemind_length")
@@ -50,5 +50,5 @@ class FinishedHivemind(Finished):
         return Cell(mean.mean, measure, mean.low, mean.high, len(same), len(self.prompts), (below,))
 
 
-class HivemindView(View[FinishedHivemind]):
+class HivemindView(View[HivemindRunResult]):
     """As any task's, in the words of `labels.yaml`."""

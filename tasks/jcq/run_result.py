@@ -8,15 +8,15 @@ from sozo.scoring.final_text import STATES, judged_part
 from sozo.scoring.judges.protocol import Scores, Status
 from sozo.scoring.measure import Measure
 from sozo.scoring.said import said
-from sozo.tasks.finished import Finished, ScoredAnswer
 from sozo.tasks.jcq.questions import CONTENT_SHA256, CRITERIA, content_hash, trial_questions
 from sozo.tasks.jcq.verdict import read_as_jcq_judge, read_in_prose, read_strictly
+from sozo.tasks.run_result import RunResult, ScoredAnswer
 
 ALL, MEAN = "All", "mean"
 _READ = (None, Status.IN_PROSE, Status.UNPARSEABLE)  # judgements whose reply came to an end; None is one with scores
 
 
-class FinishedJcq(Finished):
+class JcqRunResult(RunResult):
     """Answers to JCQ with their judgements."""
 
     same = ("questions_sha256", "verdicts")

@@ -5,7 +5,7 @@ import re
 from sozo.data.prompts import fill, prompt
 from sozo.scoring.final_text import final_text
 from sozo.scoring.judges.protocol import Rubric, Scores
-from sozo.tasks.finished import Finished
+from sozo.tasks.run_result import RunResult
 
 
 def parse_grade(reply: str) -> Scores | None:
@@ -26,7 +26,7 @@ def _ask(story: str, rewrite: str) -> str:
 SAT_V1 = Rubric("sat-v1", ("creativity",), _ask, parse_grade)
 
 
-class FinishedSat(Finished):
+class SatRunResult(RunResult):
     """Rewrites of stories."""
 
     same = ("stories_sha256",)

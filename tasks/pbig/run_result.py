@@ -3,12 +3,12 @@
 from dataclasses import asdict
 
 from sozo.scoring.said import said
-from sozo.tasks.finished import Finished
 from sozo.tasks.pbig.ideas import trial_patents
 from sozo.tasks.pbig.settings import digest
+from sozo.tasks.run_result import RunResult
 
 
-class FinishedPbig(Finished):
+class PbigRunResult(RunResult):
     """Ideas with their scores."""
 
     same = ("patents_sha256", "language", "experts", "embedding_model", "embedding_revision")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sozo.scoring.said import said
-from sozo.tasks.finished import Finished
+from sozo.tasks.run_result import RunResult
 from sozo.tasks.sipen.items import content_hash, trial_items
 
 CONTROLS, IMPLICATURE, ENTAILMENT, NEITHER, UNPARSEABLE = (
@@ -17,7 +17,7 @@ def is_trial(settings: Mapping[str, Any]) -> bool:
     return settings.get("items_sha256") == content_hash(trial_items())
 
 
-class FinishedSipen(Finished):
+class SipenRunResult(RunResult):
     """Answers about hypotheses."""
 
     same = ("items_sha256", "sipen_prompt", "sipen_context")

@@ -10,13 +10,13 @@ from sozo.data.errors import UserError
 from sozo.eval.evaluated import Evaluated, not_alike
 from sozo.eval.seeds import Method, fold
 from sozo.scoring.measure import LEVEL, Measure
-from sozo.scoring.said import said
 from sozo.scoring.statistics.comparison import Comparison
 from sozo.scoring.statistics.seeds import difference
+from sozo.scoring.translatable import translatable
 from sozo.tasks import task_types
 from sozo.tasks.task import Task
 
-PAIRED, APART, FROM_ONE = map(said, ("paired", "not paired", "from one run"))
+PAIRED, APART, FROM_ONE = map(translatable, ("paired", "not paired", "from one run"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +112,7 @@ def _change(base: Evaluated, other: Evaluated, measure: Measure, level: float = 
     if before is None or after is None:
         return replace(change, reason=_no_run(base if before is None else other))
     if (reason := not_alike(before, after)) is not None:
-        return replace(change, reason=said("not on one scale: {reason}", reason=reason))
+        return replace(change, reason=translatable("not on one scale: {reason}", reason=reason))
     return replace(change, **asdict(after.against(before, measure, level)))
 
 
@@ -157,4 +157,4 @@ def _means(method: Method, measure: Measure) -> dict[str, float]:
 
 
 def _no_run(model: Evaluated) -> str:
-    return said("{model} has no run of it", model=model.name)
+    return translatable("{model} has no run of it", model=model.name)

@@ -7,9 +7,9 @@ from typing import Any
 from sozo.eval.evaluated import not_alike
 from sozo.scoring.measure import Estimate, Measure
 from sozo.scoring.numbers import interval, number, signed
-from sozo.scoring.said import said
 from sozo.scoring.statistics import compare_paired
 from sozo.scoring.statistics.comparison import Comparison
+from sozo.scoring.translatable import translatable
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Control
 
@@ -66,17 +66,17 @@ def judge_control(control: Control, base: RunResult, model: RunResult) -> Contro
     answers = min(len(run.by_answer(control.measure)) for run in (base, model))
     reason = not_alike(base, model) or ""
     if answers < control.least:
-        reason = said("{n} controls, and it takes {least}", n=answers, least=control.least)
+        reason = translatable("{n} controls, and it takes {least}", n=answers, least=control.least)
     elif not _above_chance(before, control):
-        reason = said("the base is not above chance ({chance:.1%})", chance=control.chance)
+        reason = translatable("the base is not above chance ({chance:.1%})", chance=control.chance)
     if reason:
         return ControlVerdict(OPEN, own, before, None, None, reason)
     change, errors = _change(base, model, control.measure), None
     points = f"{100 * control.margin:g}"
-    falls = [(change, said("a loss of {points} points is possible", points=points))]
+    falls = [(change, translatable("a loss of {points} points is possible", points=points))]
     if control.errors and base.by_item(control.errors):
         errors = _change(base, model, control.errors)
-        falls.append((_change(model, base, control.errors), said(_MORE_ERRORS, points=points)))
+        falls.append((_change(model, base, control.errors), translatable(_MORE_ERRORS, points=points)))
     verdict = partial(ControlVerdict, own=own, base=before, change=change, errors=errors)
     ends = [(fall.low, fall.high, fall.reason or possible) for fall, possible in falls]
     if any(high is not None and high < -control.margin for _, high, _ in ends):
@@ -85,7 +85,7 @@ def judge_control(control: Control, base: RunResult, model: RunResult) -> Contro
         if low is None or low <= -control.margin:
             return verdict(OPEN, reason=reason)
     if not _above_chance(own, control):
-        return verdict(OPEN, reason=said("it is not above chance ({chance:.1%}) itself", chance=control.chance))
+        return verdict(OPEN, reason=translatable("it is not above chance ({chance:.1%}) itself", chance=control.chance))
     return verdict(KEPT)
 
 

@@ -12,7 +12,7 @@ from sozo.data.published import METHODS
 from sozo.data.run_folder import MISSING, first_difference, numbers_apart, shortened
 from sozo.data.study_folder import StudyFolder, read_study
 from sozo.models.settings import OF_NOUNS
-from sozo.scoring.said import said
+from sozo.scoring.translatable import translatable
 from sozo.tasks import finished_run
 from sozo.tasks.run_result import RunResult
 
@@ -133,9 +133,9 @@ def not_alike(run: RunResult, other: RunResult) -> str | None:
     if difference is None:
         return None
     if counts := numbers_apart(*difference):
-        return said("{name} differs in {n} of {of} numbers", name=difference[0], n=counts[0], of=counts[1])
+        return translatable("{name} differs in {n} of {of} numbers", name=difference[0], n=counts[0], of=counts[1])
     name, one, two = ("not set" if value is MISSING else shortened(value) for value in difference)
-    return said("{name} is {one} and {other}", name=name, one=one, other=two)
+    return translatable("{name} is {one} and {other}", name=name, one=one, other=two)
 
 
 def check_alike(what: str, runs: Sequence[tuple[str, RunResult]], remedy: str) -> None:

@@ -12,9 +12,9 @@ from sozo.eval.second_encoder import SecondGain
 from sozo.eval.seeds import Method
 from sozo.scoring.measure import LEVEL, Measure
 from sozo.scoring.numbers import n_of
-from sozo.scoring.said import said
 from sozo.scoring.statistics.comparison import Comparison
 from sozo.scoring.statistics.seeds import over_seeds
+from sozo.scoring.translatable import translatable
 from sozo.tasks import task_types
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Bound, Control, Task
@@ -297,9 +297,9 @@ def judged(bound: Bound, change: Comparison, *, several: bool = False) -> BoundS
     if change.low is None or change.high is None:
         return replace(one, why=change.reason or "no interval")
     if change.n < bound.least and not several:
-        return replace(one, why=said("cannot be said from {n}", n=change.n))
+        return replace(one, why=translatable("cannot be said from {n}", n=change.n))
     ends = (change.low, change.high), (-change.high, -change.low)
     state, of_base = (HELD if low > -bound.margin else FELL if high < 0 else NOT_SHOWN for low, high in ends)
     seeds = "cannot be said from {n} seeds" if several else "cannot be said from {n}"
-    why = "" if state != NOT_SHOWN else change.reason or said(seeds, n=change.n)
+    why = "" if state != NOT_SHOWN else change.reason or translatable(seeds, n=change.n)
     return replace(one, state=state, of_base=of_base, why=why)

@@ -17,10 +17,10 @@ from sozo.data.schema import iter_tables
 from sozo.scoring.final_text import NOT_AT_HAND, answer_state
 from sozo.scoring.measure import LEVEL, Estimate, Measure
 from sozo.scoring.numbers import n_of
-from sozo.scoring.said import said
 from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval
 from sozo.scoring.statistics.comparison import Comparison
 from sozo.scoring.table import Cell
+from sozo.scoring.translatable import translatable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -91,10 +91,10 @@ class RunResult:
     def caveats(self) -> tuple[str, ...]:
         """What stands beside its numbers wherever they go: items, encoder or judge not the papers', answers cut off."""
         scorers = self.scale.get("embedding_model"), self.scale.get("judge", {}).get("model")
-        caveats = [said("by {scorer}", scorer=name) for name in scorers if name and name not in self.papers]
+        caveats = [translatable("by {scorer}", scorer=name) for name in scorers if name and name not in self.papers]
         cut, answers = self.cut_off()
         if cut > MOST_CUT * answers:
-            caveats.append(said("{n} of {of} answers cut off", n=cut, of=answers))
+            caveats.append(translatable("{n} of {of} answers cut off", n=cut, of=answers))
         return (*self.other_items(), *caveats)
 
     def other_items(self) -> tuple[str, ...]:
@@ -243,10 +243,10 @@ class RunResult:
         why = ""
         if estimate.mean is None:
             reasons = Counter(self.metrics.get("reasons", {})).most_common(3)
-            counts = [said("{n:,} {status}", n=n, status=said(reason)) for reason, n in reasons if n]
+            counts = [translatable("{n:,} {status}", n=n, status=translatable(reason)) for reason, n in reasons if n]
             why = n_of(estimate.n, estimate.of)
             if counts:
-                why = said("{n:,} of {of:,}: {counts}", n=estimate.n, of=estimate.of, counts=counts)
+                why = translatable("{n:,} of {of:,}: {counts}", n=estimate.n, of=estimate.of, counts=counts)
         shown = self.shown(measure)
         return Cell(estimate.mean, shown, estimate.low, estimate.high, estimate.n, estimate.of, why=why)
 

@@ -15,8 +15,8 @@ from typing import Any, Generic, TypeVar
 
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import COUNT, cost_line, share
-from sozo.scoring.said import said
 from sozo.scoring.table import Cell, Content
+from sozo.scoring.translatable import translatable
 from sozo.tasks.run_result import RunResult
 
 Run = TypeVar("Run", bound=RunResult)
@@ -97,7 +97,7 @@ def counted(
         shown |= FAILURES
     return [
         RunColumn(
-            said("{kinds}: {kind}", kinds=said(label), kind=said(kind)),
+            translatable("{kinds}: {kind}", kinds=translatable(label), kind=translatable(kind)),
             partial(cell, kind),
             shown=shown if n else shown & WANDB,
             key=f"{key or name}_{kind}",

@@ -15,8 +15,8 @@ from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.report.exports import latex, write_tables
 from sozo.eval.run import score_answers
 from sozo.scoring.measure import Measure
-from sozo.scoring.said import said
 from sozo.scoring.table import Cell, Table, TableRow
+from sozo.scoring.translatable import translatable
 from sozo.tasks.pbig.settings import PbigSettings
 from sozo.tasks.pbig.task import Pbig
 from sozo.tasks.sipen.task import Sipen, SipenSettings
@@ -45,7 +45,7 @@ def by_hand():
         TableRow("m_1", trained, "org/base", seeds=3),
         TableRow("few", few),
     )  # n of seeds is no n
-    notes = (said("Mean cosine distance by {name}", name="e5"), "trial_note")
+    notes = (translatable("Mean cosine distance by {name}", name="e5"), "trial_note")
     return Table(
         "overview", ("model", "mean", "b", "c", "d", "std", "valid"), rows, notes, of="JCQ, 35 trial questions"
     )

@@ -11,10 +11,10 @@ from sozo.eval.report.tables import on_one_scale, without_empty
 from sozo.scoring.final_text import STATES
 from sozo.scoring.judges.protocol import Status
 from sozo.scoring.measure import Measure
-from sozo.scoring.said import said
 from sozo.scoring.statistics import compare_independent, mean_interval
 from sozo.scoring.statistics.seeds import over_seeds
 from sozo.scoring.table import Cell, Table, TableRow
+from sozo.scoring.translatable import translatable
 from sozo.tasks.sat.compliance import Extra
 
 SHARE, SCORE, LESS = Measure("a/valid", share=True), Measure("a", 2), Measure("a/copied", 2, better=-1)
@@ -58,14 +58,14 @@ def test_what_stands_beside_numbers_is_said_in_japanese_too():
     reasons = [mean_interval([1, 2]).reason, mean_interval([2.0, 2.0]).reason, mean_interval([]).reason]
     reasons += [compare_independent([1], [2, 3]).reason, over_seeds({0: 1.0}).reason]
     assert not [reason for reason in reasons if wording(reason)[1] == reason]
-    scale = said("{name} is {one} and {other}", name="judge.model", one="a", other="refused")
-    apart = said("not on one scale: {reason}", reason=scale)
+    scale = translatable("{name} is {one} and {other}", name="judge.model", one="a", other="refused")
+    apart = translatable("not on one scale: {reason}", reason=scale)
     assert wording(apart) == (
         "not on one scale: judge.model is a and refused",
         "尺度が異なる：judge.model は a と refused",
     )
-    counts = [said("{n:,} {status}", n=1200, status=said(status)) for status in ("refused", "<odd>")]
-    none = both(said("{n:,} of {of:,}: {counts}", n=0, of=2400, counts=counts))
+    counts = [translatable("{n:,} {status}", n=1200, status=translatable(status)) for status in ("refused", "<odd>")]
+    none = both(translatable("{n:,} of {of:,}: {counts}", n=0, of=2400, counts=counts))
     assert none.endswith('<span lang="ja">0 of 2,400：1,200 評価モデルが拒否、1,200 &lt;odd&gt;</span>')
     known = {*map(str, Reason), *map(str, Status), *map(str, Extra), *STATES} - {"whole", "ok"}
     assert known <= {*states(), *labels()}

@@ -18,9 +18,9 @@ from sozo.eval.report.tables import TaskOnPage, on_page, task_label, without_emp
 from sozo.eval.seeds import Method
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import signed
-from sozo.scoring.said import said
 from sozo.scoring.statistics.comparison import Comparison
 from sozo.scoring.table import Cell, Table, TableRow
+from sozo.scoring.translatable import translatable
 from sozo.tasks import task_types
 
 MOST = 6  # models that have a line each; more are counted, and their words stand in the table
@@ -55,8 +55,8 @@ def first_screen(compared: Compared, found: Sequence[MethodOutcome]) -> FirstScr
     overview = _overview(compared, pages, found, in_table)
     if len(words) > MOST:
         counts = Counter(words.values())
-        each = [said("{n} {word}", n=counts[word], word=said(word)) for word in WORDS if counts[word]]
-        lines: list[tuple[str, str]] = [("", said("{n} models: {counts}.", n=len(words), counts=each))]
+        each = [translatable("{n} {word}", n=counts[word], word=translatable(word)) for word in WORDS if counts[word]]
+        lines: list[tuple[str, str]] = [("", translatable("{n} models: {counts}.", n=len(words), counts=each))]
     else:
         lines = [(model, _line(words[model], own, len(pages))) for model, own in by_model.items()]
     samples = _samples(compared, pages) if len(compared.methods) <= MOST else []
@@ -66,28 +66,28 @@ def first_screen(compared: Compared, found: Sequence[MethodOutcome]) -> FirstScr
 def _sentence(by_model: Mapping[str, Sequence[MethodOutcome]], tasks: int) -> str:
     """What improved and what got worse, over all models, without a number."""
     if not by_model:
-        return said("Nothing here was compared with a base.")
+        return translatable("Nothing here was compared with a base.")
     better, worse = (
         Counter(name for own in by_model.values() for one in own for name, _ in side(one, tasks))
         for side in (_gains, _losses)
     )
-    targets = {said(one.task) for own in by_model.values() for one in own if one.target}
+    targets = {translatable(one.task) for own in by_model.values() for one in own if one.target}
     if not (better or worse):
-        return said("No difference is shown.")
-    gained = _clause("{names} improved{where}", better, targets, len(by_model)) or said("no gain is shown")
-    lost = _clause("{names} got worse{where}", worse, set(), len(by_model)) or said("no loss is shown")
-    return said("{gained}; {lost}.", gained=gained, lost=lost)
+        return translatable("No difference is shown.")
+    gained = _clause("{names} improved{where}", better, targets, len(by_model)) or translatable("no gain is shown")
+    lost = _clause("{names} got worse{where}", worse, set(), len(by_model)) or translatable("no loss is shown")
+    return translatable("{gained}; {lost}.", gained=gained, lost=lost)
 
 
 def _clause(form: str, names: Counter[str], targets: Collection[str], models: int) -> str:
     if not names:
         return ""
-    shown: list[str] = [said("{name} (the target)", name=name) if name in targets else name for name in names]
-    shown = [*shown[:_NAMES], *[said("others")] * (len(shown) > _NAMES)]
+    shown: list[str] = [translatable("{name} (the target)", name=name) if name in targets else name for name in names]
+    shown = [*shown[:_NAMES], *[translatable("others")] * (len(shown) > _NAMES)]
     first, last = shown[:-1], shown[-1]
-    listed = said("{first} and {last}", first=first, last=last) if first else last
-    where = said(" in some models") if min(names.values()) < models else said(" in all models")
-    return said(form, names=listed, where=where if models > 1 else "")
+    listed = translatable("{first} and {last}", first=first, last=last) if first else last
+    where = translatable(" in some models") if min(names.values()) < models else translatable(" in all models")
+    return translatable(form, names=listed, where=where if models > 1 else "")
 
 
 def _gains(one: MethodOutcome, tasks: int) -> Iterator[tuple[str, str]]:
@@ -102,19 +102,19 @@ def _losses(one: MethodOutcome, tasks: int) -> Iterator[tuple[str, str]]:
     if one.lower:
         yield _first(one)
     if one.control is not None and one.control.verdict == LOST:
-        yield said("understanding ({task})", task=said(one.task)), ""
+        yield translatable("understanding ({task})", task=translatable(one.task)), ""
     yield from (_named(state, one, tasks) for state in one.of_state(FELL))
 
 
 def _first(one: MethodOutcome) -> tuple[str, str]:
-    return said(one.task), signed(one.change.difference, one.measure)
+    return translatable(one.task), signed(one.change.difference, one.measure)
 
 
 def _named(state: BoundState, one: MethodOutcome, tasks: int) -> tuple[str, str]:
-    name = said(measure_label(state.measure))
+    name = translatable(measure_label(state.measure))
     number = signed(state.change.difference, state.measure) if state.change.difference is not None else ""
     number += " sd" * bool(state.encoder)  # the base's standard deviations by that encoder
-    return said("{name} ({task})", name=name, task=said(one.task)) if tasks > 1 else name, number
+    return translatable("{name} ({task})", name=name, task=translatable(one.task)) if tasks > 1 else name, number
 
 
 def _line(word: str, own: Sequence[MethodOutcome], tasks: int) -> str:
@@ -122,10 +122,13 @@ def _line(word: str, own: Sequence[MethodOutcome], tasks: int) -> str:
     better, worse = ([*chain(*(side(one, tasks) for one in own))] for side in (_gains, _losses))
     caveats: dict[str, str] = {}
     for one in own:
-        less, target = [said("less is better")] * (one.measure.better < 0), [said("target")] * one.target
+        less, target = (
+            [translatable("less is better")] * (one.measure.better < 0),
+            [translatable("target")] * one.target,
+        )
         caveats[one.task] = task_label(one.task, [*one.caveats, *less, *target])
     chosen = better[:1] + worse[:1] if better and worse else (better or worse)[:2]
-    numbers = [said("{name} {number}", name=caveats.get(name, name), number=number) for name, number in chosen]
+    numbers = [translatable("{name} {number}", name=caveats.get(name, name), number=number) for name, number in chosen]
     hidden = [
         _named(state, one, tasks)[0]
         for one in own
@@ -133,10 +136,12 @@ def _line(word: str, own: Sequence[MethodOutcome], tasks: int) -> str:
         for state in one.bounds
         if (state.state if one.higher else state.of_base) not in (HELD, FELL)
     ]
-    said_word = said("{word}: {numbers}", word=said(word), numbers=numbers) if numbers else said(word)
+    said_word = (
+        translatable("{word}: {numbers}", word=translatable(word), numbers=numbers) if numbers else translatable(word)
+    )
     if not hidden:
-        return said("{word}.", word=said_word)
-    return said("{word}; not shown to hold: {names}.", word=said_word, names=list(dict.fromkeys(hidden)))
+        return translatable("{word}.", word=said_word)
+    return translatable("{word}; not shown to hold: {names}.", word=said_word, names=list(dict.fromkeys(hidden)))
 
 
 def _overview(
@@ -157,7 +162,7 @@ def _overview(
         if page.task.second and any(cell.value is not None for cell in second):
             columns[_heading(page, page.task.second.measure, len(pages))] = second
     if words:
-        columns["all_tasks"] = [Cell(said(words[m.name])) if m.name in words else Cell() for m in methods]
+        columns["all_tasks"] = [Cell(translatable(words[m.name])) if m.name in words else Cell() for m in methods]
     rows = [
         TableRow(method.name, tuple(cells), _base(compared, method), seeds=len(method.runs) if method.several else 0)
         for method, *cells in zip(methods, *columns.values(), strict=True)
@@ -179,8 +184,8 @@ def _base(compared: Compared, method: Method) -> str:
 def _heading(page: TaskOnPage, measure: Measure, tasks: int) -> str:
     if measure == page.task.measures[0]:
         return page.heading
-    name = said(measure_label(measure))
-    return said("{task}: {name}", task=said(page.task.name), name=name) if tasks > 1 else name
+    name = translatable(measure_label(measure))
+    return translatable("{task}: {name}", task=translatable(page.task.name), name=name) if tasks > 1 else name
 
 
 def _cell(page: TaskOnPage, method: Method, measure: Measure, one: MethodOutcome | None) -> Cell:
@@ -203,7 +208,7 @@ def _pairing(one: MethodOutcome | None) -> Cell:
     for state in (state for state in (one.bounds if one else ()) if state.encoder):
         cell = change_cell(state.change, state.measure)
         ends = {name: end for name, end in cell.exact.items() if name in ("low", "high")}
-        by, mark = (said("sd by {scorer}", scorer=state.encoder),), _mark(state.change, state.measure)
+        by, mark = (translatable("sd by {scorer}", scorer=state.encoder),), _mark(state.change, state.measure)
         return Cell(cell.value, state.measure, below=by, signed=True, mark=mark, more=ends)
     return Cell()
 
@@ -221,9 +226,9 @@ def _legend(compared: Compared, pages: Sequence[TaskOnPage], found: Sequence[Met
     if not compared.against:
         return [*filter(None, names)]
     bases = {base.name for base in compared.against.values()}
-    base = bases.pop() if len(bases) == 1 else said("its base")
+    base = bases.pop() if len(bases) == 1 else translatable("its base")
     legend = "legend_target" if any(one.target for one in found) else "legend"
-    return [said(legend, base=base), *filter(None, names)]
+    return [translatable(legend, base=base), *filter(None, names)]
 
 
 def _samples(compared: Compared, pages: Sequence[TaskOnPage]) -> list[tuple[str, list[str]]]:
@@ -245,10 +250,12 @@ def _short(text: str) -> str:
 def _notes(compared: Compared, pages: Sequence[TaskOnPage]) -> list[str]:
     """What was not run, and on how many trainings it rests."""
     run = {page.task.name for page in pages}
-    missing = [said(task.name) for task in task_types().values() if not task.only_if_named and task.name not in run]
-    notes = [said("Not run: {tasks}.", tasks=missing)] if missing else []
+    missing = [
+        translatable(task.name) for task in task_types().values() if not task.only_if_named and task.name not in run
+    ]
+    notes = [translatable("Not run: {tasks}.", tasks=missing)] if missing else []
     contestants = [method for method in compared.methods if method.name in (compared.against or {method.name})]
     if any(not method.several and method.first.trained for method in contestants):
-        notes.append(said("one_training"))
+        notes.append(translatable("one_training"))
     seeded = [method.name for method in compared.methods if method.several]
-    return [*notes, *([said("over_seeds", names=", ".join(seeded))] if seeded else [])]
+    return [*notes, *([translatable("over_seeds", names=", ".join(seeded))] if seeded else [])]

@@ -6,10 +6,10 @@ from dataclasses import replace
 from sozo.eval.compare import Change
 from sozo.scoring.measure import LEVEL, Measure
 from sozo.scoring.numbers import n_of, p_value, signed
-from sozo.scoring.said import said
 from sozo.scoring.statistics.comparison import Comparison
 from sozo.scoring.statistics.seeds import over_seeds
 from sozo.scoring.table import Cell
+from sozo.scoring.translatable import translatable
 
 _EFFECT = Measure("effect", 2)
 _NEGLIGIBLE, _LARGE = 0.2, 0.8  # below and from on, in Cohen's d
@@ -23,12 +23,12 @@ def change_cell(change: Comparison | None, measure: Measure, *below: str, level:
         return Cell(why=change.reason or "", below=(*([change.reason] if change.reason else []), *below))
     lines: list[str] = []
     if level != LEVEL and change.low is not None:
-        lines.append(said("interval of {level}%", level=f"{100 * level:.4g}"))
+        lines.append(translatable("interval of {level}%", level=f"{100 * level:.4g}"))
     lines += [p_value(change.p)] if change.p is not None else []
     lines += [f"d = {signed(change.effect, _EFFECT)}"] if change.effect is not None else []
     lines += [change.reason] if change.reason is not None else []
     if isinstance(change, Change) and change.seeds:
-        lines.append(said("over seeds, {how}", how=change.seeds))
+        lines.append(translatable("over seeds, {how}", how=change.seeds))
     numbers = {"effect": change.effect, "p": change.p, "reason": change.reason}
     return Cell(
         change.difference,
@@ -76,7 +76,7 @@ def seed_cell(cells: Sequence[Cell]) -> Cell:
         return Cell(why=cells[0].why) if len(cells) > 1 else cells[0]
     first = cells[next(iter(values))]
     mean = over_seeds(values)
-    below = () if len(values) == len(cells) else (said("{n} seeds", n=n_of(mean.n, len(cells))),)
+    below = () if len(values) == len(cells) else (translatable("{n} seeds", n=n_of(mean.n, len(cells))),)
     return Cell(
         mean.mean,
         first.measure,

@@ -11,10 +11,10 @@ from sozo.eval.report.tables import TaskOnPage, on_page, without_empty
 from sozo.eval.second_encoder import SecondGain
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import SHARE, number
-from sozo.scoring.said import said
 from sozo.scoring.second_encoder import Gain
 from sozo.scoring.statistics.means import FEW, unseen_share
 from sozo.scoring.table import Cell, Table, TableRow
+from sozo.scoring.translatable import translatable
 
 _DEVIATIONS = Measure("deviations", 2)
 _ONE_DIGIT = Measure("share", 3, share=True)
@@ -46,7 +46,7 @@ def difference_table(page: TaskOnPage, found: Sequence[MethodOutcome]) -> Table:
         seeds = len(method.runs) if method.several else 0
         rows.append(TableRow(method.name, tuple(cells.values()), compared.against[method.name].name, seeds=seeds))
     names = [page.heading, *map(measure_label, (*bounds, *others))]
-    title = said("{task}: differences", task=said(task.name))
+    title = translatable("{task}: differences", task=translatable(task.name))
     of = page.label if page.caveats else ""
     return without_empty(Table(title, ("model", *names), tuple(rows), _notes(page, found), of=of))
 
@@ -59,7 +59,7 @@ def _notes(page: TaskOnPage, found: Sequence[MethodOutcome]) -> tuple[str, ...]:
 
 def few(n: int) -> list[str]:
     """What is true of intervals over so few values, if these are few."""
-    return [said("few_values", n=n, share=number(unseen_share(n), _ONE_DIGIT))] if 1 < n < FEW else []
+    return [translatable("few_values", n=n, share=number(unseen_share(n), _ONE_DIGIT))] if 1 < n < FEW else []
 
 
 def _first(one: MethodOutcome) -> Cell:
@@ -70,7 +70,11 @@ def _first(one: MethodOutcome) -> Cell:
         reason = [one.control.reason] if one.control.reason else []
         return change_cell(change, one.measure, f"understanding {one.control.verdict}", *figures, *reason)
     noise = replace(one.measure, digits=one.measure.digits + 1)
-    noisy = [said("with the judge's noise, {noise}", noise=number(one.judge_noise, noise))] if one.judge_noise else []
+    noisy = (
+        [translatable("with the judge's noise, {noise}", noise=number(one.judge_noise, noise))]
+        if one.judge_noise
+        else []
+    )
     return change_cell(replace(one.change, p=one.p), one.measure, *noisy, level=one.level)
 
 
@@ -95,7 +99,7 @@ def gain_tables(gains: Sequence[SecondGain], compared: Compared) -> list[Table]:
                 rows.append(TableRow(method.name, cells, base, seeds=len(seeds) if method.several else 0))
         encoder = next(iter(own.values())).encoder
         columns = ("model", "gain_own", encoder, "gain_shuffled", "gain_pairing", "known_pairs")
-        title = said("{task}: gains by a second encoder", task=said(task))
+        title = translatable("{task}: gains by a second encoder", task=translatable(task))
         tables.append(Table(title, columns, tuple(rows), ("second_encoder_note",)))
     return tables
 

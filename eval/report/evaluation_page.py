@@ -23,9 +23,9 @@ from sozo.eval.report.render import render
 from sozo.eval.report.svg import SERIES
 from sozo.eval.report.tables import TaskOnPage, on_page
 from sozo.eval.second_encoder import SecondGain, second_gains
-from sozo.scoring.said import said
 from sozo.scoring.second_encoder import SecondEncoder
 from sozo.scoring.table import Table
+from sozo.scoring.translatable import translatable
 from sozo.tasks import task_types
 from sozo.tasks.task import Task
 
@@ -114,7 +114,7 @@ def _about(shown: Sequence[TaskOnPage]) -> list[str]:
     for page in shown:
         least, most = (end(run.metrics["num_answers"] for run in page.runs) for end in (min, max))
         n = f"{least:,}" if least == most else f"{least:,}–{most:,}"
-        said_of.append(said("{task}: {n} answers each", task=said(page.task.name), n=n))
+        said_of.append(translatable("{task}: {n} answers each", task=translatable(page.task.name), n=n))
     return said_of
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from sozo.data.record import provenance, read_json
 from sozo.eval.report.tables import TaskOnPage, without_empty
-from sozo.scoring.said import said
 from sozo.scoring.table import Table
+from sozo.scoring.translatable import translatable
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.view import FACTS, RunColumn, setting_of
 
@@ -27,9 +27,11 @@ def fact_table(page: TaskOnPage) -> Table:
         column("judge_asked", lambda config, _: _pairs(config.get("judge") or {}) or None),
         *(column for column in page.columns.values() if column.shown & FACTS),
     ]
-    title = said("{task}: what was run", task=said(page.task.name))
+    title = translatable("{task}: what was run", task=translatable(page.task.name))
     ours = provenance()
-    written = said("sozo {version}, {commit}", version=ours["packages"].get("sozo"), commit=_commit(ours["git_commit"]))
+    written = translatable(
+        "sozo {version}, {commit}", version=ours["packages"].get("sozo"), commit=_commit(ours["git_commit"])
+    )
     return without_empty(page.of_columns(title, columns, (written,)))
 
 

@@ -1,6 +1,6 @@
 """What the evaluation page says, in English and Japanese: `labels.yaml` here, and beside the view of each task.
 
-What stands beside numbers in English (`sozo.scoring.said`) is said in Japanese by `japanese.yaml`.
+What stands beside numbers in English (`sozo.scoring.translatable`) is said in Japanese by `japanese.yaml`.
 """
 
 import html
@@ -12,7 +12,7 @@ import yaml
 
 from sozo.eval.report import source
 from sozo.scoring.measure import Measure
-from sozo.scoring.said import Said
+from sozo.scoring.translatable import Translatable
 from sozo.tasks import task_types
 from sozo.tasks.task import Task
 
@@ -33,15 +33,15 @@ def _labels(tasks: tuple[type[Task], ...]) -> dict[str, tuple[str, str]]:
 
 
 def wording(text: str) -> tuple[str, str]:
-    """A label, or a text that was `said`, in English and in Japanese; without a translation it is the same in both.
+    """A label, or a `translatable` text, in English and in Japanese; without a translation it is the same in both.
 
-    In its places stand values, of which one may be `said` too, or a list of such; any other text may be anybody's name.
+    In its places stand values, of which one may be `translatable` too, or a list of such; any other text may be anybody's name.
 
-    >>> from sozo.scoring.said import said
-    >>> wording(said("only one of {name}", name=said("common items"))), wording("[3.10, 3.20]")
+    >>> from sozo.scoring.translatable import translatable
+    >>> wording(translatable("only one of {name}", name=translatable("common items"))), wording("[3.10, 3.20]")
     (('only one of common items', '共通の項目が一つだけ'), ('[3.10, 3.20]', '[3.10, 3.20]'))
     """
-    if not isinstance(text, Said):
+    if not isinstance(text, Translatable):
         return labels().get(text, (text, text))
     pairs = {name: _of_value(value) for name, value in text.values.items()}
     english, japanese = (
@@ -55,7 +55,7 @@ def _of_value(value: Any) -> tuple[Any, Any]:
     if isinstance(value, list):
         english, japanese = zip(*map(wording, value), strict=True)
         return ", ".join(english), "、".join(japanese)
-    return wording(value) if isinstance(value, Said) else (value, value)
+    return wording(value) if isinstance(value, Translatable) else (value, value)
 
 
 def measure_label(measure: Measure) -> str:

@@ -15,9 +15,9 @@ from sozo.eval.report.labels import english, translate_chart
 from sozo.eval.report.plane import Spot, plane_chart
 from sozo.eval.report.svg import SERIES
 from sozo.eval.report.tables import TaskOnPage
-from sozo.scoring.said import said
 from sozo.scoring.statistics.seeds import over_seeds
 from sozo.scoring.table import Cell
+from sozo.scoring.translatable import translatable
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.view import Ridge, Scatter
 
@@ -104,7 +104,7 @@ def _planes(page: TaskOnPage, picture: Scatter, salt: str) -> Iterator[Figure]:
             about = f"{study.name}, n = {lists:,}" if study else f"n = {lists:,}"
             encoder = members[0][1].scale.get("embedding_model")
             curves = curves_beside((run.folder for _, run in members), lists, encoder)
-            note = "" if curves else said("no_frontier", lists=lists, encoder=encoder)
+            note = "" if curves else translatable("no_frontier", lists=lists, encoder=encoder)
         labels = english(picture.across_label), english(picture.up_label)
         svg = plane_chart([spot for spot, _ in members], curves, *labels, f"{salt}-{k}")
         yield Figure(picture.name, translate_chart(svg), about, note=note)

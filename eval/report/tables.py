@@ -12,8 +12,8 @@ from sozo.eval.report.cells import seed_cell, with_change
 from sozo.eval.report.labels import labels
 from sozo.eval.report.published import paper_table, published_rows
 from sozo.scoring.measure import Measure
-from sozo.scoring.said import said
 from sozo.scoring.table import Cell, Table, TableRow
+from sozo.scoring.translatable import translatable
 from sozo.tasks import task_types
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Task
@@ -65,7 +65,7 @@ class TaskOnPage:
     def heading(self) -> str:
         """The same with who scored, be it the papers' encoder or judge."""
         scorers = {run.scorer for run in self.runs}
-        by = [said("by {scorer}", scorer=name) for name in scorers if name and len(scorers) == 1]
+        by = [translatable("by {scorer}", scorer=name) for name in scorers if name and len(scorers) == 1]
         return task_label(self.task.name, list(dict.fromkeys((*self.caveats, *by))))
 
     def rows(self, columns: Sequence[RunColumn], *, heat: bool = False) -> list[TableRow]:
@@ -105,12 +105,16 @@ class TaskOnPage:
         shown = [c for c in self.columns.values() if c.shown & (TERMINAL | PAGE) and not c.shown & FAILURES]
         says = [f"{column.name}_says" for column in shown]
         notes = [key for key in (*says, f"{self.task.name}_says") if key in labels()]
-        return without_empty(self.of_columns(said("{task}: all columns", task=said(self.task.name)), shown, notes))
+        return without_empty(
+            self.of_columns(translatable("{task}: all columns", task=translatable(self.task.name)), shown, notes)
+        )
 
     def failures(self) -> Table:
         """How many answers have no score, by the reason."""
         shown = [column for column in self.columns.values() if column.shown & FAILURES]
-        return self.of_columns(said("{task}: answers without a score", task=said(self.task.name)), shown)
+        return self.of_columns(
+            translatable("{task}: answers without a score", task=translatable(self.task.name)), shown
+        )
 
     def own_tables(self, *, with_published: bool = False) -> list[Table]:
         """Those that the task declares; the paper's models are rows of them if that is wanted, else a table below."""
@@ -159,10 +163,10 @@ def on_page(compared: Compared) -> list[TaskOnPage]:
 def task_label(task: str, caveats: Sequence[str]) -> str:
     """A task's name with what its numbers must not be read without.
 
-    >>> task_label("jcq", [said("{n} trial questions", n=35)])
+    >>> task_label("jcq", [translatable("{n} trial questions", n=35)])
     'jcq, 35 trial questions'
     """
-    return said("{task}, {caveats}", task=said(task), caveats=list(caveats)) if caveats else task
+    return translatable("{task}, {caveats}", task=translatable(task), caveats=list(caveats)) if caveats else task
 
 
 def shared_caveats(runs: Sequence[RunResult]) -> list[str]:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from sozo.scoring.measure import LEVEL, t_test
-from sozo.scoring.said import said
 from sozo.scoring.statistics.means import as_floats, few_whole, mean_interval, no_spread, not_finite, welch_freedom
+from sozo.scoring.translatable import translatable
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,9 @@ def compare_paired(
     mean = float(differences.mean())
     # As in `no_spread`, but equal on the scale of the scores: 3.1 - 3.0 equals 2.1 - 2.0.
     if n > 1 and not share and np.ptp(differences) <= 1e-12 * np.abs(pairs).max():
-        return Comparison(n, of, mean, reason=said("all {n} {name} are equal", n=n, name=said("differences")))
+        return Comparison(
+            n, of, mean, reason=translatable("all {n} {name} are equal", n=n, name=translatable("differences"))
+        )
     if (equal := no_spread(differences, "common items")) and (n == 1 or not share):
         return Comparison(n, of, mean, reason=equal)
     d_z = None if equal else mean / float(differences.std(ddof=1))

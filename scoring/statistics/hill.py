@@ -13,8 +13,8 @@ from itertools import chain
 import numpy as np
 
 from sozo.scoring.measure import LEVEL, t_test
-from sozo.scoring.said import said
 from sozo.scoring.statistics.means import Interval, welch_freedom
+from sozo.scoring.translatable import translatable
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +142,10 @@ def _log_hill(
 
 
 def _why_none(n: int) -> str:
-    name = said("answers")
+    name = translatable("answers")
     if n < 2:
-        return said("only one of {name}", name=name) if n else said("no {name}", name=name)
-    return said("every answer brings as many words")
+        return translatable("only one of {name}", name=name) if n else translatable("no {name}", name=name)
+    return translatable("every answer brings as many words")
 
 
 def _sums(order: int, counts: np.ndarray, responses: int, size: int) -> np.ndarray:

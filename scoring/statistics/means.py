@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sozo.scoring.measure import LEVEL, t_test
-from sozo.scoring.said import said
+from sozo.scoring.translatable import translatable
 
 _FEWEST_WHOLE = 10  # of fewer scores from 1 to 5 Student's covers 92.7%, and of their differences 97.4%
 
@@ -103,9 +103,13 @@ def welch_freedom(variances: Sequence[float], sizes: Sequence[int]) -> float:
 def not_finite(values: np.ndarray, name: str = "values") -> str | None:
     """The reason why not even a mean can be given; None if there is a mean."""
     if not len(values):
-        return said("no {name}", name=said(name))
+        return translatable("no {name}", name=translatable(name))
     broken = int((~np.isfinite(values)).sum())
-    return said("{broken} of {n} {name} not finite", broken=broken, n=len(values), name=said(name)) if broken else None
+    return (
+        translatable("{broken} of {n} {name} not finite", broken=broken, n=len(values), name=translatable(name))
+        if broken
+        else None
+    )
 
 
 def no_spread(values: np.ndarray, name: str = "values") -> str | None:
@@ -115,10 +119,10 @@ def no_spread(values: np.ndarray, name: str = "values") -> str | None:
     ('all 2 values are equal', 'only one of values')
     """
     if len(values) == 1:
-        return said("only one of {name}", name=said(name))
+        return translatable("only one of {name}", name=translatable(name))
     # Equal: they differ by no more than rounding errors of float64.
     equal = np.ptp(values) <= 1e-12 * np.abs(values).max()
-    return said("all {n} {name} are equal", n=len(values), name=said(name)) if equal else None
+    return translatable("all {n} {name} are equal", n=len(values), name=translatable(name)) if equal else None
 
 
 def few_whole(*sides: np.ndarray) -> str | None:
@@ -130,7 +134,7 @@ def few_whole(*sides: np.ndarray) -> str | None:
     n = min(map(len, sides))
     if n >= _FEWEST_WHOLE or any((side != np.rint(side)).any() for side in sides):
         return None
-    return said("{n} whole scores: an interval needs {least}", n=n, least=_FEWEST_WHOLE)
+    return translatable("{n} whole scores: an interval needs {least}", n=n, least=_FEWEST_WHOLE)
 
 
 def as_floats(values: Sequence[float] | np.ndarray) -> np.ndarray:

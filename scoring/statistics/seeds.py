@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from sozo.scoring.measure import LEVEL
-from sozo.scoring.said import said
 from sozo.scoring.statistics.comparison import welch
 from sozo.scoring.statistics.means import Interval, no_spread, student
+from sozo.scoring.translatable import translatable
 
 _FEWEST_UNPAIRED = 3  # Welch's interval of two seeds against two covers 98%
 
@@ -40,7 +40,7 @@ def difference(of: Mapping[Any, float], against: Mapping[Any, float], *, level: 
     a, b = (np.array(list(values.values()), np.float64) for values in (of, against))
     mean, n = float(a.mean() - b.mean()), min(len(a), len(b))
     if n < _FEWEST_UNPAIRED:
-        few = said("{n} seeds without partners: an interval needs {least}", n=n, least=_FEWEST_UNPAIRED)
+        few = translatable("{n} seeds without partners: an interval needs {least}", n=n, least=_FEWEST_UNPAIRED)
         return Interval(mean, None, None, n, few)
     if (reason := no_spread(a, "seeds")) and no_spread(b):
         return Interval(mean, None, None, n, reason)

@@ -10,9 +10,9 @@ import numpy as np
 from sozo.scoring.distance import cosines_of_means
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import number
-from sozo.scoring.said import said
 from sozo.scoring.statistics import mean_interval
 from sozo.scoring.table import Cell
+from sozo.scoring.translatable import translatable
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.view import View
 
@@ -46,7 +46,7 @@ class HivemindRunResult(RunResult):
         if not both.size:
             return Cell(why="no values")
         same, apart = cosines_of_means(one[both], two[both])
-        mean, below = mean_interval(same), said("other prompts {value}", value=number(apart, measure))
+        mean, below = mean_interval(same), translatable("other prompts {value}", value=number(apart, measure))
         return Cell(mean.mean, measure, mean.low, mean.high, len(same), len(self.prompts), (below,))
 
 

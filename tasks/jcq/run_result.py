@@ -7,7 +7,7 @@ from typing import Any
 from sozo.scoring.final_text import STATES, judged_part
 from sozo.scoring.judges.protocol import Scores, Status
 from sozo.scoring.measure import Measure
-from sozo.scoring.said import said
+from sozo.scoring.translatable import translatable
 from sozo.tasks.jcq.questions import CONTENT_SHA256, CRITERIA, content_hash, trial_questions
 from sozo.tasks.jcq.verdict import read_as_jcq_judge, read_in_prose, read_strictly
 from sozo.tasks.run_result import RunResult, ScoredAnswer
@@ -33,7 +33,7 @@ class JcqRunResult(RunResult):
             return ()
         trial = self.settings["questions_sha256"] == content_hash(trial_questions())
         form = "{n} trial questions" if trial else "{n} questions that are not JCQ's"
-        return (said(form, n=self.metrics["num_items"]),)
+        return (translatable(form, n=self.metrics["num_items"]),)
 
     @property
     def servers(self) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from sozo.scoring.said import said
+from sozo.scoring.translatable import translatable
 from sozo.tasks.pbig.ideas import trial_patents
 from sozo.tasks.pbig.settings import digest
 from sozo.tasks.run_result import RunResult
@@ -20,4 +20,4 @@ class PbigRunResult(RunResult):
         return bool(self.settings["patents_sha256"] == digest(map(asdict, trial_patents())))
 
     def other_items(self) -> tuple[str, ...]:
-        return (said("{n} trial technologies", n=self.metrics["num_items"]),) if self.trial else ()
+        return (translatable("{n} trial technologies", n=self.metrics["num_items"]),) if self.trial else ()

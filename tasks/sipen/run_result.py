@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sozo.scoring.said import said
+from sozo.scoring.translatable import translatable
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.sipen.items import content_hash, trial_items
 
@@ -23,4 +23,4 @@ class SipenRunResult(RunResult):
     same = ("items_sha256", "sipen_prompt", "sipen_context")
 
     def other_items(self) -> tuple[str, ...]:
-        return (said("{n} trial items", n=self.metrics["num_items"]),) if is_trial(self.settings) else ()
+        return (translatable("{n} trial items", n=self.metrics["num_items"]),) if is_trial(self.settings) else ()

@@ -17,8 +17,8 @@ from sozo.scoring.languages import read_nouns
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import interval, p_value
 from sozo.scoring.parse import split_list
-from sozo.scoring.said import said
 from sozo.scoring.table import Cell
+from sozo.scoring.translatable import translatable
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Answer, Bound, ChosenItems, Complete, Item, Row
@@ -62,7 +62,7 @@ class FinishedCues(RunResult):
         if measure != self.main or not null:
             return cell
         ends = interval(null["low"], null["high"], measure, signed=True)
-        return replace(cell, below=(said("cues shuffled {ends}, {p}", ends=ends, p=p_value(null["p"])),))
+        return replace(cell, below=(translatable("cues shuffled {ends}, {p}", ends=ends, p=p_value(null["p"])),))
 
 
 class CueDat(ChosenItems):

@@ -4,22 +4,23 @@ from collections.abc import Mapping
 from typing import Any
 
 
-class Said(str):
+class Translatable(str):
     """A text in English that keeps its form and what stands in it: by these `sozo.eval.report.labels` translates it."""
 
     form: str
     values: Mapping[str, Any]
 
 
-def said(form: str, /, **values: Any) -> Said:
+def translatable(form: str, /, **values: Any) -> Translatable:
     """The text of a form; what has a translation of its own among the values is such a text itself, or a list of them.
 
-    >>> said("{n} of {of}: {counts}", n=0, of=35, counts=[said("{n} {status}", n=35, status=said("refused"))])
+    >>> refused = translatable("{n} {status}", n=35, status=translatable("refused"))
+    >>> translatable("{n} of {of}: {counts}", n=0, of=35, counts=[refused])
     '0 of 35: 35 refused'
     """
-    if isinstance(form, Said) and not values:
+    if isinstance(form, Translatable) and not values:
         return form
     shown = {name: ", ".join(value) if isinstance(value, list) else value for name, value in values.items()}
-    text = Said(form.format(**shown))
+    text = Translatable(form.format(**shown))
     text.form, text.values = form, values
     return text

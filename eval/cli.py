@@ -12,10 +12,10 @@ import sozo
 from sozo.data.errors import UserError, one_line_errors
 from sozo.data.joined import COMMANDS, joined
 from sozo.data.sheet import KINDS
-from sozo.eval.apart import Apart
 from sozo.eval.deliver import ResultOptions, check_delivery, deliver
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.flags import expand_flags, list_flags, with_flags
+from sozo.eval.isolated_failures import IsolatedFailures
 from sozo.eval.people import people
 from sozo.eval.run import TaskRun, run_task, run_tasks, score_answers
 from sozo.eval.terminal import print_answer, print_explained, print_lines, print_run, print_tables, printing
@@ -91,7 +91,7 @@ def run(
         write_studies(output, studies)
         for judged in (task for task in tasks if isinstance(task, JudgedTask)):
             judged.ledgers = [output / target.folder / task.name / LEDGER for target in targets for task in tasks]
-        finished, apart = list[TaskRun | None](), Apart(len(targets) * len(tasks), loaded)
+        finished, failures = list[TaskRun | None](), IsolatedFailures(len(targets) * len(tasks), loaded)
         for target in targets:
             writer = replace(generator, model=target.model, source=target.source)
 
@@ -99,8 +99,8 @@ def run(
                 finished.append(run)
                 _show(run, target.model, results, output, output / target.folder)
 
-            run_tasks(tasks, writer, sampling, output / target.folder, loaded, apart, show)
-    show_all(finished, apart)
+            run_tasks(tasks, writer, sampling, output / target.folder, loaded, failures, show)
+    show_all(finished, failures)
 
 
 def report(
@@ -233,15 +233,15 @@ def _show(run: TaskRun | None, model: str, results: ResultOptions, folder: Path,
         print_lines(deliver(run, model, results, folder, home))
 
 
-def show_all(runs: Sequence[TaskRun | None], apart: Apart | None = None) -> None:
-    """What explains the rows of all runs, once; then which of those in `apart` failed.
+def show_all(runs: Sequence[TaskRun | None], failures: IsolatedFailures | None = None) -> None:
+    """What explains the rows of all runs, once; then which of `failures` there were.
 
     Exit 3 if a judge, or the drawing of answers, stopped before the end: a script must not take that for the end.
     """
     shown = [run for run in runs if run is not None]
     print_explained(shown)
-    if apart:
-        apart.end()
+    if failures:
+        failures.end()
     if any(run.stopped for run in shown):
         raise typer.Exit(3)
 

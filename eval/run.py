@@ -13,8 +13,8 @@ from sozo.data.run_folder import RunFolder, remove_run
 from sozo.data.schema import count_rows, iter_tables, part_paths
 from sozo.data.settings import deciding
 from sozo.eval.answered import answers_digest, judge_parts, read_answers, score_parts
-from sozo.eval.apart import Apart
 from sozo.eval.draw import SamplingOptions, draw_answers, scorer_facts
+from sozo.eval.isolated_failures import IsolatedFailures
 from sozo.models.generators import Loaded
 from sozo.models.settings import OF_NOUNS, GeneratorSettings
 from sozo.scoring.final_text import count_unknown
@@ -59,7 +59,7 @@ def run_tasks(
     sampling: SamplingOptions,
     folder: Path,
     loaded: Loaded,
-    apart: Apart,
+    failures: IsolatedFailures,
     show: Callable[[TaskRun | None], None],
 ) -> None:
     """`run_task` for several tasks by one model, which is loaded once; each in a folder of its name in `folder`.
@@ -68,7 +68,7 @@ def run_tasks(
     """
     judged = []
     for task in tasks:
-        with apart.run(f"{folder.name}/{task.name}"):
+        with failures.run(f"{folder.name}/{task.name}"):
             finish = answer_task(task, generator, sampling, folder / task.name, loaded)
             if isinstance(task.judge, LocalJudge):
                 judged.append((task, finish))
@@ -76,7 +76,7 @@ def run_tasks(
                 show(finish())
     loaded.close()
     for task, finish in judged:
-        with apart.run(f"{folder.name}/{task.name}"):
+        with failures.run(f"{folder.name}/{task.name}"):
             show(finish())
     loaded.close()
 

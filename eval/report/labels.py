@@ -35,7 +35,8 @@ def _labels(tasks: tuple[type[Task], ...]) -> dict[str, tuple[str, str]]:
 def wording(text: str) -> tuple[str, str]:
     """A label, or a `translatable` text, in English and in Japanese; without a translation it is the same in both.
 
-    In its places stand values, of which one may be `translatable` too, or a list of such; any other text may be anybody's name.
+    In its places stand values, of which one may be `translatable` too, or a list of such; any other text may be
+    anybody's name.
 
     >>> from sozo.scoring.translatable import translatable
     >>> wording(translatable("only one of {name}", name=translatable("common items"))), wording("[3.10, 3.20]")

@@ -9,7 +9,7 @@ from sozo.data.processes import world_size
 from sozo.models.generators import Loaded
 
 
-class Apart:
+class IsolatedFailures:
     """Keeps a failure of one of `count` runs from ending the others.
 
     Alone it ends the command as any does; so does a failure under a launcher, whose other processes know nothing of it.

@@ -99,7 +99,7 @@ class NounSource(Protocol):
     def frontier(self, nouns: Sequence[str], encoder: str | None = None) -> Any:
         """Lists of these nouns that are as random as they can be at their mean score, by default that of the task."""
 
-    def together(self, rows: Sequence[Row], guard: "SecondEncoder | None" = None) -> dict[str, float]:
+    def together(self, rows: Sequence[Row], second_encoder: "SecondEncoder | None" = None) -> dict[str, float]:
         """What answers are worth together, by names of the form `TASK/SHORT`."""
 
 
@@ -130,7 +130,7 @@ class Task:
     batch_size: ClassVar[int] = 64  # answers in a batch, and in a part of the table, where nobody says otherwise
     num_answers: ClassVar[int] = 1  # to each item, likewise
     only_if_named: ClassVar[bool] = False  # `sozo run` asks it only where `--benchmarks` names it
-    control: ClassVar[Control | None] = None  # if a study may have the task among its `guards`
+    control: ClassVar[Control | None] = None  # if a study may have the task among its `control_tasks`
     second: ClassVar[Bound | None] = None  # of pairing by a second encoder, in the base's sds
     rubrics: ClassVar["tuple[Rubric, ...]"] = ()  # how a judge may be asked about the answers
     result_type: ClassVar[type[RunResult]] = RunResult  # reads a finished run

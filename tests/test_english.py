@@ -169,21 +169,21 @@ def test_instruments_and_reasons_are_of_the_language(strict):
     assert "dat/reason/not_japanese" not in metrics
 
 
-def test_encoders_and_the_guard_are_centred_on_the_nouns_of_the_language(monkeypatch, tmp_path):
+def test_encoders_and_the_second_encoder_are_centred_on_the_nouns_of_the_language(monkeypatch, tmp_path):
     assert (LANGUAGES["en"].nouns, LANGUAGES["ja"].nouns) == (english_nouns, load_nouns)
     few = {"en": english_nouns()[::600], "ja": load_nouns()[::600]}
     for code, nouns in few.items():
         monkeypatch.setitem(LANGUAGES, code, replace(LANGUAGES[code], nouns=lambda nouns=nouns: nouns))
     english, japanese = (make_encoder("centred:minilm", language=language) for language in few)
     assert [encoder.revision.split("-")[-2] for encoder in (english, japanese)] == [str(len(n)) for n in few.values()]
-    guard, centred = SecondEncoder("minilm"), SecondEncoder("centred:minilm").of("en")
+    second_encoder, centred = SecondEncoder("minilm"), SecondEncoder("centred:minilm").of("en")
     assert centred.encoder.revision == english.revision
     assert centred.of("en") is centred
     moved = english.encode(FAR)
     unit = moved / np.linalg.norm(moved, axis=1, keepdims=True)
-    np.testing.assert_allclose(guard.of("en").unit(FAR, centred=True), unit, atol=1e-5)
+    np.testing.assert_allclose(second_encoder.of("en").unit(FAR, centred=True), unit, atol=1e-5)
     np.testing.assert_allclose(centred.unit(FAR), unit, atol=1e-5)
-    assert np.abs(guard.unit(FAR, centred=True) - unit).max() > 0.01
+    assert np.abs(second_encoder.unit(FAR, centred=True) - unit).max() > 0.01
     monkeypatch.setenv("SOZO_CACHE", str(tmp_path))
     both, other = (make_encoder("e5+minilm", language=language) for language in few)
     assert both.weights != other.weights

@@ -68,7 +68,7 @@ def test_an_evaluation_is_means_and_what_lists_show_together():
             return np.array([2.0 * len(words) for words in lists])
 
     together = evaluated.task.together(rows, TwiceAsFar())
-    assert together == {"dat/unique_words": 3.0, "dat/guard": 4.0}
+    assert together == {"dat/unique_words": 3.0, "dat/second_encoder": 4.0}
 
 
 def test_a_floor_is_said_once_until_it_holds_again(caplog):

@@ -66,7 +66,7 @@ class SecondEncoder:
 
 @pytest.fixture(autouse=True)
 def told(monkeypatch):
-    monkeypatch.setattr("sozo.tasks.dat.summary.DatRunResult.seen_by", lambda run, guard: guard)
+    monkeypatch.setattr("sozo.tasks.dat.summary.DatRunResult.seen_by", lambda run, second_encoder: second_encoder)
 
 
 @pytest.fixture(scope="module")
@@ -98,15 +98,15 @@ def base_and(folder, scored, lists, n=LISTS):
     return folder
 
 
-def outcome(folder, guard=None, task="dat", model="model", base="base"):
+def outcome(folder, second_encoder=None, task="dat", model="model", base="base"):
     compared = compare_models(find_evaluated([str(folder)]), base)
-    found = outcomes(compared, second_gains(compared, guard) if guard else ())
+    found = outcomes(compared, second_gains(compared, second_encoder) if second_encoder else ())
     return next(one for one in found if (one.task, one.model) == (task, model))
 
 
-def word(folder, guard=None, model="model", base="base"):
+def word(folder, second_encoder=None, model="model", base="base"):
     compared = compare_models(find_evaluated([str(folder)]), base)
-    found = outcomes(compared, second_gains(compared, guard) if guard else ())
+    found = outcomes(compared, second_gains(compared, second_encoder) if second_encoder else ())
     return verdict([one for one in found if one.model == model])
 
 

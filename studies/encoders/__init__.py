@@ -1,1 +1,1 @@
-"""`sozo encoders`: which encoder deserves to be a reward, or a guard."""
+"""`sozo encoders`: which encoder deserves to be a reward, or a second encoder."""

@@ -22,7 +22,7 @@ from sozo.tasks.dat.instrument_cells import MEASURES as INSTRUMENTS
 from sozo.tasks.dat.table11 import Table11Row
 from sozo.tasks.dat.view import DatView
 
-MEAN, UNIQUE, GUARD = "mean", "unique words", "guard"
+MEAN, UNIQUE, SECOND = "mean", "unique words", "second encoder"
 SHUFFLED = " shuffled"  # of a measure: what it is of the same words, shuffled among the lists
 HELD, FAILED, OPEN = "held", "failed", "cannot be said"
 MOST_CLAIMS, ONE_SIDED = 5, 0.025
@@ -64,7 +64,7 @@ def _gain(number: int) -> Callable[[Table11Row], float | None]:
 
 
 def _part(name: str) -> Callable[[Table11Row], float | None]:
-    """Of a part of the guard's gain."""
+    """Of a part of the second encoder's gain."""
 
     def value(row: Table11Row) -> float | None:
         gain = getattr(row.parts, name) if row.parts else None
@@ -106,30 +106,30 @@ MEASURES = {
         _gain(0),
         signed=True,
     ),
-    GUARD: RowMeasure(
-        "Gain by the guard",
+    SECOND: RowMeasure(
+        "Gain by the second encoder",
         "The same gain by an encoder that no arm was trained on. A choice of words can raise it too.",
         _DEVIATIONS,
         _gain(1),
         signed=True,
     ),
-    f"{GUARD}{SHUFFLED}": RowMeasure(
+    f"{SECOND}{SHUFFLED}": RowMeasure(
         "The same, words shuffled among the lists",
-        "What would be left of the gain by the guard if the words of the arm were shuffled among its lists.",
+        "What would be left of the gain by the second encoder if the words of the arm were shuffled among its lists.",
         _DEVIATIONS,
         _part("shuffled"),
         signed=True,
     ),
-    "guard pairing": RowMeasure(
-        "Pairing by the centred guard",
-        "What pairing gains by the guard's vectors without their mean: no choice of words can raise it.",
+    "second encoder pairing": RowMeasure(
+        "Pairing by the centred second encoder",
+        "What pairing gains by the second encoder's vectors without their mean: no choice of words can raise it.",
         _DEVIATIONS,
         _part("pairing"),
         signed=True,
     ),
     "known pairs": RowMeasure(
-        "Pairs that the guard knows",
-        "Share of the pairs of words of a list for which the guard has both vectors.",
+        "Pairs that the second encoder knows",
+        "Share of the pairs of words of a list for which the second encoder has both vectors.",
         Measure("known", share=True),
         lambda row: row.parts.known_pairs if row.parts else None,
     ),

@@ -30,7 +30,7 @@ def study(
         str, typer.Option(help="Words instead of these, such as 'srun launch.sh'.")
     ] = "accelerate launch",
     page: Annotated[bool, typer.Option("--page", help="Write the page of what is finished; run nothing.")] = False,
-    guard: Annotated[
+    second_encoder: Annotated[
         str | None,
         typer.Option(help="With --page: a second encoder instead of the YAML's; claims are exploratory then."),
     ] = None,
@@ -42,11 +42,11 @@ def study(
     from sozo.studies.study.steps import study_steps
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    if guard and not page:
-        raise UserError("--guard goes with --page; of a study to run it is guard_encoder in the YAML")
-    settings = load_study(file, output, guard)
+    if second_encoder and not page:
+        raise UserError("--second-encoder goes with --page; of a study to run it stands in the YAML")
+    settings = load_study(file, output, second_encoder)
     if page:
-        _page(settings, "table-guard" if guard else "table")
+        _page(settings, "table-second-encoder" if second_encoder else "table")
         return
     check_training_flags(settings)
     steps, launch = chosen(study_steps(settings), first, only), shlex.split(launcher)
@@ -91,7 +91,7 @@ def table11(
         title,
         {name: StudyRow(models.get(name), path) for name, path in named.items()},
         paper_model=paper_model,
-        guard_encoder=second_encoder,
+        second_encoder=second_encoder,
         controls=_named(control_tasks or ()),
         nouns=nouns,
     )

@@ -74,7 +74,7 @@ class Study:
     arms: Any = None  # the rows; None are the paper's five methods and random nouns
     claims: list[Claim] = Field(default_factory=list)  # what its arms will show, written beforehand
     exploratory: list[Difference] = Field(default_factory=list)  # shown with intervals, without a verdict
-    guard_encoder: str | None = None  # an encoder that no arm is trained on, by which gains are measured too
+    second_encoder: str | None = None  # an encoder that no arm is trained on, by which gains are measured too
     control_tasks: list[str] = Field(default_factory=list)  # by which a trained row's understanding is compared
     keep_checkpoints: StrictBool = False  # of finished steps, too
 
@@ -123,18 +123,18 @@ class Study:
         return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
-def load_study(path: Path, output_dir: str | None = None, guard_encoder: str | None = None) -> Study:
-    """Read a study's YAML; `output_dir` and `guard_encoder` go over the file's.
+def load_study(path: Path, output_dir: str | None = None, second_encoder: str | None = None) -> Study:
+    """Read a study's YAML; `output_dir` and `second_encoder` go over the file's.
 
-    Claims were written for the YAML's guard: by another one their differences are exploratory.
+    Claims were written for the YAML's second encoder: by another one their differences are exploratory.
     """
     values = {"file": path} | read_yaml(path)
     if output_dir:
         values["output_dir"] = output_dir
-    if guard_encoder:
+    if second_encoder:
         keys = [f.name for f in fields(Difference)]
         claims = [{key: claim[key] for key in keys if key in claim} for claim in values.pop("claims", [])]
-        values |= {"guard_encoder": guard_encoder, "exploratory": claims + values.get("exploratory", [])}
+        values |= {"second_encoder": second_encoder, "exploratory": claims + values.get("exploratory", [])}
     try:
         study = TypeAdapter(Study).validate_python(values)
     except ValidationError as error:
@@ -170,14 +170,14 @@ def _check(study: Study) -> None:
     for name in map(str, files):
         if not study.path(name).is_file():
             raise UserError(f"names {name}, but there is no {study.path(name)}")
-    if study.guard_encoder:
+    if study.second_encoder:
         default = {"embedding_model": LANGUAGES[study.language].encoder}
         settings = [default | study.sampling, *(dict(arm.flags) for arm in study.rows)]
         used = set(_encoders([*settings, *(read_yaml(study.path(str(name))) for name in files)]))
-        if shared := sorted(used.intersection(_encoders({"embedding_model": study.guard_encoder}))):
+        if shared := sorted(used.intersection(_encoders({"embedding_model": study.second_encoder}))):
             raise UserError(
-                f"guard_encoder {study.guard_encoder}: the study scores or trains by {shared[0]}; name an encoder that"
-                " no arm uses"
+                f"second_encoder {study.second_encoder}: the study scores or trains by {shared[0]}; "
+                "name an encoder that no arm uses"
             )
 
 

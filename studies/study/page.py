@@ -23,11 +23,11 @@ from sozo.studies.study.arms import PAPER, Arm
 from sozo.studies.study.charts import unique_words_chart
 from sozo.studies.study.claims import (
     FAILED,
-    GUARD,
     HELD,
     MEAN,
     MEASURES,
     ONE_SIDED,
+    SECOND,
     SHUFFLED,
     UNIQUE,
     Difference,
@@ -157,11 +157,11 @@ def _row_cells(result: StudyResult, row: Table11Row) -> dict[str, Content]:
     cells: dict[str, Content] = {"Row": row.summary.source, "Responses": row.summary.num_responses}
     cells |= summary_cells(row.summary)
     cells[f"Unique words in {table.equal_size:,} valid"] = row.equal_size_words
-    if table.guard:
+    if table.second_encoder:
         own, second = map(_gain_cell, row.gains)
         if row.parts and row.parts.shuffled:
-            second = replace(second, below=(_shuffled_text(MEASURES[GUARD], row.parts.shuffled.deviations),))
-        cells |= {"Gain in own sd": own, f"Gain by {table.guard} in its sd": second}
+            second = replace(second, below=(_shuffled_text(MEASURES[SECOND], row.parts.shuffled.deviations),))
+        cells |= {"Gain in own sd": own, f"Gain by {table.second_encoder} in its sd": second}
         cells["Pairing, centred"] = _gain_cell(row.parts.pairing if row.parts else None)
         cells["Known pairs"] = Cell(row.parts.known_pairs, SHARE) if row.parts else None
     for task, by_row in result.controls.items():

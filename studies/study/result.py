@@ -91,7 +91,7 @@ class StudyResult:
         table, base = self.table, base_values(self.table)
         rows = []
         for row in table.rows:
-            gain, guard_gain = (value and asdict(value) for value in row.gains)
+            gain, second_gain = (value and asdict(value) for value in row.gains)
             rows.append(
                 {
                     **row.summary.to_json(),
@@ -101,15 +101,15 @@ class StudyResult:
                     "rarefaction": [list(point) for point in row.curve],
                     "paper": asdict(row.published) if row.published else None,
                     "gain": gain,
-                    "guard_gain": guard_gain,
-                    "guard_parts": row.parts and asdict(row.parts),
+                    "second_gain": second_gain,
+                    "second_parts": row.parts and asdict(row.parts),
                 }
             )
         values = {
             "equal_size": table.equal_size,
             "paper_model": table.paper_model,
-            "guard_encoder": table.guard,
-            "guard_revision": table.guard_revision,
+            "second_encoder": table.second_encoder,
+            "second_encoder_revision": table.second_encoder_revision,
             "rows": rows,
             "patterns": patterns(table),
             "control_tasks": {
@@ -149,7 +149,7 @@ def tables_result(
     rows: Mapping[str, StudyRow],
     *,
     paper_model: str | None = None,
-    guard_encoder: str | None = None,
+    second_encoder: str | None = None,
     bases: Mapping[str, str] | None = None,  # of each row its base; None is the row `base`, or else the first one
     controls: Sequence[tuple[str, Path]] = (),
     study: Study | None = None,
@@ -157,22 +157,22 @@ def tables_result(
 ) -> StudyResult:
     """Read the rows' tables of responses and what their trainings measured, and judge the runs of control tasks.
 
-    The guard's gain is taken apart by vectors centred on `nouns` (as in `read_nouns`).
+    The second encoder's gain is taken apart by vectors centred on `nouns` (as in `read_nouns`).
     """
     folders = {name: row.responses for name, row in rows.items()}
     # What is wrong with it shows before the tables are read.
     language = _language(folders)
-    guard = SecondEncoder(guard_encoder, read_nouns(nouns, language), language) if guard_encoder else None
+    second = SecondEncoder(second_encoder, read_nouns(nouns, language), language) if second_encoder else None
     table = table11(folders, paper_model)
-    if guard or study:
-        table = with_gains(table, folders, guard, bases)
+    if second or study:
+        table = with_gains(table, folders, second, bases)
     if bases is None:
         bases = {name: "base" for name in folders if name != "base"}
     return StudyResult(
         title,
         folders,
         table,
-        facts=scorer_facts(folders) | ({"SecondEncoder": table.guard} if table.guard else {}),
+        facts=scorer_facts(folders) | ({"Second encoder": table.second_encoder} if table.second_encoder else {}),
         controls=judge_rows(controls, bases),
         evaluations=evaluations(rows),
         study=study,
@@ -188,7 +188,7 @@ def study_result(study: Study) -> StudyResult:
         f"The study {study.name}: {model}" if with_arms else f"Table 11: {model}",
         rows,
         paper_model=study.paper_model,
-        guard_encoder=study.guard_encoder,
+        second_encoder=study.second_encoder,
         bases=study.bases(),
         controls=control_runs(study),
         study=study if with_arms else None,

@@ -84,8 +84,8 @@ def run_study(study: Study, steps: Sequence[Step], launch: list[str]) -> None:
             raise UserError(f"model {model}: no such folder; make it first (README.md beside the study's YAML)")
     for step in steps:
         plan_lines(study, step)
-    if study.guard_encoder:
-        SecondEncoder(study.guard_encoder)  # one that cannot be loaded would be found out after the last training
+    if study.second_encoder:
+        SecondEncoder(study.second_encoder)  # one that cannot be loaded would be found out after the last training
     for fault in machine_faults():
         terminal.print(fault)
     lock(records.folder)

@@ -42,9 +42,9 @@ class Table11Row:
     summary: DatSummary  # valid responses, mean, standard deviation, unique words; its source is the row's name
     curve: tuple[tuple[int, float], ...]  # (responses, expected unique words) for growing samples, up to all valid ones
     published: PublishedFigures | None  # the paper's figures for this model and method
-    # Over the base, by the row's own encoder and by the guard; None where there is none (`with_gains`).
+    # Over the base, by the row's own encoder and by the second encoder; None where there is none (`with_gains`).
     gains: tuple[Gain | None, Gain | None] = (None, None)
-    parts: GainParts | None = None  # of the guard's gain
+    parts: GainParts | None = None  # of the second encoder's gain
     hill: HillNumbers | None = None  # of the words in `Table11.equal_size` valid responses; None where there is none
 
     equal_words: Interval | None = None  # the expected unique words in as many, with their interval
@@ -62,8 +62,8 @@ class Table11:
     rows: tuple[Table11Row, ...]
     equal_size: int
     paper_model: str | None
-    guard: str | None = None  # the second encoder's name
-    guard_revision: str | None = None
+    second_encoder: str | None = None  # the second encoder's name
+    second_encoder_revision: str | None = None
 
 
 def table11(
@@ -113,7 +113,10 @@ def _read(name: str, path: Path, trials: int | None) -> tuple[DatSummary, np.nda
 
 
 def with_gains(
-    table: Table11, folders: Mapping[str, Path], guard: SecondEncoder | None, bases: Mapping[str, str] | None = None
+    table: Table11,
+    folders: Mapping[str, Path],
+    second_encoder: SecondEncoder | None,
+    bases: Mapping[str, str] | None = None,
 ) -> Table11:
     """The table with `gains` in every row that has a base in `bases`, both by their names as in `folders`.
 
@@ -125,7 +128,7 @@ def with_gains(
 
     @cache  # a base has many rows
     def seen(name: str) -> SeenLists | None:
-        return SeenLists.of(guard, *read_lists(folders[name])) if guard else None
+        return SeenLists.of(second_encoder, *read_lists(folders[name])) if second_encoder else None
 
     scores = cache(lambda name: valid_scores(folders[name]))
 
@@ -139,10 +142,10 @@ def with_gains(
         own = gain(scores(base), scores(name))
         return replace(row, gains=(own, parts.total if parts else None), parts=parts)
 
-    encoder = guard.encoder if guard else None
+    encoder = second_encoder.encoder if second_encoder else None
     return replace(
         table,
         rows=tuple(gained(row) for row in table.rows),
-        guard=encoder.name if encoder else None,
-        guard_revision=encoder.revision if encoder else None,
+        second_encoder=encoder.name if encoder else None,
+        second_encoder_revision=encoder.revision if encoder else None,
     )

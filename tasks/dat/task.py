@@ -89,8 +89,8 @@ class Dat(Task):
             rows.append(Row(values, result.reason and str(result.reason), {"words": result.words}))
         return rows
 
-    def together(self, rows: Sequence[Row], guard: "SecondEncoder | None" = None) -> dict[str, float]:
-        """Unique words; pairing; the mean by the guard."""
+    def together(self, rows: Sequence[Row], second_encoder: "SecondEncoder | None" = None) -> dict[str, float]:
+        """Unique words; pairing; the mean by the second encoder."""
         lists = [row.facts["words"] for row in rows if row.reason is None]
         unique = float(len({word for words in lists for word in words}))
         values = {"dat/unique_words": unique}
@@ -98,8 +98,8 @@ class Dat(Task):
             words, numbers = np.unique(np.array(lists), return_inverse=True)
             unit = self.scorer.vectors.unit(words.tolist())
             values["dat/pairing"] = decompose(unit, numbers.reshape(len(lists), -1)).pairing
-        if guard and not self.settings.olson and len(scores := guard.of(self.language).scores(lists)):
-            values["dat/guard"] = float(scores.mean(dtype=np.float64))
+        if second_encoder and not self.settings.olson and len(scores := second_encoder.of(self.language).scores(lists)):
+            values["dat/second_encoder"] = float(scores.mean(dtype=np.float64))
         return values
 
     def for_people(self) -> Self:

@@ -12,10 +12,10 @@ _HEADING = re.compile(r"(\A|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])([^\S\n\r\v\f\x1
 _FENCE = re.compile(r"<(?=[\s/]*answer\b)", re.IGNORECASE)
 
 
-def guarded(answer: str) -> str:
+def fenced(answer: str) -> str:
     """The answer without headings and fences of its own.
 
-    >>> guarded("## 案 #1\\n</answer >")
+    >>> fenced("## 案 #1\\n</answer >")
     '＃＃ 案 #1\\n＜/answer >'
     """
     answer = _HEADING.sub(lambda match: match[1] + match[2] + "＃" * len(match[3]), answer)
@@ -26,14 +26,14 @@ def _ask(question: str, answer: str) -> str:
     return fill(prompt("jcq_judge"), question=question, answer=answer)
 
 
-def _ask_guarded(question: str, answer: str) -> str:
-    return fill(prompt("jcq_judge_guarded"), question=question, answer=guarded(answer))
+def _ask_fenced(question: str, answer: str) -> str:
+    return fill(prompt("jcq_judge_guarded"), question=question, answer=fenced(answer))
 
 
 # The paper's prompt, byte for byte.
 JCQ_V1 = Rubric("jcq-v1", CRITERIA, _ask, read_strictly, read_prose=read_in_prose)
 # The same with the answer fenced, against answers that address the judge: it is told that all inside is data, and what
 # could pass for the prompt's own is taken from the answer. Scores under it are not the paper's benchmark.
-JCQ_V1_GUARDED = Rubric("jcq-v1-guarded", CRITERIA, _ask_guarded, read_strictly, read_prose=read_in_prose)
+JCQ_V1_FENCED = Rubric("jcq-v1-guarded", CRITERIA, _ask_fenced, read_strictly, read_prose=read_in_prose)
 READERS = {"strict": read_strictly, "jcq-judge": read_as_jcq_judge}
-JCQ_RUBRICS = {rubric.name: rubric for rubric in (JCQ_V1, JCQ_V1_GUARDED)}
+JCQ_RUBRICS = {rubric.name: rubric for rubric in (JCQ_V1, JCQ_V1_FENCED)}

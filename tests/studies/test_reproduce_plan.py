@@ -170,11 +170,21 @@ def test_sft_of_8b_on_eight_gpus_by_hand():
         ({"training": {"launcher": "x.yaml"}}, "training: sft is missing, by which the arm SFT is trained"),
         ({"architecture": {"parameters": 1}}, "architecture, hidden_size: is missing; give it"),
         ({"keep_checkpoints": "no"}, "keep_checkpoints: Input should be a valid boolean, not 'no'"),
-        ({"guard": "e5"}, "unknown key guard"),
-        ({"guards": ["sipen"]}, "unknown key guards"),
+        ({"second_encoder": "e5"}, "unknown key second_encoder"),
+        ({"second encoders": ["sipen"]}, "unknown key second encoders"),
         ({"top_k": 100}, "100 examples in batches of examples_per_step 64 cannot be made of 1 process(es)"),
     ],
-    ids=["unknown", "missing", "sampling", "training", "architecture", "checkpoints", "guard", "guards", "batch"],
+    ids=[
+        "unknown",
+        "missing",
+        "sampling",
+        "training",
+        "architecture",
+        "checkpoints",
+        "second encoder",
+        "second encoders",
+        "batch",
+    ],
 )
 def test_a_mistake_is_one_line(changes, message, tmp_path):
     values = yaml.safe_load((ROOT / "recipes" / "tiny" / "reproduce.yaml").read_text("utf-8"))

@@ -172,7 +172,7 @@ def test_with_more_seeds_the_table_is_made_anew_and_nothing_else(arms):
 
 def test_the_english_study_is_in_english_throughout():
     english = load_study(ROOT / "recipes" / "smollm2-135m" / "beyond.yaml")
-    assert (english.language, english.guard_encoder, english.model_at(1)) == ("en", "e5", "runs/smollm2-135m/base")
+    assert (english.language, english.second_encoder, english.model_at(1)) == ("en", "e5", "runs/smollm2-135m/base")
     assert {arm.name for arm in english.rows} == {
         *("random", "even lists", "base", "GRPO", "wide lists", "wide", "wide then GRPO")
     }

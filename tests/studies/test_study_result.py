@@ -125,7 +125,7 @@ def test_a_claim_that_cannot_be_judged_is_refused(wrong, message, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("guard", "changes", "shared"),
+    ("second encoder", "changes", "shared"),
     [
         ("ja-ginza", {}, "ja-ginza"),
         ("centred:ja-ginza", {}, "ja-ginza"),
@@ -138,10 +138,12 @@ def test_a_claim_that_cannot_be_judged_is_refused(wrong, message, tmp_path):
         ("e5", {"arms": {"base": {"embedding_model": "centred:e5"}}}, "e5"),
     ],
 )
-def test_a_guard_that_the_study_uses_is_refused_when_the_yaml_is_read(guard, changes, shared, tmp_path):
-    with pytest.raises(UserError, match=f"guard_encoder .*: the study scores or trains by {shared}; name an encoder"):
-        load_study(study_file(tmp_path, guard_encoder=guard, **changes))
-    assert load_study(study_file(tmp_path, guard_encoder="openai:other", **changes)).guard_encoder
+def test_a_second_encoder_that_the_study_uses_is_refused_when_the_yaml_is_read(
+    second_encoder, changes, shared, tmp_path
+):
+    with pytest.raises(UserError, match=f"second_encoder .*: the study scores or trains by {shared}; name an encoder"):
+        load_study(study_file(tmp_path, second_encoder=second_encoder, **changes))
+    assert load_study(study_file(tmp_path, second_encoder="openai:other", **changes)).second_encoder
 
 
 ARMS = {"base": {"seeds": [0]}, "GRPO": {"train": "grpo"}, "ours": {"train": "grpo"}}
@@ -150,7 +152,7 @@ CLAIMS = [
     {"name": "more words", "arm": "ours", "against": "GRPO", "measure": "unique words", "at_least": 100},
     {"name": "valid", "arm": "GRPO", "measure": "valid", "at_least": 0.98},
 ]
-EXPLORATORY = [{"arm": "ours", "against": "GRPO", "measure": "mean"}, {"arm": "GRPO", "measure": "guard"}]
+EXPLORATORY = [{"arm": "ours", "against": "GRPO", "measure": "mean"}, {"arm": "GRPO", "measure": "second_encoder"}]
 
 
 def row(name, valid, mean, words, pairing=0.0):
@@ -184,7 +186,7 @@ def test_the_table_over_seeds(result):
         3 * np.arctan(1 / 54) / np.pi
     )  # t = (208 - 100) / 2; of three claims
     assert values["exploratory"][0]["mean"] == pytest.approx(0.005)
-    assert "mean" not in values["exploratory"][1]  # nobody measured a guard
+    assert "mean" not in values["exploratory"][1]  # nobody measured a second encoder
     assert json.loads(json.dumps(values))["equal_size"] == 90
     assert values["arms"]["ours"]["pairing"]["mean"] == 0.01
     assert [values["rows"][k]["mean"] for k in range(3)] == [0.88, 0.90, 0.91]
@@ -202,9 +204,9 @@ def test_the_table_over_seeds(result):
     assert re.search(r"\| base +\| 1 +\| 90.00% +\| 0.8800 +\| 60 ", text)
 
 
-def test_by_another_guard_the_claims_are_exploratory(study):
+def test_by_another_second_encoder_the_claims_are_exploratory(study):
     other = load_study(study.file, study.output_dir, "openai:other")
-    assert (other.claims, other.guard_encoder) == ([], "openai:other")
+    assert (other.claims, other.second_encoder) == ([], "openai:other")
     assert [line.of for line in other.exploratory] == [line.of for line in (*study.claims, *study.exploratory)]
 
 
@@ -231,7 +233,7 @@ def test_gains_are_over_the_base_of_the_same_seed(tmp_path, monkeypatch):
             self.scores = -scores
 
         @classmethod
-        def of(cls, guard, scores):
+        def of(cls, second_encoder, scores):
             return cls(scores)
 
         def over(self, base):
@@ -245,7 +247,7 @@ def test_gains_are_over_the_base_of_the_same_seed(tmp_path, monkeypatch):
     monkeypatch.setattr("sozo.tasks.dat.table11.read_lists", lambda path: (read(path),))
     monkeypatch.setattr("sozo.tasks.dat.table11.SeenLists", Seen)
     arms = {"base": {}, "GRPO": {"train": "grpo"}}
-    study = load_study(study_file(tmp_path, seeds=[0, 1], arms=arms, guard_encoder="e5"), "o")
+    study = load_study(study_file(tmp_path, seeds=[0, 1], arms=arms, second_encoder="e5"), "o")
     folders = {name: of.responses for name, of in study_rows(study).items()}
     named = {folder: name for name, folder in folders.items()}
     rows = tuple(row(name, 90, 0.9, 50.0) for name in scores)
@@ -258,8 +260,8 @@ def test_gains_are_over_the_base_of_the_same_seed(tmp_path, monkeypatch):
     lines = [cell.line for cell in grpo.cells]
     assert "+2.00" in lines  # equal seeds have no interval
     shown = result.to_json()["arms"]["GRPO"]
-    assert (shown["gain"]["mean"], shown["guard"]["mean"]) == (2.0, -2.0)
-    assert (shown["guard shuffled"]["mean"], shown["guard pairing"]["mean"]) == (0.0, 4.0)
+    assert (shown["gain"]["mean"], shown["second_encoder"]["mean"]) == (2.0, -2.0)
+    assert (shown["second encoder shuffled"]["mean"], shown["second encoder pairing"]["mean"]) == (0.0, 4.0)
     assert shown["known pairs"]["mean"] == 0.5
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from sozo.data.study_folder import StudyFolder, StudyRow, write_study
 from sozo.eval.cli import compare
+from sozo.eval.draw import trained_on
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.report.labels import labels
@@ -256,3 +257,15 @@ def test_answers_cut_off_stand_beside_their_models_number_alone(tmp_path):
     csv = (tmp_path / "r-tables" / "overview.csv").read_text("utf-8-sig").splitlines()
     assert csv[1].startswith('"base"')
     assert csv[2].startswith('"cut",3.0,35,35,"15 of 35 answers cut off",')
+
+
+def test_what_a_model_was_trained_on_is_read_from_its_folder(tmp_path):
+    for folder in (tmp_path, tmp_path / "checkpoint-8"):
+        folder.mkdir(exist_ok=True)
+        (folder / "sozo_state.json").write_text("{}", "utf-8")
+    assert trained_on(tmp_path) == []  # nothing says on what
+    settings = {"rewards": [{"task": "dat", "scale": 10.0}, {"task": "sat"}, {"task": "dat", "path": "a.b"}]}
+    (tmp_path / "run_config.json").write_text(json.dumps({"settings": settings}), "utf-8")
+    assert trained_on(tmp_path) == trained_on(tmp_path / "checkpoint-8") == ["dat", "sat"]
+    (tmp_path / "sozo_state.json").unlink()
+    assert trained_on(tmp_path) == []

@@ -106,7 +106,7 @@ def test_what_cannot_be_scored_again_is_one_line(run, tmp_path):
     part = run / "responses" / "part-00001.parquet"
     rows = pq.read_table(part)
     pq.write_table(rows.replace_schema_metadata({b"sozo_schema_version": b"0"}), part)
-    with pytest.raises(UserError, match=r"part-00001\.parquet: response table of schema version 0; this sozo reads 1"):
+    with pytest.raises(UserError, match=r"part-00001\.parquet: response table of schema version 0; this sozo reads 2"):
         score_answers(STRICT, run / "responses", tmp_path / "new")
     part.write_bytes(b"PAR1")
     with pytest.raises(UserError, match=r"part-00001\.parquet: not a readable parquet file"):

@@ -147,7 +147,7 @@ def test_a_part_that_cannot_be_used_is_named_and_the_others_stay(tmp_path):
     pq.write_table(rows.slice(1), part)
     refused(r"part-00001\.parquet: has 1 rows where 2 belong")
     pq.write_table(rows.replace_schema_metadata({b"sozo_schema_version": b"9"}), part)
-    refused("response table of schema version 9; this sozo reads 1")
+    refused("response table of schema version 9; this sozo reads 2")
     part.unlink()
     sample(tmp_path, 6, 2)
     assert table(tmp_path) == whole

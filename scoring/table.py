@@ -130,6 +130,7 @@ class Table:
     translate: bool = False  # whether the rows' names are labels
     scale: tuple[float, float] | None = None  # of a heat map: the numbers of its palest and its deepest colour
     empty: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()  # why columns are left out: reasons, their labels
+    csv_only: bool = False  # whether it is no table for a paper, and so no file in LaTeX
     of: str = ""  # label of what all its numbers are of, where they must not be read without: "JCQ, 35 trial questions"
 
     def shade(self, cell: Cell) -> float | None:

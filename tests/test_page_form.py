@@ -89,11 +89,14 @@ def test_every_table_lies_beside_the_page_and_in_it(page):
     text = page.read_text("utf-8")
     names = sorted(path.name for path in page.with_name("r-tables").iterdir())
     assert {"overview.csv", "overview.tex", "table12.csv", "table12-paper.tex", "jcq-differences.csv"} <= set(names)
-    links = dict(re.findall(r'<a download="([^"]+)" href="data:[^,]+,([^"]+)">', text))
+    in_csv, in_latex = ({name.split(".")[0] for name in names if name.endswith(end)} for end in (".csv", ".tex"))
+    assert (in_csv - in_latex, in_latex - in_csv) == ({"dat-what-was-run", "jcq-what-was-run"}, set())
+    links = dict(re.findall(r'<a download="([^"]+)" href="data:[^,]+,([^"]+)">(?:LaTeX|CSV)</a>', text))
     assert sorted(links) == names
+    assert text.count(">LaTeX</a>") == len(in_latex)
     for name, content in links.items():
         assert base64.b64decode(content) == (page.with_name("r-tables") / name).read_bytes()
-    assert text.count("<table>") == len(names) / 2
+    assert text.count("<table>") == len(in_csv)
     rows = read((page.with_name("r-tables") / "table12.csv").read_text("utf-8-sig"))
     assert [row[0] for row in rows[1:]] == sorted(NAMES, key=[row[0] for row in rows].index)
     assert rows[1][rows[0].index("Fluency n")] in ("34", "35")

@@ -6,10 +6,12 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from sozo.scoring.said import Said
+
 from sozo.data.errors import UserError
 from sozo.data.record import write_whole
 from sozo.data.sheet import as_text
-from sozo.eval.report.labels import english
+from sozo.eval.report.labels import english, labels
 from sozo.eval.report.names import Names
 from sozo.scoring.numbers import n_of
 from sozo.scoring.table import Cell, Table, TableRow
@@ -17,22 +19,27 @@ from sozo.scoring.table import Cell, Table, TableRow
 _PARTS = ("value", "low", "high", "n", "of")
 _MOST_COLUMNS = 5  # of numbers in LaTeX, unless others are chosen
 _MOST_ROWS = 8  # of a table on one page
+_FORMAT = (  # so many columns of numbers, each as wide as one of so many: they break where their line ends
+    r"@{}>{\footnotesize\raggedright}p{.25\linewidth}"
+    r"*{%d}{@{\hspace{6pt}}>{\footnotesize\raggedleft\arraybackslash\hspace{0pt}}p{\dimexpr.75\linewidth/%d-6pt}}@{}"
+)
 # Signs of ours, and what pandas leaves as it is though LaTeX makes another sign of it, or an argument of what precedes.
 _TEX = str.maketrans(
     {"`": r"\textasciigrave{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "[": "{[}", "*": "{*}"}
-    | {"−": "$-$", "–": "--", "×": r"$\times$", "≤": r"$\le$", "↑": r"$^{\uparrow}$", "↓": r"$^{\downarrow}$"}
-    | {"\u200b": r"\allowbreak{}", "\n": r"\par\scriptsize "}  # a cell's lines below the first are small
+    | {"−": "$-$", "–": "--", "×": r"$\times$", "≤": r"$\le$", "▲": r"$^{\uparrow}$", "▼": r"$^{\downarrow}$"}
+    # A cell's lines below the first are small; the space of no width lets LaTeX hyphenate their first words.
+    | {"\u200b": r"\allowbreak{}", "\n": r"\par\scriptsize\hspace{0pt}"}
 )
 
 
-def write_tables(folder: Path, tables: Iterable[Table], columns: Collection[str] = ()) -> None:
-    """Write every table, and the paper's below it, as `NAME.csv` and `NAME.tex`; the names are those of the page.
+def write_tables(folder: Path, tables: Sequence[Table], columns: Collection[str] = ()) -> None:
+    """Write every table, and the paper's below it, as the files of `files`; the names are those of the page.
 
     `columns` are headings as the page has them in English: each table that has any of them has these in LaTeX, in this
-    order. UserError for one that no table has.
+    order. UserError for one that none of them has.
     """
-    tables, names = list(tables), Names()
-    known = dict.fromkeys(_label(column) for table in tables for column in table.columns[1:])
+    names = Names()
+    known = dict.fromkeys(_label(column) for table in tables if not table.csv_only for column in table.columns[1:])
     if unknown := [column for column in columns if column not in known]:
         raise UserError(f"--columns: no table has {', '.join(unknown)}; the columns are: {'; '.join(known)}")
     for table in tables:
@@ -54,12 +61,10 @@ def links(table: Table, name: str, columns: Collection[str] = ()) -> list[tuple[
 
 
 def files(table: Table, name: str, columns: Collection[str] = ()) -> list[tuple[str, bytes]]:
-    """Names and contents; the CSV file has all columns."""
-    return [
-        # With a byte-order mark, without which a spreadsheet garbles Japanese.
-        (f"{name}.csv", csv_text(table).encode("utf-8-sig")),
-        (f"{name}.tex", latex(table, name, columns).encode()),
-    ]
+    """Names and contents: `NAME.csv` with all columns, and `NAME.tex` unless the table is for no paper."""
+    # With a byte-order mark, without which a spreadsheet garbles Japanese.
+    as_csv = f"{name}.csv", csv_text(table).encode("utf-8-sig")
+    return [as_csv] if table.csv_only else [as_csv, (f"{name}.tex", latex(table, name, columns).encode())]
 
 
 def csv_text(table: Table) -> str:
@@ -69,33 +74,29 @@ def csv_text(table: Table) -> str:
     """
     import pandas as pd
 
-    of = Cell(english(table.of) if table.of else None)  # in every line, since lines are copied out of their file
-    columns: list[tuple[str, Iterable[Cell]]] = [
-        (table.columns[0], [Cell(_name(table, row)) for row in table.rows]),
-        ("from", [Cell(row.base or None) for row in table.rows]),
-        *zip(table.columns[1:], zip(*(row.cells for row in table.rows), strict=True), strict=True),
-        ("of", [of] * len(table.rows)),
-    ]
-    written = []
-    for label, cells in columns:
+    of = Cell(english(table.of) or None)  # in every line, since lines are copied out of their file
+    headings = table.columns[0], "from", *table.columns[1:], "of"
+    rows = [(Cell(_name(table, row)), Cell(row.base or None), *row.cells, of) for row in table.rows]
+    columns = []
+    for label, *cells in zip(headings, *rows, strict=True):
         values = pd.DataFrame([dict.fromkeys(_PARTS) | _values(cell) for cell in cells], dtype=object)
-        for part in values.dropna(axis="columns", how="all"):
-            written.append(values[part].rename(as_text(f"{_label(label)} {part}".removesuffix(" value"))))
-    return pd.concat(written, axis=1).to_csv(index=False)
+        values.columns = [as_text(f"{_label(label)} {part}".removesuffix(" value")) for part in values]
+        columns.append(values.dropna(axis="columns", how="all"))
+    return pd.concat(columns, axis=1).to_csv(index=False)
 
 
 def _values(cell: Cell) -> dict[str, object]:
     """The numbers of a cell, and why it has none, by name."""
-    values = {"reason": english(cell.why)} if cell.why else {}
-    return {k: as_text(_in_one_line(v)) if isinstance(v, str) else v for k, v in (values | cell.exact).items()}
+    values = {"reason": english(cell.why) or None} | cell.exact
+    return {k: as_text(_in_one_line(v)) if isinstance(v, str) else v for k, v in values.items()}
 
 
 def _label(key: str) -> str:
-    return _in_one_line(english(key))
+    return _in_one_line(english(key)).strip()
 
 
 def _name(table: Table, row: TableRow) -> str:
-    return _label(row.name) if table.translate else _in_one_line(row.name)
+    return english(row.name) if table.translate else row.name
 
 
 def _in_one_line(text: str) -> str:
@@ -108,54 +109,56 @@ def latex(table: Table, name: str, columns: Collection[str] = ()) -> str:
     In each cell stands the number, in small below it its interval and what else it must not be read without. Of more
     than five columns those with intervals or differences come first; a comment names those that are left out.
     """
-    first, *labels = map(_label, table.columns)
-    kept = _kept(table, labels, columns)
+    first, *headings = map(_label, table.columns)
+    kept = _kept(table, headings, columns)
     long = len(table.rows) > _MOST_ROWS
     text = _styled(
         [[_named(table, row), *(_stack(row.cells[k]) for k in kept)] for row in table.rows],
-        [first, *(_breakable(labels[k]) for k in kept)],
+        [first, *(_breakable(headings[k]) for k in kept)],
     ).to_latex(
         hrules=True,
-        column_format=r"@{}>{\footnotesize\raggedright}p{.25\linewidth}"
-        rf"*{{{len(kept)}}}{{@{{\hspace{{6pt}}}}>{{\footnotesize\raggedleft\arraybackslash\hspace{{0pt}}}}"
-        rf"p{{\dimexpr.75\linewidth/{max(len(kept), 3)}-6pt}}}}@{{}}",
+        column_format=_FORMAT % (len(kept), max(len(kept), 3)),
         environment="longtable" if long else None,
         position_float=None if long else "centering",
-        caption=(rf"\sloppy {escape(_caption(table, labels, kept))}", escape(english(table.name))),
+        caption=(rf"\sloppy {escape(_caption(table, headings, kept))}", escape(english(table.name))),
         label=f"tab:{name}",
     )
-    comments = [
-        r"\usepackage{array, booktabs, longtable}; Japanese: LuaLaTeX with luatexja, or upLaTeX with a Japanese class",
-        *(_label(note) for note in table.notes if note != english(note)),
-    ]
-    if left_out := [label for k, label in enumerate(labels) if k not in kept]:
-        comments.append(f"In {name}.csv only (sozo report --columns NAME ... chooses): {'; '.join(left_out)}")
-    return "".join(f"% {line}\n" for line in comments) + text
+    head = "% \\usepackage{array, booktabs, longtable}; Japanese: LuaLaTeX with luatexja, or upLaTeX\n"
+    if left_out := [heading for k, heading in enumerate(headings) if k not in kept]:
+        head += f"% In {name}.csv only (sozo report --columns NAME ... chooses): {'; '.join(left_out)}\n"
+    return head + text
 
 
-def _kept(table: Table, labels: Sequence[str], columns: Iterable[str]) -> list[int]:
+def _kept(table: Table, headings: Sequence[str], columns: Iterable[str]) -> list[int]:
     """Which of its columns LaTeX has: those chosen, or the first with numbers that have an interval or a difference."""
     measured = {k for row in table.rows for k, cell in enumerate(row.cells) if cell.interval or cell.change}
-    by_default = sorted(range(len(labels)), key=lambda k: k not in measured)[:_MOST_COLUMNS]
-    return [labels.index(column) for column in columns if column in labels] or sorted(by_default)
+    by_default = sorted(range(len(headings)), key=lambda k: k not in measured)[:_MOST_COLUMNS]
+    return [headings.index(column) for column in columns if column in headings] or sorted(by_default)
 
 
-def _caption(table: Table, labels: Sequence[str], kept: Iterable[int]) -> str:
+def _caption(table: Table, headings: Sequence[str], kept: Iterable[int]) -> str:
     """What the numbers are, over how many they are, and what stands beside and below them."""
+    # A note that is a bare label says what columns mean, at length, and stands on the page.
+    notes = [note for note in table.notes if isinstance(note, Said) or note not in labels()]
+    sentences = [english(text) for text in (table.name, table.of, *notes)]
     counts: dict[str, list[str]] = {}
     for k in kept:
-        own = [row.cells[k] for row in table.rows if not row.seeds]
-        if n := {cell.n: n_of(cell.n, cell.of) if cell.of else f"{cell.n:,}" for cell in own if cell.n is not None}:
-            counts.setdefault(" to ".join(dict.fromkeys((n[min(n)], n[max(n)]))), []).append(labels[k])
-    # A note without a label is no prose of the page: it is what the scores must be called.
-    sentences = [english(table.name), english(table.of), *(note for note in table.notes if note == english(note))]
-    sentences += [f"n = {count} ({', '.join(columns)})" for count, columns in counts.items()]
-    cells = [row.cells[k] for row in table.rows for k in kept]
-    if any(cell.interval for cell in cells):
+        if n := [_count(row.cells[k]) for row in table.rows if not row.seeds and "n" in row.cells[k].exact]:
+            counts.setdefault(" to ".join(dict.fromkeys((min(n)[1], max(n)[1]))), []).append(headings[k])
+    sentences += [f"n = {count} ({'; '.join(columns)})" for count, columns in counts.items()]
+    if any(row.cells[k].interval for row in table.rows for k in kept):
         sentences.append("In brackets: 95% intervals")
-    if any(map(_mark, cells)):
-        sentences.append("↑, ↓: the 95% interval of the difference from the model below the name leaves out 0")
+    if any(_mark(row.cells[k]) for row in table.rows if row.base for k in kept):
+        sentences.append("▲, ▼: the interval of the difference from the model below the name leaves out 0")
     return " ".join(f"{sentence.rstrip('.')}." for sentence in sentences if sentence)
+
+
+def _count(cell: Cell) -> tuple[int, str]:
+    """Over how many a number is, also as text: n of N, but of a share that is n of N, N."""
+    n, of = (int(cell.exact.get(name, 0)) for name in ("n", "of"))
+    if cell.measure.share and of and cell.value == n / of:
+        return of, f"{of:,}"
+    return n, n_of(n, of) if of else f"{n:,}"
 
 
 def _named(table: Table, row: TableRow) -> str:
@@ -175,7 +178,7 @@ def _lines(*texts: str | bool | int) -> str:
 
 def _mark(cell: Cell) -> str:
     """An arrow for a significant difference."""
-    return {"up": "↑", "down": "↓"}.get((cell.change or cell).mark.partition(" ")[0], "")
+    return {"up": "▲", "down": "▼"}.get((cell.change or cell).mark.partition(" ")[0], "")
 
 
 def _breakable(text: str) -> str:

@@ -1,6 +1,7 @@
 """What the numbers of a page rest on: when, which code, which models, how they were asked, who judged for how much."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def fact_table(page: TaskOnPage) -> Table:
     written = translatable(
         "sozo {version}, {commit}", version=ours["packages"].get("sozo"), commit=_commit(ours["git_commit"])
     )
-    return without_empty(page.of_columns(title, columns, (written,)))
+    return replace(without_empty(page.of_columns(title, columns, (written,))), csv_only=True)
 
 
 def _model(run: RunResult) -> str | None:

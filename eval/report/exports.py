@@ -6,8 +6,6 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from sozo.scoring.said import Said
-
 from sozo.data.errors import UserError
 from sozo.data.record import write_whole
 from sozo.data.sheet import as_text
@@ -15,6 +13,7 @@ from sozo.eval.report.labels import english, labels
 from sozo.eval.report.names import Names
 from sozo.scoring.numbers import n_of
 from sozo.scoring.table import Cell, Table, TableRow
+from sozo.scoring.translatable import Translatable
 
 _PARTS = ("value", "low", "high", "n", "of")
 _MOST_COLUMNS = 5  # of numbers in LaTeX, unless others are chosen
@@ -139,7 +138,7 @@ def _kept(table: Table, headings: Sequence[str], columns: Iterable[str]) -> list
 def _caption(table: Table, headings: Sequence[str], kept: Iterable[int]) -> str:
     """What the numbers are, over how many they are, and what stands beside and below them."""
     # A note that is a bare label says what columns mean, at length, and stands on the page.
-    notes = [note for note in table.notes if isinstance(note, Said) or note not in labels()]
+    notes = [note for note in table.notes if isinstance(note, Translatable) or note not in labels()]
     sentences = [english(text) for text in (table.name, table.of, *notes)]
     counts: dict[str, list[str]] = {}
     for k in kept:

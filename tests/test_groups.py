@@ -44,7 +44,7 @@ def known(monkeypatch):
 
 def test_answers_from_a_file_in_any_order(tmp_path):
     run = score_answers(Spread(), answers_file(tmp_path / "a.jsonl", TEXTS, 1), tmp_path / "out")
-    got = {answer.id.replace("#", "")[1:]: answer.values.get("spread") for answer in run.result.answers()}
+    got = {answer.id: answer.values.get("spread") for answer in run.result.answers()}
     assert got == {f"{item}{k}": value for item, own in SHARES.items() for k, value in enumerate(own)}
     assert run.metrics["reasons"] == {"no_number": 1}
     # Over items, not over answers: mean of 4, 2, 2; Student's with t(2) = 4.303 times sqrt(4 / 3) / sqrt(3).
@@ -70,7 +70,7 @@ def test_a_model_is_asked_several_times_and_a_part_holds_whole_items(tmp_path, b
     with server(answer) as (url, _):
         writer = GeneratorSettings(model="m", base_url=url)
         run = run_task(Spread(), writer, SamplingOptions(batch_size=batch_size), tmp_path / "out")
-    assert [answer.id for answer in run.result.answers()] == [f"{item}#{k}" for item in "abc" for k in range(3)]
+    assert [answer.id for answer in run.result.answers()] == [f"{item}-{k}" for item in "abc" for k in range(3)]
     parts = sorted((tmp_path / "out" / "responses").glob("part-*"))
     assert len(parts) == (3 if batch_size == 2 else 1)
     for answer in run.result.answers():  # each by the others of its item, whatever was drawn

@@ -76,10 +76,11 @@ class VllmGenerator:
     def __init__(self, settings: GeneratorSettings, engine: VllmEngine) -> None:
         import vllm
 
-        self.name, self.temperature = settings.source or settings.model, settings.temperature
-        self._decoder = {"temperature": self.temperature, "top_k": 0, "top_p": 1.0}
-        self._settings, self._engine = settings, engine
-        self._request = vllm.SamplingParams(**self._decoder, max_tokens=settings.max_new_tokens)
+        self.name, self._settings, self._engine = settings.source or settings.model, settings, engine
+        whole = {"temperature": settings.temperature, "top_k": 0, "top_p": 1.0}
+        self._request = vllm.SamplingParams(**whole, max_tokens=settings.max_new_tokens)
+        self.temperature = self._request.temperature  # vLLM takes 0.01 for less
+        self._decoder = whole | {"temperature": self.temperature}
         self._window: Window | None = None
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:

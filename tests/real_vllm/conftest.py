@@ -30,11 +30,15 @@ def tiny():
     return str(ensure_tiny())
 
 
-@pytest.fixture(scope="session", params=["tiny", "smollm2"])
-def folder(request, tiny):
-    """A model of nouns, and one that people use."""
-    if request.param == "tiny":
-        return tiny
+@pytest.fixture(scope="session")
+def real():
+    """A model that people use."""
     if not REAL.is_dir():
         pytest.skip("needs python recipes/unpack.py smollm2-135m-instruct")
     return str(REAL)
+
+
+@pytest.fixture(scope="session", params=["tiny", "real"])
+def folder(request):
+    """A model of nouns, and a real one."""
+    return request.getfixturevalue(request.param)

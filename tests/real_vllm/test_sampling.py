@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections import Counter
+from functools import partial
 from types import SimpleNamespace
 from zlib import crc32
 
@@ -17,13 +18,12 @@ from sozo.data.prompts import prompt
 from sozo.models.generators import Loaded, load_generator
 from sozo.models.model_support import encode_text
 from sozo.models.settings import GeneratorSettings
-from sozo.models.transformers_model import TransformersGenerator
 from sozo.models.weights import load_model
 from sozo.training.vllm_watch import fixed_sequences, vllm_log_probabilities
 
 ENGLISH = "Name ten nouns that are as different from each other as possible."
 PROMPTS = [prompt("dat"), ENGLISH, "Name an animal."]
-DRAWN, RARE = 1024, 20  # answers of each sampler; words that came less often than this share one of eight classes
+DRAWN, RARE = 512, 20  # answers of each sampler; words that came less often than this share one of eight classes
 NATS = 0.02
 
 
@@ -77,13 +77,13 @@ def test_each_token_is_as_likely(folder, loaded):
     assert np.abs(ours - theirs).max() < NATS
 
 
-def test_several_prompts_are_answered_in_their_order_as_by_our_sampler(folder, loaded):
-    """Nearly without chance, so that the texts are the same."""
-    asked, settings = [PROMPTS[k] for k in (0, 1, 2, 1, 0)], {"temperature": 1e-4, "max_new_tokens": 8}
-    answers, expected = (generator(folder, loaded, b, **settings).answer(asked, 0, 0) for b in ("vllm", "transformers"))
-    same = [ours.text == theirs.text for ours, theirs in zip(answers, expected, strict=True)]
-    assert answers[1].text == answers[3].text
-    assert sum(same) >= 4, (answers, expected)  # of two tokens as likely to a millionth either may come
+def test_several_prompts_are_answered_in_their_order(real, loaded):
+    places = {"France": "Paris", "Japan": "Tokyo", "Italy": "Rome"}
+    asked = [*places, "Japan", "France"]
+    writer = generator(real, loaded, temperature=1e-4, max_new_tokens=16)
+    assert writer.temperature == writer.describe()["temperature"] == 0.01  # vLLM has no less, and the record says so
+    answers = writer.answer([f"What is the capital of {place}?" for place in asked], 0, 0)
+    assert [places[place] in answer.text for place, answer in zip(asked, answers, strict=True)] == [True] * 5, answers
 
 
 def test_an_answer_ends_at_an_end_token_at_the_limit_and_at_the_window(tiny, loaded, capsys):
@@ -107,22 +107,27 @@ def test_an_answer_ends_at_an_end_token_at_the_limit_and_at_the_window(tiny, loa
         writer.answer(["1. 犬\n" * 60], 0, 0)
 
 
-def test_an_adapter_is_served_over_its_base(folder, tmp_path):
+def test_an_adapter_is_served_over_its_base(real, tmp_path):
     from peft import LoraConfig, get_peft_model
 
-    model, tokenizer = load_model(folder, dtype="float32")
+    model, tokenizer = load_model(real, dtype="float32")
+    sequences = list(fixed_sequences(tokenizer, [[{"role": "user", "content": text}] for text in PROMPTS], 40))
+    base = log_probabilities(model, sequences)
     torch.manual_seed(0)
-    lora = LoraConfig(r=8, target_modules=["q_proj", "v_proj"], init_lora_weights=False)
+    lora = LoraConfig(r=8, lora_alpha=2, target_modules=["q_proj", "v_proj"], init_lora_weights=False)
     adapted = get_peft_model(model, lora)
-    adapted.peft_config["default"].base_model_name_or_path = folder
+    adapted.peft_config["default"].base_model_name_or_path = real
     adapted.save_pretrained(tmp_path)
-    settings = {"temperature": 1e-4, "max_new_tokens": 6}
-    ours = TransformersGenerator(adapted.merge_and_unload(), tokenizer, **settings).answer(PROMPTS, 0, 0)
-    base = TransformersGenerator(load_model(folder, dtype="float32")[0], tokenizer, **settings).answer(PROMPTS, 0, 0)
+    ours = log_probabilities(adapted.merge_and_unload(), sequences)
     with Loaded() as alone:
-        theirs = generator(str(tmp_path), alone, **settings).answer(PROMPTS, 0, 0)
-    assert sum(one.text == other.text for one, other in zip(ours, theirs, strict=True)) >= 2, (ours, theirs)
-    assert [answer.text for answer in ours] != [answer.text for answer in base]
+        writer = generator(str(tmp_path), alone)
+        llm = writer._engine.llm(0)
+        served = SimpleNamespace(generate=partial(llm.generate, lora_request=writer._engine.lora))
+        theirs = vllm_log_probabilities(
+            SimpleNamespace(mode="colocate", llm=served, enable_sleep_mode=False), sequences
+        )
+    assert np.abs(ours - base).mean() > 10 * NATS
+    assert np.abs(ours - theirs).max() < NATS
 
 
 def engines():

@@ -124,7 +124,7 @@ def refuse_earlier(path: Path, config: dict[str, Any]) -> None:
     """Refuse a folder whose `config.json` another version of sozo wrote."""
     if (form := config.get("format")) != FORMAT:
         whose = EARLIER if form == 1 else "not of this version of sozo"
-        raise UserError(f"{path}: is {whose}; make it anew in another folder (a copy of judgements.jsonl in it is read)")
+        raise UserError(f"{path}: is {whose}; make it anew in another folder (a copied judgements.jsonl is read)")
 
 
 def remove_run(folder: Path) -> None:

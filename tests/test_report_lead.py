@@ -156,7 +156,7 @@ def test_a_target_is_called_target_wherever_its_number_stands(three, tmp_path):
     assert overview(page)["worse"] == ["▼ 2.71"]
     text = first_of(page)
     assert "JCQ (the target) improved in some models" in text
-    assert "JCQ, 35 trial questions, by judge-a, target +0.29" in text
+    assert "JCQ, 35 trial questions, by judge-a +0.29 (the target)" in text
     assert "target: trained on it, so a gain is no evidence" in text
 
 

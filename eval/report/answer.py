@@ -71,7 +71,8 @@ def _sentence(by_model: Mapping[str, Sequence[MethodOutcome]], tasks: int) -> st
         Counter(name for own in by_model.values() for one in own for name, _ in side(one, tasks))
         for side in (_gains, _losses)
     )
-    targets = {translatable(one.task) for own in by_model.values() for one in own if one.target}
+    risen = [one for own in by_model.values() for one in own if one.higher]
+    targets = {translatable(one.task) for one in risen} - {translatable(one.task) for one in risen if not one.target}
     if not (better or worse):
         return translatable("No difference is shown.")
     gained = _clause("{names} improved{where}", better, targets, len(by_model)) or translatable("no gain is shown")
@@ -121,14 +122,15 @@ def _line(word: str, own: Sequence[MethodOutcome], tasks: int) -> str:
     """A model's word over its tasks together, at most two numbers that it rests on, and what is not shown to hold."""
     better, worse = ([*chain(*(side(one, tasks) for one in own))] for side in (_gains, _losses))
     caveats: dict[str, str] = {}
+    targets = {one.task for one in own if one.target}
     for one in own:
-        less, target = (
-            [translatable("less is better")] * (one.measure.better < 0),
-            [translatable("target")] * one.target,
-        )
-        caveats[one.task] = task_label(one.task, [*one.caveats, *less, *target])
+        less = [translatable("less is better")] * (one.measure.better < 0)
+        caveats[one.task] = task_label(one.task, [*one.caveats, *less])
     chosen = better[:1] + worse[:1] if better and worse else (better or worse)[:2]
-    numbers = [translatable("{name} {number}", name=caveats.get(name, name), number=number) for name, number in chosen]
+    numbers = []
+    for name, number in chosen:
+        form = "{name} {number} (the target)" if name in targets else "{name} {number}"
+        numbers.append(translatable(form, name=caveats.get(name, name), number=number))
     hidden = [
         _named(state, one, tasks)[0]
         for one in own
@@ -189,17 +191,17 @@ def _heading(page: TaskOnPage, measure: Measure, tasks: int) -> str:
 
 
 def _cell(page: TaskOnPage, method: Method, measure: Measure, one: MethodOutcome | None) -> Cell:
-    """A method's number, with an arrow where it differs from the base; what it rests on stands in files."""
+    """A method's number, with an arrow where the rule of the words says so; what it rests on stands in files."""
     if not (runs := method.of_task(page.task.name)):
         return Cell(why="no_run")
     full = seed_cell([page.cell(page.column(measure), run) for run in runs])
-    change = page.compared.changes.get((method.name, measure.name))
-    main = measure == page.task.measures[0]
-    if one is not None and main:
-        change = one.change
+    main, mark = measure == page.task.measures[0], ""
+    if one is not None:
+        bounds = [state for state in one.bounds if state.measure == measure]
+        mark = _mark(one.change, measure) if main else "".join(map(_of_bound, bounds))
     words = ("target",) if main and one is not None and one.target else ()
     parts = {name: part for name, part in full.exact.items() if name != "value"}
-    cell = Cell(full.value, full.measure, below=words, why=full.why, mark=_mark(change, measure), more=parts)
+    cell = Cell(full.value, full.measure, below=words, why=full.why, mark=mark, more=parts)
     return page.with_own_caveats(cell, runs) if main else cell
 
 
@@ -208,8 +210,8 @@ def _pairing(one: MethodOutcome | None) -> Cell:
     for state in (state for state in (one.bounds if one else ()) if state.encoder):
         cell = change_cell(state.change, state.measure)
         ends = {name: end for name, end in cell.exact.items() if name in ("low", "high")}
-        by, mark = (translatable("sd by {scorer}", scorer=state.encoder),), _mark(state.change, state.measure)
-        return Cell(cell.value, state.measure, below=by, signed=True, mark=mark, more=ends)
+        by = (translatable("sd by {scorer}", scorer=state.encoder),)
+        return Cell(cell.value, state.measure, below=by, signed=True, mark=_of_bound(state), more=ends)
     return Cell()
 
 
@@ -219,6 +221,11 @@ def _mark(change: Comparison | None, measure: Measure) -> str:
         return ""
     colour = {1: " good", -1: " bad"}.get(change.sign * measure.better, "")
     return ("up" if change.sign > 0 else "down") + colour
+
+
+def _of_bound(state: BoundState) -> str:
+    """An arrow where a bound fell, or where it would have fallen seen from the base."""
+    return "down bad" if state.state == FELL else "up good" if state.of_base == FELL else ""
 
 
 def _legend(compared: Compared, pages: Sequence[TaskOnPage], found: Sequence[MethodOutcome]) -> list[str]:
@@ -254,6 +261,8 @@ def _notes(compared: Compared, pages: Sequence[TaskOnPage]) -> list[str]:
         translatable(task.name) for task in task_types().values() if not task.only_if_named and task.name not in run
     ]
     notes = [translatable("Not run: {tasks}.", tasks=missing)] if missing else []
+    if drawn := [method.name for method in compared.methods if method.reference]:
+        notes.append(translatable("references", names=", ".join(drawn)))
     contestants = [method for method in compared.methods if method.name in (compared.against or {method.name})]
     if any(not method.several and method.first.trained for method in contestants):
         notes.append(translatable("one_training"))

@@ -62,7 +62,7 @@ test-integrations: $(STAMP) ## the integrations in verl, OpenRLHF, verifiers, in
 # Its own packages: vLLM needs other versions, and an engine that was built for CPUs.
 VLLM := .integrations/vllm
 VLLM_COST := an environment of 4.5 GB, once, and about ten minutes of tests
-test-vllm: $(VLLM)/.installed ## sampling and adapters with vLLM's own engine on a CPU, in an environment of its own (4.5 GB)
+test-vllm: $(VLLM)/.installed ## sampling and GRPO with vLLM's own engine on a CPU, in an environment of its own (4.5 GB)
 	$(PARALLEL) $(VLLM)/bin/python -m pytest -rs tests/real_vllm
 
 $(VLLM)/.installed: tests/real_vllm/requirements.txt

@@ -53,6 +53,15 @@ def shown(text: str) -> str:
     return _STEERING.sub("", text)
 
 
+def printable(text: str) -> str:
+    """A text with a space for each character that does not print, such as a line's end or a lone surrogate.
+
+    >>> printable("a\\r\\nb\\x1b")
+    'a  b '
+    """
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
 def in_one_line(text: str) -> str:
     """A message in one line of at most 900 characters, of which the end stays.
 

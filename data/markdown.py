@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable, Sequence
 
+from sozo.data.foreign import printable
+
 _SPECIAL = re.compile(r"([\\`*\[\]<>|])")
 
 
@@ -42,5 +44,4 @@ def plain(text: str) -> str:
     >>> print(plain("a|b\\n<img>"))
     a\\|b \\<img\\>
     """
-    line = "".join(character if character.isprintable() else " " for character in text)
-    return _SPECIAL.sub(r"\\\1", line)
+    return _SPECIAL.sub(r"\\\1", printable(text))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError
+from sozo.data.foreign import printable
 from sozo.data.record import write_whole
 from sozo.data.sheet import as_text
 from sozo.eval.report.labels import english, labels
@@ -87,19 +88,15 @@ def csv_text(table: Table) -> str:
 def _values(cell: Cell) -> dict[str, object]:
     """The numbers of a cell, and why it has none, by name."""
     values = {"reason": english(cell.why) or None} | cell.exact
-    return {k: as_text(_in_one_line(v)) if isinstance(v, str) else v for k, v in values.items()}
+    return {k: as_text(printable(v)) if isinstance(v, str) else v for k, v in values.items()}
 
 
 def _label(key: str) -> str:
-    return _in_one_line(english(key)).strip()
+    return printable(english(key)).strip()
 
 
 def _name(table: Table, row: TableRow) -> str:
     return english(row.name) if table.translate else row.name
-
-
-def _in_one_line(text: str) -> str:
-    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def latex(table: Table, name: str, columns: Collection[str] = ()) -> str:
@@ -182,7 +179,7 @@ def _mark(cell: Cell) -> str:
 
 def _breakable(text: str) -> str:
     """A text in one line that may go on in the next behind its separators, and within a long word."""
-    return re.sub(r"([/_@=:]|[^\W_]{12})(?=[^\W_])", "\\1\u200b", _in_one_line(text))
+    return re.sub(r"([/_@=:]|[^\W_]{12})(?=[^\W_])", "\\1\u200b", printable(text))
 
 
 def escape(text: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 from tqdm import tqdm
 
 from sozo.data.errors import UserError
-from sozo.data.foreign import MOST_QUOTED, MOST_REPLY, quoted
+from sozo.data.foreign import MOST_QUOTED, MOST_REPLY, printable, quoted
 from sozo.data.schema import utf8_safe
 from sozo.data.secrets import public_url, secrets_of
 from sozo.scoring.endpoint.pace import for_each, run_to_end
@@ -357,8 +357,7 @@ class Endpoint:
     def _line(self, text: str) -> str:
         # Masked first: a cut through the middle of a key would leave half of it.
         masked = self._mask(text)[: 10 * MOST_QUOTED]
-        printable = "".join(character if character.isprintable() else " " for character in masked)
-        return " ".join(printable.split())[:MOST_QUOTED]
+        return " ".join(printable(masked).split())[:MOST_QUOTED]
 
 
 async def _unpacked(response: Any) -> bytes:

@@ -232,7 +232,7 @@ def test_a_caveat_stands_wherever_its_number_does(three, tmp_path, capsys):
         assert trial in (tables / f"{name}.tex").read_text("utf-8")
     assert f"JCQ by criterion (the paper's Tables 3 and 12). {trial}." in (tables / "table12.tex").read_text("utf-8")
     lines = (tables / "table12.csv").read_text("utf-8-sig").splitlines()
-    assert lines[0].endswith('"of"')
+    assert lines[0].endswith(",of")
     assert all(line.endswith(f'"{trial}"') for line in lines[1:])
     compare([str(three)], "base")
     printed = capsys.readouterr().out

@@ -60,7 +60,7 @@ def test_the_first_screen_has_question_overview_and_a_word_for_each(three, tmp_p
         "better": ["▲ 3.29"],
         "worse": ["▼ 2.71"],
     }
-    assert "▲ ▼: differs from base" in text
+    assert "▲ higher, ▼ lower than base, shown at 95%" in text
     for name, number in (("better", "+0.29"), ("worse", "−0.29")):
         assert (
             f"{name}: no difference shown to hold: JCQ, 35 trial questions, by judge-a {number}; "
@@ -91,7 +91,7 @@ def test_means_intervals_and_p_stand_in_tables_only(three, tmp_path):
     first = prose.split("Which differ?")[1].split("All columns")[0]
     assert not re.search(r"\[[+−]?\d|p [<=]|3\.29", first)
     assert "Which differ? JCQ improved" in prose
-    assert not re.search(r"\d", first.split("Two answers")[0].split("differs from")[0])
+    assert not re.search(r"\d", first.split("Two answers")[0].split("▲ higher")[0])
     rows = {row[0].partition(" from ")[0]: row[1:] for row in cells_of(page, "JCQ: differences")}
     number = r"▲ \+0\.29 \[\+0\.\d\d, \+0\.\d\d\] 35 of 35 p < 0\.001 d = \+\d\.\d\d"
     assert re.fullmatch(number, rows["better"][0])
@@ -242,19 +242,16 @@ def test_a_caveat_stands_wherever_its_number_does(three, tmp_path, capsys):
 
 
 def test_answers_cut_off_stand_beside_their_models_number_alone(tmp_path):
-    for name, ends in (("base", "。"), ("cut", "</think")):
-        jcq_run(tmp_path / name, name, lambda q, ends=ends: f"<think>{q.id}{ends}", lambda q: (3, 3, 3, 3))
-    config = tmp_path / "cut" / "metrics.json"
-    metrics = json.loads(config.read_bytes())
-    metrics["answer_states"] = {"whole": 20, "truncated": 15}
-    config.write_text(json.dumps(metrics), "utf-8")
+    for name, cut in (("base", 0), ("cut", 15)):
+        ends = iter(["" if k < cut else "</think>案" for k in range(35)])
+        jcq_run(tmp_path / name, name, lambda q, ends=ends: f"<think>{q.id}{next(ends)}", lambda q: (3, 3, 3, 3))
     page = english_text(page_of(tmp_path, tmp_path, base="base"))
     row = next(row for row in cells_of((tmp_path / "r.html").read_text("utf-8")) if row[0] == "cut")
-    assert row[1:] == ["3.00 15 of 35 answers cut off", "0.00%"]
-    assert "cut: no difference shown." in page
+    assert row[1:] == ["3.00 15 of 35 answers cut off", "▼ 57.14%"]
+    assert "cut: behind: whole answers −42.86 pp." in page
     csv = (tmp_path / "r-tables" / "overview.csv").read_text("utf-8-sig").splitlines()
-    assert csv[1].startswith('"base"')
-    assert csv[2].startswith('"cut",3.0,35,35,"15 of 35 answers cut off",')
+    assert csv[1].startswith("base,")
+    assert csv[2].startswith("cut,3.0,35,35,15 of 35 answers cut off,")
 
 
 def test_what_a_model_was_trained_on_is_read_from_its_folder(tmp_path):

@@ -85,12 +85,17 @@ def hint(name: str, known: Iterable[str], otherwise: str = "") -> str:
     return f" (did you mean {close[0]}?)" if close else otherwise
 
 
+def _exist(known: Iterable[str]) -> str:
+    names = ", ".join(known)
+    return f"; {names} exist" if names else "; leave it out"
+
+
 def settings_of(settings: type[T], values: Mapping[str, Any]) -> T:
     """The dataclass `settings` with `values`, such as a block of YAML."""
     names = [f.name for f in fields(settings)]  # type: ignore[arg-type]
     for name in values:
         if name not in names:
-            raise UserError(f"unknown setting: {brief(name)}" + hint(name, names, f"; {', '.join(names)} exist"))
+            raise UserError(f"unknown setting: {brief(name)}" + hint(name, names, _exist(names)))
     return settings(**values)
 
 
@@ -112,8 +117,8 @@ def from_validation(error: "ValidationError", where: str, known: Iterable[str] =
     kind, path, message = mistake["type"], list(mistake["loc"]), mistake["msg"]
     written = f", not {quoted(mistake['input'])}"
     if kind in _UNKNOWN_KEY:
-        key, names = str(path.pop()), ", ".join(known)
-        message = f"unknown key {brief(key)}" + hint(key, known, f"; {names} exist" if names else "; leave it out")
+        key = str(path.pop())
+        message = f"unknown key {brief(key)}" + hint(key, known, _exist(known))
     elif kind == "missing":
         message = "is missing; give it"
     elif kind == "value_error":  # a check of ours, which says all

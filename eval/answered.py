@@ -29,7 +29,8 @@ def read_answers(task: Task, path: Path, source: str | None) -> list[Answer]:
     for answer in _read_table(path) if is_table(path) else read_answers_file(path):
         item = answer.item or only or (answer.id if answer.id in items else answer.id.rpartition("-")[0])
         if item not in items:
-            raise UserError(f"{path}: the answer {answer.id!r} is to {item!r}, which {task.name} does not ask")
+            known = f"{task.name} does not ask; its column item says to what, such as {min(items)}"
+            raise UserError(f"{path}: the answer {answer.id!r} is to {item!r}, which {known}")
         answers.append(replace(answer, item=item, source=source or answer.source or path.name))
     return answers
 

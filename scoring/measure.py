@@ -18,7 +18,9 @@ class Measure:
 
     name: str  # `TASK` for a task's first measure, `TASK/SHORT` for the others; the same name everywhere
     digits: int = 4  # decimals
-    share: bool = False  # a share, shown in percent
+    # A share of answers, shown in percent: each has 0 or 1, and the intervals are those of counts. A fraction that an
+    # answer has by itself is no share; `scale=(0, 1)` is for it.
+    share: bool = False
     together: bool = False  # an answer has it only among the other answers to its item (`Task.score_together`)
     per_item: bool = True  # resampled over items, and paired by them; else over answers, which have no partners
     better: int = 1  # 1 if more is better, -1 if less is, 0 if neither

@@ -61,7 +61,7 @@ def _place(where: str, row: Mapping[str, Any]) -> tuple[dict[str, str], list[Any
     if row.get("error") and not filled:
         return max(reversed(PLACES), key=lambda place: len(_named(row, place))), []
     columns = brief(", ".join(row))
-    raise UserError(f"{where}: {len(filled)} answers in the columns {columns}; name the one with the answer text")
+    raise UserError(f"{where}: {len(filled)} answers in the columns {columns}; call the answer's column text")
 
 
 def _named(row: Mapping[str, Any], place: Mapping[str, str]) -> dict[str, Any]:

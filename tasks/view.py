@@ -199,7 +199,9 @@ class View(Generic[Run]):
         """All that these runs say, each in one column."""
         first, *others = measures
         columns = [measured(first, key="mean"), *(measured(measure) for measure in others)]
-        columns += [stored("num_answers", "answers"), stored("valid")]
+        named = {column.name for column in columns}  # a measure of the same name says it
+        counts = stored("num_answers", "answers"), stored("valid")
+        columns += [column for column in counts if column.name not in named]
         return [*columns, *counted(runs, "reasons", "No score")]
 
     def shown(self, place: Place, measures: Sequence[Measure], run: Run) -> list[tuple[RunColumn, Cell]]:

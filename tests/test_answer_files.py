@@ -133,7 +133,7 @@ def test_an_answer_that_never_came_is_no_answer(shape, tmp_path):
 REFUSED = {
     "another's column": (
         {"prompt": "?", "output": LIST, "n": 1},
-        r"line 1: 0 answers in the columns prompt, output, n; name",
+        r"line 1: 0 answers in the columns prompt, output, n; call",
     ),
     "Alpaca's": ({"instruction": "?", "response": LIST}, r"columns instruction, response\b"),
     "two answers": ({"text": LIST, "completion": LIST}, r"line 1: 2 answers in the columns text, completion; "),

@@ -195,7 +195,7 @@ def test_correlate_imports_without_scipy() -> None:
         ("{'text': 1}", "not JSON"),
         ("[" * 100_000, "not JSON"),
         ('{"text": 1}', "the column text holds no answer"),
-        ('{"txt": "a"}', "0 answers in the columns txt; name the one with the answer text"),
+        ('{"txt": "a"}', "0 answers in the columns txt; call the answer's column text"),
         ('{"text": "a", "id": 1.5}', "the column id is neither"),
         ('{"text": "a", "id": true}', "the column id is neither"),
         ('{"text": "a", "id": "00000000"}', "comes twice"),

@@ -5,6 +5,7 @@ import json
 import pytest
 from huggingface_hub import ModelCard
 
+from finished_runs import write_run
 from sozo.data.errors import UserError
 from sozo.eval.deliver.model_card import check_card, write_card
 from sozo.eval.run import TaskRun
@@ -12,6 +13,7 @@ from sozo.tasks.dat.summary import DatSummary
 from sozo.tasks.dat.task import Dat
 from sozo.tasks.jcq.questions import CONTENT_SHA256, CRITERIA
 from sozo.tasks.jcq.task import Jcq
+from sozo.tasks.task import Answer, Item, Row
 
 HEADER = """\
 # made by hand
@@ -57,6 +59,7 @@ def dat(tmp_path):
 def jcq(tmp_path, sha256, scored=698):
     folder = tmp_path / "runs" / "jcq"
     config(folder, questions_sha256=sha256)
+    write_run(folder, Jcq(), [Item("1", "?")], [Answer("1-0", "1", "案")], [Row({"jcq/mean": 3.5})])
     mean = {"mean": 3.5, "low": 3.4, "high": 3.6, "n": scored, "of": 700}
     mean = mean if scored else {"mean": None, "low": None, "high": None, "n": 0, "of": 700}
     statuses = {"ok": scored, "refused": 700 - scored}

@@ -14,7 +14,7 @@ from huggingface_hub import ModelCard
 
 import warm
 from fakes import list_text
-from sozo.data.errors import one_line_errors
+from sozo.data.errors import UserError, one_line_errors
 from sozo.eval.deliver.model_card import write_card
 from sozo.eval.deliver.wandb_results import _values
 from sozo.eval.evaluated import find_evaluated
@@ -23,7 +23,9 @@ from sozo.eval.run import TaskRun
 from sozo.eval.terminal import print_run
 from sozo.scoring.table import Cell
 from sozo.tasks import task_type
+from sozo.tasks.task import Answer, Row
 from sozo.tasks.view import RESULT, RunColumn, View
+from sozo.tasks.words.kanji import Kanji
 from test_evaluation_page import cells_of
 from test_sampling_endpoint import KEY, completion, server
 
@@ -226,3 +228,19 @@ def test_wandb_rows(runs):
     }
     rows = [row for table in tables for row in table["data"] if row[:2] == ["three", "mean"]]
     assert [estimate[name] for name in ("mean", "low", "high", "n", "of")] in [row[2:-1] for row in rows]
+
+
+def test_a_value_that_no_measure_names_is_refused(monkeypatch):
+    monkeypatch.syspath_prepend(str(TESTS))
+    monkeypatch.setenv("SOZO_TASKS", "toy_task.Lipogram")
+    task = task_type("lipogram")()
+    item = task.items()[0]
+    with pytest.raises(UserError, match="lipogram: score gives lipo, which is none of its measures: lipogram, "):
+        task.with_others([item], [Answer("1", item.id, "x")], [Row({"lipo": 1.0})])
+
+
+def test_a_measure_that_is_called_valid_is_not_hidden_by_the_count():
+    columns = Kanji.view.columns(Kanji.measures, [])
+    names = [column.name for column in columns]
+    assert len(names) == len(set(names))
+    assert next(column for column in columns if column.name == "valid").measure == Kanji.measure_named("kanji/valid")

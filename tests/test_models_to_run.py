@@ -30,7 +30,9 @@ def table(folder, source, valid):
     """A finished table of responses, as far as its numbers."""
     summary = DatSummary(source, 20, valid, 0.8, 0.1, (0.7, 0.9), 50, {"format": 20 - valid})
     folder.mkdir(parents=True)
-    (folder / "config.json").write_text(json.dumps({"settings": {"task": "dat", "num_responses": 20, "trials": None}}))
+    (folder / "config.json").write_text(
+        json.dumps({"format": 2, "settings": {"task": "dat", "num_responses": 20, "trials": None}})
+    )
     (folder / "metrics.json").write_text(json.dumps(summary.metrics()))
 
 

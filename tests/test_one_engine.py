@@ -175,7 +175,7 @@ def test_one_task_of_one_model_fails_in_one_line_as_ever(models, tmp_path, monke
 
 def test_several_processes_end_together(models, tmp_path, monkeypatch):
     # One that went on would wait for others that did not fail.
-    monkeypatch.setattr("sozo.eval.apart.world_size", lambda: 2)
+    monkeypatch.setattr("sozo.eval.isolated_failures.world_size", lambda: 2)
     tasks = (*TASKS, "test_one_engine.Refusing")
     done = run(monkeypatch, tmp_path, models, "refusing", "lipogram", tasks=tasks)
     assert done.exit_code == 2

@@ -431,7 +431,7 @@ def test_matched_pairs_have_the_same_words_in_the_same_places(tmp_path, monkeypa
     draw = np.random.default_rng(0)
     words = [chr(ord("一") + k) for k in range(60)]
     encoder = FakeEncoder(dict(zip(words, draw.normal(size=(60, 8)), strict=True)))
-    monkeypatch.setattr("sozo.tasks.dat.deal.make_encoder", lambda name, **_: encoder)
+    monkeypatch.setattr("sozo.tasks.dat.shuffle.make_encoder", lambda name, **_: encoder)
     vectors = WordVectors(encoder)
     lists = [draw.choice(words, 10, replace=False).tolist() for _ in range(40)]
     rows = np.array([vectors.rows(one) for one in lists])
@@ -464,7 +464,7 @@ def test_matched_lists_are_scored_by_the_encoder_of_the_tables_run(tmp_path, mon
         asked.append((name, options))
         return axis_encoder()
 
-    monkeypatch.setattr("sozo.tasks.dat.deal.make_encoder", make)
+    monkeypatch.setattr("sozo.tasks.dat.shuffle.make_encoder", make)
     texts = [list_text([*AXES[k:], *AXES[:k]][:10]) for k in range(4)]
     bare = table(tmp_path / "bare", {"a": 1.0, "b": 1.0}, parts=1, text=texts[:2])
     finished = dat_run(tmp_path / "run", "m", 1.0, scorer={"embedding_model": "e5"})

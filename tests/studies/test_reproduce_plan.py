@@ -170,8 +170,8 @@ def test_sft_of_8b_on_eight_gpus_by_hand():
         ({"training": {"launcher": "x.yaml"}}, "training: sft is missing, by which the arm SFT is trained"),
         ({"architecture": {"parameters": 1}}, "architecture, hidden_size: is missing; give it"),
         ({"keep_checkpoints": "no"}, "keep_checkpoints: Input should be a valid boolean, not 'no'"),
-        ({"second_encoder": "e5"}, "unknown key second_encoder"),
-        ({"second encoders": ["sipen"]}, "unknown key second encoders"),
+        ({"guard_encoder": "e5"}, "unknown key guard_encoder"),
+        ({"guards": ["sipen"]}, "unknown key guards"),
         ({"top_k": 100}, "100 examples in batches of examples_per_step 64 cannot be made of 1 process(es)"),
     ],
     ids=[
@@ -181,8 +181,8 @@ def test_sft_of_8b_on_eight_gpus_by_hand():
         "training",
         "architecture",
         "checkpoints",
-        "second encoder",
-        "second encoders",
+        "guard encoder",
+        "guards",
         "batch",
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 
 from grpo_runs import ROOT
 from sozo.data.errors import UserError
-from sozo.eval.frontier import NAMES
+from sozo.eval.frontier import NAME
 from sozo.studies.study.config import load_study
 from sozo.studies.study.plan import check_training_flags, plan_lines
 from sozo.studies.study.record import Records, State
@@ -149,7 +149,7 @@ def test_a_study_of_arms_from_start_to_page(arms):
     table = json.loads((arms / "out" / "table" / "metrics.json").read_text())
     assert {name: arm["seeds"] for name, arm in table["arms"].items()} == {"base": [0], "GRPO": [0, 1]}
     assert "| GRPO | 2     | 75.00%" in done.stdout  # equal at both seeds: no interval
-    assert set(table["frontier"]) == set(NAMES.values())
+    assert set(table["frontier"]) == {NAME}
 
 
 def test_with_more_seeds_the_table_is_made_anew_and_nothing_else(arms):

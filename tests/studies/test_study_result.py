@@ -125,7 +125,7 @@ def test_a_claim_that_cannot_be_judged_is_refused(wrong, message, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("second encoder", "changes", "shared"),
+    ("second_encoder", "changes", "shared"),
     [
         ("ja-ginza", {}, "ja-ginza"),
         ("centred:ja-ginza", {}, "ja-ginza"),

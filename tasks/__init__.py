@@ -79,6 +79,8 @@ def finished_run(folder: Path) -> RunResult | None:
     if not isinstance(name := settings.get("task"), str):
         return None
     if (task := task_types().get(name)) is None:
+        if not (folder / "responses").is_dir():  # a page's folder
+            return None
         install = "install the package that brings it, name its class in SOZO_TASKS, or leave the folder out"
         raise UserError(f"{folder}: is a run of the task {quoted(name)}, which is not installed; {install}")
     refuse_earlier(folder / "config.json", config)

@@ -62,7 +62,8 @@ def test_one_table_by_hand():
         r"\centering",
         (
             r"\caption[At a glance]{\sloppy At a glance. JCQ, 35 trial questions. Mean cosine distance by e5. "
-            r"$^{\uparrow}$ $^{\downarrow}$: differs from org/\allowbreak{}base (95\%, for a model's tasks together). "
+            r"$^{\uparrow}$ higher, $^{\downarrow}$ lower than org/\allowbreak{}base, shown at 95\% "
+            r"(scores corrected for the number of tasks, other columns beyond their margin). "
             r"n = 30 of 35 to 34 of 35 (Mean). n = 36 (b). In brackets: 95\% intervals. $^{\uparrow}$, "
             r"$^{\downarrow}$: the interval of the difference from the model below the name leaves out 0.}"
         ),

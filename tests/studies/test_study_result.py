@@ -152,7 +152,7 @@ CLAIMS = [
     {"name": "more words", "arm": "ours", "against": "GRPO", "measure": "unique words", "at_least": 100},
     {"name": "valid", "arm": "GRPO", "measure": "valid", "at_least": 0.98},
 ]
-EXPLORATORY = [{"arm": "ours", "against": "GRPO", "measure": "mean"}, {"arm": "GRPO", "measure": "second_encoder"}]
+EXPLORATORY = [{"arm": "ours", "against": "GRPO", "measure": "mean"}, {"arm": "GRPO", "measure": "second encoder"}]
 
 
 def row(name, valid, mean, words, pairing=0.0):
@@ -260,7 +260,7 @@ def test_gains_are_over_the_base_of_the_same_seed(tmp_path, monkeypatch):
     lines = [cell.line for cell in grpo.cells]
     assert "+2.00" in lines  # equal seeds have no interval
     shown = result.to_json()["arms"]["GRPO"]
-    assert (shown["gain"]["mean"], shown["second_encoder"]["mean"]) == (2.0, -2.0)
+    assert (shown["gain"]["mean"], shown["second encoder"]["mean"]) == (2.0, -2.0)
     assert (shown["second encoder shuffled"]["mean"], shown["second encoder pairing"]["mean"]) == (0.0, 4.0)
     assert shown["known pairs"]["mean"] == 0.5
 

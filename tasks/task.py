@@ -183,8 +183,8 @@ class Task:
 
         All answers to an item must be among these.
         """
-        known = {measure.name for measure in self.measures}
-        if unknown := sorted({name for row in rows for name in row.values} - known):
+        known = [measure.name for measure in self.measures]
+        if unknown := sorted({name for row in rows for name in row.values}.difference(known)):
             raise UserError(f"{self.name}: score gives {unknown[0]}, which is none of its measures: {', '.join(known)}")
         result, places = list(rows), defaultdict(list)
         for place, (item, row) in enumerate(zip(items, rows, strict=True)):

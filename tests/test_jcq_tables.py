@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from finished_runs import JUDGE, jcq_run, write_run
 from sozo.scoring.judges.run import NOT_ASKED
-from sozo.studies.correlate.people import grid_of
 from sozo.tasks import Sat, Sipen
 from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question
 from sozo.tasks.jcq.run_result import ALL, MEAN, JcqRunResult, measure_of
@@ -49,6 +48,12 @@ def test_a_model_by_criterion_and_by_task(a, b):
     means = [cells(task, run)[-1] for run in (a, b) for task in (USES, STORIES)]
     assert means == [(2.75, 2, 2), (1.0, 1, 1), (3.0, 2, 4), (5.0, 1, 1)]
     assert cells("situation", b)[-1] == (None, 0, 0)
+
+
+@pytest.mark.studies
+def test_the_cells_that_are_correlated_one_by_one(a, b):
+    from sozo.studies.correlate.people import grid_of
+
     grid = grid_of(Jcq)
     assert list(grid) == [(task, criterion) for task in (*TASKS, ALL) for criterion in (*CRITERIA, MEAN)]
     assert all(measure == measure_of(*cell) for cell, measure in grid.items())

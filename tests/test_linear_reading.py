@@ -30,7 +30,6 @@ from sozo.scoring.endpoint.client import Endpoint
 from sozo.scoring.final_text import answer_state, ending, final_text, judged_part, one_json, unknown_mark
 from sozo.scoring.judges.criterion import read_scores, read_verdict
 from sozo.scoring.parse import script_reason, split_list
-from sozo.studies.ratings import read_ratings
 from sozo.tasks.dat.people import found_words, people_words, read_written
 from sozo.tasks.held_out import fingerprint
 from sozo.tasks.jcq.rubric import JCQ_RUBRICS
@@ -67,6 +66,11 @@ def of_file(text, name, read):
 def _key(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789")
 
+
+try:
+    from sozo.studies.ratings import read_ratings
+except ModuleNotFoundError:  # make test-core
+    read_ratings = None
 
 READERS = {
     "the final text": final_text,
@@ -126,6 +130,8 @@ READERS = {
     "a name of a file": lambda text: Names().new(text),
     "a LaTeX cell": escape,
 }
+if read_ratings is None:
+    del READERS["ratings"]
 
 # What a text may hold again and again, and what stands before and behind it.
 UNITS = (

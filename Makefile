@@ -59,9 +59,10 @@ test-slow: $(STAMP) ## the tests that take minutes
 test-integrations: $(STAMP) ## the integrations in verl, OpenRLHF, verifiers, inspect_ai, lm-eval, flexeval, in environments of their own
 	$(BIN)/python tests/integrations/run.py
 
-# Its own packages: vLLM needs other versions, and an engine that was built for CPUs.
+# Its own packages: vLLM needs other versions, and an engine and a torch that were built for CPUs. Where the package index
+# has torch for GPUs only, PIP_EXTRA_INDEX_URL names the index of PyTorch's builds for CPUs.
 VLLM := .integrations/vllm
-VLLM_COST := an environment of 4.5 GB, once, and about ten minutes of tests
+VLLM_COST := an environment of 4.5 GB, once, and ten minutes of tests or more
 test-vllm: $(VLLM)/.installed ## sampling and GRPO with vLLM's own engine on a CPU, in an environment of its own (4.5 GB)
 	$(PARALLEL) $(VLLM)/bin/python -m pytest -rs tests/real_vllm
 
@@ -69,8 +70,6 @@ $(VLLM)/.installed: tests/real_vllm/requirements.txt
 	$(PYTHON) $(NEW_ENOUGH)
 	@echo "$(VLLM): $(VLLM_COST); installing takes some minutes, a quarter of an hour on a busy machine"
 	$(PYTHON) -m venv --clear $(VLLM)
-	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
-	    --extra-index-url https://download.pytorch.org/whl/cpu $$(grep ^torch== $<)
 	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r $<
 	touch $@
 

@@ -1,0 +1,94 @@
+"""Rank a language's nouns by how well a model knows them: DAT trained on the first ones need not teach spelling.
+
+    python recipes/rank_nouns.py runs/qwen2.5-coder-1.5b-instruct/base --first 4000 --output_dir runs/nouns
+
+`nouns.txt` holds the first nouns, one per line, best known first. They are ranked by the model's own log-probability
+of their spelling, line break included, as the next word of a list behind the DAT prompt; `nouns.jsonl` has it of
+all nouns that pass DAT's rules. Run again after a kill, the command goes on; with another `--first` it takes so many.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+from sozo.data.errors import UserError, one_line_errors
+from sozo.data.jsonl import read_objects
+from sozo.data.progress import responses_bar
+from sozo.data.prompts import prompt
+from sozo.data.prompts.form import trained_form
+from sozo.data.record import room, write_whole
+from sozo.data.run_folder import RunFolder
+from sozo.models.model_support import encode_text
+from sozo.models.processes import quiet_libraries
+from sozo.models.weights import check_model, load_model, pinned
+from sozo.scoring.languages import read_nouns
+from sozo.scoring.nouns import make_noun_checker
+from sozo.scoring.parse import NUM_WORDS, script_reason
+from sozo.tasks.dat.words import PROMPTS
+from sozo.training.known_nouns import log_probabilities
+
+CHECKERS = {"ja": "jumandic", "en": "lemminflect"}  # of each language the one that needs no program
+
+
+def rank(name: str, language: str, output: Path, dtype: str) -> dict[str, float]:
+    """Log-probability of each noun that passes DAT's rules, best known first."""
+    check_model(name)
+    folder, path = RunFolder(output, {"model": name, "language": language, "dtype": dtype}), output / "nouns.jsonl"
+    done = _read(path)
+    if folder.metrics() is None:
+        nouns = _nouns(language)
+        source, revision = pinned(name, None)
+        model, tokenizer = load_model(source, revision=revision, dtype=dtype)
+        folder.start({"nouns": len(nouns)}, {})
+        asked = encode_text(tokenizer, prompt(PROMPTS[language]), trained_form(name))
+        with path.open("ab") as file, responses_bar("nouns", len(nouns), len(done)) as advance:
+            for batch in log_probabilities(model, tokenizer, nouns, asked, known=done):
+                lines = (json.dumps({"noun": noun, "nats": nats}, ensure_ascii=False) for noun, nats in batch.items())
+                content = "".join(f"{line}\n" for line in lines).encode()
+                with room(output, len(content)):
+                    file.write(content)
+                    file.flush()
+                advance(len(batch), None)
+                done |= batch
+        folder.finish({"nouns": len(nouns), "mean_nats": sum(done.values()) / len(done)})
+    return dict(sorted(done.items(), key=lambda known: -known[1]))
+
+
+def _nouns(language: str) -> list[str]:
+    words = [word for word in read_nouns(None, language) if script_reason(word, language) is None]
+    verdicts = make_noun_checker(CHECKERS[language]).check(words)
+    return [word for word, verdict in zip(words, verdicts, strict=True) if verdict.is_noun]
+
+
+def _read(path: Path) -> dict[str, float]:
+    """What an earlier run wrote; a kill may have cut its last line, which is taken off."""
+    if not path.is_file():
+        return {}
+    write_whole(path, path.read_bytes().rpartition(b"\n")[0] + b"\n")
+    return {row["noun"]: row["nats"] for _, row in read_objects(path)}
+
+
+def main() -> None:
+    """The model that the command line names."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", help="a model's folder (a LoRA adapter's too), or a hub id")
+    parser.add_argument("--first", type=int, default=4000, help="how many nouns nouns.txt holds (default: 4000)")
+    parser.add_argument("--language", choices=CHECKERS, default="ja", help="of the nouns and of the prompt")
+    parser.add_argument("--output_dir", type=Path, required=True, help="folder of the nouns, and to be")
+    parser.add_argument("--dtype", default="auto", help="weights' type: auto, bfloat16, float16 or float32")
+    options = parser.parse_args()
+    quiet_libraries(use_cpu=True)
+    ranked = rank(options.model, options.language, options.output_dir, options.dtype)
+    if not NUM_WORDS <= options.first <= len(ranked):
+        raise UserError(
+            f"--first {options.first}: give {NUM_WORDS} to {len(ranked):,}, which is how many nouns there are"
+        )
+    first = list(ranked)[: options.first]
+    write_whole(options.output_dir / "nouns.txt", ("\n".join(first) + "\n").encode())
+    ends = " to ".join(f"{ranked[noun]:.1f} nats ({noun})" for noun in (first[0], first[-1]))
+    print(f"{options.output_dir / 'nouns.txt'}: {len(first):,} of {len(ranked):,} nouns, {ends}")
+
+
+if __name__ == "__main__":
+    with one_line_errors("rank_nouns"):
+        main()

@@ -98,6 +98,13 @@ RECIPES = [
 PYTHON = [(name_of(path), block) for path in PAGES for block in blocks(path, "python")]
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=name_of)
+def test_a_page_begins_with_whom_it_is_for(path):
+    title, opening = path.read_text("utf-8").split("\n\n")[:2]
+    assert title.startswith("# ")
+    assert opening.startswith("This page is for ")
+
+
 @pytest.mark.parametrize("path", [ROOT / "README.md", ROOT / "README_ja.md"], ids=name_of)
 def test_the_readme_is_short(path):
     assert len(path.read_text("utf-8").splitlines()) <= 160

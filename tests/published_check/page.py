@@ -21,7 +21,10 @@ _KINDS = {
     "significance": "Marks of p < 0.05",
 }
 _ABOUT = f"""\
-What the papers derived from their own tables, recomputed from the printed digits. ACL is *Building Japanese Creativity
+This page is for whoever quotes the papers' numbers. It recomputes what the papers derived from their own tables, from
+the printed digits, and says what does not come out.
+
+ACL is *Building Japanese Creativity
 Benchmarks and Applying them to Enhance LLM Creativity*; NLP 2025 is its earlier form, whose tables 3, 4, 5, 8 and 10
 hold the same numbers as ACL tables 4, 3, 5, 8 and 10 and are not counted twice.
 

@@ -22,6 +22,9 @@ def study(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the commands and what they need; run nothing.")
     ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Say what is missing here for any step; exit status 1 if something is.")
+    ] = False,
     first: Annotated[
         str | None, typer.Option("--from", metavar="STEP", help="Leave the earlier steps as they are.")
     ] = None,
@@ -37,6 +40,7 @@ def study(
 ) -> None:
     """The paper's study, or arms and seeds of your own: train, sample, and Table 11 beside the paper's."""
     from sozo.studies.study.config import load_study
+    from sozo.studies.study.needs import missing
     from sozo.studies.study.plan import check_training_flags
     from sozo.studies.study.run import chosen, plan, run_study
     from sozo.studies.study.steps import study_steps
@@ -53,6 +57,10 @@ def study(
     if dry_run:
         typer.echo("\n".join(plan(settings, steps, launch)))
         return
+    if check:
+        lacking = list(missing(settings, steps))
+        print_lines(lacking or ["Nothing is missing"])
+        raise typer.Exit(bool(lacking))
     run_study(settings, steps, launch)
     if steps[-1].name == "table":
         table = Path(settings.step_folder("table"))

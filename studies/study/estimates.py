@@ -8,6 +8,7 @@ from dataclasses import dataclass
 GIB = 1024**3
 _TILE_TOKENS, _TILE_ENTRIES = 4096, 32_768
 _A100_PEAK = 312e12  # dense bfloat16 operations a second
+H100_SPEED = 989e12 / _A100_PEAK  # at the same utilisation
 _TRAINING = 0.35  # utilisation; generation reads all weights for each token of a batch
 _GENERATION = {"vllm": 0.20, "transformers": 0.05}
 

@@ -15,7 +15,14 @@ from sozo.data.errors import UserError
 from sozo.data.settings import hint, read_yaml
 from sozo.models.settings import OF_NOUNS
 from sozo.studies.study.config import Study
-from sozo.studies.study.estimates import GIB, generation_hours, training_disk, training_hours, training_memory
+from sozo.studies.study.estimates import (
+    GIB,
+    H100_SPEED,
+    generation_hours,
+    training_disk,
+    training_hours,
+    training_memory,
+)
 from sozo.studies.study.steps import Step
 
 # Per method: the batch's setting, the count of items, what an item is, its responses.
@@ -121,8 +128,7 @@ def plan_lines(study: Study, step: Step) -> list[str]:
         return [f"the items of {task}, on {processes} process(es) ({step.launcher.stem})"]
     lines = _training(study, step, step.launcher.stem) if step.trains else _sampling(study, step, step.launcher)
     if hours := step_hours(study, step):
-        each = f"{hours / processes * 60:.0f} minutes on {processes}"
-        lines.append(f"estimate: {hours:.1f} A100 hours, {each} (see recipes/README.md)")
+        lines.append(f"estimated, never run: {wall_time(hours, processes)} ({hours:.1f} A100 hours)")
     return [*lines, _disk_line(study, step)] if step.trains else lines
 
 
@@ -198,10 +204,20 @@ def step_hours(study: Study, step: Step) -> float:
     return hours
 
 
-def study_hours(study: Study, steps: Sequence[Step]) -> str:
-    """How many steps there are, and what those with an estimate take together."""
-    hours = sum(step_hours(study, step) for step in steps)
-    return f"{len(steps)} steps" + (f", {hours:.1f} A100 hours in all" if hours else "; no estimate of hours on a CPU")
+def wall_time(hours: float, processes: int) -> str:
+    """So many A100 hours on as many A100, and on as many H100, which are faster by their peak."""
+    minutes = hours * 60 / processes
+    return f"{minutes:,.0f} minutes on {processes} A100, {minutes / H100_SPEED:,.0f} on {processes} H100"
+
+
+def study_time(study: Study, steps: Sequence[Step]) -> str:
+    """What the steps with an estimate take together."""
+    hours = [(step_hours(study, step), step) for step in steps]
+    if not (total := sum(own for own, _ in hours)):
+        return "no estimate of time on a CPU"
+    (processes,) = {read_yaml(step.launcher)["num_processes"] for own, step in hours if own and step.launcher}
+    more = "each step's start, loading and saving come on top: recipes/README.md"
+    return f"estimated, never run: {wall_time(total, processes)} ({total:.1f} A100 hours); {more}"
 
 
 def _disk_line(study: Study, step: Step) -> str:
@@ -211,14 +227,18 @@ def _disk_line(study: Study, step: Step) -> str:
     return f"disk, GiB: checkpoints {checkpoint:.3g} each, {count} at once at most, {end}; {left:.3g} stay"
 
 
-def study_disk(study: Study, steps: Sequence[Step]) -> str:
-    """What all these steps need together, and what there is. Responses and logs are small beside it."""
+def study_disk(study: Study, steps: Sequence[Step]) -> float:
+    """GiB that all these steps need together at most. Responses and logs are small beside it."""
     disks = [_disk(study, step) for step in steps if step.trains]
     at_once = [checkpoint * count for checkpoint, count, _ in disks]
     most = sum(at_once) if study.keep_checkpoints else max(at_once, default=0)
+    return most + sum(left for *_, left in disks)
+
+
+def free_gib(study: Study) -> float:
+    """GiB that are free where the study writes."""
     folder = Path(study.output_dir).absolute()
-    free = shutil.disk_usage(next(p for p in (folder, *folder.parents) if p.exists())).free / GIB
-    return f"disk at most: {most + sum(left for *_, left in disks):.3g} GiB; free now: {free:.3g} GiB"
+    return shutil.disk_usage(next(p for p in (folder, *folder.parents) if p.exists())).free / GIB
 
 
 def machine_faults() -> Iterator[str]:

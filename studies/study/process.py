@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import termios
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -16,9 +17,13 @@ from typing import BinaryIO
 from sozo.data.processes import end_with_parent
 from sozo.data.secrets import without_credentials
 
+_MINUTE = 60.0  # seconds
 
-def run_logged(command: list[str], log: Path) -> int:
+
+def run_logged(command: list[str], log: Path, tell: Callable[[], None] = lambda: None) -> int:
     """Run `command` with its output added to `log`; its exit status (negative: the signal that ended it).
+
+    `tell` is called once a minute where nobody sees the output.
 
     The command ends when this process ends in any way, so that nothing stays unseen on the GPUs (kill -9 of this
     process: on Linux only). Where standard error is a terminal the output is shown there too, with moving progress
@@ -44,7 +49,11 @@ def run_logged(command: list[str], log: Path) -> int:
             if terminal is not None and output is not None:
                 os.close(output)
                 _copy(terminal, file)
-            return child.wait()
+            while True:
+                try:
+                    return child.wait(_MINUTE)
+                except subprocess.TimeoutExpired:
+                    tell()
         finally:
             _end(child)
 

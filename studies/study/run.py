@@ -6,6 +6,7 @@ deleted or overwritten. Checkpoints go when their step is finished (keep_checkpo
 are in `<output_dir>/logs`, the table in `<output_dir>/table`.
 """
 
+import os
 import shlex
 import sys
 import time
@@ -14,13 +15,22 @@ from pathlib import Path
 
 from sozo.data.errors import UserError
 from sozo.data.progress import console
+from sozo.data.published import load_text
 from sozo.data.record import refuse_foreign
 from sozo.data.run_folder import LOCK, lock
 from sozo.data.study_folder import STUDY, StudyFolder, write_study
 from sozo.scoring.second_encoder import SecondEncoder
 from sozo.studies.study.claims import note_claims
 from sozo.studies.study.config import Study
-from sozo.studies.study.plan import drop_checkpoints, machine_faults, plan_lines, study_disk, study_hours
+from sozo.studies.study.needs import missing
+from sozo.studies.study.plan import (
+    drop_checkpoints,
+    free_gib,
+    machine_faults,
+    plan_lines,
+    study_disk,
+    study_time,
+)
 from sozo.studies.study.process import run_logged, tail
 from sozo.studies.study.record import Records, State
 from sozo.studies.study.steps import Step, study_rows
@@ -51,9 +61,14 @@ def run_step(step: Step, records: Records, launch: list[str], position: str, *, 
     records.start(step)
     terminal.print(f"{position} {step.name}: running{' (continues)' * (state == State.CUT_OFF)}, log {log}")
     started = time.monotonic()
+
+    def tell() -> None:
+        minutes = (time.monotonic() - started) / 60
+        terminal.print(f"{position} {step.name}: {minutes:.0f} min, {tail(log, 1)[:200]}")
+
     # The command's own Python is this one, whatever the shell's PATH says.
     words = [sys.executable, "-m", "accelerate.commands.accelerate_cli", "launch"] if launch == ACCELERATE else launch
-    status = run_logged(step.command(words, sys.executable), log)
+    status = run_logged(step.command(words, sys.executable), log, tell)
     took = time.strftime("%H:%M:%S", time.gmtime(time.monotonic() - started))
     if status or not (records.folder / step.name / "metrics.json").is_file():
         terminal.print(f"The end of {log}:\n{tail(log, 12)}")
@@ -70,8 +85,25 @@ def plan(study: Study, steps: Sequence[Step], launch: list[str]) -> Iterator[str
         yield f"# {number} of {len(steps)}: {step.name} ({records.state(step)})"
         yield from (f"#   {line}" for line in plan_lines(study, step))
         yield f"{shlex.join(step.command(launch))}\n"
+    trained = [step.flags["run_name"] for step in steps if step.trains and "run_name" in step.flags]
+    project, free = os.environ.get("WANDB_PROJECT", "sozo"), free_gib(study)
+    verdict = "enough" if (most := study_disk(study, steps)) <= free else "NOT enough"
+    yield f"# {len(steps)} steps; {study_time(study, steps)}"
+    yield f"# disk: {most:.3g} GiB at most, {free:.3g} GiB free: {verdict}"
+    yield f"# results: {study.step_folder('table')}/result.md, report.html, metrics.json, report-tables/"
+    if trained:
+        yield f"# W&B, project {project}: {', '.join(trained)} (docs/wandb.md); the table is in files only"
+    yield from (f"# to hit: {line}" for line in papers_rows(study.paper_model))
     yield from (f"# {fault}" for fault in machine_faults())
-    yield f"# {study_hours(study, steps)}; {study_disk(study, steps)}"
+    yield from (f"# missing: {line}" for line in missing(study, steps))
+
+
+def papers_rows(model: str | None) -> Iterator[str]:
+    """The paper's figures of a model, digit for digit."""
+    for row in load_text("dat_training"):
+        if model and row["model"] in ("", model):
+            figures = f"valid {int(row['valid']):,} of 131,072, mean {row['mean']}, std {row['std']}"
+            yield f"{row['method']}: {figures}, {int(row['unique_words']):,} different words"
 
 
 def run_study(study: Study, steps: Sequence[Step], launch: list[str]) -> None:

@@ -53,7 +53,7 @@ def test_a_shipped_study_passes_its_dry_run(path, tmp_path):
     assert done.stdout.count("optimizer steps;") == 4
     assert done.stdout.count("memory for each process") == 9
     assert done.stdout.count("disk, GiB: checkpoints ") == 4
-    assert done.stdout.count("; disk at most: ") == 1
+    assert done.stdout.count("# disk: ") == 1
 
 
 def test_a_lock_that_a_killed_start_has_left_is_named(monkeypatch, tmp_path):
@@ -82,7 +82,7 @@ def test_a_study_beyond_the_paper_passes_its_dry_run(path):
     assert commands == [step.command(["accelerate", "launch"]) for step in steps]
     trained = sum(step.trains for step in steps)
     assert done.stdout.count("optimizer steps;") == done.stdout.count("disk, GiB: checkpoints ") == trained
-    assert done.stdout.count("; disk at most: ") == 1
+    assert done.stdout.count("# disk: ") == 1
     assert study.claims
     # An arm that claims something has all seeds, as what it beats has.
     claimed = {name for claim in study.claims for name in (claim.arm, claim.against)}
@@ -155,10 +155,45 @@ def test_sft_of_8b_on_eight_gpus_by_hand():
     for said in ("ZeRO-3", "weights 1.87", "gradients 1.87", "optimizer 11.2", "head 2.34", "reference 0,"):
         assert said in text, text
     # 512 x (200 + 32 x 60) tokens x 8 x 8.03e9 operations / (312e12 x 0.35) / 3600 s = 0.18 hours.
-    assert "estimate: 0.2 A100 hours, 1 minutes on 8" in text
+    assert "estimated, never run: 1 minutes on 8 A100, 0 on 8 H100 (0.2 A100 hours)" in text
     # (2 + 12) x 8.03e9 / 2^30 = 105 GiB; of steps 16, 32, 48, 64 two are kept, and a third is written.
     assert "disk, GiB: checkpoints 105 each, 3 at once at most, dropped when it is done; 15 stay" in text
-    assert "disk at most: 329 GiB; free now: " in text
+    assert "disk: 329 GiB at most, " in text
+
+
+def test_a_plan_ends_with_what_comes_out_and_what_is_missing(tmp_path):
+    text = dry_run(ROOT / "recipes" / "swallow-8b" / "reproduce.yaml", "--output", str(tmp_path / "o")).stdout
+    end = text[text.index("# 11 steps; ") :].splitlines()
+    # 5.2 A100 hours x 60 / 8 = 39 minutes; 989 / 312 = 3.17 times as fast 12.
+    assert "estimated, never run: 39 minutes on 8 A100, 12 on 8 H100 (5.2 A100 hours)" in end[0]
+    assert f"# results: {tmp_path}/o/table/result.md, report.html, metrics.json, report-tables/" in end
+    assert any(line.startswith("# W&B, project sozo: swallow-8b-sft, swallow-8b-dpo1,") for line in end)
+    # The paper's Table 11, digit for digit.
+    assert "# to hit: GRPO: valid 117,824 of 131,072, mean 0.570, std 0.022, 10,696 different words" in end
+    missing = [line for line in end if line.startswith("# missing: ")]
+    assert any("Juman++ (noun_checker: jumanpp)" in line for line in missing)
+    assert any("GPUs: 8 are needed" in line for line in missing)
+    for name in ("pkshatech/GLuCoSE-base-ja-v2", "tokyotech-llm/Llama-3.1-Swallow-8B-Instruct-v0.3"):
+        assert any(line.startswith(f"# missing: {name}: neither in a folder nor in the hub's") for line in missing)
+
+
+def test_check_says_whether_anything_is_missing(monkeypatch, capsys):
+    from sozo.eval.cli import run_cli
+    from sozo.studies.study import needs
+
+    def check(recipe):
+        monkeypatch.setattr(sys, "argv", ["sozo", "study", str(ROOT / "recipes" / recipe), "--check"])
+        with pytest.raises(SystemExit) as ended:
+            run_cli()
+        return ended.value.code, capsys.readouterr().out
+
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert check("tiny/reproduce.yaml") == (0, "Nothing is missing\n")
+    monkeypatch.setattr(needs, "find_spec", lambda package: None if package == "ja_ginza" else object())
+    code, out = check("tiny/reproduce.yaml")
+    assert code == 1
+    assert out.startswith("the package ja_ginza: ")
+    assert len(out.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

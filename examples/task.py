@@ -22,7 +22,7 @@ class Acrostic(Task):
     name = "acrostic"
     title = "Acrostics"
     measures = (
-        Measure("acrostic", share=True),  # lines that begin as they must
+        Measure("acrostic", digits=3, scale=(0.0, 1.0)),  # the part of its lines that begin as they must
         Measure("acrostic/length", digits=1, better=0),  # characters of a line
     )
     max_new_tokens = 128

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fakes import list_text
-from test_documents import ROOT
+from test_documents import ROOT, blocks
 
 pytestmark = pytest.mark.studies  # of the whole repository
 
@@ -130,7 +130,7 @@ def test_a_copy_whose_links_became_files_is_refused(checkout, tmp_path):
     assert not list(tmp_path.glob("*.whl"))
 
 
-def test_the_wheel_works_beside_names_of_the_users(wheel, elsewhere):
+def test_the_wheel_and_readmes_lines_work_beside_names_of_the_users(wheel, elsewhere):
     # Its own environment without this checkout; the packages it needs are lent by this one.
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(elsewhere / "site")
@@ -141,6 +141,12 @@ def test_the_wheel_works_beside_names_of_the_users(wheel, elsewhere):
             (lent / path.name).symlink_to(path)
     paths = os.pathsep.join(map(str, (elsewhere / "site", lent)))
     check_commands(sys.executable, elsewhere, PYTHONPATH=paths)
+    (trainer,) = (block for block in blocks(ROOT / "README.md", "python") if "GRPOTrainer" in block)
+    (elsewhere / "mine.py").write_text(trainer)
+    done = run(sys.executable, elsewhere, "mine.py", PYTHONPATH=paths)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "rewards/dat_reward/mean" in done.stdout
+    assert "rewards/short/mean" in done.stdout
     code = "from sozo.data.extras import install_command; print(install_command('report'))"
     (elsewhere / "message.py").write_text(code)
     assert run(sys.executable, elsewhere, "message.py", PYTHONPATH=paths).stdout.startswith(

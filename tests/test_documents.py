@@ -106,6 +106,25 @@ def test_a_page_begins_with_whom_it_is_for(path):
     assert opening.startswith("This page is for ")
 
 
+# Words of the glossary that are also words of everyday English are no links.
+EVERYDAY = {"Score", "Reward", "Target", "Seed", "Interval", "Base", "Bound", "Categories", "Different words", "Judge"}
+TERMS = re.findall(r"^- \*\*([^*,]+)\*\*", (ROOT / "docs" / "glossary.md").read_text("utf-8"), re.MULTILINE)
+TERMS = [term for term in TERMS if term not in EVERYDAY | {"Usable list"}]
+NO_TERMS = ("glossary.md", "README.md", "layout.md", "published-check.md")  # what explains them, lists, tables
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in sorted((ROOT / "docs").glob("*.md")) if path.name not in NO_TERMS], ids=name_of
+)
+def test_a_term_is_a_link_at_its_first_use(path):
+    text = re.sub(r"^ *```.*?^ *```$|^#.*?$|^    .*?$|`[^`\n]*`", "", path.read_text("utf-8"), flags=re.M | re.S)
+    links = [match.span() for match in re.finditer(r"\[[^\]]*\]\([^)]*\)", text)]
+    for term in (term for term in TERMS if f"{term.lower()}.md" != path.name):
+        kind = 0 if re.search("[A-Z]{2}", term) else re.IGNORECASE
+        use = re.search(rf"(?<![\w-]){re.escape(term)}s?(?![\w-])", text, kind)
+        assert use is None or any(start <= use.start() < end for start, end in links), (term, text[use.start() :][:60])
+
+
 @pytest.mark.parametrize("path", [ROOT / "README.md", ROOT / "README_ja.md"], ids=name_of)
 def test_the_readme_is_short(path):
     assert len(path.read_text("utf-8").splitlines()) <= 160

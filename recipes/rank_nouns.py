@@ -1,6 +1,6 @@
 """Rank a language's nouns by how well a model knows them: DAT trained on the first ones need not teach spelling.
 
-    python recipes/rank_nouns.py runs/qwen2.5-coder-1.5b-instruct/base --first 4000 --output_dir runs/nouns
+    python recipes/rank_nouns.py org/model --first 4000 --output_dir runs/nouns
 
 `nouns.txt` holds the first nouns, one per line, best known first. They are ranked by the model's own log-probability
 of their spelling, line break included, as the next word of a list behind the DAT prompt; `nouns.jsonl` has it of
@@ -30,13 +30,16 @@ from sozo.training.known_nouns import log_probabilities
 CHECKERS = {"ja": "jumandic", "en": "lemminflect"}  # of each language the one that needs no program
 
 
-def rank(name: str, language: str, output: Path, dtype: str) -> dict[str, float]:
+def rank(name: str, language: str, nouns_of: str | None, output: Path, dtype: str) -> dict[str, float]:
     """Log-probability of each noun that passes DAT's rules, best known first."""
     check_model(name)
-    folder, path = RunFolder(output, {"model": name, "language": language, "dtype": dtype}), output / "nouns.jsonl"
+    folder, path = (
+        RunFolder(output, {"model": name, "language": language, "nouns": nouns_of, "dtype": dtype}),
+        output / "nouns.jsonl",
+    )
     done = _read(path)
     if folder.metrics() is None:
-        nouns = _nouns(language)
+        nouns = _nouns(language, nouns_of)
         source, revision = pinned(name, None)
         model, tokenizer = load_model(source, revision=revision, dtype=dtype)
         folder.start({"nouns": len(nouns)}, {})
@@ -54,8 +57,8 @@ def rank(name: str, language: str, output: Path, dtype: str) -> dict[str, float]
     return dict(sorted(done.items(), key=lambda known: -known[1]))
 
 
-def _nouns(language: str) -> list[str]:
-    words = [word for word in read_nouns(None, language) if script_reason(word, language) is None]
+def _nouns(language: str, name: str | None) -> list[str]:
+    words = [word for word in read_nouns(name, language) if script_reason(word, language) is None]
     verdicts = make_noun_checker(CHECKERS[language]).check(words)
     return [word for word, verdict in zip(words, verdicts, strict=True) if verdict.is_noun]
 
@@ -74,11 +77,12 @@ def main() -> None:
     parser.add_argument("model", help="a model's folder (a LoRA adapter's too), or a hub id")
     parser.add_argument("--first", type=int, default=4000, help="how many nouns nouns.txt holds (default: 4000)")
     parser.add_argument("--language", choices=CHECKERS, default="ja", help="of the nouns and of the prompt")
+    parser.add_argument("--nouns", help="a file, one noun per line, or tiny (default: the language's dictionary)")
     parser.add_argument("--output_dir", type=Path, required=True, help="folder of the nouns, and to be")
     parser.add_argument("--dtype", default="auto", help="weights' type: auto, bfloat16, float16 or float32")
     options = parser.parse_args()
     quiet_libraries(use_cpu=True)
-    ranked = rank(options.model, options.language, options.output_dir, options.dtype)
+    ranked = rank(options.model, options.language, options.nouns, options.output_dir, options.dtype)
     if not NUM_WORDS <= options.first <= len(ranked):
         raise UserError(
             f"--first {options.first}: give {NUM_WORDS} to {len(ranked):,}, which is how many nouns there are"

@@ -38,38 +38,40 @@ def log_probabilities(
     places later. The words before it are drawn from `nouns` by `seed`. A UserError where the tokenizer cannot tell a
     noun from what is around it.
     """
+    spell(tokenizer, nouns)  # refuses a tokenizer that cannot tell them from what is around them
     rng, population = np.random.default_rng(seed), np.array(nouns, dtype=object)
-    words = [rng.choice(population, _BETWEEN * k, replace=False).tolist() for k in range(lists)]
-    prefixes = [[*prompt, *_tokens(tokenizer, _up_to_next(before))] for before in words]
-    spelled = spell(tokenizer, nouns)
-    line_end = _tokens(tokenizer, f"{_up_to_next([])} {nouns[0]}\n2.")[len(_tokens(tokenizer, "1.")) + len(spelled[0])]
-    endings = {noun: [*tokens, line_end] for noun, tokens in zip(nouns, spelled, strict=True) if noun not in known}
-    left = sorted(endings, key=lambda noun: len(endings[noun]))  # rows of one length need no padding
+    begun = [rng.choice(population, _BETWEEN * k, replace=False).tolist() for k in range(lists)]
+    left = [noun for noun in nouns if noun not in known]
+    rows = {noun: [_row(tokenizer, prompt, before, noun) for before in begun] for noun in left}
+    left.sort(key=lambda noun: len(rows[noun][0][0]))  # of one length they need no padding
     share_prompt(model, say=False)
     for start in range(0, len(left), batch_size):
         batch = left[start : start + batch_size]
         with torch.inference_mode(), in_eval_mode(model):
-            each = [_of_batch(model, prefix, [endings[noun] for noun in batch]) for prefix in prefixes]
+            each = [_of_batch(model, same) for same in zip(*(rows[noun] for noun in batch), strict=True)]
         yield dict(zip(batch, np.mean(each, axis=0).tolist(), strict=True))
 
 
-def _of_batch(model: Any, prefix: list[int], endings: Sequence[list[int]]) -> np.ndarray:
-    rows = [torch.tensor([*prefix, *ending]) for ending in endings]
-    labels = pad_sequence(rows, batch_first=True, padding_value=IGNORED)
+def _row(tokenizer: Any, prompt: Sequence[int], before: Sequence[str], noun: str) -> tuple[list[int], int]:
+    """The tokens up to the line break behind a list's next noun, and how many of them stand before the noun."""
+    text, start = write_list([*before, noun, noun]), len(write_list([*before, ""])) - 1
+    line, end = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True), start + 1 + len(noun)
+    places = [place for place, _ in line["offset_mapping"]]
+    ids = [*prompt, *(token for token, place in zip(line["input_ids"], places, strict=True) if place <= end)]
+    return ids, len(prompt) + sum(place < start for place in places)
+
+
+def _of_batch(model: Any, rows: Sequence[tuple[list[int], int]]) -> np.ndarray:
+    """The log-probability of the tokens from a number of them on, of each row."""
+    ids = [torch.tensor(row) for row, _ in rows]
+    labels = [
+        torch.cat([torch.full((before,), IGNORED), row[before:]]) for row, (_, before) in zip(ids, rows, strict=True)
+    ]
     batch = {
-        "input_ids": pad_sequence(rows, batch_first=True),
-        "labels": labels.index_fill(1, torch.arange(len(prefix)), IGNORED),
-        "attention_mask": (labels != IGNORED).long(),
+        "input_ids": pad_sequence(ids, batch_first=True),
+        "labels": pad_sequence(labels, batch_first=True, padding_value=IGNORED),
+        "attention_mask": pad_sequence([torch.ones_like(row) for row in ids], batch_first=True),
     }
     logits, wanted = response_logits(model, {name: part.to(model.device) for name, part in batch.items()}, model)
     loss = cross_entropy(logits.float().transpose(1, 2), wanted, ignore_index=IGNORED, reduction="none")
     return -loss.double().sum(dim=1).cpu().numpy()
-
-
-def _up_to_next(words: Sequence[str]) -> str:
-    """A list up to the full stop of its next number."""
-    return write_list([*words, ""]).removesuffix(" ")
-
-
-def _tokens(tokenizer: Any, text: str) -> list[int]:
-    return list(tokenizer.encode(text, add_special_tokens=False))

@@ -1,8 +1,9 @@
 """`run` starts a Python command as a fork of a process that has already imported what takes seconds to import.
 
-The command has a process of its own, with its own environment, folder, output and exit status, and imports sozo itself.
-What it shares with others is the code of other packages, and with it Python's hash seed. A test of imports, signals or
-several processes starts a new Python instead.
+The command has a process of its own, with its own environment, folder, output and exit status. What it shares with
+others is code, Python's hash seed, and the nouns and word vectors that are read of installed packages whatever the
+settings. One that finds another sozo than this checkout's imports that. A test of imports, signals or several processes
+starts a new Python instead.
 """
 
 import atexit
@@ -11,6 +12,7 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import runpy
 import select
 import signal
@@ -20,6 +22,7 @@ import tempfile
 import threading
 import time
 import weakref
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 # What the packages below read once, when they are imported.
@@ -64,6 +67,7 @@ def _fixed():
 def _serve():
     """Fork for each line of standard input; return in the fork, with what it is to run."""
     _import_others()
+    _import_sozo()
     gc.freeze()
     requests, replies = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "w")  # unbuffered, for `select`
     with open(os.devnull) as nothing:  # noqa: PTH123
@@ -110,10 +114,25 @@ def _import_others():
     atexit.unregister(staging.cleanup)  # a folder that all forks use
 
 
+def _import_sozo():
+    """This checkout's modules, none of which reads the environment when it is imported; nouns and word vectors."""
+    sys.path.insert(1, str(Path(__file__).parents[1] / "src"))
+    import sozo
+
+    for module in pkgutil.walk_packages(sozo.__path__, "sozo."):
+        if not module.name.startswith(("sozo.__main__", "sozo.rewards.integrations.")):  # of packages that are not here
+            importlib.import_module(module.name)
+    sys.modules["sozo.data.jumandic"].load_nouns()
+    sys.modules["sozo.scoring.embeddings"].make_encoder("ja-ginza")
+
+
 def _execute(words):
     """What `python words` does."""
     found = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     sys.path[:] = [*filter(None, found), *(path for path in sys.path[1:] if path not in found)]
+    if not Path(PathFinder.find_spec("sozo").origin).samefile(sys.modules["sozo"].__file__):
+        for name in [name for name in sys.modules if name.partition(".")[0] == "sozo"]:
+            del sys.modules[name]
     if words[0] == "-c":
         sys.path.insert(0, "")
         sys.argv = ["-c", *words[2:]]

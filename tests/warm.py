@@ -2,8 +2,8 @@
 
 The command has a process of its own, with its own environment, folder, output and exit status. What it shares with
 others is code, Python's hash seed, and the nouns and word vectors that are read of installed packages whatever the
-settings. One that finds another sozo than this checkout's imports that. A test of imports, signals or several processes
-starts a new Python instead.
+settings. One that finds another sozo than this checkout's imports that. The Python commands that it starts itself, such
+as the processes of `accelerate launch`, are forks of it. A test of imports or signals starts a new Python instead.
 """
 
 import atexit
@@ -32,11 +32,10 @@ _process = None
 
 
 def run(words, *, cwd=None, env=None):
-    """As `subprocess.run` with captured output; what is no Python command, or launches several, is no fork."""
+    """As `subprocess.run` with captured output."""
     words = list(map(str, words))
     env = {name: str(value) for name, value in (os.environ if env is None else env).items()}
-    other = words[0] != sys.executable or words[1:3] == ["-m", "accelerate.commands.launch"]
-    if other or any(env[name] != _fixed().get(name) for name in env if name.startswith(_READ_AT_IMPORT)):
+    if not _is_python(words, env):
         return subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, check=False)
     (done,) = run_all([words], cwd=cwd, env=env)
     return done
@@ -60,12 +59,19 @@ def run_all(commands, *, cwd=None, env=None, timeout=900):
     return [subprocess.CompletedProcess(words, status[k], *said[k]) for k, words in enumerate(commands)]
 
 
+def _is_python(words, env):
+    """Whether this is a Python command for which all is imported as it would be."""
+    known = all(env[name] == _fixed().get(name) for name in env if name.startswith(_READ_AT_IMPORT))
+    return known and words[:1] == [sys.executable] and (words[1] in ("-c", "-m") or not words[1].startswith("-"))
+
+
 def _fixed():
     return {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
 
 
 def _serve():
     """Fork for each line of standard input; return in the fork, with what it is to run."""
+    subprocess.Popen = _Popen  # for what is imported from here on, too
     _import_others()
     _import_sozo()
     gc.freeze()
@@ -124,6 +130,47 @@ def _import_sozo():
             importlib.import_module(module.name)
     sys.modules["sozo.data.jumandic"].load_nouns()
     sys.modules["sozo.scoring.embeddings"].make_encoder("ja-ginza")
+
+
+class _Popen(subprocess.Popen):
+    """A Python command that a fork starts is a fork of it."""
+
+    def _execute_child(self, args, executable, preexec_fn, close_fds, pass_fds, cwd, env, *others):
+        words, env = (
+            [*map(str, args)] if isinstance(args, list | tuple) else [],
+            dict(os.environ if env is None else env),
+        )
+        if unbuffered := words[1:2] == ["-u"]:
+            del words[1]
+        if not _is_python(words, env):
+            super()._execute_child(args, executable, preexec_fn, close_fds, pass_fds, cwd, env, *others)
+            return
+        *pipes, _, _, _, _, _, new_session, _ = others[3:]
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.pid, self._child_created = os.fork(), True
+        if self.pid:
+            self._close_pipe_fds(*pipes)
+            return
+        for number in signal.valid_signals():
+            if callable(signal.getsignal(number)):
+                signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for descriptor, own in enumerate((pipes[0], pipes[3], pipes[5])):
+            if own != -1:
+                os.dup2(own, descriptor)
+        for descriptor in {*range(3, 256)} - set(pass_fds):
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+        if new_session:
+            os.setsid()
+        if preexec_fn:
+            preexec_fn()
+        os.chdir(cwd or ".")
+        os.environ.clear()
+        os.environ.update(env)
+        sys.stdout.reconfigure(write_through=unbuffered)
+        _end(words[1:])
 
 
 def _execute(words):

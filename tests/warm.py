@@ -41,8 +41,11 @@ def run(words, *, cwd=None, env=None):
     return done
 
 
-def run_all(commands, *, cwd=None, env=None, timeout=900):
-    """Several Python commands at once, as forks; after so many seconds they are killed."""
+def run_all(commands, *, cwd=None, env=None, timeout=900, kill=None):
+    """Several Python commands at once, as forks; after so many seconds they are killed.
+
+    `kill`: a file, and how many seconds after it is there they are killed with all that they started.
+    """
     global _process
     with _lock, tempfile.TemporaryDirectory() as folder:
         if _process is None:
@@ -53,7 +56,8 @@ def run_all(commands, *, cwd=None, env=None, timeout=900):
         files = [[str(Path(folder) / f"{number}.{name}") for name in ("out", "err")] for number in range(len(commands))]
         for number, (_, *words) in enumerate(commands):
             request = number, timeout, list(map(str, words)), str(cwd or Path.cwd()), dict(env or os.environ)
-            print(json.dumps([*request, files[number]]), file=_process.stdin, flush=True)
+            request += files[number], kill and [str(kill[0]), kill[1]]
+            print(json.dumps(request), file=_process.stdin, flush=True)
         status = dict(map(int, _process.stdout.readline().split()) for _ in commands)
         said = [[Path(file).read_text("utf-8") for file in own] for own in files]
     return [subprocess.CompletedProcess(words, status[k], *said[k]) for k, words in enumerate(commands)]
@@ -78,22 +82,25 @@ def _serve():
     requests, replies = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "w")  # unbuffered, for `select`
     with open(os.devnull) as nothing:  # noqa: PTH123
         os.dup2(nothing.fileno(), 0)
-    running = {}  # by process: the request's number, and until when
+    running = {}  # by process: the request's number, until when, and the file that changes this
     while True:
         if select.select([requests], [], [], 0.01 if running else None)[0]:
             if not (line := requests.readline()):
                 raise SystemExit
-            number, timeout, words, folder, environment, files = json.loads(line)
+            number, timeout, words, folder, environment, files, kill = json.loads(line)
             if not (child := os.fork()):
                 break
-            running[child] = number, time.monotonic() + timeout
-        for child, (number, until) in list(running.items()):
-            if time.monotonic() > until:
-                os.kill(child, signal.SIGKILL)
+            running[child] = number, time.monotonic() + timeout, kill
+        for child, (number, until, kill) in list(running.items()):
+            if kill and Path(kill[0]).is_file():
+                running[child] = number, time.monotonic() + kill[1], None
+            elif time.monotonic() > until:
+                os.killpg(child, signal.SIGKILL)
             if (ended := os.waitpid(child, os.WNOHANG))[0]:
                 del running[child]
                 replies.write(f"{number} {os.waitstatus_to_exitcode(ended[1])}\n")
                 replies.flush()
+    os.setsid()
     for descriptor, file in enumerate(files, 1):
         os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), descriptor)
     with contextlib.suppress(OSError):

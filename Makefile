@@ -4,8 +4,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-# One thread for each of several test processes: threads that wait for a busy core are a hundred times slower.
-PARALLEL := OMP_NUM_THREADS=1
+# One thread for each of several test processes: threads that wait for a busy core are a hundred times slower. Bytecode is
+# kept, since hundreds of processes import sozo. A process without tests takes over half of what the other has left.
+PARALLEL := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
+SHARED := --numprocesses auto --maxprocesses 4 --dist worksteal
 NEW_ENOUGH := -c 'import sys; sys.exit(sys.version_info < (3, 11) and "sozo needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 
 .DEFAULT_GOAL := help
@@ -47,11 +49,11 @@ build/docs-packages/.installed: docs/requirements.txt
 	touch $@
 
 test: lint ## lint, type check and the test suite
-	$(PARALLEL) $(BIN)/python -m pytest -m "not slow" -rs --numprocesses auto --maxprocesses 4 --dist loadfile
+	$(PARALLEL) $(BIN)/python -m pytest -m "not slow" -rs $(SHARED)
 	@echo "Beside these tests: make test-vllm asks vLLM's own engine, on a CPU ($(VLLM_COST))"
 
 test-core: $(STAMP) ## the core's tests, on a copy without studies that is installed by itself
-	$(PARALLEL) $(BIN)/python tests/core.py --numprocesses auto --maxprocesses 4 --dist loadfile
+	$(PARALLEL) $(BIN)/python tests/core.py $(SHARED)
 
 test-slow: $(STAMP) ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow -rs

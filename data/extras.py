@@ -26,11 +26,7 @@ EXTRA_OF = {package: extra for extra, packages in _PACKAGES.items() for package 
 
 
 def install_command(*extras: str) -> str:
-    """The command that installs `extras` into the clone from which this code runs, or else beside the installed wheel.
-
-    >>> install_command("offline").removeprefix(".venv/bin/")
-    "pip install -c constraints.txt -e '.[offline]'"
-    """
+    """The command that installs `extras` into the clone from which this code runs, or beside the installed wheel."""
     names = ",".join(extras)
     if not (CLONE / "pyproject.toml").is_file():
         return f"pip install 'sozo[{names}] @ {REPOSITORY}'"

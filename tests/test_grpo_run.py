@@ -1,12 +1,9 @@
 """The recipe run as a user runs it: what it leaves, resuming after a kill, own rewards, TRL's own command."""
 
 import json
-import os
 import signal
 import socket
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +12,7 @@ import trl.scripts.grpo
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+import warm
 from grpo_runs import environment, generated, history, kill_at_random, recipe, run, wandb_records
 from sozo.data.prompts import messages, prompt
 from sozo.data.wandb_run import WandbRun, last_checkpoint, trained_by
@@ -150,14 +148,9 @@ def test_a_killed_run_of_a_mix_resumes_to_what_an_unbroken_one_gives(mini, tmp_p
     assert unbroken.returncode == 0, unbroken.stderr
 
     output = tmp_path / "killed" / "out"
-    with (tmp_path / "log").open("w") as log:
-        process = subprocess.Popen(
-            command, cwd=output.parent, env=environment(SLEEP="0.3"), stdout=log, stderr=log, start_new_session=True
-        )
-        while process.poll() is None and not (output / "checkpoint-2" / "sozo_state.json").is_file():
-            time.sleep(0.02)
-        os.killpg(process.pid, signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL, (tmp_path / "log").read_text()
+    kill = output / "checkpoint-2" / "sozo_state.json", 0
+    (killed,) = warm.run_all([command], cwd=output.parent, env=environment(SLEEP="0.3"), kill=kill)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert not (output / "checkpoint-8").exists()
     wandb_run = json.loads((output / "checkpoint-2" / "sozo_state.json").read_text())["wandb_run_id"]
 

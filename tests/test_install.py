@@ -135,10 +135,17 @@ def test_a_failed_import_that_no_extra_mends_is_a_bug(name):
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
-@pytest.mark.parametrize(("clone", "command"), [(True, "-e '.[e5]'"), (False, "'sozo[e5] @ git+<this repository>'")])
-def test_the_command_fits_a_clone_and_a_wheel(clone, command, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("clone", "extras", "command"),
+    [
+        (True, ["train", "offline"], "pip install -c constraints.txt -e '.[train,offline]'"),
+        (True, ["vllm"], "pip install -c constraints-vllm.txt -e '.[vllm]'"),
+        (False, ["e5"], "pip install 'sozo[e5] @ git+<this repository>'"),
+    ],
+)
+def test_the_command_fits_a_clone_and_a_wheel(clone, extras, command, tmp_path, monkeypatch):
     monkeypatch.setattr("sozo.data.extras.CLONE", ROOT if clone else tmp_path)
-    assert install_command("e5").endswith(command)
+    assert install_command(*extras).removeprefix(".venv/bin/") == command
 
 
 @pytest.mark.slow

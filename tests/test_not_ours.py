@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -240,15 +239,9 @@ def test_two_processes_cut_one_vocabulary(tmp_path):
     (planted / "mine").write_text(PRECIOUS)
     command = [sys.executable, "recipes/cut_vocabulary.py", str(ensure_tiny()), str(tmp_path / "cut")]
     command += ["--nouns", str(tmp_path / "nouns.txt")]
-    both = [
-        subprocess.Popen(
-            command, cwd=ROOT, env=environment(), stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        for _ in range(2)
-    ]
-    said = [process.communicate()[1] for process in both]
-    assert all("Traceback" not in text for text in said), said
-    assert all(process.returncode in (0, 2) for process in both)
+    both = warm.run_all([command, command], cwd=ROOT, env=environment())
+    assert all("Traceback" not in done.stderr for done in both), both
+    assert all(done.returncode in (0, 2) for done in both)
     assert tree(planted) == {"mine": PRECIOUS.encode()}
 
 

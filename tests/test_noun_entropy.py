@@ -1,5 +1,6 @@
 """Entropy over listed nouns: against sums by hand and finite differences, and one process is as four."""
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from grpo_runs import environment
 from noun_entropy_step import LISTS, PROMPT, TEXTS, trainer_of
 from scripted_grpo import tiny_llama
 from sozo.data.errors import UserError
+from sozo.training.noun_entropy import NounEntropy
 from sozo.training.shared_prompt import share_prompt
 from sozo.training.words import WordArguments
 from subwords import NOUNS, tokenizer
@@ -123,6 +125,17 @@ def test_one_process_is_as_several(processes, tmp_path):
     for rank in range(processes):
         weights = torch.load(tmp_path / str(rank) / "weights.pt", weights_only=False)
         assert torch.allclose(one, torch.cat([p.detach().flatten() for p in weights]), atol=1e-6)
+
+
+def test_a_word_that_begins_with_a_noun_is_no_listed_noun(tmp_path):
+    (tmp_path / "nouns.txt").write_text("\n".join(NOUNS), "utf-8")
+    told, entropy = tokenizer(), NounEntropy.of(str(tmp_path / "nouns.txt"), tokenizer())
+    tokens = torch.tensor([told.convert_tokens_to_ids([" ", "山", "桜", "\n", " ", "山", "\n"])])
+    words = torch.isin(tokens, torch.tensor(told.convert_tokens_to_ids(["山", "桜"])))
+    assert [(row, start) for row, start, _ in entropy.listed(tokens, words)] == [(0, 4)]
+    # Of 犬, 猫 and 山 as the first token, and of 猫 and the line break as the second, all are equally likely.
+    logits = torch.zeros(1, 7, len(told), dtype=torch.double)
+    assert float(entropy(logits, tokens, words)) == pytest.approx(math.log(3) + math.log(2))
 
 
 def test_it_needs_nouns_that_can_be_told_apart(tmp_path):

@@ -141,3 +141,13 @@ def test_an_addresss_password_is_in_no_record_and_no_message(tmp_path, capsys, p
             f"reward function f with {{'judge_base_url': 'http://me:{password.replace(' ', '')}@host/v1'}}: no"
         )
     assert "{'judge_base_url': 'http://host/v1'}: no" in capsys.readouterr().err
+
+
+def test_what_a_kill_left_half_written_is_removed_at_the_end(tmp_path):
+    folder = RunFolder(tmp_path / "run", {})
+    folder.start({}, {})
+    half, theirs = (tmp_path / "run" / name for name in (".metrics.json.77-0123abcd.tmp", ".notes.tmp"))
+    for path in (half, theirs):
+        path.write_text("{")
+    folder.finish({"n": 1})
+    assert (half.exists(), theirs.exists()) == (False, True)

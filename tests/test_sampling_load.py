@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from safetensors.torch import load_file, save_file
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from sozo.data.errors import UserError
+from sozo.data.extras import install_command
 from sozo.data.prompts import prompt
 from sozo.models.generators import load_generator
 from sozo.models.model_support import encode_text
@@ -360,7 +362,7 @@ def test_vllm_serves_an_adapter_over_its_base_on_its_own_gpu(vllm, tmp_path, mon
 
 
 def test_vllm_that_is_not_there_is_named(model_folder):
-    with pytest.raises(UserError, match=r"needs the package vllm: .*pip install .*'\.\[vllm\]'"):
+    with pytest.raises(UserError, match=re.escape(f"needs the package vllm: {install_command('vllm')}")):
         load_generator(GeneratorSettings(str(model_folder), backend="vllm"))
 
 

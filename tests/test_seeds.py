@@ -7,7 +7,7 @@ import re
 import pytest
 
 from sozo.eval.compare import compare_models
-from sozo.eval.evaluated import find_evaluated
+from sozo.eval.evaluated import Evaluated, find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.report.labels import labels
 from sozo.eval.seeds import fold
@@ -72,6 +72,11 @@ def test_the_page_has_one_row_a_method(runs, tmp_path):
     assert read_packed(page)["models"] == boxes == ["base", "SFT", "SFT@1", "SFT@2"]
     numbers = json.loads((tmp_path / "r.json").read_text("utf-8"))
     assert {cell["model"] for cell in numbers["over_seeds"]} == {"SFT"}
+
+
+def test_what_is_no_number_behind_a_name_is_no_seed():
+    names = ["A@large", "A@small", "@1", "@2"]
+    assert [method.name for method in fold([Evaluated(name) for name in names])] == names
 
 
 def test_one_seed_is_no_method(tmp_path):

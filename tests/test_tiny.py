@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError
 import pytest
 
 from sozo.data.errors import UserError
+from sozo.data.extras import install_command
 from sozo.data.jumandic import load_nouns
 from sozo.data.nouns import tiny_nouns
 from sozo.models import tiny
@@ -45,5 +46,5 @@ def test_a_missing_package_is_one_line(monkeypatch):
         raise PackageNotFoundError(name)
 
     monkeypatch.setattr(tiny, "version", version)
-    with pytest.raises(UserError, match=r"needs the package torch: .*pip install .*\[train,offline\]'"):
+    with pytest.raises(UserError, match=re.escape(f"needs the package torch: {install_command('train', 'offline')}")):
         tiny_folder()

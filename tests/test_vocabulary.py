@@ -179,9 +179,13 @@ def test_any_other_text_is_cut_into_bytes_and_comes_back(cut, text):
     assert tokenizer.decode(tokenizer.encode(text, add_special_tokens=False)) == text
 
 
+TRAINED_TEMPLATE = TEMPLATE + "{# as it was trained #}"
+
+
 def train(folder, output, dtype=torch.float32):
-    """As a training would: every weight is another one."""
+    """As a training would: every weight is another one, and so is the form of a conversation."""
     model, tokenizer = load(folder)
+    tokenizer.chat_template = TRAINED_TEMPLATE
     model = model.to(dtype)
     torch.manual_seed(1)
     with torch.no_grad():
@@ -261,6 +265,7 @@ def test_the_way_back_takes_what_was_trained_and_leaves_the_rest(cut, dtype, tmp
     assert full.dtype == dtype
     assert (done["tokens"], done["tokens_untrained"]) == (record["tokens"], len(tokenizer) - record["tokens"])
     assert whole_tokenizer.get_vocab() == tokenizer.get_vocab()
+    assert whole_tokenizer.chat_template == TRAINED_TEMPLATE
     assert full.generation_config.eos_token_id == whole.generation_config.eos_token_id
     assert (tmp_path / "full/run_config.json").is_file()
     rows = full.get_input_embeddings().weight

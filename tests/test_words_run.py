@@ -1,15 +1,13 @@
 """Whole runs with credit for each word, entropy, rarity and a target: killed and resumed, and on two processes."""
 
 import json
-import os
 import signal
-import subprocess
-import time
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
+import warm
 from grpo_runs import environment, history, recipe, run
 from test_grpo_run import SLOW_REWARD
 
@@ -44,14 +42,9 @@ def test_a_killed_run_resumes_with_its_counts_and_multiplier(mini, tmp_path):
     # What is paid by the word is no part of the logged reward.
     assert "reward: 1 x dat_validity + 0 x slow\n" in unbroken.stdout
     whole, output = tmp_path / "whole" / "out", tmp_path / "killed" / "out"
-    with (tmp_path / "log").open("w") as log:
-        process = subprocess.Popen(
-            words, cwd=output.parent, env=environment(SLEEP="0.5"), stdout=log, stderr=log, start_new_session=True
-        )
-        while process.poll() is None and not (output / "checkpoint-4" / "sozo_state.json").is_file():
-            time.sleep(0.02)
-        os.killpg(process.pid, signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL, (tmp_path / "log").read_text()
+    kill = output / "checkpoint-4" / "sozo_state.json", 0
+    (killed,) = warm.run_all([words], cwd=output.parent, env=environment(SLEEP="0.5"), kill=kill)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
     resumed = run(words, output.parent)
     assert resumed.returncode == 0, resumed.stderr
     assert states(output) == states(whole)

@@ -1,8 +1,9 @@
 """`run` starts a Python command as a fork of a process that has already imported what takes seconds to import.
 
-The command has a process of its own, with its own environment, folder, output and exit status, and imports sozo itself.
-What it shares with others is the code of other packages, and with it Python's hash seed. A test of imports, signals or
-several processes starts a new Python instead.
+The command has a process of its own, with its own environment, folder, output and exit status. What it shares with
+others is code, Python's hash seed, and the nouns and word vectors that are read of installed packages whatever the
+settings. One that finds another sozo than this checkout's imports that. The Python commands that it starts itself, such
+as the processes of `accelerate launch`, are forks of it. A test of imports or signals starts a new Python instead.
 """
 
 import atexit
@@ -11,6 +12,7 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import runpy
 import select
 import signal
@@ -20,6 +22,7 @@ import tempfile
 import threading
 import time
 import weakref
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 # What the packages below read once, when they are imported.
@@ -29,18 +32,20 @@ _process = None
 
 
 def run(words, *, cwd=None, env=None):
-    """As `subprocess.run` with captured output; what is no Python command, or launches several, is no fork."""
+    """As `subprocess.run` with captured output."""
     words = list(map(str, words))
     env = {name: str(value) for name, value in (os.environ if env is None else env).items()}
-    other = words[0] != sys.executable or words[1:3] == ["-m", "accelerate.commands.launch"]
-    if other or any(env[name] != _fixed().get(name) for name in env if name.startswith(_READ_AT_IMPORT)):
+    if not _is_python(words, env):
         return subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, check=False)
     (done,) = run_all([words], cwd=cwd, env=env)
     return done
 
 
-def run_all(commands, *, cwd=None, env=None, timeout=900):
-    """Several Python commands at once, as forks; after so many seconds they are killed."""
+def run_all(commands, *, cwd=None, env=None, timeout=900, kill=None):
+    """Several Python commands at once, as forks; after so many seconds they are killed.
+
+    `kill`: a file, and how many seconds after it is there they are killed with all that they started.
+    """
     global _process
     with _lock, tempfile.TemporaryDirectory() as folder:
         if _process is None:
@@ -51,10 +56,17 @@ def run_all(commands, *, cwd=None, env=None, timeout=900):
         files = [[str(Path(folder) / f"{number}.{name}") for name in ("out", "err")] for number in range(len(commands))]
         for number, (_, *words) in enumerate(commands):
             request = number, timeout, list(map(str, words)), str(cwd or Path.cwd()), dict(env or os.environ)
-            print(json.dumps([*request, files[number]]), file=_process.stdin, flush=True)
+            request += files[number], kill and [str(kill[0]), kill[1]]
+            print(json.dumps(request), file=_process.stdin, flush=True)
         status = dict(map(int, _process.stdout.readline().split()) for _ in commands)
         said = [[Path(file).read_text("utf-8") for file in own] for own in files]
     return [subprocess.CompletedProcess(words, status[k], *said[k]) for k, words in enumerate(commands)]
+
+
+def _is_python(words, env):
+    """Whether this is a Python command for which all is imported as it would be."""
+    known = all(env[name] == _fixed().get(name) for name in env if name.startswith(_READ_AT_IMPORT))
+    return known and words[:1] == [sys.executable] and (words[1] in ("-c", "-m") or not words[1].startswith("-"))
 
 
 def _fixed():
@@ -63,27 +75,32 @@ def _fixed():
 
 def _serve():
     """Fork for each line of standard input; return in the fork, with what it is to run."""
+    subprocess.Popen = _Popen  # for what is imported from here on, too
     _import_others()
+    _import_sozo()
     gc.freeze()
     requests, replies = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "w")  # unbuffered, for `select`
     with open(os.devnull) as nothing:  # noqa: PTH123
         os.dup2(nothing.fileno(), 0)
-    running = {}  # by process: the request's number, and until when
+    running = {}  # by process: the request's number, until when, and the file that changes this
     while True:
         if select.select([requests], [], [], 0.01 if running else None)[0]:
             if not (line := requests.readline()):
                 raise SystemExit
-            number, timeout, words, folder, environment, files = json.loads(line)
+            number, timeout, words, folder, environment, files, kill = json.loads(line)
             if not (child := os.fork()):
                 break
-            running[child] = number, time.monotonic() + timeout
-        for child, (number, until) in list(running.items()):
-            if time.monotonic() > until:
-                os.kill(child, signal.SIGKILL)
+            running[child] = number, time.monotonic() + timeout, kill
+        for child, (number, until, kill) in list(running.items()):
+            if kill and Path(kill[0]).is_file():
+                running[child] = number, time.monotonic() + kill[1], None
+            elif time.monotonic() > until:
+                os.killpg(child, signal.SIGKILL)
             if (ended := os.waitpid(child, os.WNOHANG))[0]:
                 del running[child]
                 replies.write(f"{number} {os.waitstatus_to_exitcode(ended[1])}\n")
                 replies.flush()
+    os.setsid()
     for descriptor, file in enumerate(files, 1):
         os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), descriptor)
     with contextlib.suppress(OSError):
@@ -110,10 +127,66 @@ def _import_others():
     atexit.unregister(staging.cleanup)  # a folder that all forks use
 
 
+def _import_sozo():
+    """This checkout's modules, none of which reads the environment when it is imported; nouns and word vectors."""
+    sys.path.insert(1, str(Path(__file__).parents[1] / "src"))
+    import sozo
+
+    for module in pkgutil.walk_packages(sozo.__path__, "sozo."):
+        if not module.name.startswith(("sozo.__main__", "sozo.rewards.integrations.")):  # of packages that are not here
+            importlib.import_module(module.name)
+    sys.modules["sozo.data.jumandic"].load_nouns()
+    sys.modules["sozo.scoring.embeddings"].make_encoder("ja-ginza")
+
+
+class _Popen(subprocess.Popen):
+    """A Python command that a fork starts is a fork of it."""
+
+    def _execute_child(self, args, executable, preexec_fn, close_fds, pass_fds, cwd, env, *others):
+        words, env = (
+            [*map(str, args)] if isinstance(args, list | tuple) else [],
+            dict(os.environ if env is None else env),
+        )
+        if unbuffered := words[1:2] == ["-u"]:
+            del words[1]
+        if not _is_python(words, env):
+            super()._execute_child(args, executable, preexec_fn, close_fds, pass_fds, cwd, env, *others)
+            return
+        *pipes, _, _, _, _, _, new_session, _ = others[3:]
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.pid, self._child_created = os.fork(), True
+        if self.pid:
+            self._close_pipe_fds(*pipes)
+            return
+        for number in signal.valid_signals():
+            if callable(signal.getsignal(number)):
+                signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for descriptor, own in enumerate((pipes[0], pipes[3], pipes[5])):
+            if own != -1:
+                os.dup2(own, descriptor)
+        for descriptor in {*range(3, 256)} - set(pass_fds):
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+        if new_session:
+            os.setsid()
+        if preexec_fn:
+            preexec_fn()
+        os.chdir(cwd or ".")
+        os.environ.clear()
+        os.environ.update(env)
+        sys.stdout.reconfigure(write_through=unbuffered)
+        _end(words[1:])
+
+
 def _execute(words):
     """What `python words` does."""
     found = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     sys.path[:] = [*filter(None, found), *(path for path in sys.path[1:] if path not in found)]
+    if not Path(PathFinder.find_spec("sozo").origin).samefile(sys.modules["sozo"].__file__):
+        for name in [name for name in sys.modules if name.partition(".")[0] == "sozo"]:
+            del sys.modules[name]
     if words[0] == "-c":
         sys.path.insert(0, "")
         sys.argv = ["-c", *words[2:]]

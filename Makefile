@@ -65,7 +65,7 @@ test-integrations: $(STAMP) ## the integrations in verl, OpenRLHF, verifiers, in
 # has torch for GPUs only, PIP_EXTRA_INDEX_URL names the index of PyTorch's builds for CPUs.
 VLLM := .integrations/vllm
 VLLM_COST := an environment of 4.5 GB, once, and ten minutes of tests or more
-test-vllm: $(VLLM)/.installed ## sampling and GRPO with vLLM's own engine on a CPU, in an environment of its own (4.5 GB)
+test-vllm: $(VLLM)/.installed ## vLLM's own engine and server on a CPU: sampling, GRPO, JCQ; in an environment of its own (4.5 GB)
 	$(PARALLEL) $(VLLM)/bin/python -m pytest -rs tests/real_vllm
 
 $(VLLM)/.installed: tests/real_vllm/requirements.txt

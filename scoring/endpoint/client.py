@@ -5,6 +5,7 @@ import json
 import math
 import os
 import random
+import re
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -244,6 +245,8 @@ class Endpoint:
     def failure(self, error: str | None) -> UserError:
         """The error of a request as one that ends the run."""
         remedy = "start or fix the server, or its settings, and run again"
+        if re.search("context length|max_model_len|tokens is too large", error or ""):
+            remedy = "give a smaller limit on new tokens, or the server a longer window"
         return UserError(f"{self.label} at {self.url}: {error}; {remedy}")
 
     def chat_reply(self, content: Any) -> Reply:

@@ -2,7 +2,6 @@
 
 import os
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,11 +68,6 @@ class GrpoArguments(WordArguments):
     sampler: str | None = setting(None, "shared_prefix, trl or vllm (default: shared_prefix, or vllm with use_vllm).")
     reward_funcs: list[str] | None = setting(None, _FUNCS)  # noqa: RUF009
     reward_args: dict | str | None = setting(None, _ARGS)  # noqa: RUF009
-    canary_steps: int = setting(
-        10,
-        "vLLM: compare its log-probabilities with the trainer's every so many steps (0: never).",
-        affects_result=False,
-    )
     completions_logged: int = setting(8, "Completions per logging step in the W&B table.")
 
     def __post_init__(self) -> None:
@@ -90,8 +84,6 @@ class GrpoArguments(WordArguments):
     def check(self, training: GrpoSettings) -> None:
         """Settle sampler and weights; refuse what contradicts `training`, and an epoch that leaves a batch unfilled."""
         self._settle_sampler(training)
-        if self.canary_steps < 0:
-            raise UserError(f"canary_steps must be 0 or more, not {self.canary_steps}")
         weights = reward_weights(self.entries)
         if weights is not None and training.reward_weights is not None:
             raise UserError("reward_weights stand both in tasks and beside it; take one of them out")
@@ -165,15 +157,7 @@ def train_grpo(script: GrpoArguments, training: GrpoSettings, model: ModelConfig
             os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # TRL warns that rollout_func may change
         rows = dataset_rows(script.entries, conversational=bool(tokenizer.chat_template), form=form)
         common |= {"reward_funcs": rewards, "train_dataset": Dataset.from_list(rows), "rollout_func": rollout}
-        trainer = WordTrainer(words=script, keep=keep, **common) if script.about_words else MixTrainer(**common)
-        if training.use_vllm and script.canary_steps:
-            from sozo.training.vllm_watch import Canary, fixed_sequences, vllm_log_probabilities
-
-            prompts, longest = [row["prompt"] for row in rows], training.max_completion_length - 1
-            sequences = fixed_sequences(tokenizer, prompts, longest, **training.chat_template_kwargs or {})
-            engine = partial(vllm_log_probabilities, trainer.vllm_generation)
-            trainer.canary = Canary(engine, sequences, script.canary_steps)
-        return trainer
+        return WordTrainer(words=script, keep=keep, **common) if script.about_words else MixTrainer(**common)
 
     recorder = RunRecorder([function.reward for function in rewards], script.completions_logged, keep)
     return train(script, training, model, build, facts=described(script.entries), recorder=recorder)

@@ -2,7 +2,6 @@
 
 import logging
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,23 +10,20 @@ from trl import GRPOTrainer
 
 from sozo.data.errors import UserError
 from sozo.rewards.reward import Reward
-from sozo.training.vllm_watch import Canary, dropped
 
 logger = logging.getLogger(__name__)
 _ALARM = 0.1  # of what vLLM drew; rounding costs a few in a thousand tokens
+# Nats a token. bf16 alone makes some hundredths between vLLM and a trainer; other weights make whole nats.
+_GAP = 0.5
 # Losses to which each completion adds the same, whichever micro-batch of its step it is in. To bnpo it does not: bnpo
 # divides by the micro-batch's tokens.
 _BY_COMPLETION = ("grpo", "dr_grpo", "dapo", "cispo", "sapo", "luspo", "vespo")
 
 
 class MixTrainer(GRPOTrainer):  # type: ignore[misc]
-    """GRPOTrainer; a run that asks one prompt is TRL's to the last bit, one of several up to the order of its sums."""
+    """GRPOTrainer; what trains on one prompt is TRL's to the last bit, on several up to the order of its sums."""
 
     _buffered_inputs: Any
-    _metrics: Any
-    # Of TRL's own micro-batch, while what is logged of it is computed: log-probabilities and entropies, (rows, tokens).
-    _replayed: Any = None
-    canary: Canary | None = None
     _alarmed = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -52,32 +48,33 @@ class MixTrainer(GRPOTrainer):  # type: ignore[misc]
         return bonus or self.aux_loss_enabled or self.loss_type not in _BY_COMPLETION
 
     def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> Any:
-        self._per_token = self._replayed or super()._get_per_token_logps_and_entropies(*args, **kwargs)
+        self._per_token = super()._get_per_token_logps_and_entropies(*args, **kwargs)
         return self._per_token
 
     def _compute_loss(self, model: Any, inputs: Any) -> Any:
-        if "regrouped" not in inputs:
-            return super()._compute_loss(model, inputs)
-        # TRL logs means over micro-batches: of its own ones, once the numbers of all their rows are there.
-        metrics, self._metrics = self._metrics, {"train": defaultdict(list)}
-        loss, last = super()._compute_loss(model, inputs), self._per_token
-        self._metrics, (batches, places, computed) = metrics, inputs["regrouped"]
-        computed.append([part.detach() for part in last[:2]])
-        if (count := len(batches)) == len(computed):
-            parts = [torch.cat(part)[places].chunk(count) for part in zip(*computed, strict=True)]
-            for batch, *self._replayed in zip(batches, *parts, [None] * count, strict=True):
-                super()._compute_loss(model, batch)
-            computed.clear()
-            self._replayed, self._per_token = None, last
+        loss = super()._compute_loss(model, inputs)
+        sampled, lasts = inputs.get("sampling_per_token_logps"), self.args.steps_per_generation * self.num_iterations
+        # Behind the first optimizer step of a generation the trainer's weights are no longer those that drew.
+        if sampled is not None and self._step % lasts < self.args.gradient_accumulation_steps:
+            self._compare(sampled, inputs["completion_mask"].bool() & sampled.isfinite())
         return loss
+
+    def _compare(self, sampled: torch.Tensor, mask: torch.Tensor) -> None:
+        """Log how far vLLM's log-probabilities of what it drew are from the trainer's; other weights end the run."""
+        apart = (self._per_token[0].detach() - sampled)[mask].abs().sum()
+        total, count = self.accelerator.gather(torch.stack([apart, mask.sum()])).view(-1, 2).sum(dim=0).tolist()
+        gap = total / max(count, 1.0)
+        self._metrics["train"]["sampling/gap"].append(gap)
+        if not gap <= _GAP:  # not a number is no agreement either
+            raise UserError(
+                f"step {self.state.global_step + 1}: vLLM draws from other weights than the trainer's: {gap:.2f} nats "
+                "a token apart on what it drew; restart vLLM, or take another sampler"
+            )
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
         output = super()._generate_and_score_completions(inputs)
-        if self.model.training:
-            if (ratio := output.get("importance_sampling_ratio")) is not None:
-                self._log_dropped(ratio, output["completion_mask"])
-            if self.canary is not None:
-                self.canary.check(self)
+        if self.model.training and (ratio := output.get("importance_sampling_ratio")) is not None:
+            self._log_dropped(ratio, output["completion_mask"])
         return output
 
     def _log_dropped(self, ratio: torch.Tensor, mask: torch.Tensor) -> None:
@@ -111,6 +108,24 @@ class MixTrainer(GRPOTrainer):  # type: ignore[misc]
         return rewards
 
 
+def dropped(ratio: torch.Tensor, mask: torch.Tensor, clip: tuple[float | None, float | None]) -> torch.Tensor:
+    """What the correction masked (ratio 0) or cut (at the ends of `clip`), and how many there are: shape (2,).
+
+    Counted are tokens, or sequences where `ratio` (rows, tokens or 1) has one value for each. `mask`: (rows, tokens).
+
+    >>> ratio = torch.tensor([[1.0, 0.0, 3.0], [0.9, 1.1, 1.0]])
+    >>> dropped(ratio, torch.tensor([[1, 1, 1], [1, 1, 0]]), (None, 3.0)).tolist()
+    [2.0, 5.0]
+    """
+    counted = mask.bool() if ratio.shape == mask.shape else torch.ones_like(ratio, dtype=torch.bool)
+    out = ratio == 0
+    if clip[0] is not None:
+        out |= ratio <= clip[0]
+    if clip[1] is not None:
+        out |= ratio >= clip[1]
+    return torch.stack([(out & counted).sum(), counted.sum()]).float()
+
+
 def by_prompt(batches: Sequence[dict[str, Any]], steps: int) -> list[dict[str, Any]]:
     """The micro-batches of a generation, each of as few prompts as the counts allow; `steps` make an optimizer step.
 
@@ -122,23 +137,18 @@ def by_prompt(batches: Sequence[dict[str, Any]], steps: int) -> list[dict[str, A
 
 
 def _sorted(batches: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
-    """The same completions in as many micro-batches, those of one prompt behind each other.
-
-    `regrouped` of each are the micro-batches as they were, where their rows are in the new ones, and a list for what is
-    computed of these.
-    """
+    """The same completions in as many micro-batches, those of one prompt behind each other."""
     if len(batches) == 1:
         return batches
     prompts = torch.cat([torch.where(batch["prompt_mask"] == 0, -1, batch["prompt_ids"]) for batch in batches])
     _, group = torch.unique(prompts, dim=0, return_inverse=True)
     order = group.argsort(stable=True)
-    whole = {**batches[0], "regrouped": (batches, order.argsort(), [])}
 
     def picked(name: str, mine: torch.Tensor) -> Any:
-        value = whole[name]
+        value = batches[0][name]
         # num_items_in_batch is one number for all; what is not computed is None.
         if not isinstance(value, torch.Tensor) or value.ndim == 0:
             return value
         return torch.cat([batch[name] for batch in batches])[mine]
 
-    return [{name: picked(name, mine) for name in whole} for mine in order.chunk(len(batches))]
+    return [{name: picked(name, mine) for name in batches[0]} for mine in order.chunk(len(batches))]

@@ -3,8 +3,6 @@
 import re
 import shutil
 from collections import Counter
-from functools import partial
-from types import SimpleNamespace
 from zlib import crc32
 
 import numpy as np
@@ -16,13 +14,23 @@ from scipy.stats import chi2_contingency
 from sozo.data.errors import UserError
 from sozo.data.prompts import prompt
 from sozo.models.generators import Loaded, load_generator
-from sozo.models.model_support import encode_text
+from sozo.models.model_support import encode_prompt, encode_text
 from sozo.models.settings import GeneratorSettings
 from sozo.models.weights import load_model
-from sozo.training.vllm_watch import fixed_sequences, vllm_log_probabilities
 
 ENGLISH = "Name ten nouns that are as different from each other as possible."
 PROMPTS = [prompt("dat"), ENGLISH, "Name an animal."]
+WORDS = [
+    "犬 音楽 法律",
+    "海 怒り 机",
+    "細胞 祭り 数学",
+    "雪 銀行 手紙",
+    "火山 約束 魚",
+    "劇場 電気 母",
+    "砂漠 税金 夢",
+    "橋 米 戦争",
+]
+TEXTS = ["".join(f"{k}. {word}\n" for k, word in enumerate(words.split(), 1)) for words in WORDS]
 DRAWN, RARE = 512, 20  # answers of each sampler; words that came less often than this share one of eight classes
 NATS = 0.02
 
@@ -52,9 +60,22 @@ def log_probabilities(model, sequences):
     return torch.cat(rows).numpy()
 
 
-def engines_log_probabilities(writer, sequences):
-    generation = SimpleNamespace(mode="colocate", llm=writer._engine.llm(0), enable_sleep_mode=False)
-    return vllm_log_probabilities(generation, sequences)
+def engines_log_probabilities(writer, sequences, **options):
+    import vllm
+
+    rows = [asked + response for asked, response in sequences]
+    request = vllm.SamplingParams(temperature=1.0, max_tokens=1, prompt_logprobs=1)
+    inputs = [{"prompt_token_ids": row} for row in rows]
+    outputs = writer._engine.llm(0).generate(inputs, sampling_params=request, use_tqdm=False, **options)
+    told = zip(outputs, rows, sequences, strict=True)
+    return np.array([o.prompt_logprobs[k][row[k]].logprob for o, row, (p, _) in told for k in range(len(p), len(row))])
+
+
+def sequences_of(tokenizer):
+    """Eight texts behind the prompts in turn, as token ids: a prompt's and a response's."""
+    asked = [encode_prompt(tokenizer, [{"role": "user", "content": text}]) for text in PROMPTS]
+    responses = [tokenizer(text, add_special_tokens=False)["input_ids"][:40] for text in TEXTS]
+    return [(asked[k % len(asked)], list(response)) for k, response in enumerate(responses)]
 
 
 def test_first_words_come_as_often(folder, loaded):
@@ -71,7 +92,7 @@ def test_first_words_come_as_often(folder, loaded):
 
 def test_each_token_is_as_likely(folder, loaded):
     writer, (model, tokenizer) = generator(folder, loaded), load_model(folder, dtype="float32")
-    sequences = list(fixed_sequences(tokenizer, [[{"role": "user", "content": text}] for text in PROMPTS], 40))
+    sequences = sequences_of(tokenizer)
     ours, theirs = log_probabilities(model, sequences), engines_log_probabilities(writer, sequences)
     assert len(ours) >= 48
     assert np.abs(ours - theirs).max() < NATS
@@ -111,7 +132,7 @@ def test_an_adapter_is_served_over_its_base(real, tmp_path):
     from peft import LoraConfig, get_peft_model
 
     model, tokenizer = load_model(real, dtype="float32")
-    sequences = list(fixed_sequences(tokenizer, [[{"role": "user", "content": text}] for text in PROMPTS], 40))
+    sequences = sequences_of(tokenizer)
     base = log_probabilities(model, sequences)
     torch.manual_seed(0)
     lora = LoraConfig(r=8, lora_alpha=2, target_modules=["q_proj", "v_proj"], init_lora_weights=False)
@@ -121,11 +142,8 @@ def test_an_adapter_is_served_over_its_base(real, tmp_path):
     ours = log_probabilities(adapted.merge_and_unload(), sequences)
     with Loaded() as alone:
         writer = generator(str(tmp_path), alone)
-        llm = writer._engine.llm(0)
-        served = SimpleNamespace(generate=partial(llm.generate, lora_request=writer._engine.lora))
-        theirs = vllm_log_probabilities(
-            SimpleNamespace(mode="colocate", llm=served, enable_sleep_mode=False), sequences
-        )
+        writer._engine.llm(0)
+        theirs = engines_log_probabilities(writer, sequences, lora_request=writer._engine.lora)
     assert np.abs(ours - base).mean() > 10 * NATS
     assert np.abs(ours - theirs).max() < NATS
 

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
@@ -17,6 +17,7 @@ from sozo.scoring.keys import KEY_BYTES
 from sozo.tasks.task import Answer, Item
 
 Completion = str | Sequence[dict[str, Any]]
+T = TypeVar("T")
 _CALLED = "a reward is called as reward(completions=[text, ...]), with prompts=[text, ...] where they matter"
 
 
@@ -161,25 +162,13 @@ class Reward:
         scoring failed on another process.
         """
         start = time.perf_counter()
-        failure: Exception | None = None
-        local: list[ScoredCompletion] = []
-        try:
-            local = self.alone(*_asked_and_answered(prompts, completions, kwargs, self.tokenizer))
-        except Exception as error:
-            # Told to all before it is raised: a process that fails alone would leave the others waiting for ever.
-            failure = error
-        message = local if failure is None else f"{type(failure).__name__}: {failure}"
-        parts: list[list[ScoredCompletion] | str] = gather(message)
-        if failure is not None:
-            raise failure
-        everyone: list[ScoredCompletion] = []
-        for number, part in enumerate(parts):
-            if isinstance(part, str):
-                raise RuntimeError(f"the {self.prefix.upper()} reward failed on process {number}: {part}")
-            everyone += part
-        self.last = self.among(everyone)
-        offset = sum(len(part) for part in parts[: rank()])
-        self.mine = self.last[offset : offset + len(local)]
+        parts = gather_made(
+            f"the {self.prefix.upper()} reward",
+            lambda: self.alone(*_asked_and_answered(prompts, completions, kwargs, self.tokenizer)),
+        )
+        self.last = self.among([completion for part in parts for completion in part])
+        offset = sum(map(len, parts[: rank()]))
+        self.mine = self.last[offset : offset + len(parts[rank()])]
         unknown = count_unknown((completion.text for completion in self.last), self.__name__)
         if log_metric and self.last:
             metrics = self.metrics(self.last) | {f"{self.prefix}/seconds": time.perf_counter() - start}
@@ -199,6 +188,25 @@ class Reward:
             "mine": [],
             "tokenizer": None,
         }
+
+
+def gather_made(what: str, make: Callable[[], T]) -> list[T]:
+    """What `make` makes in each process, in rank order. A failure of one is everybody's: others would wait for it."""
+    made, failure = None, None
+    try:
+        made = make()
+    except Exception as error:
+        failure = error
+    told = failure if isinstance(failure, UserError) else failure and f"{type(failure).__name__}: {failure}"
+    everyone = gather((made, told))
+    if failure is not None:
+        raise failure
+    for number, (_, fault) in enumerate(everyone):
+        if isinstance(fault, UserError):
+            raise fault
+        if fault is not None:
+            raise RuntimeError(f"{what} failed on process {number}: {fault}")
+    return [made for made, _ in everyone]
 
 
 def _asked_and_answered(

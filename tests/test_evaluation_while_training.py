@@ -37,8 +37,6 @@ def toy(monkeypatch):
         ({"every": 5, "tasks": [{"task": "dat", "noun_chekker": "x"}]}, "evaluate: unknown setting: noun_chekker"),
         ({"every": 5, "tasks": ["jcq"]}, "evaluate: no answer to jcq is worth anything without a judge"),
         ({"every": 5, "tasks": ["dat"], "keep_best": "sat"}, "keep_best must be a measure of dat"),
-        ({"every": 5, "tasks": ["dat"], "until": {"measure": "sat", "least": 1}}, "until must be a measure of dat"),
-        ({"every": 5, "tasks": ["dat"], "until": {"measure": "dat"}}, "dat needs a number as least or as most"),
         ({"every": 5, "tasks": ["dat"], "floors": [{"measure": "dat"}]}, "dat needs a number as least or as most"),
         ({"every": 5, "tasks": ["dat"], "floors": [{"measure": "a", "least": 1, "action": "x"}]}, "'warn' or 'stop'"),
         ("{", "evaluate is not JSON"),
@@ -151,20 +149,6 @@ def test_a_floor_stops_the_run(toy, tmp_path):
     trainer, evaluation = train(tmp_path / "stopped", TOY | {"floors": floors})
     assert trainer.state.global_step == 1
     assert evaluation.stopped.startswith("step 1: loss is ")
-
-
-def test_a_run_ends_well_once_a_measure_has_come_so_far(toy, tmp_path, caplog):
-    floors = [{"measure": "loss", "least": -1e9, "action": "stop"}]
-    reached = {"until": {"measure": "lipogram/valid", "least": 0.0}, "floors": floors}
-    trainer, evaluation = train(tmp_path / "reached", TOY | reached, save_strategy="steps", save_steps=1)
-    value = read_evaluations(tmp_path / "reached")[2]["lipogram/valid"]
-    assert trainer.state.global_step == 2  # and not at step 0
-    # A launch that is killed now does step 2 again, and does not go on from it.
-    assert [path.name for path in (tmp_path / "reached").glob("checkpoint-*")] == ["checkpoint-1"]
-    assert evaluation.ends() == {"until": {"step": 2, "measure": "lipogram/valid", "value": value}}
-    trainer, evaluation = train(tmp_path / "not", TOY | {"until": {"measure": "lipogram/valid", "least": 2.0}})
-    assert (trainer.state.global_step, evaluation.ends()) == (4, {"until": None})
-    assert "until: lipogram/valid has not come so far in 4 steps" in caplog.text
 
 
 def test_an_evaluation_of_dat_tells_the_pairing():

@@ -38,13 +38,14 @@ class EvaluatedTask:
         return [asked[first : first + _BATCH] for first in places[::_BATCH]]
 
 
-class Limit(BaseModel):
-    """What one measure should come to."""
+class Floor(BaseModel):
+    """What must hold of one measure, whoever logs it: the evaluation, the trainer, or a reward."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
     measure: str = Field(min_length=1)
     least: float | None = None
     most: float | None = None
+    action: Literal["warn", "stop"] = "warn"
 
     @model_validator(mode="after")
     def _has_a_limit(self) -> Self:
@@ -55,7 +56,7 @@ class Limit(BaseModel):
     def broken(self, value: float) -> str | None:
         """What is wrong with a value; None if nothing is.
 
-        >>> Limit(measure="dat/valid", least=0.5).broken(0.25)
+        >>> Floor(measure="dat/valid", least=0.5).broken(0.25)
         'dat/valid is 0.25, below 0.5'
         """
         if self.least is not None and not value >= self.least:
@@ -63,12 +64,6 @@ class Limit(BaseModel):
         if self.most is not None and not value <= self.most:
             return f"{self.measure} is {value:.4g}, above {self.most:g}"
         return None
-
-
-class Floor(Limit):
-    """What must hold of one measure, whoever logs it: the evaluation, the trainer, or a reward."""
-
-    action: Literal["warn", "stop"] = "warn"
 
 
 class EvaluateSettings(BaseModel):
@@ -83,7 +78,6 @@ class EvaluateSettings(BaseModel):
     seed: int = Field(1_000_000, ge=0)  # the default is far from those of the tables drawn of the trained model
     second_encoder: str | None = None  # an encoder that nobody trains on
     keep_best: str | None = None  # the measure whose best model is kept in `best`
-    until: Limit | None = None  # training ends, and well, at the first evaluation behind step 0 where this holds
     floors: list[Floor] = []
 
     @model_validator(mode="after")
@@ -91,9 +85,8 @@ class EvaluateSettings(BaseModel):
         names = [evaluated.kind.name for evaluated in self.evaluated]
         if not names or len(set(names)) < len(names):
             raise ValueError("tasks must name different tasks, such as [dat]")
-        for name, measure in (("keep_best", self.keep_best), ("until", self.until.measure if self.until else None)):
-            if measure is not None and measure.partition("/")[0] not in names:
-                raise ValueError(f"{name} must be a measure of {', '.join(names)}")
+        if self.keep_best is not None and self.keep_best.partition("/")[0] not in names:
+            raise ValueError(f"keep_best must be a measure of {', '.join(names)}")
         return self
 
     @cached_property

@@ -14,7 +14,6 @@ from typing import Any
 from tqdm import tqdm
 from transformers import Trainer, TrainerCallback
 
-from sozo.data.errors import UserError
 from sozo.data.evaluations import read_evaluations, write_evaluations
 from sozo.data.processes import Processes, gather, rank, wait, world_size
 from sozo.data.prompts.form import PLAIN, PromptForm
@@ -34,8 +33,7 @@ class Evaluation(TrainerCallback):
 
     Values go to the trainer's loggers as `eval_NAME` and into `evaluations.jsonl`; a run that continues takes those
     from there that it finds. A step whose value of `keep_best` is the best so far leaves its model in `best/`, with
-    `best.json` in it. The first step that meets `until` is the last one. Floors look at all that is logged. `trainer`
-    must be set before training starts.
+    `best.json` in it. Floors look at all that is logged. `trainer` must be set before training starts.
     """
 
     trainer: Any = None
@@ -45,14 +43,11 @@ class Evaluation(TrainerCallback):
         self._watch = FloorWatch(settings.floors, say=first)
         self._known: dict[int, dict[str, float]] = {}
         self.stopped: str | None = None  # which floor ended the run
-        self.reached: dict[str, Any] | None = None  # the step at which `until` held, and the value
         if first:  # what is wrong with these shows before a model is loaded
             _ = settings.second, [evaluated.task for evaluated in settings.evaluated]
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Read what an earlier part of the run found, and evaluate the model that comes in."""
-        if self.trainer.is_fsdp_enabled:
-            raise UserError("evaluate does not work under FSDP; leave it out, or train under DDP or DeepSpeed")
         self._known = gather(read_evaluations(self._output))[0]
         if state.global_step == 0:
             self._evaluate(state, control)
@@ -73,16 +68,9 @@ class Evaluation(TrainerCallback):
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Say what nobody could look at."""
         self._watch.finish()
-        wanted, until = self._settings.keep_best, self._settings.until
-        if until and self._first and not self.reached:
-            logger.warning("until: %s has not come so far in %d steps", until.measure, state.global_step)
+        wanted = self._settings.keep_best
         if wanted and self._first and not any(wanted in values for values in self._known.values()):
             logger.warning("keep_best: no evaluation gave %s a value, so none is the best", wanted)
-
-    def ends(self) -> dict[str, Any]:
-        """What a run's record says of its end: the floor that stopped it, when `until` held (None: never)."""
-        stopped = {"stopped": self.stopped} if self.stopped else {}
-        return stopped | ({"until": self.reached} if self._settings.until else {})
 
     def _evaluate(self, state: Any, control: Any) -> None:
         step = state.global_step
@@ -101,11 +89,6 @@ class Evaluation(TrainerCallback):
         should_log = control.should_log
         Trainer.log(self.trainer, {f"{_LOGGED}{name}": value for name, value in values.items()})
         control.should_log = should_log
-        until = self._settings.until
-        if step and until and until.measure in values and not until.broken(values[until.measure]):
-            self.reached = {"step": step, "measure": until.measure, "value": values[until.measure]}
-            control.should_training_stop = True
-            control.should_save = False  # whoever resumed from here would train on
 
     def _values(self) -> dict[str, float]:
         """What the model's answers are worth now; each process draws its batches."""

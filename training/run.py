@@ -254,7 +254,8 @@ def _fit(
         trainer.push_to_hub()
     if first:
         shutil.rmtree(folder.path / _ROWS, ignore_errors=True)
-        folder.finish(result.metrics | (evaluation.ends() if evaluation else {}))
+        stopped = {"stopped": evaluation.stopped} if evaluation and evaluation.stopped else {}
+        folder.finish(result.metrics | stopped)
     trainer.end()
 
 

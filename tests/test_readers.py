@@ -16,7 +16,6 @@ from sozo.data.errors import UserError
 from sozo.data.foreign import parse_json
 from sozo.data.prompts.form import read_form
 from sozo.data.record import read_json
-from sozo.data.rubrics import load_rubric
 from sozo.data.settings import from_json, read_yaml
 from sozo.data.study_folder import read_study
 from sozo.data.wandb_run import training_summary
@@ -97,7 +96,7 @@ def test_json_that_is_none_is_one_line(text, tmp_path):
 def test_yaml_that_is_none_is_one_line(text, tmp_path):
     file = tmp_path / "x.yaml"
     file.write_text(text)
-    for reader in (read_yaml, load_rubric, lambda path: read_profile(str(path))):
+    for reader in (read_yaml, lambda path: read_profile(str(path))):
         one_line(reader, file)
     if text != "a":
         one_line(parse_yaml, text)

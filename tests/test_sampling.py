@@ -15,13 +15,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from fakes import FakeNouns, axis_encoder, list_text
+from fakes import FakeNouns, axis_encoder, list_text, read_responses
 from grpo_runs import ROOT, _free_port, run
 from sampling_worker import dat_by, sample, scorer
 from sozo.data.errors import UserError, one_line_errors
 from sozo.data.jumandic import load_nouns
 from sozo.data.processes import Processes
-from sozo.data.schema import Completion, read_responses
+from sozo.data.schema import Completion
 from sozo.eval.draw import SamplingOptions, draw_parts
 from sozo.eval.run import run_task
 from sozo.models.nouns import RandomNouns

@@ -78,7 +78,7 @@ class Reward:
             raise UserError(f"penalise_duplicates must be true or false, not {quoted(penalise_duplicates)}")
         self.__name__, self.prefix = name, prefix
         self.scale, self.penalise_duplicates = scale, penalise_duplicates
-        self.seen = SeenResponses()  # of the duplicate penalty: saved with a checkpoint, loaded on resume
+        self.seen = SeenResponses()  # of the duplicate penalty
         self.last: list[ScoredCompletion] = []  # the previous call's completions of all processes, in rank order
 
         self.mine: list[ScoredCompletion] = []  # of these, this process's
@@ -110,11 +110,12 @@ class Reward:
         return {"scale": self.scale, "penalise_duplicates": self.penalise_duplicates}
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint must keep (JSON values) beside the duplicate history; the same in every process."""
-        return {}
+        """What a checkpoint must keep (JSON values): the duplicate history. It is the same in every process."""
+        return {"seen": self.seen.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continue from what `state` gave; it is not called where that was nothing."""
+        """Continue from what `state` gave."""
+        self.seen.restore(state["seen"])
 
     def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
         """Numbers of one call over all processes (at least one completion), for TRL's `log_metric`."""

@@ -169,7 +169,7 @@ def test_a_killed_run_of_a_mix_resumes_to_what_an_unbroken_one_gives(mini, tmp_p
     assert all(torch.equal(weights[name], expected[name]) for name in expected)
     assert any(not torch.equal(start[name], expected[name]) for name in expected)
     for number in range(2):  # each task has a history of its own
-        seen = [folder / "checkpoint-8" / f"seen_responses_{number}.bin" for folder in (output, whole)]
+        seen = [folder / "checkpoint-8" / f"state_{number}.json" for folder in (output, whole)]
         assert seen[0].read_bytes() == seen[1].read_bytes()
         assert seen[0].stat().st_size > 100
     steps = [[entry for entry in history(folder) if "reward" in entry] for folder in (output, whole)]

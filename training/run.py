@@ -56,8 +56,8 @@ def train(
 ) -> Path:
     """Train and return the folder of the trained model.
 
-    A run that was cut off continues from its last whole checkpoint, with the duplicate histories and as the same W&B
-    run; one that is finished is left alone. An `output_dir` with another run is refused.
+    A run that was cut off continues from its last whole checkpoint, with the rewards' states and as the same W&B run;
+    one that is finished is left alone. An `output_dir` with another run is refused.
     """
     recorder, output = recorder or RunRecorder(), Path(training.output_dir)
     hide_token(training)

@@ -25,7 +25,7 @@ UNPAID_STEPS = 10  # logged, in a row, in which every reward was 0: a run that w
 
 
 class RunRecorder(TrainerCallback):
-    """Completes each checkpoint with duplicate histories, states and W&B run, prints a line, logs completions to W&B.
+    """Completes each checkpoint with the rewards' states and W&B run, prints a line, logs completions to W&B.
 
     GRPO of which every reward was 0 in ten logged steps in a row ends behind a checkpoint, and `in_vain`.
     With each logging step `completions_logged` of each reward of sozo's go into the table `PREFIX/completions`. What
@@ -53,20 +53,14 @@ class RunRecorder(TrainerCallback):
         if not state.is_world_process_zero:
             return
         checkpoint = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
-        for number, reward in enumerate(self._rewards):
-            reward.seen.save(checkpoint / f"seen_responses_{number}.bin")
         for name, holder in self._states.items():
-            if state := holder.state():
-                write_json(checkpoint / name, state)
+            write_json(checkpoint / name, holder.state())
         write_state(checkpoint, wandb_run())
 
     def restore(self, checkpoint: Path) -> None:
-        """Continue with the histories and states saved in `checkpoint`; every process must do so."""
-        for number, reward in enumerate(self._rewards):
-            reward.seen.load(checkpoint / f"seen_responses_{number}.bin")
+        """Continue with the states saved in `checkpoint`; every process must do so."""
         for name, holder in self._states.items():
-            if (checkpoint / name).is_file():
-                holder.restore(read_json(checkpoint / name))
+            holder.restore(read_json(checkpoint / name))
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         """Print one short line instead of TRL's thirty numbers; W&B, which has them all, gets completions."""

@@ -1,7 +1,6 @@
 """A reward as TRL takes it: what a completion is worth alone, and what it is worth among others, around one gather."""
 
 import hashlib
-import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -72,8 +71,9 @@ class Reward:
     logged = ("valid_rate", "mean_score", "reason")
 
     def __init__(self, name: str, prefix: str, *, scale: float = 1.0, penalise_duplicates: bool = False) -> None:
-        if isinstance(scale, bool) or not math.isfinite(scale):
-            raise UserError(f"scale must be a finite number, not {quoted(scale)}")
+        for option, value in {"scale": scale, "offset": self.offset}.items():
+            if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 2**63:  # so NaN, too
+                raise UserError(f"{option} must be a finite number, not {quoted(value)}")
         if not isinstance(penalise_duplicates, bool):
             raise UserError(f"penalise_duplicates must be true or false, not {quoted(penalise_duplicates)}")
         self.__name__, self.prefix = name, prefix

@@ -32,7 +32,7 @@ class CommonArguments:
     )
 
     evaluate: dict | str | None = setting(  # noqa: RUF009
-        None, "What is sampled and scored every n steps, and which model is kept as the best (JSON)."
+        None, "What is sampled and scored every n steps, and what must hold of its values (JSON)."
     )
 
     def check(self, training: Any) -> None:

@@ -77,7 +77,6 @@ class EvaluateSettings(BaseModel):
     temperature: float = Field(1.0, gt=0)
     seed: int = Field(1_000_000, ge=0)  # the default is far from those of the tables drawn of the trained model
     second_encoder: str | None = None  # an encoder that nobody trains on
-    keep_best: str | None = None  # the measure whose best model is kept in `best`
     floors: list[Floor] = []
 
     @model_validator(mode="after")
@@ -85,8 +84,6 @@ class EvaluateSettings(BaseModel):
         names = [evaluated.kind.name for evaluated in self.evaluated]
         if not names or len(set(names)) < len(names):
             raise ValueError("tasks must name different tasks, such as [dat]")
-        if self.keep_best is not None and self.keep_best.partition("/")[0] not in names:
-            raise ValueError(f"keep_best must be a measure of {', '.join(names)}")
         return self
 
     @cached_property
@@ -112,12 +109,6 @@ class EvaluateSettings(BaseModel):
     def second(self) -> SecondEncoder | None:
         """The encoder `second_encoder`, loaded."""
         return SecondEncoder(self.second_encoder) if self.second_encoder else None
-
-    def better(self, value: float, than: float) -> bool:
-        """Whether a value of `keep_best` is better than another: more is, unless its measure says less."""
-        measures = [measure for evaluated in self.evaluated for measure in evaluated.task.measures]
-        less = any(measure.name == self.keep_best and measure.better < 0 for measure in measures)
-        return value < than if less else value > than
 
     def values(self, task: Task, rows: Sequence[Row]) -> dict[str, float]:
         """An evaluation of one task: means of what has a value, the valid share, and what answers show together."""

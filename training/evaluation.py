@@ -1,13 +1,11 @@
-"""Evaluation while a model trains: it answers tasks every n steps, its values are logged, and the best model is kept.
+"""Evaluation while a model trains: it answers tasks every n steps, its values are logged, and floors may end the run.
 
 The training does not notice: nothing of its random numbers, its mode or its metrics is touched.
 """
 
 import logging
-import shutil
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +13,13 @@ from tqdm import tqdm
 from transformers import Trainer, TrainerCallback
 
 from sozo.data.evaluations import read_evaluations, write_evaluations
-from sozo.data.processes import Processes, gather, rank, wait, world_size
+from sozo.data.processes import Processes, gather, rank, world_size
 from sozo.data.prompts.form import PLAIN, PromptForm
-from sozo.data.record import room, write_json
 from sozo.models.generator import answer_items
 from sozo.tasks.task import Answer, Item, Row
 from sozo.training.evaluate import EvaluateSettings, Floor
-from sozo.training.tracking import saved_bytes
 
 logger = logging.getLogger(__name__)
-BEST = "best"
 _LOGGED = "eval_"  # from which transformers' loggers make a section of its own: `eval/dat`
 
 
@@ -32,8 +27,7 @@ class Evaluation(TrainerCallback):
     """Answers the tasks before the first step, every `settings.every` steps and behind the last one.
 
     Values go to the trainer's loggers as `eval_NAME` and into `evaluations.jsonl`; a run that continues takes those
-    from there that it finds. A step whose value of `keep_best` is the best so far leaves its model in `best/`, with
-    `best.json` in it. Floors look at all that is logged. `trainer` must be set before training starts.
+    from there that it finds. Floors look at all that is logged. `trainer` must be set before training starts.
     """
 
     trainer: Any = None
@@ -68,18 +62,12 @@ class Evaluation(TrainerCallback):
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Say what nobody could look at."""
         self._watch.finish()
-        wanted = self._settings.keep_best
-        if wanted and self._first and not any(wanted in values for values in self._known.values()):
-            logger.warning("keep_best: no evaluation gave %s a value, so none is the best", wanted)
 
     def _evaluate(self, state: Any, control: Any) -> None:
         step = state.global_step
         if step not in self._known:
-            values = self._values()
-            if step and self._is_best(values):
-                self._keep(step, values)
-            self._known[step] = values
-            if self._first:  # last: what has a line is not done again
+            self._known[step] = self._values()
+            if self._first:
                 write_evaluations(self._output, self._known)
         values = self._known[step]
         if self._first:
@@ -117,29 +105,6 @@ class Evaluation(TrainerCallback):
                     every = zip(*(one for number in sorted(scored) for one in scored[number]), strict=True)
                     values |= settings.values(evaluated.task, evaluated.task.with_others(*every))
         return gather(values)[0]
-
-    def _is_best(self, values: dict[str, float]) -> bool:
-        wanted = self._settings.keep_best
-        if wanted is None or wanted not in values:
-            return False
-        # The model that came in is no checkpoint of this training.
-        others = [known[wanted] for step, known in self._known.items() if step and wanted in known]
-        return all(self._settings.better(values[wanted], other) for other in others)
-
-    def _keep(self, step: int, values: dict[str, float]) -> None:
-        """Put the model of this step into `best/`, whole or not at all; all processes call this."""
-        partial = self._output / f"_{BEST}"
-        with room(self._output, saved_bytes(self.trainer, states=False)):
-            self.trainer.save_model(str(partial), _internal_call=True)  # else each best would be pushed to the hub
-        wait()
-        if self._first:
-            self.trainer.processing_class.save_pretrained(partial)
-            with suppress(FileNotFoundError):  # whoever asks this model further finds there how it was asked
-                shutil.copy(self._output / "run_config.json", partial)
-            write_json(partial / "best.json", {"step": step, "measure": self._settings.keep_best, "values": values})
-            shutil.rmtree(self._output / BEST, ignore_errors=True)
-            partial.rename(self._output / BEST)
-        wait()
 
 
 class FloorWatch:

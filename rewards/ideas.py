@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError
-from sozo.data.settings import hint, load_dotted
+from sozo.data.settings import hint
 from sozo.rewards.judge import JudgeReward, StatusScores, question_of
 from sozo.rewards.reward import Reward, ScoredCompletion
 from sozo.scoring.judges.criterion import criteria_rubric
@@ -28,9 +28,7 @@ class IdeaReward(JudgeReward):
         axes: Names of the criteria that count; None takes all.
         weights: By axis, 1 where nothing is said.
         rank: Pay the rank within the group, 0 to 1, and not the worth: judges that give whole scores tie often.
-        make_judge: Who makes the judge of the settings, or a dotted path: `sozo.models.judges.make_judge` knows models
-            on this machine.
-        options: `judge`, and fields of `JudgeSettings`.
+        options: `judge` and `make_judge`, and fields of `JudgeSettings`.
     """
 
     unasked = "invalid"  # no idea
@@ -43,7 +41,6 @@ class IdeaReward(JudgeReward):
         weights: Mapping[str, float] | None = None,
         rank: bool = False,
         scale: float = 1.0,
-        make_judge: str | None = None,
         **options: Any,
     ) -> None:
         names = [criterion.name for criterion in CRITERIA]
@@ -53,8 +50,6 @@ class IdeaReward(JudgeReward):
         self.criteria = [criterion for criterion in CRITERIA if axes is None or criterion.name in axes]
         if not self.criteria:
             raise UserError("idea_reward: axes is empty; name one or more, or leave it out")
-        if make_judge is not None:
-            options["make_judge"] = load_dotted(make_judge, "make_judge")
         super().__init__(criteria_rubric(self.criteria), ledger=ledger, scale=scale, **options)
         self.__name__ = "idea_reward"
         self.weights, self.rank = dict(weights or {}), rank

@@ -11,7 +11,7 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
 from sozo.data.processes import rank
-from sozo.data.settings import deciding, settings_of
+from sozo.data.settings import deciding, load_dotted, settings_of
 from sozo.rewards.reward import Reward, ScoredCompletion, gather_made
 from sozo.scoring.final_text import judged_part
 from sozo.scoring.judges.endpoint import endpoint_judge
@@ -43,8 +43,9 @@ class JudgeReward(Reward):
     Args:
         rubric: A rubric, or the name of a task's, such as `jcq-v1-guarded`.
         ledger: Path of the file of judgements; one run at a time may have it.
-        judge: Who judges; None has `make_judge` make the one that `settings` name, when it is first needed. Rewards
-            know endpoints only; `sozo.models.judges.make_judge_reward` knows models on this machine.
+        judge: Who judges; None has `make_judge` make the one that `settings` name, when it is first needed.
+        make_judge: A function, or a dotted path of one. Rewards know endpoints only; `sozo.models.judges.make_judge`
+            knows models on this machine.
         criterion: The score that is paid; None pays the mean of all.
         stop_failed_share: The run ends when more than this share of a call's judgements failed, or of the last 20 where
             a call has fewer.
@@ -71,7 +72,7 @@ class JudgeReward(Reward):
         *,
         ledger: str | Path,
         judge: Judge | None = None,
-        make_judge: Callable[[JudgeSettings], Judge] = endpoint_judge,
+        make_judge: Callable[[JudgeSettings], Judge] | str = endpoint_judge,
         criterion: str | None = None,
         scale: float = 1.0,
         stop_failed_share: float = 0.5,
@@ -87,7 +88,8 @@ class JudgeReward(Reward):
         # A reward always asks: `reparse` is the evaluation's.
         self.ledger, self.settings = Path(ledger), replace(settings_of(JudgeSettings, settings), reparse=False)
         self.price, self.criterion, self.stop_failed_share = self.settings.price(), criterion, stop_failed_share
-        self._given, self._make_judge = judge, make_judge
+        self._given = judge
+        self._make_judge = load_dotted(make_judge, "make_judge") if isinstance(make_judge, str) else make_judge
         self.cost = 0.0  # of all judging so far, at most
         self._failed: list[bool] = []  # of the last judgements
 

@@ -13,8 +13,7 @@ from sozo.data.errors import UserError
 from sozo.data.evaluations import read_evaluations, write_evaluations
 from sozo.models import processes
 from sozo.tasks.task import Row
-from sozo.training.evaluate import Floor, read_evaluate
-from sozo.training.evaluation import Evaluation, FloorWatch
+from sozo.training.evaluation import Evaluation, Floor, FloorWatch, read_evaluate
 from sozo.training.grpo_trainer import MixTrainer
 
 TOY = {"every": 2, "tasks": [{"task": "lipogram", "num_responses": 70}], "max_new_tokens": 6}

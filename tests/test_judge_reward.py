@@ -218,8 +218,8 @@ def test_mistakes_are_one_line(tmp_path, monkeypatch):
         make_judge_reward(ledger=tmp_path / "j", max_cost=1.0).describe()
     with pytest.raises(UserError, match="rewards cannot load a model"):
         make_judge_reward(ledger=tmp_path / "j", judge_backend="transformers").describe()
+    how = {"make_judge": "sozo.models.judges.make_judge", "judge_backend": "mlx"}
     with pytest.raises(UserError, match="judge_backend must be openai, transformers or vllm, not mlx"):
-        how = {"make_judge": "sozo.models.judges.make_judge", "judge_backend": "mlx"}
         make_judge_reward(ledger=tmp_path / "j", **how).describe()
     # Another run's ledger.
     with Ledger(tmp_path / "j", ()), pytest.raises(UserError, match="another process is judging into it"):

@@ -16,7 +16,7 @@ from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
 from sozo.data.prompts.form import PromptForm
 from sozo.data.settings import hint, read_yaml, setting
-from sozo.training.evaluate import read_evaluate
+from sozo.training.evaluation import read_evaluate
 
 
 @dataclass

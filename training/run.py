@@ -32,8 +32,7 @@ from sozo.models.weights import (
     pinned,
     refuse_rounding,
 )
-from sozo.training.evaluate import read_evaluate
-from sozo.training.evaluation import Evaluation
+from sozo.training.evaluation import Evaluation, read_evaluate
 from sozo.training.run_settings import hide_token, resolved_settings, split
 from sozo.training.tracking import UNPAID_STEPS, BarOnly, RunRecorder, saved_bytes, wandb_run
 

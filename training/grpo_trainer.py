@@ -1,6 +1,5 @@
 """TRL's GRPO trainer for a mix of tasks: micro-batches of one prompt, no unpaid completion, vLLM watched."""
 
-import logging
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -11,8 +10,6 @@ from trl import GRPOTrainer
 from sozo.data.errors import UserError
 from sozo.rewards.reward import Reward
 
-logger = logging.getLogger(__name__)
-_ALARM = 0.1  # of what vLLM drew; rounding costs a few in a thousand tokens
 # Nats a token. bf16 alone makes some hundredths between vLLM and a trainer; other weights make whole nats.
 _GAP = 0.5
 # Losses to which each completion adds the same, whichever micro-batch of its step it is in. To bnpo it does not: bnpo
@@ -24,7 +21,6 @@ class MixTrainer(GRPOTrainer):  # type: ignore[misc]
     """GRPOTrainer; what trains on one prompt is TRL's to the last bit, on several up to the order of its sums."""
 
     _buffered_inputs: Any
-    _alarmed = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -71,28 +67,6 @@ class MixTrainer(GRPOTrainer):  # type: ignore[misc]
                 "a token apart on what it drew; restart vLLM, or take another sampler"
             )
 
-    def _generate_and_score_completions(self, inputs: Any) -> Any:
-        output = super()._generate_and_score_completions(inputs)
-        if self.model.training and (ratio := output.get("importance_sampling_ratio")) is not None:
-            self._log_dropped(ratio, output["completion_mask"])
-        return output
-
-    def _log_dropped(self, ratio: torch.Tensor, mask: torch.Tensor) -> None:
-        """Log the share of what vLLM drew that its correction masks or cuts, and say once if it is large."""
-        clip = (self.vllm_importance_sampling_clip_min, self.vllm_importance_sampling_clip_max)
-        out, of = self.accelerator.gather(dropped(ratio, mask, clip)).view(-1, 2).sum(dim=0).tolist()
-        mode = self.vllm_importance_sampling_mode
-        level, done = mode.split("_")
-        share, word = out / max(of, 1.0), "masked" if done == "mask" else "truncated"
-        self._metrics["train"][f"sampling/{word}_share"].append(share)
-        if share > _ALARM and not self._alarmed and self.accelerator.is_main_process:
-            self._alarmed = True
-            cure = "set token_truncate" if mode != "token_truncate" else "does vLLM hold the trainer's weights?"
-            logger.warning(
-                "step %d: %.0f%% of the %ss that vLLM drew are %s by vllm_importance_sampling_mode %s; %s",
-                *(self.state.global_step + 1, 100 * share, level, word, mode, cure),
-            )
-
     def _calculate_rewards(self, *args: Any) -> torch.Tensor:
         rewards: torch.Tensor = super()._calculate_rewards(*args)
         unpaid = int(torch.isnan(rewards).all(dim=1).sum())
@@ -106,24 +80,6 @@ class MixTrainer(GRPOTrainer):  # type: ignore[misc]
                 f"{', '.join(self.reward_func_names)}; pay 0.0 for what is worth nothing"
             )
         return rewards
-
-
-def dropped(ratio: torch.Tensor, mask: torch.Tensor, clip: tuple[float | None, float | None]) -> torch.Tensor:
-    """What the correction masked (ratio 0) or cut (at the ends of `clip`), and how many there are: shape (2,).
-
-    Counted are tokens, or sequences where `ratio` (rows, tokens or 1) has one value for each. `mask`: (rows, tokens).
-
-    >>> ratio = torch.tensor([[1.0, 0.0, 3.0], [0.9, 1.1, 1.0]])
-    >>> dropped(ratio, torch.tensor([[1, 1, 1], [1, 1, 0]]), (None, 3.0)).tolist()
-    [2.0, 5.0]
-    """
-    counted = mask.bool() if ratio.shape == mask.shape else torch.ones_like(ratio, dtype=torch.bool)
-    out = ratio == 0
-    if clip[0] is not None:
-        out |= ratio <= clip[0]
-    if clip[1] is not None:
-        out |= ratio >= clip[1]
-    return torch.stack([(out & counted).sum(), counted.sum()]).float()
 
 
 def by_prompt(batches: Sequence[dict[str, Any]], steps: int) -> list[dict[str, Any]]:

@@ -214,13 +214,15 @@ def _messages(conversation: Any) -> Sequence[Mapping[str, Any]]:
         raise UserError(f"a text or a conversation was expected, not {quoted(conversation)}")
     for message in conversation:
         _content(message)  # what is no text is refused wherever it stands
+    if conversation and conversation[-1].get("role", "") is None:  # in parquet whatever has no role has this one
+        raise UserError("the last message of a conversation says that nobody wrote it; give its role")
     return conversation
 
 
 def _is_message(message: Any) -> bool:
     if not isinstance(message, Mapping) or {"role", "content", "type"}.isdisjoint(message):
         return False
-    return isinstance(message.get("role", ""), str)
+    return isinstance(message.get("role"), str | None)
 
 
 def _content(message: Mapping[str, Any]) -> str:

@@ -68,7 +68,6 @@ class GrpoArguments(WordArguments):
     sampler: str | None = setting(None, "shared_prefix, trl or vllm (default: shared_prefix, or vllm with use_vllm).")
     reward_funcs: list[str] | None = setting(None, _FUNCS)  # noqa: RUF009
     reward_args: dict | str | None = setting(None, _ARGS)  # noqa: RUF009
-    completions_logged: int = setting(8, "Completions per logging step in the W&B table.")
 
     def __post_init__(self) -> None:
         self.reward_args = from_json(self.reward_args, "reward_args")
@@ -159,5 +158,5 @@ def train_grpo(script: GrpoArguments, training: GrpoSettings, model: ModelConfig
         common |= {"reward_funcs": rewards, "train_dataset": Dataset.from_list(rows), "rollout_func": rollout}
         return WordTrainer(words=script, keep=keep, **common) if script.about_words else MixTrainer(**common)
 
-    recorder = RunRecorder([function.reward for function in rewards], script.completions_logged, keep)
+    recorder = RunRecorder([function.reward for function in rewards], keep)
     return train(script, training, model, build, facts=described(script.entries), recorder=recorder)

@@ -73,10 +73,6 @@ def read_settings(groups: Sequence[type], argv: Sequence[str]) -> Any:
         raise UserError("--config needs a file; recipes/*/*.yaml are examples") from error
     file = chosen.config
     in_file = read_yaml(Path(file)) if file else {}
-    variables = in_file.pop("env", {})  # TRL's: those of the environment
-    if not isinstance(variables, dict):
-        raise UserError(f"{file}: env must be a mapping of names to values, not {quoted(variables)}")
-    os.environ.update({name: str(value) for name, value in variables.items()})
     # Before any value is judged: a misspelt key is often why another one looks wrong.
     unknown = parser.set_defaults_with_config(**in_file)[::2]
     _, stray = parser.parse_known_args(flags)

@@ -1,4 +1,7 @@
-"""GRPO with a stand-in for vLLM: other weights end the run, bf16 does not."""
+"""GRPO with a stand-in for vLLM: stale weights end the run within k steps, and bf16 does not."""
+
+import sys
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,10 +11,13 @@ from transformers import LlamaForCausalLM
 from fakes import AXES, list_text
 from scripted_grpo import scripted
 from sozo.data.errors import UserError
+from sozo.data.prompts import messages, prompt
 from sozo.models.model_support import end_tokens
 from sozo.training.grpo_trainer import MixTrainer
+from sozo.training.vllm_watch import Canary, fixed_sequences, vllm_log_probabilities
 
 TEXTS = [list_text(AXES[k : k + 3]) for k in range(4)]
+SEQUENCES = [([1, 2], [8, 16]), ([3], [24])]
 
 
 class StandIn:
@@ -35,19 +41,14 @@ class StandIn:
             rows.append(torch.log_softmax(logits, -1).gather(1, torch.tensor(response)[:, None])[:, 0].tolist())
         return np.concatenate(rows)
 
-    def of_each(self, output):
-        """Log-probabilities of what was drawn, for each answer."""
-        drawn = list(zip(output["prompt_ids"], output["completion_ids"], strict=True))
-        return np.split(self.log_probabilities(drawn), np.cumsum([len(ids) for _, ids in drawn])[:-1])
 
-
-def watched(folder, *, steps=9, rate=1e-3, settings=(), **stale):
-    """A trainer that believes it draws by vLLM: the scripted texts, as likely as the engine says."""
+def watched(folder, *, steps=9, every=2, sampled=-3.0, rate=1e-3, **stale):
+    """A trainer that believes it draws by vLLM: the scripted texts, each token at log-probability `sampled`."""
 
     def paid(completions, **kwargs):
         return [float(number) for number in range(len(completions))]
 
-    settings = {"max_steps": steps, "learning_rate": rate, "lr_scheduler_type": "constant", **dict(settings)}
+    settings = {"max_steps": steps, "learning_rate": rate, "lr_scheduler_type": "constant"}
     trainer = scripted(folder, TEXTS, [paid], MixTrainer, **settings)
     # As from a checkpoint in bf16: a small step is less than a weight's last digit.
     trainer.model.load_state_dict({name: w.bfloat16().float() for name, w in trainer.model.state_dict().items()})
@@ -55,10 +56,12 @@ def watched(folder, *, steps=9, rate=1e-3, settings=(), **stale):
 
     def rollout(prompts, trainer):
         output = drawn(prompts, trainer)
-        return output | {"logprobs": [row.tolist() for row in engine.of_each(output)]}
+        return output | {"logprobs": [[sampled] * len(row) for row in output["completion_ids"]]}
 
     trainer.rollout_func, trainer.use_vllm, trainer._last_loaded_step = rollout, True, -1
     trainer.vllm_generation = engine = StandIn(trainer, **stale)
+    sequences = fixed_sequences(trainer.processing_class, [messages(prompt("dat"))], 12)
+    trainer.canary = Canary(engine.log_probabilities, sequences, every)
     return trainer
 
 
@@ -67,45 +70,76 @@ def test_trl_ends_what_it_draws_where_our_samplers_do(tmp_path):
     assert sorted(trainer.eos_token_ids) == end_tokens(trainer.model, trainer.processing_class)
 
 
-def gaps(trainer):
-    return [entry["sampling/gap"] for entry in trainer.state.log_history if "sampling/gap" in entry]
+def test_eight_texts_behind_what_the_run_asks(tmp_path):
+    trainer = watched(tmp_path)
+    tokenizer = trainer.processing_class
+    sequences = fixed_sequences(tokenizer, ["犬", "猫"], 12)
+    assert len(sequences) == 8
+    assert [tokenizer.decode(prompt) for prompt, _ in sequences] == ["犬", "猫"] * 4
+    assert all(1 <= len(response) <= 12 for _, response in sequences)
 
 
 @pytest.mark.parametrize("rate", [1e-2, 1e-4, 1e-5])
-@pytest.mark.parametrize("corrected", [True, False])
-def test_fresh_weights_in_bf16_pass(rate, corrected, tmp_path):
-    trainer = watched(tmp_path, rate=rate, settings={"vllm_importance_sampling_correction": corrected})
+def test_fresh_weights_in_bf16_pass(rate, tmp_path):
+    trainer = watched(tmp_path, rate=rate)
     trainer.train()
-    assert len(gaps(trainer)) == 9
-    assert all(0 < gap < 0.1 for gap in gaps(trainer))
+    gaps = [entry["canary/gap"] for entry in trainer.state.log_history if "canary/gap" in entry]
+    assert len(gaps) == 5  # steps 1, 3, 5, 7, 9
+    assert all(0 < gap < 0.2 for gap in gaps)
 
 
-def test_the_gap_is_a_mean_over_tokens(tmp_path):
-    # What the trainer itself said of the same tokens, three quarters of a nat off on one answer of four.
-    trainer = watched(tmp_path, steps=1, rate=0.0)
-    engine, drawn = trainer.vllm_generation, trainer.rollout_func
-    engine.model, engine.sync_weights = trainer.model, lambda: None
-
-    def rollout(prompts, trainer):
-        output = drawn(prompts, trainer)
-        first, *others = output["logprobs"]
-        lengths.extend(map(len, output["logprobs"]))
-        return output | {"logprobs": [[value - 0.75 for value in first], *others]}
-
-    lengths, trainer.rollout_func = [], rollout
-    trainer.train()
-    assert gaps(trainer) == [pytest.approx(0.75 * lengths[0] / sum(lengths), abs=1e-5)]
-
-
-def test_weights_that_no_longer_arrive_end_the_run_once_they_differ(tmp_path):
-    # Step n + 1 draws with the weights of global step n: those of step 3 are the first that never arrive.
-    trainer = watched(tmp_path, rate=3e-2, stale_from=3)
-    with pytest.raises(UserError, match=r"^step 4: vLLM draws from other weights than the trainer's: ") as error:
+@pytest.mark.parametrize(("every", "stale_from", "stopped"), [(2, 3, 5), (2, 1, 3), (1, 4, 5), (4, 1, 5)])
+def test_stale_weights_end_the_run_within_k_steps(every, stale_from, stopped, tmp_path):
+    # Step n + 1 draws with the weights of global step n: those of `stale_from` are the first that never arrive.
+    trainer = watched(tmp_path, every=every, stale_from=stale_from)
+    with pytest.raises(UserError, match=rf"^step {stopped}: vLLM's weights are stale: .* restart vLLM") as error:
         trainer.train()
     assert "\n" not in str(error.value)
-    assert max(gaps(trainer)) < 0.1
+    assert stopped - 1 - stale_from < every
 
 
 def test_other_weights_end_the_run_at_its_first_step(tmp_path):
-    with pytest.raises(UserError, match=r"^step 1: vLLM draws from other weights than the trainer's: .* restart vLLM"):
+    with pytest.raises(UserError, match=r"^step 1: vLLM draws from other weights than the trainer's: "):
         watched(tmp_path, off=0.5).train()
+
+
+def test_a_run_that_does_not_move_is_not_called_stale(tmp_path):
+    watched(tmp_path, steps=5, rate=0.0, stale_from=1).train()
+
+
+def outputs(rows):
+    """What vLLM says of prompts: nothing of the first token, of the others its log-probability and the likeliest's."""
+    told = [[None, *({token: SimpleNamespace(logprob=-token / 8), 999: None} for token in row[1:])] for row in rows]
+    return [SimpleNamespace(prompt_logprobs=each) for each in told]
+
+
+@pytest.mark.parametrize("asleep", [False, True])
+def test_a_colocated_engine_is_asked_awake(asleep, monkeypatch):
+    monkeypatch.setitem(sys.modules, "vllm", module := ModuleType("vllm"))
+    module.SamplingParams = lambda **options: options
+    calls = []
+
+    def generate(prompts, sampling_params, use_tqdm):
+        calls.append(sampling_params)
+        return outputs([prompt["prompt_token_ids"] for prompt in prompts])
+
+    llm = SimpleNamespace(
+        generate=generate, wake_up=lambda tags: calls.append(tags), sleep=lambda level: calls.append(level)
+    )
+    engine = SimpleNamespace(
+        mode="colocate", enable_sleep_mode=asleep, llm=llm, sync_weights=lambda: calls.append("sync")
+    )
+    assert vllm_log_probabilities(engine, SEQUENCES).tolist() == [-1.0, -2.0, -3.0]
+    asked = {"temperature": 1.0, "max_tokens": 1, "prompt_logprobs": 1}
+    assert calls == (["sync", ["kv_cache"], asked, 2] if asleep else [asked])
+    assert getattr(engine, "_llm_weights_sleeping", False) is asleep
+
+
+def test_a_server_is_asked_by_one_process():
+    def get_sequence_logprobs(sequences, prompt_lengths, top_logprobs):
+        assert (sequences, prompt_lengths, top_logprobs) == ([[1, 2, 8, 16], [3, 24]], [2, 1], 1)
+        return {"actual_logprobs": [[[-1.0], [-2.0]], [[-3.0]]]}
+
+    client = SimpleNamespace(get_sequence_logprobs=get_sequence_logprobs)
+    server = SimpleNamespace(mode="server", accelerator=SimpleNamespace(is_main_process=True), vllm_client=client)
+    assert vllm_log_probabilities(server, SEQUENCES).tolist() == [-1.0, -2.0, -3.0]

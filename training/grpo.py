@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,11 @@ class GrpoArguments(WordArguments):
     sampler: str | None = setting(None, "shared_prefix, trl or vllm (default: shared_prefix, or vllm with use_vllm).")
     reward_funcs: list[str] | None = setting(None, _FUNCS)  # noqa: RUF009
     reward_args: dict | str | None = setting(None, _ARGS)  # noqa: RUF009
+    canary_steps: int = setting(
+        10,
+        "vLLM: compare its log-probabilities with the trainer's every so many steps (0: never).",
+        affects_result=False,
+    )
 
     def __post_init__(self) -> None:
         self.reward_args = from_json(self.reward_args, "reward_args")
@@ -83,6 +89,8 @@ class GrpoArguments(WordArguments):
     def check(self, training: GrpoSettings) -> None:
         """Settle sampler and weights; refuse what contradicts `training`, and an epoch that leaves a batch unfilled."""
         self._settle_sampler(training)
+        if self.canary_steps < 0:
+            raise UserError(f"canary_steps must be 0 or more, not {self.canary_steps}")
         weights = reward_weights(self.entries)
         if weights is not None and training.reward_weights is not None:
             raise UserError("reward_weights stand both in tasks and beside it; take one of them out")
@@ -156,7 +164,15 @@ def train_grpo(script: GrpoArguments, training: GrpoSettings, model: ModelConfig
             os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # TRL warns that rollout_func may change
         rows = dataset_rows(script.entries, conversational=bool(tokenizer.chat_template), form=form)
         common |= {"reward_funcs": rewards, "train_dataset": Dataset.from_list(rows), "rollout_func": rollout}
-        return WordTrainer(words=script, keep=keep, **common) if script.about_words else MixTrainer(**common)
+        trainer = WordTrainer(words=script, keep=keep, **common) if script.about_words else MixTrainer(**common)
+        if training.use_vllm and script.canary_steps:
+            from sozo.training.vllm_watch import Canary, fixed_sequences, vllm_log_probabilities
+
+            prompts, longest = [row["prompt"] for row in rows], training.max_completion_length - 1
+            sequences = fixed_sequences(tokenizer, prompts, longest, **training.chat_template_kwargs or {})
+            engine = partial(vllm_log_probabilities, trainer.vllm_generation)
+            trainer.canary = Canary(engine, sequences, script.canary_steps)
+        return trainer
 
     recorder = RunRecorder([function.reward for function in rewards], keep)
     return train(script, training, model, build, facts=described(script.entries), recorder=recorder)

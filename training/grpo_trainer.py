@@ -9,9 +9,8 @@ from trl import GRPOTrainer
 
 from sozo.data.errors import UserError
 from sozo.rewards.reward import Reward
+from sozo.training.vllm_watch import Canary
 
-# Nats a token. bf16 alone makes some hundredths between vLLM and a trainer; other weights make whole nats.
-_GAP = 0.5
 # Losses to which each completion adds the same, whichever micro-batch of its step it is in. To bnpo it does not: bnpo
 # divides by the micro-batch's tokens.
 _BY_COMPLETION = ("grpo", "dr_grpo", "dapo", "cispo", "sapo", "luspo", "vespo")
@@ -21,6 +20,7 @@ class MixTrainer(GRPOTrainer):  # type: ignore[misc]
     """GRPOTrainer; what trains on one prompt is TRL's to the last bit, on several up to the order of its sums."""
 
     _buffered_inputs: Any
+    canary: Canary | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -43,29 +43,11 @@ class MixTrainer(GRPOTrainer):  # type: ignore[misc]
         bonus = self._entropy_bonus_enabled or self.top_entropy_quantile < 1
         return bonus or self.aux_loss_enabled or self.loss_type not in _BY_COMPLETION
 
-    def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> Any:
-        self._per_token = super()._get_per_token_logps_and_entropies(*args, **kwargs)
-        return self._per_token
-
-    def _compute_loss(self, model: Any, inputs: Any) -> Any:
-        loss = super()._compute_loss(model, inputs)
-        sampled, lasts = inputs.get("sampling_per_token_logps"), self.args.steps_per_generation * self.num_iterations
-        # Behind the first optimizer step of a generation the trainer's weights are no longer those that drew.
-        if sampled is not None and self._step % lasts < self.args.gradient_accumulation_steps:
-            self._compare(sampled, inputs["completion_mask"].bool() & sampled.isfinite())
-        return loss
-
-    def _compare(self, sampled: torch.Tensor, mask: torch.Tensor) -> None:
-        """Log how far vLLM's log-probabilities of what it drew are from the trainer's; other weights end the run."""
-        apart = (self._per_token[0].detach() - sampled)[mask].abs().sum()
-        total, count = self.accelerator.gather(torch.stack([apart, mask.sum()])).view(-1, 2).sum(dim=0).tolist()
-        gap = total / max(count, 1.0)
-        self._metrics["train"]["sampling/gap"].append(gap)
-        if not gap <= _GAP:  # not a number is no agreement either
-            raise UserError(
-                f"step {self.state.global_step + 1}: vLLM draws from other weights than the trainer's: {gap:.2f} nats "
-                "a token apart on what it drew; restart vLLM, or take another sampler"
-            )
+    def _generate_and_score_completions(self, inputs: Any) -> Any:
+        output = super()._generate_and_score_completions(inputs)
+        if self.model.training and self.canary is not None:
+            self.canary.check(self)
+        return output
 
     def _calculate_rewards(self, *args: Any) -> torch.Tensor:
         rewards: torch.Tensor = super()._calculate_rewards(*args)

@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections import Counter
+from types import SimpleNamespace
 from zlib import crc32
 
 import numpy as np
@@ -14,23 +15,13 @@ from scipy.stats import chi2_contingency
 from sozo.data.errors import UserError
 from sozo.data.prompts import prompt
 from sozo.models.generators import Loaded, load_generator
-from sozo.models.model_support import encode_prompt, encode_text
+from sozo.models.model_support import encode_text
 from sozo.models.settings import GeneratorSettings
 from sozo.models.weights import load_model
+from sozo.training.vllm_watch import fixed_sequences, vllm_log_probabilities
 
 ENGLISH = "Name ten nouns that are as different from each other as possible."
 PROMPTS = [prompt("dat"), ENGLISH, "Name an animal."]
-WORDS = [
-    "犬 音楽 法律",
-    "海 怒り 机",
-    "細胞 祭り 数学",
-    "雪 銀行 手紙",
-    "火山 約束 魚",
-    "劇場 電気 母",
-    "砂漠 税金 夢",
-    "橋 米 戦争",
-]
-TEXTS = ["".join(f"{k}. {word}\n" for k, word in enumerate(words.split(), 1)) for words in WORDS]
 DRAWN, RARE = 512, 20  # answers of each sampler; words that came less often than this share one of eight classes
 NATS = 0.02
 
@@ -60,22 +51,9 @@ def log_probabilities(model, sequences):
     return torch.cat(rows).numpy()
 
 
-def engines_log_probabilities(writer, sequences, **options):
-    import vllm
-
-    rows = [asked + response for asked, response in sequences]
-    request = vllm.SamplingParams(temperature=1.0, max_tokens=1, prompt_logprobs=1)
-    inputs = [{"prompt_token_ids": row} for row in rows]
-    outputs = writer._engine.llm(0).generate(inputs, sampling_params=request, use_tqdm=False, **options)
-    told = zip(outputs, rows, sequences, strict=True)
-    return np.array([o.prompt_logprobs[k][row[k]].logprob for o, row, (p, _) in told for k in range(len(p), len(row))])
-
-
-def sequences_of(tokenizer):
-    """Eight texts behind the prompts in turn, as token ids: a prompt's and a response's."""
-    asked = [encode_prompt(tokenizer, [{"role": "user", "content": text}]) for text in PROMPTS]
-    responses = [tokenizer(text, add_special_tokens=False)["input_ids"][:40] for text in TEXTS]
-    return [(asked[k % len(asked)], list(response)) for k, response in enumerate(responses)]
+def engines_log_probabilities(writer, sequences):
+    generation = SimpleNamespace(mode="colocate", llm=writer._engine.llm(0), enable_sleep_mode=False)
+    return vllm_log_probabilities(generation, sequences)
 
 
 def test_first_words_come_as_often(folder, loaded):
@@ -92,7 +70,7 @@ def test_first_words_come_as_often(folder, loaded):
 
 def test_each_token_is_as_likely(folder, loaded):
     writer, (model, tokenizer) = generator(folder, loaded), load_model(folder, dtype="float32")
-    sequences = sequences_of(tokenizer)
+    sequences = list(fixed_sequences(tokenizer, [[{"role": "user", "content": text}] for text in PROMPTS], 40))
     ours, theirs = log_probabilities(model, sequences), engines_log_probabilities(writer, sequences)
     assert len(ours) >= 48
     assert np.abs(ours - theirs).max() < NATS
@@ -130,28 +108,36 @@ def test_an_answer_ends_at_an_end_token_at_the_limit_and_at_the_window(tiny, loa
 
 def test_an_adapter_is_served_over_its_base(real, tmp_path):
     from peft import LoraConfig, get_peft_model
+    from vllm import SamplingParams
 
     model, tokenizer = load_model(real, dtype="float32")
-    sequences = sequences_of(tokenizer)
-    base = log_probabilities(model, sequences)
     torch.manual_seed(0)
-    lora = LoraConfig(r=8, lora_alpha=2, target_modules=["q_proj", "v_proj"], init_lora_weights=False)
+    lora = LoraConfig(r=8, lora_alpha=16, target_modules=["q_proj", "v_proj"], init_lora_weights=False)
     adapted = get_peft_model(model, lora)
     adapted.peft_config["default"].base_model_name_or_path = real
     adapted.save_pretrained(tmp_path)
-    ours = log_probabilities(adapted.merge_and_unload(), sequences)
     with Loaded() as alone:
         writer = generator(str(tmp_path), alone)
-        writer._engine.llm(0)
-        theirs = engines_log_probabilities(writer, sequences, lora_request=writer._engine.lora)
-    assert np.abs(ours - base).mean() > 10 * NATS
-    assert np.abs(ours - theirs).max() < NATS
+        llm, request = writer._engine.llm(0), SamplingParams(max_tokens=16, logprobs=0)  # 0: of what is drawn only
+        inputs = [{"prompt_token_ids": encode_text(tokenizer, text)} for text in PROMPTS]
+        outputs = llm.generate(inputs, request, use_tqdm=False, lora_request=writer._engine.lora)
+        # vLLM's engine for CPUs cannot tell log-probabilities of a prompt under an adapter: it dies.
+        drawn = [(output.prompt_token_ids, list(output.outputs[0].token_ids)) for output in outputs]
+        told = [
+            of[token].logprob
+            for o in outputs
+            for token, of in zip(o.outputs[0].token_ids, o.outputs[0].logprobs, strict=True)
+        ]
+    with adapted.disable_adapter():
+        base = log_probabilities(adapted, drawn)
+    assert np.abs(log_probabilities(adapted, drawn) - told).max() < NATS
+    assert np.abs(base - told).mean() > 10 * NATS
 
 
 def engines():
-    return [
-        child.pid for child in psutil.Process().children(recursive=True) if "EngineCore" in " ".join(child.cmdline())
-    ]
+    children = psutil.Process().children(recursive=True)
+    alive = [child for child in children if child.status() != psutil.STATUS_ZOMBIE]
+    return [child.pid for child in alive if "EngineCore" in " ".join(child.cmdline())]
 
 
 def test_one_engine_answers_two_tasks_and_is_shut_down(tiny):

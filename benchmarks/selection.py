@@ -16,13 +16,14 @@ import statistics
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from datasets import Dataset
 
 from sozo.data.jumandic import load_nouns
 from sozo.data.prompts import prompt
-from sozo.data.schema import Response, read_responses, write_columns
+from sozo.data.schema import iter_tables, write_columns
 from sozo.models.nouns import RandomNouns
 from sozo.training.selection import Selected, select_pairs, select_top, training_rows
 
@@ -54,14 +55,14 @@ def sozo(folder: Path, k: int) -> Texts:
 
 
 def naive(folder: Path, k: int) -> Texts:
-    def best_first(response: Response) -> tuple[float, str]:
-        return -(response.score or 0.0), response.id
+    def best_first(row: dict[str, Any]) -> tuple[float, str]:
+        return -(row["score"] or 0.0), row["id"]
 
-    top = sorted(read_responses(folder), key=best_first)[:k]
-    table = sorted(read_responses(folder), key=best_first)
+    top, table = (sorted((r for t in iter_tables(folder) for r in t.to_pylist()), key=best_first) for _ in range(2))
+    top = top[:k]
     last = table[::-1][:k]
     rejected = [last[row] for row in np.random.default_rng(0).permutation(k)]
-    return [r.text for r in top], [r.text for r in table[:k]], [r.text for r in rejected]
+    return [r["text"] for r in top], [r["text"] for r in table[:k]], [r["text"] for r in rejected]
 
 
 def datasets_of(texts: Texts) -> tuple[Dataset, Dataset]:

@@ -66,11 +66,6 @@ def read_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     return ((where, row) for _, where, row in read_numbered(path))
 
 
-def first_object(path: Path) -> dict[str, Any]:
-    """The first of them; without any, none of a file's columns is there."""
-    return next(read_objects(path), ("", {}))[1]
-
-
 def read_numbered(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """As `read_objects`, each with the number of its line, from 0, before it.
 

@@ -33,11 +33,6 @@ def bullets(lines: Iterable[str]) -> str:
     return "\n".join(f"- {line}" for line in lines) + "\n"
 
 
-def number(value: float | None, digits: int = 3) -> str:
-    """A number for people; a dash where there is none."""
-    return "–" if value is None else f"{value:.{digits}f}"
-
-
 def plain(text: str) -> str:
     """A name that came from outside, on one line and without a meaning in Markdown or to a terminal.
 

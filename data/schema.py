@@ -3,9 +3,9 @@
 A row of DAT carries a score or a reason, never both and never neither (unless it is not scored yet).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,21 +34,6 @@ class Reason(StrEnum):
     NOT_NOUN = "not_noun"
     REPEATED_WORD = "repeated_word"
     NO_VECTOR = "no_vector"
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """One text a model wrote for DAT, with what the scorer said of it."""
-
-    id: str  # unique inside a table
-    source: str  # who wrote it: a model's name, `random`, or a file
-    seed: int | None  # of the run that drew it; None when somebody else generated it
-    text: str  # as it was written, but for lone surrogates (`utf8_safe`)
-    words: tuple[str, ...] | None = None  # the ten words; None when the text is no list of ten
-    score: float | None = None  # DAT score, 0 to 2; None when invalid
-    reason: str | None = None  # a `Reason` value; None when valid
-    temperature: float | None = None  # of the sampling, if known
-    finish_reason: str | None = None  # `stop` or `length`, if known
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,11 +155,3 @@ def _check_version(part: Path, file: "pq.ParquetFile") -> None:
         columns = brief(", ".join(file.schema_arrow.names))
         other = f"response table of schema version {version}; this sozo reads {SCHEMA_VERSION}"
         raise UserError(f"{part}: {other}, and `sozo score` answers of others (columns {columns})")
-
-
-def read_responses(path: Path) -> Iterable[Response]:
-    """Every row of a table of DAT, in order; see `part_paths`."""
-    for table in iter_tables(path, [field.name for field in fields(Response)]):
-        for row in table.to_pylist():
-            words = row.pop("words")
-            yield Response(words=None if words is None else tuple(words), **row)

@@ -9,7 +9,7 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.published import METHODS
-from sozo.data.run_folder import MISSING, first_difference, numbers_apart, shortened
+from sozo.data.run_folder import MISSING, first_difference, shortened
 from sozo.data.study_folder import StudyFolder, read_study
 from sozo.models.settings import OF_NOUNS
 from sozo.scoring.translatable import translatable
@@ -132,8 +132,6 @@ def not_alike(run: RunResult, other: RunResult) -> str | None:
         difference = first_difference(known, others)
     if difference is None:
         return None
-    if counts := numbers_apart(*difference):
-        return translatable("{name} differs in {n} of {of} numbers", name=difference[0], n=counts[0], of=counts[1])
     name, one, two = ("not set" if value is MISSING else shortened(value) for value in difference)
     return translatable("{name} is {one} and {other}", name=name, one=one, other=two)
 

@@ -7,7 +7,6 @@ from sozo.data.schema import Completion
 from sozo.models.generator import Generator
 from sozo.models.generators import Loaded, load_generator
 from sozo.models.settings import GeneratorSettings
-from sozo.rewards.judge import JudgeReward
 from sozo.scoring.judges.endpoint import LocalJudge, endpoint_judge
 from sozo.scoring.judges.protocol import Judge, JudgeSettings
 
@@ -34,8 +33,3 @@ def make_judge(settings: JudgeSettings, loaded: Loaded | None = None) -> Judge:
 
     options: dict[str, Any] = {"parameters": {"temperature": _GREEDY}, "batch_size": settings.judge_concurrency}
     return LocalJudge(name, reply, max_tokens=limit, **options)
-
-
-def make_judge_reward(rubric: str = "jcq-v1", **options: Any) -> JudgeReward:
-    """`sozo.rewards.make_judge_reward` by any judge that its settings can name, a model on this machine too."""
-    return JudgeReward(rubric, make_judge=make_judge, **options)

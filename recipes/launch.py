@@ -1,42 +1,11 @@
-"""What the recipes share: how a method trains, with the tiny model's YAML by default, and how a task is answered."""
+"""What the recipes of training share: how a method trains, with the tiny model's YAML by default."""
 
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sozo.data.errors import UserError, one_line_errors
+from sozo.data.errors import one_line_errors
 from sozo.data.processes import end_with_launcher, is_first
-from sozo.data.settings import setting
-
-
-@dataclass(frozen=True)
-class Output:
-    """Where the results go."""
-
-    output_dir: str = setting("", "Folder of this run: config.json, metrics.json and responses/part-*.parquet.")
-
-
-def answer(settings: type, make_task: Callable[[Any], Any]) -> None:
-    """Let a model answer the task that `make_task` makes of the command line's `settings`; print the result."""
-    end_with_launcher()
-    from sozo.eval.draw import SamplingOptions
-    from sozo.eval.run import run_task
-    from sozo.eval.terminal import print_run
-    from sozo.models.settings import GeneratorSettings
-    from sozo.training.config import read_settings
-
-    groups = (Output, GeneratorSettings, SamplingOptions, settings)
-    output, generator, sampling, asked = read_settings(groups, sys.argv[1:])
-    task = make_task(asked)
-    if not (output.output_dir and generator.model):
-        raise UserError("give --model and --output_dir")
-    run = run_task(task, generator, sampling, Path(output.output_dir))
-    if run is not None:  # of several processes the first one prints
-        print_run(run)
-        if run.stopped:
-            raise SystemExit(3)
 
 
 def plan(script: Any, training: Any) -> str:

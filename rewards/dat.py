@@ -33,7 +33,9 @@ from sozo.tasks.task import Answer, Item
 class DatReward(Reward):
     """Reward function: 10 x DAT score, in [0, 20]; 0 for an invalid response and for one seen before in this run.
 
-    `build` makes the scorer, in the process that uses it. Seen before are the same words in the same order.
+    Seen before are the same words in the same order. `settings` are fields of `sozo.tasks.dat.scorer.DatSettings`, such
+    as noun_checker; with `olson`, scores are 0 to 200. Instead of them `build` may make the scorer, in the process that
+    uses it. Nothing is loaded before the first call, or before `reward.scorer` is asked for.
 
     Logged through TRL's `log_metric`, over all processes: `dat/valid_rate`, `dat/mean_score` (of valid responses),
     `dat/unique_words`, `dat/duplicate_share`, `dat/reason/<reason>` (shares), `dat/seconds`, and the instruments of
@@ -55,10 +57,15 @@ class DatReward(Reward):
     names = ("dat_reward", "dat")  # its own, the same whatever the settings: it is the key in W&B; and its metrics'
 
     def __init__(
-        self, build: Callable[[], DatScorer], *, scale: float = 10.0, penalise_duplicates: bool = True
+        self,
+        build: Callable[[], DatScorer] | None = None,
+        *,
+        scale: float = 10.0,
+        penalise_duplicates: bool = True,
+        **settings: Any,
     ) -> None:
         super().__init__(*self.names, scale=scale, penalise_duplicates=penalise_duplicates)
-        self._build = build
+        self._build = build or partial(shared_scorer, settings_of(DatSettings, settings))
 
     @cached_property
     def scorer(self) -> DatScorer:
@@ -98,6 +105,9 @@ class DatValidity(DatReward):
     console = ()
     names = ("dat_validity", "dat_validity")
 
+    def __init__(self, build: Callable[[], DatScorer] | None = None, **settings: Any) -> None:
+        super().__init__(build, scale=1.0, penalise_duplicates=False, **settings)
+
     def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
         completions = super().alone(items, answers)
         return [replace(completion, reward=float(completion.score is not None)) for completion in completions]
@@ -109,11 +119,23 @@ class DatValidity(DatReward):
 class DatDistance(DatReward):
     """Reward function: the DAT score of a valid list, in [0, 2]; None for an invalid one, 0 for one seen before.
 
-    Its parts are the words, each worth its mean distance to the other nine: their mean is the score.
+    Its parts are the words, each worth its mean distance to the other nine: their mean is the score. Beside
+    `DatValidity` it loads nothing of its own where the settings are the same.
+
+    >>> text = "\\n".join(f"{k}. {w}" for k, w in enumerate("犬 法律 海 数学 靴 音楽 病気 机 天気 祝日".split(), 1))
+    >>> validity, distance = (make(noun_checker="jumandic") for make in (make_dat_validity, make_dat_distance))
+    >>> validity(completions=[text, "1. 犬"]), distance(completions=["1. 犬"])
+    ([1.0, 0.0], [None])
     """
 
     in_parts = True
     names = ("dat_distance", "dat")
+
+    def __init__(self, build: Callable[[], DatScorer] | None = None, **options: Any) -> None:
+        if options.get("olson"):
+            remedy = "take make_dat_reward, or leave olson out"
+            raise UserError(f"{self.names[0]}: Olson's scores leave three words out; {remedy}")
+        super().__init__(build, scale=1.0, **options)
 
     def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
         completions = [replace(completion, reward=None) for completion in super().alone(items, answers)]
@@ -139,8 +161,9 @@ class DatDistance(DatReward):
 class DatPairing(DatDistance):
     """Reward function: minus the mean of (u - m)·(v - m) over the pairs of a valid list's words, about -0.1 to 0.1.
 
-    u and v are unit vectors, m the mean vector of the words of the reference's valid lists. An invalid list has None,
-    one seen before 0. Its parts are the words, each worth its mean with the other nine.
+    u and v are unit vectors, m the mean vector of the words of the valid lists of `reference`, the folder of a finished
+    DAT run, the base model's say. An invalid list has None, one seen before 0. Its parts are the words, each worth its
+    mean with the other nine.
 
     Which words are used earns nothing: words drawn independently of each other, in all places alike, are paid 0 on
     average if they are the reference's, and less if they are others. What still earns without combining is a template,
@@ -150,9 +173,11 @@ class DatPairing(DatDistance):
     names = ("dat_pairing", "dat")
     free = frozenset({"reference"})  # where it lies
 
-    def __init__(self, build: Callable[[], DatScorer], reference: Path, **options: Any) -> None:
+    def __init__(self, build: Callable[[], DatScorer] | None = None, *, reference: str | Path, **options: Any) -> None:
         super().__init__(build, **options)
-        self._reference = reference
+        self._reference = Path(reference)
+        if not self._reference.exists():
+            raise UserError(f"dat_pairing: reference {reference} is not there; it is the folder of a finished DAT run")
 
     def worths(self, rows: np.ndarray) -> list[list[float]]:
         return combined(self.scorer.vectors.matrix, rows, self._mean).tolist()
@@ -186,8 +211,8 @@ class DatRarity(DatReward):
     console = ()
     names = ("dat_rarity", "dat_rarity")
 
-    def __init__(self, build: Callable[[], DatScorer], *, decay: float = 0.98) -> None:
-        super().__init__(build, scale=1.0, penalise_duplicates=False)
+    def __init__(self, build: Callable[[], DatScorer] | None = None, *, decay: float = 0.98, **settings: Any) -> None:
+        super().__init__(build, scale=1.0, penalise_duplicates=False, **settings)
         self._decay = decay
         self._numbers: dict[str, int] = {}
         self._counts = np.zeros(0)
@@ -214,9 +239,10 @@ class DatRarity(DatReward):
         return {**super().describe(), "decay": self._decay}
 
     def state(self) -> dict[str, Any]:
-        return {"words": list(self._numbers), "counts": self._counts.tolist()}
+        return {**super().state(), "words": list(self._numbers), "counts": self._counts.tolist()}
 
     def restore(self, state: dict[str, Any]) -> None:
+        super().restore(state)
         self._numbers = {word: number for number, word in enumerate(state["words"])}
         self._counts = np.array(state["counts"])
 
@@ -243,58 +269,6 @@ def with_parts(completion: ScoredCompletion, worths: Sequence[float], reward: fl
     return replace(completion, reward=fsum(worths) / len(worths) if reward is None else reward, parts=parts)
 
 
-def make_dat_reward(*, scale: float = 10.0, penalise_duplicates: bool = True, **settings: Any) -> DatReward:
-    """A configured DAT reward. Nothing is loaded before the first call, or before `reward.scorer` is asked for.
-
-    `settings` are fields of `sozo.tasks.dat.scorer.DatSettings`, such as noun_checker. With `olson`, scores are 0
-    to 200.
-    """
-    return DatReward(_shared(settings), scale=scale, penalise_duplicates=penalise_duplicates)
-
-
-def make_dat_validity(**settings: Any) -> DatValidity:
-    """1.0 for each valid response, else 0.0; `settings` are those of `make_dat_reward`."""
-    return DatValidity(_shared(settings), scale=1.0, penalise_duplicates=False)
-
-
-def make_dat_distance(*, penalise_duplicates: bool = True, **settings: Any) -> DatDistance:
-    """The DAT score of each valid response, and None for an invalid one; `settings` are those of `make_dat_reward`.
-
-    Beside `make_dat_validity`, which loads nothing of its own where the settings are the same.
-
-    >>> text = "\\n".join(f"{k}. {w}" for k, w in enumerate("犬 法律 海 数学 靴 音楽 病気 机 天気 祝日".split(), 1))
-    >>> validity, distance = (make(noun_checker="jumandic") for make in (make_dat_validity, make_dat_distance))
-    >>> validity(completions=[text, "1. 犬"]), distance(completions=["1. 犬"])
-    ([1.0, 0.0], [None])
-    """
-    return DatDistance(_shared(settings, "dat_distance"), scale=1.0, penalise_duplicates=penalise_duplicates)
-
-
-def make_dat_pairing(*, reference: str, penalise_duplicates: bool = True, **settings: Any) -> DatPairing:
-    """The pairing of each valid response, and None for an invalid one.
-
-    `reference` is the folder of a finished DAT run, the base model's say; `settings` are those of `make_dat_reward`.
-    """
-    build, folder = _shared(settings, "dat_pairing"), Path(reference)
-    if not folder.exists():
-        raise UserError(f"dat_pairing: reference {folder} is not there; it is the folder of a finished DAT run")
-    return DatPairing(build, folder, scale=1.0, penalise_duplicates=penalise_duplicates)
-
-
-def make_dat_rarity(*, decay: float = 0.98, **settings: Any) -> DatRarity:
-    """Rarity by running counts, beside `make_dat_validity` and `make_dat_distance`; settings of `make_dat_reward`."""
-    return DatRarity(_shared(settings), decay=decay)
-
-
-def _shared(settings: dict[str, Any], of_all_ten: str = "") -> Callable[[], DatScorer]:
-    """What makes the one scorer of all rewards with these settings; a reward `of_all_ten` words refuses Olson's."""
-    chosen = settings_of(DatSettings, settings)
-    if of_all_ten and chosen.olson:
-        remedy = "take make_dat_reward, or leave olson out"
-        raise UserError(f"{of_all_ten}: Olson's scores leave three words out; {remedy}")
-    return partial(shared_scorer, chosen)
-
-
 @lru_cache
 def shared_scorer(settings: DatSettings) -> DatScorer:
     """One scorer for all rewards of the same settings."""
@@ -309,3 +283,5 @@ def _scorer_from_environment() -> DatScorer:
 
 
 dat_reward = DatReward(_scorer_from_environment)
+make_dat_reward, make_dat_validity, make_dat_distance = DatReward, DatValidity, DatDistance
+make_dat_pairing, make_dat_rarity = DatPairing, DatRarity

@@ -1,12 +1,8 @@
 """The duplicate penalty: a response identical to an earlier one of the same run, in any process, gets reward 0."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from sozo.data.record import write_whole
 from sozo.scoring.keys import KEY_BYTES
-
-_MAGIC = b"sozo-seen-1\n"
 
 
 class SeenResponses:
@@ -35,15 +31,11 @@ class SeenResponses:
                 self._keys.add(key)
         return repeated
 
-    def save(self, path: Path) -> None:
-        """Write the history to `path`, whole or not at all; the same set always gives the same bytes."""
-        write_whole(path, _MAGIC + b"".join(sorted(self._keys)))
+    def state(self) -> str:
+        """The history as a text; the same set always gives the same."""
+        return b"".join(sorted(self._keys)).hex()
 
-    def load(self, path: Path) -> None:
-        """Replace the history by the one saved at `path`; a ValueError if it is none of this version, or cut short."""
-        raw = path.read_bytes()
-        body = raw.removeprefix(_MAGIC)
-        if len(body) == len(raw) or len(body) % KEY_BYTES:
-            cause = "not a duplicate history of this sozo version, or cut short"
-            raise ValueError(f"{path}: {cause}; resume from another one")
-        self._keys = {body[i : i + KEY_BYTES] for i in range(0, len(body), KEY_BYTES)}
+    def restore(self, state: str) -> None:
+        """Replace the history by that of `state`."""
+        raw = bytes.fromhex(state)
+        self._keys = {raw[i : i + KEY_BYTES] for i in range(0, len(raw), KEY_BYTES)}

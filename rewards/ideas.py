@@ -7,16 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError
-from sozo.data.settings import hint, load_dotted
+from sozo.data.settings import hint
 from sozo.rewards.judge import JudgeReward, StatusScores, question_of
 from sozo.rewards.reward import Reward, ScoredCompletion
 from sozo.scoring.judges.criterion import criteria_rubric
-from sozo.scoring.judges.protocol import Status
 from sozo.tasks.pbig.ideas import idea_text, parse_idea
 from sozo.tasks.pbig.rows import CRITERIA, worth
 from sozo.tasks.task import Answer, Item
-
-_CALLS = 3  # so many calls in a row with too many failures end a run
 
 
 class IdeaReward(JudgeReward):
@@ -24,17 +21,14 @@ class IdeaReward(JudgeReward):
 
     The judge is asked by all axes at once, about each distinct idea once. A text that is no idea gets None and nobody
     is asked: its form is `idea_format_reward`'s. An idea whose judgement failed gets the mean of its group's others,
-    which favours nobody. More than `stop_failed_share` failed judgements in three calls in a row end the run. The rest
-    is as in `JudgeReward`: a ledger, and nothing is paid twice.
+    which favours nobody. The rest is as in `JudgeReward`: a ledger, nothing is paid twice, and `stop_failed_share`.
 
     Args:
         ledger: Path of the file of judgements; one run at a time may have it.
         axes: Names of the criteria that count; None takes all.
         weights: By axis, 1 where nothing is said.
         rank: Pay the rank within the group, 0 to 1, and not the worth: judges that give whole scores tie often.
-        make_judge: Who makes the judge of the settings, or a dotted path: `sozo.models.judges.make_judge` knows models
-            on this machine.
-        options: `judge`, and fields of `JudgeSettings`.
+        options: `judge` and `make_judge`, and fields of `JudgeSettings`.
     """
 
     unasked = "invalid"  # no idea
@@ -47,8 +41,6 @@ class IdeaReward(JudgeReward):
         weights: Mapping[str, float] | None = None,
         rank: bool = False,
         scale: float = 1.0,
-        stop_failed_share: float = 0.2,
-        make_judge: str | None = None,
         **options: Any,
     ) -> None:
         names = [criterion.name for criterion in CRITERIA]
@@ -58,14 +50,9 @@ class IdeaReward(JudgeReward):
         self.criteria = [criterion for criterion in CRITERIA if axes is None or criterion.name in axes]
         if not self.criteria:
             raise UserError("idea_reward: axes is empty; name one or more, or leave it out")
-        if make_judge is not None:
-            options["make_judge"] = load_dotted(make_judge, "make_judge")
-        super().__init__(
-            criteria_rubric(self.criteria), ledger=ledger, scale=scale, stop_failed_share=stop_failed_share, **options
-        )
+        super().__init__(criteria_rubric(self.criteria), ledger=ledger, scale=scale, **options)
         self.__name__ = "idea_reward"
         self.weights, self.rank = dict(weights or {}), rank
-        self._bad_calls = 0
 
     def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
         """The ideas of the texts; the first process judges for all."""
@@ -102,14 +89,6 @@ class IdeaReward(JudgeReward):
 
     def describe(self) -> dict[str, Any]:
         return super().describe() | {"weights": self.weights, "rank": self.rank}
-
-    def stop_if_failing(self, statuses: Sequence[str]) -> None:
-        failed = sum(status != Status.OK for status in statuses)
-        bad = failed > self.stop_failed_share * len(statuses)
-        self._bad_calls = self._bad_calls + 1 if bad else 0
-        if self._bad_calls >= _CALLS:
-            share = f"more than {self.stop_failed_share:.0%}"
-            raise self.failing(f"{share} of the judgements failed in {_CALLS} calls in a row", statuses)
 
 
 def _rank(score: float | None, scores: Sequence[float]) -> float:

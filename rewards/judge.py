@@ -10,14 +10,15 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
-from sozo.data.processes import gather, rank
-from sozo.data.settings import deciding, settings_of
-from sozo.rewards.reward import Reward, ScoredCompletion
+from sozo.data.processes import rank
+from sozo.data.settings import deciding, load_dotted, settings_of
+from sozo.rewards.reward import Reward, ScoredCompletion, gather_made
 from sozo.scoring.final_text import judged_part
 from sozo.scoring.judges.endpoint import endpoint_judge
 from sozo.scoring.judges.ledger import Ledger
 from sozo.scoring.judges.protocol import Judge, JudgeSettings, Rubric, Scores, Status, ToJudge
 from sozo.scoring.judges.run import check_budget, judge_answers
+from sozo.tasks import find_rubric, refuse_training
 from sozo.tasks.held_out import fingerprint
 from sozo.tasks.task import Answer, Item
 
@@ -42,8 +43,9 @@ class JudgeReward(Reward):
     Args:
         rubric: A rubric, or the name of a task's, such as `jcq-v1-guarded`.
         ledger: Path of the file of judgements; one run at a time may have it.
-        judge: Who judges; None has `make_judge` make the one that `settings` name, when it is first needed. Rewards
-            know endpoints only; `sozo.models.judges.make_judge_reward` knows models on this machine.
+        judge: Who judges; None has `make_judge` make the one that `settings` name, when it is first needed.
+        make_judge: A function, or a dotted path of one. Rewards know endpoints only; `sozo.models.judges.make_judge`
+            knows models on this machine.
         criterion: The score that is paid; None pays the mean of all.
         stop_failed_share: The run ends when more than this share of a call's judgements failed, or of the last 20 where
             a call has fewer.
@@ -70,14 +72,12 @@ class JudgeReward(Reward):
         *,
         ledger: str | Path,
         judge: Judge | None = None,
-        make_judge: Callable[[JudgeSettings], Judge] = endpoint_judge,
+        make_judge: Callable[[JudgeSettings], Judge] | str = endpoint_judge,
         criterion: str | None = None,
         scale: float = 1.0,
         stop_failed_share: float = 0.5,
         **settings: Any,
     ) -> None:
-        from sozo.tasks import find_rubric
-
         if "judge_prompt" in settings:
             raise UserError("judge_prompt is the evaluation's; give the reward a rubric")
         self.rubric = find_rubric(rubric) if isinstance(rubric, str) else rubric
@@ -88,7 +88,8 @@ class JudgeReward(Reward):
         # A reward always asks: `reparse` is the evaluation's.
         self.ledger, self.settings = Path(ledger), replace(settings_of(JudgeSettings, settings), reparse=False)
         self.price, self.criterion, self.stop_failed_share = self.settings.price(), criterion, stop_failed_share
-        self._given, self._make_judge = judge, make_judge
+        self._given = judge
+        self._make_judge = load_dotted(make_judge, "make_judge") if isinstance(make_judge, str) else make_judge
         self.cost = 0.0  # of all judging so far, at most
         self._failed: list[bool] = []  # of the last judgements
 
@@ -168,26 +169,12 @@ class JudgeReward(Reward):
             ledger.close()
 
     def _verdicts(self, completions: Sequence[ScoredCompletion]) -> _Verdicts:
-        """The first process's judgements, in every process; its failure is everybody's."""
-        result: _Verdicts | UserError | None = None
-        if rank() == 0:
-            try:
-                result = self._ask(completions)
-            except UserError as error:
-                result = error
-            except Exception as error:
-                # Told to all before it is raised: they would wait for ever. As it is it may not survive pickling.
-                gather(RuntimeError(f"the judge reward failed on process 0: {error!r}"))
-                raise
-        first: _Verdicts | Exception = gather(result)[0]
-        if isinstance(first, Exception):
-            raise first
+        """The first process's judgements, in every process."""
+        first, *_ = gather_made("the judge reward", lambda: self._ask(completions) if rank() == 0 else None)
+        assert first is not None
         return first
 
     def _ask(self, completions: Sequence[ScoredCompletion]) -> _Verdicts:
-        # The tasks are made of rubrics, which this file knows nothing else of.
-        from sozo.tasks import refuse_training
-
         refuse_training(Item("", c.facts["prompt"], {"question": c.facts["question"]}) for c in completions)
         path = self.ledger.resolve()
         if path not in _LEDGERS:
@@ -199,23 +186,20 @@ class JudgeReward(Reward):
             raise UserError(f"judging ended: {judging.stopped}; allow more (max_cost) and resume the run")
         statuses = [str(judgement.status) for judgement in judging.judgements if judgement]
         scores = [judgement.scores if judgement else None for judgement in judging.judgements]
-        self.stop_if_failing(statuses)
+        self._stop_if_failing(statuses)
         return dict(zip(pairs, zip(statuses, scores, strict=True), strict=True)), judging.cost_at_most
 
-    def stop_if_failing(self, statuses: Sequence[str]) -> None:
+    def _stop_if_failing(self, statuses: Sequence[str]) -> None:
         """Raise UserError if too many judgements failed; `statuses` are those of one call."""
         failed = [status != Status.OK for status in statuses]
         self._failed = [*self._failed, *failed][-max(_LEAST_JUDGED, len(failed)) :]
         count = len(self._failed)
         if count >= _LEAST_JUDGED and sum(self._failed) > self.stop_failed_share * count:
-            raise self.failing(f"{sum(self._failed)} of the last {count} judgements failed", statuses)
-
-    def failing(self, what: str, statuses: Sequence[str]) -> UserError:
-        """The error that says `what` failed, and how in this call."""
-        failures = Counter(status for status in statuses if status != Status.OK)
-        how = ", ".join(f"{number} {status}" for status, number in failures.most_common()) or "none"
-        remedy = "take another judge or rubric, or raise stop_failed_share"
-        return UserError(f"{what} ({how} just now): {self.ledger} holds the replies; {remedy}")
+            failures = Counter(status for status in statuses if status != Status.OK)
+            how = ", ".join(f"{number} {status}" for status, number in failures.most_common()) or "none"
+            what = f"{sum(self._failed)} of the last {count} judgements failed ({how} just now)"
+            remedy = "take another judge or rubric, or raise stop_failed_share"
+            raise UserError(f"{what}: {self.ledger} holds the replies; {remedy}")
 
 
 def question_of(item: Item) -> str:

@@ -1,12 +1,11 @@
 """A reward as TRL takes it: what a completion is worth alone, and what it is worth among others, around one gather."""
 
 import hashlib
-import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
@@ -17,6 +16,7 @@ from sozo.scoring.keys import KEY_BYTES
 from sozo.tasks.task import Answer, Item
 
 Completion = str | Sequence[dict[str, Any]]
+T = TypeVar("T")
 _CALLED = "a reward is called as reward(completions=[text, ...]), with prompts=[text, ...] where they matter"
 
 
@@ -71,13 +71,14 @@ class Reward:
     logged = ("valid_rate", "mean_score", "reason")
 
     def __init__(self, name: str, prefix: str, *, scale: float = 1.0, penalise_duplicates: bool = False) -> None:
-        if isinstance(scale, bool) or not math.isfinite(scale):
-            raise UserError(f"scale must be a finite number, not {quoted(scale)}")
+        for option, value in {"scale": scale, "offset": self.offset}.items():
+            if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 2**63:  # so NaN, too
+                raise UserError(f"{option} must be a finite number, not {quoted(value)}")
         if not isinstance(penalise_duplicates, bool):
             raise UserError(f"penalise_duplicates must be true or false, not {quoted(penalise_duplicates)}")
         self.__name__, self.prefix = name, prefix
         self.scale, self.penalise_duplicates = scale, penalise_duplicates
-        self.seen = SeenResponses()  # of the duplicate penalty: saved with a checkpoint, loaded on resume
+        self.seen = SeenResponses()  # of the duplicate penalty
         self.last: list[ScoredCompletion] = []  # the previous call's completions of all processes, in rank order
 
         self.mine: list[ScoredCompletion] = []  # of these, this process's
@@ -109,11 +110,12 @@ class Reward:
         return {"scale": self.scale, "penalise_duplicates": self.penalise_duplicates}
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint must keep (JSON values) beside the duplicate history; the same in every process."""
-        return {}
+        """What a checkpoint must keep (JSON values): the duplicate history. It is the same in every process."""
+        return {"seen": self.seen.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continue from what `state` gave; it is not called where that was nothing."""
+        """Continue from what `state` gave."""
+        self.seen.restore(state["seen"])
 
     def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
         """Numbers of one call over all processes (at least one completion), for TRL's `log_metric`."""
@@ -161,25 +163,13 @@ class Reward:
         scoring failed on another process.
         """
         start = time.perf_counter()
-        failure: Exception | None = None
-        local: list[ScoredCompletion] = []
-        try:
-            local = self.alone(*_asked_and_answered(prompts, completions, kwargs, self.tokenizer))
-        except Exception as error:
-            # Told to all before it is raised: a process that fails alone would leave the others waiting for ever.
-            failure = error
-        message = local if failure is None else f"{type(failure).__name__}: {failure}"
-        parts: list[list[ScoredCompletion] | str] = gather(message)
-        if failure is not None:
-            raise failure
-        everyone: list[ScoredCompletion] = []
-        for number, part in enumerate(parts):
-            if isinstance(part, str):
-                raise RuntimeError(f"the {self.prefix.upper()} reward failed on process {number}: {part}")
-            everyone += part
-        self.last = self.among(everyone)
-        offset = sum(len(part) for part in parts[: rank()])
-        self.mine = self.last[offset : offset + len(local)]
+        parts = gather_made(
+            f"the {self.prefix.upper()} reward",
+            lambda: self.alone(*_asked_and_answered(prompts, completions, kwargs, self.tokenizer)),
+        )
+        self.last = self.among([completion for part in parts for completion in part])
+        offset = sum(map(len, parts[: rank()]))
+        self.mine = self.last[offset : offset + len(parts[rank()])]
         unknown = count_unknown((completion.text for completion in self.last), self.__name__)
         if log_metric and self.last:
             metrics = self.metrics(self.last) | {f"{self.prefix}/seconds": time.perf_counter() - start}
@@ -199,6 +189,25 @@ class Reward:
             "mine": [],
             "tokenizer": None,
         }
+
+
+def gather_made(what: str, make: Callable[[], T]) -> list[T]:
+    """What `make` makes in each process, in rank order. A failure of one is everybody's: others would wait for it."""
+    made, failure = None, None
+    try:
+        made = make()
+    except Exception as error:
+        failure = error
+    told = failure if isinstance(failure, UserError) else failure and f"{type(failure).__name__}: {failure}"
+    everyone = gather((made, told))
+    if failure is not None:
+        raise failure
+    for number, (_, fault) in enumerate(everyone):
+        if isinstance(fault, UserError):
+            raise fault
+        if fault is not None:
+            raise RuntimeError(f"{what} failed on process {number}: {fault}")
+    return [made for made, _ in everyone]
 
 
 def _asked_and_answered(

@@ -24,8 +24,7 @@ class SatReward(Reward):
     A text that is stopped gets nothing and not a share: noise is the farthest from a story of all, so that a tenth of
     its distance would still be worth as much as an honest rewrite's own.
 
-    The column `story` of the dataset says what was to be rewritten. A completion without one (None) belongs to another
-    task and gets no number.
+    The column `story` of the dataset says what was to be rewritten.
 
     Args:
         scale: With 10 the reward is of the size of DAT's.
@@ -70,25 +69,18 @@ class SatReward(Reward):
     def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
         """See the class; a dataset without the column story is a UserError."""
         scorer, gate = self.tools
-        if any("story" not in item.columns for item in items):
+        if not all(isinstance(item.columns.get("story"), str) for item in items):
             raise UserError("SAT's reward needs the dataset's column story: the text that was to be rewritten")
         scorer.forget(_MOST_VECTORS)
-        stories, texts = [item.columns["story"] for item in items], [answer.text for answer in answers]
-        results = [ScoredCompletion(text, None, None, None) for text in texts]
-        passed = []
-        for k, story in enumerate(stories):
-            if story is not None and (reason := gate(story, texts[k])):
-                results[k] = self.scored(items[k], texts[k], None, str(reason))
-            elif story is not None:
-                passed.append(k)
-        compared = scorer.compare([stories[k] for k in passed], [texts[k] for k in passed])
-        for k, (distance, invalid) in zip(passed, compared, strict=True):
-            results[k] = self.scored(items[k], texts[k], distance, invalid)
-        return results
-
-    def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
-        ours = [completion for completion in completions if completion.reward is not None]
-        return super().metrics(ours) if ours else {}
+        asked = [(item.columns["story"], answer.text) for item, answer in zip(items, answers, strict=True)]
+        reasons = [gate(*pair) for pair in asked]
+        passed = [pair for pair, reason in zip(asked, reasons, strict=True) if not reason]
+        compared = iter(scorer.compare([story for story, _ in passed], [text for _, text in passed]))
+        scored = []
+        for item, (_, text), reason in zip(items, asked, reasons, strict=True):
+            distance, invalid = (None, str(reason)) if reason else next(compared)
+            scored.append(self.scored(item, text, distance, invalid))
+        return scored
 
     def describe(self) -> dict[str, Any]:
         scorer, gate = self.tools

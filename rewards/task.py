@@ -116,7 +116,7 @@ def reward_options(kind: type[Task]) -> set[str] | None:
     if maker is None:
         return None
     parameters = inspect.signature(maker).parameters.values()
-    return {known.name for known in parameters if known.kind is not known.VAR_KEYWORD} - {"self", "task"}
+    return {known.name for known in parameters if known.kind is not known.VAR_KEYWORD} - {"self", "task", "build"}
 
 
 def reward_of(task: Task, **options: Any) -> RewardFunc:

@@ -210,21 +210,28 @@ def question_text(prompt: Any) -> str:
 
 
 def _messages(conversation: Any) -> Sequence[Mapping[str, Any]]:
-    if isinstance(conversation, list | tuple) and all(map(_is_message, conversation)):
-        return conversation
-    raise UserError(f"a text or a conversation was expected, not {quoted(conversation)}")
+    if not (isinstance(conversation, list | tuple) and all(map(_is_message, conversation))):
+        raise UserError(f"a text or a conversation was expected, not {quoted(conversation)}")
+    for message in conversation:
+        _content(message)  # what is no text is refused wherever it stands
+    if conversation and conversation[-1].get("role", "") is None:  # in parquet whatever has no role has this one
+        raise UserError("the last message of a conversation says that nobody wrote it; give its role")
+    return conversation
 
 
 def _is_message(message: Any) -> bool:
-    return isinstance(message, Mapping) and not {"role", "content", "type"}.isdisjoint(message)
+    if not isinstance(message, Mapping) or {"role", "content", "type"}.isdisjoint(message):
+        return False
+    return isinstance(message.get("role"), str | None)
 
 
 def _content(message: Mapping[str, Any]) -> str:
     """The text of a message: its content is text, null, or parts, of which those of text count."""
     content = message.get("content")
-    parts = [{"text": content}] if isinstance(content, str | None) else content
+    parts: Any = [{"text": content}] if isinstance(content, str | None) else content
     try:
-        said = [part for part in parts if part.get("type", "text") in ("text", "output_text")]
+        # Whose type is no text has no `casefold`, and is refused.
+        said = [part for part in parts if part.get("type", "text").casefold() in ("text", "output_text")]
         # As Gemini marks its reasoning.
         return "".join(part["text"] or "" for part in said if not part.get("thought"))
     except (TypeError, AttributeError, KeyError):

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
 from sozo.data.jsonl import id_column, read_objects
-from sozo.data.rubrics import RatingRubric
 from sozo.data.settings import hint
+from sozo.studies.rubric import RatingRubric
 
 _NEEDED = ("item", "criterion", "rater", "score")
 _OPTIONAL = ("model", "domain", "group", "patent")

@@ -1,10 +1,10 @@
 """Small stand-ins at the scorer's two seams and the judge's, and the text that a model should write."""
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 import numpy as np
 
-from sozo.data.schema import Response, utf8_safe, write_columns
+from sozo.data.schema import iter_tables, utf8_safe, write_columns
 from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.nouns import NounVerdict
 
@@ -82,6 +82,21 @@ class FakeJudge:
         return {"model": self.name, **self.parameters}
 
 
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A row of a table of DAT."""
+
+    id: str  # unique inside a table
+    source: str  # who wrote it: a model's name, `random`, or a file
+    seed: int | None  # of the run that drew it; None when somebody else generated it
+    text: str  # as it was written, but for lone surrogates (`utf8_safe`)
+    words: tuple[str, ...] | None = None  # the ten words; None when the text is no list of ten
+    score: float | None = None  # DAT score, 0 to 2; None when invalid
+    reason: str | None = None  # a `Reason` value; None when valid
+    temperature: float | None = None  # of the sampling, if known
+    finish_reason: str | None = None  # `stop` or `length`, if known
+
+
 def write_responses(path, responses):
     """Write rows as one parquet part (see `write_columns`)."""
     names = [field.name for field in fields(Response)]
@@ -89,3 +104,11 @@ def write_responses(path, responses):
     columns["text"] = [utf8_safe(t) for t in columns["text"]]
     columns["words"] = [w and [utf8_safe(x) for x in w] for w in columns["words"]]
     write_columns(path, columns)
+
+
+def read_responses(path):
+    """Every row of a table of DAT, in order; see `part_paths`."""
+    for table in iter_tables(path, [field.name for field in fields(Response)]):
+        for row in table.to_pylist():
+            words = row.pop("words")
+            yield Response(words=None if words is None else tuple(words), **row)

@@ -241,12 +241,12 @@ def _number(cell):
 
 def experts(folder):
     """A judge for each expert: of the trial's ratings, and of the trial's ideas."""
-    from sozo.data.rubrics import load_rubric
     from sozo.scoring.judges.protocol import JudgeSettings
     from sozo.studies.experts.histories import HISTORIES, Plan, conditions_of
     from sozo.studies.experts.rated import read_rated
     from sozo.studies.experts.run import judge_experts
     from sozo.studies.experts.settings import ExpertSettings
+    from sozo.studies.rubric import load_rubric
 
     scale, judge = load_rubric("pbig"), FakeJudge(opinion, name="j", max_tokens=1024)
     plan = Plan(read_rated(None, None, None, scale), scale, conditions_of(HISTORIES, (1, 2)), 60)

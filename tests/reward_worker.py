@@ -42,7 +42,7 @@ def main():
         result["metrics"].append(metrics)
         result["duplicates"].append(extra["duplicate"])
         result["last"].append([item.text for item in reward.last])
-    reward.seen.save(folder / f"{rank}.seen")
+    result["seen"] = reward.seen.state()
     (folder / f"{rank}.json").write_text(json.dumps(result))
     dist.destroy_process_group()
 

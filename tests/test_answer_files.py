@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from fakes import list_text
+from fakes import list_text, read_responses
 from sozo.data.errors import UserError
-from sozo.data.schema import iter_tables, read_responses
+from sozo.data.schema import iter_tables
 from sozo.eval.answered import read_answers
 from sozo.eval.cli import make_app
 from sozo.scoring.final_text import NOT_AT_HAND

@@ -147,7 +147,7 @@ def test_a_fixed_template_shows_in_the_position(tmp_path):
     shuffled = [draw.permutation(of_list).tolist() for of_list in template]
     logged = []
     for lists in (template, shuffled):
-        reward, metrics = DatPairing(lambda: DatScorer(FakeNouns(words), encoder), tmp_path), {}
+        reward, metrics = DatPairing(lambda: DatScorer(FakeNouns(words), encoder), reference=tmp_path), {}
         reward._mean = np.full(10, 0.1)
         paid = reward(completions=[list_text(of_list) for of_list in lists], log_metric=metrics.__setitem__)
         logged.append((metrics["dat/position"], metrics["dat/pairing"], np.mean(paid)))

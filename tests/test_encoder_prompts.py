@@ -65,7 +65,7 @@ def test_a_model_that_is_trained_anew_in_its_folder_is_another(tiny_bert, tmp_pa
     np.testing.assert_array_equal(trained.unit(["犬"]), WordVectors(make_encoder(folder)).unit(["犬"]))
     RunFolder(tmp_path / "run", {}).start(told, {})
     RunFolder(tmp_path / "run", {}).start({"scorer": again.describe()}, {})
-    with pytest.raises(UserError, match=r"embedding_probe.水 differs in \d\d of 32 numbers"):
+    with pytest.raises(UserError, match=r"embedding_probe.水 = .*, but now it is "):
         RunFolder(tmp_path / "run", {}).start({"scorer": trained.describe()}, {})
 
 

@@ -10,13 +10,13 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from typer.testing import CliRunner
 
-from fakes import FakeNouns, axis_encoder, list_text
+from fakes import FakeNouns, axis_encoder, list_text, read_responses
 from grpo_runs import ROOT, flags
 from sozo.data.english import english_nouns, noun_lemmas
 from sozo.data.errors import UserError
 from sozo.data.jumandic import load_nouns
 from sozo.data.prompts import prompt
-from sozo.data.schema import Reason, read_responses
+from sozo.data.schema import Reason
 from sozo.eval.cli import make_app
 from sozo.eval.evaluated import find_evaluated
 from sozo.rewards import make_dat_distance, make_dat_reward

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import warm
+from fakes import read_responses
 from sampling_worker import dat_by
 from sozo.data.errors import UserError
 from sozo.data.run_folder import RunFolder
-from sozo.data.schema import read_responses
 from sozo.eval.answered import read_answers, score_parts
 from sozo.eval.run import score_answers
 from sozo.scoring.nouns import NounVerdict

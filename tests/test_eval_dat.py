@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from fakes import write_responses
+from fakes import Response, write_responses
 from sozo.data.errors import UserError
-from sozo.data.schema import Response
 from sozo.scoring.parse import reasons_in
 from sozo.tasks.dat.summary import DatSummary, summarise
 from sozo.tasks.dat.table import read_lists, valid_scores

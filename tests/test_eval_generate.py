@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from fakes import read_responses
 from sampling_worker import dat_by, sample
 from sozo.data.errors import UserError
 from sozo.data.jumandic import load_nouns
 from sozo.data.prompts import prompt
-from sozo.data.schema import read_responses
 from sozo.models.model_support import encode_text
 from sozo.models.nouns import RandomNouns
 from sozo.models.transformers_model import TransformersGenerator

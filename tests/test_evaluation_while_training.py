@@ -1,12 +1,10 @@
-"""A run that is evaluated as it trains: values, floors, the best model, and a training that notices nothing of it."""
+"""A run that is evaluated as it trains: values, floors, and a training that notices nothing of it."""
 
-import json
 import logging
 
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForCausalLM
 
 from fakes import list_text
 from grpo_runs import recipe, run
@@ -15,8 +13,7 @@ from sozo.data.errors import UserError
 from sozo.data.evaluations import read_evaluations, write_evaluations
 from sozo.models import processes
 from sozo.tasks.task import Row
-from sozo.training.evaluate import Floor, read_evaluate
-from sozo.training.evaluation import Evaluation, FloorWatch
+from sozo.training.evaluation import Evaluation, Floor, FloorWatch, read_evaluate
 from sozo.training.grpo_trainer import MixTrainer
 
 TOY = {"every": 2, "tasks": [{"task": "lipogram", "num_responses": 70}], "max_new_tokens": 6}
@@ -36,9 +33,6 @@ def toy(monkeypatch):
         ({"evry": 5}, "evaluate: .*every"),
         ({"every": 5, "tasks": [{"task": "dat", "noun_chekker": "x"}]}, "evaluate: unknown setting: noun_chekker"),
         ({"every": 5, "tasks": ["jcq"]}, "evaluate: no answer to jcq is worth anything without a judge"),
-        ({"every": 5, "tasks": ["dat"], "keep_best": "sat"}, "keep_best must be a measure of dat"),
-        ({"every": 5, "tasks": ["dat"], "until": {"measure": "sat", "least": 1}}, "until must be a measure of dat"),
-        ({"every": 5, "tasks": ["dat"], "until": {"measure": "dat"}}, "dat needs a number as least or as most"),
         ({"every": 5, "tasks": ["dat"], "floors": [{"measure": "dat"}]}, "dat needs a number as least or as most"),
         ({"every": 5, "tasks": ["dat"], "floors": [{"measure": "a", "least": 1, "action": "x"}]}, "'warn' or 'stop'"),
         ("{", "evaluate is not JSON"),
@@ -111,9 +105,9 @@ def pay(completions, **kwargs):
     return [float(len(str(text)) % 3) for text in completions]
 
 
-def test_training_does_not_notice_and_the_best_is_kept(toy, tmp_path, monkeypatch):
+def test_training_does_not_notice(toy, tmp_path, monkeypatch):
     plain, _ = train(tmp_path / "plain")
-    trainer, _ = train(tmp_path / "run", TOY | {"keep_best": "lipogram/words"})
+    trainer, _ = train(tmp_path / "run", TOY)
     for (name, weight), other in zip(
         plain.model.state_dict().items(), trainer.model.state_dict().values(), strict=True
     ):
@@ -128,18 +122,11 @@ def test_training_does_not_notice_and_the_best_is_kept(toy, tmp_path, monkeypatc
     assert {step: entry["eval_lipogram/words"] for step, entry in logged.items()} == {
         step: values["lipogram/words"] for step, values in known.items()
     }
-    best = json.loads((tmp_path / "run/best/best.json").read_text("utf-8"))
-    assert best["step"] == max((2, 4), key=lambda step: (known[step]["lipogram/words"], -step))
-    assert best["values"] == known[best["step"]]
-    kept = AutoModelForCausalLM.from_pretrained(tmp_path / "run/best")
-    same = torch.equal(kept.lm_head.weight, trainer.model.lm_head.weight)
-    assert same == (best["step"] == 4)
-    assert not (tmp_path / "run/_best").exists()
 
     # What has a line is not done again.
     write_evaluations(tmp_path / "again", known)
     monkeypatch.setattr(Evaluation, "_values", lambda self: pytest.fail("drawn again"))
-    again, _ = train(tmp_path / "again", TOY | {"keep_best": "lipogram/words"})
+    again, _ = train(tmp_path / "again", TOY)
     assert sum("eval_lipogram" in entry for entry in again.state.log_history) == 3
 
 
@@ -151,20 +138,6 @@ def test_a_floor_stops_the_run(toy, tmp_path):
     trainer, evaluation = train(tmp_path / "stopped", TOY | {"floors": floors})
     assert trainer.state.global_step == 1
     assert evaluation.stopped.startswith("step 1: loss is ")
-
-
-def test_a_run_ends_well_once_a_measure_has_come_so_far(toy, tmp_path, caplog):
-    floors = [{"measure": "loss", "least": -1e9, "action": "stop"}]
-    reached = {"until": {"measure": "lipogram/valid", "least": 0.0}, "floors": floors}
-    trainer, evaluation = train(tmp_path / "reached", TOY | reached, save_strategy="steps", save_steps=1)
-    value = read_evaluations(tmp_path / "reached")[2]["lipogram/valid"]
-    assert trainer.state.global_step == 2  # and not at step 0
-    # A launch that is killed now does step 2 again, and does not go on from it.
-    assert [path.name for path in (tmp_path / "reached").glob("checkpoint-*")] == ["checkpoint-1"]
-    assert evaluation.ends() == {"until": {"step": 2, "measure": "lipogram/valid", "value": value}}
-    trainer, evaluation = train(tmp_path / "not", TOY | {"until": {"measure": "lipogram/valid", "least": 2.0}})
-    assert (trainer.state.global_step, evaluation.ends()) == (4, {"until": None})
-    assert "until: lipogram/valid has not come so far in 4 steps" in caplog.text
 
 
 def test_an_evaluation_of_dat_tells_the_pairing():
@@ -201,7 +174,7 @@ def test_memory_that_is_kept_stays_kept(monkeypatch):
 @pytest.mark.parametrize("launch", ["cpu2_ddp.yaml", "cpu2_zero3.yaml"])
 def test_two_processes_find_what_one_finds(launch, tmp_path):
     dat = {"task": "dat", "noun_checker": "jumandic", "num_responses": 130}
-    evaluate = {"every": 2, "tasks": [dat], "max_new_tokens": 24, "keep_best": "dat/unique_words"}
+    evaluate = {"every": 2, "tasks": [dat], "max_new_tokens": 24}
     common = {"output_dir": "out", "max_steps": 2, "report_to": "none", "save_strategy": "no", "evaluate": evaluate}
     values = {}
     for name, options in {"one": {}, "two": {"launch": launch, "per_device_train_batch_size": 4}}.items():
@@ -209,6 +182,5 @@ def test_two_processes_find_what_one_finds(launch, tmp_path):
         done = run(recipe(**common | options), tmp_path / name)
         assert done.returncode == 0, done.stderr
         values[name] = read_evaluations(tmp_path / name / "out")
-        assert (tmp_path / name / "out/best/model.safetensors").is_file()
     assert list(values["one"]) == list(values["two"]) == [0, 2]
     assert values["one"][0] == pytest.approx(values["two"][0])

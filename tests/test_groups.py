@@ -17,7 +17,7 @@ from sozo.rewards.integrations.core import Integration
 from sozo.rewards.task import TaskReward, reward_of
 from sozo.scoring.measure import Measure
 from sozo.tasks.task import Answer, Item
-from sozo.training.evaluate import EvaluatedTask, EvaluateSettings
+from sozo.training.evaluation import EvaluatedTask, EvaluateSettings
 from sozo.training.selection import select_top
 from test_sampling_endpoint import KEY, completion, server
 from two_ranks import run_ranks

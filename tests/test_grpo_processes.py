@@ -13,6 +13,7 @@ from safetensors.torch import load_file
 
 from grpo_runs import environment, generated, history, recipe, run
 from mini_model import build_mini
+from sozo.data.record import read_json
 from sozo.data.wandb_run import last_checkpoint
 from sozo.rewards import DatReward, make_task_reward
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
@@ -69,8 +70,7 @@ def test_a_run_of_several_processes_pays_what_one_pays(launch, processes, parrot
     assert any(paid > 0 for rank in ranks for step in rank for paid in step["paid"])
 
     output = tmp_path / "out"
-    one.seen.save(tmp_path / "one.bin")
-    assert (output / "checkpoint-3" / "seen_responses_0.bin").read_bytes() == (tmp_path / "one.bin").read_bytes()
+    assert read_json(output / "checkpoint-3" / "state_0.json") == one.state()
     logged = [entry for entry in history(output) if "reward" in entry]
     assert [entry["step"] for entry in logged] == [1, 2, 3]
     assert all({"dat/valid_rate", "dat/duplicate_share"} <= set(entry) for entry in logged)
@@ -152,6 +152,4 @@ def test_two_processes_pay_a_mix_as_one_does(parrot, tmp_path, monkeypatch):
         assert all(is_paid(row["dat_reward"]) != is_paid(row["lipogram_reward"]) for row in rows)
     assert min(paid_for.values()) > 0
     for number, reward in enumerate(rewards.values()):
-        reward.seen.save(tmp_path / "one.bin")
-        seen = tmp_path / "out" / "checkpoint-4" / f"seen_responses_{number}.bin"
-        assert seen.read_bytes() == (tmp_path / "one.bin").read_bytes()
+        assert read_json(tmp_path / "out" / "checkpoint-4" / f"state_{number}.json") == reward.state()

@@ -16,7 +16,6 @@ import warm
 from grpo_runs import environment, generated, history, kill_at_random, recipe, run, wandb_records
 from sozo.data.prompts import messages, prompt
 from sozo.data.wandb_run import WandbRun, last_checkpoint, trained_by
-from sozo.scoring.parse import script_reason
 
 DAT_METRICS = {"dat/valid_rate", "dat/mean_score", "dat/unique_words", "dat/duplicate_share", "dat/reason/format"}
 SLOW_REWARD = """
@@ -163,7 +162,7 @@ def test_a_killed_run_of_a_mix_resumes_to_what_an_unbroken_one_gives(mini, tmp_p
     assert all(torch.equal(weights[name], expected[name]) for name in expected)
     assert any(not torch.equal(start[name], expected[name]) for name in expected)
     for number in range(2):  # each task has a history of its own
-        seen = [folder / "checkpoint-8" / f"seen_responses_{number}.bin" for folder in (output, whole)]
+        seen = [folder / "checkpoint-8" / f"state_{number}.json" for folder in (output, whole)]
         assert seen[0].read_bytes() == seen[1].read_bytes()
         assert seen[0].stat().st_size > 100
     steps = [[entry for entry in history(folder) if "reward" in entry] for folder in (output, whole)]
@@ -195,21 +194,19 @@ def test_a_run_killed_at_20_random_moments_ends_like_an_unbroken_one(sampler, mi
 
 
 @pytest.mark.slow
-def test_ten_kills_of_a_mix_of_many_prompts_with_entropy_over_nouns(mini, tmp_path, monkeypatch):
-    """Many prompts in a sampler's step, completions regrouped within theirs, two steps a generation, listed nouns."""
+def test_ten_kills_of_a_mix_of_many_prompts_with_entropy_on_words(mini, tmp_path, monkeypatch):
+    """Many prompts in a sampler's step, completions regrouped within theirs, two steps a generation."""
     monkeypatch.setenv("SOZO_TASKS", "toy_task.Lipogram")
     whole, output = tmp_path / "whole" / "out", tmp_path / "killed" / "out"
-    nouns = AutoTokenizer.from_pretrained(mini).get_vocab()
     for folder in (whole, output):
         folder.parent.mkdir()
-        (folder.parent / "nouns.txt").write_text("\n".join(sorted(w for w in nouns if script_reason(w) is None)))
     rewards = [f"sozo.rewards.make_dat_{name}" for name in ("validity", "distance")]
     dat = {
         "task": "dat",
         "reward_funcs": rewards,
         "reward_args": {name: {"noun_checker": "jumandic"} for name in rewards},
     }
-    settings = {"noun_entropy": 0.2, "entropy_nouns": "nouns.txt", "credit": "word", "loss_type": "dapo"}
+    settings = {"word_entropy": 0.2, "credit": "word", "loss_type": "dapo"}
     settings |= {"completions_per_step": 16, "num_generations": 4, "per_device_train_batch_size": 4}
     settings |= {"multi_objective_aggregation": "normalize_then_sum", "steps_per_generation": 8}
     settings |= {"tasks": [dat, {"task": "lipogram", "measure": "lipogram/words"}], "report_to": "none"}
@@ -226,7 +223,7 @@ def test_ten_kills_of_a_mix_of_many_prompts_with_entropy_over_nouns(mini, tmp_pa
     steps = [[entry for entry in history(folder) if "reward" in entry] for folder in (output, whole)]
     assert steps[0] == steps[1]
     assert len(steps[0]) == 4  # generations
-    assert "words/noun_entropy" in steps[0][-1]
+    assert "words/entropy" in steps[0][-1]
 
 
 def test_a_checkpoint_cut_short_is_passed_over(tmp_path):

@@ -7,13 +7,13 @@ import pytest
 from fakes import FakeJudge
 from judge_server import completion, serving
 from sozo.data.errors import UserError
-from sozo.data.rubrics import load_rubric
+from sozo.data.rubrics import criteria_of
 from sozo.rewards import idea_format_reward, make_idea_reward
 from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.judges.criterion import criteria_rubric
 from two_ranks import run_ranks
 
-CRITERIA = load_rubric("pbig").criteria
+CRITERIA = criteria_of("pbig")
 AXES = ["specificity", "innovativeness"]
 PATENT = "Patent: 聞く枕\nAbstract: 枕が聞く。"
 
@@ -82,15 +82,12 @@ def test_a_failure_favours_nobody_and_leaves_others_advantages_alone(tmp_path):
     assert metrics["judge/failed_share"] == pytest.approx(1 / 3)
 
 
-def test_three_calls_with_too_many_failures_in_a_row_end_the_run_in_one_line(tmp_path):
-    replies = {title: scores(3, 5) for title in "甲乙丙丁戊己庚辛"} | {"×": "3", "××": "4", "×××": "5", "××××": "6"}
-    reward = make(tmp_path, by_title(replies))
-    for titles in (["×", "甲", "乙"], ["××", "甲"], ["甲", "乙", "丙", "丁", "戊"], ["×××", "甲"], ["×", "甲"]):
-        paid(reward, titles)
-    with pytest.raises(UserError, match="20% of the judgements failed in 3 calls in a row") as caught:
-        paid(reward, ["××××", "甲"])
+def test_too_many_failures_end_the_run_in_one_line(tmp_path):
+    replies = {f"{k}": scores(3, 5) for k in range(9)} | {f"{k}": "3" for k in range(9, 20)}
+    with pytest.raises(UserError, match="11 of the last 20 judgements failed") as caught:
+        paid(make(tmp_path, by_title(replies)), list(replies))
     assert "\n" not in str(caught.value)
-    assert "1 unparseable just now" in str(caught.value)
+    assert "11 unparseable just now" in str(caught.value)
 
 
 def test_the_form_is_a_reward_of_its_own():

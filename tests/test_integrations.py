@@ -192,7 +192,7 @@ def test_sipen_and_a_task_of_ones_own(monkeypatch):
         (lambda: make_reward_func("dat")(None, ["?"], [""]), "texts must be a list"),
         (lambda: Integration("sat").pay([REWRITE], ["nosuch"]), r"its id as item, or its columns \(story\)"),
         (lambda: Integration("dat").pay([5]), "a text or a conversation was expected, not 5"),
-        (lambda: Integration("dat").pay([["?"]]), "texts 1, conversation 1: must be a mapping"),
+        (lambda: Integration("dat").pay([["?"]]), "a text or a conversation was expected, not "),
         (lambda: Integration("dat").pay([TEN], None, [None]), "a text or a conversation was expected, not None"),
         (lambda: Integration("sat").pay([REWRITE], ["{"]), "what was asked: Invalid JSON"),
     ],

@@ -7,7 +7,6 @@ import pytest
 from fakes import FakeJudge
 from judge_server import completion, serving
 from sozo.data.errors import UserError
-from sozo.models import judges
 from sozo.rewards import make_judge_reward
 from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.judges.ledger import Ledger, read_judgements
@@ -219,8 +218,9 @@ def test_mistakes_are_one_line(tmp_path, monkeypatch):
         make_judge_reward(ledger=tmp_path / "j", max_cost=1.0).describe()
     with pytest.raises(UserError, match="rewards cannot load a model"):
         make_judge_reward(ledger=tmp_path / "j", judge_backend="transformers").describe()
+    how = {"make_judge": "sozo.models.judges.make_judge", "judge_backend": "mlx"}
     with pytest.raises(UserError, match="judge_backend must be openai, transformers or vllm, not mlx"):
-        judges.make_judge_reward(ledger=tmp_path / "j", judge_backend="mlx").describe()
+        make_judge_reward(ledger=tmp_path / "j", **how).describe()
     # Another run's ledger.
     with Ledger(tmp_path / "j", ()), pytest.raises(UserError, match="another process is judging into it"):
         make_judge_reward(judge=FakeJudge(lambda _: GOOD), ledger=tmp_path / "j")(["問い"], ["甲"])

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from fakes import list_text, write_responses
+from fakes import Response, list_text, write_responses
 from sozo.data.errors import UserError
-from sozo.data.schema import Reason, Response
+from sozo.data.schema import Reason
 from sozo.tasks.dat.instruments import measure
 from sozo.tasks.dat.scorer import DatRules, DatScorer
 from sozo.tasks.dat.words import BITS, common_words

@@ -10,13 +10,13 @@ import pytest
 from transformers import set_seed
 
 from command_line import sozo
-from fakes import AXES, FakeNouns, axis_encoder, list_text
+from fakes import AXES, FakeNouns, axis_encoder, list_text, read_responses
 from grpo_runs import recipe, run
 from sampling_worker import dat_by
 from scripted_grpo import scripted
 from sozo.data.jsonl import write_objects
 from sozo.data.processes import Processes
-from sozo.data.schema import Completion, Reason, read_responses
+from sozo.data.schema import Completion, Reason
 from sozo.data.wandb_run import last_checkpoint
 from sozo.eval.draw import InVainError, SamplingOptions, draw_parts
 from sozo.eval.run import score_answers

@@ -12,7 +12,7 @@ from command_line import check_refused, sozo
 from fakes import FakeJudge
 from pbig_trial_rule import EXPERTS, rate
 from sozo.data.errors import UserError
-from sozo.data.rubrics import load_rubric
+from sozo.data.rubrics import criteria_of
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.run import score_answers
@@ -27,7 +27,7 @@ from sozo.tasks.task import Answer, Item, Row
 from test_sampling_endpoint import KEY, completion, server
 from whole_runs import sat_run
 
-CRITERIA = load_rubric("pbig").criteria
+CRITERIA = criteria_of("pbig")
 JUDGING = JudgeSettings(judge_model="j")
 IDEA = {"title": "枕", "description": "眠る", "implementation": "縫う", "differentiation": "軽い"}
 KIND = {"good": (4, 3), "vague": (2, 2), "unbuildable": (3, 1)}  # specificity and technical validity
@@ -203,6 +203,7 @@ def test_a_judge_for_each_expert_is_shown_her_own_ratings_of_other_patents(tmp_p
     by_title = {idea.title: idea for idea in trial_ideas()}
     from sozo.studies.experts.histories import load_experts
     from sozo.studies.experts.run import judge_as_experts
+    from sozo.studies.rubric import load_rubric
 
     experts = {expert.name: expert for expert in EXPERTS if expert.name in ("T5", "B2")}
     leaks = []

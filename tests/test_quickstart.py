@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 
 import quickstart
-from fakes import write_responses
+from fakes import Response, write_responses
 from finished_runs import dat_run
 from quickstart import COPIED
 from sozo.data.record import read_json, write_json
-from sozo.data.schema import Response
 from sozo.eval.compare import compare_models
 from sozo.eval.evaluated import find_evaluated
 

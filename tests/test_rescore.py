@@ -7,10 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from fakes import FakeNouns, axis_encoder
+from fakes import FakeNouns, axis_encoder, read_responses
 from sampling_worker import NOUNS, dat_by, sample
 from sozo.data.errors import UserError
-from sozo.data.schema import read_responses
 from sozo.eval.answered import read_answers, score_parts
 from sozo.eval.cli import make_app
 from sozo.eval.draw import SamplingOptions

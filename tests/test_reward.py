@@ -1,5 +1,6 @@
 """The reward function: what it pays, what it logs, and what it survives."""
 
+import json
 import pickle
 import subprocess
 import sys
@@ -159,7 +160,7 @@ def test_pickles_with_its_history_but_without_its_scorer():
     )
 
 
-def test_a_resumed_run_pays_as_an_unbroken_one(tmp_path):
+def test_a_resumed_run_pays_as_an_unbroken_one():
     steps = [[list_text(TEN), "x"], [list_text(SHIFTED), list_text(TEN)], [list_text(SHIFTED), list_text(AXES[2:])]]
     unbroken = DatReward(build)
     expected = [unbroken(completions=step) for step in steps]
@@ -167,10 +168,10 @@ def test_a_resumed_run_pays_as_an_unbroken_one(tmp_path):
 
     killed = DatReward(build)
     killed(completions=steps[0])
-    killed.seen.save(tmp_path / "seen")
+    state = json.loads(json.dumps(killed.state()))
     killed(completions=steps[1])  # after the checkpoint: lost, and done again
     resumed = DatReward(build)
-    resumed.seen.load(tmp_path / "seen")
+    resumed.restore(state)
     assert [resumed(completions=step) for step in steps[1:]] == expected[1:]
 
 

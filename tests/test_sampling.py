@@ -15,19 +15,19 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from fakes import FakeNouns, axis_encoder, list_text
+from fakes import FakeNouns, axis_encoder, list_text, read_responses
 from grpo_runs import ROOT, _free_port, run
 from sampling_worker import dat_by, sample, scorer
 from sozo.data.errors import UserError, one_line_errors
 from sozo.data.jumandic import load_nouns
 from sozo.data.processes import Processes
-from sozo.data.schema import Completion, read_responses
+from sozo.data.schema import Completion
 from sozo.eval.draw import SamplingOptions, draw_parts
 from sozo.eval.run import run_task
 from sozo.models.nouns import RandomNouns
 from sozo.models.settings import GeneratorSettings
 from sozo.tasks.dat.instruments import diversity_ends, measure
-from sozo.tasks.dat.scorer import DatScorer, DatSettings
+from sozo.tasks.dat.scorer import DatScorer
 from sozo.tasks.dat.summary import summarise
 from sozo.tasks.dat.table import read_lists
 from sozo.tasks.dat.task import Dat
@@ -248,13 +248,13 @@ def test_two_processes_give_the_table_of_one(tmp_path, jumandic_checker, ginza):
 )
 def test_a_mistake_in_the_recipe_is_one_line(words, message, tmp_path, monkeypatch, capsys):
     sys.path.insert(0, str(ROOT / "recipes"))
-    from launch import answer
+    from sample_dat import main
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "odd.yaml").write_text("temprature: 1\n")
     monkeypatch.setattr(sys, "argv", ["sample_dat.py", *words])
     with pytest.raises(SystemExit) as ended, one_line_errors("sample_dat"):
-        answer(DatSettings, Dat)
+        main()
     assert ended.value.code == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("sample_dat: ")

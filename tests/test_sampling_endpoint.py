@@ -14,12 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from fakes import list_text
+from fakes import list_text, read_responses
 from grpo_runs import _free_port, environment
 from mini_model import build_mini
 from sozo.data.errors import UserError
 from sozo.data.prompts import messages, prompt
-from sozo.data.schema import read_responses
 from sozo.data.secrets import public_url
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.run import run_task

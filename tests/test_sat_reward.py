@@ -122,14 +122,14 @@ def numbered(count, story="鶴の話。"):
 
 def test_what_is_paid_and_logged_by_hand():
     reward, metrics, columns = numbered(True), {}, {}
-    texts = ["同じ", "違う", "逆", "違う", "長" * 10, "何か"]
+    texts = ["同じ", "違う", "逆", "違う", "長" * 10]
     paid = reward(
         completions=texts,
-        story=["鶴の話。"] * 5 + [None],
+        story=["鶴の話。"] * 5,
         log_metric=metrics.__setitem__,
         log_extra=columns.__setitem__,
     )
-    assert paid == [0.0, 10.0, 20.0, 0.0, 0.0, None]
+    assert paid == [0.0, 10.0, 20.0, 0.0, 0.0]
     assert metrics.pop("sat/seconds") >= 0
     assert metrics == {
         "sat/paid_share": 4 / 5,
@@ -137,10 +137,12 @@ def test_what_is_paid_and_logged_by_hand():
         "sat/gate/length": 1 / 5,
         "sat/mean_distance": pytest.approx((0 + 1 + 2 + 1) / 4),
     }
-    assert columns["reason"] == [None] * 4 + ["length", None]
+    assert columns["reason"] == [None] * 4 + ["length"]
     assert reward.__name__ == "sat_reward"
     # A text without a vector is not paid, and another story's rewrite is no duplicate.
     assert numbered(True)(completions=["無い"], story=["鶴の話。"]) == [0.0]
+    with pytest.raises(UserError, match="the dataset's column story"):
+        reward(completions=["違う"], story=[None])
 
 
 def test_vectors_of_a_long_run_are_not_kept_for_ever(monkeypatch):

@@ -6,16 +6,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fakes import write_responses
+from fakes import Response, read_responses, write_responses
 from sozo.data.errors import UserError
-from sozo.data.schema import (
-    Reason,
-    Response,
-    arrow_schema,
-    part_paths,
-    read_responses,
-    write_columns,
-)
+from sozo.data.schema import Reason, arrow_schema, part_paths, write_columns
 
 WORDS = tuple("犬猫水山川本車空海石")
 # 0.75 and 0.5 are exact in float32.

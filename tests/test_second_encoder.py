@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fakes import FakeEncoder, list_text, write_responses
+from fakes import FakeEncoder, Response, list_text, write_responses
 from finished_runs import SCORES
 from sozo.data.jumandic import load_nouns
 from sozo.data.run_folder import RunFolder
-from sozo.data.schema import Reason, Response
+from sozo.data.schema import Reason
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.scoring.embeddings import WordVectors, make_encoder

@@ -57,9 +57,8 @@ def test_a_run_continues_at_a_server_with_the_same_vectors_and_at_no_other(tmp_p
 
     start(served())
     start(served(noise=1e-5))
-    with pytest.raises(UserError, match=r"embedding_probe.水 differs in 2 of 3 numbers") as caught:
+    with pytest.raises(UserError, match=r"embedding_probe.水 = .*, but now it is "):
         start(served(水=[3, 2, 1]))
-    assert "0.2673" not in str(caught.value)
 
 
 def test_scores_by_two_servers_of_one_name_are_not_compared(tmp_path):
@@ -67,8 +66,7 @@ def test_scores_by_two_servers_of_one_name_are_not_compared(tmp_path):
     places = [str(dat_run(tmp_path / str(k), f"m{k}", 0.8, scorer=fact)) for k, fact in enumerate(facts)]
     one, moved, other = (model.run("dat") for model in find_evaluated(places))
     assert not_alike(one, moved) is None
-    # Not the numbers themselves, which nobody can read.
-    assert not_alike(one, other) == "embedding_probe.水 differs in 2 of 3 numbers"
+    assert not_alike(one, other).startswith("embedding_probe.水 is ")
 
 
 def test_an_encoder_behind_a_server_says_where_it_is_and_what_replied(tmp_path):

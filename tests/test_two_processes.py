@@ -52,8 +52,7 @@ def test_two_processes_pay_what_one_pays(tmp_path):
         # Both ranks log the whole run's metrics and see all completions in rank order.
         assert first["metrics"][number] == second["metrics"][number] == metrics
         assert first["last"][number] == second["last"][number] == left + right
-    one.seen.save(tmp_path / "one.seen")
-    assert len({(tmp_path / name).read_bytes() for name in ("0.seen", "1.seen", "one.seen")}) == 1
+    assert first["seen"] == second["seen"] == one.seen.state()
 
 
 def test_a_failure_on_one_rank_is_told_to_all(tmp_path):
@@ -64,7 +63,7 @@ def test_a_failure_on_one_rank_is_told_to_all(tmp_path):
     assert first["error"] == "RuntimeError: the DAT reward failed on process 1: OSError: the dictionary is gone"
     assert first["rewards"] == [[10.0]]
     # Rank 0's C was never paid, so it is not remembered either.
-    assert (tmp_path / "0.seen").read_bytes() == (tmp_path / "1.seen").read_bytes()
+    assert first["seen"] == second["seen"]
 
 
 WORKER = """

@@ -1,6 +1,5 @@
-"""GRPO with a stand-in for vLLM: stale weights end the run within k steps, bf16 does not, and what is masked shows."""
+"""GRPO with a stand-in for vLLM: stale weights end the run within k steps, and bf16 does not."""
 
-import logging
 import sys
 from types import ModuleType, SimpleNamespace
 
@@ -10,7 +9,7 @@ import torch
 from transformers import LlamaForCausalLM
 
 from fakes import AXES, list_text
-from scripted_grpo import generated, scripted
+from scripted_grpo import scripted
 from sozo.data.errors import UserError
 from sozo.data.prompts import messages, prompt
 from sozo.models.model_support import end_tokens
@@ -106,43 +105,6 @@ def test_other_weights_end_the_run_at_its_first_step(tmp_path):
 
 def test_a_run_that_does_not_move_is_not_called_stale(tmp_path):
     watched(tmp_path, steps=5, rate=0.0, stale_from=1).train()
-
-
-def test_what_the_correction_drops_is_logged_with_an_alarm(tmp_path, caplog):
-    trainer = watched(tmp_path)
-    trainer.canary, engine, drawn = None, trainer.vllm_generation, trainer.rollout_func
-    engine.model = trainer.model.eval()
-    # By how much the trainer's log-probability of a token is above the engine's: a sequence's ratio is e to their sum.
-    above = [[0.0], [0.2], [1.5, 0.0], [0.0]]
-
-    def rollout(prompts, trainer):
-        output = drawn(prompts, trainer)
-        own = engine.log_probabilities(list(zip(output["prompt_ids"], output["completion_ids"], strict=True)))
-        trainer.model.train()
-        own = np.split(own, np.cumsum([len(ids) for ids in output["completion_ids"]])[:-1])
-        rows = [[*more, *more[-1:] * len(row)][: len(row)] for more, row in zip(above, own, strict=True)]
-        return output | {
-            "logprobs": [[o - m for o, m in zip(*pair, strict=True)] for pair in zip(own, rows, strict=True)]
-        }
-
-    trainer.rollout_func = rollout
-
-    def share(mode, word):
-        trainer.vllm_importance_sampling_mode = mode
-        output = generated(trainer)
-        return trainer._metrics["train"][f"sampling/{word}_share"][-1], int(output["completion_mask"].sum())
-
-    with caplog.at_level(logging.WARNING):
-        assert share("token_mask", "masked") == (pytest.approx(1 / 28), 28)  # e to the 1.5 is 4.5, above 3
-        assert share("token_truncate", "truncated")[0] == pytest.approx(1 / 28)
-        assert not caplog.records
-        # The second's seven tokens multiply to e to the 1.4, 4.1: TRL's default forgets half of the answers.
-        assert share("sequence_mask", "masked")[0] == share("sequence_mask", "masked")[0] == 2 / 4
-    (record,) = caplog.records
-    assert record.getMessage() == (
-        "step 1: 50% of the sequences that vLLM drew are masked by vllm_importance_sampling_mode sequence_mask; "
-        "set token_truncate"
-    )
 
 
 def outputs(rows):

@@ -24,6 +24,7 @@ import warm
 from fakes import list_text
 from grpo_runs import ROOT, environment, flags
 from sozo.data.errors import UserError
+from sozo.data.evaluations import read_evaluations
 from sozo.data.jumandic import load_nouns
 from sozo.data.prompts import messages, prompt
 from sozo.data.schema import write_columns
@@ -204,18 +205,16 @@ def test_a_cut_model_is_trained_and_comes_back(cut, tmp_path):
     columns["text"] = [list_text(draw.sample(NOUNS, 10)) for _ in rows]
     write_columns(tmp_path / "table/part-00000.parquet", columns)
     dat = {"task": "dat", "noun_checker": "jumandic", "num_responses": 2}
-    until = {"measure": "dat/valid", "most": 1.0}
     settings = {"model_name_or_path": folder / "cut", "responses": tmp_path / "table", "output_dir": tmp_path / "run"}
     settings |= {"examples_per_step": 4, "per_device_train_batch_size": 4, "top_k": 16, "max_length": 512}
     settings |= {
-        "evaluate": {"every": 2, "tasks": [dat], "max_new_tokens": 4, "until": until},
+        "evaluate": {"every": 2, "tasks": [dat], "max_new_tokens": 4},
         "learning_rate": 0.01,
         "report_to": "none",
     }
     yaml = ["--config", str(ROOT / "recipes/tiny/sft.yaml")]
     output = train_sft(*parse(SftArguments, SftSettings, [*yaml, *flags(settings)]))
-    end = json.loads((output / "metrics.json").read_text("utf-8"))["until"]
-    assert end == {"step": 2, "measure": "dat/valid", "value": 0.0}
+    assert read_evaluations(output)[2]["dat/valid"] == 0.0
     restore_vocabulary(str(output), str(folder / "whole"), tmp_path / "full")
     rows = [load(place)[0].get_input_embeddings().weight for place in (folder / "whole", tmp_path / "full")]
     assert not torch.equal(rows[0][old], rows[1][old])

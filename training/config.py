@@ -16,7 +16,7 @@ from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
 from sozo.data.prompts.form import PromptForm
 from sozo.data.settings import hint, read_yaml, setting
-from sozo.training.evaluate import read_evaluate
+from sozo.training.evaluation import read_evaluate
 
 
 @dataclass
@@ -32,7 +32,7 @@ class CommonArguments:
     )
 
     evaluate: dict | str | None = setting(  # noqa: RUF009
-        None, "What is sampled and scored every n steps, and which model is kept as the best (JSON)."
+        None, "What is sampled and scored every n steps, and what must hold of its values (JSON)."
     )
 
     def check(self, training: Any) -> None:
@@ -73,10 +73,6 @@ def read_settings(groups: Sequence[type], argv: Sequence[str]) -> Any:
         raise UserError("--config needs a file; recipes/*/*.yaml are examples") from error
     file = chosen.config
     in_file = read_yaml(Path(file)) if file else {}
-    variables = in_file.pop("env", {})  # TRL's: those of the environment
-    if not isinstance(variables, dict):
-        raise UserError(f"{file}: env must be a mapping of names to values, not {quoted(variables)}")
-    os.environ.update({name: str(value) for name, value in variables.items()})
     # Before any value is judged: a misspelt key is often why another one looks wrong.
     unknown = parser.set_defaults_with_config(**in_file)[::2]
     _, stray = parser.parse_known_args(flags)

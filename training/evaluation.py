@@ -1,41 +1,161 @@
-"""Evaluation while a model trains: it answers tasks every n steps, its values are logged, and the best model is kept.
+"""Evaluation while a model trains: it answers tasks every n steps, its values are logged, and floors may end the run.
 
-The training does not notice: nothing of its random numbers, its mode or its metrics is touched.
+The training does not notice: nothing of its random numbers, its mode or its metrics is touched. What is evaluated is
+`evaluate` in a run's YAML, read and checked before a model loads.
 """
 
 import logging
-import shutil
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Self
 
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
 from tqdm import tqdm
 from transformers import Trainer, TrainerCallback
 
 from sozo.data.errors import UserError
 from sozo.data.evaluations import read_evaluations, write_evaluations
-from sozo.data.processes import Processes, gather, rank, wait, world_size
+from sozo.data.processes import Processes, gather, rank, world_size
 from sozo.data.prompts.form import PLAIN, PromptForm
-from sozo.data.record import room, write_json
+from sozo.data.settings import from_json, from_validation, settings_of
 from sozo.models.generator import answer_items
-from sozo.tasks.task import Answer, Item, Row
-from sozo.training.evaluate import EvaluateSettings, Floor
-from sozo.training.tracking import saved_bytes
+from sozo.scoring.second_encoder import SecondEncoder
+from sozo.tasks import task_type
+from sozo.tasks.task import Answer, Item, Row, Task
 
 logger = logging.getLogger(__name__)
-BEST = "best"
 _LOGGED = "eval_"  # from which transformers' loggers make a section of its own: `eval/dat`
+_BATCH = 64  # answers that one process draws at once
+
+
+@dataclass(frozen=True)
+class EvaluatedTask:
+    """A task with how many answers are drawn for an evaluation; its items are asked in turn."""
+
+    kind: type[Task]
+    settings: Any
+    num_responses: int
+    max_new_tokens: int
+
+    @cached_property
+    def task(self) -> Task:
+        """Built when first needed: a plan is also made where Juman++ is missing."""
+        return self.kind(self.settings)
+
+    def batches(self) -> list[list[Item]]:
+        """The items to answer, batch by batch."""
+        items = self.task.items()
+        places = range(self.num_responses)
+        asked = [items[k // self.kind.num_answers % len(items)] for k in places]
+        return [asked[first : first + _BATCH] for first in places[::_BATCH]]
+
+
+class Floor(BaseModel):
+    """What must hold of one measure, whoever logs it: the evaluation, the trainer, or a reward."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    measure: str = Field(min_length=1)
+    least: float | None = None
+    most: float | None = None
+    action: Literal["warn", "stop"] = "warn"
+
+    @model_validator(mode="after")
+    def _has_a_limit(self) -> Self:
+        if self.least is None and self.most is None:
+            raise ValueError(f"{self.measure} needs a number as least or as most")
+        return self
+
+    def broken(self, value: float) -> str | None:
+        """What is wrong with a value; None if nothing is.
+
+        >>> Floor(measure="dat/valid", least=0.5).broken(0.25)
+        'dat/valid is 0.25, below 0.5'
+        """
+        if self.least is not None and not value >= self.least:
+            return f"{self.measure} is {value:.4g}, below {self.least:g}"
+        if self.most is not None and not value <= self.most:
+            return f"{self.measure} is {value:.4g}, above {self.most:g}"
+        return None
+
+
+class EvaluateSettings(BaseModel):
+    """The mapping `evaluate`."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    every: PositiveInt  # steps between two evaluations; the first is before training, the last behind the last step
+    tasks: list[Any]  # names of tasks, or mappings: task, num_responses, its settings
+    num_responses: PositiveInt = 256  # answers of each task, where it says nothing itself
+    max_new_tokens: PositiveInt | None = None  # longest answer (default: the task's)
+    temperature: float = Field(1.0, gt=0)
+    seed: int = Field(1_000_000, ge=0)  # the default is far from those of the tables drawn of the trained model
+    second_encoder: str | None = None  # an encoder that nobody trains on
+    floors: list[Floor] = []
+
+    @model_validator(mode="after")
+    def _check_tasks(self) -> Self:
+        names = [evaluated.kind.name for evaluated in self.evaluated]
+        if not names or len(set(names)) < len(names):
+            raise ValueError("tasks must name different tasks, such as [dat]")
+        return self
+
+    @cached_property
+    def evaluated(self) -> list[EvaluatedTask]:
+        """The tasks with their settings."""
+        return [self._task(task) for task in self.tasks]
+
+    def _task(self, task: Any) -> EvaluatedTask:
+        options = {"task": task} if isinstance(task, str) else task
+        if not isinstance(options, dict) or not isinstance(options.get("task"), str):
+            raise UserError(f"evaluate: a task is a name or a mapping with `task`, not {task!r}")
+        options = dict(options)
+        kind, count = task_type(options.pop("task")), options.pop("num_responses", self.num_responses)
+        if kind.score is Task.score:
+            raise UserError(f"evaluate: no answer to {kind.name} is worth anything without a judge; leave it out")
+        if type(count) is not int or count < 1:
+            raise UserError(f"evaluate: num_responses of {kind.name} must be a number of 1 or more, not {count!r}")
+        return EvaluatedTask(
+            kind, settings_of(kind.Settings, options), count, self.max_new_tokens or kind.max_new_tokens
+        )
+
+    @cached_property
+    def second(self) -> SecondEncoder | None:
+        """The encoder `second_encoder`, loaded."""
+        return SecondEncoder(self.second_encoder) if self.second_encoder else None
+
+    def values(self, task: Task, rows: Sequence[Row]) -> dict[str, float]:
+        """An evaluation of one task: means of what has a value, the valid share, and what answers show together."""
+        values = {f"{task.name}/valid": sum(row.reason is None for row in rows) / len(rows)}
+        for measure in task.measures:
+            if known := [row.values[measure.name] for row in rows if measure.name in row.values]:
+                values[measure.name] = sum(known) / len(known)
+        if source := task.noun_source():
+            values |= source.together(rows, self.second)
+        return {name: float(value) for name, value in values.items()}
+
+
+def read_evaluate(settings: Any) -> EvaluateSettings | None:
+    """The settings of a run, from YAML's mapping or JSON; None where nothing is to be evaluated."""
+    settings = from_json(settings, "evaluate")
+    if settings is None:
+        return None
+    try:
+        return EvaluateSettings.model_validate(settings)
+    except ValidationError as error:
+        known = [*EvaluateSettings.model_fields, *Floor.model_fields]
+        raise from_validation(error, "evaluate", known) from error
+    except UserError as error:  # of a task's own settings
+        text = str(error)
+        raise UserError(text if text.startswith("evaluate") else f"evaluate: {text}") from error
 
 
 class Evaluation(TrainerCallback):
     """Answers the tasks before the first step, every `settings.every` steps and behind the last one.
 
     Values go to the trainer's loggers as `eval_NAME` and into `evaluations.jsonl`; a run that continues takes those
-    from there that it finds. A step whose value of `keep_best` is the best so far leaves its model in `best/`, with
-    `best.json` in it. The first step that meets `until` is the last one. Floors look at all that is logged. `trainer`
-    must be set before training starts.
+    from there that it finds. Floors look at all that is logged. `trainer` must be set before training starts.
     """
 
     trainer: Any = None
@@ -45,14 +165,11 @@ class Evaluation(TrainerCallback):
         self._watch = FloorWatch(settings.floors, say=first)
         self._known: dict[int, dict[str, float]] = {}
         self.stopped: str | None = None  # which floor ended the run
-        self.reached: dict[str, Any] | None = None  # the step at which `until` held, and the value
         if first:  # what is wrong with these shows before a model is loaded
             _ = settings.second, [evaluated.task for evaluated in settings.evaluated]
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Read what an earlier part of the run found, and evaluate the model that comes in."""
-        if self.trainer.is_fsdp_enabled:
-            raise UserError("evaluate does not work under FSDP; leave it out, or train under DDP or DeepSpeed")
         self._known = gather(read_evaluations(self._output))[0]
         if state.global_step == 0:
             self._evaluate(state, control)
@@ -73,25 +190,12 @@ class Evaluation(TrainerCallback):
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Say what nobody could look at."""
         self._watch.finish()
-        wanted, until = self._settings.keep_best, self._settings.until
-        if until and self._first and not self.reached:
-            logger.warning("until: %s has not come so far in %d steps", until.measure, state.global_step)
-        if wanted and self._first and not any(wanted in values for values in self._known.values()):
-            logger.warning("keep_best: no evaluation gave %s a value, so none is the best", wanted)
-
-    def ends(self) -> dict[str, Any]:
-        """What a run's record says of its end: the floor that stopped it, when `until` held (None: never)."""
-        stopped = {"stopped": self.stopped} if self.stopped else {}
-        return stopped | ({"until": self.reached} if self._settings.until else {})
 
     def _evaluate(self, state: Any, control: Any) -> None:
         step = state.global_step
         if step not in self._known:
-            values = self._values()
-            if step and self._is_best(values):
-                self._keep(step, values)
-            self._known[step] = values
-            if self._first:  # last: what has a line is not done again
+            self._known[step] = self._values()
+            if self._first:
                 write_evaluations(self._output, self._known)
         values = self._known[step]
         if self._first:
@@ -101,11 +205,6 @@ class Evaluation(TrainerCallback):
         should_log = control.should_log
         Trainer.log(self.trainer, {f"{_LOGGED}{name}": value for name, value in values.items()})
         control.should_log = should_log
-        until = self._settings.until
-        if step and until and until.measure in values and not until.broken(values[until.measure]):
-            self.reached = {"step": step, "measure": until.measure, "value": values[until.measure]}
-            control.should_training_stop = True
-            control.should_save = False  # whoever resumed from here would train on
 
     def _values(self) -> dict[str, float]:
         """What the model's answers are worth now; each process draws its batches."""
@@ -134,29 +233,6 @@ class Evaluation(TrainerCallback):
                     every = zip(*(one for number in sorted(scored) for one in scored[number]), strict=True)
                     values |= settings.values(evaluated.task, evaluated.task.with_others(*every))
         return gather(values)[0]
-
-    def _is_best(self, values: dict[str, float]) -> bool:
-        wanted = self._settings.keep_best
-        if wanted is None or wanted not in values:
-            return False
-        # The model that came in is no checkpoint of this training.
-        others = [known[wanted] for step, known in self._known.items() if step and wanted in known]
-        return all(self._settings.better(values[wanted], other) for other in others)
-
-    def _keep(self, step: int, values: dict[str, float]) -> None:
-        """Put the model of this step into `best/`, whole or not at all; all processes call this."""
-        partial = self._output / f"_{BEST}"
-        with room(self._output, saved_bytes(self.trainer, states=False)):
-            self.trainer.save_model(str(partial), _internal_call=True)  # else each best would be pushed to the hub
-        wait()
-        if self._first:
-            self.trainer.processing_class.save_pretrained(partial)
-            with suppress(FileNotFoundError):  # whoever asks this model further finds there how it was asked
-                shutil.copy(self._output / "run_config.json", partial)
-            write_json(partial / "best.json", {"step": step, "measure": self._settings.keep_best, "values": values})
-            shutil.rmtree(self._output / BEST, ignore_errors=True)
-            partial.rename(self._output / BEST)
-        wait()
 
 
 class FloorWatch:

@@ -74,7 +74,6 @@ class GrpoArguments(WordArguments):
         "vLLM: compare its log-probabilities with the trainer's every so many steps (0: never).",
         affects_result=False,
     )
-    completions_logged: int = setting(8, "Completions per logging step in the W&B table.")
 
     def __post_init__(self) -> None:
         self.reward_args = from_json(self.reward_args, "reward_args")
@@ -175,5 +174,5 @@ def train_grpo(script: GrpoArguments, training: GrpoSettings, model: ModelConfig
             trainer.canary = Canary(engine, sequences, script.canary_steps)
         return trainer
 
-    recorder = RunRecorder([function.reward for function in rewards], script.completions_logged, keep)
+    recorder = RunRecorder([function.reward for function in rewards], keep)
     return train(script, training, model, build, facts=described(script.entries), recorder=recorder)

@@ -1,8 +1,6 @@
 """TRL's GRPO trainer for a mix of tasks: micro-batches of one prompt, no unpaid completion, vLLM watched."""
 
-import logging
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,24 +9,18 @@ from trl import GRPOTrainer
 
 from sozo.data.errors import UserError
 from sozo.rewards.reward import Reward
-from sozo.training.vllm_watch import Canary, dropped
+from sozo.training.vllm_watch import Canary
 
-logger = logging.getLogger(__name__)
-_ALARM = 0.1  # of what vLLM drew; rounding costs a few in a thousand tokens
 # Losses to which each completion adds the same, whichever micro-batch of its step it is in. To bnpo it does not: bnpo
 # divides by the micro-batch's tokens.
 _BY_COMPLETION = ("grpo", "dr_grpo", "dapo", "cispo", "sapo", "luspo", "vespo")
 
 
 class MixTrainer(GRPOTrainer):  # type: ignore[misc]
-    """GRPOTrainer; a run that asks one prompt is TRL's to the last bit, one of several up to the order of its sums."""
+    """GRPOTrainer; what trains on one prompt is TRL's to the last bit, on several up to the order of its sums."""
 
     _buffered_inputs: Any
-    _metrics: Any
-    # Of TRL's own micro-batch, while what is logged of it is computed: log-probabilities and entropies, (rows, tokens).
-    _replayed: Any = None
     canary: Canary | None = None
-    _alarmed = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -51,50 +43,11 @@ class MixTrainer(GRPOTrainer):  # type: ignore[misc]
         bonus = self._entropy_bonus_enabled or self.top_entropy_quantile < 1
         return bonus or self.aux_loss_enabled or self.loss_type not in _BY_COMPLETION
 
-    def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> Any:
-        self._per_token = self._replayed or super()._get_per_token_logps_and_entropies(*args, **kwargs)
-        return self._per_token
-
-    def _compute_loss(self, model: Any, inputs: Any) -> Any:
-        if "regrouped" not in inputs:
-            return super()._compute_loss(model, inputs)
-        # TRL logs means over micro-batches: of its own ones, once the numbers of all their rows are there.
-        metrics, self._metrics = self._metrics, {"train": defaultdict(list)}
-        loss, last = super()._compute_loss(model, inputs), self._per_token
-        self._metrics, (batches, places, computed) = metrics, inputs["regrouped"]
-        computed.append([part.detach() for part in last[:2]])
-        if (count := len(batches)) == len(computed):
-            parts = [torch.cat(part)[places].chunk(count) for part in zip(*computed, strict=True)]
-            for batch, *self._replayed in zip(batches, *parts, [None] * count, strict=True):
-                super()._compute_loss(model, batch)
-            computed.clear()
-            self._replayed, self._per_token = None, last
-        return loss
-
     def _generate_and_score_completions(self, inputs: Any) -> Any:
         output = super()._generate_and_score_completions(inputs)
-        if self.model.training:
-            if (ratio := output.get("importance_sampling_ratio")) is not None:
-                self._log_dropped(ratio, output["completion_mask"])
-            if self.canary is not None:
-                self.canary.check(self)
+        if self.model.training and self.canary is not None:
+            self.canary.check(self)
         return output
-
-    def _log_dropped(self, ratio: torch.Tensor, mask: torch.Tensor) -> None:
-        """Log the share of what vLLM drew that its correction masks or cuts, and say once if it is large."""
-        clip = (self.vllm_importance_sampling_clip_min, self.vllm_importance_sampling_clip_max)
-        out, of = self.accelerator.gather(dropped(ratio, mask, clip)).view(-1, 2).sum(dim=0).tolist()
-        mode = self.vllm_importance_sampling_mode
-        level, done = mode.split("_")
-        share, word = out / max(of, 1.0), "masked" if done == "mask" else "truncated"
-        self._metrics["train"][f"sampling/{word}_share"].append(share)
-        if share > _ALARM and not self._alarmed and self.accelerator.is_main_process:
-            self._alarmed = True
-            cure = "set token_truncate" if mode != "token_truncate" else "does vLLM hold the trainer's weights?"
-            logger.warning(
-                "step %d: %.0f%% of the %ss that vLLM drew are %s by vllm_importance_sampling_mode %s; %s",
-                *(self.state.global_step + 1, 100 * share, level, word, mode, cure),
-            )
 
     def _calculate_rewards(self, *args: Any) -> torch.Tensor:
         rewards: torch.Tensor = super()._calculate_rewards(*args)
@@ -122,23 +75,18 @@ def by_prompt(batches: Sequence[dict[str, Any]], steps: int) -> list[dict[str, A
 
 
 def _sorted(batches: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
-    """The same completions in as many micro-batches, those of one prompt behind each other.
-
-    `regrouped` of each are the micro-batches as they were, where their rows are in the new ones, and a list for what is
-    computed of these.
-    """
+    """The same completions in as many micro-batches, those of one prompt behind each other."""
     if len(batches) == 1:
         return batches
     prompts = torch.cat([torch.where(batch["prompt_mask"] == 0, -1, batch["prompt_ids"]) for batch in batches])
     _, group = torch.unique(prompts, dim=0, return_inverse=True)
     order = group.argsort(stable=True)
-    whole = {**batches[0], "regrouped": (batches, order.argsort(), [])}
 
     def picked(name: str, mine: torch.Tensor) -> Any:
-        value = whole[name]
+        value = batches[0][name]
         # num_items_in_batch is one number for all; what is not computed is None.
         if not isinstance(value, torch.Tensor) or value.ndim == 0:
             return value
         return torch.cat([batch[name] for batch in batches])[mine]
 
-    return [{name: picked(name, mine) for name in whole} for mine in order.chunk(len(batches))]
+    return [{name: picked(name, mine) for name in batches[0]} for mine in order.chunk(len(batches))]

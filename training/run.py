@@ -32,8 +32,7 @@ from sozo.models.weights import (
     pinned,
     refuse_rounding,
 )
-from sozo.training.evaluate import read_evaluate
-from sozo.training.evaluation import Evaluation
+from sozo.training.evaluation import Evaluation, read_evaluate
 from sozo.training.run_settings import hide_token, resolved_settings, split
 from sozo.training.tracking import UNPAID_STEPS, BarOnly, RunRecorder, saved_bytes, wandb_run
 
@@ -52,12 +51,11 @@ def train(
     *,
     facts: dict[str, Any],  # what else decides the run, JSON-able: rewards as built, the data's identity
     recorder: RunRecorder | None = None,
-    examples: tuple[str, Sequence[str], Sequence[Sequence[Any]]] | None = None,  # a W&B table: name, columns, rows
 ) -> Path:
     """Train and return the folder of the trained model.
 
-    A run that was cut off continues from its last whole checkpoint, with the duplicate histories and as the same W&B
-    run; one that is finished is left alone. An `output_dir` with another run is refused.
+    A run that was cut off continues from its last whole checkpoint, with the rewards' states and as the same W&B run;
+    one that is finished is left alone. An `output_dir` with another run is refused.
     """
     recorder, output = recorder or RunRecorder(), Path(training.output_dir)
     hide_token(training)
@@ -93,7 +91,8 @@ def train(
             folder.withdraw()
         raise
     if "wandb" in (training.report_to or []) and first:
-        _start_wandb(training, settings, checkpoint, examples)
+        before = read_state(checkpoint) if checkpoint else None
+        start_wandb(before, name=training.run_name, folder=output, config={"sozo": settings})
     callbacks = [recorder, evaluation] if evaluation else [recorder]
     common |= {"args": training, "processing_class": tokenizer, "callbacks": callbacks}
     with room(output, 2**20):  # TRL stores what it tokenizes
@@ -174,17 +173,6 @@ def _model_arguments(model: ModelConfig, path: str, training: Any) -> dict[str, 
     return {"model": adapted}
 
 
-def _start_wandb(training: Any, settings: dict[str, Any], checkpoint: Path | None, examples: Any) -> None:
-    """Start the W&B run with the training examples, or continue that of the checkpoint."""
-    before = read_state(checkpoint) if checkpoint else None
-    start_wandb(before, name=training.run_name, folder=Path(training.output_dir), config={"sozo": settings})
-    if examples and not checkpoint:
-        import wandb
-
-        title, columns, rows = examples
-        wandb.log({title: wandb.Table(columns=list(columns), data=[list(row) for row in rows])})
-
-
 def _prepare(trainer: Any, script: Any, *, say: bool) -> None:
     """Slow or freeze the embeddings and share prompts, where the settings say so."""
     if script.embedding_rate != 1:
@@ -254,7 +242,8 @@ def _fit(
         trainer.push_to_hub()
     if first:
         shutil.rmtree(folder.path / _ROWS, ignore_errors=True)
-        folder.finish(result.metrics | (evaluation.ends() if evaluation else {}))
+        stopped = {"stopped": evaluation.stopped} if evaluation and evaluation.stopped else {}
+        folder.finish(result.metrics | stopped)
     trainer.end()
 
 

@@ -21,25 +21,25 @@ from sozo.rewards.reward import Reward
 _REWARD, _TIME = ("reward", "reward", "6.3f"), ("s/step", "step_time", ".2f")
 _SFT = (("loss", "loss", ".4f"), ("token accuracy", "mean_token_accuracy", "6.1%"))
 _DPO = (("pairs in order", "rewards/accuracies", "6.1%"), ("margin", "rewards/margins", "7.4f"))
+_SHOWN = 8  # completions, with each logging step
 UNPAID_STEPS = 10  # logged, in a row, in which every reward was 0: a run that will learn nothing
 
 
 class RunRecorder(TrainerCallback):
-    """Completes each checkpoint with duplicate histories, states and W&B run, prints a line, logs completions to W&B.
+    """Completes each checkpoint with the rewards' states and W&B run, prints a line, logs completions to W&B.
 
     GRPO of which every reward was 0 in ten logged steps in a row ends behind a checkpoint, and `in_vain`.
-    With each logging step `completions_logged` of each reward of sozo's go into the table `PREFIX/completions`. What
+    With each logging step eight completions of each reward of sozo's go into the table `PREFIX/completions`. What
     `keeps` a state beside the rewards has `state` and `restore` as they do.
     """
 
     needed = 0  # bytes that a checkpoint takes
     in_vain = False  # whether the run ends since nothing was paid
 
-    def __init__(self, rewards: Sequence[Any] = (), completions_logged: int = 0, keeps: Any = None) -> None:
+    def __init__(self, rewards: Sequence[Any] = (), keeps: Any = None) -> None:
         self._rewards = [reward for reward in rewards if isinstance(reward, Reward)]
         holders = [*self._rewards, keeps] if keeps else self._rewards
         self._states = {f"state_{number}.json": holder for number, holder in enumerate(holders)}
-        self._completions_logged = completions_logged
         self._tables: dict[str, Any] = {}
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -53,20 +53,14 @@ class RunRecorder(TrainerCallback):
         if not state.is_world_process_zero:
             return
         checkpoint = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
-        for number, reward in enumerate(self._rewards):
-            reward.seen.save(checkpoint / f"seen_responses_{number}.bin")
         for name, holder in self._states.items():
-            if state := holder.state():
-                write_json(checkpoint / name, state)
+            write_json(checkpoint / name, holder.state())
         write_state(checkpoint, wandb_run())
 
     def restore(self, checkpoint: Path) -> None:
-        """Continue with the histories and states saved in `checkpoint`; every process must do so."""
-        for number, reward in enumerate(self._rewards):
-            reward.seen.load(checkpoint / f"seen_responses_{number}.bin")
+        """Continue with the states saved in `checkpoint`; every process must do so."""
         for name, holder in self._states.items():
-            if (checkpoint / name).is_file():
-                holder.restore(read_json(checkpoint / name))
+            holder.restore(read_json(checkpoint / name))
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         """Print one short line instead of TRL's thirty numbers; W&B, which has them all, gets completions."""
@@ -93,7 +87,7 @@ class RunRecorder(TrainerCallback):
             columns = ["step", "text", *reward.shown(reward.last[0]), "reward"]
             self._tables[reward.prefix] = wandb.Table(columns=columns, log_mode="INCREMENTAL", allow_mixed_types=True)
         table = self._tables[reward.prefix]
-        for completion in reward.last[: self._completions_logged]:
+        for completion in reward.last[:_SHOWN]:
             table.add_data(step, completion.text, *reward.shown(completion).values(), completion.reward)
         log: dict[str, Any] = {f"{reward.prefix}/completions": table, "train/global_step": step}
         if scores := [completion.score for completion in reward.last if completion.score is not None]:

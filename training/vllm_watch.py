@@ -1,4 +1,4 @@
-"""What GRPO with vLLM is watched for: an engine with stale weights, and tokens that the correction drops.
+"""What GRPO with vLLM is watched for: an engine with other weights than the trainer's, or with stale ones.
 
 Written from the sources of TRL 1.16 and vLLM 0.30; tested with a stand-in and with vLLM's engine for CPUs, patched.
 """
@@ -134,21 +134,3 @@ def _log_probabilities(trainer: Any, sequences: Sequences) -> np.ndarray:
             log_probs = torch.log_softmax(output.logits[0, len(prompt) - 1 : -1].float(), dim=-1)
             rows.append(log_probs.gather(1, ids[0, len(prompt) :, None])[:, 0].double().cpu().numpy())
     return np.concatenate(rows)
-
-
-def dropped(ratio: torch.Tensor, mask: torch.Tensor, clip: tuple[float | None, float | None]) -> torch.Tensor:
-    """What the correction masked (ratio 0) or cut (at the ends of `clip`), and how many there are: shape (2,).
-
-    Counted are tokens, or sequences where `ratio` (rows, tokens or 1) has one value for each. `mask`: (rows, tokens).
-
-    >>> ratio = torch.tensor([[1.0, 0.0, 3.0], [0.9, 1.1, 1.0]])
-    >>> dropped(ratio, torch.tensor([[1, 1, 1], [1, 1, 0]]), (None, 3.0)).tolist()
-    [2.0, 5.0]
-    """
-    counted = mask.bool() if ratio.shape == mask.shape else torch.ones_like(ratio, dtype=torch.bool)
-    out = ratio == 0
-    if clip[0] is not None:
-        out |= ratio <= clip[0]
-    if clip[1] is not None:
-        out |= ratio >= clip[1]
-    return torch.stack([(out & counted).sum(), counted.sum()]).float()

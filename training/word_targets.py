@@ -6,12 +6,10 @@ all. A word of several tokens has a target for each: how its nouns go on, among 
 
 from collections.abc import Sequence
 from dataclasses import fields
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from trl import SFTTrainer
 
@@ -25,48 +23,18 @@ IGNORED, END = -100, -1
 _CHECKED = 64  # lists
 
 
-class Spelled:
-    """Nouns by `spellings`, the tokens of each as lists write it: which are in a row, and how each could go on."""
-
-    def __init__(self, spellings: Sequence[tuple[int, ...]]) -> None:
-        self._noun = {spelling: number for number, spelling in enumerate(spellings)}
-        self._length = np.array([len(spelling) for spelling in spellings])
-
-    @cached_property
-    def levels(self) -> list[tuple[np.ndarray, np.ndarray, torch.Tensor]]:
-        """For each depth, of each noun: a number for its tokens before, whether several can follow them, its own."""
-        deepest = int(self._length.max()) + 1
-        table = pd.DataFrame([[*spelling, *[END] * (deepest - len(spelling))] for spelling in self._noun])
-        levels, before = [], np.zeros(len(table), np.int64)
-        for depth in table:
-            several = table[depth].groupby(before).transform("nunique") > 1
-            levels.append((before, several.to_numpy(), torch.from_numpy(table[depth].to_numpy(copy=True))))
-            before = table.groupby([before, table[depth]]).ngroup().to_numpy()
-        return levels
-
-    def find(self, tokens: Sequence[int]) -> list[tuple[int, int]]:
-        """The nouns in a row of tokens that a token follows (negative: none): where they begin, and their numbers."""
-        nouns, place, lengths = [], 0, range(self._length.max(), 0, -1)
-        while place < len(tokens):
-            spellings = (tuple(tokens[place : place + length]) for length in lengths)
-            spelling = next((spelling for spelling in spellings if spelling in self._noun), None)
-            end = place + len(spelling or ())
-            if spelling is not None and end < len(tokens) and tokens[end] >= 0:
-                nouns.append((place, self._noun[spelling]))
-            place = max(end, place + 1)
-        return nouns
-
-
-class WordTargets(Spelled):
+class WordTargets:
     """Cross-entropy of logits with a word's own distribution, and with the one token everywhere else.
 
-    `words` gives the distributions (`targets`, `bias`) of the nouns that `spellings` spell.
+    `words` gives the distributions (`targets`, `bias`) of the nouns that `spellings` spell, each by the tokens with
+    which lists write it.
     A row that does not hold just as many nouns as a list has (one that was cut) is imitated token by token.
     """
 
     def __init__(self, words: Any, spellings: Sequence[tuple[int, ...]]) -> None:
-        super().__init__(spellings)
         self._words, self._places, self._spellings = words, len(words.bias), spellings
+        self._noun = {spelling: number for number, spelling in enumerate(spellings)}
+        self._longest = max(map(len, spellings))
         # Sorted, nouns that begin with the same tokens stand together, first the one that has no more than these.
         order = sorted(range(len(spellings)), key=spellings.__getitem__)
         first: dict[tuple[int, ...], dict[int, int]] = {}  # of each beginning: where the nouns of its next tokens begin
@@ -82,6 +50,18 @@ class WordTargets(Spelled):
             tokens, places = np.array(list(starts)), np.array(list(starts.values()))
             if len(tokens) > 1:  # the target of the only one is that
                 self._next[before] = np.array(order[places[0] : end[before]]), tokens, places - places[0]
+
+    def find(self, tokens: Sequence[int]) -> list[tuple[int, int]]:
+        """The nouns in a row of tokens that a token follows (negative: none): where they begin, and their numbers."""
+        nouns, place, lengths = [], 0, range(self._longest, 0, -1)
+        while place < len(tokens):
+            spellings = (tuple(tokens[place : place + length]) for length in lengths)
+            spelling = next((spelling for spelling in spellings if spelling in self._noun), None)
+            end = place + len(spelling or ())
+            if spelling is not None and end < len(tokens) and tokens[end] >= 0:
+                nouns.append((place, self._noun[spelling]))
+            place = max(end, place + 1)
+        return nouns
 
     def __call__(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """The sum over the labels that are asked for: `logits` (rows, tokens, vocabulary), `labels` (rows, tokens)."""

@@ -23,9 +23,6 @@ from sozo.data.processes import gather
 from sozo.rewards.reward import Part
 from sozo.scoring.final_text import decode
 from sozo.training.grpo_trainer import MixTrainer
-from sozo.training.noun_entropy import NounEntropy
-from sozo.training.shared_prompt import response_logits
-from sozo.training.word_targets import IGNORED
 from sozo.training.words import KeepWords, WordArguments
 
 _EPSILON = 1e-4  # TRL's, beside a standard deviation
@@ -103,7 +100,6 @@ class WordTrainer(MixTrainer):
         super().__init__(*args, **kwargs)
         self._by_word, self._words, self._keep = words.credit == "word", words, keep
         self._multiplier = 1.0
-        self._nouns = NounEntropy.of(words.entropy_nouns, self.processing_class) if words.noun_entropy else None
         self._aligned = WordTokens(self.processing_class)
         self._in_parts = [k for k, f in enumerate(self.reward_funcs) if getattr(f.reward, "in_parts", False)]
         self._fixed = self._weights = self.reward_weights.clone()
@@ -145,13 +141,6 @@ class WordTrainer(MixTrainer):
             output["advantages"] = output["advantages"][:, None] + torch.from_numpy(credit).to(device)
         output["word_mask"] = torch.from_numpy(words).to(device)
         output["num_word_tokens"] = self.accelerator.gather(output["word_mask"].sum()).sum()
-        if self._nouns:
-            tokens = output["completion_ids"].masked_fill(output["completion_mask"] == 0, IGNORED)
-            output["word_labels"], listed = tokens, len(self._nouns.listed(tokens, output["word_mask"]))
-            said = sum(len(completion.parts) for completion in scored if completion)
-            counts = self.accelerator.gather(torch.tensor([[listed, said]], device=device)).sum(dim=0)
-            output["num_nouns"], said = counts.clamp(min=1)
-            self._metrics["train"]["words/not_listed"].append(1 - (counts[0] / said).item())
         return output
 
     def _advantages(self, scored: Sequence[Any]) -> np.ndarray:
@@ -165,30 +154,19 @@ class WordTrainer(MixTrainer):
         first = self.accelerator.process_index * len(scored)
         return part_advantages(worths, group)[first : first + len(scored)]
 
+    def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> Any:
+        self._per_token = super()._get_per_token_logps_and_entropies(*args, **kwargs)
+        return self._per_token
+
     def _compute_loss(self, model: Any, inputs: Any) -> torch.Tensor:
         loss: torch.Tensor = super()._compute_loss(model, inputs)
         # Over the words of all processes in this generation, however they fell into micro-batches, as TRL's loss dapo.
         total = (self._per_token[1] * inputs["word_mask"]).sum() / inputs["num_word_tokens"].clamp(min=1)
         if not self.model.training:
             return loss
-        pays = {"words/entropy": (total, self._words.word_entropy)}
-        if self._nouns:
-            total = self._nouns(self._logits(model, inputs), inputs["word_labels"], inputs["word_mask"])
-            pays["words/noun_entropy"] = total / inputs["num_nouns"], self._words.noun_entropy
-        share = self.args.steps_per_generation / self.current_gradient_accumulation_steps
-        for name, (total, weight) in pays.items():
-            mean = self.accelerator.reduce(total.detach() * self.args.steps_per_generation, reduction="sum")
-            self._metrics["train"][name].append(mean.item())
-            if weight:  # a gradient of zeros would be computed like any other
-                loss = loss - weight * self._multiplier * total * self.accelerator.num_processes * share
+        mean = self.accelerator.reduce(total.detach() * self.args.steps_per_generation, reduction="sum")
+        self._metrics["train"]["words/entropy"].append(mean.item())
+        if weight := self._words.word_entropy:  # a gradient of zeros would be computed like any other
+            share = self.args.steps_per_generation / self.current_gradient_accumulation_steps
+            loss = loss - weight * self._multiplier * total * self.accelerator.num_processes * share
         return loss
-
-    def _logits(self, model: Any, inputs: dict[str, Any]) -> torch.Tensor:
-        """Of the completions: (rows, tokens, vocabulary), by a forward pass of their own."""
-        prompts, labels, inner = inputs["prompt_ids"], inputs["word_labels"], self.accelerator.unwrap_model(model)
-        call = {
-            "input_ids": torch.cat([prompts, inputs["completion_ids"]], dim=1),
-            "attention_mask": torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], dim=1),
-            "labels": torch.cat([torch.full_like(prompts, IGNORED), labels], dim=1),
-        }
-        return response_logits(inner, call, inner)[0][:, -labels.shape[1] :] / self.temperature

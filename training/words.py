@@ -18,20 +18,13 @@ class WordArguments(CommonArguments):
 
     credit: str = setting("response", "response, or word: each word's tokens get the advantage of its own share.")
     word_entropy: float = setting(0.0, "Paid per nat of the mean entropy of tokens that write words of valid lists.")
-    noun_entropy: float = setting(
-        0.0, "Paid per nat of a listed noun's entropy among the nouns that could stand there."
-    )
-    entropy_nouns: str | None = setting(
-        None, "Nouns for noun_entropy: jumandic (default), lemminflect, tiny or a file."
-    )
     unique_words: int | None = setting(None, "Keep so many different words: word_entropy and rarity follow the count.")
     unique_words_of: int | None = setting(None, "Among how many words (the last ones drawn) unique_words are counted.")
 
     @property
     def about_words(self) -> bool:
         """Whether any of these settings differs from TRL's GRPO."""
-        entropy = self.word_entropy or self.noun_entropy
-        return bool(entropy) or self.credit != "response" or self.unique_words is not None
+        return bool(self.word_entropy) or self.credit != "response" or self.unique_words is not None
 
     def check_words(self, of_entries: Sequence[Sequence[Any]], training: Any) -> None:
         """Refuse what cannot work together with the rewards of a run's entries and with TRL's settings."""
@@ -41,14 +34,11 @@ class WordArguments(CommonArguments):
             raise UserError(f"credit must be response or word, not {self.credit}")
         if (unique is None) != (window is None):
             raise UserError("unique_words and unique_words_of belong together: 590 different ones of 640, for example")
-        if self.entropy_nouns and not self.noun_entropy:
-            raise UserError("entropy_nouns belongs to noun_entropy: 0.1, for example")
         if not self.about_words:
             return
         by_word = self.credit == "word"
         if not any(getattr(reward, "in_parts", False) for reward in rewards):
-            entropy = "noun_entropy" if self.noun_entropy else "word_entropy" if self.word_entropy else None
-            name = "credit word" if by_word else entropy or "unique_words"
+            name = "credit word" if by_word else "word_entropy" if self.word_entropy else "unique_words"
             example = "such as sozo.rewards.make_dat_distance in reward_funcs"
             raise UserError(f"{name} needs a reward that says what each word earned, {example}")
         if by_word and any(all(getattr(reward, "in_parts", False) for reward in of_entry) for of_entry in of_entries):
@@ -62,9 +52,7 @@ class WordArguments(CommonArguments):
             return
         if not 0 < unique <= window:
             raise UserError(f"unique_words {unique} must be 1 to unique_words_of {window}")
-        if not (self.word_entropy or self.noun_entropy) and not any(
-            getattr(reward, "keeps_words", False) for reward in rewards
-        ):
+        if not self.word_entropy and not any(getattr(reward, "keeps_words", False) for reward in rewards):
             raise UserError("unique_words has nothing to turn: set word_entropy, or add sozo.rewards.make_dat_rarity")
 
 

@@ -9,19 +9,9 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
-from pydantic import (
-    BaseModel,
-    Discriminator,
-    FailFast,
-    Field,
-    StrictBool,
-    StrictStr,
-    Tag,
-    TypeAdapter,
-    ValidationError,
-)
+from pydantic import TypeAdapter, ValidationError
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
@@ -46,44 +36,8 @@ T = TypeVar("T")
 _LOCK = threading.Lock()
 _OPEN: dict[str, "Integration"] = {}
 BATCH = 256  # answers that are scored at once
-_Number = Annotated[float, Field(strict=True, gt=-(2.0**63), lt=2.0**63)]  # so no NaN
-
-
-_Words = Annotated[str, Field(strict=True, max_length=1_000_000)]
-
-
-class _Part(BaseModel):
-    type: StrictStr = ""
-    text: _Words | None = None
-
-
-class _Message(BaseModel):
-    role: StrictStr = "assistant"
-    content: _Words | list[_Part] | None = None
-
-
-class _Options(BaseModel):
-    scale: _Number = 0
-    offset: _Number = 0
-    penalise_duplicates: StrictBool = False
-
-
-def _form(text: Any) -> str | None:
-    return "text" if isinstance(text, str) else "conversation" if isinstance(text, Sequence) else None
-
-
-_Text = Annotated[
-    Annotated[_Words, Tag("text")] | Annotated[Sequence[_Message], Tag("conversation")],
-    Discriminator(_form, "no_text", "a text or a conversation was expected"),
-]
-_Texts = Annotated[list[_Text], FailFast()]
+LONGEST = 1_000_000  # characters of a text
 OBJECT = TypeAdapter(dict[str, Any])
-
-
-class _Call(BaseModel):
-    texts: _Texts
-    prompts: _Texts
-    asked: list[Any] | None
 
 
 class Integration:
@@ -108,11 +62,11 @@ class Integration:
         if options is None:
             raise UserError(f"{task}: a judge scores its answers, which no integration asks; see make_judge_reward")
         self._options = {name: value for name, value in settings.items() if name in options}
-        checked(_Options.model_validate, self._options, "the reward")
         if kind.measures[0].together:
             raise UserError(f"{task}: its answers are judged together, and an integration shows one at a time")
         of_task = {name: value for name, value in settings.items() if name not in options}
         self.task = kind(settings_of(kind.Settings, of_task))
+        self._reward = reward_of(self.task, **self._options)
         self.name = kind.measures[0].name  # of the measure that the task is known by
         self._lock = threading.Lock()
 
@@ -121,15 +75,14 @@ class Integration:
         """What the task asks, by id."""
         return {item.id: item for item in self.task.items()}
 
-    @cached_property
+    @property
     def reward(self) -> Reward:
         """What pays; refused where it looks at other answers, since a tool may show one at a time."""
-        reward = reward_of(self.task, **self._options)
-        if not isinstance(reward, Reward) or reward.sees_others:
+        if not isinstance(self._reward, Reward) or self._reward.sees_others:
             raise UserError(
                 f"{self.task.name}: an integration shows one answer at a time, and its reward is not one of those"
             )
-        return reward
+        return self._reward
 
     def about(self) -> dict[str, Any]:
         """What decides its numbers: the task, its settings and the reward's options."""
@@ -189,7 +142,6 @@ class Integration:
         prompts, asked = (
             None if values is None else each(values, name) for name, values in (("prompts", prompts), ("asked", asked))
         )
-        checked(_Call.model_validate, {"texts": texts, "prompts": prompts or [], "asked": asked}, "")
         for name, values in (("prompts", prompts), ("asked", asked)):
             if values is not None and len(values) != len(texts):
                 raise UserError(f"{len(values)} {name} came with {len(texts)} texts; give one for each")
@@ -200,6 +152,8 @@ class Integration:
             item = self._item(columns, question)
             items.append(item)
             answer = answer_in(text, (question, item.prompt)) if whole else completion_text(text)
+            if max(len(answer), len(question)) > LONGEST:
+                raise UserError(f"a text has more than {LONGEST:,} characters; cut it")
             answers.append(Answer(str(k), item.id, answer))
             trained.append(str(columns.get("split") or "train").startswith("train"))
         count_unknown((answer.text for answer in answers), self.task.name)

@@ -5,8 +5,8 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager, closing, suppress
+from collections.abc import Callable, Iterable
+from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -124,8 +124,8 @@ class _Score:
         client = asyncio.ensure_future(request.receive())  # done when the client has left
         try:
             # Who sends the same again while it is in work, or on its way out, waits for what becomes of it.
-            async with _held(self._turns.setdefault(name, asyncio.Lock()), client):
-                async with _held(self._work, client):
+            async with self._turns.setdefault(name, asyncio.Lock()):
+                async with self._work:
                     reply = await run_in_threadpool(self._paid, name, digest, raw, client)
                 await _deliver(reply, client, send)
                 if not keys:
@@ -201,20 +201,6 @@ def serve(
         integration.reward.describe()
         app = application(integration, most_bytes, hosts=(host, *hosts), journal=journal)
         uvicorn.run(app, host=host, port=port)
-
-
-@asynccontextmanager
-async def _held(lock: asyncio.Lock, client: asyncio.Future) -> AsyncIterator[None]:
-    """The lock, unless the client leaves before it is free."""
-    waiting = asyncio.ensure_future(lock.acquire())
-    await asyncio.wait((waiting, client), return_when=asyncio.FIRST_COMPLETED)
-    if not waiting.done():
-        waiting.cancel()
-        raise ClientDisconnect
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 class _Clients:

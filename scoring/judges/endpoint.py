@@ -65,7 +65,7 @@ class EndpointJudge(Endpoint):
 def endpoint_judge(settings: JudgeSettings) -> EndpointJudge:
     """The judge behind the endpoint that the settings name. (`models.judges.make_judge` knows local models too.)"""
     if settings.judge_backend != "openai":
-        remedy = "hand the judge in, or take sozo.models.judges.make_judge_reward"
+        remedy = "hand the judge in, or set make_judge: sozo.models.judges.make_judge"
         raise UserError(f"judge_backend {settings.judge_backend}: rewards cannot load a model; {remedy}")
     return EndpointJudge(
         settings.judge_model,

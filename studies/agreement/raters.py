@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sozo.data.rubrics import RatingRubric
 from sozo.studies.rater_agreement import LEVELS, Alpha, krippendorff_alpha
+from sozo.studies.rubric import RatingRubric
 
 ALL = "all"  # of the domains
 

@@ -9,7 +9,6 @@ import pandas as pd
 
 from sozo.data.errors import UserError
 from sozo.data.markdown import plain
-from sozo.data.rubrics import load_rubric
 from sozo.data.settings import hint
 from sozo.eval.pages import PageFolder, PageRow, page_table
 from sozo.eval.terminal import PageRun
@@ -19,6 +18,7 @@ from sozo.scoring.table import Cell
 from sozo.studies.agreement.raters import RatersAgreement, by_domain, habits, out_of_stage, raters_agreement, records
 from sozo.studies.rater_agreement import LEVELS, Alpha
 from sozo.studies.ratings import read_any_ratings
+from sozo.studies.rubric import load_rubric
 
 VALUES = "agreement.json"
 MOST_SCORES = 50  # on a scale: pairs of scores are counted item by item

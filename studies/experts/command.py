@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sozo.data.errors import UserError
-from sozo.data.rubrics import FOR_IDEAS, load_rubric
 from sozo.eval.terminal import print_explained, print_lines, print_page, print_run
 from sozo.scoring.judges.protocol import JudgeSettings
 from sozo.studies.experts.settings import ExpertSettings
+from sozo.studies.rubric import load_rubric
 
 if TYPE_CHECKING:
     from sozo.tasks.pbig.experts import Expert
@@ -28,7 +28,7 @@ def experts(
     ideas: Annotated[Path | None, typer.Option(help="JSONL of the ideas that they rated.")] = None,
     patents: Annotated[Path | None, typer.Option(help="JSONL of the patents that these are from.")] = None,
     trial: Annotated[bool, typer.Option("--trial", help="sozo's own trial data; no person rated it.")] = False,
-    rubric: Annotated[str, typer.Option(help="What was rated: a rubric's name or YAML file.")] = FOR_IDEAS,
+    rubric: Annotated[str, typer.Option(help="What was rated: a rubric's name or YAML file.")] = "pbig",
     history: Annotated[list[str] | None, typer.Option(help="Of zero, diff and same (default: all).")] = None,
     shots: Annotated[
         list[int] | None, typer.Option(help="Examples at most (default: 1 2 5 10; of --as-experts the largest).")

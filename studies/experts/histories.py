@@ -8,11 +8,12 @@ from functools import cached_property
 from pathlib import Path
 
 from sozo.data.errors import UserError
-from sozo.data.rubrics import Criterion, RatingRubric
+from sozo.data.rubrics import Criterion
 from sozo.data.settings import hint
 from sozo.scoring.judges.criterion import examples_text
 from sozo.scoring.judges.protocol import ToJudge
 from sozo.studies.experts.rated import Rated, read_rated
+from sozo.studies.rubric import RatingRubric
 from sozo.tasks.pbig.experts import Expert, RatedIdea
 
 HISTORIES = ("zero", "diff", "same")
@@ -139,7 +140,7 @@ def load_experts(
 
     The files are as in `read_rated`.
 
-    >>> from sozo.data.rubrics import load_rubric
+    >>> from sozo.studies.rubric import load_rubric
     >>> (expert,) = load_experts(["B1"], load_rubric("pbig"), 3)
     >>> [criterion.name for criterion in expert.criteria][:2], len(expert.history)
     (['specificity', 'need_validity_b2b'], 36)

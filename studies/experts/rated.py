@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sozo.data.errors import UserError
-from sozo.data.rubrics import RatingRubric
 from sozo.studies.ratings import read_any_ratings
+from sozo.studies.rubric import RatingRubric
 from sozo.tasks.pbig.ideas import rated_text, read_ideas, read_patents, trial_file
 
 

@@ -23,7 +23,7 @@ def judge_rows(folders: Iterable[tuple[str, Path]], bases: Mapping[str, str]) ->
     runs: dict[str, dict[str, Any]] = {}
     for row, folder in folders:
         if (run := finished_run(folder)) is None:
-            raise UserError(f"{folder}: holds no finished run; recipes/measure.py makes one")
+            raise UserError(f"{folder}: holds no finished run; recipes/sample_dat.py makes one")
         runs.setdefault(run.task, {})[row] = run
     verdicts: dict[str, dict[str, ControlVerdict]] = {}
     for task, by_row in runs.items():

@@ -2,12 +2,12 @@
 
 from collections import Counter
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from sozo.data.markdown import bullets
 from sozo.data.record import refuse_foreign, write_json, write_whole
-from sozo.data.schema import Reason, part_paths, read_responses
+from sozo.data.schema import Reason, iter_tables, part_paths
 from sozo.eval.report.charts import ridge_chart, steps_chart
 from sozo.eval.report.exports import write_tables
 from sozo.eval.report.plane import Spot, plane_chart
@@ -255,7 +255,7 @@ def write_page(path: Path, result: StudyResult) -> None:
         words_chart=unique_words_chart(growing, result.table.equal_size),
         score_chart=ridge_chart(scores, "scores", "DAT score") if any(map(len, scores.values())) else "",
         score_counts={name: len(values) for name, values in scores.items()},
-        samples={name: list(islice(read_responses(part_paths(result.folders[name])[0]), _SAMPLES)) for name in names},
+        samples={name: _sample(result.folders[name]) for name in names},
         evaluated=[
             {"measure": measure, "rows": list(lines), "svg": steps_chart(measure, lines, number)}
             for number, (measure, lines) in enumerate(result.evaluations.items())
@@ -265,6 +265,11 @@ def write_page(path: Path, result: StudyResult) -> None:
     write_tables(path.with_name(f"{path.stem}-tables"), tables)
     if chart:
         write_whole(path.with_name("plane.svg"), standalone(chart))
+
+
+def _sample(folder: Path) -> list[dict[str, Any]]:
+    """The first responses of a table."""
+    return next(iter_tables(part_paths(folder)[0])).slice(0, _SAMPLES).to_pylist()
 
 
 def write_result(folder: Path, result: StudyResult, name: str) -> str:

@@ -14,7 +14,7 @@ from sozo.studies.study.config import Study
 _MODEL_FLAGS = {f.name for f in fields(GeneratorSettings)}  # of recipes/sample_dat.py; random nouns know none of them
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 PAGE = "page"  # the study's own
-MEASURE = "measure.py"  # the recipe by which a row answers a control task
+SAMPLE = "sample_dat.py"  # the recipe by which a row answers DAT, or a control task
 _APART = 1000  # between the seeds of rows and of training data
 
 
@@ -56,7 +56,7 @@ def study_steps(study: Study) -> list[Step]:
             if steps.setdefault(step.name, step) != step:
                 raise UserError(f"arm {arm.name}: another arm has the folder {step.name} already; rename one")
     inputs = [row.responses.name for row in study_rows(study).values()]
-    inputs += [step.name for step in steps.values() if step.script == MEASURE]
+    inputs += [step.name for step in steps.values() if "task" in step.flags]
     where = {"output_dir": study.output_dir}
     table = Step("table", PAGE, where, tuple(inputs), study.file, derived=True)
     return [*steps.values(), table]
@@ -75,7 +75,7 @@ def study_rows(study: Study) -> dict[str, StudyRow]:
 def control_runs(study: Study) -> list[tuple[str, Path]]:
     """The runs of control tasks, by the rows' names: of each task the base's and every trained row's."""
     return [
-        (step.flags["source"], Path(step.flags["output_dir"])) for step in study_steps(study) if step.script == MEASURE
+        (step.flags["source"], Path(step.flags["output_dir"])) for step in study_steps(study) if "task" in step.flags
     ]
 
 
@@ -86,7 +86,7 @@ def _controls(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
         flags = {"task": task, "model": model, "source": study.at(arm.name, seed)}
         flags |= {"output_dir": study.step_folder(name)}
         flags |= _sampling_flags(study, _MODEL_FLAGS - {"temperature", "max_new_tokens"})
-        yield Step(name, MEASURE, flags, (step,) if step else (), launcher=study.path(study.sampling["launcher"]))
+        yield Step(name, SAMPLE, flags, (step,) if step else (), launcher=study.path(study.sampling["launcher"]))
 
 
 def _sampling_flags(study: Study, names: set[str]) -> dict[str, str]:
@@ -141,7 +141,7 @@ def _sample(study: Study, arm: Arm, seed: int, name: str, count: int, random_see
         flags["nouns"] = study.random_nouns
     if not arm.train:
         flags |= {key: value for key, value in arm.flags if key != "model"}
-    return Step(name, "sample_dat.py", flags, (step,) if step else (), launcher=study.path(study.sampling["launcher"]))
+    return Step(name, SAMPLE, flags, (step,) if step else (), launcher=study.path(study.sampling["launcher"]))
 
 
 def _train(study: Study, arm: Arm, seed: int) -> Iterator[Step]:

@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any
 
-from sozo.data.rubrics import Criterion, load_rubric
+from sozo.data.rubrics import Criterion, criteria_of
 from sozo.scoring.judges.run import NOT_ASKED
 from sozo.scoring.measure import Measure
 from sozo.tasks.task import Row
 
-CRITERIA: tuple[Criterion, ...] = load_rubric("pbig").criteria
+CRITERIA = criteria_of("pbig")
 # Shares of ideas that pass a gate, by the criterion that it is: what an idea must have to be rated further.
 GATES = {"specificity": "pbig/specific", "technical_validity": "pbig/feasible"}
 WORTH, DISTANCE, SAME_TITLE = "pbig/worth", "pbig/distance", "pbig/same_title"

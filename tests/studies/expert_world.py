@@ -6,11 +6,12 @@ from itertools import product
 
 import numpy as np
 
-from sozo.data.rubrics import Criterion, RatingRubric
+from sozo.data.rubrics import Criterion
 from sozo.scoring.judges.criterion import criterion_rubric
 from sozo.scoring.judges.endpoint import LocalJudge
 from sozo.studies.experts.histories import Plan
 from sozo.studies.experts.rated import Rated
+from sozo.studies.rubric import RatingRubric
 
 CRITERION = Criterion("worth", (1, 5), title="Worth")
 RUBRIC = RatingRubric(name="world", criteria=(CRITERION,))

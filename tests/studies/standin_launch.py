@@ -11,8 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from fakes import write_responses
-from sozo.data.schema import Response
+from fakes import Response, write_responses
 
 
 def main():

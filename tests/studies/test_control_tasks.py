@@ -155,7 +155,12 @@ def test_a_study_asks_the_base_and_every_trained_row(tmp_path):
     assert ("GRPO", "grpo-sipen") in {(row, folder.name) for row, folder in control_runs(study)}
     assert {folder.name for _, folder in control_runs(study)} == controls
     grpo = steps["grpo-sipen"]
-    assert (grpo.script, grpo.inputs, grpo.flags["model"]) == ("measure.py", ("grpo",), "runs/s/grpo")
+    assert (grpo.script, grpo.flags["task"], grpo.inputs, grpo.flags["model"]) == (
+        "sample_dat.py",
+        "sipen",
+        ("grpo",),
+        "runs/s/grpo",
+    )
     assert (grpo.flags["source"], grpo.flags["backend"]) == ("GRPO", "transformers")
     assert not {"max_new_tokens", "temperature", "noun_checker"} & set(grpo.flags)
     assert "sipen" in plan_lines(study, grpo)[0]

@@ -12,7 +12,7 @@ import pytest
 from command_line import check_refused, sozo
 from expert_world import CRITERION, RUBRIC, predicted, reply, world, world_judge
 from sozo.data.errors import UserError
-from sozo.data.rubrics import Criterion, RatingRubric
+from sozo.data.rubrics import Criterion
 from sozo.scoring.embeddings import WordVectors
 from sozo.scoring.judges.criterion import CriterionVerdict
 from sozo.scoring.judges.protocol import JudgeSettings, Price
@@ -32,6 +32,7 @@ from sozo.studies.experts.rated import Rated
 from sozo.studies.experts.reasons import reasons_of
 from sozo.studies.experts.run import judge_experts, seeded_judges
 from sozo.studies.experts.settings import ExpertSettings
+from sozo.studies.rubric import RatingRubric
 
 SHOTS = (1, 2, 5, 10)
 CONDITIONS = conditions_of(HISTORIES, SHOTS)

@@ -9,12 +9,12 @@ import pytest
 from command_line import check_refused, sozo
 from finished_runs import JUDGE, jcq_run
 from sozo.data.errors import UserError
-from sozo.data.rubrics import load_rubric
 from sozo.studies.agreement.judges import agree_judges, find_judged, same_answers
 from sozo.studies.agreement.raters import jaccard_by_chance, pairs_of
 from sozo.studies.agreement.ratings import agree_ratings as agree_by_level
 from sozo.studies.rater_agreement import LEVELS, coincidences, disagreement, krippendorff_alpha
 from sozo.studies.ratings import read_any_ratings
+from sozo.studies.rubric import load_rubric
 
 NONE = np.nan
 # Krippendorff (2011): four raters, twelve units.

@@ -6,9 +6,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from fakes import write_responses
+from fakes import Response, write_responses
 from sozo.data.evaluations import write_evaluations
-from sozo.data.schema import Response
 from sozo.data.study_folder import StudyRow
 from sozo.eval.report.charts import ridge_chart, steps_chart
 from sozo.studies.study.charts import unique_words_chart

@@ -8,9 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fakes import write_responses
+from fakes import Response, write_responses
 from sozo.data.errors import UserError
-from sozo.data.schema import Response
 from sozo.eval.report.plane import Spot, plane_chart
 from sozo.eval.report.svg import standalone
 from sozo.scoring.second_encoder import GainParts, gain

@@ -5,9 +5,8 @@ import re
 
 import pytest
 
-from fakes import write_responses
+from fakes import Response, write_responses
 from sozo.data.errors import UserError
-from sozo.data.schema import Response
 from sozo.scoring.statistics.hill import expected_unique_words
 from sozo.studies.study.page import to_markdown
 from sozo.studies.study.result import StudyResult, patterns

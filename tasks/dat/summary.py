@@ -59,10 +59,6 @@ class DatSummary:
         """Decimals of its scores: four, or two for Olson's, which are 0 to 200."""
         return 2 if (self.mean or 0.0) > 2 else 4
 
-    def to_json(self) -> dict[str, Any]:
-        """The row for `metrics.json` of Table 11."""
-        return {**asdict(self), "ci95": self.ci95 and list(self.ci95), "valid_rate": self.valid_rate}
-
     def metrics(self) -> dict[str, Any]:
         """The content of `metrics.json`."""
         low, high = self.ci95 or (None, None)

@@ -20,7 +20,7 @@ from sozo.eval.compare import Change
 from sozo.eval.outcome import with_noise
 from sozo.scoring.measure import normal_interval, t_test
 from sozo.scoring.second_encoder import gain
-from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval, pearson
+from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval
 from sozo.scoring.statistics.hill import hill_interval, hill_number, hill_ratio
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.proportions import grouped_share
@@ -219,6 +219,8 @@ def of_seeds(interval, world, n, level):
 
 def of_correlations(interval, world, n, level):
     """Of two benchmarks of a world over models; of families, four models of each are nearly alike."""
+    from sozo.studies.correlation import pearson
+
     draw, mean, deviation = WORLDS[world]
     truth, results = float(interval[-3:]), []
     rng = np.random.default_rng([n, len(world), 5])

@@ -8,8 +8,8 @@ from typing import Any
 from sozo.data.published import CORRELATIONS
 from sozo.eval.evaluated import Evaluated, check_alike
 from sozo.scoring.measure import Estimate, Measure
-from sozo.scoring.statistics.correlation import correlate_models
 from sozo.studies.correlate.people import PEOPLE, CorrelationCell, complete_table, grid_of
+from sozo.studies.correlation import correlate_models
 from sozo.tasks import task_types
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Task

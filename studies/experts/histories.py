@@ -13,9 +13,38 @@ from sozo.data.settings import hint
 from sozo.scoring.judges.criterion import examples_text
 from sozo.scoring.judges.protocol import ToJudge
 from sozo.studies.experts.rated import Rated, read_rated
-from sozo.tasks.pbig.experts import Expert, RatedIdea
 
 HISTORIES = ("zero", "diff", "same")
+
+
+@dataclass(frozen=True, slots=True)
+class RatedIdea:
+    """An idea with what one expert gave it."""
+
+    patent: str  # the patent's id
+    text: str  # patent and idea, as a prompt shows them
+    scores: dict[str, int]  # by criterion
+
+
+@dataclass(frozen=True, slots=True)
+class Expert:
+    """One point of view: which criteria it rates, and which ratings stand for it."""
+
+    name: str
+    criteria: tuple[Criterion, ...]
+    history: tuple[RatedIdea, ...]
+    shots: int  # examples that are shown at most
+
+    def examples(self, patent: str, criterion: Criterion) -> str:
+        """The section of examples of a prompt about an idea for `patent`, by one criterion.
+
+        None of them is about that patent. The draw is a function of the names and the ratings, so that a run that is
+        continued asks the same.
+        """
+        name = criterion.name
+        pool = [idea for idea in self.history if idea.patent != patent and name in idea.scores]
+        chosen = random.Random(f"{self.name}\0{name}\0{patent}").sample(pool, min(self.shots, len(pool)))
+        return examples_text((idea.text, idea.scores[name]) for idea in chosen)
 
 
 @dataclass(frozen=True, slots=True)

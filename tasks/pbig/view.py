@@ -2,12 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any
 
 from sozo.scoring.final_text import judged_part
 from sozo.scoring.measure import Measure
-from sozo.scoring.table import Cell
 from sozo.tasks.judged import LEDGER
 from sozo.tasks.pbig.ideas import LIMITS, parse_idea
 from sozo.tasks.pbig.rows import BY_CRITERION, DISTANCE, GATES, SAME_TITLE, SERVED, WORTH
@@ -17,7 +14,6 @@ from sozo.tasks.view import (
     NUMBERS,
     RESULT,
     SCALE,
-    TERMINAL,
     ModelTable,
     ReaderAnswer,
     ReaderItem,
@@ -33,8 +29,6 @@ from sozo.tasks.view import (
     stored,
 )
 
-_WORTH = Measure(WORTH, 3)
-
 
 class PbigView(View[PbigRunResult]):
     """Means with n of N: a criterion behind a gate is asked of those ideas only that passed it."""
@@ -47,19 +41,15 @@ class PbigView(View[PbigRunResult]):
         known = {measure.name: measure for measure in measures}
         # The gates first: what stands behind them rests on them.
         first = (*GATES.values(), WORTH, DISTANCE, SAME_TITLE)
-        experts = dict.fromkeys(name for run in runs for name in run.metrics["experts"])
         return [
             stored("judge", "pbig_judge", RESULT | FACTS | SCALE),
             stored("prompt", "pbig_prompt", RESULT | SCALE),
             setting_of("language", "pbig_language", SCALE),
-            setting_of("experts", "pbig_imitated", FACTS),
             stored("num_items", "pbig_patents", NUMBERS | FACTS),
             part_of("valid", "pbig_valid", NUMBERS),
             *(measured(known[name], name, key="mean" if name == WORTH else known[name].short) for name in first),
             *(measured(known[name], key) for key, name in (BY_CRITERION | SERVED).items()),
-            *map(_worth_column, experts),
             stored("num_answers", "answers"),
-            RunColumn("pbig_cut", lambda run: sum(run.metrics["cut"].values()), shown=FACTS),
             *counted(runs, "cut", "Cut"),
             *counted(runs, "reasons", "No score"),
             *counted(runs, "statuses", "Judgements"),
@@ -86,9 +76,8 @@ class PbigView(View[PbigRunResult]):
             text = "\n".join(f"{name}: {text}" for name, text in idea.fields.items()) if idea.fields else row.text
             marks = {name: round(values[key], 2) for name, key in BY_CRITERION.items() if key in values}
             notes = [
-                f"{expert}, {criterion}: {opinion['scores'][criterion]}. {note['reason']} ({note['confidence']}%)"
-                for expert, opinion in row.facts.get("opinions", {}).items()
-                for criterion, note in opinion["notes"].items()
+                f"{criterion}: {row.facts['scores'][criterion]}. {note['reason']} ({note['confidence']}%)"
+                for criterion, note in row.facts.get("notes", {}).items()
             ]
             facts = {"length": len(judged_part(row.text)), "extras": list(idea.cut)}
             more = {"marks": marks or None, "note": "\n".join(notes) or None, "facts": facts, "states": list(idea.cut)}
@@ -96,15 +85,3 @@ class PbigView(View[PbigRunResult]):
 
     def reader_item(self, run: PbigRunResult, item: str) -> ReaderItem:
         return replace(super().reader_item(run, item), text=run.items[item]["question"])
-
-
-def _worth_column(expert: str) -> RunColumn:
-    """What ideas are worth to the judge that imitates this expert."""
-    return RunColumn(expert, partial(_worth_to, expert), shown=TERMINAL, key=f"worth to {expert}")
-
-
-def _worth_to(expert: str, run: PbigRunResult) -> Cell:
-    worth: dict[str, Any] | None = run.metrics["experts"].get(expert)
-    if worth is None or worth["mean"] is None:
-        return Cell()
-    return Cell(worth["mean"], _WORTH, worth["low"], worth["high"], worth["n"], run.metrics["num_answers"])

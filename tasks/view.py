@@ -22,9 +22,9 @@ from sozo.tasks.run_result import RunResult
 Run = TypeVar("Run", bound=RunResult)
 
 # Where a column is shown: the terminal's table, W&B, the model card, the page's facts, its table of why answers failed.
-# `SCALE` is the sentence beside correlations. The page's table of all columns has those of the terminal and of `PAGE`.
-Place = Flag("Place", ["TERMINAL", "WANDB", "CARD", "FACTS", "FAILURES", "SCALE", "PAGE"])
-TERMINAL, WANDB, CARD, FACTS, FAILURES, SCALE, PAGE = Place
+# The page's table of all columns has those of the terminal and of `PAGE`.
+Place = Flag("Place", ["TERMINAL", "WANDB", "CARD", "FACTS", "FAILURES", "PAGE"])
+TERMINAL, WANDB, CARD, FACTS, FAILURES, PAGE = Place
 NUMBERS = TERMINAL | WANDB
 RESULT = NUMBERS | CARD
 
@@ -113,16 +113,6 @@ def part_of(name: str, label: str = "", shown: Place = TERMINAL, key: str = "") 
         return Cell.share(run.metrics[name], run.metrics["num_answers"])
 
     return RunColumn(label or name, cell, shown=shown, key=key or name)
-
-
-def listed(name: str, label: str, apart_from: str) -> RunColumn:
-    """The column of the counts under a name of `metrics.json` in one line, without those of the usual kind."""
-
-    def text(run: RunResult) -> str:
-        counts = run.metrics[name].items()
-        return ", ".join(f"{n:,} {kind}" for kind, n in counts if n and kind != apart_from) or "0"
-
-    return RunColumn(label, text, shown=FACTS)
 
 
 def cost_column(label: str) -> RunColumn:
@@ -233,11 +223,6 @@ class View(Generic[Run]):
         """The task's own tables on the page, the main one first. Below stands the label `TASK_note`."""
         task, first, *others = measures[0].task, "mean", *(measure.short for measure in measures[1:])
         return (ModelTable(task, (first, *others), tuple({f"{task}_note"} & set(self.labels()))),)
-
-    def scale_text(self, measures: Sequence[Measure], run: Run) -> str:
-        """What the run's numbers rest on, in a sentence beside correlations."""
-        labels, shown = self.labels(), self.shown(SCALE, measures, run)
-        return ", ".join(f"{labels[column.label][0]} {cell.text}" for column, cell in shown)
 
     def reader(self, run: Run) -> Iterator[tuple[ReaderItem, Sequence[ReaderAnswer]]]:
         """Every item with this run's answers, for the page's reader."""

@@ -122,8 +122,11 @@ def scales(models: Sequence[Evaluated]) -> list[str]:
     sentences = []
     for task in correlated_tasks(models):
         runs = [run for model in models if (run := model.run(task.name))]
-        if runs and (text := task.view.scale_text(task.measures, runs[0])):
-            sentences.append(f"{text}.")  # its labels name the task
+        if runs:
+            scale = runs[0].scale | runs[0].scale.get("judge", {})
+            named = [f"{name} {value}" for name, value in scale.items() if isinstance(value, str)]
+            said = (*runs[0].other_items(), *(pair for pair in named if "sha256" not in pair))
+            sentences.append(f"{task.name.upper()}: {', '.join(said)}.")
     return sentences
 
 

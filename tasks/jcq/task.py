@@ -146,7 +146,6 @@ class Jcq(JudgedTask):
             "answer_states": finished.answer_states(),
             "length": finished.length_and_score(),
             "with_prose": finished.with_prose(),
-            "read_otherwise": finished.read_otherwise(),
         }
 
     @classmethod

@@ -13,7 +13,6 @@ from sozo.tasks.view import (
     FACTS,
     NUMBERS,
     RESULT,
-    SCALE,
     ModelTable,
     ReaderAnswer,
     ReaderItem,
@@ -22,7 +21,6 @@ from sozo.tasks.view import (
     View,
     cost_column,
     counted,
-    listed,
     measured,
     part_of,
     setting_of,
@@ -42,9 +40,9 @@ class PbigView(View[PbigRunResult]):
         # The gates first: what stands behind them rests on them.
         first = (*GATES.values(), WORTH, DISTANCE, SAME_TITLE)
         return [
-            stored("judge", "pbig_judge", RESULT | FACTS | SCALE),
-            stored("prompt", "pbig_prompt", RESULT | SCALE),
-            setting_of("language", "pbig_language", SCALE),
+            stored("judge", "pbig_judge", RESULT | FACTS),
+            stored("prompt", "pbig_prompt", RESULT),
+            setting_of("language", "pbig_language"),
             stored("num_items", "pbig_patents", NUMBERS | FACTS),
             part_of("valid", "pbig_valid", NUMBERS),
             *(measured(known[name], name, key="mean" if name == WORTH else known[name].short) for name in first),
@@ -53,7 +51,6 @@ class PbigView(View[PbigRunResult]):
             *counted(runs, "cut", "Cut"),
             *counted(runs, "reasons", "No score"),
             *counted(runs, "statuses", "Judgements"),
-            listed("statuses", "pbig_failed", "ok"),
             cost_column("pbig_cost"),
         ]
 

@@ -12,7 +12,6 @@ from sozo.tasks.view import (
     FACTS,
     NUMBERS,
     RESULT,
-    SCALE,
     TERMINAL,
     ModelTable,
     Place,
@@ -44,7 +43,7 @@ class SatView(View[SatRunResult]):
             measured(copied, shown=NUMBERS, key="mean_copied"),
             stored("num_items", "sat_stories", NUMBERS | FACTS),
             stored("num_answers", "sat_rewrites"),
-            setting_of("embedding_model", "sat_encoder", FACTS | SCALE),
+            setting_of("embedding_model", "sat_encoder", FACTS),
             RunColumn("range", lambda run: "0 to 2", shown=CARD),
             *counted(runs, "reasons", "No score"),
         ]

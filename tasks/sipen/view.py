@@ -16,7 +16,6 @@ from sozo.tasks.sipen.tables import OTHER
 from sozo.tasks.view import (
     FACTS,
     NUMBERS,
-    SCALE,
     TERMINAL,
     ModelTable,
     ReaderAnswer,
@@ -43,7 +42,7 @@ class SipenView(View[SipenRunResult]):
         directions = dict.fromkeys(direction for run in runs for direction in run.metrics["answers"])
         return [
             stored("num_premises", "premises"),
-            stored("num_items", "sipen_items", NUMBERS | FACTS | SCALE),
+            stored("num_items", "sipen_items", NUMBERS | FACTS),
             measured(measures[0], key="mean"),
             *map(measured, measures[1:]),
             *(RunColumn(direction, partial(_control, direction), shown=TERMINAL) for direction in CONTROL),
@@ -54,7 +53,7 @@ class SipenView(View[SipenRunResult]):
             *_contrast_columns(runs),
             stored("num_answers", "answers"),
             stored("valid"),
-            setting_of("sipen_prompt", shown=FACTS | SCALE),
+            setting_of("sipen_prompt", shown=FACTS),
         ]
 
     def notes(self, run: SipenRunResult) -> list[str]:

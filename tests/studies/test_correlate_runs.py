@@ -58,7 +58,7 @@ def test_dat_and_sat_correlate_as_in_the_paper(result):
     assert "5 models: the interval is wide" in run.page
     assert "0.5300, 100 of 102" in run.page
     assert "- JCQ: 7 questions that are not JCQ's, model j, prompt jcq-v1." in run.page
-    assert "- SAT: embedding\\_model ja-ginza, embedding\\_revision 1." in run.page
+    assert "- SAT: embedding_model ja-ginza, embedding_revision 1." in run.page
     assert "0.5790, 2 of 3" in run.page
 
 

@@ -109,7 +109,7 @@ class Hivemind(ChosenItems):
     def refuse_training(cls, items: Iterable[Item]) -> None:
         """The 100 packaged prompts: train on others, and measure on these."""
         held_out = {fingerprint(item.prompt.splitlines()[0]) for item in _read_prompts(None)}
-        refuse((item.prompt for item in items), held_out, "prompts of hivemind")
+        refuse(items, held_out, "prompts of hivemind")
 
 
 def plain(text: str) -> str:

@@ -151,8 +151,7 @@ class Jcq(JudgedTask):
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:
         """The 700 questions of the benchmark, whoever wrote the prompt around them; the 35 trial questions are none."""
-        texts = (text for item in items for text in (item.prompt, str(item.columns.get("question", ""))))
-        refuse(texts, held_out(), "questions of the JCQ benchmark")
+        refuse(items, held_out(), "questions of the JCQ benchmark")
 
 
 @cache

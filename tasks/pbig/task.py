@@ -147,14 +147,12 @@ class Pbig(JudgedTask):
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:
         """The trial's technologies and ideas, in whatever prompt, column or answer they stand."""
-        texts = []
-        for item in items:
-            for text in (item.prompt, *item.columns.values()):
-                if isinstance(text, str):
-                    # A prompt's lines name what they show ("Abstract: ..."); an answer is JSON.
-                    shown = [line.partition(": ")[2] for line in text.splitlines()]
-                    texts += [text, *shown, *(parse_idea(text).fields or {}).values()]
-        refuse(texts, _held_out(), "the PBIG trial")
+
+        def inside(text: str) -> list[str]:
+            # A prompt's lines name what they show ("Abstract: ..."); an answer is JSON.
+            return [*(line.partition(": ")[2] for line in text.splitlines()), *(parse_idea(text).fields or {}).values()]
+
+        refuse(items, _held_out(), "the PBIG trial", inside)
 
 
 @cache

@@ -183,6 +183,7 @@ class View(Generic[Run]):
     files: tuple[str, ...] = ("config.json", "metrics.json", "responses")  # what the terminal lists below the table
     pictures: tuple[Ridge | Scatter, ...] = ()  # on the page
     words: tuple[str, ...] = ()  # labels that the page's reader needs (`ReaderAnswer.more`)
+    asked: str = "prompt"  # the item's column that the reader shows as what was asked
     sample: int | None = None  # answers to an item in the reader, None for all; a task of samples comes last in it
 
     def columns(self, measures: Sequence[Measure], runs: Sequence[Run]) -> list[RunColumn]:
@@ -208,8 +209,8 @@ class View(Generic[Run]):
         return [labels[key][0] for column, _ in shown if (key := f"{column.name}_says") in labels]
 
     def dataset(self, run: Run) -> dict[str, str]:
-        """The dataset in the model card: `task_name`, `dataset_name`, `dataset_type`, perhaps `dataset_split`."""
-        return {"task_name": run.task, "dataset_name": run.task, "dataset_type": run.task}
+        """The dataset in the model card: `dataset_name`, `dataset_type`, perhaps `dataset_split`."""
+        return {"dataset_name": run.task, "dataset_type": run.task}
 
     def labels(self) -> dict[str, tuple[str, str]]:
         """Key -> (English, Japanese): `labels.yaml` beside the view's own file, if there is one."""
@@ -240,4 +241,4 @@ class View(Generic[Run]):
     def reader_item(self, run: Run, item: str) -> ReaderItem:
         """The item of this id, as the reader shows it."""
         asked = run.items[item]
-        return ReaderItem(item, asked["prompt"], asked.get("title") or item or run.task, asked.get("group", ""))
+        return ReaderItem(item, asked[self.asked], asked.get("title") or item or run.task, asked.get("group", ""))

@@ -91,7 +91,6 @@ class DatView(View[DatRunResult]):
             *([RunColumn("dat_name", _name, shown=RESULT | FACTS)] if any(map(_name, runs)) else []),
             setting_of("embedding_model", "dat_encoder", FACTS),
             setting_of("noun_checker", "dat_checker", FACTS),
-            RunColumn("range", _range, shown=CARD),
             *counted(runs, "reasons", "Invalid"),
         ]
 
@@ -112,8 +111,7 @@ class DatView(View[DatRunResult]):
 
     def dataset(self, run: DatRunResult) -> dict[str, str]:
         language = LANGUAGES[run.language].name
-        names = {"dataset_name": f"DAT ({language})", "dataset_type": f"dat-{run.language}"}
-        return {"task_name": "Divergent Association Task", **names}
+        return {"dataset_name": f"DAT ({language})", "dataset_type": f"dat-{run.language}"}
 
     def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
         row = ("num_answers", "valid", "mean", "std", "unique_words", "equal_words")
@@ -175,10 +173,6 @@ def _error(name: str) -> Callable[[DatRunResult], float | None]:
 def _name(run: DatRunResult) -> str | None:
     """What an English score may be called."""
     return run.scale.get("score_name")
-
-
-def _range(run: DatRunResult) -> str:
-    return "0 to 200, Olson's protocol" if run.settings.get("olson") else "0 to 2"
 
 
 def _valid_in_the_paper(valid: str) -> str:

@@ -56,7 +56,6 @@ class JcqView(View[JcqRunResult]):
             RunColumn("jcq_with_prose", _with_prose, shown=WANDB | FACTS, key="with_prose"),
             RunColumn("Score and length (Spearman's r)", _length_and_score, shown=NUMBERS, key="length_r"),
             cost_column("jcq_cost"),
-            RunColumn("range", lambda run: "1 to 5", shown=CARD),
         ]
 
     def notes(self, run: JcqRunResult) -> list[str]:
@@ -76,11 +75,10 @@ class JcqView(View[JcqRunResult]):
         return notes
 
     def dataset(self, run: JcqRunResult) -> dict[str, str]:
-        total = run.metrics["num_items"]
-        names = {"dataset_name": f"{total} questions that are not JCQ's", "dataset_type": "other-questions"}
         if run.benchmark:
-            names = {"dataset_name": "JCQ", "dataset_type": DATASET, "dataset_split": "test"}
-        return {"task_name": "Japanese Creativity Questions", **names}
+            return {"dataset_name": "JCQ", "dataset_type": DATASET, "dataset_split": "test"}
+        other = f"{run.metrics['num_items']} questions that are not JCQ's"
+        return {"dataset_name": other, "dataset_type": "other-questions"}
 
     def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
         tables = {"table12": (CRITERIA, "by_criterion"), "table13": (TASKS, "by_task")}

@@ -1,7 +1,6 @@
 """How PBIG's results are shown: gates first, then what an idea is worth, by criterion, and how alike ideas are."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from sozo.scoring.final_text import judged_part
 from sozo.scoring.measure import Measure
@@ -15,7 +14,6 @@ from sozo.tasks.view import (
     RESULT,
     ModelTable,
     ReaderAnswer,
-    ReaderItem,
     RunColumn,
     Scatter,
     View,
@@ -32,6 +30,7 @@ class PbigView(View[PbigRunResult]):
     """Means with n of N: a criterion behind a gate is asked of those ideas only that passed it."""
 
     files = ("config.json", LEDGER, "responses")
+    asked = "question"
     words = (*BY_CRITERION, *LIMITS)
     pictures = (Scatter("pbig_chart", "distance", "mean", "pbig/distance", WORTH),)
 
@@ -55,10 +54,9 @@ class PbigView(View[PbigRunResult]):
         ]
 
     def dataset(self, run: PbigRunResult) -> dict[str, str]:
-        names = {"dataset_name": f"{run.metrics['num_items']} patents of one's own", "dataset_type": "other-patents"}
         if run.trial:
-            names = {"dataset_name": "24 technologies invented for sozo", "dataset_type": "sozo-technologies"}
-        return {"task_name": "Product ideas from patents", **names}
+            return {"dataset_name": "24 technologies invented for sozo", "dataset_type": "sozo-technologies"}
+        return {"dataset_name": f"{run.metrics['num_items']} patents of one's own", "dataset_type": "other-patents"}
 
     def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
         gates = ("valid", "specific", "feasible", "mean", "distance", "same_title")
@@ -79,6 +77,3 @@ class PbigView(View[PbigRunResult]):
             facts = {"length": len(judged_part(row.text)), "extras": list(idea.cut)}
             more = {"marks": marks or None, "note": "\n".join(notes) or None, "facts": facts, "states": list(idea.cut)}
             yield row.item, ReaderAnswer(text, values.get(WORTH), row.reason, more)
-
-    def reader_item(self, run: PbigRunResult, item: str) -> ReaderItem:
-        return replace(super().reader_item(run, item), text=run.items[item]["question"])

@@ -73,11 +73,10 @@ class SipenView(View[SipenRunResult]):
         return [*notes, f"Whoever does not read scores: {'; '.join(lines)}."]
 
     def dataset(self, run: SipenRunResult) -> dict[str, str]:
-        premises = run.metrics["num_premises"]
-        names = {"dataset_name": f"{premises} premises of one's own", "dataset_type": "other-implicatures"}
         if is_trial(run.settings):
-            names = {"dataset_name": "96 Japanese premises written for sozo", "dataset_type": "sozo-implicatures"}
-        return {"task_name": "Scalar implicatures", **names}
+            return {"dataset_name": "96 Japanese premises written for sozo", "dataset_type": "sozo-implicatures"}
+        own = f"{run.metrics['num_premises']} premises of one's own"
+        return {"dataset_name": own, "dataset_type": "other-implicatures"}
 
     def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
         controls = ("mean", *CONTROL, "neither", "constant", "answers_given")

@@ -236,7 +236,8 @@ class View(Generic[Run]):
     def reader_answers(self, run: Run) -> Iterator[tuple[str, ReaderAnswer]]:
         """Every answer as the reader shows it, after the id of its item."""
         for answer in run.answers():
-            yield answer.item, ReaderAnswer(answer.text, answer.values.get(run.main.name), answer.reason)
+            states = {"states": [] if answer.whole else [answer.state]}
+            yield answer.item, ReaderAnswer(answer.text, answer.values.get(run.main.name), answer.reason, states)
 
     def reader_item(self, run: Run, item: str) -> ReaderItem:
         """The item of this id, as the reader shows it."""

@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-from sozo.data.schema import iter_tables
-from sozo.scoring.final_text import answer_state
 from sozo.scoring.languages import LANGUAGES
 from sozo.scoring.measure import Measure, normal_interval
 from sozo.scoring.numbers import COUNT, n_of, share
@@ -116,13 +114,6 @@ class DatView(View[DatRunResult]):
     def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
         row = ("num_answers", "valid", "mean", "std", "unique_words", "equal_words")
         return (ModelTable("table11", row, ("dat_note", "scale_note"), paper="dat", training="dat_training"),)
-
-    def reader_answers(self, run: DatRunResult) -> Iterator[tuple[str, ReaderAnswer]]:
-        for table in iter_tables(run.folder, ("text", "score", "reason", "finish_reason")):
-            for row in table.to_pylist():
-                state = answer_state(row["text"], row["finish_reason"])
-                states = {"states": [] if state == "whole" else [state]}
-                yield "", ReaderAnswer(row["text"], row["score"], row["reason"], states)
 
     def reader(self, run: DatRunResult) -> Iterator[tuple[ReaderItem, Sequence[ReaderAnswer]]]:
         answers = islice(self.reader_answers(run), self.sample)

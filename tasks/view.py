@@ -186,6 +186,9 @@ class View(Generic[Run]):
     asked: str = "prompt"  # the item's column that the reader shows as what was asked
     sample: int | None = None  # answers to an item in the reader, None for all; a task of samples comes last in it
 
+    def __init__(self, file: str = "") -> None:
+        self._file = file  # beside which its labels are
+
     def columns(self, measures: Sequence[Measure], runs: Sequence[Run]) -> list[RunColumn]:
         """All that these runs say, each in one column."""
         first, *others = measures
@@ -213,10 +216,10 @@ class View(Generic[Run]):
         return {"dataset_name": run.task, "dataset_type": run.task}
 
     def labels(self) -> dict[str, tuple[str, str]]:
-        """Key -> (English, Japanese): `labels.yaml` beside the view's own file, if there is one."""
+        """Key -> (English, Japanese): `labels.yaml` beside the view's own file, or the given one, if there is one."""
         import yaml
 
-        path = Path(inspect.getfile(type(self))).with_name("labels.yaml")
+        path = Path(self._file or inspect.getfile(type(self))).with_name("labels.yaml")
         pairs = yaml.safe_load(path.read_text("utf-8")) if path.is_file() else {}
         return {key: (english, japanese) for key, (english, japanese) in pairs.items()}
 

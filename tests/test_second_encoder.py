@@ -17,8 +17,7 @@ from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.embeddings.derived import CentredEncoder, random_lists
 from sozo.scoring.second_encoder import SecondEncoder, gain
-from sozo.tasks.dat.decomposition import parts_of
-from sozo.tasks.dat.gain_parts import SeenLists
+from sozo.tasks.dat.decomposition import SeenLists, parts_of
 from sozo.tasks.dat.summary import summarise
 
 

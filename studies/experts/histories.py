@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,11 +10,20 @@ from pathlib import Path
 from sozo.data.errors import UserError
 from sozo.data.rubrics import Criterion, RatingRubric
 from sozo.data.settings import hint
-from sozo.scoring.judges.criterion import examples_text
 from sozo.scoring.judges.protocol import ToJudge
 from sozo.studies.experts.rated import Rated, read_rated
 
 HISTORIES = ("zero", "diff", "same")
+
+
+def examples_text(examples: Iterable[tuple[str, int]]) -> str:
+    """The prompt's section of examples, what was scored and its score; without any there is no section.
+
+    >>> examples_text([("Idea: a cup", 3)])
+    '# Examples\\nExample 1\\nIdea: a cup\\nScore: 3\\n\\n'
+    """
+    texts = [f"Example {number}\n{text}\nScore: {score}\n\n" for number, (text, score) in enumerate(examples, 1)]
+    return "# Examples\n" + "".join(texts) if texts else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from sozo.data.published import load
 from sozo.data.record import read_json
 from sozo.scoring.second_encoder import Gain, GainParts, SecondEncoder, gain
 from sozo.scoring.statistics.hill import hill_number
-from sozo.tasks.dat.gain_parts import SeenLists
+from sozo.tasks.dat.decomposition import SeenLists
 from sozo.tasks.dat.summary import DatSummary, summary_of
 from sozo.tasks.dat.table import read_lists, read_table, valid_rows, valid_scores
 

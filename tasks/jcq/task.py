@@ -29,9 +29,7 @@ from sozo.tasks.task import Answer, Complete, Item, Row
 class JcqSettings(JudgeSettings):
     """Which questions are asked, and who judges the answers."""
 
-    questions: str | None = setting(
-        None, "JSONL file or folder, or a hub dataset (default: nlp-waseda/JCQ, split test)."
-    )
+    questions: str | None = setting(None, "JSONL file, or a hub dataset (default: nlp-waseda/JCQ, split test).")
     questions_revision: str | None = setting(
         None, "Hub revision of the questions; their content is checked in any case."
     )

@@ -17,8 +17,8 @@ from sozo.scoring.languages import read_nouns
 from sozo.scoring.measure import Measure
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.task import Answer, Bound, ChosenItems, Item, Row
+from sozo.tasks.view import View
 from sozo.tasks.words.items import ItemSettings, refuse_test
-from sozo.tasks.words.view import WordsView
 
 Lists = Sequence[Sequence[str]]  # of words
 _VALUE, _VALID, _UNSHARED = "cue_dat", "cue_dat/valid", "cue_dat/unshared"
@@ -61,7 +61,7 @@ class CueDat(ChosenItems):
         Measure(_VALID, share=True),
         Measure(_UNSHARED, share=True, together=True),  # words that other lists of its item lack
     )
-    view = WordsView()
+    view = View(__file__)
     max_new_tokens = 256
     batch_size = 256
     settings: CueSettings

@@ -11,8 +11,8 @@ from sozo.data.prompts import fill, prompt
 from sozo.scoring.final_text import final_text
 from sozo.scoring.measure import Measure
 from sozo.tasks.task import Answer, ChosenItems, Control, Item, Row
+from sozo.tasks.view import View
 from sozo.tasks.words.items import ItemSettings, refuse_test, split_of
-from sozo.tasks.words.view import WordsView
 
 Partners = Mapping[str, frozenset[str]]  # kanji -> those with which it makes a word
 _KANJI = re.compile(r"[\u4e00-\u9fff]")
@@ -33,7 +33,7 @@ class Kanji(ChosenItems):
     # Who says one kanji always solves 1%, who names a partner of the first cue some 10%.
     control = Control(measure=measures[0], chance=0.15, margin=0.1, least=144)
     max_new_tokens = 16
-    view = WordsView()
+    view = View(__file__)
     settings: ItemSettings
 
     @cached_property

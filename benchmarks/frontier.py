@@ -18,7 +18,8 @@ from sozo.data.jumandic import load_nouns
 from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.embeddings.derived import random_lists
-from sozo.tasks.dat.frontier import AGREE, NounFrontier, free_lists
+from sozo.studies.frontier import AGREE, frontier_point, suited_strengths
+from sozo.tasks.dat.frontier import NounFrontier, free_lists
 
 _CHECK, _MOST = 100, 100_000
 
@@ -50,9 +51,9 @@ def main() -> None:
     nouns = NounFrontier(load_nouns(), WordVectors(make_encoder()))
     print(f"{len(nouns.nouns):,} nouns, {args.lists:,} lists")
     begun = time.perf_counter()
-    for strength in nouns.strengths():
+    for strength in suited_strengths(nouns.unit):
         start = time.perf_counter()
-        point = nouns.point(strength, args.lists, seed=0)
+        point = frontier_point(nouns.unit, strength, args.lists, seed=0)
         mean = f"{at.mean:.4f} with {at.unique_words:,.0f} words" if (at := point.free) else "-"
         print(
             f"strength {strength:6g}: {mean} ({point.sweeps} sweeps), {time.perf_counter() - start:.1f} s", flush=True
@@ -61,7 +62,7 @@ def main() -> None:
             break
     print(f"all strengths: {time.perf_counter() - begun:.1f} s")
 
-    point = nouns.point(args.strength, args.lists, seed=0)
+    point = frontier_point(nouns.unit, args.strength, args.lists, seed=0)
     assert point.free is not None
     start, rng = time.perf_counter(), np.random.default_rng(0)
     table = free_lists(nouns.unit, args.strength, args.lists, rng)

@@ -2,7 +2,7 @@
 
     python benchmarks/word_tasks.py --task cue_dat --nouns tiny
     python benchmarks/word_tasks.py --task cue_dat --nouns tiny --by e5
-    python benchmarks/word_tasks.py --task kanji --edict edict.gz
+    python benchmarks/word_tasks.py --task kanji
 
 Every row is one way to answer the task's items, several times each, scored by the task itself; deterministic, and no
 model. `--by` names the encoder that scores; the lists are always made by ja-ginza.
@@ -105,9 +105,9 @@ class CueLists:
 
 class KanjiAnswers:
     def __init__(self, task: Task) -> None:
-        self.key, _ = read_partners(task.settings.edict)
+        self.key = read_partners()
         own = [item.columns["solutions"] for item in task.items()]
-        train = type(task)(type(task.settings)(edict=task.settings.edict, split="train", num_items=4096))
+        train = type(task)(type(task.settings)(split="train", num_items=4096))
         self.train = Counter("".join(item.columns["solutions"] for item in train.items()))
         self.best = Counter("".join(own)).most_common(1)[0][0]
         self.all = sorted(self.key)
@@ -181,17 +181,12 @@ def main() -> None:
     parser.add_argument("--task", choices=KINDS, required=True)
     parser.add_argument("--nouns", help="tiny, or a file (default: JumanDIC's)")
     parser.add_argument("--by", default="ja-ginza", help="encoder of the score")
-    parser.add_argument("--edict", help="EDICT or JMdict")
     parser.add_argument("--items", type=int, default=256)
     parser.add_argument("--answers", type=int, default=4, help="to each item")
     parser.add_argument("--only", default=".*", help="regular expression of the rows' names")
     options = parser.parse_args()
     kind = task_type(options.task)
-    own = (
-        {"edict": options.edict}
-        if options.task == "kanji"
-        else {"cue_nouns": options.nouns, "noun_checker": "jumandic"}
-    )
+    own = {} if options.task == "kanji" else {"cue_nouns": options.nouns, "noun_checker": "jumandic"}
     task = kind(kind.Settings(num_items=options.items, **own))
     items, by = task.items(), task
     if options.by != "ja-ginza":  # validity stays as it is, only the value is another encoder's

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from sozo.data.errors import UserError
@@ -14,18 +15,82 @@ from sozo.data.settings import deciding, setting
 from sozo.eval.frontier import VALUES
 from sozo.eval.pages import PageFolder, PageRow, page_table
 from sozo.eval.terminal import PageRun, print_page
+from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.embeddings import PROMPT_HELP
+from sozo.scoring.embeddings.derived import random_lists
 from sozo.scoring.languages import read_nouns
 from sozo.scoring.measure import Measure
+from sozo.scoring.parse import NUM_WORDS
 from sozo.scoring.table import Cell
 from sozo.tasks import Dat
+from sozo.tasks.dat.frontier import free_lists, independent_words
 
+AGREE = 0.0005  # two starts of one point, in mean score
+_TABLES, _MOST_SWEEPS = 5, 40  # of a point
 _ABOUT = """\
 Each row is {lists:,} lists of ten of {nouns:,} nouns; distance by {embedding_model}. *Free lists* have the greatest
 entropy that lists can have at their mean (p(list) ~ exp(strength x score)). Compare a model's mean with the row that
 has as many unique words, in as many valid responses. The curve does not limit unique words: lists that use all words
 equally often can have more at the same mean.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where tables of so many lists are on average: every number is of one table."""
+
+    mean: float  # DAT score, 0 to 2
+    unique_words: float
+    perplexity: float  # plug-in: exp of the entropy of the words' shares in the table
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierPoint:
+    """The frontier at one strength."""
+
+    strength: float
+    lists: int  # in a table
+    free: Place | None  # None if two starts did not agree: then nobody knows where it is
+    starts_differ: float  # mean score of lists begun too far apart less that of lists begun at random
+    sweeps: int  # redraws of every word until the starts agreed
+
+
+def _place(unit: np.ndarray, tables: list[np.ndarray]) -> Place:
+    counts = [np.unique(table, return_counts=True)[1] for table in tables]
+    entropies = [-float(share @ np.log(share)) for share in (count / count.sum() for count in counts)]
+    means = [float(mean_pairwise_distance(unit, table).mean(dtype=np.float64)) for table in tables]
+    unique, perplexity = np.mean([len(count) for count in counts]), np.mean(np.exp(entropies))
+    return Place(float(np.mean(means)), float(unique), float(perplexity))
+
+
+def suited_strengths(unit: np.ndarray) -> list[float]:
+    """What suits the encoder: multiples of 1 over the standard deviation of random lists' scores, up to 64."""
+    lists = random_lists(len(unit), 4096, np.random.default_rng(0))
+    deviation = float(mean_pairwise_distance(unit, lists).std(dtype=np.float64))
+    return [float(f"{times / deviation:.2g}") for times in (0, 1, 2, 4, 8, 16, 32, 64)]
+
+
+def frontier_point(unit: np.ndarray, strength: float, lists: int, seed: int) -> FrontierPoint:
+    """The frontier at this strength, in tables of so many `lists`.
+
+    Half of the free lists begin at random, half too far apart and with few words: those that four times the
+    strength makes likely. In between lies what they draw near to; they are there when their means agree.
+    """
+    rng = np.random.default_rng(seed)
+    half = lists // 2
+    likely = np.argsort(-independent_words(unit, 4 * strength))[: max(2 * NUM_WORDS, len(unit) // 16)]
+    far = likely[free_lists(unit[likely], 4 * strength, half, rng)]
+    begun = np.concatenate([far, random_lists(len(unit), lists - half, rng)])
+    sweeps, differ = 0, np.inf
+    while abs(differ) > AGREE and sweeps < _MOST_SWEEPS:
+        tables = []
+        for _ in range(_TABLES):  # rows keep their places, so that both halves stay apart
+            begun = free_lists(unit, strength, lists, rng, start=begun, sweeps=2)
+            tables.append(begun)
+        scores = mean_pairwise_distance(unit, np.concatenate(tables)).reshape(_TABLES, lists)
+        differ, sweeps = float(scores[:, :half].mean() - scores[:, half:].mean()), sweeps + 2 * _TABLES
+    place = _place(unit, tables) if abs(differ) <= AGREE else None
+    return FrontierPoint(strength, lists, place, differ, sweeps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +130,14 @@ def frontier_curves(output: Path, options: FrontierOptions, strengths: Sequence[
     encoder, prompt = options.embedding_model or "auto", options.embedding_prompt
     task = Dat(Dat.Settings(language=options.language, embedding_model=encoder, embedding_prompt=prompt))
     frontier = task.frontier(read_nouns(options.nouns, options.language))
-    wanted = sorted({float(strength) for strength in strengths or frontier.strengths()})
+    wanted = sorted({float(strength) for strength in strengths or suited_strengths(frontier.unit)})
     folder.start(frontier.describe(), {})
     rows: list[dict[str, Any]] = []
     with responses_bar("frontier", len(wanted)) as advance:
         for strength in wanted:
             path = output / "rows" / f"{strength:g}.json"
             if not path.is_file():
-                write_json(path, asdict(frontier.point(strength, options.lists, options.seed)))
+                write_json(path, asdict(frontier_point(frontier.unit, strength, options.lists, options.seed)))
             rows.append(read_json(path))
             advance(1, None)
             if rows[-1]["free"] is None:  # nor will there be any at a greater strength

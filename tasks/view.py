@@ -22,9 +22,9 @@ from sozo.tasks.run_result import RunResult
 Run = TypeVar("Run", bound=RunResult)
 
 # Where a column is shown: the terminal's table, W&B, the model card, the page's facts, its table of why answers failed.
-# `SCALE` is the sentence beside correlations. The page's table of all columns has those of the terminal and of `PAGE`.
-Place = Flag("Place", ["TERMINAL", "WANDB", "CARD", "FACTS", "FAILURES", "SCALE", "PAGE"])
-TERMINAL, WANDB, CARD, FACTS, FAILURES, SCALE, PAGE = Place
+# The page's table of all columns has those of the terminal and of `PAGE`.
+Place = Flag("Place", ["TERMINAL", "WANDB", "CARD", "FACTS", "FAILURES", "PAGE"])
+TERMINAL, WANDB, CARD, FACTS, FAILURES, PAGE = Place
 NUMBERS = TERMINAL | WANDB
 RESULT = NUMBERS | CARD
 
@@ -115,16 +115,6 @@ def part_of(name: str, label: str = "", shown: Place = TERMINAL, key: str = "") 
     return RunColumn(label or name, cell, shown=shown, key=key or name)
 
 
-def listed(name: str, label: str, apart_from: str) -> RunColumn:
-    """The column of the counts under a name of `metrics.json` in one line, without those of the usual kind."""
-
-    def text(run: RunResult) -> str:
-        counts = run.metrics[name].items()
-        return ", ".join(f"{n:,} {kind}" for kind, n in counts if n and kind != apart_from) or "0"
-
-    return RunColumn(label, text, shown=FACTS)
-
-
 def cost_column(label: str) -> RunColumn:
     """The column of what a judge took."""
 
@@ -193,7 +183,11 @@ class View(Generic[Run]):
     files: tuple[str, ...] = ("config.json", "metrics.json", "responses")  # what the terminal lists below the table
     pictures: tuple[Ridge | Scatter, ...] = ()  # on the page
     words: tuple[str, ...] = ()  # labels that the page's reader needs (`ReaderAnswer.more`)
+    asked: str = "prompt"  # the item's column that the reader shows as what was asked
     sample: int | None = None  # answers to an item in the reader, None for all; a task of samples comes last in it
+
+    def __init__(self, file: str = "") -> None:
+        self._file = file  # beside which its labels are
 
     def columns(self, measures: Sequence[Measure], runs: Sequence[Run]) -> list[RunColumn]:
         """All that these runs say, each in one column."""
@@ -218,14 +212,14 @@ class View(Generic[Run]):
         return [labels[key][0] for column, _ in shown if (key := f"{column.name}_says") in labels]
 
     def dataset(self, run: Run) -> dict[str, str]:
-        """The dataset in the model card: `task_name`, `dataset_name`, `dataset_type`, perhaps `dataset_split`."""
-        return {"task_name": run.task, "dataset_name": run.task, "dataset_type": run.task}
+        """The dataset in the model card: `dataset_name`, `dataset_type`, perhaps `dataset_split`."""
+        return {"dataset_name": run.task, "dataset_type": run.task}
 
     def labels(self) -> dict[str, tuple[str, str]]:
-        """Key -> (English, Japanese): `labels.yaml` beside the view's own file, if there is one."""
+        """Key -> (English, Japanese): `labels.yaml` beside the view's own file, or the given one, if there is one."""
         import yaml
 
-        path = Path(inspect.getfile(type(self))).with_name("labels.yaml")
+        path = Path(self._file or inspect.getfile(type(self))).with_name("labels.yaml")
         pairs = yaml.safe_load(path.read_text("utf-8")) if path.is_file() else {}
         return {key: (english, japanese) for key, (english, japanese) in pairs.items()}
 
@@ -233,11 +227,6 @@ class View(Generic[Run]):
         """The task's own tables on the page, the main one first. Below stands the label `TASK_note`."""
         task, first, *others = measures[0].task, "mean", *(measure.short for measure in measures[1:])
         return (ModelTable(task, (first, *others), tuple({f"{task}_note"} & set(self.labels()))),)
-
-    def scale_text(self, measures: Sequence[Measure], run: Run) -> str:
-        """What the run's numbers rest on, in a sentence beside correlations."""
-        labels, shown = self.labels(), self.shown(SCALE, measures, run)
-        return ", ".join(f"{labels[column.label][0]} {cell.text}" for column, cell in shown)
 
     def reader(self, run: Run) -> Iterator[tuple[ReaderItem, Sequence[ReaderAnswer]]]:
         """Every item with this run's answers, for the page's reader."""
@@ -250,9 +239,10 @@ class View(Generic[Run]):
     def reader_answers(self, run: Run) -> Iterator[tuple[str, ReaderAnswer]]:
         """Every answer as the reader shows it, after the id of its item."""
         for answer in run.answers():
-            yield answer.item, ReaderAnswer(answer.text, answer.values.get(run.main.name), answer.reason)
+            states = {"states": [] if answer.whole else [answer.state]}
+            yield answer.item, ReaderAnswer(answer.text, answer.values.get(run.main.name), answer.reason, states)
 
     def reader_item(self, run: Run, item: str) -> ReaderItem:
         """The item of this id, as the reader shows it."""
         asked = run.items[item]
-        return ReaderItem(item, asked["prompt"], asked.get("title") or item or run.task, asked.get("group", ""))
+        return ReaderItem(item, asked[self.asked], asked.get("title") or item or run.task, asked.get("group", ""))

@@ -70,5 +70,5 @@ def jcq_run(path, source, scores, *, judge=JUDGE, questions=QUESTION_OF_TASK):
             rows.append(judged_row(answers[-1], to_judge, line))
     items = [Item(q.id, q.question, {"question": q.question, "task": q.task}, group=q.task) for q in questions]
     write_run(path, Jcq(JcqSettings()), items, answers, rows)
-    folder.finish({"source": source, "judge": judge["model"], "prompt": judge["prompt"]})
+    folder.finish({"source": source, "num_items": len(questions), "judge": judge["model"], "prompt": judge["prompt"]})
     return path

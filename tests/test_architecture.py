@@ -32,9 +32,11 @@ BY_STRING = {"data/settings.py", "rewards/__init__.py"}
 # Integrations whose classes are subclasses of another tool's.
 NEED_THEIR_TOOL = [f"rewards/integrations/{tool}.py" for tool in ("verifiers", "inspect_ai", "flexeval")]
 # A task is named in its folder, its prompt and data files, its reward and the recipes; people write lists, experts
-# rate ideas, and the paper's study is about DAT.
+# rate ideas, and the paper's study and the frontier are about DAT.
 TASKS = ("dat", "jcq", "pbig", "sat", "sipen", "cue_dat", "kanji", "hivemind")
-MAY_NAME_TASKS = re.compile(r"tasks/|rewards/|data/|recipes/|models/tiny\.py|eval/people\.py|studies/(experts|study)/")
+MAY_NAME_TASKS = re.compile(
+    r"tasks/|rewards/|data/|recipes/|models/tiny\.py|eval/people\.py|studies/(experts/|study/|frontier)"
+)
 
 
 def imported(tree):

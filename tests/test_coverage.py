@@ -8,7 +8,7 @@ import pytest
 import coverage_table
 from sozo.scoring.measure import normal_interval
 from sozo.scoring.second_encoder import gain
-from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval, pearson
+from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.seeds import difference, over_seeds
 from sozo.tasks.dat.decomposition import decompose
@@ -201,9 +201,12 @@ def test_differences_over_seeds_without_partners(seeds):
     assert difference({0: 1.0, 1: 2.0}, {2: 1.0, 3: 2.0}).low is None
 
 
+@pytest.mark.studies
 @pytest.mark.parametrize("n", [5, 10, 73])
 @pytest.mark.parametrize("rho", [0.0, 0.6])
 def test_correlations(rho, n):
+    from sozo.studies.correlation import pearson
+
     def interval(rng):
         x = rng.normal(size=n)
         return pearson(x, rho * x + np.sqrt(1 - rho**2) * rng.normal(size=n))

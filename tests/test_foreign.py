@@ -1,4 +1,4 @@
-"""What others send, however much of it: messages, replies, words, marks and dictionary lines are bounded."""
+"""What others send, however much of it: messages, replies, words and marks are bounded."""
 
 import gzip
 import json
@@ -17,7 +17,6 @@ from sozo.data.jsonl import read_objects
 from sozo.data.prompts.form import read_form
 from sozo.data.settings import from_json, read_yaml, settings_of
 from sozo.rewards.integrations.core import Integration, answer_in
-from sozo.scoring.embeddings.glove import gloss_words
 from sozo.scoring.endpoint.client import Endpoint, RetryPolicy, UnusableReplyError
 from sozo.scoring.endpoint.profile import read_profile
 from sozo.scoring.nouns.rules import Morpheme, MorphemeChecker
@@ -248,18 +247,6 @@ def test_marks_are_normalised_as_ever_but_for_endless_ones():
         assert nfkc(text) == unicodedata.normalize("NFKC", text)
     assert nfkc("a" + "\u0301\u0316" * 1_000).startswith("á")
     assert nfkc("a" + "\u0301\u0316" * 1_000) != nfkc("a" + "\u0301\u0316" * 1_001)
-
-
-@pytest.mark.parametrize(
-    ("gloss", "words"),
-    [
-        ("dog (n) (esp. (in (old) age)) puppy", ["dog", "puppy"]),
-        ("{comp} bit (see (other)", ["bit", "see"]),
-        ("cat {a (b) c} mouse", ["cat", "mouse"]),
-    ],
-)
-def test_what_stands_in_parentheses_is_no_word(gloss, words):
-    assert gloss_words([gloss]) == words
 
 
 def test_json_of_any_form_is_read_or_refused():

@@ -3,8 +3,10 @@
 import csv
 import io
 import json
+import runpy
 from importlib.resources import files
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +14,6 @@ from pbig_trial_rule import EXPERTS, rate, ratings_csv
 from sozo.data.errors import UserError
 from sozo.data.jsonl import read_objects, write_records
 from sozo.eval.answered import read_answers
-from sozo.scoring.shortcuts import without_reading
 from sozo.tasks.pbig.ideas import (
     LIMITS,
     Idea,
@@ -28,6 +29,7 @@ from sozo.tasks.pbig.ideas import (
 from sozo.tasks.pbig.settings import PbigSettings
 from sozo.tasks.pbig.task import Pbig
 
+without_reading = runpy.run_path(str(Path(__file__).parents[1] / "benchmarks/shortcuts.py"))["without_reading"]
 IDEA = {
     "id": "i",
     "patent": "p",

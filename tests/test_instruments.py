@@ -1,6 +1,7 @@
 """What lists tell beside their mean: decomposition and Hill numbers against brute force, categories, loopholes."""
 
 import math
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -8,11 +9,10 @@ import pytest
 
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
-from sozo.scoring.statistics.hill import hill_interval, hill_numbers
+from sozo.scoring.statistics.hill import hill_interval, hill_number
 from sozo.tasks.dat.decomposition import decompose
 from sozo.tasks.dat.shuffle import shuffle_lists
 from sozo.tasks.dat.table import valid_lists
-from sozo.tasks.dat.table11 import table11
 from sozo.tasks.dat.task import Dat
 from sozo.tasks.dat.view import DatView
 from whole_runs import dat_run
@@ -98,15 +98,17 @@ def test_too_few_lists_for_a_jackknife():
         decompose(np.eye(3, dtype=np.float32), np.array([[0, 1, 2], [1, 2, 0]]))
 
 
+def of_all_orders(*arguments):
+    return [hill_number(*arguments, order=order) for order in range(3)]
+
+
 def test_hill_numbers_by_hand():
     # Shares 1/2, 1/4, 1/4: entropy 1.5 bits, and two draws are equal in 6 of 16 cases.
-    found = hill_numbers([2, 1, 1], 2)
-    assert (found.unique, found.perplexity, found.inverse_simpson) == pytest.approx((3, 2**1.5, 16 / 6))
+    assert of_all_orders([2, 1, 1], 2) == pytest.approx([3, 2**1.5, 16 / 6])
     # Equally frequent words: all three say how many.
-    found = hill_numbers([1] * 40, 4)
-    assert (found.unique, found.perplexity, found.inverse_simpson) == pytest.approx((40, 40, 40))
+    assert of_all_orders([1] * 40, 4) == pytest.approx([40, 40, 40])
     with pytest.raises(ValueError, match="no responses"):
-        hill_numbers([], 0)
+        hill_number([], 0)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
@@ -120,9 +122,8 @@ def test_rarefied_hill_numbers_are_those_of_all_draws(size):
         entropies.append(-(shares * np.log(shares)).sum())
         simpsons.append((shares**2).sum())
         uniques.append(len(shares))
-    found = hill_numbers([sum(word in one for one in responses) for word in words], 5, size)
-    expected = np.mean(uniques), math.exp(np.mean(entropies)), 1 / np.mean(simpsons)
-    assert (found.unique, found.perplexity, found.inverse_simpson) == pytest.approx(expected)
+    found = of_all_orders([sum(word in one for one in responses) for word in words], 5, size)
+    assert found == pytest.approx([np.mean(uniques), math.exp(np.mean(entropies)), 1 / np.mean(simpsons)])
 
 
 def test_unique_words_and_hill_numbers_stand_with_their_intervals(tmp_path):
@@ -135,8 +136,12 @@ def test_unique_words_and_hill_numbers_stand_with_their_intervals(tmp_path):
         found, shown = hill_interval(lists, order=order), cells[name]
         assert (shown.value, shown.low, shown.high) == pytest.approx((found.mean, found.low, found.high))
         assert cells[f"{name}_low"].value == shown.low
-    table = table11({"a": run.folder, "b": run.folder}, trials={"b": 12})
-    assert [row.equal_words for row in table.rows] == [hill_interval(lists, 12), hill_interval(lists[:12], 12)]
+    few = replace(run, folder=tmp_path / "few", settings=run.settings | {"trials": 12})
+    few.folder.symlink_to(run.folder)
+    equal = next(c for c in DatView().columns(Dat.measures, [run, few]) if c.name == "equal_words")
+    for one, found in ((run, hill_interval(lists, 12)), (few, hill_interval(lists[:12], 12))):
+        shown = equal.of(one)
+        assert (shown.value, shown.low, shown.high, shown.n) == (found.mean, found.low, found.high, 12)
     page = write_evaluation(tmp_path / "r.html", [model])[0].read_text("utf-8")
     assert page.count(cells["unique_words"].interval) >= 2  # of all its lists, and of as many as the smallest row has
 

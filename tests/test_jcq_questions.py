@@ -46,13 +46,12 @@ def test_trial_questions_are_not_the_benchmark(tmp_path):
     assert load_questions(path, complete=False) == trial_questions()
 
 
-def test_a_file_and_a_folder(tmp_path, pinned):
+def test_a_file(tmp_path, pinned):
     path = write(tmp_path / "test.jsonl", rows())
-    write(tmp_path / "train.jsonl", rows(1))
     questions = load_questions(path)
     assert len(questions) == 700
     assert questions[699] == Question("700", "imaginative stories", "imaginative stories 700?")
-    assert load_questions(str(tmp_path)) == questions
+    assert load_questions(str(path)) == questions
 
 
 def test_order_byte_order_mark_and_blank_lines_do_not_matter(tmp_path, pinned):
@@ -99,11 +98,8 @@ def test_a_bad_row_is_named_in_one_line(tmp_path, line, message):
 def test_an_empty_file_and_missing_files(tmp_path):
     (tmp_path / "a.jsonl").write_text("\n")
     with pytest.raises(UserError, match="holds no questions"):
-        load_questions(tmp_path)
-    (tmp_path / "b.jsonl").write_text("\n")
-    with pytest.raises(UserError, match="2 JSONL files"):
-        load_questions(tmp_path)
-    for name in (tmp_path / "no", "no.jsonl", "data/no.jsonl", "./no/where"):
+        load_questions(tmp_path / "a.jsonl")
+    for name in (tmp_path, tmp_path / "no", "no.jsonl", "data/no.jsonl", "./no/where"):
         with pytest.raises(UserError, match="no such file"):
             load_questions(name)
 

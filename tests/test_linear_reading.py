@@ -25,7 +25,6 @@ from sozo.eval.report.exports import escape
 from sozo.eval.report.names import Names
 from sozo.eval.report.render import breakable
 from sozo.rewards.integrations.core import answer_in
-from sozo.scoring.embeddings.glove import _edict, _jmdict, gloss_words
 from sozo.scoring.endpoint.client import Endpoint
 from sozo.scoring.final_text import answer_state, ending, final_text, judged_part, one_json, unknown_mark
 from sozo.scoring.judges.criterion import read_scores, read_verdict
@@ -121,9 +120,6 @@ READERS = {
     "Markdown": plain,
     "a name on a page": breakable,
     "characters of normal width": nfkc,
-    "a gloss": lambda text: gloss_words([text]),
-    "a line of EDICT": lambda text: list(_edict(f"犬 [いぬ] /{text}/\n{text}".encode(errors="replace"))),
-    "an entry of JMdict": lambda text: refused(lambda: list(_jmdict(f"<a>{text}</a>".encode(errors="replace")))),
     "a story's words": lambda text: copied_share(text, text),
     "a server's reply": lambda text: Endpoint("m", "http://me:secret-word@host/v1")._line(text),
     "a mark": unknown_mark,

@@ -18,10 +18,10 @@ from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.run import score_answers
 from sozo.scoring.judges.protocol import JudgeSettings
 from sozo.tasks import finished_run, refuse_training
-from sozo.tasks.pbig.experts import judge_in_stages
 from sozo.tasks.pbig.ideas import parse_idea, trial_ideas, trial_patents
 from sozo.tasks.pbig.rows import worth
 from sozo.tasks.pbig.settings import PbigSettings
+from sozo.tasks.pbig.stages import judge_in_stages
 from sozo.tasks.pbig.task import Pbig
 from sozo.tasks.task import Answer, Item, Row
 from test_sampling_endpoint import KEY, completion, server
@@ -367,5 +367,5 @@ def test_from_patents_to_a_page(tmp_path):
 
 def test_where_no_answer_is_an_idea_the_ledger_is_there_and_empty(tmp_path):
     ledger = tmp_path / "judgements.jsonl"
-    assert judge_in_stages(None, [], [], ledger)[1].cost == 0
+    assert judge_in_stages(None, [], ledger)[1].cost == 0
     assert ledger.read_bytes() == b""

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sozo.data.prompts import prompt
 from sozo.data.rubrics import Criterion, criteria_of
-from sozo.scoring.judges.criterion import CriterionVerdict, criterion_rubric, examples_text, read_verdict
+from sozo.scoring.judges.criterion import CriterionVerdict, criterion_rubric, read_verdict
 
 SCALE = Criterion("specificity", (1, 4), title="Specificity")
 
@@ -40,12 +40,12 @@ def test_jcq_is_in_the_words_of_its_judge():
 
 def test_a_prompt_is_the_papers_and_no_answer_fills_a_place_in_it():
     rubric = criterion_rubric(SCALE)
-    asked = rubric.prompt(examples_text([("Idea: {input}", 2)]), "Idea: {instruction}")
+    asked = rubric.prompt("# Examples\nExample 1\nIdea: {input}\nScore: 2\n\n", "Idea: {instruction}")
     assert asked.startswith("You are given a pair consisting of a patent and a product idea based on that patent.")
     assert "# Instruction\nCriterion: Specificity\n" in asked
     assert "\n\n# Examples\nExample 1\nIdea: {input}\nScore: 2\n\n# Input\nIdea: {instruction}\n\n# Output" in asked
     assert asked.endswith('{"score": <number>, "reason": "<brief reason>", "confidence": <integer between 0 and 100>}')
-    assert "Examples\n" not in rubric.prompt(examples_text([]), "Idea")
+    assert "Examples\n" not in rubric.prompt("", "Idea")
     assert criterion_rubric(Criterion("specificity", (1, 5), title="Specificity")).name != rubric.name
 
 

@@ -17,10 +17,8 @@ from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.embeddings.derived import CentredEncoder, random_lists
 from sozo.scoring.second_encoder import SecondEncoder, gain
-from sozo.tasks.dat.decomposition import parts_of
-from sozo.tasks.dat.gain_parts import SeenLists
+from sozo.tasks.dat.decomposition import SeenLists, parts_of
 from sozo.tasks.dat.summary import summarise
-from sozo.tasks.dat.table11 import table11, with_gains
 
 
 def test_a_gain_in_the_bases_standard_deviations():
@@ -177,7 +175,10 @@ def test_lists_that_cannot_be_meant_are_an_error(second, lists):
         SecondEncoder("second").scores(lists)
 
 
+@pytest.mark.studies
 def test_a_gain_that_the_second_encoder_does_not_see(folders, second):
+    from sozo.studies.study.table11 import table11, with_gains
+
     table = with_gains(table11(folders), folders, second)
     trained, base = table.rows
     assert (table.second_encoder, table.second_encoder_revision) == ("second", "1")

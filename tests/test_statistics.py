@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from sozo.scoring.statistics.hill import expected_unique_words, hill_interval, hill_numbers, hill_ratio
+from sozo.scoring.statistics.hill import hill_interval, hill_number, hill_ratio
 from sozo.scoring.statistics.proportions import grouped_share, wilson
 
 
@@ -31,15 +31,14 @@ def by_enumeration(responses, size):
 def test_it_is_the_mean_over_all_subsamples(responses, data):
     size = data.draw(st.integers(1, len(responses)))
     expected = by_enumeration(responses, size)
-    assert expected_unique_words(occurrences(responses), len(responses), size) == pytest.approx(expected, abs=1e-9)
+    assert hill_number(occurrences(responses), len(responses), size) == pytest.approx(expected, abs=1e-9)
 
 
 def test_the_ends():
-    assert expected_unique_words([3, 1, 2], 4, 0) == 0
-    assert expected_unique_words([3, 1, 2], 4, 4) == 3
+    assert hill_number([3, 1, 2], 4, 0) == 0
+    assert hill_number([3, 1, 2], 4, 4) == 3
     # One response holds 6 / 4 words on average.
-    assert expected_unique_words([3, 1, 2], 4, 1) == pytest.approx(1.5)
-    assert expected_unique_words([], 0, 0) == 0
+    assert hill_number([3, 1, 2], 4, 1) == pytest.approx(1.5)
 
 
 def test_at_the_papers_size_it_is_exact_to_a_ten_thousandth():
@@ -47,34 +46,33 @@ def test_at_the_papers_size_it_is_exact_to_a_ten_thousandth():
     words = (1, 2)
     # The same fraction as an exact ratio of integers.
     exact = [1 - math.comb(n - k, m) / math.comb(n, m) for k in words]
-    assert expected_unique_words([1], n, m) == pytest.approx(exact[0], abs=1e-9)
-    assert expected_unique_words([2], n, m) == pytest.approx(exact[1], abs=1e-9)
-    assert expected_unique_words([131_072], n, m) == 1
+    assert hill_number([1], n, m) == pytest.approx(exact[0], abs=1e-9)
+    assert hill_number([2], n, m) == pytest.approx(exact[1], abs=1e-9)
+    assert hill_number([131_072], n, m) == 1
     # 40,000 words that stand in one response each: m / n of them are seen, and errors have not added up.
-    assert expected_unique_words([1] * 40_000, n, m) == pytest.approx(40_000 * m / n, abs=1e-4)
-    assert expected_unique_words([1] * 40_000, n, n) == 40_000
+    assert hill_number([1] * 40_000, n, m) == pytest.approx(40_000 * m / n, abs=1e-4)
+    assert hill_number([1] * 40_000, n, n) == 40_000
 
 
 def test_more_responses_never_show_fewer_words():
     counts = [1, 1, 2, 5, 17, 40]
-    curve = [expected_unique_words(counts, 50, m) for m in range(51)]
+    curve = [hill_number(counts, 50, m) for m in range(51)]
     assert all(a <= b + 1e-12 for a, b in pairwise(curve))
 
 
 @pytest.mark.parametrize(("counts", "n", "m"), [([1], 3, 4), ([1], 3, -1), ([0], 3, 1), ([4], 3, 1)])
 def test_what_cannot_be_is_refused(counts, n, m):
     with pytest.raises(ValueError, match="respons"):
-        expected_unique_words(counts, n, m)
+        hill_number(counts, n, m)
 
 
 # Intervals
 
 ANSWERS = [["犬", "猫", "水"], ["犬", "山", "川"], ["水", "本", "車"], ["犬", "猫", "本"], ["犬", "水", "月"]]
-NAMES = ("unique", "perplexity", "inverse_simpson")
 
 
 def log_hill(answers, size, order):
-    return math.log(getattr(hill_numbers(occurrences(answers), len(answers), size), NAMES[order]))
+    return math.log(hill_number(occurrences(answers), len(answers), size, order=order))
 
 
 def by_leaving_one_out(answers, size, order):
@@ -155,7 +153,7 @@ def test_intervals_of_unique_words_cover_the_expected_number(n, order):
         return np.argsort(np.log(share) + rng.gumbel(size=(size, 600)), axis=1)[:, :10]
 
     large = sample(20_000)
-    truth = getattr(hill_numbers(np.bincount(large.ravel(), minlength=1)[np.unique(large)], 20_000, n), NAMES[order])
+    truth = hill_number(np.bincount(large.ravel(), minlength=1)[np.unique(large)], 20_000, n, order=order)
     held = [found.low <= truth <= found.high for found in (hill_interval(sample(n), order=order) for _ in range(400))]
     assert np.mean(held) >= 0.93
 

@@ -49,6 +49,8 @@ def _results(run: TaskRun) -> list[dict[str, Any]]:
     shared: dict[str, Any] = {column.name: cell.value for column, cell in cells if isinstance(cell.value, str)}
     shared |= {name: result.settings.get(name) for name in ("temperature", "seed")}
     shared["caveats"] = ", ".join(result.caveats) or None
+    if scale := result.shown(task.measures[0]).scale:
+        shared["range"] = "{:g} to {:g}".format(*scale)
     results = []
     for column, cell in cells:
         if not isinstance(cell.value, int | float):
@@ -57,6 +59,7 @@ def _results(run: TaskRun) -> list[dict[str, Any]]:
         args = {part: _rounded(value) for part, value in {**cell.exact, **shared}.items() if value is not None}
         del args["value"]
         values: dict[str, Any] = {
+            "task_name": task.title or task.name,
             **task.view.dataset(result),
             "metric_type": f"{task.name}_{column.name}",
             "metric_name": name if cell.n is None or cell.of is None else f"{name} ({n_of(cell.n, cell.of)})",

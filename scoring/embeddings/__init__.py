@@ -41,7 +41,7 @@ def make_encoder(
 ) -> Encoder:
     """The encoder called `name`: a sentence-transformers model (a hub id or a folder, at `revision`), `openai:NAME` (an
     OpenAI-compatible endpoint), or one that is packaged: `ja-ginza`, `e5`, `minilm` (English), and `categories`, which
-    are people's labels. `glove:VECTORS` are English vectors, `glove:VECTORS@DICTIONARY` these through a dictionary.
+    are people's labels. `glove:VECTORS` are English vectors out of a file.
 
     Of words, `centred:NAME` is NAME without its common direction, and `A+B+C` the consensus of several, each with an
     equal say (`consensus_weights`); `centred:A+B` centres A alone. Both encode all nouns of the `language` first

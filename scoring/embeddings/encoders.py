@@ -4,8 +4,6 @@ import math
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
-from importlib.util import find_spec
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,8 +18,6 @@ from sozo.scoring.endpoint.profile import Profile
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 SERVED = "api"  # revision of an encoder of which only its server knows what it is
 UNKNOWN = "unknown"  # of one that is known by where it lies
-# Packages that tokenizers import only when they cut; the dictionary of fugashi is named in their settings.
-_NEEDED = {"MLukeTokenizer": ("sentencepiece",), "BertJapaneseTokenizer": ("fugashi",)}
 _API_BATCH = 512
 _COMMON = "水"  # a word that no server has a reason to refuse
 _TOO_MUCH = (400, 413, 422)  # how servers refuse a batch that is too long for them
@@ -186,24 +182,9 @@ def _load(name: str, revision: str | None) -> Any:
     try:
         return SentenceTransformer(name, revision=revision, device=device)
     except Exception as error:
-        if missing := _missing_packages(name, revision):
-            needed = f"its tokenizer needs the package {' and '.join(missing)}: {install_command('paper')}"
-            raise UserError(f"cannot load the embedding model {name!r}: {needed}") from error
         cause = next(iter(str(error).strip().splitlines()), type(error).__name__)
         remedy = "give a sentence-transformers hub id, a folder, openai:NAME, ja-ginza, e5 or categories"
-        raise UserError(f"cannot load the embedding model {name!r}: {cause}; {remedy}") from error
+        needed = f"the papers' tokenizers need {install_command('paper')}"
+        raise UserError(f"cannot load the embedding model {name!r}: {cause}; {remedy} ({needed})") from error
     finally:
         deepspeed._hf_deepspeed_config_weak_ref = reference
-
-
-def _missing_packages(name: str, revision: str | None) -> list[str]:
-    """What a tokenizer of the paper's encoders needs and is not installed; transformers only says it has none."""
-    from transformers.models.auto.tokenization_auto import get_tokenizer_config
-
-    with suppress(Exception):  # what could not be loaded has perhaps no such file either
-        config = get_tokenizer_config(name, revision=revision)
-        needed = list(_NEEDED.get(config.get("tokenizer_class", ""), ()))
-        if "fugashi" in needed:
-            needed.append((config.get("mecab_kwargs") or {}).get("mecab_dic") or "unidic_lite")
-        return [package.replace("_", "-") for package in needed if find_spec(package) is None]
-    return []

@@ -75,7 +75,7 @@ def _is_score(value: Any, criterion: Criterion) -> bool:
 
 
 def criterion_rubric(criterion: Criterion) -> Rubric:
-    """How a judge is asked by one criterion. The question is `examples_text`, the answer what is to be scored.
+    """How a judge is asked by one criterion. The question is a section of examples, the answer what is scored.
 
     Its name has a digest of the criterion, so that another wording of it makes other judgements.
 
@@ -97,7 +97,7 @@ def criterion_rubric(criterion: Criterion) -> Rubric:
 
 
 def criteria_rubric(criteria: Sequence[Criterion]) -> Rubric:
-    """How a judge is asked by all `criteria` at once. The question is `examples_text`, the answer what is scored."""
+    """How a judge is asked by all `criteria` at once. The question is a section of examples, or empty."""
     wording = "\n\n".join(criterion.instruction for criterion in criteria)
     form = ", ".join(f'"{criterion.name}": <{criterion.lowest} to {criterion.highest}>' for criterion in criteria)
 
@@ -111,13 +111,3 @@ def criteria_rubric(criteria: Sequence[Criterion]) -> Rubric:
     lowest = min(criterion.lowest for criterion in criteria)
     highest = max(criterion.highest for criterion in criteria)
     return Rubric(name, tuple(criterion.name for criterion in criteria), ask, read, lowest, highest)
-
-
-def examples_text(examples: Iterable[tuple[str, int | str]]) -> str:
-    """The prompt's section of examples, what was scored and its score; without any there is no section.
-
-    >>> examples_text([("Idea: a cup", 3)])
-    '# Examples\\nExample 1\\nIdea: a cup\\nScore: 3\\n\\n'
-    """
-    texts = [f"Example {number}\n{text}\nScore: {score}\n\n" for number, (text, score) in enumerate(examples, 1)]
-    return "# Examples\n" + "".join(texts) if texts else ""

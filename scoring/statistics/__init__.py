@@ -3,8 +3,7 @@ equal values have no correlation, NaN has no mean. What is random is a function 
 """
 
 from sozo.scoring.statistics.comparison import compare_independent, compare_paired
-from sozo.scoring.statistics.correlation import correlate_models, pearson
 from sozo.scoring.statistics.means import mean_interval
 from sozo.scoring.statistics.proportions import holm
 
-__all__ = ["compare_independent", "compare_paired", "correlate_models", "holm", "mean_interval", "pearson"]
+__all__ = ["compare_independent", "compare_paired", "holm", "mean_interval"]

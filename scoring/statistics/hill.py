@@ -7,7 +7,6 @@ What is estimated is always the expected number in n answers, never a vocabulary
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -17,51 +16,31 @@ from sozo.scoring.statistics.means import Interval, welch_freedom
 from sozo.scoring.translatable import translatable
 
 
-@dataclass(frozen=True, slots=True)
-class HillNumbers:
-    """Effective numbers of words of the orders 0, 1 and 2, each at most the one before."""
+def hill_number(occurrences: Iterable[int], responses: int, size: int | None = None, *, order: int = 0) -> float:
+    """Hill number of the words of `size` valid responses drawn without replacement from `responses` (None: of all).
 
-    unique: float
-    perplexity: float  # exp of the entropy of the words' shares, plug-in
-    inverse_simpson: float  # 1 / the probability that two words drawn, with replacement, are equal
+    Order 0 is the number of distinct words, 1 the perplexity (exp of the entropy of their shares, plug-in), 2 the
+    inverse Simpson index (1 / the probability that two words drawn, with replacement, are equal). What is in it is an
+    expectation, exact and without simulation: responses are drawn, not words (sample-based rarefaction; Gotelli &
+    Colwell, 2001, Ecology Letters 4, 379). With N responses of which n_w hold the word w, a draw of m misses w with the
+    probability C(N - n_w, m) / C(N, m). The error of order 0 is below 1e-4 at N = 131,072.
 
+    `occurrences` is n_w for each word, in any order, 1 to `responses`; each response has equally many words; `size` is
+    0 to `responses`; else a ValueError, as without any word. Here two of three responses hold the
+    first word for certain, and the second in 1 - C(2, 2) / C(3, 2) = 2/3.
 
-def hill_numbers(occurrences: Iterable[int], responses: int, size: int | None = None) -> HillNumbers:
-    """Hill numbers of the words of `size` valid responses drawn without replacement from `responses` (None: of all).
-
-    `occurrences` is for each word in how many responses it stands, 1 to `responses`; each response has equally many.
-    Number, entropy and Simpson's index are expectations, exact and without simulation. A ValueError without responses.
-
-    >>> hill_numbers([2, 1, 1], responses=2)
-    HillNumbers(unique=3.0, perplexity=2.82842712474619, inverse_simpson=2.6666666666666665)
+    >>> round(hill_number([3, 1], responses=3, size=2), 6), hill_number([2, 1, 1], responses=2, order=2)
+    (1.666667, 2.6666666666666665)
     """
-    counts = np.fromiter(occurrences, np.int64)
-    if not len(counts):
-        raise ValueError("no responses have no words")
-    n, words = np.unique(counts, return_counts=True)
     size = responses if size is None else size
-    return HillNumbers(*(float(_hill(order, _sums(order, n, responses, size) @ words)) for order in range(3)))
-
-
-def expected_unique_words(occurrences: Iterable[int], responses: int, size: int) -> float:
-    """Expected number of distinct words in `size` valid responses drawn without replacement from `responses`.
-
-    Sample-based rarefaction (Gotelli & Colwell, 2001, Ecology Letters 4, 379), exact and without simulation: responses
-    are drawn, not words. With N responses of which n_w hold the word w, a draw of m misses w with the probability
-    C(N - n_w, m) / C(N, m); the expectation is the sum of one minus that. The error is below 1e-4 at N = 131,072.
-
-    `occurrences` is n_w for each word, in any order, 1 to `responses`; `size` is 0 to `responses`; else a ValueError.
-    Here two of three responses hold the first word for certain, and the second in 1 - C(2, 2) / C(3, 2) = 2/3.
-
-    >>> round(expected_unique_words([3, 1], responses=3, size=2), 6)
-    1.666667
-    """
     if not 0 <= size <= responses:
         raise ValueError(f"cannot draw {size} of {responses} responses")
     n, words = np.unique(np.fromiter(occurrences, np.int64), return_counts=True)
-    if len(n) and not (n[0] >= 1 and n[-1] <= responses):
+    if not len(n):
+        raise ValueError("no responses have no words")
+    if not 1 <= n[0] <= n[-1] <= responses:
         raise ValueError(f"a word stands in {n[0]} to {n[-1]} responses of {responses}")
-    return float(_seen(n, responses, size) @ words)
+    return float(_hill(order, _sums(order, n, responses, size) @ words))
 
 
 def hill_interval(

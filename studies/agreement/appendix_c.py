@@ -19,7 +19,7 @@ from sozo.scoring.final_text import final_text
 from sozo.scoring.judges.protocol import Judge, JudgeSettings, Rubric, ToJudge
 from sozo.scoring.judges.run import NOT_ASKED, JudgeSession, Judging
 from sozo.scoring.statistics import holm
-from sozo.scoring.statistics.correlation import pearson
+from sozo.studies.correlation import pearson
 from sozo.studies.ratings import Rating
 from sozo.tasks import task_type
 from sozo.tasks.run_result import RunResult

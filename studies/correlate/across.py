@@ -8,8 +8,8 @@ from typing import Any
 from sozo.data.published import CORRELATIONS
 from sozo.eval.evaluated import Evaluated, check_alike
 from sozo.scoring.measure import Estimate, Measure
-from sozo.scoring.statistics.correlation import correlate_models
 from sozo.studies.correlate.people import PEOPLE, CorrelationCell, complete_table, grid_of
+from sozo.studies.correlation import correlate_models
 from sozo.tasks import task_types
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Task
@@ -122,8 +122,11 @@ def scales(models: Sequence[Evaluated]) -> list[str]:
     sentences = []
     for task in correlated_tasks(models):
         runs = [run for model in models if (run := model.run(task.name))]
-        if runs and (text := task.view.scale_text(task.measures, runs[0])):
-            sentences.append(f"{text}.")  # its labels name the task
+        if runs:
+            scale = runs[0].scale | runs[0].scale.get("judge", {})
+            named = [f"{name} {value}" for name, value in scale.items() if isinstance(value, str)]
+            said = (*runs[0].other_items(), *(pair for pair in named if "sha256" not in pair))
+            sentences.append(f"{task.name.upper()}: {', '.join(said)}.")
     return sentences
 
 

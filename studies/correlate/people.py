@@ -14,7 +14,7 @@ from sozo.eval.evaluated import Evaluated
 from sozo.eval.report.labels import labels
 from sozo.scoring.measure import Measure
 from sozo.scoring.statistics import holm
-from sozo.scoring.statistics.correlation import Correlation, pearson
+from sozo.studies.correlation import Correlation, pearson
 from sozo.studies.ratings import Rating, read_ratings
 from sozo.tasks import task_types
 from sozo.tasks.run_result import ScoredAnswer

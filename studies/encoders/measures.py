@@ -11,7 +11,7 @@ from sozo.data.jumandic import categories, domains
 from sozo.scoring.distance import mean_pairwise_distance, paired_distance
 from sozo.scoring.embeddings import Encoder, WordVectors
 from sozo.scoring.embeddings.derived import random_lists
-from sozo.scoring.statistics import pearson
+from sozo.studies.correlation import pearson
 
 PAIRS = 1_000_000
 _CHUNK = 1 << 15

@@ -13,7 +13,7 @@ from sozo.studies.experts.settings import ExpertSettings
 from sozo.studies.rubric import load_rubric
 
 if TYPE_CHECKING:
-    from sozo.tasks.pbig.experts import Expert
+    from sozo.studies.experts.histories import Expert
 
 SHOTS = (1, 2, 5, 10)
 

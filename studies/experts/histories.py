@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,13 +10,51 @@ from pathlib import Path
 from sozo.data.errors import UserError
 from sozo.data.rubrics import Criterion
 from sozo.data.settings import hint
-from sozo.scoring.judges.criterion import examples_text
 from sozo.scoring.judges.protocol import ToJudge
 from sozo.studies.experts.rated import Rated, read_rated
 from sozo.studies.rubric import RatingRubric
-from sozo.tasks.pbig.experts import Expert, RatedIdea
 
 HISTORIES = ("zero", "diff", "same")
+
+
+def examples_text(examples: Iterable[tuple[str, int]]) -> str:
+    """The prompt's section of examples, what was scored and its score; without any there is no section.
+
+    >>> examples_text([("Idea: a cup", 3)])
+    '# Examples\\nExample 1\\nIdea: a cup\\nScore: 3\\n\\n'
+    """
+    texts = [f"Example {number}\n{text}\nScore: {score}\n\n" for number, (text, score) in enumerate(examples, 1)]
+    return "# Examples\n" + "".join(texts) if texts else ""
+
+
+@dataclass(frozen=True, slots=True)
+class RatedIdea:
+    """An idea with what one expert gave it."""
+
+    patent: str  # the patent's id
+    text: str  # patent and idea, as a prompt shows them
+    scores: dict[str, int]  # by criterion
+
+
+@dataclass(frozen=True, slots=True)
+class Expert:
+    """One point of view: which criteria it rates, and which ratings stand for it."""
+
+    name: str
+    criteria: tuple[Criterion, ...]
+    history: tuple[RatedIdea, ...]
+    shots: int  # examples that are shown at most
+
+    def examples(self, patent: str, criterion: Criterion) -> str:
+        """The section of examples of a prompt about an idea for `patent`, by one criterion.
+
+        None of them is about that patent. The draw is a function of the names and the ratings, so that a run that is
+        continued asks the same.
+        """
+        name = criterion.name
+        pool = [idea for idea in self.history if idea.patent != patent and name in idea.scores]
+        chosen = random.Random(f"{self.name}\0{name}\0{patent}").sample(pool, min(self.shots, len(pool)))
+        return examples_text((idea.text, idea.scores[name]) for idea in chosen)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 from sozo.data.errors import UserError
 from sozo.studies.ratings import read_any_ratings
 from sozo.studies.rubric import RatingRubric
-from sozo.tasks.pbig.ideas import rated_text, read_ideas, read_patents, trial_file
+from sozo.tasks.pbig.ideas import idea_text, patent_text, read_ideas, read_patents, trial_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def read_rated(
         if rating.patent not in ("", patent.id):
             two = f"is of the patent {rating.patent!r}, and of {patent.id!r} among the ideas"
             raise UserError(f"{path}: the item {rating.item!r} {two}; correct one of them")
-        domain, text = rating.domain or patent.domain, rated_text(patent, idea)
+        domain, text = rating.domain or patent.domain, f"{patent_text(patent)}\n{idea_text(idea)}"
         rated = Rated(rating.rater, rating.item, patent.id, domain, rating.criterion, int(rating.score), text)
         if rated.id in result:
             raise UserError(f"{path}: {rated.rater!r} rates {rated.criterion} of {rated.item!r} twice; keep one")

@@ -19,16 +19,15 @@ from sozo.scoring.endpoint.profile import read_profile
 from sozo.scoring.judges.criterion import criterion_rubric
 from sozo.scoring.judges.protocol import Judge, JudgeSettings
 from sozo.studies.experts.analysis import analyse
+from sozo.studies.experts.as_experts import PbigAsExperts
 from sozo.studies.experts.asks import Predictions, ask_for_all, predict
-from sozo.studies.experts.histories import Plan
+from sozo.studies.experts.histories import Expert, Plan
 from sozo.studies.experts.page import alpha_figure, experts_page, reasons_figure
 from sozo.studies.experts.reasons import reasons_of
 from sozo.studies.experts.settings import ExpertSettings
 from sozo.tasks import read_run
-from sozo.tasks.pbig.experts import Expert
 from sozo.tasks.pbig.run_result import PbigRunResult
 from sozo.tasks.pbig.settings import PbigSettings
-from sozo.tasks.pbig.task import Pbig
 
 VALUES, CURVES, REASONS = "experts.json", "alpha-by-shots.svg", "reasons.svg"
 PREDICTIONS, LEDGER = "predictions.jsonl", "judgements.jsonl"
@@ -111,8 +110,8 @@ def judge_as_experts(answers: Path, experts: Sequence[Expert], output: Path, jud
         pbig_embedding_model=before.settings["embedding_model"],
         pbig_embedding_revision=before.settings["embedding_revision"],
     )
-    task = Pbig(settings)
-    task.experts, task.judge = experts, make_judge(judging)
+    task = PbigAsExperts(settings, experts)
+    task.judge = make_judge(judging)
     if task.deciding()["patents_sha256"] != before.settings["patents_sha256"]:
         raise UserError(f"{patents}: no longer holds the patents of {answers}; put them back there")
     return score_answers(task, answers, output, source=before.metrics["source"])

@@ -18,9 +18,8 @@ from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.proportions import holm
 from sozo.scoring.statistics.seeds import difference, over_seeds
 from sozo.scoring.table import Cell
-from sozo.tasks.dat.instrument_cells import MEASURES as INSTRUMENTS
-from sozo.tasks.dat.table11 import Table11Row
-from sozo.tasks.dat.view import DatView
+from sozo.studies.study.table11 import Table11Row
+from sozo.tasks.dat.view import INSTRUMENTS, DatView
 
 MEAN, UNIQUE, SECOND = "mean", "unique words", "second encoder"
 SHUFFLED = " shuffled"  # of a measure: what it is of the same words, shuffled among the lists

@@ -1,6 +1,7 @@
 """The page of a study, or of any tables of responses, and the same in Markdown: plane, claims, arms, rows, charts."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from sozo.eval.report.plane import Spot, plane_chart
 from sozo.eval.report.published import paper_table
 from sozo.eval.report.render import render
 from sozo.eval.report.svg import standalone
-from sozo.scoring.measure import Measure
+from sozo.scoring.measure import Measure, normal_interval
 from sozo.scoring.numbers import SHARE, p_value, share
 from sozo.scoring.second_encoder import Gain
 from sozo.scoring.statistics.means import Interval
@@ -35,12 +36,12 @@ from sozo.studies.study.claims import (
     when_noted,
 )
 from sozo.studies.study.control_tasks import explanation, heading
-from sozo.studies.study.result import StudyResult, base_values, patterns, row_values
-from sozo.tasks.dat.instrument_cells import cell, difference_cell, measured
+from sozo.studies.study.result import StudyResult, base_values, difference, patterns, row_values
+from sozo.studies.study.table11 import Table11, Table11Row
 from sozo.tasks.dat.instruments import DIVERSITY
+from sozo.tasks.dat.summary import DatSummary
 from sozo.tasks.dat.table import valid_scores
-from sozo.tasks.dat.table11 import Table11, Table11Row
-from sozo.tasks.dat.view import DatView, summary_cells
+from sozo.tasks.dat.view import INSTRUMENTS, DatView, instrument_cell, measured
 
 _GREY, _PAPER, _OTHER = 0, 2, 1  # colours of the page
 GROUPS = {_GREY: "not trained", _PAPER: "trained as in the paper", _OTHER: "trained otherwise"}
@@ -170,6 +171,22 @@ def _row_cells(result: StudyResult, row: Table11Row) -> dict[str, Content]:
     return cells
 
 
+def summary_cells(summary: DatSummary) -> dict[str, Cell]:
+    """The columns of a row of Table 11 by their headings.
+
+    >>> summary_cells(DatSummary("random", 4, 3, 0.8, 0.1, (0.7, 0.9), 25, {}))["Mean"].line
+    '0.8000 [0.7000, 0.9000]'
+    """
+    score = Measure("dat", summary.digits)
+    low, high = summary.ci95 or (None, None)
+    return {
+        "Valid": Cell.share(summary.valid, summary.num_responses),
+        "Mean": Cell(summary.mean, score, low, high),
+        "Std": Cell(summary.std, score),
+        "Unique words": Cell(summary.unique_words),
+    }
+
+
 def _shuffled_text(measure: RowMeasure, value: float | None) -> str:
     """The line below a number that says what it is of the same words, shuffled among the lists."""
     return f"shuffled {measure.show(value)}"
@@ -195,9 +212,22 @@ def instrument_table(table: Table11) -> Table:
             size = f" in {table.equal_size:,} valid" if name in DIVERSITY else ""
             label = labels[name][0] if name in labels else "Mean"
             change = difference_cell(own, base, name) if own != base else None
-            cells[label + size] = replace(cell(own, name), change=change)
+            cells[label + size] = replace(instrument_cell(own, name), change=change)
         rows.append(cells)
     return tabulate(_INSTRUMENTS, rows, [labels[f"{name}_says"][0] for name in (*names, "dat")])
+
+
+def difference_cell(values: Mapping[str, float], base: Mapping[str, float], name: str) -> Cell | None:
+    """What a row has more of an instrument than another one, with its 95% interval; None without one.
+
+    >>> base, row = {"domains": 0.1, "domains_se": 0.03}, {"domains": 0.2, "domains_se": 0.04}
+    >>> difference_cell(row, base, "domains").line
+    '+0.10 [+0.00, +0.20]'
+    """
+    if (pair := difference(values, base, name)) is None:
+        return None
+    low, high = normal_interval(*pair, 1) or (None, None)
+    return Cell(pair[0], INSTRUMENTS[name], low, high, signed=True)
 
 
 def reasons_table(table: Table11) -> Table:

@@ -23,9 +23,9 @@ from sozo.studies.study.claims import MEASURES, ClaimVerdict, Difference, Values
 from sozo.studies.study.config import Study
 from sozo.studies.study.control_tasks import Verdicts, judge_rows
 from sozo.studies.study.steps import control_runs, study_rows
-from sozo.tasks.dat.instrument_cells import difference, measured
+from sozo.studies.study.table11 import Table11, Table11Row, table11, with_gains
 from sozo.tasks.dat.instruments import DIVERSITY
-from sozo.tasks.dat.table11 import Table11, Table11Row, table11, with_gains
+from sozo.tasks.dat.view import measured
 
 Points = Mapping[str, Sequence[tuple[float, float]]]  # (unique words, mean) by what was drawn
 
@@ -94,7 +94,8 @@ class StudyResult:
             gain, second_gain = (value and asdict(value) for value in row.gains)
             rows.append(
                 {
-                    **row.summary.to_json(),
+                    **asdict(row.summary),
+                    "valid_rate": row.summary.valid_rate,
                     "unique_words_at_equal_size": row.equal_size_words,
                     "hill_at_equal_size": asdict(row.hill) if row.hill else None,
                     "from_base": _differences(row, base),
@@ -258,6 +259,16 @@ def _differences(row: Table11Row, base: Mapping[str, float]) -> dict[str, tuple[
         if (pair := difference(own, base, name)) is not None:
             pairs[name] = pair
     return pairs
+
+
+def difference(values: Mapping[str, float], base: Mapping[str, float], name: str) -> tuple[float, float] | None:
+    """How much a row has more of an instrument than another one, and its standard error; None without one.
+
+    The lists of two rows are drawn apart, so that the jackknife's variances add up.
+    """
+    if not {name, f"{name}_se"} <= values.keys() & base.keys():
+        return None
+    return values[name] - base[name], math.hypot(values[f"{name}_se"], base[f"{name}_se"])
 
 
 def patterns(table: Table11) -> dict[str, str]:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from sozo.data.errors import UserError
-from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.embeddings.derived import random_lists
 from sozo.scoring.parse import NUM_WORDS
@@ -20,8 +19,6 @@ from sozo.scoring.parse import NUM_WORDS
 # and lists that begin too far apart meet at a mean of 0.9526.
 SWEEPS = 12
 _GROUP = 512  # a word is redrawn among so many
-AGREE = 0.0005  # two starts of one point, in mean score
-_TABLES, _MOST_SWEEPS = 5, 40  # of a point
 _CHAINS, _ROUNDS, _CHUNK = 2048, 3, 512  # of lists that are drawn word by word
 
 
@@ -184,34 +181,6 @@ def _draw(shares: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.count_nonzero(summed < threshold[:, None], axis=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where tables of so many lists are on average: every number is of one table."""
-
-    mean: float  # DAT score, 0 to 2
-    unique_words: float
-    perplexity: float  # plug-in: exp of the entropy of the words' shares in the table
-
-
-@dataclass(frozen=True, slots=True)
-class FrontierPoint:
-    """The frontier at one strength."""
-
-    strength: float
-    lists: int  # in a table
-    free: Place | None  # None if two starts did not agree: then nobody knows where it is
-    starts_differ: float  # mean score of lists begun too far apart less that of lists begun at random
-    sweeps: int  # redraws of every word until the starts agreed
-
-
-def _place(unit: np.ndarray, tables: list[np.ndarray]) -> Place:
-    counts = [np.unique(table, return_counts=True)[1] for table in tables]
-    entropies = [-float(share @ np.log(share)) for share in (count / count.sum() for count in counts)]
-    means = [float(mean_pairwise_distance(unit, table).mean(dtype=np.float64)) for table in tables]
-    unique, perplexity = np.mean([len(count) for count in counts]), np.mean(np.exp(entropies))
-    return Place(float(np.mean(means)), float(unique), float(perplexity))
-
-
 class NounFrontier:
     """Those of `nouns` that have a vector, and lists of them; with `encoder`, it counts and not that of `vectors`."""
 
@@ -234,34 +203,6 @@ class NounFrontier:
     def word_by_word(self, strength: float, word_strength: float) -> WordByWord:
         """Lists whose words are used as independent words of `word_strength` are, combined at `strength`."""
         return WordByWord.fit(self.unit, independent_words(self.unit, word_strength), strength)
-
-    def strengths(self) -> list[float]:
-        """What suits the encoder: multiples of 1 over the standard deviation of random lists' scores, up to 64."""
-        lists = random_lists(len(self.nouns), 4096, np.random.default_rng(0))
-        deviation = float(mean_pairwise_distance(self.unit, lists).std(dtype=np.float64))
-        return [float(f"{times / deviation:.2g}") for times in (0, 1, 2, 4, 8, 16, 32, 64)]
-
-    def point(self, strength: float, lists: int, seed: int) -> FrontierPoint:
-        """The frontier at this strength, in tables of so many `lists`.
-
-        Half of the free lists begin at random, half too far apart and with few words: those that four times the
-        strength makes likely. In between lies what they draw near to; they are there when their means agree.
-        """
-        unit, rng = self.unit, np.random.default_rng(seed)
-        half = lists // 2
-        likely = np.argsort(-independent_words(unit, 4 * strength))[: max(2 * NUM_WORDS, len(unit) // 16)]
-        far = likely[free_lists(unit[likely], 4 * strength, half, rng)]
-        begun = np.concatenate([far, random_lists(len(unit), lists - half, rng)])
-        sweeps, differ = 0, np.inf
-        while abs(differ) > AGREE and sweeps < _MOST_SWEEPS:
-            tables = []
-            for _ in range(_TABLES):  # rows keep their places, so that both halves stay apart
-                begun = free_lists(unit, strength, lists, rng, start=begun, sweeps=2)
-                tables.append(begun)
-            scores = mean_pairwise_distance(unit, np.concatenate(tables)).reshape(_TABLES, lists)
-            differ, sweeps = float(scores[:, :half].mean() - scores[:, half:].mean()), sweeps + 2 * _TABLES
-        place = _place(unit, tables) if abs(differ) <= AGREE else None
-        return FrontierPoint(strength, lists, place, differ, sweeps)
 
     def describe(self) -> dict[str, Any]:
         """What a record must hold to draw them again."""

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import numpy as np
 
 from sozo.data.jumandic import categories, domains
-from sozo.scoring.statistics.hill import hill_interval, hill_numbers
+from sozo.scoring.statistics.hill import hill_interval, hill_number
 from sozo.tasks.dat.decomposition import FEWEST_LISTS, decompose
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.tasks.dat.shuffle import shuffle_lists
@@ -33,9 +33,8 @@ def measure(scorer: DatScorer, words: Sequence[str], lists: np.ndarray) -> dict[
     """
     if not len(lists):
         return {}
-    occurrences = np.bincount(lists.ravel())
-    diversity = asdict(hill_numbers(occurrences[occurrences > 0], len(lists)))
-    values = {name: diversity[name] for name in DIVERSITY}
+    counts = np.bincount(lists.ravel())
+    values = {name: hill_number(counts[counts > 0], len(lists), order=k) for k, name in enumerate(DIVERSITY, 1)}
     if scorer.rules.olson:
         return values
     sure = len(lists) >= _FEWEST_FOR_ERRORS

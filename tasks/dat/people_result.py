@@ -10,8 +10,7 @@ from sozo.data.record import provenance
 from sozo.data.sheet import Sheet, read_sheet
 from sozo.scoring.measure import Measure
 from sozo.scoring.nouns import SPEAKERS
-from sozo.scoring.statistics import mean_interval, pearson
-from sozo.scoring.statistics.correlation import Correlation
+from sozo.scoring.statistics import mean_interval
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.reliability import cronbach_alpha
 from sozo.scoring.table import Cell, Content, Table, tabulate
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     from sozo.tasks.dat.task import Dat
 
-_R = Measure("r", 2)
+_ALPHA = Measure("alpha", 2)
 _SHOWN = 500  # lists on the page
 
 
@@ -127,26 +126,22 @@ def _summary(rule: str, results: "pd.DataFrame", prefix: str, measure: Measure) 
     score = f"{prefix}score"
     persons = results.groupby("participant", sort=False)[score].mean()
     mean, of = mean_interval(persons.dropna().to_numpy()), len(persons)
-    alpha = retest = Cell("none from one list")
-    if len(results) > of:
-        wide = results.pivot(index="participant", columns="trial", values=score)[results["trial"].unique()]
-        every, pairs = wide.dropna().to_numpy(), wide.iloc[:, :2].dropna().to_numpy()
-        one, r = cronbach_alpha(every), pearson(pairs[:, 0], pairs[:, 1], unit="persons", names=("list 1", "list 2"))
-        alpha, retest = _cell(one.mean, _R, one, of), _cell(r.r, _R, r, of)
+    several = len(results) > of
+    lists = results.pivot(index="participant", columns="trial", values=score) if several else persons.to_frame()
+    alpha = cronbach_alpha(lists.dropna().to_numpy())
     return {
         "Rule": rule,
         "Lists with a score": Cell.share(int(results[score].count()), len(results)),
-        "Mean of participants": _cell(mean.mean, measure, mean, of),
+        "Mean of participants": _cell(mean, measure, of),
         "Sd": Cell(None if mean.n < 2 else float(persons.std()), measure),
-        "Cronbach's alpha": alpha,
-        "Retest, first two lists": retest,
+        "Cronbach's alpha": _cell(alpha, _ALPHA, of),
         "Without a score": Cell(_reasons(results[f"{prefix}reason"])),
     }
 
 
-def _cell(value: float | None, measure: Measure, result: Interval | Correlation, of: int) -> Cell:
+def _cell(result: Interval, measure: Measure, of: int) -> Cell:
     """A result with its interval, n of N and what is to be said of it; why there is none, where there is none."""
     why = result.reason or ""
-    return (
-        Cell(why) if value is None else Cell(value, measure, result.low, result.high, result.n, of, (why,) * bool(why))
-    )
+    if result.mean is None:
+        return Cell(why)
+    return Cell(result.mean, measure, result.low, result.high, result.n, of, (why,) * bool(why))

@@ -14,17 +14,17 @@ from sozo.data.schema import FAILED
 from sozo.scoring.languages import LANGUAGES
 from sozo.scoring.measure import LEVEL, Estimate, Measure, t_interval
 from sozo.scoring.parse import reasons_in
+from sozo.scoring.second_encoder import SecondEncoder
 from sozo.scoring.statistics.comparison import Comparison
 from sozo.scoring.statistics.hill import hill_ratio
+from sozo.tasks.dat.decomposition import SeenLists
+from sozo.tasks.dat.shuffle import shuffled_badly
 from sozo.tasks.dat.table import read_lists, read_table, valid_lists, valid_scores
 from sozo.tasks.dat.words import PROMPTS
 from sozo.tasks.run_result import RunResult
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from sozo.scoring.second_encoder import SecondEncoder
-    from sozo.tasks.dat.gain_parts import SeenLists
 
 
 UNIQUE_WORDS = Measure("dat/unique_words", 0, per_item=False, compared=False, ratio=True)
@@ -58,10 +58,6 @@ class DatSummary:
     def digits(self) -> int:
         """Decimals of its scores: four, or two for Olson's, which are 0 to 200."""
         return 2 if (self.mean or 0.0) > 2 else 4
-
-    def to_json(self) -> dict[str, Any]:
-        """The row for `metrics.json` of Table 11."""
-        return {**asdict(self), "ci95": self.ci95 and list(self.ci95), "valid_rate": self.valid_rate}
 
     def metrics(self) -> dict[str, Any]:
         """The content of `metrics.json`."""
@@ -191,15 +187,11 @@ class DatRunResult(RunResult):
         return 0, self.summary.num_responses
 
     def shuffled(self, texts: Sequence[str], random: np.random.Generator) -> tuple[list[str], np.ndarray]:
-        from sozo.tasks.dat.shuffle import shuffled_badly
-
         encoder = self.scale.get("embedding_model", LANGUAGES[self.language].encoder)
         return shuffled_badly(texts, encoder, random, self.language)
 
-    def seen_by(self, second: "SecondEncoder") -> "SeenLists | None":
+    def seen_by(self, second: SecondEncoder) -> SeenLists | None:
         """None under Olson's protocol: English words, of which seven count."""
         if self.settings.get("olson"):
             return None
-        from sozo.tasks.dat.gain_parts import SeenLists
-
         return SeenLists.of(second.of(self.language), *read_lists(self.folder, self.settings.get("trials")))

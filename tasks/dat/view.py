@@ -1,26 +1,23 @@
 """How DAT's results are shown: the row of Table 11, in the terminal, W&B, the model card and the report."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-from sozo.data.schema import iter_tables
-from sozo.scoring.final_text import answer_state
 from sozo.scoring.languages import LANGUAGES
-from sozo.scoring.measure import Measure
+from sozo.scoring.measure import Measure, normal_interval
 from sozo.scoring.numbers import COUNT, n_of, share
-from sozo.scoring.statistics.means import Interval
+from sozo.scoring.statistics.hill import hill_interval
 from sozo.scoring.table import Cell
-from sozo.tasks.dat.instrument_cells import cell, measured
+from sozo.tasks.dat.instruments import DIVERSITY, FLEXIBILITY, LOOPHOLES, PARTS
 from sozo.tasks.dat.summary import UNIQUE_WORDS, DatRunResult, DatSummary
-from sozo.tasks.dat.table11 import PAPER_RESPONSES, table11
+from sozo.tasks.dat.table import valid_lists
 from sozo.tasks.view import (
     CARD,
     FACTS,
     NUMBERS,
     PAGE,
     RESULT,
-    SCALE,
     WANDB,
     ModelTable,
     ReaderAnswer,
@@ -34,6 +31,15 @@ from sozo.tasks.view import (
     stored,
 )
 
+PAPER_RESPONSES = 131_072  # in all, of each of the paper's rows
+# How the instruments are shown, and the mean that they are part of: decimals, or percent.
+INSTRUMENTS = {
+    "mean": Measure("mean"),
+    **{name: Measure(name) for name in PARTS},
+    **{name: Measure(name, 2) for name in FLEXIBILITY},
+    **{name: Measure(name, 0) for name in DIVERSITY},
+    **{name: Measure(name, share=True) for name in LOOPHOLES},
+}
 _ENDS = ("_se", "_low", "_high")  # of names of how far an instrument may be off
 _APART = 0.05  # shares as asked and of ten words found that are further apart are shown beside each other
 
@@ -80,10 +86,9 @@ class DatView(View[DatRunResult]):
             stored("ten_words", shown=NUMBERS | FACTS),
             *instruments,
             *(RunColumn(name, _error(name), shown=WANDB) for name in errors),
-            *([RunColumn("dat_name", _name, shown=RESULT | FACTS | SCALE)] if any(map(_name, runs)) else []),
-            setting_of("embedding_model", "dat_encoder", FACTS | SCALE),
-            setting_of("noun_checker", "dat_checker", FACTS | SCALE),
-            RunColumn("range", _range, shown=CARD),
+            *([RunColumn("dat_name", _name, shown=RESULT | FACTS)] if any(map(_name, runs)) else []),
+            setting_of("embedding_model", "dat_encoder", FACTS),
+            setting_of("noun_checker", "dat_checker", FACTS),
             *counted(runs, "reasons", "Invalid"),
         ]
 
@@ -104,19 +109,11 @@ class DatView(View[DatRunResult]):
 
     def dataset(self, run: DatRunResult) -> dict[str, str]:
         language = LANGUAGES[run.language].name
-        names = {"dataset_name": f"DAT ({language})", "dataset_type": f"dat-{run.language}"}
-        return {"task_name": "Divergent Association Task", **names}
+        return {"dataset_name": f"DAT ({language})", "dataset_type": f"dat-{run.language}"}
 
     def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
         row = ("num_answers", "valid", "mean", "std", "unique_words", "equal_words")
         return (ModelTable("table11", row, ("dat_note", "scale_note"), paper="dat", training="dat_training"),)
-
-    def reader_answers(self, run: DatRunResult) -> Iterator[tuple[str, ReaderAnswer]]:
-        for table in iter_tables(run.folder, ("text", "score", "reason", "finish_reason")):
-            for row in table.to_pylist():
-                state = answer_state(row["text"], row["finish_reason"])
-                states = {"states": [] if state == "whole" else [state]}
-                yield "", ReaderAnswer(row["text"], row["score"], row["reason"], states)
 
     def reader(self, run: DatRunResult) -> Iterator[tuple[ReaderItem, Sequence[ReaderAnswer]]]:
         answers = islice(self.reader_answers(run), self.sample)
@@ -127,21 +124,37 @@ def _equal_words(runs: Sequence[DatRunResult]) -> Callable[[DatRunResult], Cell]
     """Unique words in as many valid responses as the smallest row of the run's study has: no other study's count."""
     cells: dict[Path, Cell] = {}
 
-    def cell(run: DatRunResult) -> Cell:
+    def equal_words(run: DatRunResult) -> Cell:
         if run.folder not in cells:  # they take a while, and few printers ask for them
             own = [other for other in runs if other.study == run.study]
-            trials = {str(other.folder): other.settings["trials"] for other in own if other.settings.get("trials")}
-            table = table11({str(other.folder): other.folder for other in own}, trials=trials)
-            for other, row in zip(own, table.rows, strict=True):
-                words = row.equal_words or Interval(None, None, None, 0)
-                cells[other.folder] = Cell(words.mean, COUNT, words.low, words.high, table.equal_size)
+            lists = {other.folder: valid_lists(other.folder, other.settings.get("trials")) for other in own}
+            size = min(filter(None, map(len, lists.values())), default=0)
+            for folder, of_run in lists.items():
+                words = hill_interval(of_run, size)
+                cells[folder] = Cell(words.mean, COUNT, words.low, words.high, size)
         return cells[run.folder]
 
-    return cell
+    return equal_words
+
+
+def measured(rows: Sequence[DatSummary]) -> list[str]:
+    """Names of the instruments that any of some rows has."""
+    return [name for name in INSTRUMENTS if any(name in row.instruments for row in rows)]
+
+
+def instrument_cell(values: Mapping[str, float], name: str) -> Cell:
+    """An instrument with its 95% interval, if it has one; a dash where it was not measured.
+
+    >>> instrument_cell({"pairing": 0.0074, "pairing_se": 0.0002}, "pairing").line
+    '0.0074 [0.0070, 0.0078]'
+    """
+    value, known = values.get(name), (values.get(f"{name}_low"), values.get(f"{name}_high"))
+    low, high = normal_interval(value, values.get(f"{name}_se"), 1) or known
+    return Cell(value, INSTRUMENTS[name], low, high)
 
 
 def _instrument(name: str) -> Callable[[DatRunResult], Cell]:
-    return lambda run: cell(run.summary.instruments, name)
+    return lambda run: instrument_cell(run.summary.instruments, name)
 
 
 def _error(name: str) -> Callable[[DatRunResult], float | None]:
@@ -153,10 +166,6 @@ def _name(run: DatRunResult) -> str | None:
     return run.scale.get("score_name")
 
 
-def _range(run: DatRunResult) -> str:
-    return "0 to 200, Olson's protocol" if run.settings.get("olson") else "0 to 2"
-
-
 def _valid_in_the_paper(valid: str) -> str:
     """The paper's count of valid responses, as `valid` is shown."""
     return f"{int(valid):,} ({share(int(valid), PAPER_RESPONSES)})"
@@ -164,19 +173,3 @@ def _valid_in_the_paper(valid: str) -> str:
 
 def _valid_share(summary: DatSummary) -> str:
     return share(summary.valid, summary.num_responses)
-
-
-def summary_cells(summary: DatSummary) -> dict[str, Cell]:
-    """The columns of a row of Table 11 by their headings, of the pages of training runs.
-
-    >>> summary_cells(DatSummary("random", 4, 3, 0.8, 0.1, (0.7, 0.9), 25, {}))["Mean"].line
-    '0.8000 [0.7000, 0.9000]'
-    """
-    score = Measure("dat", summary.digits)
-    low, high = summary.ci95 or (None, None)
-    return {
-        "Valid": Cell.share(summary.valid, summary.num_responses),
-        "Mean": Cell(summary.mean, score, low, high),
-        "Std": Cell(summary.std, score),
-        "Unique words": Cell(summary.unique_words),
-    }

@@ -1,4 +1,4 @@
-"""Finished runs of hivemind: beside the answers, mean vectors by which two models are compared; how it is shown."""
+"""Finished runs of hivemind: beside the answers, mean vectors by which two models are compared."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,7 +14,6 @@ from sozo.scoring.statistics import mean_interval
 from sozo.scoring.table import Cell
 from sozo.scoring.translatable import translatable
 from sozo.tasks.run_result import RunResult
-from sozo.tasks.view import View
 
 # Similarities of answers, cut to one length and as they are, each by the first encoder and by the second.
 FORMS = ("hivemind", "hivemind/second encoder", "hivemind/uncut", "hivemind/uncut, second encoder")
@@ -48,7 +47,3 @@ class HivemindRunResult(RunResult):
         same, apart = cosines_of_means(one[both], two[both])
         mean, below = mean_interval(same), translatable("other prompts {value}", value=number(apart, measure))
         return Cell(mean.mean, measure, mean.low, mean.high, len(same), len(self.prompts), (below,))
-
-
-class HivemindView(View[HivemindRunResult]):
-    """As any task's, in the words of `labels.yaml`."""

@@ -17,11 +17,12 @@ from sozo.scoring.distance import distance_to_others
 from sozo.scoring.embeddings import DEFAULT_ENCODER, Encoder, WordVectors, make_encoder
 from sozo.scoring.measure import Measure
 from sozo.tasks.held_out import fingerprint, refuse
-from sozo.tasks.hivemind.run_result import FORMS, MEANS, HivemindRunResult, HivemindView
+from sozo.tasks.hivemind.run_result import FORMS, MEANS, HivemindRunResult
 from sozo.tasks.sat.compliance import Extra, find_extras
 from sozo.tasks.sat.gate import not_prose
 from sozo.tasks.sat.score import TEXT_LIMIT, what_counts
 from sozo.tasks.task import Answer, ChosenItems, Complete, Item, Row
+from sozo.tasks.view import View
 
 UNPAIRED = "unpaired"  # there is no other valid answer to its prompt, or an encoder has no vector for it
 
@@ -53,7 +54,7 @@ class Hivemind(ChosenItems):
     measures = tuple(Measure(name, together=True, better=-1, scale=(-1, 1)) for name in FORMS)
     num_answers = 8
     result_type = HivemindRunResult
-    view = HivemindView()
+    view = View(__file__)
     settings: HivemindSettings
 
     def items(self) -> Sequence[Item]:
@@ -109,7 +110,7 @@ class Hivemind(ChosenItems):
     def refuse_training(cls, items: Iterable[Item]) -> None:
         """The 100 packaged prompts: train on others, and measure on these."""
         held_out = {fingerprint(item.prompt.splitlines()[0]) for item in _read_prompts(None)}
-        refuse((item.prompt for item in items), held_out, "prompts of hivemind")
+        refuse(items, held_out, "prompts of hivemind")
 
 
 def plain(text: str) -> str:

@@ -42,8 +42,7 @@ def load_questions(
     """The benchmark's questions, in the order of the source.
 
     Args:
-        source: A JSONL file, a folder with one (`test.jsonl`, or its only *.jsonl), or a dataset on the hub; None takes
-            `nlp-waseda/JCQ`, split test.
+        source: A JSONL file, or a dataset on the hub; None takes `nlp-waseda/JCQ`, split test.
         revision: Of the hub: a commit, tag or branch.
         complete: Refuse whatever is not the 700 questions word for word. With False, any questions of known tasks with
             unique ids will do; what comes of them is no JCQ score.
@@ -77,13 +76,8 @@ def content_hash(questions: Iterable[Question]) -> str:
 
 
 def _rows(source: str | Path | None, revision: str | None) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
-    if source is not None and Path(source).exists():
+    if source is not None and Path(source).is_file():
         path = Path(source)
-        if path.is_dir():
-            paths = sorted(path.glob("*.jsonl"))
-            if not (path / "test.jsonl").is_file() and len(paths) != 1:
-                raise UserError(f"{path}: holds {len(paths)} JSONL files and no test.jsonl; name the file")
-            path = path / "test.jsonl" if len(paths) > 1 else paths[0]
         if revision is not None:
             raise UserError(f"{path}: a file has no revision; leave it out")
         return str(path), list(read_objects(path))

@@ -9,11 +9,10 @@ from sozo.scoring.judges.protocol import Scores, Status
 from sozo.scoring.measure import Measure
 from sozo.scoring.translatable import translatable
 from sozo.tasks.jcq.questions import CONTENT_SHA256, CRITERIA, content_hash, trial_questions
-from sozo.tasks.jcq.verdict import read_as_jcq_judge, read_in_prose, read_strictly
+from sozo.tasks.jcq.verdict import read_in_prose
 from sozo.tasks.run_result import RunResult, ScoredAnswer
 
 ALL, MEAN = "All", "mean"
-_READ = (None, Status.IN_PROSE, Status.UNPARSEABLE)  # judgements whose reply came to an end; None is one with scores
 
 
 class JcqRunResult(RunResult):
@@ -67,11 +66,6 @@ class JcqRunResult(RunResult):
                 by_question[answer.item].append(fmean(scores.values()))
         means = [fmean(values) for values in by_question.values()]
         return {"mean": fmean(means) if means else None, "n": sum(map(len, by_question.values()))}
-
-    def read_otherwise(self) -> int:
-        """How many replies nlp-waseda/JCQ-judge would read otherwise than `--verdicts strict` does."""
-        replies = [answer.facts.get("reply") or "" for answer in self.scored if answer.reason in _READ]
-        return sum(read_strictly(reply) != read_as_jcq_judge(reply) for reply in replies)
 
     def length_and_score(self) -> dict[str, Any]:
         """Spearman's correlation of the length of what is judged of an answer, in characters, and its mean score.

@@ -29,9 +29,7 @@ from sozo.tasks.task import Answer, Complete, Item, Row
 class JcqSettings(JudgeSettings):
     """Which questions are asked, and who judges the answers."""
 
-    questions: str | None = setting(
-        None, "JSONL file or folder, or a hub dataset (default: nlp-waseda/JCQ, split test)."
-    )
+    questions: str | None = setting(None, "JSONL file, or a hub dataset (default: nlp-waseda/JCQ, split test).")
     questions_revision: str | None = setting(
         None, "Hub revision of the questions; their content is checked in any case."
     )
@@ -146,14 +144,12 @@ class Jcq(JudgedTask):
             "answer_states": finished.answer_states(),
             "length": finished.length_and_score(),
             "with_prose": finished.with_prose(),
-            "read_otherwise": finished.read_otherwise(),
         }
 
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:
         """The 700 questions of the benchmark, whoever wrote the prompt around them; the 35 trial questions are none."""
-        texts = (text for item in items for text in (item.prompt, str(item.columns.get("question", ""))))
-        refuse(texts, held_out(), "questions of the JCQ benchmark")
+        refuse(items, held_out(), "questions of the JCQ benchmark")
 
 
 @cache

@@ -16,7 +16,6 @@ from sozo.tasks.view import (
     FACTS,
     NUMBERS,
     RESULT,
-    SCALE,
     WANDB,
     ModelTable,
     ReaderAnswer,
@@ -24,7 +23,6 @@ from sozo.tasks.view import (
     View,
     cost_column,
     counted,
-    listed,
     measured,
     part_of,
     stored,
@@ -45,10 +43,9 @@ class JcqView(View[JcqRunResult]):
         criteria = [measured(by_name[f"jcq/{criterion}"]) for criterion in CRITERIA]
         of_tasks = [measured(by_name[f"jcq/{task}"], shown=NUMBERS) for task in TASKS]
         return [
-            stored("judge", "jcq_judge", RESULT | FACTS | SCALE),
-            stored("prompt", "jcq_prompt", RESULT | FACTS | SCALE),
+            stored("judge", "jcq_judge", RESULT | FACTS),
+            stored("prompt", "jcq_prompt", RESULT | FACTS),
             RunColumn("jcq_questions", _questions, shown=NUMBERS | FACTS, key="num_items"),
-            RunColumn("jcq_benchmark", _benchmark, shown=SCALE),
             *criteria,
             measured(measures[0]),
             *of_tasks,
@@ -57,12 +54,8 @@ class JcqView(View[JcqRunResult]):
             *counted(runs, "answer_states", "Answers", shown=NUMBERS, key="answers"),
             *counted(runs, "statuses", "Judgements", shown=NUMBERS, key="judgements"),
             RunColumn("jcq_with_prose", _with_prose, shown=WANDB | FACTS, key="with_prose"),
-            stored("read_otherwise", "jcq_read_otherwise", WANDB | FACTS),
-            listed("answer_states", "jcq_states", "whole"),
-            listed("statuses", "jcq_failed", "ok"),
             RunColumn("Score and length (Spearman's r)", _length_and_score, shown=NUMBERS, key="length_r"),
             cost_column("jcq_cost"),
-            RunColumn("range", lambda run: "1 to 5", shown=CARD),
         ]
 
     def notes(self, run: JcqRunResult) -> list[str]:
@@ -73,12 +66,8 @@ class JcqView(View[JcqRunResult]):
         if len(judges) > 1:
             counts = ", ".join(f"{n:,} by {name or 'an unnamed model'}" for name, n in judges.most_common())
             notes.append(f"MIXED: the server says that {counts} judged; take a new folder, and one judge for all.")
-        cut, answers = states["truncated"], sum(states.values())
-        if cut > MOST_CUT * answers:
-            cut_off = f"{n_of(cut, answers)} answers ({share(cut, answers)}) reached the limit"
-            notes.append(
-                f"CUT OFF: {cut_off} and were judged without their end; raise --max-new-tokens if the model has room."
-            )
+        if states["truncated"] > MOST_CUT * sum(states.values()):  # the caveat says how many
+            notes.append("CUT OFF: judged without their end; raise --max-new-tokens if the model has room.")
         in_prose, read = run.metrics["statuses"]["in_prose"], run.metrics["with_prose"]["n"]
         if read >= _FEWEST_REPLIES and in_prose > _MOST_IN_PROSE * read:
             replies = f"{n_of(in_prose, read)} verdicts ({share(in_prose, read)}) stand among other text"
@@ -86,11 +75,10 @@ class JcqView(View[JcqRunResult]):
         return notes
 
     def dataset(self, run: JcqRunResult) -> dict[str, str]:
-        total = run.metrics["num_items"]
-        names = {"dataset_name": f"{total} questions that are not JCQ's", "dataset_type": "other-questions"}
         if run.benchmark:
-            names = {"dataset_name": "JCQ", "dataset_type": DATASET, "dataset_split": "test"}
-        return {"task_name": "Japanese Creativity Questions", **names}
+            return {"dataset_name": "JCQ", "dataset_type": DATASET, "dataset_split": "test"}
+        other = f"{run.metrics['num_items']} questions that are not JCQ's"
+        return {"dataset_name": other, "dataset_type": "other-questions"}
 
     def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
         tables = {"table12": (CRITERIA, "by_criterion"), "table13": (TASKS, "by_task")}
@@ -112,12 +100,6 @@ class JcqView(View[JcqRunResult]):
             facts, note = {"length": len(judged_part(answer.text)), "extras": states}, answer.facts.get("reply")
             more = {"marks": run.scores_of(answer), "note": note, "facts": facts, "states": states}
             yield answer.item, ReaderAnswer(answer.text, answer.values.get(run.main.name), answer.reason or "ok", more)
-
-
-def _benchmark(run: JcqRunResult) -> str:
-    if run.benchmark:
-        return f"those of {DATASET}"
-    return f"not the 700 of {DATASET}: these are no JCQ scores"
 
 
 def _questions(run: JcqRunResult) -> Cell:

@@ -130,11 +130,6 @@ def idea_text(idea: Idea | Mapping[str, str]) -> str:
     return "\n".join([f"Product idea: {title}", *lines])
 
 
-def rated_text(patent: Patent, idea: Idea | Mapping[str, str]) -> str:
-    """What is rated, as a judge is shown it (Figure 2): the patent and the idea."""
-    return f"{patent_text(patent)}\n{idea_text(idea)}"
-
-
 def read_patents(path: Path) -> tuple[Patent, ...]:
     """The patents of a JSONL file: columns id, title and abstract; claims (a string or a list), description, domain."""
     return read_records(path, partial(record_of, Patent), "patents", '{"id": "...", "title": "...", "abstract": "..."}')

@@ -1,15 +1,11 @@
-"""What an idea's scores are worth, and a judged idea as a row of the table."""
+"""What an idea's scores are worth, by the measures of the task."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from statistics import fmean
-from typing import Any
 
 from sozo.data.rubrics import Criterion, criteria_of
-from sozo.scoring.judges.run import NOT_ASKED
 from sozo.scoring.measure import Measure
-from sozo.tasks.task import Row
 
 CRITERIA = criteria_of("pbig")
 # Shares of ideas that pass a gate, by the criterion that it is: what an idea must have to be rated further.
@@ -90,45 +86,24 @@ def _market(criterion: Criterion) -> str:
     return "" if criterion.not_applicable is None else criterion.name.rpartition("_")[2]
 
 
-@dataclass
-class Opinion:
-    """What one expert's judge says of one idea."""
+def values_of(scores: Mapping[str, int], criteria: Sequence[Criterion] = CRITERIA) -> dict[str, float]:
+    """What an idea with these scores is worth, by the measures' names; no worth where a score that decides is missing.
 
-    criteria: tuple[str, ...]  # what the expert rates
-    scores: dict[str, int] = field(default_factory=dict)  # by criterion
-    notes: dict[str, dict[str, Any]] = field(default_factory=dict)  # criterion -> reason and confidence
-    failed: dict[str, str] = field(default_factory=dict)  # criterion -> the status of a judgement without score
-
-
-def worth_to(opinion: Opinion) -> float | None:
-    """What an idea is worth to an expert, 0 to 1, by the criteria that she rates; None without her scores."""
-    return worth(opinion.scores, [criterion for criterion in CRITERIA if criterion.name in opinion.criteria])
-
-
-def row_of(opinions: Mapping[str, Opinion], together: Mapping[str, float]) -> Row:
-    """What an idea is worth: each value of a judge's is the mean over the experts who have it; none without a worth.
-
-    `together` are the values by measures of a patent's ideas together.
+    `criteria` are those that the judge rates.
     """
-    collected: defaultdict[str, list[float]] = defaultdict(list)
-    for opinion in opinions.values():
-        for criterion in CRITERIA:
-            if (score := opinion.scores.get(criterion.name)) is None:
-                continue
-            if score != criterion.not_applicable:  # which is no grade
-                collected[BY_CRITERION[criterion.name]].append(score)
-            if criterion.name in GATES:
-                collected[GATES[criterion.name]].append(float(score > _passing(criterion.name)))
-        for market, name in SERVED.items():
-            of_market = [opinion.scores.get(rated) for rated in opinion.criteria if rated.endswith(f"_{market}")]
-            if of_market and None not in of_market:
-                collected[name].append(float(all(of_market)))
-        if (worth_to_expert := worth_to(opinion)) is not None:
-            collected[WORTH].append(worth_to_expert)
-    failed = (status for opinion in opinions.values() for status in opinion.failed.values())
-    reason = None if WORTH in collected else next(failed, NOT_ASKED)
-    values = {name: fmean(scores) for name, scores in collected.items()}
-    return Row({**values, **together}, reason, {"opinions": {name: asdict(one) for name, one in opinions.items()}})
+    values: dict[str, float] = {}
+    for criterion in criteria:
+        if (score := scores.get(criterion.name)) is None:
+            continue
+        if score != criterion.not_applicable:  # which is no grade
+            values[BY_CRITERION[criterion.name]] = float(score)
+        if criterion.name in GATES:
+            values[GATES[criterion.name]] = float(score > _passing(criterion.name))
+    for market, name in SERVED.items():
+        of_market = [scores.get(rated.name) for rated in criteria if _market(rated) == market]
+        if of_market and None not in of_market:
+            values[name] = float(all(of_market))
+    return values if (own := worth(scores, criteria)) is None else values | {WORTH: own}
 
 
 def _passing(gate: str) -> int:

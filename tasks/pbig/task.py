@@ -1,8 +1,8 @@
 """PBIG: product ideas from patents, rated in stages by a judge."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,9 @@ from sozo.scoring.distance import distance_to_others
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.judges.criterion import PROMPT, criterion_rubric
 from sozo.scoring.judges.protocol import ToJudge
-from sozo.scoring.judges.run import Judging
-from sozo.scoring.measure import LEVEL
-from sozo.scoring.statistics import mean_interval
+from sozo.scoring.judges.run import NOT_ASKED, Judging
 from sozo.tasks.held_out import fingerprint, refuse
 from sozo.tasks.judged import JudgedTask
-from sozo.tasks.pbig.experts import Expert, judge_in_stages
 from sozo.tasks.pbig.ideas import (
     LIMITS,
     Patent,
@@ -33,11 +30,14 @@ from sozo.tasks.pbig.ideas import (
     trial_ideas,
     trial_patents,
 )
-from sozo.tasks.pbig.rows import CRITERIA, DISTANCE, MEASURES, SAME_TITLE, Opinion, row_of, worth_to
+from sozo.tasks.pbig.rows import CRITERIA, DISTANCE, MEASURES, SAME_TITLE, WORTH, values_of
 from sozo.tasks.pbig.run_result import PbigRunResult
 from sozo.tasks.pbig.settings import LANGUAGES, PbigSettings, digest
+from sozo.tasks.pbig.stages import Opinion, judge_in_stages
 from sozo.tasks.pbig.view import PbigView
 from sozo.tasks.task import Answer, Complete, Item, Row
+
+Opinions = dict[str, tuple[Mapping[str, float], Opinion]]  # by the answers' ids, with what they make the ideas worth
 
 
 class Pbig(JudgedTask):
@@ -56,7 +56,6 @@ class Pbig(JudgedTask):
     result_type = PbigRunResult
     view = PbigView()
     settings: PbigSettings
-    experts: Sequence[Expert] = (Expert("judge", tuple(CRITERIA)),)  # who judges: one that imitates nobody
 
     @cached_property
     def patents(self) -> tuple[Patent, ...]:
@@ -77,16 +76,12 @@ class Pbig(JudgedTask):
         return [Item(p.id, fill(asks, patent=text), {"question": text}, p.title, p.domain) for p, text in shown]
 
     def deciding(self) -> dict[str, Any]:
-        """The patents' content, the language, who judges by whose history, and what tells ideas apart."""
+        """The patents' content, the language, who judges, and what tells ideas apart."""
         judge = self.known_judge
-        names = [expert.name for expert in self.experts if expert.history]
-        histories = [expert.describe() for expert in self.experts]
         return {
             "patents_sha256": digest(map(asdict, self.patents)),
             "num_patents": len(self.patents),
             "language": self.settings.pbig_language,
-            "experts": names,
-            "history_sha256": digest(histories) if names else None,
             "embedding_model": self.settings.pbig_embedding_model,
             "embedding_revision": self.settings.pbig_embedding_revision,
             "judge": {"model": judge.name, "prompt": PROMPT, **judge.parameters},
@@ -125,41 +120,39 @@ class Pbig(JudgedTask):
                 shown = f"{item.columns['question']}\n{idea_text(idea.fields)}"
                 ideas.append(ToJudge(answer.id, answer.item, "", shown))
         together = self.with_others(items, answers, alone)
-        opinions, judging = judge_in_stages(self.session, self.experts, ideas, ledger)
+        opinions, judging = self.opinions(ideas, ledger)
         rows = []
         for answer, row, apart in zip(answers, alone, together, strict=True):
-            own = {expert.name: opinions[expert.name, answer.id] for expert in self.experts} if row.facts else {}
-            rows.append(row_of(own, apart.values) if own else row)
+            if row.facts:
+                values, opinion = opinions[answer.id]
+                reason = None if WORTH in values else next(iter(opinion.failed.values()), NOT_ASKED)
+                row = Row({**values, **apart.values}, reason, asdict(opinion))
+            rows.append(row)
         return rows, judging
 
+    def opinions(self, ideas: Sequence[ToJudge], ledger: Path) -> tuple[Opinions, Judging]:
+        """What the judge says of ideas."""
+        asked = [replace(idea, id=f"{idea.id} judge") for idea in ideas]
+        opinions, judging = judge_in_stages(self.session, asked, ledger)
+        pairs = zip(ideas, opinions.values(), strict=True)
+        return {idea.id: (values_of(opinion.scores), opinion) for idea, opinion in pairs}, judging
+
     def finish(self, run: Complete) -> dict[str, Any]:
-        """Beside the means what ideas are worth to each expert, and in which fields they were too long."""
-        scored = self.written(run.folder).scored
-        ideas, cut = [answer.facts["opinions"] for answer in scored if answer.facts], Counter[str]()
-        for answer in scored:
-            cut.update(parse_idea(answer.text).cut)
-        experts = {}
-        for expert in self.experts:
-            worths = (worth_to(Opinion(**opinions[expert.name])) for opinions in ideas)
-            mean = mean_interval([worth for worth in worths if worth is not None])
-            experts[expert.name] = {
-                **{name: getattr(mean, name) for name in ("mean", "low", "high", "n", "reason")},
-                "level": LEVEL,
-            }
-        own = {"valid": len(ideas), "cut": {name: cut[name] for name in LIMITS}, "experts": experts}
-        return super().finish(run) | own
+        """Beside the means how many answers are ideas, and in which fields they were too long."""
+        parsed = [parse_idea(answer.text) for answer in self.written(run.folder).scored]
+        cut = Counter(name for idea in parsed for name in idea.cut)
+        ideas = sum(idea.fields is not None for idea in parsed)
+        return super().finish(run) | {"valid": ideas, "cut": {name: cut[name] for name in LIMITS}}
 
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:
         """The trial's technologies and ideas, in whatever prompt, column or answer they stand."""
-        texts = []
-        for item in items:
-            for text in (item.prompt, *item.columns.values()):
-                if isinstance(text, str):
-                    # A prompt's lines name what they show ("Abstract: ..."); an answer is JSON.
-                    shown = [line.partition(": ")[2] for line in text.splitlines()]
-                    texts += [text, *shown, *(parse_idea(text).fields or {}).values()]
-        refuse(texts, _held_out(), "the PBIG trial")
+
+        def inside(text: str) -> list[str]:
+            # A prompt's lines name what they show ("Abstract: ..."); an answer is JSON.
+            return [*(line.partition(": ")[2] for line in text.splitlines()), *(parse_idea(text).fields or {}).values()]
+
+        refuse(items, _held_out(), "the PBIG trial", inside)
 
 
 @cache

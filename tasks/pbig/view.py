@@ -1,13 +1,9 @@
 """How PBIG's results are shown: gates first, then what an idea is worth, by criterion, and how alike ideas are."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from functools import partial
-from typing import Any
 
 from sozo.scoring.final_text import judged_part
 from sozo.scoring.measure import Measure
-from sozo.scoring.table import Cell
 from sozo.tasks.judged import LEDGER
 from sozo.tasks.pbig.ideas import LIMITS, parse_idea
 from sozo.tasks.pbig.rows import BY_CRITERION, DISTANCE, GATES, SAME_TITLE, SERVED, WORTH
@@ -16,30 +12,25 @@ from sozo.tasks.view import (
     FACTS,
     NUMBERS,
     RESULT,
-    SCALE,
-    TERMINAL,
     ModelTable,
     ReaderAnswer,
-    ReaderItem,
     RunColumn,
     Scatter,
     View,
     cost_column,
     counted,
-    listed,
     measured,
     part_of,
     setting_of,
     stored,
 )
 
-_WORTH = Measure(WORTH, 3)
-
 
 class PbigView(View[PbigRunResult]):
     """Means with n of N: a criterion behind a gate is asked of those ideas only that passed it."""
 
     files = ("config.json", LEDGER, "responses")
+    asked = "question"
     words = (*BY_CRITERION, *LIMITS)
     pictures = (Scatter("pbig_chart", "distance", "mean", "pbig/distance", WORTH),)
 
@@ -47,31 +38,25 @@ class PbigView(View[PbigRunResult]):
         known = {measure.name: measure for measure in measures}
         # The gates first: what stands behind them rests on them.
         first = (*GATES.values(), WORTH, DISTANCE, SAME_TITLE)
-        experts = dict.fromkeys(name for run in runs for name in run.metrics["experts"])
         return [
-            stored("judge", "pbig_judge", RESULT | FACTS | SCALE),
-            stored("prompt", "pbig_prompt", RESULT | SCALE),
-            setting_of("language", "pbig_language", SCALE),
-            setting_of("experts", "pbig_imitated", FACTS),
+            stored("judge", "pbig_judge", RESULT | FACTS),
+            stored("prompt", "pbig_prompt", RESULT),
+            setting_of("language", "pbig_language"),
             stored("num_items", "pbig_patents", NUMBERS | FACTS),
             part_of("valid", "pbig_valid", NUMBERS),
             *(measured(known[name], name, key="mean" if name == WORTH else known[name].short) for name in first),
             *(measured(known[name], key) for key, name in (BY_CRITERION | SERVED).items()),
-            *map(_worth_column, experts),
             stored("num_answers", "answers"),
-            RunColumn("pbig_cut", lambda run: sum(run.metrics["cut"].values()), shown=FACTS),
             *counted(runs, "cut", "Cut"),
             *counted(runs, "reasons", "No score"),
             *counted(runs, "statuses", "Judgements"),
-            listed("statuses", "pbig_failed", "ok"),
             cost_column("pbig_cost"),
         ]
 
     def dataset(self, run: PbigRunResult) -> dict[str, str]:
-        names = {"dataset_name": f"{run.metrics['num_items']} patents of one's own", "dataset_type": "other-patents"}
         if run.trial:
-            names = {"dataset_name": "24 technologies invented for sozo", "dataset_type": "sozo-technologies"}
-        return {"task_name": "Product ideas from patents", **names}
+            return {"dataset_name": "24 technologies invented for sozo", "dataset_type": "sozo-technologies"}
+        return {"dataset_name": f"{run.metrics['num_items']} patents of one's own", "dataset_type": "other-patents"}
 
     def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
         gates = ("valid", "specific", "feasible", "mean", "distance", "same_title")
@@ -86,25 +71,9 @@ class PbigView(View[PbigRunResult]):
             text = "\n".join(f"{name}: {text}" for name, text in idea.fields.items()) if idea.fields else row.text
             marks = {name: round(values[key], 2) for name, key in BY_CRITERION.items() if key in values}
             notes = [
-                f"{expert}, {criterion}: {opinion['scores'][criterion]}. {note['reason']} ({note['confidence']}%)"
-                for expert, opinion in row.facts.get("opinions", {}).items()
-                for criterion, note in opinion["notes"].items()
+                f"{criterion}: {row.facts['scores'][criterion]}. {note['reason']} ({note['confidence']}%)"
+                for criterion, note in row.facts.get("notes", {}).items()
             ]
             facts = {"length": len(judged_part(row.text)), "extras": list(idea.cut)}
             more = {"marks": marks or None, "note": "\n".join(notes) or None, "facts": facts, "states": list(idea.cut)}
             yield row.item, ReaderAnswer(text, values.get(WORTH), row.reason, more)
-
-    def reader_item(self, run: PbigRunResult, item: str) -> ReaderItem:
-        return replace(super().reader_item(run, item), text=run.items[item]["question"])
-
-
-def _worth_column(expert: str) -> RunColumn:
-    """What ideas are worth to the judge that imitates this expert."""
-    return RunColumn(expert, partial(_worth_to, expert), shown=TERMINAL, key=f"worth to {expert}")
-
-
-def _worth_to(expert: str, run: PbigRunResult) -> Cell:
-    worth: dict[str, Any] | None = run.metrics["experts"].get(expert)
-    if worth is None or worth["mean"] is None:
-        return Cell()
-    return Cell(worth["mean"], _WORTH, worth["low"], worth["high"], worth["n"], run.metrics["num_answers"])

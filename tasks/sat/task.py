@@ -84,8 +84,7 @@ class Sat(Task):
     def refuse_training(cls, items: Iterable[Item]) -> None:
         """The 113 stories of the benchmark, in whatever prompt or column."""
         head = prompt("sat").partition("{story}")[0]
-        texts = [t for item in items for t in (item.prompt, item.prompt.removeprefix(head), *item.columns.values())]
-        refuse((text for text in texts if isinstance(text, str)), _held_out(), "stories of the SAT benchmark")
+        refuse(items, _held_out(), "stories of the SAT benchmark", lambda text: [text.removeprefix(head)])
 
 
 @cache

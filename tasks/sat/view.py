@@ -8,16 +8,13 @@ from sozo.scoring.table import Cell
 from sozo.tasks.sat.run_result import SatRunResult
 from sozo.tasks.sat.stories import load_stories, stories_digest
 from sozo.tasks.view import (
-    CARD,
     FACTS,
     NUMBERS,
     RESULT,
-    SCALE,
     TERMINAL,
     ModelTable,
     Place,
     ReaderAnswer,
-    ReaderItem,
     RunColumn,
     Scatter,
     View,
@@ -31,6 +28,7 @@ from sozo.tasks.view import (
 class SatView(View[SatRunResult]):
     """The row of Table 7: a distance alone would reward leaving the topic."""
 
+    asked = "story"
     pictures = (Scatter("sat_chart", "compliant", "mean", "compliance_axis", "distance_axis"),)
 
     def columns(self, measures: Sequence[Measure], runs: Sequence[SatRunResult]) -> list[RunColumn]:
@@ -44,16 +42,14 @@ class SatView(View[SatRunResult]):
             measured(copied, shown=NUMBERS, key="mean_copied"),
             stored("num_items", "sat_stories", NUMBERS | FACTS),
             stored("num_answers", "sat_rewrites"),
-            setting_of("embedding_model", "sat_encoder", FACTS | SCALE),
-            RunColumn("range", lambda run: "0 to 2", shown=CARD),
+            setting_of("embedding_model", "sat_encoder", FACTS),
             *counted(runs, "reasons", "No score"),
         ]
 
     def dataset(self, run: SatRunResult) -> dict[str, str]:
-        names = {"dataset_name": f"{run.metrics['num_items']} stories of one's own", "dataset_type": "other-stories"}
         if run.settings["stories_sha256"] == stories_digest(load_stories()):
-            names = {"dataset_name": "113 tales retold for sozo", "dataset_type": "sozo-stories"}
-        return {"task_name": "Story Alteration Task", **names}
+            return {"dataset_name": "113 tales retold for sozo", "dataset_type": "sozo-stories"}
+        return {"dataset_name": f"{run.metrics['num_items']} stories of one's own", "dataset_type": "other-stories"}
 
     def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
         names = ("mean", "compliant", "compliant_mean", "mean_length", "mean_copied")
@@ -64,9 +60,6 @@ class SatView(View[SatRunResult]):
             cut = ["truncated"] if row.state == "truncated" else []
             more = {"facts": row.facts, "states": [*cut, *row.facts.get("extras", ())]}
             yield row.item, ReaderAnswer(row.text, row.values.get(run.main.name), row.reason, more)
-
-    def reader_item(self, run: SatRunResult, item: str) -> ReaderItem:
-        return replace(super().reader_item(run, item), text=run.items[item]["story"])
 
 
 def _kept(measure: Measure, shown: Place) -> RunColumn:

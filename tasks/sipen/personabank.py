@@ -9,7 +9,6 @@ old") is no noun phrase here, nor is an adverb, a superlative or a predicate.
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import as_file, files
@@ -17,16 +16,12 @@ from pathlib import Path
 
 from sozo.data.errors import UserError
 from sozo.data.jsonl import read_objects, write_records
-from sozo.data.published import load
 from sozo.data.settings import setting
 from sozo.tasks.sipen.items import ENGLISH, Scale, SipenItem, hypotheses
 
 KEEP = "keep"
 ADDRESS = "https://github.com/slukin/nlds-PersonaBank"
 _END = re.compile(r"[.!?]+[\"'”’)]*(?=\s|\Z)")
-# Premises by expression that the paper's Tables 5 and 6 need: the least denominator that prints all their figures.
-_PAPER_PREMISES = {"all": 78, "some": 79, "one": 46, "two": 21}
-_PAPER_PREMISES_IN_ALL = 387
 
 
 @dataclass(frozen=True)
@@ -133,19 +128,6 @@ def scale_of(word: str) -> Scale:
     return next(s for s in ENGLISH if word.lower() in s.expressions or (not s.expressions and word.isdecimal()))
 
 
-def counts(items: Sequence[SipenItem]) -> list[str]:
-    """How many there are, beside what the paper prints: lines for people."""
-    premises = {item.premise_id: item.expression.lower() for item in items}
-    by_scale = Counter(item.scale for item in items if item.steps)
-    by_expression = Counter(premises.values())
-    rows = [("premises", len(premises), _PAPER_PREMISES_IN_ALL)]
-    rows += [(f"premises with {word}", by_expression[word], n) for word, n in _PAPER_PREMISES.items()]
-    paper = {row["scale"]: row["hypotheses"] for row in load("sipen_scales")}
-    rows += [(f"hypotheses of {scale}", by_scale[scale], n) for scale, n in paper.items()]
-    rows.append(("hypotheses", by_scale.total(), sum(paper.values())))
-    return [f"{name}: {n:,} (the paper: {theirs:,}, {n / theirs - 1:+.1%})" for name, n, theirs in rows]
-
-
 def sipen_items(settings: BuildSettings) -> list[str]:
     """Rebuild SIPeN's English items from your own copy of PersonaBank; annotated by sozo, not by the authors."""
     if not settings.personabank or not settings.output:
@@ -155,4 +137,6 @@ def sipen_items(settings: BuildSettings) -> list[str]:
         raise UserError(f"{output}: exists; name another file")
     items = build_items(Path(settings.personabank), annotated_stories())
     write_records(output, items)
-    return [*counts(items), "Annotated by sozo, not by the paper's authors.", settings.output]
+    premises = len({item.premise_id for item in items})
+    annotated = "annotated by sozo, not by the paper's authors"
+    return [f"{len(items):,} hypotheses about {premises:,} premises, {annotated}: docs/sipen.md", settings.output]

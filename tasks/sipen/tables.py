@@ -1,11 +1,10 @@
-"""The paper's Tables 4 to 6 and what they need beside them: which answers were given, controls, who does not read."""
+"""The paper's Tables 4 to 6 and what they need beside them: which answers were given, and controls."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sozo.scoring.shortcuts import n_grams, without_reading
 from sozo.scoring.statistics.proportions import Share, grouped_share, holm, mcnemar
 from sozo.tasks.sipen.items import (
     ANSWERS,
@@ -45,44 +44,12 @@ def tables(replies: Sequence[SipenReply], items: Sequence[SipenItem]) -> dict[st
         "answers": {name: {a: given_answers[name, a] for a in (*ANSWERS, OTHER)} for name in directions},
         "constant": _constant(replies),
         "constant_scores": {answer: _constant_scores(items, answer) for answer in ANSWERS},
-        "shortcuts": shortcuts(items),
         "controls": {d: asdict(accuracy(replies, {d: CONTROL[d]})) for d in directions if d in CONTROL},
         "accuracy": {category: _accuracies(replies, category) for category in _categories(replies)},
         "steps": _corrected(steps),  # Table 5: one step against two in the same direction
         # Table 6: stronger against weaker, one step away.
         "directions": _corrected(_contrasts(replies, "", (STRONGER, 1), (WEAKER, 1))),
     }
-
-
-def shortcuts(items: Iterable[SipenItem]) -> dict[str, dict[str, dict[str, Any]]]:
-    """What classifiers that see a part of each item have: balanced accuracies with their intervals (JSON values).
-
-    Of controls and, by their entailment labels, of the scale's items (implicature labels are all No): by the
-    hypothesis alone, by the premise alone, both as runs of characters, and by the form of the two: lengths, overlap,
-    equality and last letters. They are cross-validated by premise, and premises of one story stay together.
-    """
-    return {"controls": _without_reading(items, CONTROL), "scale items": _without_reading(items, ENTAILMENT)}
-
-
-def _without_reading(items: Iterable[SipenItem], labels: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    own = [item for item in items if item.direction in labels]
-    answers, groups = [labels[item.direction] for item in own], [item.story or item.premise_id for item in own]
-    means = {part: without_reading(list(map(see, own)), answers, groups) for part, see in _PARTS.items()}
-    return {part: asdict(mean) for part, mean in means.items() if mean}
-
-
-def _form(item: SipenItem) -> set[str]:
-    own = n_grams(item.hypothesis)
-    sizes = len(item.hypothesis), len(item.premise), 30 * len(n_grams(item.premise) & own) // len(own)
-    steps = {f"size {k} from {step}" for k, size in enumerate(sizes) for step in range(0, size, 2)}
-    return steps | {item.hypothesis[-k:] for k in range(1, 5)} | {f"equal {item.premise == item.hypothesis}"}
-
-
-_PARTS: dict[str, Callable[[SipenItem], set[str]]] = {
-    "hypothesis": lambda item: n_grams(item.hypothesis),
-    "premise": lambda item: n_grams(item.premise),
-    "form": _form,
-}
 
 
 def accuracy(replies: Iterable[SipenReply], labels: Mapping[str, str]) -> Share:

@@ -110,9 +110,12 @@ class Sipen(Task):
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:
         """The trial's premises and hypotheses, in whatever prompt or column."""
-        texts = (t for item in items for t in (item.prompt, *item.columns.values()) if isinstance(t, str))
-        parts = (part for text in texts for line in text.splitlines() for part in (line, re.split("[:：]", line)[-1]))
-        refuse(parts, _held_out(), "premises of SIPeN's trial set")
+        refuse(
+            items,
+            _held_out(),
+            "premises of SIPeN's trial set",
+            lambda text: [re.split("[:：]", line)[-1] for line in text.splitlines()],
+        )
 
     def finish(self, run: Complete) -> dict[str, Any]:
         """Tables 4 to 6, controls, answers."""

@@ -9,13 +9,13 @@ from typing import Any
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import n_of, number, p_value, share
 from sozo.scoring.table import Cell
-from sozo.tasks.sipen.items import CONTROL, SCALES, STRONGER, WEAKER
+from sozo.scoring.translatable import translatable
+from sozo.tasks.sipen.items import CATEGORIES, CONTROL, STRONGER, WEAKER
 from sozo.tasks.sipen.run_result import SipenRunResult, is_trial
 from sozo.tasks.sipen.tables import OTHER
 from sozo.tasks.view import (
     FACTS,
     NUMBERS,
-    SCALE,
     TERMINAL,
     ModelTable,
     ReaderAnswer,
@@ -29,7 +29,6 @@ from sozo.tasks.view import (
 
 Stored = Mapping[str, Any]  # a `Share` or a `Contrast` as `metrics.json` has it
 _SHARE = Measure("share", 3, share=True)  # with the paper's one decimal
-_CATEGORIES = {"quantifier": "量化詞", "numeral": "数詞", "adjective": "形容詞"}
 _LABELS = ("implicature", "entailment", "neither")
 _STEPS = ("1 step", "2 steps")
 _PLACES = {STRONGER: _STEPS, WEAKER: _STEPS, "": (STRONGER, WEAKER)}  # what a contrast's row compares, by its direction
@@ -43,7 +42,7 @@ class SipenView(View[SipenRunResult]):
         directions = dict.fromkeys(direction for run in runs for direction in run.metrics["answers"])
         return [
             stored("num_premises", "premises"),
-            stored("num_items", "sipen_items", NUMBERS | FACTS | SCALE),
+            stored("num_items", "sipen_items", NUMBERS | FACTS),
             measured(measures[0], key="mean"),
             *map(measured, measures[1:]),
             *(RunColumn(direction, partial(_control, direction), shown=TERMINAL) for direction in CONTROL),
@@ -52,10 +51,9 @@ class SipenView(View[SipenRunResult]):
             *(RunColumn(f"  {name}", partial(_given, of=name), shown=TERMINAL) for name in directions),
             *_accuracies(runs),
             *_contrast_columns(runs),
-            *_shortcut_columns(runs),
             stored("num_answers", "answers"),
             stored("valid"),
-            setting_of("sipen_prompt", shown=FACTS | SCALE),
+            setting_of("sipen_prompt", shown=FACTS),
         ]
 
     def notes(self, run: SipenRunResult) -> list[str]:
@@ -75,30 +73,14 @@ class SipenView(View[SipenRunResult]):
         return [*notes, f"Whoever does not read scores: {'; '.join(lines)}."]
 
     def dataset(self, run: SipenRunResult) -> dict[str, str]:
-        premises = run.metrics["num_premises"]
-        names = {"dataset_name": f"{premises} premises of one's own", "dataset_type": "other-implicatures"}
         if is_trial(run.settings):
-            names = {"dataset_name": "96 Japanese premises written for sozo", "dataset_type": "sozo-implicatures"}
-        return {"task_name": "Scalar implicatures", **names}
-
-    def labels(self) -> dict[str, tuple[str, str]]:
-        """Those of columns too, whose names are made of an expression, a direction and a place."""
-        labels = super().labels()
-        for category, japanese in _CATEGORIES.items():
-            for name in _LABELS:
-                labels[f"{category}: {name}"] = f"{category}: {name}", f"{japanese}：{labels[name][1]}"
-        words = {word: word for scale in SCALES.values() for word in scale.expressions} | _CATEGORIES
-        for expression, japanese in words.items():
-            for direction, places in _PLACES.items():
-                for place in places:
-                    name = _column(expression, direction, place)
-                    known_words = [labels[word][1] for word in (direction, place) if word]
-                    labels[name] = name, "、".join((japanese, *known_words))
-        return labels
+            return {"dataset_name": "96 Japanese premises written for sozo", "dataset_type": "sozo-implicatures"}
+        own = f"{run.metrics['num_premises']} premises of one's own"
+        return {"dataset_name": own, "dataset_type": "other-implicatures"}
 
     def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
         controls = ("mean", *CONTROL, "neither", "constant", "answers_given")
-        accuracies = tuple(f"{category}: {label}" for category in _CATEGORIES for label in _LABELS)
+        accuracies = tuple(f"{category}: {label}" for category in CATEGORIES for label in _LABELS)
         return (
             ModelTable("sipen_controls", controls, ("sipen_controls_note", "scale_note")),
             ModelTable("sipen_table4", accuracies, ("sipen_note",), heat=True, paper="sipen_accuracy"),
@@ -121,30 +103,21 @@ def _accuracies(runs: Sequence[SipenRunResult]) -> tuple[RunColumn, ...]:
     columns = []
     for category in dict.fromkeys(category for run in runs for category in run.metrics["accuracy"]):
         for label in _LABELS:
+            heading = _heading("{category}: {label}", category=category, label=label)
             cell = partial(_accuracy, category, label)
-            columns.append(RunColumn(f"{category}: {label}", cell, shown=TERMINAL, paper=f"{category}_{label}"))
+            columns.append(RunColumn(heading, cell, shown=TERMINAL, paper=f"{category}_{label}"))
     return tuple(columns)
-
-
-def _shortcut_columns(runs: Sequence[SipenRunResult]) -> tuple[RunColumn, ...]:
-    """What classifiers score that see a part of each item."""
-    places = dict.fromkeys((of, part) for run in runs for of, by in run.metrics["shortcuts"].items() for part in by)
-    return tuple(
-        RunColumn(f"{of} by {part} alone", partial(_shortcut, of, part), shown=TERMINAL) for of, part in places
-    )
-
-
-def _shortcut(of: str, part: str, run: SipenRunResult) -> Cell:
-    score = run.metrics["shortcuts"][of].get(part)
-    return Cell(score["mean"], _SHARE, score["low"], score["high"]) if score else Cell()
 
 
 def _contrast_columns(runs: Sequence[SipenRunResult]) -> tuple[RunColumn, ...]:
     """Tables 5 and 6: of each expression and direction both places that are compared."""
     columns = []
     for key in dict.fromkeys(_row_key(row) for run in runs for row in _contrasts(run)):
-        for k, place in enumerate(_PLACES[key[1]]):
-            columns.append(RunColumn(_column(*key, place), partial(_place, key, k), shown=TERMINAL))
+        expression, direction = key
+        form = "{expression}, {direction}: {place}" if direction else "{expression}: {place}"
+        for k, place in enumerate(_PLACES[direction]):
+            heading = _heading(form, expression=expression, direction=direction, place=place)
+            columns.append(RunColumn(heading, partial(_place, key, k), shown=TERMINAL))
     return tuple(columns)
 
 
@@ -188,8 +161,9 @@ def _row_key(row: Stored) -> tuple[str, str]:
     return row["expression"], row["direction"]
 
 
-def _column(expression: str, direction: str, place: str) -> str:
-    return f"{', '.join(filter(None, (expression, direction)))}: {place}"
+def _heading(form: str, **parts: str) -> str:
+    """A column's heading of parts that are labels, but for the expressions of scales."""
+    return translatable(form, **{name: translatable(part) for name, part in parts.items()})
 
 
 def _place(key: tuple[str, str], place: int, run: SipenRunResult) -> Cell:

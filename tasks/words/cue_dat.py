@@ -15,20 +15,13 @@ from sozo.scoring.distance import cosines_to_cues
 from sozo.scoring.final_text import final_text
 from sozo.scoring.languages import read_nouns
 from sozo.scoring.measure import Measure
-from sozo.scoring.numbers import interval, p_value
-from sozo.scoring.parse import split_list
-from sozo.scoring.table import Cell
-from sozo.scoring.translatable import translatable
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
-from sozo.tasks.run_result import RunResult
-from sozo.tasks.task import Answer, Bound, ChosenItems, Complete, Item, Row
+from sozo.tasks.task import Answer, Bound, ChosenItems, Item, Row
+from sozo.tasks.view import View
 from sozo.tasks.words.items import ItemSettings, refuse_test
-from sozo.tasks.words.view import WordsView
 
 Lists = Sequence[Sequence[str]]  # of words
-Own = tuple[np.ndarray, np.ndarray]  # an index: lists, and of each the place of its own cue
 _VALUE, _VALID, _UNSHARED = "cue_dat", "cue_dat/valid", "cue_dat/unshared"
-_PERMUTATIONS, _MOST = 999, 4096
 _PROMPTS = {
     "cue": prompt("cue_dat"),
     # A model that was trained on DAT goes on where the first line of its answer ends.
@@ -53,18 +46,6 @@ class CueSettings(ItemSettings, DatSettings):
             raise UserError(f"cue_dat asks for Japanese nouns, not for {self.language}; leave language out")
 
 
-class FinishedCues(RunResult):
-    """Lists, and what they have with cues shuffled."""
-
-    def cell(self, measure: Measure) -> Cell:
-        """The mean, and below its main measure's what 95% of the deals have."""
-        cell, null = super().cell(measure), self.metrics.get("null")
-        if measure != self.main or not null:
-            return cell
-        ends = interval(null["low"], null["high"], measure, signed=True)
-        return replace(cell, below=(translatable("cues shuffled {ends}, {p}", ends=ends, p=p_value(null["p"])),))
-
-
 class CueDat(ChosenItems):
     """Mean cosine of nine words to the other items' cues, minus that to their own; a word is not compared with itself.
 
@@ -80,8 +61,7 @@ class CueDat(ChosenItems):
         Measure(_VALID, share=True),
         Measure(_UNSHARED, share=True, together=True),  # words that other lists of its item lack
     )
-    view = WordsView()
-    result_type = FinishedCues
+    view = View(__file__)
     max_new_tokens = 256
     batch_size = 256
     settings: CueSettings
@@ -126,18 +106,14 @@ class CueDat(ChosenItems):
 
     def values(self, cues: Sequence[str], lists: Lists) -> np.ndarray:
         """What lists of ten are worth, shape (lists,); NaN where a word has no vector."""
-        near, own = self.near(cues, lists)
-        to_own = near[own]
-        near[own] = np.nan
-        return np.asarray(np.nanmean(near, axis=1) - to_own)
-
-    def near(self, cues: Sequence[str], lists: Lists) -> tuple[np.ndarray, Own]:
-        """Mean cosine of each list's nine words to each item's cue, (lists, cues), and the places of its own cues."""
         vectors = self.scorer.vectors
         pool = list(dict.fromkeys([*(item.id for item in self.asked), *cues]))
         words, known = vectors.table(lists)[:, 1:], np.array(vectors.rows(pool))
+        near = cosines_to_cues(vectors.matrix, words, known)
         own = np.arange(len(lists)), np.array([pool.index(cue) for cue in cues])
-        return cosines_to_cues(vectors.matrix, words, known), own
+        to_own = near[own]
+        near[own] = np.nan
+        return np.asarray(np.nanmean(near, axis=1) - to_own)
 
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
         """Every answer has `cue_dat/valid`, every list of ten different nouns its value."""
@@ -161,15 +137,6 @@ class CueDat(ChosenItems):
     def describe(self) -> dict[str, Any]:
         return self.scorer.describe()
 
-    def finish(self, run: Complete) -> dict[str, Any]:
-        """The null too: these answers' lists with cues shuffled."""
-        finished = self.written(run.folder)
-        answers = [answer for answer in finished.scored if answer.reason is None][:_MOST]
-        cues = [answer.item for answer in answers]
-        lists = [split_list(self.text(cue, answer.text)) or () for cue, answer in zip(cues, answers, strict=True)]
-        near = null(*self.near(cues, lists)) if len(lists) > 1 else None
-        return finished.summarised(self.measures, run.source) | {"null": near}
-
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:
         """Prompts of this task about cues of the test split."""
@@ -184,17 +151,3 @@ def unshared(lists: Lists) -> list[float]:
     """
     counts, others = Counter(word for words in lists for word in words), len(lists) - 1
     return [1 - sum(counts[word] - 1 for word in words) / (others * len(words)) for words in lists]
-
-
-def null(near: np.ndarray, own: Own) -> dict[str, float]:
-    """How much farther lists are from their own cue than from cues shuffled over them (see `CueDat.near`).
-
-    `mean` is the difference; `low` and `high` hold 95% of what permutations have; `p` is the share of those, and of the
-    answers as they are, that are as far.
-    """
-    (lists, cues), rng = own, np.random.default_rng(0)
-    shuffled = np.array([np.nanmean(near[lists, rng.permutation(cues)]) for _ in range(_PERMUTATIONS)])
-    observed, mean = np.nanmean(near[own]), shuffled.mean()
-    high, low = mean - np.quantile(shuffled, (0.025, 0.975))
-    p = (1 + (shuffled <= observed).sum()) / (1 + _PERMUTATIONS)
-    return {"mean": float(mean - observed), "low": float(low), "high": float(high), "p": float(p)}

@@ -3,36 +3,23 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
-from pathlib import Path
 from random import Random
 
 from sozo.data.jumandic import load_nouns
 from sozo.data.prompts import fill, prompt
-from sozo.data.settings import setting
-from sozo.scoring.embeddings.glove import spellings
 from sozo.scoring.final_text import final_text
 from sozo.scoring.measure import Measure
 from sozo.tasks.task import Answer, ChosenItems, Control, Item, Row
+from sozo.tasks.view import View
 from sozo.tasks.words.items import ItemSettings, refuse_test, split_of
-from sozo.tasks.words.view import WordsView
 
 Partners = Mapping[str, frozenset[str]]  # kanji -> those with which it makes a word
 _KANJI = re.compile(r"[\u4e00-\u9fff]")
 _WORD = re.compile(r"([\u4e00-\u9fff])(?!\1)[\u4e00-\u9fff]")
-_PARTNERS = range(4, 61)  # common words of an answer
+_PARTNERS = range(4, 61)  # words of an answer
 _SOLUTIONS = 3  # at most
 _ROUNDS = 50  # over the answers
-
-
-@dataclass(frozen=True)
-class KanjiSettings(ItemSettings):
-    """Which dictionaries say what a word is."""
-
-    edict: str | None = setting(
-        None, "EDICT or JMdict (or .gz), whose words count beside JumanDIC's.", affects_result=False
-    )
 
 
 class Kanji(ChosenItems):
@@ -41,22 +28,22 @@ class Kanji(ChosenItems):
 
     name = "kanji"
     title = "Kanji remote associates"
-    Settings = KanjiSettings
+    Settings = ItemSettings
     measures = (Measure("kanji", share=True), Measure("kanji/valid", share=True))
-    # Who says one kanji always solves 3%; who names a partner of the first cue some 5%, or 10% without a dictionary.
+    # Who says one kanji always solves 1%, who names a partner of the first cue some 10%.
     control = Control(measure=measures[0], chance=0.15, margin=0.1, least=144)
     max_new_tokens = 16
-    view = WordsView()
-    settings: KanjiSettings
+    view = View(__file__)
+    settings: ItemSettings
 
     @cached_property
     def asked(self) -> tuple[Item, ...]:
-        """Answers in a random order, again and again; of each time three kanji with which it makes common words."""
-        key, common = read_partners(self.settings.edict)
-        answers = self.settings.shuffled(kanji for kanji in common if len(common[kanji]) in _PARTNERS)
+        """Answers in a random order, again and again; of each time three kanji with which it makes words."""
+        key = read_partners()
+        answers = self.settings.shuffled(kanji for kanji in key if len(key[kanji]) in _PARTNERS)
         split, rng, items = self.settings.split, Random(self.settings.item_seed), dict[str, Item]()
         for answer in answers * _ROUNDS:
-            cues = "".join(rng.sample(sorted(common[answer]), 3))
+            cues = "".join(rng.sample(sorted(key[answer]), 3))
             solutions = solve(key, cues)
             if len(solutions) <= _SOLUTIONS and all(split_of(kanji) == split for kanji in solutions):
                 columns = {"cues": cues, "solutions": "".join(solutions)}
@@ -80,30 +67,21 @@ class Kanji(ChosenItems):
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:
         """Prompts with a solution of the test split: an item's answer is in JumanDIC's key, whatever else it was by."""
-        refuse_test(cls.name, [prompt("kanji")], items, lambda cues: solve(read_partners(None)[0], cues))
+        refuse_test(cls.name, [prompt("kanji")], items, lambda cues: solve(read_partners(), cues))
 
 
 @cache
-def read_partners(edict: str | None) -> tuple[Partners, Partners]:
-    """Kanji -> those with which it makes a word; of JumanDIC's nouns and the dictionary's words, and of common nouns.
-
-    Common are those of JumanDIC's nouns that the dictionary calls common; without a dictionary all of them.
-    """
-    nouns, others = set(load_nouns()), spellings(Path(edict)) if edict else {}
-    common = {noun for noun in nouns if others.get(noun, not edict)}
-    return _partners(nouns | others.keys()), _partners(common)
+def read_partners() -> Partners:
+    """Kanji -> those with which it makes a word, of JumanDIC's nouns."""
+    partners = defaultdict[str, set[str]](set)
+    for word in load_nouns():
+        if _WORD.fullmatch(word):
+            partners[word[0]].add(word[1])
+            partners[word[1]].add(word[0])
+    return {kanji: frozenset(others) for kanji, others in partners.items()}
 
 
 def solve(key: Partners, cues: str) -> list[str]:
     """The kanji that make a word with each cue, without the cues, sorted."""
     partners = [key.get(cue, frozenset()) for cue in cues]
     return sorted(frozenset(key).intersection(*partners) - set(cues))
-
-
-def _partners(words: Iterable[str]) -> Partners:
-    partners = defaultdict[str, set[str]](set)
-    for word in words:
-        if _WORD.fullmatch(word):
-            partners[word[0]].add(word[1])
-            partners[word[1]].add(word[0])
-    return {kanji: frozenset(others) for kanji, others in partners.items()}

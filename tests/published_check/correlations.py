@@ -9,7 +9,7 @@ from published_check.derived import Derived
 from published_check.p_values import p_value
 from published_check.rounding import Printed, pearson_range
 from published_check.tables import ALL, MEAN, TASKS, cells, column, same_models
-from sozo.scoring.statistics import pearson
+from sozo.studies.correlation import pearson
 from sozo.tasks.jcq.questions import CRITERIA
 
 # Label, table of correlations with JCQ, what the other column is called, its table.

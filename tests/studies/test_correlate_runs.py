@@ -57,11 +57,8 @@ def test_dat_and_sat_correlate_as_in_the_paper(result):
     assert values["models_with_both"] == {"Table 9": 5, "Table 10": 5, "DAT and SAT": 5}  # and no random nouns
     assert "5 models: the interval is wide" in run.page
     assert "0.5300, 100 of 102" in run.page
-    assert (
-        "- JCQ: judge j, JCQ: the judge's prompt jcq-v1, questions: not the 700 of nlp-waseda/JCQ: these are no"
-        in run.page
-    )
-    assert "- SAT: encoder ja-ginza." in run.page
+    assert "- JCQ: 7 questions that are not JCQ's, model j, prompt jcq-v1." in run.page
+    assert "- SAT: embedding_model ja-ginza, embedding_revision 1." in run.page
     assert "0.5790, 2 of 3" in run.page
 
 

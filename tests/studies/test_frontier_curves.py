@@ -7,24 +7,24 @@ import pytest
 
 from sozo.data.errors import UserError
 from sozo.data.nouns import tiny_nouns
+from sozo.studies import frontier
 from sozo.studies.frontier import FrontierOptions, frontier_curves
-from sozo.tasks.dat.frontier import NounFrontier
 
 
 def test_the_curves_are_drawn_once_and_end_where_two_starts_part(tmp_path, monkeypatch):
     nouns = tmp_path / "nouns.txt"
     nouns.write_text("\n".join(tiny_nouns()[:300]), "utf-8")
     options = FrontierOptions(nouns=str(nouns), lists=200)
-    point, asked = NounFrontier.point, []
+    point, asked = frontier.frontier_point, []
 
-    def counted(self, strength, lists, seed):
+    def counted(unit, strength, lists, seed):
         asked.append(strength)
         if len(asked) == 2:
             raise KeyboardInterrupt
-        found = point(self, strength, lists, seed)
+        found = point(unit, strength, lists, seed)
         return replace(found, free=None) if strength == 300.0 else found
 
-    monkeypatch.setattr(NounFrontier, "point", counted)
+    monkeypatch.setattr(frontier, "frontier_point", counted)
     with pytest.raises(KeyboardInterrupt):
         frontier_curves(tmp_path / "out", options, [300.0, 0.0, 100.0, 500.0])
     run = frontier_curves(tmp_path / "out", options, [300.0, 0.0, 100.0, 500.0])

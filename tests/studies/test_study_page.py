@@ -13,7 +13,7 @@ from sozo.eval.report.charts import ridge_chart, steps_chart
 from sozo.studies.study.charts import unique_words_chart
 from sozo.studies.study.page import write_page
 from sozo.studies.study.result import StudyResult, evaluations
-from sozo.tasks.dat.table11 import table11
+from sozo.studies.study.table11 import table11
 
 EVIL = "<script>alert('x')</script>"
 SAMPLES = 3

@@ -13,15 +13,14 @@ from sozo.data.errors import UserError
 from sozo.eval.report.plane import Spot, plane_chart
 from sozo.eval.report.svg import standalone
 from sozo.scoring.second_encoder import GainParts, gain
-from sozo.scoring.statistics.hill import HillNumbers
 from sozo.scoring.statistics.seeds import difference, over_seeds
 from sozo.studies.study.claims import FAILED, HELD, OPEN, Claim, judge, note_claims, when_noted
 from sozo.studies.study.config import load_study
 from sozo.studies.study.page import arms_table, claims_table, to_markdown, write_page
 from sozo.studies.study.result import StudyResult
 from sozo.studies.study.steps import study_rows
+from sozo.studies.study.table11 import HillNumbers, Table11, Table11Row, with_gains
 from sozo.tasks.dat.summary import DatSummary
-from sozo.tasks.dat.table11 import Table11, Table11Row, with_gains
 from test_control_tasks import study_file
 from test_study_page import Page
 
@@ -242,9 +241,9 @@ def test_gains_are_over_the_base_of_the_same_seed(tmp_path, monkeypatch):
     def read(path):
         return np.array(scores[named[path]])
 
-    monkeypatch.setattr("sozo.tasks.dat.table11.valid_scores", read)
-    monkeypatch.setattr("sozo.tasks.dat.table11.read_lists", lambda path: (read(path),))
-    monkeypatch.setattr("sozo.tasks.dat.table11.SeenLists", Seen)
+    monkeypatch.setattr("sozo.studies.study.table11.valid_scores", read)
+    monkeypatch.setattr("sozo.studies.study.table11.read_lists", lambda path: (read(path),))
+    monkeypatch.setattr("sozo.studies.study.table11.SeenLists", Seen)
     arms = {"base": {}, "GRPO": {"train": "grpo"}}
     study = load_study(study_file(tmp_path, seeds=[0, 1], arms=arms, second_encoder="e5"), "o")
     folders = {name: of.responses for name, of in study_rows(study).items()}

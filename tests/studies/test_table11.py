@@ -7,10 +7,10 @@ import pytest
 
 from fakes import Response, write_responses
 from sozo.data.errors import UserError
-from sozo.scoring.statistics.hill import expected_unique_words
+from sozo.scoring.statistics.hill import hill_number
 from sozo.studies.study.page import to_markdown
 from sozo.studies.study.result import StudyResult, patterns
-from sozo.tasks.dat.table11 import table11
+from sozo.studies.study.table11 import table11
 
 
 def write(folder, lists, invalid=0, parts=2):
@@ -49,12 +49,6 @@ def test_rows_by_hand(folders):
     assert sft.equal_size_words == sft.summary.unique_words == 4
     assert base.curve[-1] == (3, pytest.approx(3))
     assert (base.published.valid, base.published.mean, sft.published.unique_words) == (105_401, 0.524, 17_614)
-
-
-def test_of_a_run_of_trials_what_was_drawn_beyond_them_does_not_count(folders):
-    (base, sft) = table11(folders, trials={"base": 1}).rows
-    assert (base.summary.valid, base.summary.num_responses, base.summary.unique_words) == (1, 1, 1)
-    assert sft.summary.valid == 2
 
 
 def cells_of(line):
@@ -116,7 +110,7 @@ def test_patterns_say_yes_and_no(tmp_path):
 
 def test_a_word_counts_once_for_each_response(tmp_path):
     table = table11({"base": write(tmp_path / "b", [("犬犬猫", 0.5), ("犬", 0.5)], parts=1)})
-    assert table.rows[0].curve[0] == (1, pytest.approx(expected_unique_words([2, 1], 2, 1)))
+    assert table.rows[0].curve[0] == (1, pytest.approx(hill_number([2, 1], 2, 1)))
 
 
 def test_what_is_not_there(folders, tmp_path):

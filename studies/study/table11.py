@@ -15,14 +15,12 @@ from sozo.data.errors import UserError
 from sozo.data.published import load
 from sozo.data.record import read_json
 from sozo.scoring.second_encoder import Gain, GainParts, SecondEncoder, gain
-from sozo.scoring.statistics.hill import HillNumbers, expected_unique_words, hill_interval, hill_numbers
-from sozo.scoring.statistics.means import Interval
-from sozo.tasks.dat.gain_parts import SeenLists
+from sozo.scoring.statistics.hill import hill_number
+from sozo.tasks.dat.decomposition import SeenLists
 from sozo.tasks.dat.summary import DatSummary, summary_of
 from sozo.tasks.dat.table import read_lists, read_table, valid_rows, valid_scores
 
 _CURVE_POINTS = 40
-PAPER_RESPONSES = 131_072  # in all, of each of the paper's rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +34,15 @@ class PublishedFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class HillNumbers:
+    """Effective numbers of words of the orders 0, 1 and 2, each at most the one before (`hill_number`)."""
+
+    unique: float
+    perplexity: float
+    inverse_simpson: float
+
+
+@dataclass(frozen=True, slots=True)
 class Table11Row:
     """One row."""
 
@@ -46,8 +53,6 @@ class Table11Row:
     gains: tuple[Gain | None, Gain | None] = (None, None)
     parts: GainParts | None = None  # of the second encoder's gain
     hill: HillNumbers | None = None  # of the words in `Table11.equal_size` valid responses; None where there is none
-
-    equal_words: Interval | None = None  # the expected unique words in as many, with their interval
 
     @property
     def equal_size_words(self) -> float | None:
@@ -66,13 +71,11 @@ class Table11:
     second_encoder_revision: str | None = None
 
 
-def table11(
-    folders: Mapping[str, Path], paper_model: str | None = None, trials: Mapping[str, int] | None = None
-) -> Table11:
+def table11(folders: Mapping[str, Path], paper_model: str | None = None) -> Table11:
     """The table of runs' folders (or folders of parts) by row names: memory holds one part and word counts.
 
     Names in `data.published.METHODS` get the paper's figures of `paper_model` beside them, a model of `dat_training`
-    (`Swallow-8B`). Of rows in `trials`, the responses up to the valid one of this number count.
+    (`Swallow-8B`).
     """
     paper: dict[str, PublishedFigures] = {}
     if paper_model is not None:
@@ -83,25 +86,24 @@ def table11(
         shown = [row for row in published if row["model"] in (paper_model, None)]
         paper = {row["method"]: PublishedFigures(**{name: row[name] for name in names}) for row in shown}
     # A row with no valid response at all has no words to compare: it must not pull the others down to nothing.
-    counted = [_read(name, path, (trials or {}).get(name)) for name, path in folders.items()]
-    equal_size = min((summary.valid for summary, *_ in counted if summary.valid), default=0)
+    counted = [_read(name, path) for name, path in folders.items()]
+    equal_size = min((summary.valid for summary, _ in counted if summary.valid), default=0)
     rows = []
-    for summary, occurrences, lists in counted:
+    for summary, occurrences in counted:
         n = summary.valid
         sizes = sorted({int(m) for m in np.linspace(1, n, _CURVE_POINTS).round()} | {equal_size}) if n else []
-        curve = tuple((m, expected_unique_words(occurrences, n, m)) for m in sizes)
-        hill = hill_numbers(occurrences, n, equal_size) if n else None
-        words = hill_interval(lists, equal_size) if n else None
-        rows.append(Table11Row(summary, curve, paper.get(summary.source), hill=hill, equal_words=words))
+        curve = tuple((m, hill_number(occurrences, n, m)) for m in sizes)
+        hill = HillNumbers(*(hill_number(occurrences, n, equal_size, order=k) for k in range(3))) if n else None
+        rows.append(Table11Row(summary, curve, paper.get(summary.source), hill=hill))
     return Table11(tuple(rows), equal_size, paper_model)
 
 
-def _read(name: str, path: Path, trials: int | None) -> tuple[DatSummary, np.ndarray, list[list[str]]]:
-    """A row's summary, of each word in how many valid responses it stands, shape (words,), and the responses' words."""
+def _read(name: str, path: Path) -> tuple[DatSummary, np.ndarray]:
+    """A row's summary, and of each word in how many valid responses it stands, shape (words,)."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    table = read_table(path, trials)
+    table = read_table(path)
     lists = valid_rows(table)["words"].combine_chunks()
     pairs = pa.table({"response": pc.list_parent_indices(lists), "word": pc.list_flatten(lists)})
     once = pairs.group_by(["response", "word"]).aggregate([])  # a word counts once for each response
@@ -109,7 +111,7 @@ def _read(name: str, path: Path, trials: int | None) -> tuple[DatSummary, np.nda
     # The instruments need the scorer: they are what the run's own metrics.json has.
     metrics = path / "metrics.json"
     stored = read_json(metrics).get("instruments", {}) if metrics.is_file() else {}
-    return replace(summary_of(table, name), instruments=stored), occurrences, lists.to_pylist()
+    return replace(summary_of(table, name), instruments=stored), occurrences
 
 
 def with_gains(

@@ -13,7 +13,8 @@ from published_check.rounding import Printed
 from published_check.significance import significance
 from published_check.tables import same_models
 from sozo.data.published import load, load_text
-from sozo.scoring.statistics import holm, pearson
+from sozo.scoring.statistics import holm
+from sozo.studies.correlation import pearson
 
 
 @pytest.fixture(scope="module")

@@ -129,21 +129,19 @@ def report(
 
 def compare(runs: Runs, base: Base = None, second_encoder: Second = None) -> None:
     """Which models differ, and at what price: the report's first screen, and its tables of differences."""
-    from sozo.eval.compare import compare_models
     from sozo.eval.evaluated import find_evaluated
-    from sozo.eval.outcome import outcomes
     from sozo.eval.report.answer import first_screen
     from sozo.eval.report.differences import differences
-    from sozo.eval.second_encoder import second_gains
+    from sozo.eval.report.tables import findings
+    from sozo.eval.seeds import fold
     from sozo.scoring.second_encoder import SecondEncoder
 
-    compared = compare_models(find_evaluated(runs), base)
-    if not compared.against:
+    models = find_evaluated(runs)
+    if len(fold(models)) < 2:
         raise UserError(f"{' '.join(runs)}: there is one model only; give the runs of two or more")
-    gains = second_gains(compared, SecondEncoder(second_encoder)) if second_encoder else []
-    found = outcomes(compared, gains)
-    print_answer(first_screen(compared, found))
-    print_tables(differences(compared, found, gains))
+    found = findings(models, base, SecondEncoder(second_encoder) if second_encoder else None)
+    print_answer(first_screen(found))
+    print_tables(differences(found))
 
 
 def _task_command(kind: type[Task]) -> Callable[..., None]:

@@ -9,7 +9,6 @@ import numpy as np
 from sozo.data.record import read_json
 from sozo.eval.evaluated import Evaluated
 from sozo.eval.frontier import curves_beside
-from sozo.eval.outcome import MethodOutcome
 from sozo.eval.report.charts import gap_chart, ridge_chart, steps_chart
 from sozo.eval.report.labels import english, translate_chart
 from sozo.eval.report.plane import Spot, plane_chart
@@ -38,10 +37,10 @@ class Figure:
     keys: Sequence[str] = ()  # what its lines are, in the order of the colours
 
 
-def pictures(page: TaskOnPage, found: Sequence[MethodOutcome]) -> Iterator[Figure]:
+def pictures(page: TaskOnPage) -> Iterator[Figure]:
     """How far models are from their base, and what the task's view declares; only pictures that show something."""
     name, colours = page.task.name, page.compared.colours
-    own = [one for one in found if one.task == name and one.change.difference is not None]
+    own = [one for one in page.found if one.change.difference is not None]
     if own:
         gaps = [(one.model, one.change.difference or 0.0, one.change.low, one.change.high) for one in own]
         svg = gap_chart(gaps, [colours[one.model] for one in own], f"gaps-{name}")

@@ -4,14 +4,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, combinations
-from pathlib import Path
+from typing import Any
 
-from sozo.eval.compare import Compared
-from sozo.eval.evaluated import not_alike
+from sozo.eval.compare import Compared, compare_models
+from sozo.eval.evaluated import Evaluated, not_alike
+from sozo.eval.outcome import MethodOutcome, outcomes, verdict
 from sozo.eval.report.cells import seed_cell, with_change
 from sozo.eval.report.labels import labels
 from sozo.eval.report.published import paper_table, published_rows
+from sozo.eval.second_encoder import SecondGain, second_gains
 from sozo.scoring.measure import Measure
+from sozo.scoring.second_encoder import SecondEncoder
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
 from sozo.tasks import task_types
@@ -21,12 +24,44 @@ from sozo.tasks.view import FAILURES, PAGE, TERMINAL, ModelTable, RunColumn, mea
 
 
 @dataclass(frozen=True)
+class Findings:
+    """What came out of a comparison, of which the page and `sozo compare` show the same."""
+
+    compared: Compared
+    gains: Sequence[SecondGain]  # by a second encoder, if one was asked
+    outcomes: Sequence[MethodOutcome]
+
+    @cached_property
+    def tasks(self) -> "list[TaskOnPage]":
+        """The tasks that have runs, in their order."""
+        every = [TaskOnPage(task, self.compared, self.of(task=task.name)) for task in task_types().values()]
+        return [one for one in every if one.runs]
+
+    def of(self, **wanted: str) -> list[MethodOutcome]:
+        """The outcomes of a `task`, or of a `model`."""
+        return [one for one in self.outcomes if all(getattr(one, name) == value for name, value in wanted.items())]
+
+    @cached_property
+    def verdicts(self) -> dict[str, str]:
+        """Each model's word over all its tasks."""
+        return {model: verdict(self.of(model=model)) for model in dict.fromkeys(one.model for one in self.outcomes)}
+
+
+def findings(models: Sequence[Evaluated], base: str | None = None, second: SecondEncoder | None = None) -> Findings:
+    """Compare models with the one called `base` (`compare_models`), by a second encoder too if there is one."""
+    compared = compare_models(models, base)
+    gains = second_gains(compared, second) if second else []
+    return Findings(compared, gains, outcomes(compared, gains))
+
+
+@dataclass(frozen=True)
 class TaskOnPage:
     """A task that has runs, with all that these say."""
 
     task: type[Task]
     compared: Compared
-    _cells: dict[tuple[str, Measure | None, Path], Cell] = field(default_factory=dict)
+    found: Sequence[MethodOutcome]  # of the task
+    _cells: dict[tuple[Any, ...], Cell] = field(default_factory=dict)
 
     @cached_property
     def runs(self) -> list[RunResult]:
@@ -46,7 +81,7 @@ class TaskOnPage:
 
     def cell(self, column: RunColumn, run: RunResult) -> Cell:
         """What a run says in a column; several tables ask."""
-        key = column.name, column.change, run.folder
+        key = column.name, column.measure, column.change, run.folder
         if key not in self._cells:
             self._cells[key] = column.of(run)
         return self._cells[key]
@@ -60,6 +95,11 @@ class TaskOnPage:
     def label(self) -> str:
         """Its name with these."""
         return task_label(self.task.name, self.caveats)
+
+    @property
+    def of(self) -> str:
+        """What its tables' numbers must not be read without, with its name; empty without caveats."""
+        return self.label if self.caveats else ""
 
     @property
     def heading(self) -> str:
@@ -83,7 +123,7 @@ class TaskOnPage:
                 if column.change == main:
                     cells[k] = self.with_own_caveats(cells[k], runs)
             base = self.compared.against[method.name].name if any(cell.change for cell in cells) else ""
-            rows.append(TableRow(method.name, tuple(cells), base, seeds=len(runs) if method.several else 0))
+            rows.append(TableRow(method.name, tuple(cells), base, seeds=min(method.seeds, len(runs))))
         return rows
 
     def with_own_caveats(self, cell: Cell, runs: Iterable[RunResult]) -> Cell:
@@ -97,8 +137,7 @@ class TaskOnPage:
     ) -> Table:
         """The table of these columns."""
         headings = ("model", *(column.label for column in columns))
-        of = self.label if self.caveats else ""
-        return Table(name, headings, tuple(self.rows(columns, heat=heat)), tuple(notes), of=of)
+        return Table(name, headings, tuple(self.rows(columns, heat=heat)), tuple(notes), of=self.of)
 
     def every_column(self) -> Table:
         """All that the terminal says, model by model, and what the columns mean."""
@@ -152,12 +191,6 @@ class TaskOnPage:
         label = f"{self.task.name}_between"
         columns = ("model", *(measure.name for measure in self.task.measures))
         return [without_empty(Table(label, columns, tuple(rows), (f"{label}_note",)))]
-
-
-def on_page(compared: Compared) -> list[TaskOnPage]:
-    """The tasks that have runs, in their order."""
-    found = [TaskOnPage(task, compared) for task in task_types().values()]
-    return [one for one in found if one.runs]
 
 
 def task_label(task: str, caveats: Sequence[str]) -> str:

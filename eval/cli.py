@@ -109,7 +109,6 @@ def report(
     base: Base = None,
     title: Annotated[str, typer.Option(help="The page's heading.")] = "sozo",
     second_encoder: Second = None,
-    published: Annotated[bool, typer.Option(help="The paper's models too, as rows of tables and pictures.")] = False,
     columns: Annotated[
         list[str] | None, typer.Option(help="Columns of the LaTeX tables, by their headings (default: the first five).")
     ] = None,
@@ -122,7 +121,7 @@ def report(
     second = SecondEncoder(second_encoder) if second_encoder else None
     models = find_evaluated(runs)
     pages = write_evaluation(
-        output, models, base=base, title=title, second_encoder=second, with_published=published, columns=columns or ()
+        output, models, base=base, title=title, second_encoder=second, columns=tuple(columns or ())
     )
     print_lines(f"{page} ({page.stat().st_size / 1e6:.1f} MB)" for page in pages)
 

@@ -136,13 +136,3 @@ def not_alike(run: RunResult, other: RunResult) -> str | None:
         return translatable("{name} differs in {n} of {of} numbers", name=difference[0], n=counts[0], of=counts[1])
     name, one, two = ("not set" if value is MISSING else shortened(value) for value in difference)
     return translatable("{name} is {one} and {other}", name=name, one=one, other=two)
-
-
-def check_alike(what: str, runs: Sequence[tuple[str, RunResult]], remedy: str) -> None:
-    """Refuse models' runs of a benchmark of which one has its scores on another scale than the first."""
-    for name, run in runs[1:]:
-        first, other = runs[0]
-        if reason := not_alike(other, run):
-            raise UserError(
-                f"{what} of {first} ({other.folder}) and of {name} ({run.folder}) do not compare: {reason}; {remedy}"
-            )

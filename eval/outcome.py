@@ -1,9 +1,7 @@
 """Did training help, and at what price? A task's first measure against the base, and what it must not have cost."""
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sozo.eval.compare import Change, Compared, change_at
 from sozo.eval.evaluated import not_alike
@@ -52,7 +50,6 @@ class MethodOutcome:
     level: float = LEVEL  # 1 - 0.05 / m of a method with m tasks
     p: float | None = None  # m times that of the change: below 0.05 exactly where the interval leaves 0
     bounds: tuple[BoundState, ...] = ()
-    judge_noise: float = 0.0  # standard deviation of a mean from one judging to the next; it is in the interval
     is_control: bool = False  # whether the task is a control: nothing is won there, and its own measures are its bounds
 
     @property
@@ -105,17 +102,14 @@ def outcomes(compared: Compared, gains: Sequence[SecondGain] = ()) -> list[Metho
 
     `gains` are those by a second encoder; without any nobody can be ahead in a task that asks for one.
     """
-    noises = {task.name: judge_noise(compared, task) for task in task_types().values()}
     found: list[MethodOutcome] = []
     for method in compared.methods:
         if method.name in compared.against and not method.reference:
-            found += _of_method(compared, method, gains, noises)
+            found += _of_method(compared, method, gains)
     return found
 
 
-def _of_method(
-    compared: Compared, method: Method, gains: Sequence[SecondGain], noises: Mapping[str, tuple[float, int]]
-) -> Iterator[MethodOutcome]:
+def _of_method(compared: Compared, method: Method, gains: Sequence[SecondGain]) -> Iterator[MethodOutcome]:
     tasks = [task for task in task_types().values() if (method.name, task.measures[0].name) in compared.changes]
     base = compared.against[method.name]
     targets = [task.measures[0].name for task in tasks if task.control is None]
@@ -131,70 +125,12 @@ def _of_method(
             yield replace(one, bounds=_control(task.control, compared, method), is_control=True)
             continue
         level = 1 - (1 - LEVEL) / family
-        change, (noise, times) = change_at(compared, method, measure, level), noises[task.name]
-        if noise and not method.several:
-            change = with_noise(change, level, noise, times)
+        change = change_at(compared, method, measure, level)
         bounds = [_bound(bound, compared, method) for bound in task.bounds()]
         if task.second is not None:
             bounds.append(_second(task.second, task, method, gains))
         p = None if change.p is None else min(1.0, family * change.p)
-        yield replace(one, change=change, level=level, p=p, bounds=tuple(bounds), judge_noise=noise)
-
-
-def judge_noise(compared: Compared, task: type[Task]) -> tuple[float, int]:
-    """By how much a mean of a judged task moves if the same answers are judged again, and how often any were.
-
-    The root of the mean of (d² - e²) / 2 over the runs that hold one source's very answers again: d is their
-    difference, e the standard error that single answers give it, which is in every interval already.
-    """
-    twice: dict[tuple[Any, ...], list[RunResult]] = {}
-    for run in (run for model in compared.models if (run := model.run(task.name))):
-        if "judge" in run.settings:
-            answers = ((answer.id, answer.text) for answer in run.answers())
-            twice.setdefault((run.metrics["source"], *answers), []).append(run)
-    squares = []
-    for first, *others in twice.values():
-        for run in (run for run in others if not not_alike(first, run)):
-            change = run.against(first, task.measures[0])
-            if change.difference is not None:
-                error = _error(change) if change.low is not None else 0.0
-                squares.append(max(0.0, change.difference**2 - error**2) / 2)
-    return math.sqrt(sum(squares) / len(squares)) if squares else 0.0, len(squares)
-
-
-def _error(change: Comparison, level: float = LEVEL) -> float:
-    """The standard error whose Student's interval a change has."""
-    assert change.low is not None
-    assert change.high is not None
-    return (change.high - change.low) / 2 / _quantile(change, (1 + level) / 2)
-
-
-def _quantile(change: Comparison, share: float) -> float:
-    """Student's quantile for as many values as a change has."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(change.n - 1, share))
-
-
-def with_noise(change: Change, level: float, noise: float, times: int) -> Change:
-    """The change of two means, each of which moves by the judge's noise too, known from so many repeated judgings.
-
-    The interval's half is the root of the sum of the squares of two: Student's of the answers, and Student's of the
-    noise, with as many degrees of freedom as repetitions.
-    """
-    if change.low is None or change.difference is None:
-        return change
-    from scipy.optimize import brentq
-    from scipy.special import stdtrit
-
-    errors = (_error(change, level), change.n - 1), (math.sqrt(2) * noise, times)
-
-    def half(p: float) -> float:
-        return math.hypot(*(error * float(stdtrit(freedom, 1 - p / 2)) for error, freedom in errors))
-
-    margin, gap = half(1 - level), abs(change.difference)
-    p = float(brentq(lambda p: half(p) - gap, 1e-12, 1.0)) if half(1e-12) > gap > 0 else float(not gap)
-    return replace(change, low=change.difference - margin, high=change.difference + margin, p=p)
+        yield replace(one, change=change, level=level, p=p, bounds=tuple(bounds))
 
 
 def _control(control: Control, compared: Compared, method: Method) -> tuple[BoundState, ...]:

@@ -16,9 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sozo.eval.compare import Change
-from sozo.eval.outcome import with_noise
-from sozo.scoring.measure import normal_interval, t_test
+from sozo.scoring.measure import normal_interval
 from sozo.scoring.second_encoder import gain
 from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval, pearson
 from sozo.scoring.statistics.hill import hill_interval, hill_numbers, hill_ratio
@@ -114,25 +112,6 @@ def of_kinds(interval, world, n, level):
     return share_of(truth, (compare_paired(named(a), named(b), level=level, strata=named(kinds)) for a, b in pairs))
 
 
-def of_judges(interval, world, n, level):
-    """A gain over 700 questions, in its standard errors; each judging moves a mean, and that of the base was repeated.
-
-    n times the same answers were judged again; single answers give such a difference an error of 0.3.
-    """
-    rng, results = np.random.default_rng([n, len(world)]), []
-    judgings = rng.normal(0, NOISES[world], (DATA_SETS, n + 2))
-    gaps, errors = rng.normal(1.5, 1, DATA_SETS), rng.normal(0, 0.3, (DATA_SETS, n))
-    for gap, error, (after, before, *again) in zip(gaps, errors, judgings, strict=True):
-        value = gap + after - before
-        low, high, p = t_test(value, 1.0, 699, level)
-        change = Change(700, 700, value, low, high, p=p, model="m", base="b", column="jcq/mean")
-        squares = np.maximum(0.0, (np.array(again) - before + error) ** 2 - 0.3**2) / 2
-        noise = float(squares.mean() ** 0.5)
-        results.append(with_noise(change, level, noise, n) if noise else change)
-    return share_of(1.5, results)
-
-
-NOISES = {"no noise": 0.0, "half an error": 0.5, "two errors": 2.0}
 RIGHT = {"half": 0.5, "one in seven wrong": 0.86, "two in a hundred wrong": 0.98}
 
 
@@ -286,7 +265,6 @@ ROWS = {
     "paired difference": (of_scores, WORLDS, SIZES, (0.95, STRICT)),
     "paired difference of seven kinds": (of_kinds, WORLDS, (35, 112, 700), (0.95, STRICT)),
     "independent difference": (of_scores, WORLDS, SIZES, (0.95, STRICT)),
-    "difference with the judge's noise": (of_judges, NOISES, (1, 3, 10), (0.95, STRICT)),
     "gain": (of_scores, WORLDS, SIZES, (0.95,)),
     "share": (of_shares, RIGHT, SHARES, (0.95,)),
     "share of grouped answers": (of_shares, RIGHT, SHARES, (0.95,)),
@@ -347,7 +325,6 @@ def cause(interval, world, n, level, held):
 
 
 CAUSES = {
-    "difference with the judge's noise": "one repetition tells little of a noise of twice the error of the answers",
     "words": "whether few answers hold the one list by chance more or less often moves the number far",
 }
 

@@ -169,13 +169,17 @@ def _heading(page: TaskOnPage, measure: Measure, tasks: int) -> str:
 
 
 def _cell(page: TaskOnPage, method: Method, measure: Measure, one: MethodOutcome | None) -> Cell:
-    """A method's number, with an arrow where the rule of the words says so; what it rests on stands in files."""
+    """A method's number, with an arrow where the rule of the words says so.
+
+    Its interval stands below it if it is the task's first measure; what else it rests on stands in files.
+    """
     if not (runs := method.of_task(page.task.name)):
         return Cell(why="no_run")
     full, main = seed_cell([page.cell(page.column(measure), run) for run in runs]), measure == page.task.measures[0]
     words = ("target",) if main and one is not None and one.target else ()
+    low, high = (full.low, full.high) if main else (None, None)
     parts = {name: part for name, part in full.exact.items() if name != "value"}
-    cell = Cell(full.value, full.measure, below=words, why=full.why, mark=_mark(one, measure), more=parts)
+    cell = Cell(full.value, full.measure, low, high, below=words, why=full.why, mark=_mark(one, measure), more=parts)
     return page.with_own_caveats(cell, runs) if main else cell
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from sozo.eval.compare import compared_measures
-from sozo.eval.outcome import FELL, BoundState, MethodOutcome
+from sozo.eval.outcome import FELL, BoundState
 from sozo.eval.report.cells import change_cell, seed_cell
 from sozo.eval.report.labels import measure_label
 from sozo.eval.report.tables import Findings, TaskOnPage, without_empty
@@ -39,28 +39,20 @@ def difference_table(page: TaskOnPage) -> Table:
             continue
         cells = {measure: change_cell(change, measure) for measure, change in changes.items()}
         if one := outcomes.get(method.name):
-            cells[one.measure] = _first(one)
+            cells[one.measure] = change_cell(replace(one.change, p=one.p), one.measure, level=one.level)
             cells |= {state.measure: _bound(state) for state in one.bounds}
         base = compared.against[method.name].name
         rows.append(TableRow(method.name, tuple(cells.values()), base, seeds=method.seeds))
     names = [page.heading, *map(measure_label, (*bounds, *others))]
-    title = translatable("{task}: differences", task=translatable(task.name))
     least = min((one.change.n for one in page.found if one.change.low is not None), default=FEW)
     scales = dict.fromkeys(run.scale.get("score_name") for run in page.runs)
     notes = ("differences_note", *filter(None, scales), *few(least))
-    return without_empty(Table(title, ("model", *names), tuple(rows), notes, of=page.of))
+    return without_empty(Table(page.titled("{task}: differences"), ("model", *names), tuple(rows), notes, of=page.of))
 
 
 def few(n: int) -> list[str]:
     """What is true of intervals over so few values, if these are few."""
     return [translatable("few_values", n=n, share=number(unseen_share(n), _ONE_DIGIT))] if 1 < n < FEW else []
-
-
-def _first(one: MethodOutcome) -> Cell:
-    """The first measure's difference, with the interval and the p that the word rests on."""
-    noise = number(one.judge_noise, replace(one.measure, digits=one.measure.digits + 1))
-    noisy = [translatable("with the judge's noise, {noise}", noise=noise)] if one.judge_noise else []
-    return change_cell(replace(one.change, p=one.p), one.measure, *noisy, level=one.level)
 
 
 def _bound(state: BoundState) -> Cell:

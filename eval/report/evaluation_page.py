@@ -16,6 +16,7 @@ from sozo.eval.report.answer import first_screen
 from sozo.eval.report.differences import differences
 from sozo.eval.report.exports import write_tables
 from sozo.eval.report.facts import fact_table
+from sozo.eval.report.labels import task_title
 from sozo.eval.report.pictures import pictures, training_curves
 from sozo.eval.report.reader import chunks, reading_order
 from sozo.eval.report.render import render
@@ -28,7 +29,7 @@ from sozo.tasks import task_types
 from sozo.tasks.task import Task
 
 _GENERATOR = b'name="generator" content="sozo"'
-MOST_BYTES = 6_500_000  # of the answers in one page: with tables and pictures it stays below 8 MB
+MOST_BYTES = 6_500_000  # of the answers in one page: with tables and pictures it is some 8 MB at most
 
 
 def write_evaluation(
@@ -39,16 +40,15 @@ def write_evaluation(
     title: str = "sozo",
     most_bytes: int = MOST_BYTES,
     second_encoder: SecondEncoder | None = None,
-    with_published: bool = False,
-    columns: Sequence[str] = (),
+    columns: tuple[str, ...] = (),
     notes: Sequence[tuple[str, str]] = (),
 ) -> list[Path]:
     """Write the page and, beside it, `report.json`, the numbers with all their digits, and the tables (`write_tables`).
 
     Answers too many for one page go into `report-2.html` and so on, `most_bytes` of them packed in each. `base` is the
     name of the model that the others are compared with (`compare_models`), `second_encoder` scores the answers too;
-    `with_published` makes the paper's models rows of tables; `columns` are those of the tables in LaTeX; `notes` stand
-    on the first screen, in English and in Japanese. Returns the pages, `path` first.
+    `columns` are those of the tables in LaTeX; `notes` stand on the first screen, in English and in Japanese. Returns
+    the pages, `path` first.
     """
     refuse_foreign(path)
     tasks, found = list(task_types().values()), findings(models, base, second_encoder)
@@ -62,11 +62,9 @@ def write_evaluation(
         "failures": [table for page in shown if len((table := page.failures()).columns) > 1],
         "facts": list(map(fact_table, shown)),
     }
-    sections = [
-        (page.task.name, page.own_tables(with_published=with_published), list(pictures(page))) for page in shown
-    ]
+    sections = [(task_title(page.task), page.own_tables(), list(pictures(page))) for page in shown]
     if learned := list(training_curves(compared.models)):
-        sections.append(("curves", [], learned))
+        sections.append((translatable("curves"), [], learned))
     first: dict[str, Any] = {
         "notes": notes,
         "answer": answer,
@@ -110,7 +108,7 @@ def _about(shown: Sequence[TaskOnPage]) -> list[str]:
     for page in shown:
         least, most = (end(run.metrics["num_answers"] for run in page.runs) for end in (min, max))
         n = f"{least:,}" if least == most else f"{least:,}–{most:,}"
-        said_of.append(translatable("{task}: {n} answers each", task=translatable(page.task.name), n=n))
+        said_of.append(translatable("{task}: {n} answers each", task=task_title(page.task), n=n))
     return said_of
 
 

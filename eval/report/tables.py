@@ -1,17 +1,17 @@
 """The page's tables: each a loop over what tasks declare, with a row for a method."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, combinations
 from typing import Any
 
+from sozo.data.published import load_text
 from sozo.eval.compare import Compared, compare_models
 from sozo.eval.evaluated import Evaluated, not_alike
 from sozo.eval.outcome import MethodOutcome, outcomes, verdict
 from sozo.eval.report.cells import seed_cell, with_change
 from sozo.eval.report.labels import labels
-from sozo.eval.report.published import paper_table, published_rows
 from sozo.eval.second_encoder import SecondGain, second_gains
 from sozo.scoring.measure import Measure
 from sozo.scoring.second_encoder import SecondEncoder
@@ -89,17 +89,13 @@ class TaskOnPage:
     @cached_property
     def caveats(self) -> list[str]:
         """What all runs must not be read without; a run's own caveats stand beside its number."""
-        return shared_caveats(self.runs)
-
-    @property
-    def label(self) -> str:
-        """Its name with these."""
-        return task_label(self.task.name, self.caveats)
+        every = [run.caveats for run in self.runs]
+        return [caveat for caveat in dict.fromkeys(chain(*every)) if all(caveat in own for own in every)]
 
     @property
     def of(self) -> str:
         """What its tables' numbers must not be read without, with its name; empty without caveats."""
-        return self.label if self.caveats else ""
+        return task_label(self.task.name, self.caveats) if self.caveats else ""
 
     @property
     def heading(self) -> str:
@@ -108,14 +104,13 @@ class TaskOnPage:
         by = [translatable("by {scorer}", scorer=name) for name in scorers if name and len(scorers) == 1]
         return task_label(self.task.name, list(dict.fromkeys((*self.caveats, *by))))
 
-    def rows(self, columns: Sequence[RunColumn], *, heat: bool = False) -> list[TableRow]:
+    def rows(self, columns: Sequence[RunColumn]) -> list[TableRow]:
         """A row for each method that has a run: over its seeds, with the differences that columns name."""
         main, rows = self.task.measures[0], []
         for method in self.compared.methods:
             if not (runs := method.of_task(self.task.name)):
                 continue
-            each = [[replace(self.cell(column, run), heat=heat and column.heat) for column in columns] for run in runs]
-            cells = [seed_cell(own) for own in zip(*each, strict=True)]
+            cells = [seed_cell([self.cell(column, run) for run in runs]) for column in columns]
             for k, column in enumerate(columns):
                 if column.change is not None:
                     change = self.compared.changes.get((method.name, column.change.name))
@@ -132,43 +127,35 @@ class TaskOnPage:
         more = {"caveats": ", ".join(own)} if own else {}
         return replace(cell, below=(*cell.below, *own), more={**cell.more, **more})
 
-    def of_columns(
-        self, name: str, columns: Sequence[RunColumn], notes: Sequence[str] = (), *, heat: bool = False
-    ) -> Table:
+    def of_columns(self, name: str, columns: Sequence[RunColumn], notes: Sequence[str] = ()) -> Table:
         """The table of these columns."""
         headings = ("model", *(column.label for column in columns))
-        return Table(name, headings, tuple(self.rows(columns, heat=heat)), tuple(notes), of=self.of)
+        return Table(name, headings, tuple(self.rows(columns)), tuple(notes), of=self.of)
+
+    def titled(self, form: str) -> str:
+        """A table's title that begins with the task's name."""
+        return translatable(form, task=translatable(self.task.name))
 
     def every_column(self) -> Table:
         """All that the terminal says, model by model, and what the columns mean."""
         shown = [c for c in self.columns.values() if c.shown & (TERMINAL | PAGE) and not c.shown & FAILURES]
         says = [f"{column.name}_says" for column in shown]
         notes = [key for key in (*says, f"{self.task.name}_says") if key in labels()]
-        return without_empty(
-            self.of_columns(translatable("{task}: all columns", task=translatable(self.task.name)), shown, notes)
-        )
+        return without_empty(self.of_columns(self.titled("{task}: all columns"), shown, notes))
 
     def failures(self) -> Table:
         """How many answers have no score, by the reason."""
         shown = [column for column in self.columns.values() if column.shown & FAILURES]
-        return self.of_columns(
-            translatable("{task}: answers without a score", task=translatable(self.task.name)), shown
-        )
+        return self.of_columns(self.titled("{task}: answers without a score"), shown)
 
-    def own_tables(self, *, with_published: bool = False) -> list[Table]:
-        """Those that the task declares; the paper's models are rows of them if that is wanted, else a table below."""
+    def own_tables(self) -> list[Table]:
+        """Those that the task declares, each with the paper's table below it."""
         tables = []
         for declared in self.task.view.tables(self.task.measures):
-            columns = [self.columns[name] for name in declared.columns if name in self.columns]
-            if not columns:
-                continue
-            table = self.of_columns(declared.name, columns, declared.notes, heat=declared.heat)
-            if with_published:
-                table = replace(table, rows=(*table.rows, *published_rows(declared, columns)))
-            else:
-                table = replace(table, papers=self._paper(declared))
-            tables.append(without_empty(table))
-        return on_one_scale(tables)
+            if columns := [self.columns[name] for name in declared.columns if name in self.columns]:
+                table = self.of_columns(declared.name, columns, declared.notes)
+                tables.append(without_empty(replace(table, papers=self._paper(declared))))
+        return tables
 
     def _paper(self, declared: ModelTable) -> Table | None:
         models = {
@@ -193,6 +180,25 @@ class TaskOnPage:
         return [without_empty(Table(label, columns, tuple(rows), (f"{label}_note",)))]
 
 
+def paper_table(name: str | None, models: Collection[str] = ()) -> Table | None:
+    """A table of the paper, digit for digit: all of it, or the rows of `models`; None where there is none."""
+    if name is None:
+        return None
+    lines = [line for line in load_text(name) if not models or line["model"] in ("", *models)]
+    rows = []
+    for line in lines:
+        model, *texts = line.values()
+        rows.append(TableRow(model, tuple(map(_printed, texts))))
+    return Table("papers_models", tuple(column.replace("_", " ") for column in lines[0]), tuple(rows))
+
+
+def _printed(text: str) -> Cell:
+    try:
+        return Cell(float(text), printed=text)
+    except ValueError:
+        return Cell(text or None)
+
+
 def task_label(task: str, caveats: Sequence[str]) -> str:
     """A task's name with what its numbers must not be read without.
 
@@ -200,19 +206,6 @@ def task_label(task: str, caveats: Sequence[str]) -> str:
     'jcq, 35 trial questions'
     """
     return translatable("{task}, {caveats}", task=translatable(task), caveats=list(caveats)) if caveats else task
-
-
-def shared_caveats(runs: Sequence[RunResult]) -> list[str]:
-    """The caveats that all these runs have."""
-    every = [run.caveats for run in runs]
-    return [caveat for caveat in dict.fromkeys(chain(*every)) if all(caveat in own for own in every)]
-
-
-def on_one_scale(tables: Sequence[Table]) -> list[Table]:
-    """Heat maps of one task, in all of which a colour means the same number."""
-    cells = [cell for table in tables for row in table.rows for cell in row.cells if cell.heat]
-    values = [cell.value for cell in cells if isinstance(cell.value, int | float)]
-    return [replace(table, scale=(min(values), max(values))) for table in tables] if values else list(tables)
 
 
 def without_empty(table: Table) -> Table:

@@ -8,9 +8,10 @@ import typer
 
 from sozo.data.errors import UserError
 from sozo.data.rubrics import FOR_IDEAS, load_rubric
-from sozo.eval.terminal import print_explained, print_lines, print_page, print_run
+from sozo.eval.terminal import print_explained, print_lines, print_run
 from sozo.scoring.judges.protocol import JudgeSettings
 from sozo.studies.experts.settings import ExpertSettings
+from sozo.studies.pages import print_page
 
 if TYPE_CHECKING:
     from sozo.tasks.pbig.experts import Expert

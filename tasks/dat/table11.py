@@ -22,7 +22,6 @@ from sozo.tasks.dat.summary import DatSummary, summary_of
 from sozo.tasks.dat.table import read_lists, read_table, valid_rows, valid_scores
 
 _CURVE_POINTS = 40
-PAPER_RESPONSES = 131_072  # in all, of each of the paper's rows
 
 
 @dataclass(frozen=True, slots=True)

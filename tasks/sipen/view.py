@@ -101,7 +101,7 @@ class SipenView(View[SipenRunResult]):
         accuracies = tuple(f"{category}: {label}" for category in _CATEGORIES for label in _LABELS)
         return (
             ModelTable("sipen_controls", controls, ("sipen_controls_note", "scale_note")),
-            ModelTable("sipen_table4", accuracies, ("sipen_note",), heat=True, paper="sipen_accuracy"),
+            ModelTable("sipen_table4", accuracies, ("sipen_note",), paper="sipen_accuracy"),
         )
 
     def reader_answers(self, run: SipenRunResult) -> Iterator[tuple[str, ReaderAnswer]]:
@@ -122,7 +122,7 @@ def _accuracies(runs: Sequence[SipenRunResult]) -> tuple[RunColumn, ...]:
     for category in dict.fromkeys(category for run in runs for category in run.metrics["accuracy"]):
         for label in _LABELS:
             cell = partial(_accuracy, category, label)
-            columns.append(RunColumn(f"{category}: {label}", cell, shown=TERMINAL, paper=f"{category}_{label}"))
+            columns.append(RunColumn(f"{category}: {label}", cell, shown=TERMINAL))
     return tuple(columns)
 
 

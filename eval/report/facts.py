@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.record import provenance, read_json
-from sozo.eval.report.tables import TaskOnPage, without_empty
+from sozo.eval.report.tables import TaskOnPage
 from sozo.scoring.table import Table
 from sozo.scoring.translatable import translatable
 from sozo.tasks.run_result import RunResult
@@ -32,9 +32,7 @@ def fact_table(page: TaskOnPage) -> Table:
     written = translatable(
         "sozo {version}, {commit}", version=ours["packages"].get("sozo"), commit=_commit(ours["git_commit"])
     )
-    return replace(
-        without_empty(page.of_columns(page.titled("{task}: what was run"), columns, (written,))), csv_only=True
-    )
+    return replace(page.of_columns(page.titled("{task}: what was run"), columns, (written,)), csv_only=True)
 
 
 def _model(run: RunResult) -> str | None:

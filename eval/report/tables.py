@@ -128,9 +128,9 @@ class TaskOnPage:
         return replace(cell, below=(*cell.below, *own), more={**cell.more, **more})
 
     def of_columns(self, name: str, columns: Sequence[RunColumn], notes: Sequence[str] = ()) -> Table:
-        """The table of these columns."""
+        """The table of these columns, without those that have no value."""
         headings = ("model", *(column.label for column in columns))
-        return Table(name, headings, tuple(self.rows(columns)), tuple(notes), of=self.of)
+        return without_empty(Table(name, headings, tuple(self.rows(columns)), tuple(notes), of=self.of))
 
     def titled(self, form: str) -> str:
         """A table's title that begins with the task's name."""
@@ -141,7 +141,7 @@ class TaskOnPage:
         shown = [c for c in self.columns.values() if c.shown & (TERMINAL | PAGE) and not c.shown & FAILURES]
         says = [f"{column.name}_says" for column in shown]
         notes = [key for key in (*says, f"{self.task.name}_says") if key in labels()]
-        return without_empty(self.of_columns(self.titled("{task}: all columns"), shown, notes))
+        return self.of_columns(self.titled("{task}: all columns"), shown, notes)
 
     def failures(self) -> Table:
         """How many answers have no score, by the reason."""
@@ -154,7 +154,7 @@ class TaskOnPage:
         for declared in self.task.view.tables(self.task.measures):
             if columns := [self.columns[name] for name in declared.columns if name in self.columns]:
                 table = self.of_columns(declared.name, columns, declared.notes)
-                tables.append(without_empty(replace(table, papers=self._paper(declared))))
+                tables.append(replace(table, papers=self._paper(declared)))
         return tables
 
     def _paper(self, declared: ModelTable) -> Table | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from sozo.eval.report.svg import BASELINE, TEXT, series, svg, tip
@@ -71,17 +72,21 @@ def _places(axes: Any, spots: Sequence[Spot]) -> list[tuple[float, float] | None
     axes.figure.draw_without_rendering()  # only then does it know where its points are
     scale = 72 / axes.figure.dpi
     at = [scale * axes.transData.transform(spot.at) for spot in spots]
+    low, high = scale * axes.bbox.x0, scale * axes.bbox.x1
     taken = [(x - _GAP / 2, x + _GAP / 2, y) for x, y in at]
     places: list[tuple[float, float] | None] = []
     for spot, (x, y) in zip(spots, at, strict=True):
         width = _LETTER * len(spot.name)
-        left = x + _GAP if x + _GAP + width < scale * axes.bbox.x1 else x - _GAP - width
         free = (
-            above
-            for above in (0, 11, -11, 22, -22, 33, -33)
-            if not any(left < b and a < left + width and abs(y + above - height) < _LINE for a, b, height in taken)
+            (left, above)
+            for above, left in product((0, 11, -11, 22, -22, 33, -33), (x + _GAP, x - _GAP - width))
+            if low <= left <= high - width
+            and not any(left < b and a < left + width and abs(y + above - height) < _LINE for a, b, height in taken)
         )
-        above = next(free, None if len(spots) > _MANY else 0)
-        places.append(None if above is None else (_GAP if left > x else -_GAP, above))
-        taken += [] if above is None else [(left, left + width, y + above)]
+        if place := next(free, None if len(spots) > _MANY else (x + _GAP, 0)):
+            left, above = place
+            taken.append((left, left + width, y + above))
+            places.append((_GAP if left > x else -_GAP, above))
+        else:
+            places.append(None)
     return places

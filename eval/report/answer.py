@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sozo.eval.compare import Compared
 from sozo.eval.outcome import FELL, WORDS, BoundState, MethodOutcome
-from sozo.eval.report.cells import change_cell, seed_cell
+from sozo.eval.report.cells import seed_cell
 from sozo.eval.report.labels import english, measure_label
 from sozo.eval.report.tables import Findings, TaskOnPage, task_label, without_empty
 from sozo.eval.seeds import Method
@@ -51,7 +51,7 @@ def first_screen(found: Findings) -> FirstScreen:
         each = [translatable("{n} {word}", n=counts[word], word=translatable(word)) for word in WORDS if counts[word]]
         lines: list[tuple[str, str]] = [("", translatable("{n} models: {counts}.", n=len(words), counts=each))]
     else:
-        lines = [(model, _line(word, found.of(model=model), len(found.tasks))) for model, word in words.items()]
+        lines = [(model, _line(word, found.of(model), len(found.tasks))) for model, word in words.items()]
     return FirstScreen(
         "question_trained" if compared.trained else "question_differ",
         _sentence(found),
@@ -128,17 +128,19 @@ def _line(word: str, own: Sequence[MethodOutcome], tasks: int) -> str:
 def _overview(found: Findings, words: Mapping[str, str]) -> Table:
     """A row a method, the bases first: of each task the share with a score, the first measure, and its bounds."""
     compared, tasks = found.compared, len(found.tasks)
-    methods = sorted(compared.methods, key=lambda method: _place(compared, method))
+    names, against = [method.name for method in compared.methods], compared.against
+    methods = sorted(
+        compared.methods, key=lambda one: (names.index(against.get(one.name, one).name), one.name in against)
+    )
     columns: dict[str, list[Cell]] = {}
     for page in found.tasks:
-        outcomes = {one.model: one for one in page.found}
         usable, *bounds = (bound.measure for bound in page.task.bounds())
         for measure in (usable, page.task.measures[0], *bounds):
-            cells = [_cell(page, method, measure, outcomes.get(method.name)) for method in methods]
+            cells = [_cell(page, method, measure) for method in methods]
             full = measure != page.task.measures[0] and all(cell.value in (1.0, None) for cell in cells)
             if not (full and measure.share):  # every answer keeps it
                 columns[_heading(page, measure, tasks)] = cells
-        second = [_pairing(outcomes.get(method.name)) for method in methods]
+        second = [_pairing(page.found.get(method.name)) for method in methods]
         if page.task.second and any(cell.value is not None for cell in second):
             columns[_heading(page, page.task.second.measure, tasks)] = second
     if words:
@@ -148,11 +150,6 @@ def _overview(found: Findings, words: Mapping[str, str]) -> Table:
         for method, *cells in zip(methods, *columns.values(), strict=True)
     ]
     return without_empty(Table("overview", ("model", *columns), tuple(rows), tuple(_legend(found))))
-
-
-def _place(compared: Compared, method: Method) -> tuple[int, bool]:
-    base = compared.against.get(method.name, method)
-    return [one.name for one in compared.methods].index(base.name), base is not method
 
 
 def _base(compared: Compared, method: Method) -> str:
@@ -168,14 +165,15 @@ def _heading(page: TaskOnPage, measure: Measure, tasks: int) -> str:
     return translatable("{task}: {name}", task=translatable(page.task.name), name=name) if tasks > 1 else name
 
 
-def _cell(page: TaskOnPage, method: Method, measure: Measure, one: MethodOutcome | None) -> Cell:
+def _cell(page: TaskOnPage, method: Method, measure: Measure) -> Cell:
     """A method's number, with an arrow where the rule of the words says so.
 
     Its interval stands below it if it is the task's first measure; what else it rests on stands in files.
     """
     if not (runs := method.of_task(page.task.name)):
         return Cell(why="no_run")
-    full, main = seed_cell([page.cell(page.column(measure), run) for run in runs]), measure == page.task.measures[0]
+    one, main = page.found.get(method.name), measure == page.task.measures[0]
+    full = seed_cell([page.cell(page.column(measure), run) for run in runs])
     words = ("target",) if main and one is not None and one.target else ()
     low, high = (full.low, full.high) if main else (None, None)
     parts = {name: part for name, part in full.exact.items() if name != "value"}
@@ -186,10 +184,9 @@ def _cell(page: TaskOnPage, method: Method, measure: Measure, one: MethodOutcome
 def _pairing(one: MethodOutcome | None) -> Cell:
     """The gain by a second encoder, which only a model with a base has."""
     for state in (state for state in (one.bounds if one else ()) if state.encoder):
-        cell = change_cell(state.change, state.measure)
-        ends = {name: end for name, end in cell.exact.items() if name in ("low", "high")}
-        by = (translatable("sd by {scorer}", scorer=state.encoder),)
-        return Cell(cell.value, state.measure, below=by, signed=True, mark=_mark(one, state.measure), more=ends)
+        by, mark = (translatable("sd by {scorer}", scorer=state.encoder),), _mark(one, state.measure)
+        ends = {name: end for name in ("low", "high") if (end := getattr(state.change, name)) is not None}
+        return Cell(state.change.difference, state.measure, below=by, signed=True, mark=mark, more=ends)
     return Cell()
 
 

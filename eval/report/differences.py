@@ -28,7 +28,6 @@ def differences(found: Findings) -> list[Table]:
 def difference_table(page: TaskOnPage) -> Table:
     """A task's differences: its first measure and what that must not cost, as the word has it; then the others."""
     task, compared = page.task, page.compared
-    outcomes = {one.model: one for one in page.found}
     bounds = [*(bound.measure for bound in task.bounds()), *([task.second.measure] if task.second else [])]
     others = [measure for measure in compared_measures(task)[1:] if measure not in bounds]
     rows = []
@@ -38,13 +37,13 @@ def difference_table(page: TaskOnPage) -> Table:
         if not any(changes.values()):
             continue
         cells = {measure: change_cell(change, measure) for measure, change in changes.items()}
-        if one := outcomes.get(method.name):
+        if one := page.found.get(method.name):
             cells[one.measure] = change_cell(replace(one.change, p=one.p), one.measure, level=one.level)
             cells |= {state.measure: _bound(state) for state in one.bounds}
         base = compared.against[method.name].name
         rows.append(TableRow(method.name, tuple(cells.values()), base, seeds=method.seeds))
     names = [page.heading, *map(measure_label, (*bounds, *others))]
-    least = min((one.change.n for one in page.found if one.change.low is not None), default=FEW)
+    least = min((one.change.n for one in page.found.values() if one.change.low is not None), default=FEW)
     scales = dict.fromkeys(run.scale.get("score_name") for run in page.runs)
     notes = ("differences_note", *filter(None, scales), *few(least))
     return without_empty(Table(page.titled("{task}: differences"), ("model", *names), tuple(rows), notes, of=page.of))

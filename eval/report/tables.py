@@ -34,17 +34,20 @@ class Findings:
     @cached_property
     def tasks(self) -> "list[TaskOnPage]":
         """The tasks that have runs, in their order."""
-        every = [TaskOnPage(task, self.compared, self.of(task=task.name)) for task in task_types().values()]
+        every = [
+            TaskOnPage(task, self.compared, {one.model: one for one in self.outcomes if one.task == task.name})
+            for task in task_types().values()
+        ]
         return [one for one in every if one.runs]
 
-    def of(self, **wanted: str) -> list[MethodOutcome]:
-        """The outcomes of a `task`, or of a `model`."""
-        return [one for one in self.outcomes if all(getattr(one, name) == value for name, value in wanted.items())]
+    def of(self, model: str) -> list[MethodOutcome]:
+        """The outcomes of a model, task by task."""
+        return [one for one in self.outcomes if one.model == model]
 
     @cached_property
     def verdicts(self) -> dict[str, str]:
         """Each model's word over all its tasks."""
-        return {model: verdict(self.of(model=model)) for model in dict.fromkeys(one.model for one in self.outcomes)}
+        return {model: verdict(self.of(model)) for model in dict.fromkeys(one.model for one in self.outcomes)}
 
 
 def findings(models: Sequence[Evaluated], base: str | None = None, second: SecondEncoder | None = None) -> Findings:
@@ -60,7 +63,7 @@ class TaskOnPage:
 
     task: type[Task]
     compared: Compared
-    found: Sequence[MethodOutcome]  # of the task
+    found: Mapping[str, MethodOutcome]  # by model
     _cells: dict[tuple[Any, ...], Cell] = field(default_factory=dict)
 
     @cached_property

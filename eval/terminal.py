@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sozo.data.progress import console
 from sozo.eval.run import TaskRun
 from sozo.scoring.table import Cell, Table, TableRow
+from sozo.scoring.translatable import translatable
 from sozo.tasks.view import TERMINAL
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ def print_run(run: TaskRun) -> None:
     notes = [*task.view.notes(result), *few(result.estimate(task.measures[0]).n)]
     if run.finished_before:
         print_lines([f"{run.folder}: finished before; nothing was computed again"])
-    title, heads = task_label(task.name, result.caveats), ("Source", str(run.metrics["source"]))
-    print_tables([Table(title, heads, rows, tuple(notes))])
+    source = translatable("{name}", name=run.metrics["source"])  # a name is no label, whatever it is called
+    print_tables([Table(task_label(task.name, result.caveats), ("Source", source), rows, tuple(notes))])
     print_lines(str(run.folder / name) for name in task.view.files)
     if run.stopped:
         print_lines([f"not finished: {run.stopped}"])

@@ -110,7 +110,10 @@ def report(
     title: Annotated[str, typer.Option(help="The page's heading.")] = "sozo",
     second_encoder: Second = None,
     columns: Annotated[
-        list[str] | None, typer.Option(help="Columns of the LaTeX tables, by their headings (default: the first five).")
+        list[str] | None,
+        typer.Option(
+            help="Columns of the LaTeX tables, by their headings (default: five, those with intervals first)."
+        ),
     ] = None,
 ) -> None:
     """Turn runs into one page: a word for each model, tables beside the paper's, pictures, every answer to read."""

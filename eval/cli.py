@@ -109,9 +109,11 @@ def report(
     base: Base = None,
     title: Annotated[str, typer.Option(help="The page's heading.")] = "sozo",
     second_encoder: Second = None,
-    published: Annotated[bool, typer.Option(help="The paper's models too, as rows of tables and pictures.")] = False,
     columns: Annotated[
-        list[str] | None, typer.Option(help="Columns of the LaTeX tables, by their headings (default: the first five).")
+        list[str] | None,
+        typer.Option(
+            help="Columns of the LaTeX tables, by their headings (default: five, those with intervals first)."
+        ),
     ] = None,
 ) -> None:
     """Turn runs into one page: a word for each model, tables beside the paper's, pictures, every answer to read."""
@@ -122,28 +124,26 @@ def report(
     second = SecondEncoder(second_encoder) if second_encoder else None
     models = find_evaluated(runs)
     pages = write_evaluation(
-        output, models, base=base, title=title, second_encoder=second, with_published=published, columns=columns or ()
+        output, models, base=base, title=title, second_encoder=second, columns=tuple(columns or ())
     )
     print_lines(f"{page} ({page.stat().st_size / 1e6:.1f} MB)" for page in pages)
 
 
 def compare(runs: Runs, base: Base = None, second_encoder: Second = None) -> None:
     """Which models differ, and at what price: the report's first screen, and its tables of differences."""
-    from sozo.eval.compare import compare_models
     from sozo.eval.evaluated import find_evaluated
-    from sozo.eval.outcome import outcomes
     from sozo.eval.report.answer import first_screen
     from sozo.eval.report.differences import differences
-    from sozo.eval.second_encoder import second_gains
+    from sozo.eval.report.tables import findings
+    from sozo.eval.seeds import fold
     from sozo.scoring.second_encoder import SecondEncoder
 
-    compared = compare_models(find_evaluated(runs), base)
-    if not compared.against:
+    models = find_evaluated(runs)
+    if len(fold(models)) < 2:
         raise UserError(f"{' '.join(runs)}: there is one model only; give the runs of two or more")
-    gains = second_gains(compared, SecondEncoder(second_encoder)) if second_encoder else []
-    found = outcomes(compared, gains)
-    print_answer(first_screen(compared, found))
-    print_tables(differences(compared, found, gains))
+    found = findings(models, base, SecondEncoder(second_encoder) if second_encoder else None)
+    print_answer(first_screen(found))
+    print_tables(differences(found))
 
 
 def _task_command(kind: type[Task]) -> Callable[..., None]:

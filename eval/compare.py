@@ -53,11 +53,6 @@ class Compared:
         return bool(contestants) and all(model.trained for model in contestants)
 
     @property
-    def colours(self) -> dict[str, int]:
-        """Number of each method's colour on a page."""
-        return {method.name: number for number, method in enumerate(self.methods)}
-
-    @property
     def pairs(self) -> list[tuple[Evaluated, Evaluated]]:
         """Each model but a base's after what it is compared with: of the same seed, if its base has that."""
         trained = [method for method in self.methods if method.name in self.against]

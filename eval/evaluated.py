@@ -53,6 +53,12 @@ class Evaluated:
         return runs[-1] if runs else None
 
 
+def named(text: str) -> tuple[str | None, str]:
+    """NAME=REST as name and rest; a model or a place alone, whatever signs it has, without a name."""
+    name, _, rest = text.partition("=")
+    return (name, rest) if name and rest and not Path(text).exists() else (None, text)
+
+
 def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
     """The models whose finished runs lie in some folders, however deep; of a study's folder its rows.
 
@@ -62,9 +68,8 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
     """
     models: dict[str, Evaluated] = {}
     for place in places:
-        prefix, equals, path = place.partition("=")
-        named = bool(equals) and not Path(place).exists()
-        folder = Path(path if named else place)
+        prefix, path = named(place)
+        folder = Path(path)
         if not folder.is_dir():
             raise UserError(f"{folder}: no such folder; give the --output of earlier runs")
         rows = sorted(_rows(folder), key=lambda row: (str(row[0].study or ""), _order(row[0].name)))
@@ -74,14 +79,14 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
         names = [f"{model.study.name}/{model.name}" if several and model.study else model.name for model, _ in rows]
         alone = len(set(names)) == 1
         for (model, run), own in zip(rows, names, strict=True):
-            name = own if not named else prefix if alone else f"{prefix}/{own}"
+            name = own if prefix is None else prefix if alone else f"{prefix}/{own}"
             known = models.setdefault(name, replace(model, name=name))
             key = (run.task, run.kind)
             if key in known.runs:
                 folders = f"{known.runs[key].folder} and {run.folder}"
                 raise UserError(f"{name} has two runs of one kind, {folders}; name the folders: NAME=DIR")
             places_of = {other.written_at for other in known.runs.values()} | {run.written_at}
-            if not named and len(places_of - {None}) > 1:
+            if prefix is None and len(places_of - {None}) > 1:
                 servers = " and ".join(sorted(filter(None, places_of)))
                 raise UserError(
                     f"{name} was answered by {servers}, which may be two models ({run.folder}); name the "
@@ -134,13 +139,3 @@ def not_alike(run: RunResult, other: RunResult) -> str | None:
         return None
     name, one, two = ("not set" if value is MISSING else shortened(value) for value in difference)
     return translatable("{name} is {one} and {other}", name=name, one=one, other=two)
-
-
-def check_alike(what: str, runs: Sequence[tuple[str, RunResult]], remedy: str) -> None:
-    """Refuse models' runs of a benchmark of which one has its scores on another scale than the first."""
-    for name, run in runs[1:]:
-        first, other = runs[0]
-        if reason := not_alike(other, run):
-            raise UserError(
-                f"{what} of {first} ({other.folder}) and of {name} ({run.folder}) do not compare: {reason}; {remedy}"
-            )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sozo.data.errors import UserError
 from sozo.data.study_folder import StudyFolder, StudyRow, read_study, write_study
+from sozo.eval.evaluated import named
 from sozo.models.weights import is_model, tensors_of
 
 
@@ -36,7 +37,7 @@ def find_targets(names: Sequence[str], *, checkpoints: bool = False) -> tuple[li
     """
     studies: dict[str, StudyFolder] = {}
     targets: dict[str, Target] = {}
-    pairs = [_named(name) for name in names]
+    pairs = list(map(named, names))
     ends = Counter(_last_parts(model, 1) for name, model in pairs if name is None)
     for name, model in pairs:
         if study := read_study(Path(model)):
@@ -49,12 +50,6 @@ def find_targets(names: Sequence[str], *, checkpoints: bool = False) -> tuple[li
                 remedy = "call one by another name: --model NAME=MODEL"
                 raise UserError(f"two models would go to the folder {target.folder}: {models_text}; {remedy}")
     return list(targets.values()), studies
-
-
-def _named(text: str) -> tuple[str | None, str]:
-    """NAME=MODEL, or a model alone."""
-    name, equals, model = text.partition("=")
-    return (name, model) if equals and name and model and not Path(text).exists() else (None, text)
 
 
 def _last_parts(model: str, count: int) -> str:

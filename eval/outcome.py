@@ -1,17 +1,16 @@
 """Did training help, and at what price? A task's first measure against the base, and what it must not have cost."""
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sozo.eval.compare import Change, Compared, change_at
-from sozo.eval.control import KEPT, LOST, ControlVerdict, judge_control
 from sozo.eval.evaluated import not_alike
+from sozo.eval.judge_noise import judge_noise, with_noise
 from sozo.eval.second_encoder import SecondGain
 from sozo.eval.seeds import Method
 from sozo.scoring.measure import LEVEL, Measure
 from sozo.scoring.numbers import n_of
+from sozo.scoring.statistics import compare_paired
 from sozo.scoring.statistics.comparison import Comparison
 from sozo.scoring.statistics.seeds import over_seeds
 from sozo.scoring.translatable import translatable
@@ -37,11 +36,6 @@ class BoundState:
     why: str = ""  # why it is not shown
     encoder: str = ""  # of a second encoder its name
 
-    @property
-    def name(self) -> str:
-        """The measure's name."""
-        return self.measure.name
-
 
 @dataclass(frozen=True, slots=True)
 class MethodOutcome:
@@ -58,55 +52,34 @@ class MethodOutcome:
     p: float | None = None  # m times that of the change: below 0.05 exactly where the interval leaves 0
     bounds: tuple[BoundState, ...] = ()
     judge_noise: float = 0.0  # standard deviation of a mean from one judging to the next; it is in the interval
-    control: ControlVerdict | None = None  # of a task that is a control: nothing is won there
-    base_lost: bool = False  # whether the base would have lost there, were it the model
+    is_control: bool = False  # whether the task is a control: nothing is won there, and its own measures are its bounds
 
     @property
-    def higher(self) -> bool:
-        """Whether the first measure is better than the base's, whatever it cost."""
-        return self.control is None and self.change.sign * (self.measure.better or 1) > 0
+    def direction(self) -> int:
+        """Whether the first measure is better (1) or worse (-1) than the base's, whatever it cost; else 0."""
+        return 0 if self.is_control else self.change.sign * (self.measure.better or 1)
 
     @property
-    def lower(self) -> bool:
-        """Whether it is worse."""
-        return self.control is None and self.change.sign * (self.measure.better or 1) < 0
-
-    def of_state(self, state: str) -> list[BoundState]:
-        """The bounds of a state."""
-        return [bound for bound in self.bounds if bound.state == state]
-
-    @property
-    def rose(self) -> list[BoundState]:
+    def rose(self) -> "list[MethodOutcome | BoundState]":
         """The bounds of which the base lacks what the model has: FELL, seen from the base."""
         return [bound for bound in self.bounds if bound.of_base == FELL]
 
     @property
-    def better(self) -> bool:
-        """Whether anything is: the first measure, or a bound."""
-        return self.higher or bool(self.rose)
+    def better(self) -> "list[MethodOutcome | BoundState]":
+        """What is better than the base's: the first measure, as this outcome itself, and bounds that rose."""
+        return [] if self.is_control else [*[self] * (self.direction > 0), *self.rose]
 
     @property
-    def worse(self) -> bool:
-        """Whether anything is."""
-        lost = self.control is not None and self.control.verdict == LOST
-        return self.lower or lost or bool(self.of_state(FELL))
+    def worse(self) -> "list[MethodOutcome | BoundState]":
+        """What is worse: the first measure, and bounds that fell."""
+        return [*[self] * (self.direction < 0), *(bound for bound in self.bounds if bound.state == FELL)]
 
     @property
-    def shown(self) -> bool:
-        """Whether every bound held of whoever is higher; no bound needs a correction, since all of them must hold."""
-        states = [bound.state if self.higher else bound.of_base for bound in self.bounds]
-        return not (self.higher or self.lower) or all(state == HELD for state in states)
-
-    @property
-    def kind(self) -> str:
-        """In one word, for files: held, price, unsure, same, lower or none; of a control kept, open or lost."""
-        if self.control is not None:
-            return {KEPT: "kept", LOST: "lost"}.get(self.control.verdict, "open")
-        if self.change.low is None:
-            return "none"
-        if self.higher:
-            return "held" if self.shown else "price" if self.of_state(FELL) else "unsure"
-        return "lower" if self.lower else "same"
+    def open(self) -> list[BoundState]:
+        """The bounds not shown of whoever is higher; none needs a correction, since all of them must hold."""
+        sides = {1: [bound.state for bound in self.bounds], -1: [bound.of_base for bound in self.bounds]}
+        states = sides.get(self.direction, ())
+        return [bound for bound, state in zip(self.bounds, states, strict=False) if state == NOT_SHOWN]
 
 
 def verdict(found: Sequence[MethodOutcome]) -> str:
@@ -117,11 +90,11 @@ def verdict(found: Sequence[MethodOutcome]) -> str:
     can only lose: who is better there alone is not AHEAD.
     """
     better, worse = any(one.better for one in found), any(one.worse for one in found)
-    if worse and (better or any(one.base_lost for one in found)):
+    if worse and any(one.better or one.rose for one in found):
         return MIXED
     if not (better or worse):
         return SAME
-    if not all(one.shown for one in found):
+    if any(one.open for one in found):
         return NOT_TO_HOLD
     return AHEAD if better else BEHIND
 
@@ -131,17 +104,14 @@ def outcomes(compared: Compared, gains: Sequence[SecondGain] = ()) -> list[Metho
 
     `gains` are those by a second encoder; without any nobody can be ahead in a task that asks for one.
     """
-    noises = {task.name: judge_noise(compared, task) for task in task_types().values()}
     found: list[MethodOutcome] = []
     for method in compared.methods:
         if method.name in compared.against and not method.reference:
-            found += _of_method(compared, method, gains, noises)
+            found += _of_method(compared, method, gains)
     return found
 
 
-def _of_method(
-    compared: Compared, method: Method, gains: Sequence[SecondGain], noises: Mapping[str, tuple[float, int]]
-) -> Iterator[MethodOutcome]:
+def _of_method(compared: Compared, method: Method, gains: Sequence[SecondGain]) -> Iterator[MethodOutcome]:
     tasks = [task for task in task_types().values() if (method.name, task.measures[0].name) in compared.changes]
     base = compared.against[method.name]
     targets = [task.measures[0].name for task in tasks if task.control is None]
@@ -154,10 +124,10 @@ def _of_method(
         target = any(task.name in model.targets for model in method.runs.values())
         one = MethodOutcome(task.name, method.name, base.name, measure, change, target, caveats)
         if task.control is not None:
-            yield replace(one, control=_control(compared, method, task), base_lost=_base_lost(compared, method, task))
+            yield replace(one, bounds=_control(task.control, compared, method), is_control=True)
             continue
         level = 1 - (1 - LEVEL) / family
-        change, (noise, times) = change_at(compared, method, measure, level), noises[task.name]
+        change, (noise, times) = change_at(compared, method, measure, level), judge_noise(compared, task)
         if noise and not method.several:
             change = with_noise(change, level, noise, times)
         bounds = [_bound(bound, compared, method) for bound in task.bounds()]
@@ -167,103 +137,74 @@ def _of_method(
         yield replace(one, change=change, level=level, p=p, bounds=tuple(bounds), judge_noise=noise)
 
 
-def judge_noise(compared: Compared, task: type[Task]) -> tuple[float, int]:
-    """By how much a mean of a judged task moves if the same answers are judged again, and how often any were.
+def _control(control: Control, compared: Compared, method: Method) -> tuple[BoundState, ...]:
+    """The states of a control's measures; of several seeds those of the one that came out worst."""
+    task = control.measure.task
+    seeds = [
+        control_states(control, before, after)
+        for base, model in compared.pairs
+        if model in method.runs.values() and (before := base.run(task)) and (after := model.run(task))
+    ]
+    return min(seeds, key=lambda states: min((FELL, NOT_SHOWN, HELD).index(one.state) for one in states), default=())
 
-    The root of the mean of (d² - e²) / 2 over the runs that hold one source's very answers again: d is their
-    difference, e the standard error that single answers give it, which is in every interval already.
+
+def control_states(control: Control, base: RunResult, model: RunResult) -> tuple[BoundState, ...]:
+    """Whether a model understands what its base did: the state of a control's measure, and that of its errors.
+
+    Each must hold, and the control's measure fell if the whole interval is below minus its margin. Nothing is shown by
+    too few answers, nor where the base is not above chance, for then it has nothing to lose.
     """
-    twice: dict[tuple[Any, ...], list[RunResult]] = {}
-    for run in (run for model in compared.models if (run := model.run(task.name))):
-        if "judge" in run.settings:
-            answers = ((answer.id, answer.text) for answer in run.answers())
-            twice.setdefault((run.metrics["source"], *answers), []).append(run)
-    squares = []
-    for first, *others in twice.values():
-        for run in (run for run in others if not not_alike(first, run)):
-            change = run.against(first, task.measures[0])
-            if change.difference is not None:
-                error = _error(change) if change.low is not None else 0.0
-                squares.append(max(0.0, change.difference**2 - error**2) / 2)
-    return math.sqrt(sum(squares) / len(squares)) if squares else 0.0, len(squares)
+    answers = min(len(run.by_answer(control.measure)) for run in (base, model))
+    ends = [run.estimate(control.measure).low for run in (base, model)]
+    before, after = (low is not None and low > control.chance for low in ends)
+    of_chance = translatable("one side is not above chance ({chance:.1%})", chance=control.chance)
+    apart = not_alike(base, model)
+    why = apart or ("" if before or after else of_chance)
+    if answers < control.least:
+        why = translatable("{n} controls, and it takes {least}", n=answers, least=control.least)
+    if why:
+        change = Comparison(reason=apart) if apart else model.against(base, control.measure)
+        return (BoundState(control.measure, NOT_SHOWN, change, why=why),)
+    states = []
+    for measure in filter(None, (control.measure, control.errors)):
+        sides = base.by_item(measure), model.by_item(measure)
+        if all(sides):
+            change = compare_paired(*sides)
+            if change.low is None:  # where all differences are equal, mostly 0, it takes what is added to a share's
+                change = compare_paired(*sides, share=True)
+            bound = replace(control, measure=measure, least=0, fall=control.margin)
+            states.append(_of_what_is_there(judged(bound, change), before, after, of_chance))
+    return tuple(states)
 
 
-def _error(change: Comparison, level: float = LEVEL) -> float:
-    """The standard error whose Student's interval a change has."""
-    assert change.low is not None
-    assert change.high is not None
-    return (change.high - change.low) / 2 / _quantile(change, (1 + level) / 2)
+def _of_what_is_there(bound: BoundState, before: bool, after: bool, why: str) -> BoundState:
+    """Nothing is kept of which a side (the base `before`, the model `after`) has next to none, nor lost there."""
 
+    def shown(state: str, own: bool, other: bool) -> str:
+        return state if {HELD: own and other, FELL: own}.get(state, True) else NOT_SHOWN
 
-def _quantile(change: Comparison, share: float) -> float:
-    """Student's quantile for as many values as a change has."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(change.n - 1, share))
-
-
-def with_noise(change: Change, level: float, noise: float, times: int) -> Change:
-    """The change of two means, each of which moves by the judge's noise too, known from so many repeated judgings.
-
-    The interval's half is the root of the sum of the squares of two: Student's of the answers, and Student's of the
-    noise, with as many degrees of freedom as repetitions.
-    """
-    if change.low is None or change.difference is None:
-        return change
-    from scipy.optimize import brentq
-    from scipy.special import stdtrit
-
-    errors = (_error(change, level), change.n - 1), (math.sqrt(2) * noise, times)
-
-    def half(p: float) -> float:
-        return math.hypot(*(error * float(stdtrit(freedom, 1 - p / 2)) for error, freedom in errors))
-
-    margin, gap = half(1 - level), abs(change.difference)
-    p = float(brentq(lambda p: half(p) - gap, 1e-12, 1.0)) if half(1e-12) > gap > 0 else float(not gap)
-    return replace(change, low=change.difference - margin, high=change.difference + margin, p=p)
-
-
-def _control(compared: Compared, method: Method, task: type[Task]) -> ControlVerdict | None:
-    """The verdict on a method's understanding; of several seeds the worst."""
-    verdicts = [judge_control(control, *runs) for control, *runs in _controls(compared, method, task)]
-    verdicts.sort(key=lambda verdict: (verdict.verdict != LOST, verdict.verdict == KEPT))
-    return verdicts[0] if verdicts else None
-
-
-def _base_lost(compared: Compared, method: Method, task: type[Task]) -> bool:
-    found = (judge_control(control, after, before) for control, before, after in _controls(compared, method, task))
-    return any(one.verdict == LOST for one in found)
-
-
-def _controls(compared: Compared, method: Method, task: type[Task]) -> Iterator[tuple[Control, RunResult, RunResult]]:
-    """A control task with its runs by the base and by the method, of each seed that has both."""
-    for base, model in compared.pairs:
-        before, after = base.run(task.name), model.run(task.name)
-        if model in method.runs.values() and before and after and task.control:
-            yield task.control, before, after
+    state, of_base = shown(bound.state, before, after), shown(bound.of_base, after, before)
+    return replace(bound, state=state, of_base=of_base, why=bound.why if state == bound.state else why)
 
 
 def _bound(bound: Bound, compared: Compared, method: Method) -> BoundState:
     measure = bound.measure
     change = compared.changes.get((method.name, measure.name), Comparison(reason="no_run"))
-    held = judged(bound, change, several=method.several)
+    one = judged(bound, change, several=method.several)
     if not measure.share:
-        return held
+        return one
     sides = [
         [run.estimate(measure) for run in side.of_task(measure.task)]
         for side in (compared.against[method.name], method)
     ]
-    before, after = (any(one.mean is not None and one.mean < bound.margin for one in side) for side in sides)
-    if held.state == HELD and before:
-        held = replace(held, state=NOT_SHOWN, why="the base has next to none")
-    if held.of_base == HELD and after:
-        held = replace(held, of_base=NOT_SHOWN)
+    before, after = (all(run.mean is None or run.mean >= bound.margin for run in side) for side in sides)
+    one = _of_what_is_there(one, before, after, "one side has next to none")
     counts = [
         n_of(round(side[0].mean * side[0].of), side[0].of)
         for side in sides
         if len(side) == 1 and side[0].mean is not None
     ]
-    return replace(held, counts=" → ".join(counts)) if len(counts) == len(sides) else held
+    return replace(one, counts=" → ".join(counts)) if len(counts) == len(sides) else one
 
 
 def _second(bound: Bound, task: type[Task], method: Method, gains: Sequence[SecondGain]) -> BoundState:
@@ -286,7 +227,8 @@ def _second(bound: Bound, task: type[Task], method: Method, gains: Sequence[Seco
 def judged(bound: Bound, change: Comparison, *, several: bool = False) -> BoundState:
     """Held: the whole 95% interval of the change is above minus the margin. Fell: all of it is below 0. Else neither.
 
-    `of_base` is the same of the opposite change.
+    A change for the better is positive here, whatever the measure's direction; `of_base` is the same of the opposite
+    change.
 
     >>> valid = Bound(measure=Measure("valid", share=True), margin=0.05, least=30)
     >>> changes = [Comparison(99, 99, 0, *ends) for ends in ((-0.01, 0.01), (-0.3, -0.1), (-0.1, 0.1))]
@@ -298,8 +240,8 @@ def judged(bound: Bound, change: Comparison, *, several: bool = False) -> BoundS
         return replace(one, why=change.reason or "no interval")
     if change.n < bound.least and not several:
         return replace(one, why=translatable("cannot be said from {n}", n=change.n))
-    ends = (change.low, change.high), (-change.high, -change.low)
-    state, of_base = (HELD if low > -bound.margin else FELL if high < 0 else NOT_SHOWN for low, high in ends)
+    ends = ((change.low, change.high), (-change.high, -change.low))[:: bound.measure.better or 1]
+    state, of_base = (HELD if low > -bound.margin else FELL if high < -bound.fall else NOT_SHOWN for low, high in ends)
     seeds = "cannot be said from {n} seeds" if several else "cannot be said from {n}"
     why = "" if state != NOT_SHOWN else change.reason or translatable(seeds, n=change.n)
     return replace(one, state=state, of_base=of_base, why=why)

@@ -9,11 +9,12 @@ import typer
 
 from sozo.data.errors import UserError, require
 from sozo.data.markdown import plain
+from sozo.data.record import write_whole
+from sozo.data.run_folder import RunFolder
 from sozo.data.settings import setting
 from sozo.data.sheet import write_sheet
-from sozo.eval.pages import PageFolder
 from sozo.eval.report.render import render
-from sozo.eval.terminal import PageRun, print_lines, print_page
+from sozo.eval.terminal import print_lines
 from sozo.scoring.table import markdown
 from sozo.tasks import Dat
 from sozo.tasks.dat.people_result import score_sheet
@@ -35,10 +36,12 @@ def people(
     options: PeopleOptions,
 ) -> None:
     """What people wrote: score a spreadsheet of lists, with a page and a paragraph for the methods section."""
-    print_page(score_people(Dat(settings), file, output, options))
+    score_people(Dat(settings), file, output, options)
+    names = ("config.json", "metrics.json", "people.html", "scores.csv", "people.md")
+    print_lines([(output / "people.md").read_text("utf-8"), *(str(output / name) for name in names)])
 
 
-def score_people(task: Dat, file: Path, output: Path, options: PeopleOptions) -> PageRun:
+def score_people(task: Dat, file: Path, output: Path, options: PeopleOptions) -> None:
     """Score a spreadsheet into a folder that no command of sozo reads as a run: scores.csv, people.html, people.md."""
     require("jinja2", "the page of people's answers")
     task = task.for_people()
@@ -48,19 +51,21 @@ def score_people(task: Dat, file: Path, output: Path, options: PeopleOptions) ->
         raise UserError(f"{file}: {server} is a server, and would get every word that people wrote; {local}")
     norms = Path(options.norms) if options.norms else None
     digests = [sha256(path.read_bytes()).hexdigest() for path in (file, norms) if path and path.is_file()]
-    page = PageFolder(output, {"task": f"{task.name} of people", "files": digests, **task.deciding()}, "people")
-    if finished := page.finished():
-        return finished
+    page = RunFolder(output, {"task": f"{task.name} of people", "files": digests, **task.deciding()})
+    if page.metrics() is not None and (output / "people.md").is_file():
+        print_lines([f"{output}: finished before; nothing was computed again"])
+        return
     if folder:
         print_lines([f"{folder} will hold every word that people wrote; --embedding-cache none keeps none"])
     scored = score_sheet(task, file, norms)
     page.start({"scorer": task.describe()}, {"file": str(file)})
     write_sheet(output / "scores.csv", scored.sheet.cells, scored.sheet.delimiter)
     title = f"{task.title}: {file.name}"
-    page.add("people.html", render("people.html", title=title, tables=scored.tables, methods=scored.methods))
-    page.files.append("scores.csv")
+    html = render("people.html", title=title, tables=scored.tables, methods=scored.methods)
+    write_whole(output / "people.html", html)
     read = f"{len(scored.sheet.cells):,} rows were read as {scored.sheet.encoding}."
     notes = [plain(note) for table in scored.tables[:-1] for note in table.notes]
     methods = map(plain, scored.methods)
     parts = [f"# {title}", read, *map(markdown, scored.tables[:-1]), *notes, "## Methods, to paste", *methods]
-    return page.publish("\n\n".join(parts), {"files": page.files})
+    write_whole(output / "people.md", "\n\n".join(parts).encode())
+    page.finish({})

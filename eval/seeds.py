@@ -21,6 +21,11 @@ class Method:
         return len(self.runs) > 1
 
     @property
+    def seeds(self) -> int:
+        """How many seeds; 0 of a model alone, which is no mean over seeds."""
+        return len(self.runs) if self.several else 0
+
+    @property
     def first(self) -> Evaluated:
         """The model of the first seed."""
         return next(iter(self.runs.values()))

@@ -1,76 +1,45 @@
-"""What the commands print in the terminal: a run's row, tables of changes, pages."""
+"""What the commands print in the terminal: a run's row, tables of changes, lines."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sozo.data.progress import console
 from sozo.eval.run import TaskRun
-from sozo.scoring.table import Cell, Table
+from sozo.scoring.table import Cell, Table, TableRow
+from sozo.scoring.translatable import translatable
 from sozo.tasks.view import TERMINAL
 
 if TYPE_CHECKING:
     from sozo.eval.report.answer import FirstScreen
 
 _COLOURS = {"good": "green", "bad": "red"}
-ARROWS = {"up": "▲ ", "down": "▼ "}
+_ARROWS = {"up": "▲ ", "down": "▼ "}
 _NARROW = 18  # cells that hold most intervals in one line
-
-
-@dataclass(frozen=True, slots=True)
-class PageRun:
-    """The result of a command that compares runs."""
-
-    folder: Path
-    page: str  # the page in Markdown
-    files: tuple[str, ...]  # names of what the folder holds, for people
-    finished_before: bool  # whether nothing was computed, since an earlier call had finished
-    stopped: str | None = None  # why it is not finished, if it is not
 
 
 def print_run(run: TaskRun) -> None:
     """A task's run: its row, where its files are, and why it is not finished, if it is not."""
-    from rich.console import Group
-    from rich.text import Text
-
     from sozo.eval.report.differences import few
     from sozo.eval.report.labels import english
     from sozo.eval.report.tables import task_label
 
     task, result = run.task, run.result
-    table = _table(english(task_label(task.name, result.caveats)), show_header=False)
     shown = task.view.shown(TERMINAL, task.measures, result)
-    rows = [("Source", str(run.metrics["source"])), *((english(column.label), cell.line) for column, cell in shown)]
-    labels, values = zip(*rows, strict=True)
-    least = _whole_numbers(values)
-    table.add_column(width=min(_longest(labels), max(console().width - least - 3, 10)), overflow="fold")
-    table.add_column(justify="right", min_width=least, overflow="fold")
-    for label, value in rows:
-        table.add_row(label, Text(value))
-    n = result.estimate(task.measures[0]).n
-    notes = [*task.view.notes(result), *map(english, few(n))]
-    _print_finished(run, Group(table, *map(Text, notes)), task.view.files)  # what a model wrote has no markup
+    rows = tuple(TableRow(english(column.label), (Cell(cell.line),)) for column, cell in shown)
+    notes = [*task.view.notes(result), *few(result.estimate(task.measures[0]).n)]
+    if run.finished_before:
+        print_lines([f"{run.folder}: finished before; nothing was computed again"])
+    source = translatable("{name}", name=run.metrics["source"])  # a name is no label, whatever it is called
+    print_tables([Table(task_label(task.name, result.caveats), ("Source", source), rows, tuple(notes))])
+    print_lines(str(run.folder / name) for name in task.view.files)
+    if run.stopped:
+        print_lines([f"not finished: {run.stopped}"])
 
 
 def print_explained(runs: Iterable[TaskRun]) -> None:
     """What the rows' names mean, once for all runs."""
     print_lines(dict.fromkeys(line for run in runs for line in run.task.view.explained(run.task.measures, run.result)))
-
-
-def print_page(run: PageRun) -> None:
-    """A finished comparison: its page, and where its files are."""
-    _print_finished(run, run.page, run.files, markup=False, highlight=False, emoji=False)
-
-
-def _print_finished(run: TaskRun | PageRun, result: Any, files: Iterable[str], **how: Any) -> None:
-    if run.finished_before:
-        print_lines([f"{run.folder}: finished before; nothing was computed again"])
-    console().print(result, **how)
-    print_lines(str(run.folder / name) for name in files)
-    if run.stopped:
-        print_lines([f"not finished: {run.stopped}"])
 
 
 def printing(command: Callable[..., Iterable[str]]) -> Callable[..., None]:
@@ -86,7 +55,7 @@ def printing(command: Callable[..., Iterable[str]]) -> Callable[..., None]:
 def print_lines(lines: Iterable[str]) -> None:
     """Lines for people, as they are."""
     for line in lines:
-        console().print(line, markup=False, highlight=False)
+        console().print(line, markup=False, highlight=False, emoji=False)
 
 
 def print_answer(answer: "FirstScreen") -> None:
@@ -103,6 +72,8 @@ def print_tables(tables: Sequence[Table]) -> None:
 
     Columns that are too many for the terminal's width follow below, with the models' names again: no number is cut.
     """
+    from rich import box
+    from rich import table as rich
     from rich.text import Text
 
     from sozo.eval.report.labels import english
@@ -110,10 +81,8 @@ def print_tables(tables: Sequence[Table]) -> None:
     for shown in tables:
         heads, rows, width = [english(column) for column in shown.columns], [], console().width
         for row in shown.rows:
-            lines = [row.name, *([f"{english('mean_of_seeds')} {row.seeds}"] if row.seeds else [])]
-            lines += [f"{english('from_base')} {row.base}"] if row.base else []
-            cells = [Text("\n".join(_lines(cell)), _colour(cell.mark)) for cell in row.cells]
-            rows.append([Text("\n".join(lines)), *cells])
+            cells = [Text("\n".join(_lines(cell)), _of_mark(cell, _COLOURS)) for cell in row.cells]
+            rows.append([Text("\n".join([row.name, *map(english, row.below)])), *cells])
         columns = [[head, *(str(row[k]) for row in rows)] for k, head in enumerate(heads)]
         widths = [_longest(column) for column in columns]
         if sum(widths) + 3 * len(widths) > width:
@@ -125,7 +94,8 @@ def print_tables(tables: Sequence[Table]) -> None:
             ]
         for k, numbers in enumerate(_side_by_side(widths, width) if rows else ()):
             of = f" ({english(shown.of)})" if shown.of else ""
-            table = _table(f"{english(shown.name)}{of}{' (continued)' if k else ''}")
+            title = f"{english(shown.name)}{of}{' (continued)' if k else ''}"
+            table = rich.Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
             for number in numbers:
                 table.add_column(Text(heads[number]), width=widths[number], overflow="fold")
             for texts in rows:
@@ -139,9 +109,12 @@ def print_tables(tables: Sequence[Table]) -> None:
 def _lines(cell: Cell) -> list[str]:
     from sozo.eval.report.labels import english
 
-    arrow = next((ARROWS[word] for word in cell.mark.split() if word in ARROWS), "")
     shown = english(cell.text) if isinstance(cell.value, str) else cell.text
-    return [f"{arrow}{shown}", *map(english, cell.lines)]
+    return [f"{_of_mark(cell, _ARROWS)}{shown}", *map(english, cell.lines)]
+
+
+def _of_mark(cell: Cell, signs: Mapping[str, str]) -> str:
+    return next((signs[word] for word in cell.mark.split() if word in signs), "")
 
 
 def _side_by_side(widths: Sequence[int], room: int) -> list[list[int]]:
@@ -169,14 +142,3 @@ def _whole_numbers(texts: Iterable[str]) -> int:
     """Cells of the longest word with a digit in it: in a narrower column a number would be cut."""
     words = (word for text in texts for word in text.split() if any(map(str.isdigit, word)))
     return _longest(["", *words])
-
-
-def _colour(mark: str) -> str:
-    return next((_COLOURS[word] for word in mark.split() if word in _COLOURS), "")
-
-
-def _table(title: str, *, show_header: bool = True) -> Any:
-    from rich import box
-    from rich.table import Table
-
-    return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_header=show_header, pad_edge=False)

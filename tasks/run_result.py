@@ -169,6 +169,15 @@ class RunResult:
         Every item that the measure is about is there, in order. Items that are not independent are one (`Item.unit`),
         which has a mean only if each of them has a value.
         """
+        if measure not in self._by_item:  # a base's are asked for by each model that is compared with it
+            self._by_item[measure] = self._means(measure)
+        return self._by_item[measure]
+
+    @cached_property
+    def _by_item(self) -> dict[Measure, Mapping[str, float | None]]:
+        return {}
+
+    def _means(self, measure: Measure) -> dict[str, float | None]:
         about = {name: row for name, row in self.items.items() if not measure.kinds or row["group"] in measure.kinds}
         unit = {name: row.get("unit") or name for name, row in about.items()}
         values: dict[str, list[float]] = {name: [] for name in unit.values()}

@@ -73,13 +73,14 @@ class Bound:
     measure: Measure
     margin: float  # a loss of less is none; in the units of the measure's differences
     least: int  # answers or items on each side: with fewer, nothing is said
+    fall: float = 0.0  # it fell if the whole interval of its change is below minus this
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control(Bound):
-    """By which a study sees whether training cost a model its understanding (`sozo.eval.control`).
+    """What training must not cost a model: its understanding. Nothing is won there.
 
-    Its measure is a share that a model with understanding has, whatever its creativity.
+    Its measure is a share that a model with understanding has, whatever its creativity; it fell beyond its margin.
     """
 
     chance: float  # the share of who guesses, or always says the same

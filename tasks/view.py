@@ -39,9 +39,6 @@ class RunColumn:
     shown: Place = NUMBERS
     key: str = ""  # its name in W&B, in the model card and in the page's tables; by default the label
     change: Measure | None = None  # the measure whose difference from the base stands below it on the page
-    paper: str = ""  # the column in the papers' table
-    figure: Callable[[str], str] = str  # how the paper's figure is written here
-    heat: bool = True  # whether it has colours in a table that is a heat map
 
     @property
     def name(self) -> str:
@@ -56,9 +53,7 @@ class RunColumn:
 
 def measured(measure: Measure, label: str = "", shown: Place = RESULT, key: str = "") -> RunColumn:
     """The column of a measure: its mean with interval and n of N."""
-    paper = measure.paper or measure.short.replace(" ", "_")
-    label = label or measure.short
-    return RunColumn(label, lambda run: run.cell(measure), measure, shown, key, change=measure, paper=paper)
+    return RunColumn(label or measure.short, lambda run: run.cell(measure), measure, shown, key, change=measure)
 
 
 def stored(name: str, label: str = "", shown: Place = NUMBERS, measure: Measure = COUNT, **options: Any) -> RunColumn:
@@ -132,7 +127,6 @@ class ModelTable:
     name: str  # label of its title
     columns: tuple[str, ...]  # names of the columns after the models' names
     notes: tuple[str, ...] = ()  # labels of what stands below it
-    heat: bool = False  # whether it is a heat map
     paper: str | None = None  # the papers' table of other models (`sozo.data.published`), shown below
     training: str | None = None  # that of trained models, shown instead below a study of one of these
 

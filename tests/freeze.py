@@ -205,7 +205,7 @@ def tables(folder):
     import csv
 
     from sozo.eval.compare import compare_models
-    from sozo.eval.deliver.wandb_results import _table, _values
+    from sozo.eval.deliver.wandb_results import _values
     from sozo.eval.evaluated import find_evaluated
     from sozo.eval.outcome import outcomes
     from sozo.eval.report.evaluation_page import write_evaluation
@@ -215,7 +215,7 @@ def tables(folder):
 
     models = find_evaluated([str(folder / "runs")])
     compared = compare_models(models, "one")
-    write_evaluation(folder / "page.html", models, base="one", title="frozen", with_published=True)
+    write_evaluation(folder / "page.html", models, base="one", title="frozen")
     found = {"tables": {}}
     # What was run has dates and commits.
     for path in (path for path in sorted(folder.glob("page-tables/*.csv")) if "what-was-run" not in path.name):
@@ -227,8 +227,7 @@ def tables(folder):
     found["wandb"] = {}
     for path in sorted((folder / "runs" / "one").iterdir()):
         run = TaskRun(make(path.name), path, json.loads((path / "metrics.json").read_text("utf-8")), True)
-        rows = {row[1]: {k: v for k, v in enumerate(row[2:]) if v is not None} for row in _table(run)}
-        found["wandb"][path.name] = {"values": _values(run), "table": rows}
+        found["wandb"][path.name] = {"values": _values(run)}
     return found
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from sozo.data.jumandic import load_nouns
 from sozo.eval.compare import Change, compare_models
-from sozo.eval.control import KEPT, LOST, ControlVerdict
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.outcome import (
     AHEAD,
@@ -22,6 +21,7 @@ from sozo.eval.outcome import (
     NOT_TO_HOLD,
     SAME,
     WORDS,
+    BoundState,
     MethodOutcome,
     judged,
     outcomes,
@@ -30,7 +30,7 @@ from sozo.eval.outcome import (
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.run import score_answers
 from sozo.eval.second_encoder import second_gains
-from sozo.scoring.measure import Estimate, Measure
+from sozo.scoring.measure import Measure
 from sozo.scoring.second_encoder import Gain, GainParts
 from sozo.scoring.statistics.comparison import Comparison
 from sozo.tasks.dat.scorer import DatSettings
@@ -111,7 +111,7 @@ def word(folder, second_encoder=None, model="model", base="base"):
 
 
 def states(one):
-    return {bound.name: bound.state for bound in one.bounds}
+    return {bound.measure.name: bound.state for bound in one.bounds}
 
 
 def mark_trained(folder, name="model"):
@@ -132,7 +132,7 @@ def test_one_list_said_again_and_again_is_not_ahead(scored, tmp_path):
     lists = [scored[-1]] * (7 * LISTS // 10) + scored[-3 * LISTS // 10 :]
     base_and(tmp_path, scored, lists)
     one = outcome(tmp_path, SecondEncoder())
-    assert one.higher
+    assert one.direction > 0
     assert states(one)["dat/unique_words"] == FELL
     assert word(tmp_path, SecondEncoder()) == MIXED
     said = page_text(tmp_path, tmp_path, base="base", second_encoder=SecondEncoder())
@@ -181,7 +181,7 @@ def test_a_second_encoder_that_loses_is_a_price(scored, tmp_path):
 def test_ten_lists_cannot_say_whether_words_are_kept(scored, tmp_path):
     folder = base_and(tmp_path, scored, scored[-10:], n=10)
     one = outcome(folder, SecondEncoder())
-    assert one.higher
+    assert one.direction > 0
     assert states(one)["dat/valid"] == NOT_SHOWN
     said = page_text(folder, tmp_path, base="base")
     assert "not shown to hold: usable answers" in said
@@ -224,9 +224,9 @@ def test_missing_stories_and_broken_conditions_are_prices(tmp_path):
     sat_run(tmp_path / "model", "model", lambda story: "" if kept[story.id] < 26 else far)
     sat_run(tmp_path / "short", "short", lambda story: "夜の工場だ。")
     one, short = (outcome(tmp_path, task="sat", model=name) for name in ("model", "short"))
-    assert one.higher
+    assert one.direction > 0
     assert states(one)["sat/scored"] == FELL
-    assert short.higher
+    assert short.direction > 0
     assert states(short)["sat/compliant"] != HELD
     assert word(tmp_path, model="model") == MIXED
     assert word(tmp_path, model="short") == MIXED
@@ -271,7 +271,8 @@ def test_the_answer_comes_first_with_title_and_date(scored, tmp_path):
     write_evaluation(tmp_path / "r.html", find_evaluated([str(folder)]), base="base", title="My runs")
     page = (tmp_path / "r.html").read_text("utf-8")
     first = english_text(page.split("<h1>", 1)[1].split("<h2", 1)[0])
-    assert first.startswith(f"My runs{datetime.now(UTC):%-d %b %Y} · DAT: {LISTS} answers each")
+    about = f"{datetime.now(UTC):%-d %b %Y} · Divergent Association Task (DAT): {LISTS} answers each"
+    assert first.startswith(f"My runs{about}")
     assert "Which differ?" in first
 
 
@@ -297,7 +298,7 @@ def test_over_seeds_bounds_are_over_the_seeds(scored, tmp_path):
     for seed in range(3):
         lists_run(tmp_path / f"A{seed}", f"A@{seed}", scored[half - 20 * seed :][:half])
     one = outcome(tmp_path, SecondEncoder(gain=0.5), model="A")
-    assert one.higher
+    assert one.direction > 0
     assert {bound.change.n for bound in one.bounds} == {3}
     assert states(one)["dat/pairing"] == HELD
     assert "A: no difference shown to hold: DAT, by ja-ginza +0." in page_text(
@@ -319,7 +320,7 @@ def test_a_price_is_said_where_nothing_was_gained_too(scored, tmp_path):
     base_and(tmp_path, scored, [words[:9] for words in scored[:LISTS]])
     jcq(tmp_path, "base", lambda k: k % 3)
     one = outcome(tmp_path)
-    assert one.kind == "none"
+    assert one.direction == 0
     assert states(one)["dat/valid"] == FELL
     said = page_text(tmp_path, tmp_path, base="base")
     assert re.search(r"model: behind: usable answers \(DAT\) −\d+\.\d\d pp\.", said)
@@ -346,12 +347,12 @@ def test_understanding_that_was_lost_is_no_difference_that_is_not_shown(tmp_path
     for name, right in (("base", 100), ("kept", 100), ("lost", 30)):
         run_of(tmp_path / name, mostly(right), source=name, sipen_prompt="sipen-ja-v2")
     found = {one.model: one for one in outcomes(compare_models(find_evaluated([str(tmp_path)]), "base"))}
-    assert {name: one.kind for name, one in found.items()} == {"kept": "kept", "lost": "lost"}
+    states = {name: [bound.state for bound in one.bounds] for name, one in found.items()}
+    assert states == {"kept": [HELD, HELD], "lost": [FELL, FELL]}
     write_evaluation(tmp_path / "r.html", find_evaluated([str(tmp_path)]), base="base")
     said = english_text((tmp_path / "r.html").read_text("utf-8"))
-    assert "lost: behind: understanding (SIPeN controls)" in said
+    assert re.search(r"lost: behind: understanding −\d\d\.\d\d pp, ", said)
     assert "kept: no difference shown." in said
-    assert "understanding kept" in said
 
 
 def hash_of(item):
@@ -391,10 +392,10 @@ def test_seen_from_the_base_ahead_is_behind_and_nothing_else_changes():
         there, back = as_outcomes(tasks), as_outcomes(tasks, -1)
         assert verdict(back) == MIRROR[verdict(there)]
         for one, other in zip(there, back, strict=True):
-            assert (one.higher, one.lower, one.shown) == (other.lower, other.higher, other.shown)
+            assert (one.direction, len(one.open)) == (-other.direction, len(other.open))
             assert [g.state for g in one.bounds] == [g.of_base for g in other.bounds]
         if verdict(there) == AHEAD:
-            assert all(bound.state == HELD for one in there if one.higher for bound in one.bounds)
+            assert all(bound.state == HELD for one in there if one.direction > 0 for bound in one.bounds)
             assert not any(one.worse for one in there)
         seen.add(verdict(there))
     assert seen == set(WORDS)
@@ -437,19 +438,17 @@ def test_what_the_base_lacks_is_said_as_what_a_model_lacks(tmp_path):
         assert f"{other}: gain with a loss:" in said
 
 
-def control(verdict, *, base_lost=False):
-    nothing = Estimate(None, None, None, 0, 0)
+def control(state, of_base=NOT_SHOWN):
+    bound = BoundState(Measure("c"), state, Comparison(), of_base)
     change = Change(model="a", base="b", column="c")
-    return MethodOutcome(
-        "c", "a", "b", Measure("c"), change, control=ControlVerdict(verdict, nothing, nothing), base_lost=base_lost
-    )
+    return MethodOutcome("c", "a", "b", Measure("c"), change, bounds=(bound,), is_control=True)
 
 
 def test_a_control_can_only_lose():
     gain, loss = as_outcomes([[(0.3, 0.2, 0.4)]]), as_outcomes([[(-0.3, -0.4, -0.2)]])
-    assert verdict([control(LOST)]) == BEHIND
-    assert verdict([*gain, control(LOST)]) == MIXED
-    assert verdict([control(KEPT, base_lost=True)]) == SAME
-    assert verdict([*gain, control(KEPT, base_lost=True)]) == AHEAD
-    assert verdict([*loss, control(KEPT, base_lost=True)]) == MIXED
-    assert verdict([*loss, control(LOST)]) == BEHIND
+    assert verdict([control(FELL)]) == BEHIND
+    assert verdict([*gain, control(FELL)]) == MIXED
+    assert verdict([control(HELD, FELL)]) == SAME
+    assert verdict([*gain, control(HELD, FELL)]) == AHEAD
+    assert verdict([*loss, control(HELD, FELL)]) == MIXED
+    assert verdict([*loss, control(FELL)]) == BEHIND

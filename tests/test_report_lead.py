@@ -13,7 +13,6 @@ from sozo.eval.cli import compare
 from sozo.eval.draw import trained_on
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
-from sozo.eval.report.labels import labels
 from sozo.tasks.jcq.questions import trial_questions
 from test_evaluation_page import cells_of, english_text
 from whole_runs import dat_run, jcq_run
@@ -58,8 +57,8 @@ def test_the_first_screen_has_question_overview_and_a_word_for_each(three, tmp_p
     assert overview(page) == {
         "Model": ["JCQ, 35 trial questions, by judge-a"],
         "base": ["3.00"],
-        "better": ["▲ 3.29"],
-        "worse": ["▼ 2.71"],
+        "better": ["▲ 3.29 [3.25, 3.32]"],
+        "worse": ["▼ 2.71 [2.68, 2.75]"],
     }
     assert "▲ higher, ▼ lower than base, shown at 95%" in text
     for name, number in (("better", "+0.29"), ("worse", "−0.29")):
@@ -110,7 +109,7 @@ def test_nobody_is_said_to_be_best(three, tmp_path):
 
 def test_one_model_has_its_row_and_nothing_to_compare_with(three, tmp_path):
     page = page_of(three / "better", tmp_path)
-    assert overview(page)["better"] == ["3.29"]
+    assert overview(page)["better"] == ["3.29 [3.25, 3.32]"]
     assert first_of(page).startswith("Which differ? Nothing here was compared with a base.")
     assert "section-differences" not in page
     assert "▲" not in page.split('id="section-all_columns"')[0].split("<body>")[1]
@@ -153,8 +152,8 @@ def test_a_target_is_called_target_wherever_its_number_stands(three, tmp_path):
     config["loaded"] |= {"model_trained": True, "trained_on": ["jcq"]}
     path.write_text(json.dumps(config), "utf-8")
     page = page_of(tmp_path / "runs", tmp_path, base="base")
-    assert overview(page)["better"] == ["▲ 3.29 target"]
-    assert overview(page)["worse"] == ["▼ 2.71"]
+    assert overview(page)["better"] == ["▲ 3.29 [3.25, 3.32] target"]
+    assert overview(page)["worse"] == ["▼ 2.71 [2.68, 2.75]"]
     text = first_of(page)
     assert "JCQ (the target) improved in some models" in text
     assert "JCQ, 35 trial questions, by judge-a +0.29 (the target)" in text
@@ -211,18 +210,6 @@ def test_models_are_named_with_revisions_and_how_they_were_asked(tmp_path):
     assert facts["Models and revisions"] == "name, sha256 0123456789ab"
     assert "/home/me" not in page
     assert [facts[name] for name in ("temperature", "max_new_tokens", "seed")] == ["0.7", "99", "3"]
-
-
-def test_the_papers_models_are_rows_when_they_are_asked_for(three, tmp_path):
-    plain = page_of(three, tmp_path, base="base")
-    assert "(paper)" not in plain
-    page = page_of(three, tmp_path, base="base", with_published=True)
-    table = {row[0]: row for row in cells_of(page, labels()["table12"][0])}
-    (gpt,) = [row for name, row in table.items() if name.startswith("GPT-4o (paper)")]
-    assert gpt[0] == "GPT-4o (paper) other encoder, judge"
-    assert gpt[1:6] == ["4.10", "4.28", "2.73", "3.47", "3.64"]
-    assert not [name for name in overview(page) if "(paper)" in name]
-    assert "(paper)" not in "".join(re.findall(r"<svg.*?</svg>", page, re.DOTALL))
 
 
 def test_a_caveat_stands_wherever_its_number_does(three, tmp_path, capsys):

@@ -7,7 +7,7 @@ from sozo.eval.compare import Change
 from sozo.eval.report.cells import change_cell, with_change
 from sozo.eval.report.labels import both, labels, states, wording
 from sozo.eval.report.plane import Spot, plane_chart
-from sozo.eval.report.tables import on_one_scale, without_empty
+from sozo.eval.report.tables import without_empty
 from sozo.scoring.final_text import STATES
 from sozo.scoring.judges.protocol import Status
 from sozo.scoring.measure import Measure
@@ -49,11 +49,6 @@ def test_colour_is_for_effect_and_certainty_together(effect, half, measure, mark
     assert change_cell(change(0.02, effect=effect, half=half), measure).mark == mark
 
 
-def test_in_a_heat_map_intervals_are_for_who_points_at_the_cell():
-    cell = with_change(Cell(3.0, SCORE, 2.0, 4.0, heat=True), change(0.5, effect=1.0), SCORE)
-    assert (cell.lines, cell.hover) == ((), "95%: [2.00, 4.00]; +0.50 [+0.49, +0.51]")
-
-
 def test_what_stands_beside_numbers_is_said_in_japanese_too():
     reasons = [mean_interval([1, 2]).reason, mean_interval([2.0, 2.0]).reason, mean_interval([]).reason]
     reasons += [compare_independent([1], [2, 3]).reason, over_seeds({0: 1.0}).reason]
@@ -76,17 +71,6 @@ def test_points_of_the_plane_say_what_they_are():
     chart = plane_chart([spot], {}, "x", "y", "s")
     assert "<title>a&lt;b: 1,234, 0.9000 [0.8500, 0.9500]</title>" in chart
     assert "<title>a&lt;b: 1,000, 0.8000</title>" in chart
-
-
-def heat_map(*values, heat=True):
-    rows = [TableRow(f"m{k}", (Cell(value, SCORE, heat=heat),)) for k, value in enumerate(values)]
-    return Table("x", ("model", "a"), tuple(rows))
-
-
-def test_heat_maps_share_a_scale():
-    tables = on_one_scale([heat_map(2.0, 3.0), heat_map(1.0, 5.0), heat_map(9.0, heat=False)])
-    cells = [table.rows[0].cells[0] for table in tables]
-    assert [table.shade(cell) for table, cell in zip(tables, cells, strict=True)] == [0.25, 0.0, None]
 
 
 def test_empty_columns_and_tables_are_a_line_that_says_why():

@@ -108,9 +108,8 @@ def test_results_go_into_the_run_that_trained_the_checkpoint_and_the_key_nowhere
         summary |= {item.key or item.nested_key[0]: json.loads(item.value_json) for item in record.summary.update}
     assert (summary["train/reward"], summary["train/loss"], summary["train_runtime"]) == (2.0, 0.5, 3.0)
     assert (summary["eval/jcq/mean"], summary["eval/jcq/judge"]) == (3.5, "j")
-    tables = [json.loads(path.read_text("utf-8")) for path in (tmp_path / "out").glob("wandb/*/files/**/*.table.json")]
-    rows = {row[1]: row[2:] for row in next(t for t in tables if t["data"][0][1] == "num_items")["data"]}
-    assert (rows["unusual uses"][0], rows["unusual uses"][-3:]) == (3.5, [4, 5, "35 trial questions, by j"])
+    uses = [summary[f"eval/jcq/unusual uses{part}"] for part in ("", "_n", "_of")]
+    assert uses == [3.5, 4, 5]
     assert summary["eval/jcq/caveats"] == "35 trial questions, by j"
     artifacts = {record.artifact.name: record.artifact for record in records if record.HasField("artifact")}
     ours = artifacts[f"{TRAINED}-jcq-grpo-checkpoint-9"]

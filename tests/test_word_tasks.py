@@ -11,8 +11,8 @@ import pytest
 from fakes import FakeEncoder, FakeNouns, list_text
 from sozo.data.errors import UserError
 from sozo.data.prompts import prompt
-from sozo.eval.control import KEPT, LOST, judge_control
 from sozo.eval.evaluated import not_alike
+from sozo.eval.outcome import FELL, HELD, control_states
 from sozo.eval.run import score_answers
 from sozo.rewards import make_task_reward
 from sozo.rewards.task import reward_of
@@ -230,8 +230,8 @@ def test_kanji_is_a_control_that_answering_less_cannot_keep(tmp_path):
     assert not_alike(sure, same) is None
     assert "items_sha256" in not_alike(sure, fewer)
     prose = finished(task, tmp_path, "prose", lambda item: [item.columns["solutions"][0] + "です"])
-    assert judge_control(task.control, sure, same).verdict == KEPT
-    assert judge_control(task.control, sure, prose).verdict == LOST
+    for model, state in ((same, HELD), (prose, FELL)):
+        assert [bound.state for bound in control_states(task.control, sure, model)] == [state]
 
 
 def test_every_word_task_is_a_reward_by_value_or_by_validity():

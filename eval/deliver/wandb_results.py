@@ -16,7 +16,6 @@ from sozo.tasks.run_result import ITEMS
 from sozo.tasks.view import WANDB
 
 _PARTS = {"value": "", "low": "_ci95_low", "high": "_ci95_high"}  # how the parts of a number are called
-_TABLE = ("name", "value", "low", "high", "n", "of", "caveats")
 _STEP = "train/global_step"  # the x-axis of everything that the trainers log
 
 
@@ -74,12 +73,10 @@ def _log(
             return used
         if used.offline:
             used.summary.update(before)
-        prefix = f"eval/{run.task.name}/"
-        table = wandb.Table(columns=["source", *_TABLE], data=_table(run))
-        row = {key: value for key, value in values.items() if not isinstance(value, str)} | {f"{prefix}table": table}
+        row = {key: value for key, value in values.items() if not isinstance(value, str)}
         if step is not None:
             used.define_metric(_STEP)
-            used.define_metric(f"{prefix}*", step_metric=_STEP)
+            used.define_metric(f"eval/{run.task.name}/*", step_metric=_STEP)
             row[_STEP] = step
         used.log(row)
         used.summary.update({key: value for key, value in values.items() if isinstance(value, str)})
@@ -96,16 +93,6 @@ def _values(run: TaskRun) -> dict[str, float | str]:
         for part, value in cell.exact.items():
             values[column.name + _PARTS.get(part, f"_{part}")] = value
     return values | ({"caveats": ", ".join(run.result.caveats)} if run.result.caveats else {})
-
-
-def _table(run: TaskRun) -> list[list[Any]]:
-    """A row for each number, so that the tables of several models are one below the other."""
-    rows, caveats = [], ", ".join(run.result.caveats)
-    for column, cell in run.task.view.shown(WANDB, run.task.measures, run.result):
-        if isinstance(cell.value, int | float):
-            numbers = (cell.exact.get(part) for part in _TABLE[1:-1])
-            rows.append([run.metrics["source"], column.name, *numbers, caveats])
-    return rows
 
 
 def _artifact(run_id: str, run: TaskRun, step: int | None) -> Any:

@@ -7,18 +7,15 @@ import random
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from sozo.eval.compare import Compared
-from sozo.eval.control import LOST
-from sozo.eval.outcome import FELL, HELD, WORDS, BoundState, MethodOutcome, verdict
-from sozo.eval.report.cells import change_cell, seed_cell
+from sozo.eval.outcome import FELL, WORDS, BoundState, MethodOutcome
+from sozo.eval.report.cells import seed_cell
 from sozo.eval.report.labels import english, measure_label
-from sozo.eval.report.tables import TaskOnPage, on_page, task_label, without_empty
+from sozo.eval.report.tables import Findings, TaskOnPage, task_label, without_empty
 from sozo.eval.seeds import Method
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import signed
-from sozo.scoring.statistics.comparison import Comparison
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
 from sozo.tasks import task_types
@@ -45,38 +42,39 @@ class FirstScreen:
         yield from map(english, self.notes)
 
 
-def first_screen(compared: Compared, found: Sequence[MethodOutcome]) -> FirstScreen:
+def first_screen(found: Findings) -> FirstScreen:
     """What the outcomes of the comparison say."""
-    pages = on_page(compared)
-    by_model = {one.model: [other for other in found if other.model == one.model] for one in found}
-    words = {model: verdict(own) for model, own in by_model.items()}
-    question = "question_trained" if compared.trained else "question_differ"
-    in_table = words if len(words) > MOST else {}
-    overview = _overview(compared, pages, found, in_table)
-    if len(words) > MOST:
+    compared, words = found.compared, found.verdicts
+    many = len(words) > MOST
+    if many:
         counts = Counter(words.values())
         each = [translatable("{n} {word}", n=counts[word], word=translatable(word)) for word in WORDS if counts[word]]
         lines: list[tuple[str, str]] = [("", translatable("{n} models: {counts}.", n=len(words), counts=each))]
     else:
-        lines = [(model, _line(words[model], own, len(pages))) for model, own in by_model.items()]
-    samples = _samples(compared, pages) if len(compared.methods) <= MOST else []
-    return FirstScreen(question, _sentence(by_model, len(pages)), overview, lines, samples, _notes(compared, pages))
-
-
-def _sentence(by_model: Mapping[str, Sequence[MethodOutcome]], tasks: int) -> str:
-    """What improved and what got worse, over all models, without a number."""
-    if not by_model:
-        return translatable("Nothing here was compared with a base.")
-    better, worse = (
-        Counter(name for own in by_model.values() for one in own for name, _ in side(one, tasks))
-        for side in (_gains, _losses)
+        lines = [(model, _line(word, found.of(model), len(found.tasks))) for model, word in words.items()]
+    return FirstScreen(
+        "question_trained" if compared.trained else "question_differ",
+        _sentence(found),
+        _overview(found, words if many else {}),
+        lines,
+        _samples(compared, found.tasks) if len(compared.methods) <= MOST else [],
+        _notes(compared, found.tasks),
     )
-    risen = [one for own in by_model.values() for one in own if one.higher]
-    targets = {translatable(one.task) for one in risen} - {translatable(one.task) for one in risen if not one.target}
+
+
+def _sentence(found: Findings) -> str:
+    """What improved and what got worse, over all models, without a number."""
+    models, tasks, every = len(found.verdicts), len(found.tasks), found.outcomes
+    if not models:
+        return translatable("Nothing here was compared with a base.")
+    better = Counter(_name(part, one, tasks) for one in every for part in one.better)
+    worse = Counter(_name(part, one, tasks) for one in every for part in one.worse)
     if not (better or worse):
         return translatable("No difference is shown.")
-    gained = _clause("{names} improved{where}", better, targets, len(by_model)) or translatable("no gain is shown")
-    lost = _clause("{names} got worse{where}", worse, set(), len(by_model)) or translatable("no loss is shown")
+    missed = {one.task for one in every if one.direction > 0 and not one.target}
+    targets = {translatable(one.task) for one in every if one.direction > 0 and one.task not in missed}
+    gained = _clause("{names} improved{where}", better, targets, models) or translatable("no gain is shown")
+    lost = _clause("{names} got worse{where}", worse, set(), models) or translatable("no loss is shown")
     return translatable("{gained}; {lost}.", gained=gained, lost=lost)
 
 
@@ -91,90 +89,67 @@ def _clause(form: str, names: Counter[str], targets: Collection[str], models: in
     return translatable(form, names=listed, where=where if models > 1 else "")
 
 
-def _gains(one: MethodOutcome, tasks: int) -> Iterator[tuple[str, str]]:
-    """Names and numbers of what is better in a task."""
-    if one.higher:
-        yield _first(one)
-    yield from (_named(state, one, tasks) for state in one.rose)
+def _name(part: MethodOutcome | BoundState, one: MethodOutcome, tasks: int) -> str:
+    """What a part of an outcome is called: the task by its first measure, a bound by its own name."""
+    task = translatable(one.task)
+    if part is one:
+        return task
+    name = translatable(measure_label(part.measure))
+    return translatable("{name} ({task})", name=name, task=task) if tasks > 1 else name
 
 
-def _losses(one: MethodOutcome, tasks: int) -> Iterator[tuple[str, str]]:
-    """Names and numbers of what is worse."""
-    if one.lower:
-        yield _first(one)
-    if one.control is not None and one.control.verdict == LOST:
-        yield translatable("understanding ({task})", task=translatable(one.task)), ""
-    yield from (_named(state, one, tasks) for state in one.of_state(FELL))
-
-
-def _first(one: MethodOutcome) -> tuple[str, str]:
-    return translatable(one.task), signed(one.change.difference, one.measure)
-
-
-def _named(state: BoundState, one: MethodOutcome, tasks: int) -> tuple[str, str]:
-    name = translatable(measure_label(state.measure))
-    number = signed(state.change.difference, state.measure) if state.change.difference is not None else ""
-    number += " sd" * bool(state.encoder)  # the base's standard deviations by that encoder
-    return translatable("{name} ({task})", name=name, task=translatable(one.task)) if tasks > 1 else name, number
+def _number(part: MethodOutcome | BoundState) -> str:
+    if part.change.difference is None:
+        return ""
+    by_another = isinstance(part, BoundState) and part.encoder  # then in the base's standard deviations by that encoder
+    return signed(part.change.difference, part.measure) + " sd" * bool(by_another)
 
 
 def _line(word: str, own: Sequence[MethodOutcome], tasks: int) -> str:
     """A model's word over its tasks together, at most two numbers that it rests on, and what is not shown to hold."""
-    better, worse = ([*chain(*(side(one, tasks) for one in own))] for side in (_gains, _losses))
-    caveats: dict[str, str] = {}
-    targets = {one.task for one in own if one.target}
-    for one in own:
-        less = [translatable("less is better")] * (one.measure.better < 0)
-        caveats[one.task] = task_label(one.task, [*one.caveats, *less])
-    chosen = better[:1] + worse[:1] if better and worse else (better or worse)[:2]
+    better, worse = ([(part, one) for one in own for part in getattr(one, side)] for side in ("better", "worse"))
     numbers = []
-    for name, number in chosen:
-        form = "{name} {number} (the target)" if name in targets else "{name} {number}"
-        numbers.append(translatable(form, name=caveats.get(name, name), number=number))
-    hidden = [
-        _named(state, one, tasks)[0]
-        for one in own
-        if one.higher or one.lower
-        for state in one.bounds
-        if (state.state if one.higher else state.of_base) not in (HELD, FELL)
-    ]
-    said_word = (
-        translatable("{word}: {numbers}", word=translatable(word), numbers=numbers) if numbers else translatable(word)
-    )
-    if not hidden:
-        return translatable("{word}.", word=said_word)
-    return translatable("{word}; not shown to hold: {names}.", word=said_word, names=list(dict.fromkeys(hidden)))
+    for part, one in better[:1] + worse[:1] if better and worse else (better or worse)[:2]:
+        name, form = _name(part, one, tasks), "{name} {number}"
+        if part is one:
+            less = [translatable("less is better")] * (one.measure.better < 0)
+            name = task_label(one.task, [*one.caveats, *less])
+            form += " (the target)" * one.target
+        numbers.append(translatable(form, name=name, number=_number(part)))
+    text = translatable(word)
+    if numbers:
+        text = translatable("{word}: {numbers}", word=text, numbers=numbers)
+    names = list(dict.fromkeys(_name(bound, one, tasks) for one in own for bound in one.open))
+    if names:
+        return translatable("{word}; not shown to hold: {names}.", word=text, names=names)
+    return translatable("{word}.", word=text)
 
 
-def _overview(
-    compared: Compared, pages: Sequence[TaskOnPage], found: Sequence[MethodOutcome], words: Mapping[str, str]
-) -> Table:
+def _overview(found: Findings, words: Mapping[str, str]) -> Table:
     """A row a method, the bases first: of each task the share with a score, the first measure, and its bounds."""
-    outcomes = {(one.task, one.model): one for one in found}
-    methods = sorted(compared.methods, key=lambda method: _place(compared, method))
+    compared, tasks = found.compared, len(found.tasks)
+    names, against = [method.name for method in compared.methods], compared.against
+    methods = sorted(
+        compared.methods, key=lambda one: (names.index(against.get(one.name, one).name), one.name in against)
+    )
     columns: dict[str, list[Cell]] = {}
-    for page in pages:
+    for page in found.tasks:
         usable, *bounds = (bound.measure for bound in page.task.bounds())
         for measure in (usable, page.task.measures[0], *bounds):
-            cells = [_cell(page, method, measure, outcomes.get((page.task.name, method.name))) for method in methods]
+            cells = [_cell(page, method, measure) for method in methods]
             full = measure != page.task.measures[0] and all(cell.value in (1.0, None) for cell in cells)
             if not (full and measure.share):  # every answer keeps it
-                columns[_heading(page, measure, len(pages))] = cells
-        second = [_pairing(outcomes.get((page.task.name, method.name))) for method in methods]
+                columns[_heading(page, measure, tasks)] = cells
+        second = [_pairing(page.found.get(method.name)) for method in methods]
         if page.task.second and any(cell.value is not None for cell in second):
-            columns[_heading(page, page.task.second.measure, len(pages))] = second
+            columns[_heading(page, page.task.second.measure, tasks)] = second
     if words:
         columns["all_tasks"] = [Cell(translatable(words[m.name])) if m.name in words else Cell() for m in methods]
     rows = [
-        TableRow(method.name, tuple(cells), _base(compared, method), seeds=len(method.runs) if method.several else 0)
+        TableRow(method.name, tuple(cells), _base(compared, method), seeds=method.seeds)
         for method, *cells in zip(methods, *columns.values(), strict=True)
     ]
-    return without_empty(Table("overview", ("model", *columns), tuple(rows), tuple(_legend(compared, pages, found))))
-
-
-def _place(compared: Compared, method: Method) -> tuple[int, bool]:
-    base = compared.against.get(method.name, method)
-    return [one.name for one in compared.methods].index(base.name), base is not method
+    return without_empty(Table("overview", ("model", *columns), tuple(rows), tuple(_legend(found))))
 
 
 def _base(compared: Compared, method: Method) -> str:
@@ -190,51 +165,50 @@ def _heading(page: TaskOnPage, measure: Measure, tasks: int) -> str:
     return translatable("{task}: {name}", task=translatable(page.task.name), name=name) if tasks > 1 else name
 
 
-def _cell(page: TaskOnPage, method: Method, measure: Measure, one: MethodOutcome | None) -> Cell:
-    """A method's number, with an arrow where the rule of the words says so; what it rests on stands in files."""
+def _cell(page: TaskOnPage, method: Method, measure: Measure) -> Cell:
+    """A method's number, with an arrow where the rule of the words says so.
+
+    Its interval stands below it if it is the task's first measure; what else it rests on stands in files.
+    """
     if not (runs := method.of_task(page.task.name)):
         return Cell(why="no_run")
+    one, main = page.found.get(method.name), measure == page.task.measures[0]
     full = seed_cell([page.cell(page.column(measure), run) for run in runs])
-    main, mark = measure == page.task.measures[0], ""
-    if one is not None:
-        bounds = [state for state in one.bounds if state.measure == measure]
-        mark = _mark(one.change, measure) if main else "".join(map(_of_bound, bounds))
     words = ("target",) if main and one is not None and one.target else ()
+    low, high = (full.low, full.high) if main else (None, None)
     parts = {name: part for name, part in full.exact.items() if name != "value"}
-    cell = Cell(full.value, full.measure, below=words, why=full.why, mark=mark, more=parts)
+    cell = Cell(full.value, full.measure, low, high, below=words, why=full.why, mark=_mark(one, measure), more=parts)
     return page.with_own_caveats(cell, runs) if main else cell
 
 
 def _pairing(one: MethodOutcome | None) -> Cell:
     """The gain by a second encoder, which only a model with a base has."""
     for state in (state for state in (one.bounds if one else ()) if state.encoder):
-        cell = change_cell(state.change, state.measure)
-        ends = {name: end for name, end in cell.exact.items() if name in ("low", "high")}
-        by = (translatable("sd by {scorer}", scorer=state.encoder),)
-        return Cell(cell.value, state.measure, below=by, signed=True, mark=_of_bound(state), more=ends)
+        by, mark = (translatable("sd by {scorer}", scorer=state.encoder),), _mark(one, state.measure)
+        ends = {name: end for name in ("low", "high") if (end := getattr(state.change, name)) is not None}
+        return Cell(state.change.difference, state.measure, below=by, signed=True, mark=mark, more=ends)
     return Cell()
 
 
-def _mark(change: Comparison | None, measure: Measure) -> str:
-    """An arrow where the interval leaves 0, in the colour of its direction."""
-    if change is None or not change.sign:
+def _mark(one: MethodOutcome | None, measure: Measure) -> str:
+    """An arrow where a first measure is higher or lower, and where a bound rose or fell."""
+    if one is None:
         return ""
-    colour = {1: " good", -1: " bad"}.get(change.sign * measure.better, "")
-    return ("up" if change.sign > 0 else "down") + colour
+    if measure == one.measure and one.change.sign and not one.is_control:
+        colour = {1: " good", -1: " bad"}.get(one.change.sign * measure.better, "")
+        return ("up" if one.change.sign > 0 else "down") + colour
+    states = [bound for bound in one.bounds if bound.measure == measure]
+    return "".join("down bad" if b.state == FELL else "up good" if b.of_base == FELL else "" for b in states)
 
 
-def _of_bound(state: BoundState) -> str:
-    """An arrow where a bound fell, or where it would have fallen seen from the base."""
-    return "down bad" if state.state == FELL else "up good" if state.of_base == FELL else ""
-
-
-def _legend(compared: Compared, pages: Sequence[TaskOnPage], found: Sequence[MethodOutcome]) -> list[str]:
-    names = dict.fromkeys(str(run.scale.get("score_name") or "") for page in pages for run in page.runs)
+def _legend(found: Findings) -> list[str]:
+    compared = found.compared
+    names = dict.fromkeys(str(run.scale.get("score_name") or "") for page in found.tasks for run in page.runs)
     if not compared.against:
         return [*filter(None, names)]
     bases = {base.name for base in compared.against.values()}
     base = bases.pop() if len(bases) == 1 else translatable("its base")
-    legend = "legend_target" if any(one.target for one in found) else "legend"
+    legend = "legend_target" if any(one.target for one in found.outcomes) else "legend"
     return [translatable(legend, base=base), *filter(None, names)]
 
 

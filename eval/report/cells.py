@@ -84,6 +84,5 @@ def seed_cell(cells: Sequence[Cell]) -> Cell:
         mean.high,
         below=below,
         signed=first.signed,
-        heat=first.heat,
         more={"n": mean.n, "of": len(cells)},
     )

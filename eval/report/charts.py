@@ -3,12 +3,12 @@
 Titles and legends are HTML; `salt` tells a page's charts apart.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from sozo.eval.report.svg import BASELINE, series, svg, tip
+from sozo.eval.report.svg import series, svg, tip
 
 Steps = Mapping[int, float]  # training step -> value, ascending
 _BINS = 60
@@ -51,23 +51,6 @@ def ridge_chart(scores: Mapping[str, Any], salt: str, across: str) -> str:
         axes.set(xlabel=across, ylim=(-0.1, len(arrays)))
 
     return svg(draw, (7.6, 1.1 + 0.6 * len(arrays)), salt, f"Distribution of {across}s: " + ", ".join(scores))
-
-
-def gap_chart(gaps: Sequence[tuple[str, float, float | None, float | None]], colours: Sequence[int], salt: str) -> str:
-    """Differences from the base with their intervals (name, difference, low, high), one below the other."""
-
-    def draw(axes: Any) -> None:
-        axes.axvline(0, color=BASELINE, linestyle=(0, (5, 4)), linewidth=1.4)
-        for place, ((name, gap, low, high), colour) in enumerate(zip(reversed(gaps), reversed(colours), strict=True)):
-            if low is not None and high is not None:
-                axes.plot([low, high], [place] * 2, color=series(colour), linewidth=2.2)
-            axes.plot(gap, place, color=series(colour), marker="o", markersize=8, gid=tip(f"{name}: {gap:+.4g}"))
-        axes.set_yticks(range(len(gaps)), [_short(name) for name, *_ in reversed(gaps)])
-        axes.set_ylim(-0.6, len(gaps) - 0.4)
-        axes.grid(axis="x")
-        axes.grid(visible=False, axis="y")
-
-    return svg(draw, (7.6, 0.9 + 0.42 * len(gaps)), salt, "Difference from the base: " + ", ".join(n for n, *_ in gaps))
 
 
 def _short(name: str) -> str:

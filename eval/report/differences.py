@@ -1,13 +1,12 @@
 """Tables of differences from the base: of each task what its word rests on, and the gains by a second encoder."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from sozo.eval.compare import Compared, compared_measures
+from sozo.eval.compare import compared_measures
 from sozo.eval.outcome import FELL, BoundState, MethodOutcome
 from sozo.eval.report.cells import change_cell, seed_cell
 from sozo.eval.report.labels import measure_label
-from sozo.eval.report.tables import TaskOnPage, on_page, without_empty
+from sozo.eval.report.tables import Findings, TaskOnPage, without_empty
 from sozo.eval.second_encoder import SecondGain
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import SHARE, number
@@ -20,41 +19,34 @@ _DEVIATIONS = Measure("deviations", 2)
 _ONE_DIGIT = Measure("share", 3, share=True)
 
 
-def differences(compared: Compared, found: Sequence[MethodOutcome], gains: Sequence[SecondGain]) -> list[Table]:
+def differences(found: Findings) -> list[Table]:
     """What `sozo compare` prints and the page holds."""
-    pages = on_page(compared)
-    tables = [difference_table(page, found) for page in pages if compared.against]
-    return [*tables, *gain_tables(gains, compared), *(table for page in pages for table in page.between())]
+    tables = [difference_table(page) for page in found.tasks if found.compared.against]
+    return [*tables, *gain_tables(found), *(table for page in found.tasks for table in page.between())]
 
 
-def difference_table(page: TaskOnPage, found: Sequence[MethodOutcome]) -> Table:
+def difference_table(page: TaskOnPage) -> Table:
     """A task's differences: its first measure and what that must not cost, as the word has it; then the others."""
     task, compared = page.task, page.compared
-    first, *others = compared_measures(task)
     bounds = [*(bound.measure for bound in task.bounds()), *([task.second.measure] if task.second else [])]
-    others = [measure for measure in others if measure not in bounds]
+    others = [measure for measure in compared_measures(task)[1:] if measure not in bounds]
     rows = []
     for method in (method for method in compared.methods if method.name in compared.against):
-        changes = {measure: compared.changes.get((method.name, measure.name)) for measure in (first, *bounds, *others)}
+        measures = (task.measures[0], *bounds, *others)
+        changes = {measure: compared.changes.get((method.name, measure.name)) for measure in measures}
         if not any(changes.values()):
             continue
-        one = next((one for one in found if (one.task, one.model) == (task.name, method.name)), None)
         cells = {measure: change_cell(change, measure) for measure, change in changes.items()}
-        if one is not None:
-            cells[first] = _first(one)
+        if one := page.found.get(method.name):
+            cells[one.measure] = _first(one)
             cells |= {state.measure: _bound(state) for state in one.bounds}
-        seeds = len(method.runs) if method.several else 0
-        rows.append(TableRow(method.name, tuple(cells.values()), compared.against[method.name].name, seeds=seeds))
+        base = compared.against[method.name].name
+        rows.append(TableRow(method.name, tuple(cells.values()), base, seeds=method.seeds))
     names = [page.heading, *map(measure_label, (*bounds, *others))]
-    title = translatable("{task}: differences", task=translatable(task.name))
-    of = page.label if page.caveats else ""
-    return without_empty(Table(title, ("model", *names), tuple(rows), _notes(page, found), of=of))
-
-
-def _notes(page: TaskOnPage, found: Sequence[MethodOutcome]) -> tuple[str, ...]:
-    name, scales = page.task.name, (run.scale.get("score_name") for run in page.runs)
-    least = min((one.change.n for one in found if one.task == name and one.change.low is not None), default=FEW)
-    return ("differences_note", *filter(None, dict.fromkeys(scales)), *few(least))
+    least = min((one.change.n for one in page.found.values() if one.change.low is not None), default=FEW)
+    scales = dict.fromkeys(run.scale.get("score_name") for run in page.runs)
+    notes = ("differences_note", *filter(None, scales), *few(least))
+    return without_empty(Table(page.titled("{task}: differences"), ("model", *names), tuple(rows), notes, of=page.of))
 
 
 def few(n: int) -> list[str]:
@@ -64,17 +56,8 @@ def few(n: int) -> list[str]:
 
 def _first(one: MethodOutcome) -> Cell:
     """The first measure's difference, with the interval and the p that the word rests on."""
-    if one.control is not None:
-        change = one.control.change or one.change
-        figures = [" ".join(pair) for pair in one.control.figures[1:]]
-        reason = [one.control.reason] if one.control.reason else []
-        return change_cell(change, one.measure, f"understanding {one.control.verdict}", *figures, *reason)
-    noise = replace(one.measure, digits=one.measure.digits + 1)
-    noisy = (
-        [translatable("with the judge's noise, {noise}", noise=number(one.judge_noise, noise))]
-        if one.judge_noise
-        else []
-    )
+    noise = number(one.judge_noise, replace(one.measure, digits=one.measure.digits + 1))
+    noisy = [translatable("with the judge's noise, {noise}", noise=noise)] if one.judge_noise else []
     return change_cell(replace(one.change, p=one.p), one.measure, *noisy, level=one.level)
 
 
@@ -86,17 +69,17 @@ def _bound(state: BoundState) -> Cell:
     return replace(change_cell(state.change, state.measure, came_out, *counts, *why), why=state.why)
 
 
-def gain_tables(gains: Sequence[SecondGain], compared: Compared) -> list[Table]:
+def gain_tables(found: Findings) -> list[Table]:
     """Of each task the gains by the runs' own encoder and by the second one."""
-    tables = []
-    for task in dict.fromkeys(one.task for one in gains):
-        own = {one.model: one for one in gains if one.task == task}
+    tables, compared = [], found.compared
+    for task in dict.fromkeys(one.task for one in found.gains):
+        own = {one.model: one for one in found.gains if one.task == task}
         rows = []
         for method in compared.methods:
             seeds = [_gain_cells(own[name]) for run in method.runs.values() if (name := run.name) in own]
             if seeds:
                 cells, base = tuple(map(seed_cell, zip(*seeds, strict=True))), compared.against[method.name].name
-                rows.append(TableRow(method.name, cells, base, seeds=len(seeds) if method.several else 0))
+                rows.append(TableRow(method.name, cells, base, seeds=min(method.seeds, len(seeds))))
         encoder = next(iter(own.values())).encoder
         columns = ("model", "gain_own", encoder, "gain_shuffled", "gain_pairing", "known_pairs")
         title = translatable("{task}: gains by a second encoder", task=translatable(task))

@@ -10,19 +10,18 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.record import refuse_link, write_json, write_whole
-from sozo.eval.compare import Compared, compare_models
+from sozo.eval.compare import Compared
 from sozo.eval.evaluated import Evaluated
-from sozo.eval.outcome import MethodOutcome, outcomes, verdict
 from sozo.eval.report.answer import first_screen
 from sozo.eval.report.differences import differences
 from sozo.eval.report.exports import write_tables
 from sozo.eval.report.facts import fact_table
+from sozo.eval.report.labels import task_title
 from sozo.eval.report.pictures import pictures, training_curves
 from sozo.eval.report.reader import chunks, reading_order
 from sozo.eval.report.render import render
 from sozo.eval.report.svg import SERIES
-from sozo.eval.report.tables import TaskOnPage, on_page
-from sozo.eval.second_encoder import SecondGain, second_gains
+from sozo.eval.report.tables import Findings, TaskOnPage, findings
 from sozo.scoring.second_encoder import SecondEncoder
 from sozo.scoring.table import Table
 from sozo.scoring.translatable import translatable
@@ -30,7 +29,7 @@ from sozo.tasks import task_types
 from sozo.tasks.task import Task
 
 _GENERATOR = b'name="generator" content="sozo"'
-MOST_BYTES = 6_500_000  # of the answers in one page: with tables and pictures it stays below 8 MB
+MOST_BYTES = 6_500_000  # of the answers in one page: with tables and pictures it is some 8 MB at most
 
 
 def write_evaluation(
@@ -41,36 +40,31 @@ def write_evaluation(
     title: str = "sozo",
     most_bytes: int = MOST_BYTES,
     second_encoder: SecondEncoder | None = None,
-    with_published: bool = False,
-    columns: Sequence[str] = (),
+    columns: tuple[str, ...] = (),
     notes: Sequence[tuple[str, str]] = (),
 ) -> list[Path]:
     """Write the page and, beside it, `report.json`, the numbers with all their digits, and the tables (`write_tables`).
 
     Answers too many for one page go into `report-2.html` and so on, `most_bytes` of them packed in each. `base` is the
     name of the model that the others are compared with (`compare_models`), `second_encoder` scores the answers too;
-    `with_published` makes the paper's models rows of tables; `columns` are those of the tables in LaTeX; `notes` stand
-    on the first screen, in English and in Japanese. Returns the pages, `path` first.
+    `columns` are those of the tables in LaTeX; `notes` stand on the first screen, in English and in Japanese. Returns
+    the pages, `path` first.
     """
     refuse_foreign(path)
-    tasks, compared = list(task_types().values()), compare_models(models, base)
+    tasks, found = list(task_types().values()), findings(models, base, second_encoder)
+    compared, shown, answer = found.compared, found.tasks, first_screen(found)
     packed = chunks(compared.models, tasks, most_bytes) or [""]
     pages = [path, *(path.with_name(f"{path.stem}-{n}{path.suffix}") for n in range(2, len(packed) + 1))]
     shared = _shared(compared, tasks) | {"title": title, "columns": columns, "pages": [page.name for page in pages]}
-    gains = second_gains(compared, second_encoder) if second_encoder else []
-    found, shown = outcomes(compared, gains), on_page(compared)
-    answer = first_screen(compared, found)
     folded: dict[str, list[Table]] = {
         "all_columns": [page.every_column() for page in shown],
-        "differences": differences(compared, found, gains),
+        "differences": differences(found),
         "failures": [table for page in shown if len((table := page.failures()).columns) > 1],
         "facts": list(map(fact_table, shown)),
     }
-    sections = [
-        (page.task.name, page.own_tables(with_published=with_published), list(pictures(page, found))) for page in shown
-    ]
+    sections = [(task_title(page.task), page.own_tables(), list(pictures(page))) for page in shown]
     if learned := list(training_curves(compared.models)):
-        sections.append(("curves", [], learned))
+        sections.append((translatable("curves"), [], learned))
     first: dict[str, Any] = {
         "notes": notes,
         "answer": answer,
@@ -86,7 +80,7 @@ def write_evaluation(
         values = first if number == 0 else dict.fromkeys(first, ())
         page = render("evaluation.html", **shared, **values, number=number + 1, packed=packed[number])
         write_whole(pages[number], page)
-    write_json(path.with_suffix(".json"), _numbers(compared, shown, gains, found))
+    write_json(path.with_suffix(".json"), _numbers(found))
     return pages
 
 
@@ -114,7 +108,7 @@ def _about(shown: Sequence[TaskOnPage]) -> list[str]:
     for page in shown:
         least, most = (end(run.metrics["num_answers"] for run in page.runs) for end in (min, max))
         n = f"{least:,}" if least == most else f"{least:,}–{most:,}"
-        said_of.append(translatable("{task}: {n} answers each", task=translatable(page.task.name), n=n))
+        said_of.append(translatable("{task}: {n} answers each", task=task_title(page.task), n=n))
     return said_of
 
 
@@ -128,21 +122,16 @@ def refuse_foreign(page: Path) -> None:
             raise UserError(f"{path}: exists and is no page of sozo's; give another --output")
 
 
-def _numbers(
-    compared: Compared, shown: Sequence[TaskOnPage], gains: Sequence[SecondGain], found: Sequence[MethodOutcome]
-) -> dict[str, Any]:
+def _numbers(found: Findings) -> dict[str, Any]:
     """The content of `report.json`: what came out of every run, what changed, and who is ahead."""
-    runs = []
+    runs, compared = [], found.compared
     for model in compared.models:
-        for run in (run for page in shown for run in model.of_task(page.task.name)):
+        for run in (run for page in found.tasks for run in model.of_task(page.task.name)):
             runs.append({"model": model.name, "run": run.kind, "folder": str(run.folder), "metrics": run.metrics})
-    over_seeds = [asdict(change) for change in compared.changes.values() if change.seeds]
     numbers: dict[str, Any] = {"runs": runs, "changes": list(map(asdict, compared.each.values()))}
-    if over_seeds:
+    if over_seeds := [asdict(change) for change in compared.changes.values() if change.seeds]:
         numbers["over_seeds"] = over_seeds
-    numbers["outcomes"] = [asdict(one) | {"kind": one.kind} for one in found]
-    of_model = {one.model: [other for other in found if other.model == one.model] for one in found}
-    numbers["verdicts"] = {model: verdict(own) for model, own in of_model.items()}
-    if gains:
-        numbers["gains"] = [asdict(gain) for gain in gains]
+    numbers |= {"outcomes": list(map(asdict, found.outcomes)), "verdicts": found.verdicts}
+    if found.gains:
+        numbers["gains"] = list(map(asdict, found.gains))
     return numbers

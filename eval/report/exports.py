@@ -2,7 +2,8 @@
 
 import base64
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from sozo.data.sheet import as_text
 from sozo.eval.report.labels import english, labels
 from sozo.eval.report.names import Names
 from sozo.scoring.numbers import n_of
-from sozo.scoring.table import Cell, Table, TableRow
+from sozo.scoring.table import Cell, Table
 from sozo.scoring.translatable import Translatable
 
 _PARTS = ("value", "low", "high", "n", "of")
@@ -32,7 +33,7 @@ _TEX = str.maketrans(
 )
 
 
-def write_tables(folder: Path, tables: Sequence[Table], columns: Collection[str] = ()) -> None:
+def write_tables(folder: Path, tables: Sequence[Table], columns: tuple[str, ...] = ()) -> None:
     """Write every table, and the paper's below it, as the files of `files`; the names are those of the page.
 
     `columns` are headings as the page has them in English: each table that has any of them has these in LaTeX, in this
@@ -54,14 +55,18 @@ def paper_name(name: str) -> str:
     return f"{name}-paper"
 
 
-def links(table: Table, name: str, columns: Collection[str] = ()) -> list[tuple[str, str]]:
+def links(table: Table, name: str, columns: tuple[str, ...] = ()) -> list[tuple[str, str]]:
     """Of a table on its page: the files' names, and addresses that hold the files themselves."""
     opening = "data:text/plain;charset=utf-8;base64,"
     return [(file, opening + base64.b64encode(content).decode()) for file, content in files(table, name, columns)]
 
 
-def files(table: Table, name: str, columns: Collection[str] = ()) -> list[tuple[str, bytes]]:
-    """Names and contents: `NAME.csv` with all columns, and `NAME.tex` unless the table is for no paper."""
+@cache
+def files(table: Table, name: str, columns: tuple[str, ...] = ()) -> list[tuple[str, bytes]]:
+    """Names and contents, made once for a page and the files beside it.
+
+    `NAME.csv` has all columns; a table that is for no paper has no `NAME.tex`.
+    """
     # With a byte-order mark, without which a spreadsheet garbles Japanese.
     as_csv = f"{name}.csv", csv_text(table).encode("utf-8-sig")
     return [as_csv] if table.csv_only else [as_csv, (f"{name}.tex", latex(table, name, columns).encode())]
@@ -76,7 +81,7 @@ def csv_text(table: Table) -> str:
 
     of = Cell(english(table.of) or None)  # in every line, since lines are copied out of their file
     headings = table.columns[0], "from", *table.columns[1:], "of"
-    rows = [(Cell(_name(table, row)), Cell(row.base or None), *row.cells, of) for row in table.rows]
+    rows = [(Cell(row.name), Cell(row.base or None), *row.cells, of) for row in table.rows]
     columns = []
     for label, *cells in zip(headings, *rows, strict=True):
         values = pd.DataFrame([dict.fromkeys(_PARTS) | _values(cell) for cell in cells], dtype=object)
@@ -95,11 +100,7 @@ def _label(key: str) -> str:
     return printable(english(key)).strip()
 
 
-def _name(table: Table, row: TableRow) -> str:
-    return english(row.name) if table.translate else row.name
-
-
-def latex(table: Table, name: str, columns: Collection[str] = ()) -> str:
+def latex(table: Table, name: str, columns: Sequence[str] = ()) -> str:
     """A `table` of booktabs, or a `longtable`, as wide as its line: the columns share it, and their texts break.
 
     In each cell stands the number, in small below it its interval and what else it must not be read without. Of more
@@ -109,7 +110,7 @@ def latex(table: Table, name: str, columns: Collection[str] = ()) -> str:
     kept = _kept(table, headings, columns)
     long = len(table.rows) > _MOST_ROWS
     text = _styled(
-        [[_named(table, row), *(_stack(row.cells[k]) for k in kept)] for row in table.rows],
+        [[_lines(row.name, *map(english, row.below)), *(_stack(row.cells[k]) for k in kept)] for row in table.rows],
         [first, *(_breakable(headings[k]) for k in kept)],
     ).to_latex(
         hrules=True,
@@ -157,19 +158,13 @@ def _count(cell: Cell) -> tuple[int, str]:
     return n, n_of(n, of) if of else f"{n:,}"
 
 
-def _named(table: Table, row: TableRow) -> str:
-    """The lines of a row's name."""
-    below = row.seeds and f"{row.seeds} seeds", row.base and f"from {row.base}", row.published and english("of_paper")
-    return _lines(_name(table, row), *below)
-
-
 def _stack(cell: Cell) -> str:
     """The lines of a cell."""
     return _lines(cell.text + _mark(cell), cell.interval, *map(english, cell.below))
 
 
-def _lines(*texts: str | bool | int) -> str:
-    return "\n".join(_breakable(str(text)) for text in texts if text)
+def _lines(*texts: str) -> str:
+    return "\n".join(_breakable(text) for text in texts if text)
 
 
 def _mark(cell: Cell) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.record import provenance, read_json
-from sozo.eval.report.tables import TaskOnPage, without_empty
+from sozo.eval.report.tables import TaskOnPage
 from sozo.scoring.table import Table
 from sozo.scoring.translatable import translatable
 from sozo.tasks.run_result import RunResult
@@ -28,12 +28,11 @@ def fact_table(page: TaskOnPage) -> Table:
         column("judge_asked", lambda config, _: _pairs(config.get("judge") or {}) or None),
         *(column for column in page.columns.values() if column.shown & FACTS),
     ]
-    title = translatable("{task}: what was run", task=translatable(page.task.name))
     ours = provenance()
     written = translatable(
         "sozo {version}, {commit}", version=ours["packages"].get("sozo"), commit=_commit(ours["git_commit"])
     )
-    return replace(without_empty(page.of_columns(title, columns, (written,))), csv_only=True)
+    return replace(page.of_columns(page.titled("{task}: what was run"), columns, (written,)), csv_only=True)
 
 
 def _model(run: RunResult) -> str | None:

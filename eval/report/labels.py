@@ -12,7 +12,7 @@ import yaml
 
 from sozo.eval.report import source
 from sozo.scoring.measure import Measure
-from sozo.scoring.translatable import Translatable
+from sozo.scoring.translatable import Translatable, translatable
 from sozo.tasks import task_types
 from sozo.tasks.task import Task
 
@@ -57,6 +57,14 @@ def _of_value(value: Any) -> tuple[Any, Any]:
         english, japanese = zip(*map(wording, value), strict=True)
         return ", ".join(english), "、".join(japanese)
     return wording(value) if isinstance(value, Translatable) else (value, value)
+
+
+def task_title(task: type[Task]) -> str:
+    """A task's short name behind what it stands for, if that says more."""
+    name = translatable(task.name)
+    if not task.title or "(" in english(name) or english(name) == task.title:
+        return name
+    return translatable("{name} ({task})", name=translatable(task.title), task=name)
 
 
 def measure_label(measure: Measure) -> str:

@@ -9,13 +9,12 @@ import numpy as np
 from sozo.data.record import read_json
 from sozo.eval.evaluated import Evaluated
 from sozo.eval.frontier import curves_beside
-from sozo.eval.outcome import MethodOutcome
-from sozo.eval.report.charts import gap_chart, ridge_chart, steps_chart
+from sozo.eval.report.cells import seed_cell
+from sozo.eval.report.charts import ridge_chart, steps_chart
 from sozo.eval.report.labels import english, translate_chart
 from sozo.eval.report.plane import Spot, plane_chart
 from sozo.eval.report.svg import SERIES
 from sozo.eval.report.tables import TaskOnPage
-from sozo.scoring.statistics.seeds import over_seeds
 from sozo.scoring.table import Cell
 from sozo.scoring.translatable import translatable
 from sozo.tasks.run_result import RunResult
@@ -38,16 +37,10 @@ class Figure:
     keys: Sequence[str] = ()  # what its lines are, in the order of the colours
 
 
-def pictures(page: TaskOnPage, found: Sequence[MethodOutcome]) -> Iterator[Figure]:
-    """How far models are from their base, and what the task's view declares; only pictures that show something."""
-    name, colours = page.task.name, page.compared.colours
-    own = [one for one in found if one.task == name and one.change.difference is not None]
-    if own:
-        gaps = [(one.model, one.change.difference or 0.0, one.change.low, one.change.high) for one in own]
-        svg = gap_chart(gaps, [colours[one.model] for one in own], f"gaps-{name}")
-        yield Figure("gaps", translate_chart(svg), page.label)
+def pictures(page: TaskOnPage) -> Iterator[Figure]:
+    """What the task's view declares; only pictures that show something."""
     for number, picture in enumerate(page.task.view.pictures):
-        salt = f"{name}{number}"
+        salt = f"{page.task.name}{number}"
         yield from _ridge(page, picture, salt) if isinstance(picture, Ridge) else _planes(page, picture, salt)
 
 
@@ -87,16 +80,17 @@ def _planes(page: TaskOnPage, picture: Scatter, salt: str) -> Iterator[Figure]:
     groups: dict[tuple[Path | None, int], list[tuple[Spot, RunResult]]] = {}
     columns = page.columns[picture.across], page.columns[picture.up]
     for number, method in enumerate(page.compared.methods):
-        runs = method.of_task(page.task.name)
-        cells = [[page.cell(column, run) for column in columns] for run in runs]
-        points = [(x, y) for across, up in cells if (x := _place(across)) is not None and (y := _place(up)) is not None]
-        if not points:
+        if not (runs := method.of_task(page.task.name)):
             continue
-        height = over_seeds({k: y for k, (_, y) in enumerate(points)}) if method.several else cells[0][1]
-        ends = None if height.low is None or height.high is None else (height.low, height.high)
-        at = (sum(x for x, _ in points) / len(points), sum(y for _, y in points) / len(points))
-        spot = Spot(method.name, at, points if method.several else [], number % SERIES, ends)
-        group = (runs[0].study, cells[0][0].n or 0) if picture.frontier else (None, 0)
+        seeds = [tuple(page.cell(column, run) for column in columns) for run in runs]
+        across, up = map(seed_cell, zip(*seeds, strict=True))
+        if (x := _place(across)) is None or (y := _place(up)) is None:
+            continue
+        ends = None if up.low is None or up.high is None else (up.low, up.high)
+        each = [(_place(across), _place(up)) for across, up in seeds] if method.several else []
+        points = [(x, y) for x, y in each if x is not None and y is not None]
+        spot = Spot(method.name, (x, y), points, number % SERIES, ends)
+        group = (runs[0].study, seeds[0][0].n or 0) if picture.frontier else (None, 0)
         groups.setdefault(group, []).append((spot, runs[0]))
     for k, ((study, lists), members) in enumerate(groups.items()):
         about, note, curves = "", "", {}

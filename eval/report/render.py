@@ -23,7 +23,7 @@ def render(
     styles: Sequence[str] = ("style.css",),
     scripts: Sequence[str] = ("tables.js",),
     bilingual: bool = False,
-    columns: Sequence[str] = (),
+    columns: tuple[str, ...] = (),
     **values: Any,
 ) -> bytes:
     """A page as UTF-8; every value is escaped but what the template calls safe (SVG of `sozo.eval.report.charts`).

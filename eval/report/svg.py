@@ -5,7 +5,6 @@ import io
 import re
 import warnings
 from collections.abc import Callable
-from importlib.resources import files
 from typing import Any
 
 SERIES = 10  # colours
@@ -59,13 +58,3 @@ def svg(draw: Callable[[Any], None], size: tuple[float, float], salt: str, label
     opening, content = text.split("<svg", 1)[1].split(">", 1)
     opening = re.sub(r' (?:width|height|version)="[^"]*"', "", opening)
     return f'<svg role="img" aria-label="{html.escape(label)}"{opening}>{content}'
-
-
-def standalone(chart: str) -> bytes:
-    """A chart of `svg` as a file of its own, light and dark, with the page's colours."""
-    colours = re.findall(
-        r"^.*?^}$", files("sozo.eval.report").joinpath("style.css").read_text("utf-8"), re.DOTALL | re.MULTILINE
-    )
-    style = f"<style>{colours[0]}\n{colours[1]}\nsvg {{ font-family: system-ui, sans-serif; }}</style>"
-    opening, content = chart.split(">", 1)
-    return f"{opening}>{style}{content}".encode()

@@ -1,17 +1,20 @@
 """The page's tables: each a loop over what tasks declare, with a row for a method."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, combinations
-from pathlib import Path
+from typing import Any
 
-from sozo.eval.compare import Compared
-from sozo.eval.evaluated import not_alike
+from sozo.data.published import load_text
+from sozo.eval.compare import Compared, compare_models
+from sozo.eval.evaluated import Evaluated, not_alike
+from sozo.eval.outcome import MethodOutcome, outcomes, verdict
 from sozo.eval.report.cells import seed_cell, with_change
 from sozo.eval.report.labels import labels
-from sozo.eval.report.published import paper_table, published_rows
+from sozo.eval.second_encoder import SecondGain, second_gains
 from sozo.scoring.measure import Measure
+from sozo.scoring.second_encoder import SecondEncoder
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
 from sozo.tasks import task_types
@@ -21,12 +24,47 @@ from sozo.tasks.view import FAILURES, PAGE, TERMINAL, ModelTable, RunColumn, mea
 
 
 @dataclass(frozen=True)
+class Findings:
+    """What came out of a comparison, of which the page and `sozo compare` show the same."""
+
+    compared: Compared
+    gains: Sequence[SecondGain]  # by a second encoder, if one was asked
+    outcomes: Sequence[MethodOutcome]
+
+    @cached_property
+    def tasks(self) -> "list[TaskOnPage]":
+        """The tasks that have runs, in their order."""
+        every = [
+            TaskOnPage(task, self.compared, {one.model: one for one in self.outcomes if one.task == task.name})
+            for task in task_types().values()
+        ]
+        return [one for one in every if one.runs]
+
+    def of(self, model: str) -> list[MethodOutcome]:
+        """The outcomes of a model, task by task."""
+        return [one for one in self.outcomes if one.model == model]
+
+    @cached_property
+    def verdicts(self) -> dict[str, str]:
+        """Each model's word over all its tasks."""
+        return {model: verdict(self.of(model)) for model in dict.fromkeys(one.model for one in self.outcomes)}
+
+
+def findings(models: Sequence[Evaluated], base: str | None = None, second: SecondEncoder | None = None) -> Findings:
+    """Compare models with the one called `base` (`compare_models`), by a second encoder too if there is one."""
+    compared = compare_models(models, base)
+    gains = second_gains(compared, second) if second else []
+    return Findings(compared, gains, outcomes(compared, gains))
+
+
+@dataclass(frozen=True)
 class TaskOnPage:
     """A task that has runs, with all that these say."""
 
     task: type[Task]
     compared: Compared
-    _cells: dict[tuple[str, Measure | None, Path], Cell] = field(default_factory=dict)
+    found: Mapping[str, MethodOutcome]  # by model
+    _cells: dict[tuple[Any, ...], Cell] = field(default_factory=dict)
 
     @cached_property
     def runs(self) -> list[RunResult]:
@@ -46,7 +84,7 @@ class TaskOnPage:
 
     def cell(self, column: RunColumn, run: RunResult) -> Cell:
         """What a run says in a column; several tables ask."""
-        key = column.name, column.change, run.folder
+        key = column.name, column.measure, column.change, run.folder
         if key not in self._cells:
             self._cells[key] = column.of(run)
         return self._cells[key]
@@ -54,12 +92,13 @@ class TaskOnPage:
     @cached_property
     def caveats(self) -> list[str]:
         """What all runs must not be read without; a run's own caveats stand beside its number."""
-        return shared_caveats(self.runs)
+        every = [run.caveats for run in self.runs]
+        return [caveat for caveat in dict.fromkeys(chain(*every)) if all(caveat in own for own in every)]
 
     @property
-    def label(self) -> str:
-        """Its name with these."""
-        return task_label(self.task.name, self.caveats)
+    def of(self) -> str:
+        """What its tables' numbers must not be read without, with its name; empty without caveats."""
+        return task_label(self.task.name, self.caveats) if self.caveats else ""
 
     @property
     def heading(self) -> str:
@@ -68,14 +107,13 @@ class TaskOnPage:
         by = [translatable("by {scorer}", scorer=name) for name in scorers if name and len(scorers) == 1]
         return task_label(self.task.name, list(dict.fromkeys((*self.caveats, *by))))
 
-    def rows(self, columns: Sequence[RunColumn], *, heat: bool = False) -> list[TableRow]:
+    def rows(self, columns: Sequence[RunColumn]) -> list[TableRow]:
         """A row for each method that has a run: over its seeds, with the differences that columns name."""
         main, rows = self.task.measures[0], []
         for method in self.compared.methods:
             if not (runs := method.of_task(self.task.name)):
                 continue
-            each = [[replace(self.cell(column, run), heat=heat and column.heat) for column in columns] for run in runs]
-            cells = [seed_cell(own) for own in zip(*each, strict=True)]
+            cells = [seed_cell([self.cell(column, run) for run in runs]) for column in columns]
             for k, column in enumerate(columns):
                 if column.change is not None:
                     change = self.compared.changes.get((method.name, column.change.name))
@@ -83,7 +121,7 @@ class TaskOnPage:
                 if column.change == main:
                     cells[k] = self.with_own_caveats(cells[k], runs)
             base = self.compared.against[method.name].name if any(cell.change for cell in cells) else ""
-            rows.append(TableRow(method.name, tuple(cells), base, seeds=len(runs) if method.several else 0))
+            rows.append(TableRow(method.name, tuple(cells), base, seeds=min(method.seeds, len(runs))))
         return rows
 
     def with_own_caveats(self, cell: Cell, runs: Iterable[RunResult]) -> Cell:
@@ -92,44 +130,35 @@ class TaskOnPage:
         more = {"caveats": ", ".join(own)} if own else {}
         return replace(cell, below=(*cell.below, *own), more={**cell.more, **more})
 
-    def of_columns(
-        self, name: str, columns: Sequence[RunColumn], notes: Sequence[str] = (), *, heat: bool = False
-    ) -> Table:
-        """The table of these columns."""
+    def of_columns(self, name: str, columns: Sequence[RunColumn], notes: Sequence[str] = ()) -> Table:
+        """The table of these columns, without those that have no value."""
         headings = ("model", *(column.label for column in columns))
-        of = self.label if self.caveats else ""
-        return Table(name, headings, tuple(self.rows(columns, heat=heat)), tuple(notes), of=of)
+        return without_empty(Table(name, headings, tuple(self.rows(columns)), tuple(notes), of=self.of))
+
+    def titled(self, form: str) -> str:
+        """A table's title that begins with the task's name."""
+        return translatable(form, task=translatable(self.task.name))
 
     def every_column(self) -> Table:
         """All that the terminal says, model by model, and what the columns mean."""
         shown = [c for c in self.columns.values() if c.shown & (TERMINAL | PAGE) and not c.shown & FAILURES]
         says = [f"{column.name}_says" for column in shown]
         notes = [key for key in (*says, f"{self.task.name}_says") if key in labels()]
-        return without_empty(
-            self.of_columns(translatable("{task}: all columns", task=translatable(self.task.name)), shown, notes)
-        )
+        return self.of_columns(self.titled("{task}: all columns"), shown, notes)
 
     def failures(self) -> Table:
         """How many answers have no score, by the reason."""
         shown = [column for column in self.columns.values() if column.shown & FAILURES]
-        return self.of_columns(
-            translatable("{task}: answers without a score", task=translatable(self.task.name)), shown
-        )
+        return self.of_columns(self.titled("{task}: answers without a score"), shown)
 
-    def own_tables(self, *, with_published: bool = False) -> list[Table]:
-        """Those that the task declares; the paper's models are rows of them if that is wanted, else a table below."""
+    def own_tables(self) -> list[Table]:
+        """Those that the task declares, each with the paper's table below it."""
         tables = []
         for declared in self.task.view.tables(self.task.measures):
-            columns = [self.columns[name] for name in declared.columns if name in self.columns]
-            if not columns:
-                continue
-            table = self.of_columns(declared.name, columns, declared.notes, heat=declared.heat)
-            if with_published:
-                table = replace(table, rows=(*table.rows, *published_rows(declared, columns)))
-            else:
-                table = replace(table, papers=self._paper(declared))
-            tables.append(without_empty(table))
-        return on_one_scale(tables)
+            if columns := [self.columns[name] for name in declared.columns if name in self.columns]:
+                table = self.of_columns(declared.name, columns, declared.notes)
+                tables.append(replace(table, papers=self._paper(declared)))
+        return tables
 
     def _paper(self, declared: ModelTable) -> Table | None:
         models = {
@@ -154,10 +183,23 @@ class TaskOnPage:
         return [without_empty(Table(label, columns, tuple(rows), (f"{label}_note",)))]
 
 
-def on_page(compared: Compared) -> list[TaskOnPage]:
-    """The tasks that have runs, in their order."""
-    found = [TaskOnPage(task, compared) for task in task_types().values()]
-    return [one for one in found if one.runs]
+def paper_table(name: str | None, models: Collection[str] = ()) -> Table | None:
+    """A table of the paper, digit for digit: all of it, or the rows of `models`; None where there is none."""
+    if name is None:
+        return None
+    lines = [line for line in load_text(name) if not models or line["model"] in ("", *models)]
+    rows = []
+    for line in lines:
+        model, *texts = line.values()
+        rows.append(TableRow(model, tuple(map(_printed, texts))))
+    return Table("papers_models", tuple(column.replace("_", " ") for column in lines[0]), tuple(rows))
+
+
+def _printed(text: str) -> Cell:
+    try:
+        return Cell(float(text), printed=text)
+    except ValueError:
+        return Cell(text or None)
 
 
 def task_label(task: str, caveats: Sequence[str]) -> str:
@@ -167,19 +209,6 @@ def task_label(task: str, caveats: Sequence[str]) -> str:
     'jcq, 35 trial questions'
     """
     return translatable("{task}, {caveats}", task=translatable(task), caveats=list(caveats)) if caveats else task
-
-
-def shared_caveats(runs: Sequence[RunResult]) -> list[str]:
-    """The caveats that all these runs have."""
-    every = [run.caveats for run in runs]
-    return [caveat for caveat in dict.fromkeys(chain(*every)) if all(caveat in own for own in every)]
-
-
-def on_one_scale(tables: Sequence[Table]) -> list[Table]:
-    """Heat maps of one task, in all of which a colour means the same number."""
-    cells = [cell for table in tables for row in table.rows for cell in row.cells if cell.heat]
-    values = [cell.value for cell in cells if isinstance(cell.value, int | float)]
-    return [replace(table, scale=(min(values), max(values))) for table in tables] if values else list(tables)
 
 
 def without_empty(table: Table) -> Table:

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from sozo.data.errors import UserError
-from sozo.eval.terminal import PageRun, print_page
 from sozo.scoring.judges.protocol import JudgeSettings
+from sozo.studies.pages import PageRun, print_page
 
 _LEAST, _LEVEL = 10, "ordinal"
 

@@ -15,13 +15,12 @@ from sozo.data.errors import UserError
 from sozo.data.markdown import bullets, plain
 from sozo.data.run_folder import first_difference
 from sozo.eval.evaluated import find_evaluated
-from sozo.eval.pages import PageFolder, PageRow, page_table
-from sozo.eval.terminal import PageRun
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import SHARE
 from sozo.scoring.table import Cell
 from sozo.studies.agreement.appendix_c import rubric_of
 from sozo.studies.agreement.ratings import VALUES, alpha_columns, check_level
+from sozo.studies.pages import PageFolder, PageRow, PageRun, page_table
 from sozo.studies.rater_agreement import Alpha, krippendorff_alpha
 from sozo.tasks import task_type
 from sozo.tasks.run_result import RunResult

@@ -8,13 +8,13 @@ import numpy as np
 
 from sozo.data.markdown import bullets, plain
 from sozo.data.published import load_text
-from sozo.eval.pages import PageRow, page_table
-from sozo.eval.report.svg import series, standalone, svg
+from sozo.eval.report.svg import series, svg
 from sozo.scoring.embeddings.prompts import split_prompt
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import P_VALUE, cost_line, n_of
 from sozo.scoring.table import Cell
 from sozo.studies.agreement.appendix_c import DRAWS, Agreement, AppendixC, CurvePoint, Graded, Placed
+from sozo.studies.pages import PageRow, page_table, standalone
 
 CURVE = "agreement-curve.svg"
 PEOPLE = "human"  # the name of people's evaluation, as in Table 23

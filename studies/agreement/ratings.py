@@ -10,12 +10,11 @@ import pandas as pd
 from sozo.data.errors import UserError
 from sozo.data.markdown import plain
 from sozo.data.settings import hint
-from sozo.eval.pages import PageFolder, PageRow, page_table
-from sozo.eval.terminal import PageRun
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import n_of
 from sozo.scoring.table import Cell
 from sozo.studies.agreement.raters import RatersAgreement, by_domain, habits, out_of_stage, raters_agreement, records
+from sozo.studies.pages import PageFolder, PageRow, PageRun, page_table
 from sozo.studies.rater_agreement import LEVELS, Alpha
 from sozo.studies.ratings import read_any_ratings
 from sozo.studies.rubric import load_rubric

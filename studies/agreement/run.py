@@ -13,9 +13,7 @@ import pandas as pd
 from sozo.data.errors import UserError
 from sozo.data.progress import responses_bar
 from sozo.data.schema import part_paths
-from sozo.eval.evaluated import Evaluated, check_alike, find_evaluated
-from sozo.eval.pages import PageFolder
-from sozo.eval.terminal import PageRun
+from sozo.eval.evaluated import Evaluated, find_evaluated
 from sozo.models.judges import make_judge
 from sozo.scoring.judges.protocol import Judge, JudgeSettings
 from sozo.studies.agreement.appendix_c import (
@@ -29,6 +27,8 @@ from sozo.studies.agreement.appendix_c import (
     score_table,
 )
 from sozo.studies.agreement.page import CURVE, PEOPLE, curve_figure, to_markdown
+from sozo.studies.alike import check_alike
+from sozo.studies.pages import PageFolder, PageRun
 from sozo.studies.ratings import read_rankings
 from sozo.tasks import task_type
 from sozo.tasks.judged import JudgedTask

@@ -6,8 +6,9 @@ from itertools import combinations
 from typing import Any
 
 from sozo.data.published import CORRELATIONS
-from sozo.eval.evaluated import Evaluated, check_alike
+from sozo.eval.evaluated import Evaluated
 from sozo.scoring.measure import Estimate, Measure
+from sozo.studies.alike import check_alike
 from sozo.studies.correlate.people import PEOPLE, CorrelationCell, complete_table, grid_of
 from sozo.studies.correlation import correlate_models
 from sozo.tasks import task_types

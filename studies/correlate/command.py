@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sozo.eval.terminal import print_page
+from sozo.studies.pages import print_page
 
 
 def correlate(

@@ -11,8 +11,6 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.markdown import bullets, plain
 from sozo.eval.evaluated import find_evaluated
-from sozo.eval.pages import PageFolder, PageRow, page_table
-from sozo.eval.terminal import PageRun
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import P_VALUE, n_of, number
 from sozo.scoring.table import Cell
@@ -27,6 +25,7 @@ from sozo.studies.correlate.across import (
     scales,
 )
 from sozo.studies.correlate.people import PEOPLE, CorrelationCell, People, rated_task, read_people
+from sozo.studies.pages import PageFolder, PageRow, PageRun, page_table
 from sozo.studies.ratings import read_families
 
 VALUES = "correlations.json"

@@ -8,8 +8,6 @@ from typing import Annotated
 import typer
 
 from sozo.data.published import load_text
-from sozo.eval.pages import PageFolder, PageRow, page_table
-from sozo.eval.terminal import PageRun, print_page
 from sozo.scoring.embeddings import make_encoder
 from sozo.scoring.embeddings.derived import NUM_LISTS
 from sozo.scoring.embeddings.prompts import PAPER
@@ -18,6 +16,7 @@ from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import SHARE
 from sozo.scoring.table import Cell
 from sozo.studies.encoders.measures import PAIRS, Measured, measure_encoders
+from sozo.studies.pages import PageFolder, PageRow, PageRun, page_table, print_page
 
 _AUC, _SCORE, _R = Measure("auc", 3), Measure("score", 4), Measure("r", 2)
 _ABOUT = """\

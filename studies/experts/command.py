@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sozo.data.errors import UserError
-from sozo.eval.terminal import print_explained, print_lines, print_page, print_run
+from sozo.eval.terminal import print_explained, print_lines, print_run
 from sozo.scoring.judges.protocol import JudgeSettings
 from sozo.studies.experts.settings import ExpertSettings
+from sozo.studies.pages import print_page
 from sozo.studies.rubric import load_rubric
 
 if TYPE_CHECKING:

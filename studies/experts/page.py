@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from sozo.data.markdown import bullets, plain
-from sozo.eval.pages import PageRow, page_table
-from sozo.eval.report.svg import BASELINE, series, standalone, svg
+from sozo.eval.report.svg import BASELINE, series, svg
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import P_VALUE, SHARE, cost_line, n_of, number
 from sozo.scoring.table import Cell
 from sozo.studies.experts.analysis import OTHERS, OWN, ComparedVotes, ExpertsResult, ExpertsRow, Value
 from sozo.studies.experts.asks import Votes
 from sozo.studies.experts.reasons import Reasons
+from sozo.studies.pages import PageRow, page_table, standalone
 
 _ALPHA, _R = Measure("alpha", 2), Measure("r", 3)
 _COLOURS = {"zero": series(0), "diff": series(1), "same": series(2)}

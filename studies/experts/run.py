@@ -10,9 +10,7 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.jsonl import write_objects
 from sozo.data.record import read_json
-from sozo.eval.pages import PageFolder
 from sozo.eval.run import TaskRun, score_answers
-from sozo.eval.terminal import PageRun
 from sozo.models.judges import make_judge
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.endpoint.profile import read_profile
@@ -25,6 +23,7 @@ from sozo.studies.experts.histories import Expert, Plan
 from sozo.studies.experts.page import alpha_figure, experts_page, reasons_figure
 from sozo.studies.experts.reasons import reasons_of
 from sozo.studies.experts.settings import ExpertSettings
+from sozo.studies.pages import PageFolder, PageRun
 from sozo.tasks import read_run
 from sozo.tasks.pbig.run_result import PbigRunResult
 from sozo.tasks.pbig.settings import PbigSettings

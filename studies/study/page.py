@@ -12,14 +12,14 @@ from sozo.data.schema import Reason, iter_tables, part_paths
 from sozo.eval.report.charts import ridge_chart, steps_chart
 from sozo.eval.report.exports import write_tables
 from sozo.eval.report.plane import Spot, plane_chart
-from sozo.eval.report.published import paper_table
 from sozo.eval.report.render import render
-from sozo.eval.report.svg import standalone
+from sozo.eval.report.tables import paper_table
 from sozo.scoring.measure import Measure, normal_interval
 from sozo.scoring.numbers import SHARE, p_value, share
 from sozo.scoring.second_encoder import Gain
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.table import Cell, Content, Table, markdown, tabulate
+from sozo.studies.pages import standalone
 from sozo.studies.study.arms import PAPER, Arm
 from sozo.studies.study.charts import unique_words_chart
 from sozo.studies.study.claims import (
@@ -71,7 +71,7 @@ def plane(result: StudyResult) -> str:
             colour = _GREY if not arm.train else _PAPER if arm.name in PAPER else _OTHER
             spots.append(Spot(arm.name, (words.mean, mean.mean), seeds, colour))
     across = f"Different words in {result.table.equal_size:,} usable lists"
-    return plane_chart(spots, result.frontier, across, "Mean DAT score", "plane", GROUPS) if spots else ""
+    return plane_chart(spots, result.frontier, across, "Mean DAT score", "plane") if spots else ""
 
 
 def measure_heading(result: StudyResult, name: str) -> str:
@@ -93,7 +93,8 @@ def arms_table(result: StudyResult) -> Table:
         for task in result.controls:
             cells[heading(task)] = _counted_verdicts(result, task, arm)
         rows.append(cells)
-    return tabulate("The arms", rows)
+    sentences = [f"{measure_heading(result, name)}: {MEASURES[name].sentence}" for name in result.measures]
+    return tabulate("The arms", rows, [*sentences, *map(explanation, result.controls)])
 
 
 def _counted_verdicts(result: StudyResult, task: str, arm: Arm) -> str | None:
@@ -148,7 +149,8 @@ def _difference_cell(line: Difference, interval: Interval | None, reason: str = 
 def rows_table(result: StudyResult) -> Table:
     """Table 11 with unique words at equal sample size, gains and verdicts; below it the paper's rows of the model."""
     model = result.table.paper_model
-    shown = tabulate("Table 11", [_row_cells(result, row) for row in result.table.rows])
+    rows = [_row_cells(result, row) for row in result.table.rows]
+    shown = tabulate("Table 11", rows, list(map(explanation, result.controls)))
     return replace(shown, papers=paper_table("dat_training", (model,)) if model else None)
 
 
@@ -240,23 +242,21 @@ def reasons_table(table: Table11) -> Table:
             of_all = (share(invalid, row.summary.num_responses),) if invalid else ()
             cells[reason] = Cell(invalid, below=of_all, mark="" if invalid else "zero")
         rows.append(cells)
-    return tabulate("Why responses are invalid", rows)
+    return tabulate("Why responses are invalid", rows, [f"{reason}: {text}" for reason, text in REASONS.items()])
 
 
 def to_markdown(result: StudyResult) -> str:
     """Claims and arms, or else rows, patterns and instruments; and what their columns say."""
     if result.study:
-        sentences = [f"{measure_heading(result, name)}: {MEASURES[name].sentence}" for name in result.measures]
-        first = [table for table in (claims_table(result), differences_table(result)) if table.rows]
-        parts = [text for table in first for text in (markdown(table), bullets(table.notes))]
-        parts += [markdown(arms_table(result)), bullets([*sentences, *map(explanation, result.controls)])]
-        return "\n".join(parts)
+        tables = claims_table(result), differences_table(result), arms_table(result)
+        shown = [table for table in tables if table.rows or table is tables[-1]]
+        return "\n".join(text for table in shown for text in (markdown(table), bullets(table.notes)))
     rows = rows_table(result)
     parts = [markdown(rows), *([f"The paper's:\n\n{markdown(rows.papers)}"] if rows.papers else [])]
-    if shown := patterns(result.table):
-        parts.append(bullets(f"{name}: {text}" for name, text in shown.items()))
-    if result.controls:
-        parts.append(bullets(map(explanation, result.controls)))
+    if seen := patterns(result.table):
+        parts.append(bullets(f"{name}: {text}" for name, text in seen.items()))
+    if rows.notes:
+        parts.append(bullets(rows.notes))
     if (instruments := instrument_table(result.table)).rows:
         parts += [markdown(instruments), bullets(instruments.notes)]
     return "\n".join(parts)
@@ -278,9 +278,8 @@ def write_page(path: Path, result: StudyResult) -> None:
         title=result.title,
         result=result,
         plane=chart,
+        groups=GROUPS,
         tables=tables,
-        hints={measure_heading(result, name): MEASURES[name].sentence for name in result.measures} | REASONS,
-        controls=[explanation(task) for task in result.controls],
         patterns=patterns(result.table),
         words_chart=unique_words_chart(growing, result.table.equal_size),
         score_chart=ridge_chart(scores, "scores", "DAT score") if any(map(len, scores.values())) else "",

@@ -44,7 +44,7 @@ class Dat(Task):
     title = "Divergent Association Task"
     Settings = DatSettings
     measures = (
-        Measure("dat", per_item=False, paper="mean", scale=(0, 2)),
+        Measure("dat", per_item=False, scale=(0, 2)),
         Measure("dat/valid", share=True, per_item=False),
     )
     second = Bound(measure=Measure("dat/pairing", 2), margin=0.1, least=100)

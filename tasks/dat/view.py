@@ -77,11 +77,11 @@ class DatView(View[DatRunResult]):
         errors = dict.fromkeys(name for run in runs for name in run.summary.instruments if name.endswith(_ENDS))
         return [
             stored("num_answers", "trials", NUMBERS),
-            RunColumn("valid", valid_share, shown=RESULT, change=valid, paper="valid", figure=_valid_in_the_paper),
+            RunColumn("valid", valid_share, shown=RESULT, change=valid),
             RunColumn("valid_rate", lambda run: run.summary.valid_rate, valid, WANDB | CARD),
-            RunColumn("mean", mean, shown=RESULT, change=score, paper="mean"),
-            RunColumn("std", std, shown=RESULT, paper="std"),
-            RunColumn("unique_words", unique, shown=RESULT, paper="unique_words", figure=lambda n: f"{int(n):,}"),
+            RunColumn("mean", mean, shown=RESULT, change=score),
+            RunColumn("std", std, shown=RESULT),
+            RunColumn("unique_words", unique, shown=RESULT),
             RunColumn("equal_words", _equal_words(runs), shown=PAGE, change=UNIQUE_WORDS),
             stored("ten_words", shown=NUMBERS | FACTS),
             *instruments,
@@ -164,11 +164,6 @@ def _error(name: str) -> Callable[[DatRunResult], float | None]:
 def _name(run: DatRunResult) -> str | None:
     """What an English score may be called."""
     return run.scale.get("score_name")
-
-
-def _valid_in_the_paper(valid: str) -> str:
-    """The paper's count of valid responses, as `valid` is shown."""
-    return f"{int(valid):,} ({share(int(valid), PAPER_RESPONSES)})"
 
 
 def _valid_share(summary: DatSummary) -> str:

@@ -49,7 +49,7 @@ class JcqView(View[JcqRunResult]):
             *criteria,
             measured(measures[0]),
             *of_tasks,
-            RunColumn("answers_whole", _whole, heat=False, key="whole"),
+            RunColumn("answers_whole", _whole, key="whole"),
             part_of("valid", "jcq_scored", CARD, key="scored"),
             *counted(runs, "answer_states", "Answers", shown=NUMBERS, key="answers"),
             *counted(runs, "statuses", "Judgements", shown=NUMBERS, key="judgements"),
@@ -87,7 +87,6 @@ class JcqView(View[JcqRunResult]):
                 name,
                 (*columns, "mean", "whole"),
                 ("jcq_note", "scale_note"),
-                heat=True,
                 paper=f"jcq_{by}",
                 training=f"jcq_training_{by}",
             )

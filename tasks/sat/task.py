@@ -28,7 +28,7 @@ class Sat(Task):
     title = "Story Alteration Task"
     Settings = SatSettings
     measures = (
-        Measure("sat", paper="score", scale=(0, 2)),
+        Measure("sat", scale=(0, 2)),
         Measure("sat/compliant", share=True, compared=False),
         Measure("sat/compliant_mean", compared=False, scale=(0, 2)),
         *(Measure(f"sat/{name}", share=True, compared=False) for name in ("length_ok", "one_line", "only_story")),

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,12 @@ def hypotheses(premise: SipenItem, scale: Scale, start: int) -> Iterator[SipenIt
 def read_items(path: Path) -> tuple[SipenItem, ...]:
     """A file of items (JSONL); what is wrong with a line is said in one line."""
     return read_records(path, _item, "items", EXAMPLE)
+
+
+@cache
+def trial_hash() -> str:
+    """The hash of the trial's items, by which a run says that it asked them."""
+    return content_hash(trial_items())
 
 
 def trial_items() -> tuple[SipenItem, ...]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from sozo.scoring.translatable import translatable
 from sozo.tasks.run_result import RunResult
-from sozo.tasks.sipen.items import content_hash, trial_items
+from sozo.tasks.sipen.items import trial_hash
 
 CONTROLS, IMPLICATURE, ENTAILMENT, NEITHER, UNPARSEABLE = (
     f"sipen/{name}" for name in ("controls", "implicature", "entailment", "neither", "unparseable")
@@ -14,7 +14,7 @@ CONTROLS, IMPLICATURE, ENTAILMENT, NEITHER, UNPARSEABLE = (
 
 def is_trial(settings: Mapping[str, Any]) -> bool:
     """Whether a run's items are sozo's own, which are not SIPeN."""
-    return settings.get("items_sha256") == content_hash(trial_items())
+    return settings.get("items_sha256") == trial_hash()
 
 
 class SipenRunResult(RunResult):

@@ -48,7 +48,7 @@ class Sipen(Task):
     """Hypotheses about premises. On the paper's own hypotheses No is always the implicature: controls tell more."""
 
     name = "sipen"
-    title = "Scalar implicatures (SIPeN)"
+    title = "Scalar implicatures"
     Settings = SipenSettings
     measures = (
         Measure(CONTROLS, share=True, kinds=tuple(CONTROL)),

@@ -83,7 +83,7 @@ class SipenView(View[SipenRunResult]):
         accuracies = tuple(f"{category}: {label}" for category in CATEGORIES for label in _LABELS)
         return (
             ModelTable("sipen_controls", controls, ("sipen_controls_note", "scale_note")),
-            ModelTable("sipen_table4", accuracies, ("sipen_note",), heat=True, paper="sipen_accuracy"),
+            ModelTable("sipen_table4", accuracies, ("sipen_note",), paper="sipen_accuracy"),
         )
 
     def reader_answers(self, run: SipenRunResult) -> Iterator[tuple[str, ReaderAnswer]]:
@@ -105,7 +105,7 @@ def _accuracies(runs: Sequence[SipenRunResult]) -> tuple[RunColumn, ...]:
         for label in _LABELS:
             heading = _heading("{category}: {label}", category=category, label=label)
             cell = partial(_accuracy, category, label)
-            columns.append(RunColumn(heading, cell, shown=TERMINAL, paper=f"{category}_{label}"))
+            columns.append(RunColumn(heading, cell, shown=TERMINAL))
     return tuple(columns)
 
 

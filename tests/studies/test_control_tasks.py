@@ -9,9 +9,8 @@ import yaml
 
 from sozo.data.errors import UserError
 from sozo.data.study_folder import StudyRow
-from sozo.eval.control import KEPT, LOST, OPEN, judge_control
 from sozo.studies.study.config import load_study
-from sozo.studies.study.control_tasks import explanation, judge_rows
+from sozo.studies.study.control_tasks import KEPT, LOST, OPEN, explanation, judge_control, judge_rows
 from sozo.studies.study.page import write_result
 from sozo.studies.study.plan import plan_lines
 from sozo.studies.study.result import tables_result
@@ -29,7 +28,6 @@ from sozo.tasks.sipen.items import (
     YES,
     trial_items,
 )
-from sozo.tasks.sipen.task import Sipen
 from test_reproduce import ROOT
 from test_sipen import run_of, truthful
 from test_table11 import write
@@ -50,20 +48,30 @@ def row(folder, name, right, seed=0, **settings):
 
 
 def verdict(base, model):
-    return judge_control(Sipen.control, base, model)
+    return judge_control("sipen", base, model)
+
+
+def changes(said):
+    return [one.change for one in said.states]
+
+
+def reasons(said):
+    return [one.why for one in said.states]
 
 
 def test_kept_lost_and_open(tmp_path):
     base = row(tmp_path, "base", 0.9)
     same = verdict(base, base)
-    assert (same.verdict, same.change.difference) == (KEPT, 0)
-    assert -0.1 < same.change.low < -0.05  # two pseudo-observations: no certainty even where nothing changed
-    assert same.text().startswith("kept (right 90.3%, +0.0 pp [−5.")
+    change, _ = changes(same)
+    assert (same.verdict, change.difference) == (KEPT, 0)
+    assert -0.1 < change.low < -0.05  # two pseudo-observations: no certainty even where nothing changed
+    assert same.text().startswith("kept (right 90.3%; understanding +0.0 pp [−5.")
     lost = verdict(base, row(tmp_path, "lost", 0.5))
     assert lost.verdict == LOST
-    assert lost.change.high < -0.1
+    assert changes(lost)[0].high < -0.1
     between = verdict(base, row(tmp_path, "between", 0.8, seed=1))
-    assert (between.verdict, between.reason) == (OPEN, "a loss of 10 points is possible")
+    assert (between.verdict, reasons(between)) == (OPEN, ["cannot be said from 48", ""])
+    assert changes(between)[0].low < -0.1 < changes(between)[0].high
 
 
 def answering(folder, name, answers):
@@ -82,19 +90,21 @@ def test_scale_answers_wrong_by_both_readings_are_a_loss_and_moves_between_them_
     pragmatic = answering(tmp_path, "pragmatic", lambda number, direction: IMPLICATURE[direction])
     for base, other in ((literal, pragmatic), (pragmatic, literal)):
         said = verdict(base, other)
-        assert (said.verdict, said.change.difference, said.errors.difference) == (KEPT, 0, 0)
+        assert (said.verdict, [change.difference for change in changes(said)]) == (KEPT, [0, 0])
     wrong = {STRONGER: YES, WEAKER: MAYBE}
 
     def broken(share):
         return lambda number, direction: wrong[direction] if number % 10 < share else ENTAILMENT[direction]
 
     lost = verdict(literal, answering(tmp_path, "lost", broken(4)))
-    assert (lost.verdict, lost.change.difference) == (LOST, 0)
-    assert lost.errors.low > 0.1
+    right, errors = changes(lost)
+    assert (lost.verdict, right.difference) == (LOST, 0)
+    assert errors.low > 0.1
     assert "wrong by both readings +" in lost.text()
-    assert lost.text().startswith("lost (right 100.0%, +0.0 pp [")
+    assert lost.text().startswith("lost (right 100.0%; understanding +0.0 pp [")
     between = verdict(literal, answering(tmp_path, "between", broken(1)))
-    assert (between.verdict, between.reason) == (OPEN, "10 points more that are wrong by both readings are possible")
+    assert (between.verdict, reasons(between)) == (OPEN, ["", "cannot be said from 48"])
+    assert changes(between)[1].low < 0.1 < changes(between)[1].high
     assert verdict(answering(tmp_path, "again", broken(4)), literal).verdict == KEPT
 
 
@@ -102,14 +112,15 @@ def test_without_scale_items_the_controls_alone_are_judged(tmp_path):
     controls = [item for item in trial_items() if item.direction in CONTROL]
     run = finished_run(run_of(tmp_path / "c", truthful, items=controls, sipen_prompt="sipen-ja-v2").folder)
     said = verdict(run, run)
-    assert (said.verdict, said.errors) == (KEPT, None)
+    assert (said.verdict, len(said.states)) == (KEPT, 1)
 
 
 def test_a_base_at_chance_has_nothing_to_lose(tmp_path):
     guessing = row(tmp_path, "guessing", 1 / 3)
     said = verdict(guessing, guessing)
-    assert (said.verdict, said.change) == (OPEN, None)
-    assert said.text() == "cannot be said (right 33.3%): the base is not above chance (33.3%)"
+    assert (said.verdict, reasons(said)) == (OPEN, ["one side is not above chance (33.3%)"])
+    assert said.text().startswith("cannot be said (right 33.3%; understanding +0.0 pp [−")
+    assert said.text().endswith("]): one side is not above chance (33.3%)")
     barely = row(tmp_path, "barely", 0.44)
     assert barely.metrics["measures"]["sipen/controls"]["low"] < 1 / 3
     assert verdict(barely, guessing).verdict == OPEN
@@ -122,11 +133,11 @@ def test_too_few_controls_and_other_items_say_nothing(tmp_path):
     base = row(tmp_path, "base", 0.9)
     some = [item for item in trial_items() if item.premise_id < "control-06" or item.premise_id > "trial-16"]
     few = finished_run(run_of(tmp_path / "few", truthful, items=some, sipen_prompt="sipen-ja-v2").folder)
-    assert verdict(few, few).reason == "45 controls, and it takes 144"
+    assert reasons(verdict(few, few)) == ["45 controls, and it takes 144"]
     other = finished_run(run_of(tmp_path / "other", truthful, sipen_context="none").folder)
-    assert "sipen_context" in verdict(base, other).reason
+    assert "sipen_context" in reasons(verdict(base, other))[0]
     literal = finished_run(run_of(tmp_path / "literal", truthful, sipen_prompt="sipen-ja-v1").folder)
-    assert "sipen_prompt is sipen-ja-v2 and sipen-ja-v1" in verdict(base, literal).reason
+    assert "sipen_prompt is sipen-ja-v2 and sipen-ja-v1" in reasons(verdict(base, literal))[0]
 
 
 def test_an_unchanged_model_with_noise_passes_as_it_should(tmp_path):

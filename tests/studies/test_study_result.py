@@ -11,9 +11,9 @@ import pytest
 from fakes import Response, write_responses
 from sozo.data.errors import UserError
 from sozo.eval.report.plane import Spot, plane_chart
-from sozo.eval.report.svg import standalone
 from sozo.scoring.second_encoder import GainParts, gain
 from sozo.scoring.statistics.seeds import difference, over_seeds
+from sozo.studies.pages import standalone
 from sozo.studies.study.claims import FAILED, HELD, OPEN, Claim, judge, note_claims, when_noted
 from sozo.studies.study.config import load_study
 from sozo.studies.study.page import arms_table, claims_table, to_markdown, write_page

@@ -1,15 +1,38 @@
-"""The folder of a comparison: a page in Markdown, and its numbers in JSON."""
+"""The folder of a study's command: a page in Markdown, its numbers in JSON, its charts; and how it is printed."""
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sozo.data.record import write_json, write_whole
 from sozo.data.run_folder import RunFolder
-from sozo.eval.terminal import PageRun
+from sozo.eval.report import source
+from sozo.eval.terminal import print_lines
 from sozo.scoring.table import Content, markdown, tabulate
 
 PageRow = Mapping[str, Content]  # heading -> what stands there; a bare number is a count
+
+
+@dataclass(frozen=True, slots=True)
+class PageRun:
+    """The result of a command that compares runs."""
+
+    folder: Path
+    page: str  # the page in Markdown
+    files: tuple[str, ...]  # names of what the folder holds, for people
+    finished_before: bool  # whether nothing was computed, since an earlier call had finished
+    stopped: str | None = None  # why it is not finished, if it is not
+
+
+def print_page(run: PageRun) -> None:
+    """A finished comparison: its page, and where its files are."""
+    if run.finished_before:
+        print_lines([f"{run.folder}: finished before; nothing was computed again"])
+    print_lines([run.page, *(str(run.folder / name) for name in run.files)])
+    if run.stopped:
+        print_lines([f"not finished: {run.stopped}"])
 
 
 class PageFolder(RunFolder):
@@ -59,3 +82,11 @@ def page_table(rows: Sequence[PageRow]) -> str:
     | a\\|b  | 1,200   |
     """
     return markdown(tabulate("", rows)) if rows else ""
+
+
+def standalone(chart: str) -> bytes:
+    """A chart of `sozo.eval.report.svg` as a file of its own, light and dark, with the page's colours."""
+    light, dark = re.findall(r"^.*?^}$", source("style.css"), re.DOTALL | re.MULTILINE)[:2]
+    style = f"<style>{light}\n{dark}\nsvg {{ font-family: system-ui, sans-serif; }}</style>"
+    opening, content = chart.split(">", 1)
+    return f"{opening}>{style}{content}".encode()

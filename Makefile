@@ -70,7 +70,8 @@ $(VLLM)/.installed: tests/real_vllm/requirements.txt
 	$(PYTHON) $(NEW_ENOUGH)
 	@echo "$(VLLM): $(VLLM_COST); installing takes some minutes, a quarter of an hour on a busy machine"
 	$(PYTHON) -m venv --clear $(VLLM)
-	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r $<
+	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r $< || \
+	    { echo "If pip finds no torch for CPUs: PIP_EXTRA_INDEX_URL must name the index of PyTorch's builds for CPUs"; exit 1; }
 	touch $@
 
 lint: $(STAMP) ## ruff and mypy

@@ -62,7 +62,7 @@ test-integrations: $(STAMP) ## the integrations in verl, OpenRLHF, verifiers, in
 # Its own packages: vLLM needs other versions, and an engine and a torch that were built for CPUs. Where the package index
 # has torch for GPUs only, PIP_EXTRA_INDEX_URL names the index of PyTorch's builds for CPUs.
 VLLM := .integrations/vllm
-VLLM_COST := an environment of 4.5 GB, once, and ten minutes of tests or more
+VLLM_COST := an environment of 4.5 GB, once, and ten minutes of tests or more, half an hour beside other work
 test-vllm: $(VLLM)/.installed ## vLLM's own engine and server on a CPU: sampling, GRPO, JCQ; in an environment of its own (4.5 GB)
 	$(PARALLEL) $(VLLM)/bin/python -m pytest -rs tests/real_vllm
 

@@ -64,7 +64,7 @@ test-integrations: $(STAMP) ## the integrations in verl, OpenRLHF, verifiers, in
 # Its own packages: vLLM needs other versions, and an engine and a torch that were built for CPUs. Where the package index
 # has torch for GPUs only, PIP_EXTRA_INDEX_URL names the index of PyTorch's builds for CPUs.
 VLLM := .integrations/vllm
-VLLM_COST := an environment of 4.5 GB, once, and ten minutes of tests or more
+VLLM_COST := an environment of 4.5 GB, once, and ten minutes of tests or more, half an hour beside other work
 test-vllm: $(VLLM)/.installed ## vLLM's own engine and server on a CPU: sampling, GRPO, JCQ; in an environment of its own (4.5 GB)
 	$(PARALLEL) $(VLLM)/bin/python -m pytest -rs tests/real_vllm
 
@@ -72,7 +72,8 @@ $(VLLM)/.installed: tests/real_vllm/requirements.txt
 	$(PYTHON) $(NEW_ENOUGH)
 	@echo "$(VLLM): $(VLLM_COST); installing takes some minutes, a quarter of an hour on a busy machine"
 	$(PYTHON) -m venv --clear $(VLLM)
-	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r $<
+	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r $< || \
+	    { echo "If pip finds no torch for CPUs: PIP_EXTRA_INDEX_URL must name the index of PyTorch's builds for CPUs"; exit 1; }
 	touch $@
 
 lint: $(STAMP) ## ruff and mypy

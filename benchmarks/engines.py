@@ -24,6 +24,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+ASKED = ("1 x 32", "1 x 128", "32 x 4")
 WAYS = ("generate", "sozo", "continuous", "vllm-eager", "vllm-compiled", "vllm-bound", "vllm-best")
 Draw = Callable[[list[list[int]], int, int], Sequence[Sequence[int]]]  # prompts, new tokens, seed -> completions
 
@@ -121,7 +122,9 @@ def measure(options: argparse.Namespace) -> None:
         draw = {"sozo": sozo, "generate": generate, "continuous": continuous}[options.way](model)
     started = time.perf_counter() - start
     processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
-    for name, prompts in {"1 x 32": [one] * 32, "1 x 128": [one] * 128, "32 x 4": several * 4}.items():
+    for name, prompts in zip(ASKED, ([one] * 32, [one] * 128, several * 4), strict=True):
+        if name not in options.asked:
+            continue
         draw(prompts, 4, 0)
         for number in range(options.rounds):
             start, used = time.perf_counter(), processor_time(processes)
@@ -172,6 +175,7 @@ def main() -> None:
     parser.add_argument(
         "--ways", nargs="+", choices=WAYS, default=WAYS, help="the first is what others are compared to"
     )
+    parser.add_argument("--asked", nargs="+", choices=ASKED, default=ASKED, help="prompts x completions of each")
     parser.add_argument("--dtype", default="bfloat16")
     parser.add_argument("--max_new_tokens", type=int, default=48)
     parser.add_argument("--rounds", type=int, default=3)

@@ -134,6 +134,24 @@ def test_the_first_form_that_a_server_accepts_is_used(refused, status, form, fie
         assert json.loads(requests[-1]["generation_config"]) == whole
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "max_tokens=4096 cannot be greater than max_model_len=max_total_tokens=2048. Please request fewer.",
+        "This model's maximum context length is 2048 tokens. However, you requested 4096 output tokens",
+        "max_tokens is too large: 4096. This model supports at most 2048 completion tokens",
+    ],
+)
+def test_a_limit_that_the_server_has_no_room_for_is_told_with_what_to_do(said):
+    def answer(body):
+        return completion("よ") if body["max_tokens"] <= 2048 else (400, {"error": {"message": said}})
+
+    with server(answer) as (url, _), pytest.raises(UserError) as error:
+        asking("m", base_url=url, max_new_tokens=4096).answer([DAT] * 2, seed=0, batch=0)
+    remedy = "give a smaller limit on new tokens, or the server a longer window"
+    assert str(error.value) == f"m at {url}: HTTP 400: {said}; {remedy}"
+
+
 def test_what_was_paid_for_of_a_batch_that_failed_is_not_asked_for_again(tmp_path, monkeypatch):
     without_retries(monkeypatch)
     broken = [True]

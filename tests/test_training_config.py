@@ -231,6 +231,7 @@ def test_a_file_without_settings(text, tmp_path):
         (["--sampler", "fast"], "sampler must be one of shared_prefix, trl, vllm, not fast"),
         (["--sampler", "trl", "--use_vllm", "true"], "sampler trl and use_vllm true contradict each other"),
         (["--sampler", "shared_prefix", "--use_vllm", "true"], "sampler shared_prefix and use_vllm true contradict"),
+        (["--sampler", "vllm", "--vllm_mode", "server"], "vllm_mode server needs a GPU: TRL sends weights by NCCL;"),
         (["--top_k", "50"], "the model's own distribution and cannot follow top_k 50; leave it out (top_k 0, top_p 1)"),
         (["--top_p", "0.9", "--min_p", "0.1"], "cannot follow top_p 0.9, min_p 0.1;"),
         (["--repetition_penalty", "1.2"], "cannot follow repetition_penalty 1.2;"),

@@ -121,6 +121,8 @@ class GrpoArguments(WordArguments):
         if training.use_vllm and self.sampler != "vllm":
             raise UserError(f"sampler {self.sampler} and use_vllm true contradict each other; take one of them out")
         training.use_vllm = self.sampler == "vllm"
+        if training.use_vllm and training.use_cpu and training.vllm_mode == "server":
+            raise UserError("vllm_mode server needs a GPU: TRL sends weights by NCCL; take colocate or another sampler")
         if self.sampler == "trl":
             return
         # vLLM's log-probabilities are of what is left, the trainer's of the whole distribution.

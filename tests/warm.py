@@ -59,7 +59,7 @@ def run_all(commands, *, cwd=None, env=None, timeout=900, kill=None):
             request += files[number], kill and [str(kill[0]), kill[1]]
             print(json.dumps(request), file=_process.stdin, flush=True)
         status = dict(map(int, _process.stdout.readline().split()) for _ in commands)
-        said = [[Path(file).read_text("utf-8") for file in own] for own in files]
+        said = [[Path(file).read_text("utf-8", "surrogateescape") for file in own] for own in files]
     return [subprocess.CompletedProcess(words, status[k], *said[k]) for k, words in enumerate(commands)]
 
 
@@ -205,6 +205,9 @@ def _end(words):
     """Execute and end as Python does, but for taking apart, module by module, what the first process holds too."""
     for made in list(weakref.finalize._registry):
         made.detach()  # what the first process made is its own to remove
+    if encoding := os.environ.get("PYTHONIOENCODING"):  # which Python reads as it starts
+        sys.stdout.reconfigure(encoding=encoding)
+        sys.stderr.reconfigure(encoding=encoding, errors="backslashreplace")
     status = 0
     try:
         _execute(words)

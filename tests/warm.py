@@ -66,7 +66,7 @@ def run_all(commands, *, cwd=None, env=None, timeout=900, kill=None):
 def _is_python(words, env):
     """Whether this is a Python command for which all is imported as it would be."""
     known = all(env[name] == _fixed().get(name) for name in env if name.startswith(_READ_AT_IMPORT))
-    return known and words[:1] == [sys.executable] and (words[1] in ("-c", "-m") or not words[1].startswith("-"))
+    return known and words[:1] == [sys.executable] and words[1:] and (words[1] in ("-c", "-m") or words[1][0] != "-")
 
 
 def _fixed():

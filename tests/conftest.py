@@ -4,10 +4,13 @@ import gc
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+import warm
 from sozo.data.jumandic import load_nouns
+from sozo.models import processes
 from sozo.scoring.embeddings import make_encoder
 from sozo.scoring.nouns import JumanDicChecker, JumanppChecker
 
@@ -44,6 +47,18 @@ def mini(tmp_path_factory, ginza, jumandic_checker, nouns):
     from mini_model import build_mini
 
     return build_mini(tmp_path_factory.mktemp("mini") / "model", ginza, jumandic_checker, nouns)
+
+
+@pytest.fixture
+def forked_modules(monkeypatch):
+    """What the product runs as `python -m`, in a process of its own, is a fork."""
+
+    def run(words, *, env, **_):
+        done = warm.run(words, env=env)
+        os.write(2, (done.stdout + done.stderr).encode())
+        return done
+
+    monkeypatch.setattr(processes, "subprocess", SimpleNamespace(run=run))
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ def mixtral(vocabulary):
 
 
 def trained(kind, folder, model=tiny_llama, **settings):
-    """All weights of a model after three SGD steps of 64 completions, which a process draws anew in the same way.
+    """All weights of a model after three SGD steps of 32 completions, which a process draws anew in the same way.
 
     And what was logged at each step, but for its time.
     """
@@ -50,7 +50,7 @@ def trained(kind, folder, model=tiny_llama, **settings):
         return {"prompt_ids": asked, "completion_ids": written, "logprobs": None}
 
     fixed = {"output_dir": str(folder), "report_to": "none", "use_cpu": True, "bf16": False, "save_strategy": "no"}
-    fixed |= {"completions_per_step": 64, "num_generations": 32, "max_completion_length": 20, "beta": 0.0}
+    fixed |= {"completions_per_step": 32, "num_generations": 16, "max_completion_length": 20, "beta": 0.0}
     fixed |= {"model_init_kwargs": {"dtype": "float32"}}
     fixed |= {"max_steps": 3, "optim": "sgd", "learning_rate": 0.1, "lr_scheduler_type": "constant"}
     fixed |= {"max_grad_norm": 0.0, "disable_tqdm": True, "gradient_checkpointing": False, "logging_steps": 1}

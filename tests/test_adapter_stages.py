@@ -23,6 +23,8 @@ from sozo.training.config import parse
 from sozo.training.grpo import GrpoArguments, GrpoSettings, train_grpo
 from test_sft_dpo_run import losses, responses, train, words  # noqa: F401 (two are fixtures)
 
+pytestmark = pytest.mark.usefixtures("forked_modules")
+
 LORA = {"use_peft": True, "lora_target_modules": "all-linear", "lora_r": 8, "lora_dropout": 0.0}
 STAGE = LORA | {"max_steps": 2, "save_strategy": "no"}
 CLOSE = {"bfloat16": 1e-3, "float32": 1e-6}  # nats

@@ -144,6 +144,7 @@ class Wide:
         return np.random.default_rng(0).standard_normal((len(words), 256)).astype(np.float32)
 
 
+@pytest.mark.usefixtures("forked_modules")
 def test_a_merged_adapter(disk, mini, tmp_path, capfd):
     adapter = get_peft_model(AutoModelForCausalLM.from_pretrained(mini), LoraConfig(target_modules="all-linear"))
     adapter.save_pretrained(tmp_path / "adapter")

@@ -68,7 +68,7 @@ def test_a_routers_auxiliary_loss(tmp_path):
 @pytest.mark.parametrize("generation", [16, 12])
 def test_completions_stay_in_their_step(loss, generation, tmp_path):
     # Eight micro-batches are a step: a generation of two steps, and one that ends in the middle of a step.
-    sizes = {"completions_per_step": 32, "per_device_train_batch_size": 4, "num_generations": 8}
+    sizes = {"per_device_train_batch_size": 4, "num_generations": 8}
     check(*differences(tmp_path, loss_type=loss, steps_per_generation=generation, **sizes))
 
 
@@ -94,7 +94,7 @@ def test_the_windows(steps, expected):
 )
 def test_on_several_processes(loss, processes, tmp_path):
     # Each process has groups of both prompts.
-    groups = {"num_generations": 8, "shuffle_dataset": False, "num_iterations": 2}
+    groups = {"completions_per_step": 64, "num_generations": 8, "shuffle_dataset": False, "num_iterations": 2}
     groups |= {"importance_sampling_level": "sequence"} if loss == "luspo" else {}
     settings = json.dumps({"loss_type": loss, "per_device_train_batch_size": 4, "beta": 0.04, **groups})
     tests = Path(__file__).parent
@@ -121,5 +121,5 @@ def test_the_packed_prompt_serves_several_prompts_of_a_batch(tmp_path, monkeypat
 
     monkeypatch.setattr("sozo.training.shared_prompt.packed", counting)
     check(*differences(tmp_path, loss_type="bnpo", per_device_train_batch_size=16))
-    assert len(seen) == 1 + 12  # the trial, and all micro-batches of three steps
+    assert len(seen) == 1 + 6  # the trial, and all micro-batches of three steps
     assert set(seen) == {2}

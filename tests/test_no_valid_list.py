@@ -369,7 +369,7 @@ SHORT = {
     r"^sozo": "-m sozo",
     r"^(python|accelerate launch( --config_file \S+)?) ": "",
     r"--model random": "--model random --nouns tiny",
-    r"(--num_responses|--top_k) \d+": r"\1 2048",
+    r"(--num_responses|--top_k) \d+": r"\1 1024",
 }
 
 
@@ -413,7 +413,7 @@ def test_the_recipe_leads_from_no_valid_list_to_valid_ones(cold, tmp_path):
     assert re.search("Invalid: format +300 of 300", first.stdout)
     assert first.stdout.count("\nformat: '") == 2
     assert stopped.stderr.splitlines()[-1].startswith("grpo_dat: step 10: ")
-    assert "2048 of 2048" in drawn.stdout.replace(",", "")
+    assert "1024 of 1024" in drawn.stdout.replace(",", "")
     found = re.search(r"Valid +100 of ([\d,]+)", then.stdout)
     assert found, then.stdout
     assert int(found[1].replace(",", "")) < 2000

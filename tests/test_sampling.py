@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fakes import FakeNouns, axis_encoder, list_text, read_responses
-from grpo_runs import ROOT, _free_port, run
+from grpo_runs import ROOT, _free_port, environment
 from sampling_worker import dat_by, sample, scorer
 from sozo.data.errors import UserError, one_line_errors
 from sozo.data.jumandic import load_nouns
@@ -217,7 +217,9 @@ def launch(folder, *flags):
 
 def test_two_processes_give_the_table_of_one(tmp_path, jumandic_checker, ginza):
     (tmp_path / "dat.yaml").write_text("noun_checker: jumandic\nbatch_size: 16\nseed: 9\n")
-    done = run(launch("out", "--config", "dat.yaml", "--num_responses", "100", "--seed", "5"), tmp_path)
+    # By the launcher itself: elsewhere its processes are forks.
+    words = launch("out", "--config", "dat.yaml", "--num_responses", "100", "--seed", "5")
+    done = subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert len(re.findall("Unique words", done.stdout)) == 1
     judge = DatScorer(jumandic_checker, ginza)

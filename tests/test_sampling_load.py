@@ -213,6 +213,7 @@ def test_an_adapter_is_merged_into_its_base(own_tokenizer, model_folder, tmp_pat
     assert len(generator.answer([DAT] * 2, seed=0, batch=0)) == 2
 
 
+@pytest.mark.usefixtures("forked_modules")
 def test_in_half_precision_an_adapter_stays_beside_the_weights_that_would_round_it_away(model_folder, tmp_path):
     from peft import LoraConfig, get_peft_model
 

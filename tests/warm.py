@@ -59,14 +59,14 @@ def run_all(commands, *, cwd=None, env=None, timeout=900, kill=None):
             request += files[number], kill and [str(kill[0]), kill[1]]
             print(json.dumps(request), file=_process.stdin, flush=True)
         status = dict(map(int, _process.stdout.readline().split()) for _ in commands)
-        said = [[Path(file).read_text("utf-8") for file in own] for own in files]
+        said = [[Path(file).read_text("utf-8", "surrogateescape") for file in own] for own in files]
     return [subprocess.CompletedProcess(words, status[k], *said[k]) for k, words in enumerate(commands)]
 
 
 def _is_python(words, env):
     """Whether this is a Python command for which all is imported as it would be."""
     known = all(env[name] == _fixed().get(name) for name in env if name.startswith(_READ_AT_IMPORT))
-    return known and words[:1] == [sys.executable] and (words[1] in ("-c", "-m") or not words[1].startswith("-"))
+    return known and words[:1] == [sys.executable] and words[1:] and (words[1] in ("-c", "-m") or words[1][0] != "-")
 
 
 def _fixed():
@@ -75,11 +75,12 @@ def _fixed():
 
 def _serve():
     """Fork for each line of standard input; return in the fork, with what it is to run."""
+    requests, replies = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "w")  # unbuffered, for `select`
+    os.dup2(2, 1)  # what a package says while it is imported is no reply
     subprocess.Popen = _Popen  # for what is imported from here on, too
     _import_others()
     _import_sozo()
     gc.freeze()
-    requests, replies = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "w")  # unbuffered, for `select`
     with open(os.devnull) as nothing:  # noqa: PTH123
         os.dup2(nothing.fileno(), 0)
     running = {}  # by process: the request's number, until when, and the file that changes this
@@ -205,6 +206,9 @@ def _end(words):
     """Execute and end as Python does, but for taking apart, module by module, what the first process holds too."""
     for made in list(weakref.finalize._registry):
         made.detach()  # what the first process made is its own to remove
+    if encoding := os.environ.get("PYTHONIOENCODING"):  # which Python reads as it starts
+        sys.stdout.reconfigure(encoding=encoding)
+        sys.stderr.reconfigure(encoding=encoding, errors="backslashreplace")
     status = 0
     try:
         _execute(words)

@@ -32,6 +32,10 @@ class UserError(Exception):
         super().__init__(in_one_line(without_credentials(message)))
 
 
+class UndecidedError(UserError):
+    """It may be the fault of this one batch: another one will tell."""
+
+
 def require(package: str, purpose: str) -> None:
     """Refuse `purpose` where `package` is not installed: a UserError with the command that installs its extra."""
     if find_spec(package) is None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sozo.data.errors import UserError
+from sozo.data.errors import UndecidedError, UserError
 from sozo.data.processes import Processes
 from sozo.data.progress import responses_bar
 from sozo.data.schema import count_rows, write_columns
@@ -40,8 +40,16 @@ def write_missing(
     mine = [number for number in range(len(parts)) if processes.mine(number)]
     done = sum(parts[number].rows for number in mine if written[number])
     with responses_bar(what, sum(parts[n].rows for n in mine), done, quiet=not processes.first) as advance:
-        for number in (n for n in mine if not written[n]):
-            part = columns(number)
+        waiting, tried = [n for n in mine if not written[n]], set[int]()
+        for number in waiting:
+            try:
+                part = columns(number)
+            except UndecidedError:
+                if number in tried:
+                    raise
+                tried.add(number)
+                waiting.append(number)  # once another one could be written, this one can
+                continue
             write_columns(parts[number].path, part)
             advance(parts[number].rows, _valid(part))
 

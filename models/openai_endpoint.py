@@ -11,7 +11,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from sozo.data.errors import UserError
+from sozo.data.errors import UndecidedError, UserError
 from sozo.data.record import refuse_link, room, write_whole
 from sozo.data.schema import FAILED, Completion
 from sozo.models.generator import request_seeds
@@ -107,7 +107,7 @@ class OpenAIGenerator:
                 raise self._endpoint.failure(greeted.error)
             why = next(iter(errors.values()))
             if not (self._blame.answered or self._proven):
-                raise self._endpoint.failure(why)
+                raise UndecidedError(str(self._endpoint.failure(why)))
             lost = f"{len(errors)} of {len(prompts)} prompts got no answer ({why})"
             tqdm.write(f"{self.name}: {lost}; --retry-errors asks again", file=sys.stderr)
         return [kept.get(k) or Completion("", FAILED) for k in range(len(prompts))]

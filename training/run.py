@@ -51,6 +51,7 @@ def train(
     *,
     facts: dict[str, Any],  # what else decides the run, JSON-able: rewards as built, the data's identity
     recorder: RunRecorder | None = None,
+    examples: tuple[str, Sequence[str], Sequence[Sequence[Any]]] | None = None,  # a W&B table: name, columns, rows
 ) -> Path:
     """Train and return the folder of the trained model.
 
@@ -91,8 +92,7 @@ def train(
             folder.withdraw()
         raise
     if "wandb" in (training.report_to or []) and first:
-        before = read_state(checkpoint) if checkpoint else None
-        start_wandb(before, name=training.run_name, folder=output, config={"sozo": settings})
+        _start_wandb(training, settings, checkpoint, examples)
     callbacks = [recorder, evaluation] if evaluation else [recorder]
     common |= {"args": training, "processing_class": tokenizer, "callbacks": callbacks}
     with room(output, 2**20):  # TRL stores what it tokenizes
@@ -171,6 +171,17 @@ def _model_arguments(model: ModelConfig, path: str, training: Any) -> dict[str, 
     # TRL's reference is a copy, which is not saved.
     adapted.save_pretrained = partial(adapted.save_pretrained, selected_adapters=["default"])
     return {"model": adapted}
+
+
+def _start_wandb(training: Any, settings: dict[str, Any], checkpoint: Path | None, examples: Any) -> None:
+    """Start the W&B run with the training examples, or continue that of the checkpoint."""
+    before = read_state(checkpoint) if checkpoint else None
+    start_wandb(before, name=training.run_name, folder=Path(training.output_dir), config={"sozo": settings})
+    if examples and not checkpoint:
+        import wandb
+
+        title, columns, rows = examples
+        wandb.log({title: wandb.Table(columns=list(columns), data=[list(row) for row in rows])})
 
 
 def _prepare(trainer: Any, script: Any, *, say: bool) -> None:

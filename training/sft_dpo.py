@@ -27,6 +27,7 @@ class TableArguments(CommonArguments):
     responses: list[str] | None = setting(  # noqa: RUF009
         None, "A finished run's folder, a folder of parquet parts or one part; several are a mix.", affects_result=False
     )  # what it holds is compared, not where it is
+    examples_logged: int = setting(8, "Training examples shown in a W&B table when the run starts.")
 
     def __post_init__(self) -> None:
         if isinstance(self.responses, str):
@@ -106,7 +107,9 @@ def train_sft(script: SftArguments, training: SftSettings, model: ModelConfig) -
             return WordTargetTrainer(word_targets=word_targets(responses, tokenizer), **common)
         return SFTTrainer(**common)
 
-    return train(script, training, model, build, facts={"selection": top.facts()})
+    shown = list(zip(top.texts, top.scores.tolist(), strict=True))[: script.examples_logged]
+    examples = ("data/responses", ("text", "score"), shown)
+    return train(script, training, model, build, facts={"selection": top.facts()}, examples=examples)
 
 
 def train_dpo(script: DpoArguments, training: DpoSettings, model: ModelConfig) -> Path:
@@ -120,8 +123,12 @@ def train_dpo(script: DpoArguments, training: DpoSettings, model: ModelConfig) -
         rows = training_rows(pairs._asdict(), conversational=bool(tokenizer.chat_template), form=form)
         return reference_trainer(script.share_prompt)(train_dataset=stored_dataset(rows, training), **common)
 
+    good, bad = pairs
+    shown = list(zip(good.texts, good.scores.tolist(), bad.texts, bad.scores.tolist(), strict=True))
+    columns = ("chosen", "chosen score", "rejected", "rejected score")
+    examples = ("data/pairs", columns, shown[: script.examples_logged])
     facts = {"selection": {name: selected.facts() for name, selected in pairs._asdict().items()}}
-    return train(script, training, model, build, facts=facts)
+    return train(script, training, model, build, facts=facts, examples=examples)
 
 
 def reference_trainer(shared: bool) -> Any:

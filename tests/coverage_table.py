@@ -20,8 +20,8 @@ from sozo.eval.compare import Change
 from sozo.eval.judge_noise import with_noise
 from sozo.scoring.measure import normal_interval, t_test
 from sozo.scoring.second_encoder import gain
-from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval, pearson
-from sozo.scoring.statistics.hill import hill_interval, hill_numbers, hill_ratio
+from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval
+from sozo.scoring.statistics.hill import hill_interval, hill_number, hill_ratio
 from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.proportions import grouped_share
 from sozo.scoring.statistics.seeds import difference, over_seeds
@@ -163,8 +163,7 @@ def of_words(interval, world, n, level):
     large = lists_of(rng, world, 20_000)
     counts = np.bincount(large.ravel())
     size = n // 2 if "in half as many" in interval else n
-    numbers = hill_numbers(counts[counts > 0], 20_000, size)
-    truth = (numbers.unique, numbers.perplexity, numbers.inverse_simpson)[order]
+    truth = hill_number(counts[counts > 0], 20_000, size, order=order)
     if interval.startswith("ratio"):
         sides = ([lists_of(rng, world, n) for _ in "ab"] for _ in range(DATA_SETS))
         return share_of(0.0, (hill_ratio(*both, order=order, level=level) for both in sides))
@@ -220,6 +219,8 @@ def of_seeds(interval, world, n, level):
 
 def of_correlations(interval, world, n, level):
     """Of two benchmarks of a world over models; of families, four models of each are nearly alike."""
+    from sozo.studies.correlation import pearson
+
     draw, mean, deviation = WORLDS[world]
     truth, results = float(interval[-3:]), []
     rng = np.random.default_rng([n, len(world), 5])

@@ -152,7 +152,7 @@ def test_jcq_of_somebody_elses_answers_and_a_changed_judge(tmp_path):
         command = ("score", "jcq", "answers.jsonl", "--trial", "--judge-base-url", url, "--output", "out")
         done = evaluate(tmp_path, *command, "--judge-model", "j")
         assert done.returncode == 0, done.stderr
-        assert "35, 34 with a score" in done.stdout
+        assert "35, 34 with a score" in " ".join(done.stdout.split())
         other = evaluate(tmp_path, *command, "--judge-model", "k")
         assert other.returncode == 2
         assert 'judge.model = "j"' in other.stderr

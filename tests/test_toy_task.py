@@ -143,7 +143,9 @@ def test_report(runs, tmp_path):
     held = json.loads(gzip.decompress(b64decode(re.search(r'id="packed">([^<]+)<', page)[1])))
     items = [item for item in held["items"] if item["kind"] == "lipogram"]
     assert [item["title"] for item in items][:2] == ["rain", "a cat"]
-    assert items[3]["entries"][held["models"].index("three")] == [{"text": "…", "score": None, "status": "empty"}]
+    assert items[3]["entries"][held["models"].index("three")] == [
+        {"text": "…", "score": None, "status": "empty", "states": ["empty"]}
+    ]
     numbers = json.loads((tmp_path / "r.json").read_text("utf-8"))
     assert {run["run"] for run in numbers["runs"]} == {"responses", "lipogram"}
 

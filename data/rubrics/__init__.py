@@ -1,6 +1,6 @@
 """What people or judges rate by: criteria with a scale each, who rates which, and which is rated only after another.
 
-`pbig.yaml` and `jcq.yaml` stand beside this. Files of one's own are read by `sozo.studies.rubric`.
+`pbig.yaml` and `jcq.yaml` stand beside this. A study of raters reads files of one's own too.
 """
 
 from importlib.resources import files

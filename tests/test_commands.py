@@ -103,7 +103,8 @@ def test_a_command_of_trl_parses(words):
 
 
 @pytest.mark.parametrize(("page", "words"), [(p, w) for p, w in INLINE if w[0] == "sozo"])
-def test_what_a_sentence_says_of_evaluation_exists(page, words):
+def test_what_a_sentence_says_of_evaluation_exists(page, words, monkeypatch):
+    monkeypatch.setenv("SOZO_TASKS", "examples.task.Acrostic")
     command = get_command(make_app())
     for word in words[1:]:
         if word.startswith("--"):

@@ -21,22 +21,24 @@ def change_cell(change: Comparison | None, measure: Measure, *below: str, level:
         return Cell(why="no_run", below=below)
     if change.difference is None:
         return Cell(why=change.reason or "", below=(*([change.reason] if change.reason else []), *below))
-    lines: list[str] = []
+    of_seeds = isinstance(change, Change) and change.seeds
+    apart = not (measure.per_item or of_seeds)  # two numbers of answers, and no n of N
+    lines = [f"n = {change.n:,}, {change.of:,}"] if apart else []
     if level != LEVEL and change.low is not None:
         lines.append(translatable("interval of {level}%", level=f"{100 * level:.4g}"))
     lines += [p_value(change.p)] if change.p is not None else []
     lines += [f"d = {signed(change.effect, _EFFECT)}"] if change.effect is not None else []
     lines += [change.reason] if change.reason is not None else []
-    if isinstance(change, Change) and change.seeds:
-        lines.append(translatable("over seeds, {how}", how=change.seeds))
-    numbers = {"effect": change.effect, "p": change.p, "reason": change.reason}
+    if of_seeds:
+        lines.append(translatable("over seeds, {how}", how=of_seeds))
+    numbers = {"n": change.n, "of": change.of, "effect": change.effect, "p": change.p, "reason": change.reason}
     return Cell(
         change.difference,
         measure,
         change.low,
         change.high,
-        change.n,
-        change.of,
+        None if apart else change.n,
+        None if apart else change.of,
         (*lines, *below),
         signed=True,
         mark=mark_of(change, measure),

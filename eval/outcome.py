@@ -1,6 +1,6 @@
 """Did training help, and at what price? A task's first measure against the base, and what it must not have cost."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sozo.eval.compare import Change, Compared, change_at
@@ -105,13 +105,16 @@ def outcomes(compared: Compared, gains: Sequence[SecondGain] = ()) -> list[Metho
     `gains` are those by a second encoder; without any nobody can be ahead in a task that asks for one.
     """
     found: list[MethodOutcome] = []
+    noises = {task.name: judge_noise(compared, task) for task in task_types().values()}  # of all models together
     for method in compared.methods:
         if method.name in compared.against and not method.reference:
-            found += _of_method(compared, method, gains)
+            found += _of_method(compared, method, gains, noises)
     return found
 
 
-def _of_method(compared: Compared, method: Method, gains: Sequence[SecondGain]) -> Iterator[MethodOutcome]:
+def _of_method(
+    compared: Compared, method: Method, gains: Sequence[SecondGain], noises: Mapping[str, tuple[float, int]]
+) -> Iterator[MethodOutcome]:
     tasks = [task for task in task_types().values() if (method.name, task.measures[0].name) in compared.changes]
     base = compared.against[method.name]
     targets = [task.measures[0].name for task in tasks if task.control is None]
@@ -127,7 +130,7 @@ def _of_method(compared: Compared, method: Method, gains: Sequence[SecondGain]) 
             yield replace(one, bounds=_control(task.control, compared, method), is_control=True)
             continue
         level = 1 - (1 - LEVEL) / family
-        change, (noise, times) = change_at(compared, method, measure, level), judge_noise(compared, task)
+        change, (noise, times) = change_at(compared, method, measure, level), noises[task.name]
         if noise and not method.several:
             change = with_noise(change, level, noise, times)
         bounds = [_bound(bound, compared, method) for bound in task.bounds()]

@@ -13,6 +13,7 @@ from sozo.rewards.dat import (
     dat_reward,
     make_dat_distance,
     make_dat_pairing,
+    make_dat_placebo,
     make_dat_rarity,
     make_dat_reward,
     make_dat_validity,
@@ -29,6 +30,6 @@ from sozo.tasks.dat.words import DatRules
 __all__ = [
     *("DatReward", "DatResult", "DatRules", "DatScorer", "DatScores", "IdeaReward", "JudgeReward", "Reward"),
     *("SatReward", "ScoredCompletion", "SeenResponses", "TaskReward", "dat_reward", "idea_format_reward"),
-    *("make_dat_distance", "make_dat_pairing", "make_dat_rarity", "make_dat_reward", "make_dat_validity"),
-    *("make_idea_reward", "make_judge_reward", "make_sat_reward", "make_task_reward"),
+    *("make_dat_distance", "make_dat_pairing", "make_dat_placebo", "make_dat_rarity", "make_dat_reward"),
+    *("make_dat_validity", "make_idea_reward", "make_judge_reward", "make_sat_reward", "make_task_reward"),
 ]

@@ -8,7 +8,7 @@ import pytest
 from fakes import AXES, FakeEncoder, FakeNouns, list_text
 from scripted_grpo import generated, scripted
 from sozo.data.errors import UserError
-from sozo.rewards import make_dat_distance, make_dat_pairing, make_dat_validity
+from sozo.rewards import make_dat_distance, make_dat_pairing, make_dat_placebo, make_dat_reward, make_dat_validity
 from sozo.rewards.dat import DatPairing, combined, shared_scorer
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.training.grpo_trainer import MixTrainer
@@ -154,6 +154,24 @@ def test_a_fixed_template_shows_in_the_position(tmp_path):
     # Of two different words 2 in 29 are of one cluster. By chance a list shuffled has some position, or less.
     assert logged[0] == (pytest.approx(2 / 29, abs=0.02), pytest.approx(0, abs=1e-6), pytest.approx(0.1))
     assert logged[1] == (pytest.approx(0, abs=0.02), pytest.approx(2 / 29, abs=0.02), pytest.approx(0.1))
+
+
+def test_a_placebo_deals_the_payments_of_new_valid_lists_anew(scorers):
+    texts = [FAR, "x", NEAR, NEARER, FAR]
+    real = make_dat_reward()(completions=texts)
+    assert len({*real[:1], *real[2:4]}) == 3
+    dealt = {}
+    for seed in range(60):
+        placebo = make_dat_placebo(seed=seed)
+        paid = placebo(completions=texts)
+        assert paid[1] == paid[4] == 0.0  # no list, and a list seen before
+        assert sorted([paid[0], *paid[2:4]]) == sorted([real[0], *real[2:4]])
+        assert make_dat_placebo(seed=seed)(completions=texts) == paid  # as every process, and a resumed run, has it
+        dealt[tuple(paid)] = dealt.get(tuple(paid), 0) + 1
+    assert len(dealt) == 6  # every order
+    assert max(dealt.values()) < 30
+    # The same lists seen in another step's company are dealt by other numbers.
+    assert len({tuple(make_dat_placebo()(completions=[*texts[:4], str(k)])[:4]) for k in range(20)}) > 3
 
 
 def test_what_is_wrong_is_said_at_once(scorers, tmp_path):

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 import warm
+from sozo.studies.study import process
 from two_ranks import gone
 
 ROOT = Path(__file__).parents[2]
@@ -223,6 +224,20 @@ def test_nothing_outlives_a_killed_study_and_it_goes_on(study, kill):
     launched, done = run(study, "--only", "sft")
     assert launched == ["sft"]
     assert "running (continues)" in done.stderr
+
+
+def test_a_step_that_takes_long_is_told_of_once_a_minute(monkeypatch, tmp_path):
+    monkeypatch.setattr(process, "_MINUTE", 0.05)
+    told, enough = [], tmp_path / "enough"
+    waits = f"import pathlib, time\nwhile not pathlib.Path({str(enough)!r}).exists(): time.sleep(0.01)"
+
+    def tell():
+        told.append(len(told))
+        if len(told) == 3:
+            enough.touch()
+
+    assert process.run_logged([sys.executable, "-c", waits], tmp_path / "log", tell) == 0
+    assert len(told) >= 3
 
 
 def test_on_a_terminal_the_output_is_shown_and_the_log_holds_no_overwritten_bars(study):

@@ -110,8 +110,13 @@ def measure(options: argparse.Namespace) -> None:
     from sozo.models.model_support import encode_text
 
     tokenizer, dat = AutoTokenizer.from_pretrained(options.model), prompt("dat")
-    one, several = encode_text(tokenizer, dat), [encode_text(tokenizer, f"{k}. {dat}") for k in range(32)]
-    options.window = max(map(len, several)) + options.max_new_tokens + 1
+
+    def prompts_of(name: str, number: int) -> list[list[int]]:
+        """Numbered by the round, too: no way finds a prompt in its cache that an earlier round computed."""
+        different, each = map(int, name.split(" x "))
+        return [encode_text(tokenizer, f"{number}.{k:02} {dat}") for k in range(different)] * each
+
+    options.window = len(prompts_of("1 x 32", 0)[0]) + options.max_new_tokens + 9
     start = time.perf_counter()
     if options.way.startswith("vllm"):
         draw = vllm(options, eager=options.way in ("vllm-eager", "vllm-bound"))
@@ -122,13 +127,12 @@ def measure(options: argparse.Namespace) -> None:
         draw = {"sozo": sozo, "generate": generate, "continuous": continuous}[options.way](model)
     started = time.perf_counter() - start
     processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
-    for name, prompts in zip(ASKED, ([one] * 32, [one] * 128, several * 4), strict=True):
-        if name not in options.asked:
-            continue
-        draw(prompts, 4, 0)
-        for number in range(options.rounds):
+    for name in options.asked:
+        draw(prompts_of(name, 0), 4, 0)
+        for number in range(1, options.rounds + 1):
+            prompts = prompts_of(name, number)
             start, used = time.perf_counter(), processor_time(processes)
-            rows = draw(prompts, options.max_new_tokens, number + 1)
+            rows = draw(prompts, options.max_new_tokens, number)
             seconds, used = time.perf_counter() - start, processor_time(processes) - used
             tokens = sum(map(len, rows))
             assert tokens == len(prompts) * options.max_new_tokens, f"{tokens} tokens of {len(prompts)} completions"

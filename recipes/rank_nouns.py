@@ -30,13 +30,11 @@ from sozo.training.known_nouns import log_probabilities
 CHECKERS = {"ja": "jumandic", "en": "lemminflect"}  # of each language the one that needs no program
 
 
-def rank(name: str, language: str, nouns_of: str | None, output: Path, dtype: str) -> dict[str, float]:
+def rank(name: str, language: str, nouns_of: str | None, output: Path, dtype: str, lists: int) -> dict[str, float]:
     """Log-probability of each noun that passes DAT's rules, best known first."""
     check_model(name)
-    folder, path = (
-        RunFolder(output, {"model": name, "language": language, "nouns": nouns_of, "dtype": dtype}),
-        output / "nouns.jsonl",
-    )
+    settings = {"model": name, "language": language, "nouns": nouns_of, "dtype": dtype, "lists": lists}
+    folder, path = RunFolder(output, settings), output / "nouns.jsonl"
     done = _read(path)
     if folder.metrics() is None:
         nouns = _nouns(language, nouns_of)
@@ -45,7 +43,7 @@ def rank(name: str, language: str, nouns_of: str | None, output: Path, dtype: st
         folder.start({"nouns": len(nouns)}, {})
         asked = encode_text(tokenizer, prompt(PROMPTS[language]), trained_form(name))
         with path.open("ab") as file, responses_bar("nouns", len(nouns), len(done)) as advance:
-            for batch in log_probabilities(model, tokenizer, nouns, asked, known=done):
+            for batch in log_probabilities(model, tokenizer, nouns, asked, known=done, lists=lists):
                 lines = (json.dumps({"noun": noun, "nats": nats}, ensure_ascii=False) for noun, nats in batch.items())
                 content = "".join(f"{line}\n" for line in lines).encode()
                 with room(output, len(content)):
@@ -78,11 +76,12 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=4000, help="how many nouns nouns.txt holds (default: 4000)")
     parser.add_argument("--language", choices=CHECKERS, default="ja", help="of the nouns and of the prompt")
     parser.add_argument("--nouns", help="a file, one noun per line, or tiny (default: the language's dictionary)")
+    parser.add_argument("--lists", type=int, default=3, help="in how many lists a noun is looked at (default: 3)")
     parser.add_argument("--output_dir", type=Path, required=True, help="folder of the nouns, and to be")
     parser.add_argument("--dtype", default="auto", help="weights' type: auto, bfloat16, float16 or float32")
     options = parser.parse_args()
     quiet_libraries(use_cpu=True)
-    ranked = rank(options.model, options.language, options.nouns, options.output_dir, options.dtype)
+    ranked = rank(options.model, options.language, options.nouns, options.output_dir, options.dtype, options.lists)
     if not NUM_WORDS <= options.first <= len(ranked):
         raise UserError(
             f"--first {options.first}: give {NUM_WORDS} to {len(ranked):,}, which is how many nouns there are"

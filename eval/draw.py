@@ -173,7 +173,7 @@ def _expect_valid(parts: Sequence[TablePart]) -> None:
         if table["score"].null_count < part.rows:
             return
         came += part.rows - table["reason"].to_pylist().count(FAILED)
-    remedy = "docs/training.md (My model writes no valid list) says what helps, and --keep-going draws on from here"
+    remedy = "docs/valid-lists.md says what helps, and --keep-going draws on from here"
     message = f"none of the first {came:,} answers is valid; {remedy}"
     if came >= _STOPS:
         raise InVainError(message)

@@ -1,4 +1,4 @@
-"""See a model learn the DAT, in about seven minutes on two cores: what `make quickstart` runs.
+"""See a model learn the DAT, in about five minutes on two cores: what `make quickstart` runs.
 
     python recipes/quickstart.py            # further flags, such as --max_steps 50, go to grpo_dat.py
 

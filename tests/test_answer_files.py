@@ -226,7 +226,7 @@ def test_a_table_that_is_not_ours_is_named_so(tmp_path):
 
 
 def test_the_page_prints_the_table_of_names():
-    page = (ROOT / "docs" / "evaluation.md").read_text("utf-8")
+    page = (ROOT / "docs" / "answer-files.md").read_text("utf-8")
     for place in PLACES:
         names = (" or ".join(f"`{column}`" for column in place[name].split()) for name in ("answer", "id", "item"))
         assert f"| {place['tool']} | {' | '.join(names)} |".replace("|  |", "| |") in page

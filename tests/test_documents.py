@@ -132,7 +132,10 @@ def test_a_term_is_a_link_at_its_first_use(path):
 
 @pytest.mark.parametrize("path", [ROOT / "README.md", ROOT / "README_ja.md"], ids=name_of)
 def test_the_readme_is_short(path):
-    assert len(path.read_text("utf-8").splitlines()) <= 160
+    text = path.read_text("utf-8")
+    assert len(text.splitlines()) <= 160
+    read = re.sub(r"^```.*?^```$|\]\([^)]*\)", "", text, flags=re.MULTILINE | re.DOTALL)  # no code, no addresses
+    assert sum(bool(re.search(r"\w", word)) for word in re.split(r"[\s|]+", read)) <= 900
 
 
 def test_there_is_something_to_check():

@@ -143,7 +143,7 @@ def test_ten_words_found_stand_beside_as_asked_and_change_no_score(tmp_path):
     assert notes[0].startswith("As asked: 10 of 20 (50.00%). Ten words found: 19 of 20 (95.00%)")
     other, no_noun = each("{k}) {w}"), list_text(JA[:9] + "走")
     assert notes[1:5] == [f"format: {other!r}"] * 2 + [f"not_noun: {no_noun!r}"] * 2
-    assert "My model writes no valid list" in notes[-1]
+    assert "docs/valid-lists.md" in notes[-1]
 
 
 @pytest.mark.parametrize(("others", "shown"), [(1, False), (2, True)])  # of 20: five points, and more
@@ -208,7 +208,7 @@ def test_drawing_warns_from_64_answers_and_stops_at_256(how_many, tmp_path, capl
     assert writer.drawn == list(range(8))
     assert "none of the first 256 answers is valid" in stopped
     assert "--keep-going" in stopped
-    assert "docs/training.md" in stopped
+    assert "docs/valid-lists.md" in stopped
     assert len(list(read_responses(tmp_path))) == 256
     (warning,) = caplog.records
     assert "none of the first 64 answers is valid" in warning.getMessage()
@@ -317,7 +317,7 @@ def test_validity_beside_distance_is_nothing_where_no_list_is_valid(tmp_path):
         assert (recorder.in_vain, trainer.state.global_step) == (True, 10)
 
 
-# The recipe of docs/training.md
+# The recipe of docs/valid-lists.md
 
 
 @pytest.fixture(scope="module")
@@ -356,7 +356,6 @@ def test_grpo_of_a_model_without_lists_ends_in_one_line_and_can_be_resumed(launc
         assert "grpo_dat: step 11: " in again.stderr
 
 
-HEADING = "My model writes no valid list"
 # What stands in the page -> what stands for it here: another model, and less of everything.
 OPTIONS = {
     "sozo dat": "--max-new-tokens 24 --noun-checker jumandic",
@@ -374,8 +373,8 @@ SHORT = {
 
 
 def section():
-    text = (ROOT / "docs" / "training.md").read_text("utf-8")
-    return re.search(rf"^## {HEADING}\n(.*?)^## ", text, re.DOTALL | re.MULTILINE)[1]
+    text = (ROOT / "docs" / "valid-lists.md").read_text("utf-8")
+    return text.partition("\n## ")[0]
 
 
 def test_the_recipe_is_a_page_and_names_what_people_read():

@@ -237,7 +237,7 @@ def _fit(
     if recorder.in_vain:
         raise UserError(
             f"step {trainer.state.global_step}: every reward of {UNPAID_STEPS} logged steps in a row was 0, so nothing "
-            "is learned; warm the model up by SFT on drawn lists (docs/training.md, My model writes no valid list), "
+            "is learned; warm the model up by SFT on drawn lists (docs/valid-lists.md), "
             "put sozo.rewards.make_dat_validity beside the reward where some lists are valid, or ask in another form "
             "(system_prompt)"
         )

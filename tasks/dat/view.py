@@ -104,7 +104,7 @@ class DatView(View[DatRunResult]):
             f"{asked} Ten words found: {n_of(found, row.came)} ({share(found, row.came)}), read leniently, never paid.",
             *(f"{reason}: {text[:160]!r}" for reason in row.reasons for text in run.texts(reason)[:2]),
             *named,
-            "What helps: docs/training.md, My model writes no valid list.",
+            "What helps: docs/valid-lists.md.",
         ]
 
     def dataset(self, run: DatRunResult) -> dict[str, str]:

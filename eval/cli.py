@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import sozo
 from sozo.data.errors import UserError, one_line_errors
@@ -14,11 +15,19 @@ from sozo.data.joined import COMMANDS, joined
 from sozo.data.sheet import KINDS
 from sozo.eval.deliver import ResultOptions, check_delivery, deliver
 from sozo.eval.draw import SamplingOptions
-from sozo.eval.flags import expand_flags, list_flags, with_flags
+from sozo.eval.flags import Explain, add_command, expand_flags, list_flags, with_flags
 from sozo.eval.isolated_failures import IsolatedFailures
 from sozo.eval.people import people
 from sozo.eval.run import TaskRun, run_task, run_tasks, score_answers
-from sozo.eval.terminal import print_answer, print_explained, print_lines, print_run, print_tables, printing
+from sozo.eval.terminal import (
+    explain_runs,
+    print_answer,
+    print_explained,
+    print_lines,
+    print_run,
+    print_tables,
+    printing,
+)
 from sozo.models.generators import Loaded
 from sozo.models.judges import make_judge
 from sozo.models.settings import GeneratorSettings
@@ -60,7 +69,7 @@ def main(
 
 
 def run(
-    output: Annotated[Path, typer.Option(help="OUTPUT/MODEL/BENCHMARK is a run's folder; finished ones are skipped.")],
+    output: Annotated[Path, typer.Option(help="OUTPUT/MODEL/TASK is a run's folder; finished ones are skipped.")],
     model: Annotated[
         list[str],
         typer.Option(help="Folders (a training output means its end, a study its rows), hub ids, tiny."),
@@ -68,30 +77,33 @@ def run(
     generator: GeneratorSettings,
     sampling: SamplingOptions,
     results: ResultOptions,
-    benchmarks: Annotated[
-        list[str] | None, typer.Option(help="One or more tasks (default: dat, jcq, sat, sipen, pbig, and your own).")
+    tasks: Annotated[
+        list[str] | None, typer.Option(help="What is asked (default: dat, jcq, sat, sipen, pbig, and your own).")
     ] = None,
     checkpoints: Annotated[
         bool, typer.Option("--checkpoints", help="Of a training output its checkpoints too, equal ones once.")
     ] = False,
+    explain: Explain = False,
     **settings: Any,
 ) -> None:
-    """Several models through several benchmarks: sozo run --model A B --benchmarks dat jcq sat."""
+    """Models through tasks: sozo run --model A B --tasks dat sat."""
     from sozo.eval.models_to_run import Target, find_targets, write_studies  # here, so that every command starts sooner
 
     targets, studies = find_targets(model, checkpoints=checkpoints)
     with Loaded() as loaded:
-        names = benchmarks or [name for name, kind in task_types().items() if not kind.only_if_named]
-        tasks = _make_tasks(names, settings, loaded)  # once: a budget is for all models together
+        names = tasks or [name for name, kind in task_types().items() if not kind.only_if_named]
+        asked = _make_tasks(names, settings, loaded)  # once: a budget is for all models together
         check_delivery([target.model for target in targets], results)
         if not targets:
             raise UserError("give at least one --model")
         for target in targets:  # what is wrong with a name shows before the first model is loaded
             replace(generator, model=target.model).settled()
+        for task in asked:  # and what cannot be asked of any of them
+            task.items()
         write_studies(output, studies)
-        for judged in (task for task in tasks if isinstance(task, JudgedTask)):
-            judged.ledgers = [output / target.folder / task.name / LEDGER for target in targets for task in tasks]
-        finished, failures = list[TaskRun | None](), IsolatedFailures(len(targets) * len(tasks), loaded)
+        for judged in (task for task in asked if isinstance(task, JudgedTask)):
+            judged.ledgers = [output / target.folder / task.name / LEDGER for target in targets for task in asked]
+        finished, failures = list[TaskRun | None](), IsolatedFailures(len(targets) * len(asked), loaded)
         for target in targets:
             writer = replace(generator, model=target.model, source=target.source)
 
@@ -99,8 +111,8 @@ def run(
                 finished.append(run)
                 _show(run, target.model, results, output, output / target.folder)
 
-            run_tasks(tasks, writer, sampling, output / target.folder, loaded, failures, show)
-    show_all(finished, failures)
+            run_tasks(asked, writer, sampling, output / target.folder, loaded, failures, show)
+    show_all(finished, failures, explain=explain)
 
 
 def report(
@@ -116,7 +128,7 @@ def report(
         ),
     ] = None,
 ) -> None:
-    """Turn runs into one page: a word for each model, tables beside the paper's, pictures, every answer to read."""
+    """One page of runs: who is ahead, tables, every answer."""
     from sozo.eval.evaluated import find_evaluated
     from sozo.eval.report.evaluation_page import write_evaluation
     from sozo.scoring.second_encoder import SecondEncoder
@@ -129,8 +141,8 @@ def report(
     print_lines(f"{page} ({page.stat().st_size / 1e6:.1f} MB)" for page in pages)
 
 
-def compare(runs: Runs, base: Base = None, second_encoder: Second = None) -> None:
-    """Which models differ, and at what price: the report's first screen, and its tables of differences."""
+def compare(runs: Runs, base: Base = None, second_encoder: Second = None, explain: Explain = False) -> None:
+    """Which models differ, and what a gain has cost."""
     from sozo.eval.evaluated import find_evaluated
     from sozo.eval.report.answer import first_screen
     from sozo.eval.report.differences import differences
@@ -144,13 +156,20 @@ def compare(runs: Runs, base: Base = None, second_encoder: Second = None) -> Non
     found = findings(models, base, SecondEncoder(second_encoder) if second_encoder else None)
     print_answer(first_screen(found))
     print_tables(differences(found))
+    if explain:
+        print_explained((page.task, page.compared_columns, page.runs[0]) for page in found.tasks)
 
 
 def _task_command(kind: type[Task]) -> Callable[..., None]:
     """`sozo TASK`: one model, one task."""
 
     def command(
-        output: Output, generator: GeneratorSettings, sampling: SamplingOptions, results: ResultOptions, **settings: Any
+        output: Output,
+        generator: GeneratorSettings,
+        sampling: SamplingOptions,
+        results: ResultOptions,
+        explain: Explain = False,
+        **settings: Any,
     ) -> None:
         if not generator.model:
             raise UserError(f"give a --model; answers that exist already: sozo score {kind.name} FILE")
@@ -159,9 +178,9 @@ def _task_command(kind: type[Task]) -> Callable[..., None]:
             (task,) = _make_tasks([kind.name], settings, loaded)
             run = run_task(task, generator, sampling, output, loaded)
         _show(run, generator.model, results, output)
-        show_all([run])
+        show_all([run], explain=explain)
 
-    command.__doc__ = f"{kind.title}: let a model answer, score, and print the row."
+    command.__doc__ = f"{kind.title}.\n\nLet a model answer, score, and print the row."
     return with_flags(command, {kind.name: kind.Settings}, without=_FROM_FILES)
 
 
@@ -176,6 +195,7 @@ def _score_command(kind: type[Task]) -> Callable[..., None]:
         model: Annotated[
             str, typer.Option(help="Folder of the model that wrote them, for --wandb, --model-card.")
         ] = "",
+        explain: Explain = False,
         **settings: Any,
     ) -> None:
         check_delivery([model], results)
@@ -185,9 +205,9 @@ def _score_command(kind: type[Task]) -> Callable[..., None]:
             (task,) = _make_tasks([kind.name], settings, loaded)
             run = score_answers(task, file, output, source=source)
         _show(run, model, results, output)
-        show_all([run])
+        show_all([run], explain=explain)
 
-    command.__doc__ = f"{kind.title}: score answers that exist already, and print the row."
+    command.__doc__ = f"{kind.title}.\n\nScore answers that exist already, and print the row."
     return with_flags(command, {kind.name: kind.Settings})
 
 
@@ -213,7 +233,7 @@ def _serve_command(kind: type[Task]) -> Callable[..., None]:
         )
         serve(integration, host, port, most_megabytes << 20, allow_host or (), journal)
 
-    command.__doc__ = f"{kind.title}: pay the answers that clients send."
+    command.__doc__ = f"{kind.title}.\n\nPay the answers that clients send."
     return with_flags(command, {kind.name: kind.Settings})
 
 
@@ -233,50 +253,73 @@ def _show(run: TaskRun | None, model: str, results: ResultOptions, folder: Path,
         print_lines(deliver(run, model, results, folder, home))
 
 
-def show_all(runs: Sequence[TaskRun | None], failures: IsolatedFailures | None = None) -> None:
-    """What explains the rows of all runs, once; then which of `failures` there were.
+def show_all(
+    runs: Sequence[TaskRun | None], failures: IsolatedFailures | None = None, *, explain: bool = False
+) -> None:
+    """What explains the rows of all runs, once, or how to ask for it; then which of `failures` there were.
 
     Exit 3 if a judge, or the drawing of answers, stopped before the end: a script must not take that for the end.
     """
     shown = [run for run in runs if run is not None]
-    print_explained(shown)
+    if explain:
+        explain_runs(shown)
+    elif shown:
+        print_lines(["What the rows mean: the same command with --explain"])
     if failures:
         failures.end()
     if any(run.stopped for run in shown):
         raise typer.Exit(3)
 
 
+_RECIPE = "a recipe of the repository: accelerate launch recipes/{}_dat.py (recipes/README.md)"
+_ELSEWHERE = {name: _RECIPE.format(name) for name in ("grpo", "sft", "dpo")} | {
+    "train": _RECIPE.format("{grpo,sft,dpo}"),
+    "quickstart": "in the repository: make quickstart",
+    "doctor": "in the repository: make doctor",
+}
+
+
+class _Commands(TyperGroup):
+    """The commands, and where that is which people take for one."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] not in self.commands and (place := _ELSEWHERE.get(args[0])):
+            raise UserError(f"sozo has no command {args[0]}, it is {place}")
+        return super().resolve_command(ctx, args)
+
+
 def make_app() -> typer.Typer:
     """All commands: one for each task, one to score its answers, and those that compare runs."""
     app, score, serve = (
         typer.Typer(
+            cls=_Commands,
             add_completion=False,
             no_args_is_help=True,
             pretty_exceptions_enable=False,
             rich_markup_mode=None,  # plain help keeps long flags whole in a narrow terminal
-            context_settings={"max_content_width": 110},
+            context_settings={"max_content_width": 110, "help_option_names": ["-h", "--help"]},
         )
         for _ in range(3)
     )
     app.callback()(main)
     settings = {name: task.Settings for name, task in task_types().items()}
-    app.command()(with_flags(run, settings, without=("model", "source", *_FROM_FILES)))
+    add_command(app, "run", with_flags(run, settings, without=("model", "source", *_FROM_FILES)))
     for name, task in task_types().items():
-        app.command(name)(_task_command(task))
-        score.command(name)(_score_command(task))
+        add_command(app, name, _task_command(task))
+        add_command(score, name, _score_command(task))
         if reward_options(task) is not None and not task.measures[0].together:
-            serve.command(name)(_serve_command(task))
+            add_command(serve, name, _serve_command(task))
         for own in task.commands:
-            app.command(own.__name__.replace("_", "-"))(with_flags(printing(own)))
+            add_command(app, own.__name__.replace("_", "-"), with_flags(printing(own)))
     app.add_typer(score, name="score", help="Score answers that exist already: sozo score TASK FILE.")
-    app.add_typer(serve, name="serve", help="Pay for answers over HTTP: sozo serve TASK (docs/integrations.md).")
+    app.add_typer(serve, name="serve", help="Pay for answers over HTTP: sozo serve TASK.")
     for command in (people, report, compare):
-        app.command()(with_flags(command))
-    taken = {each.name or getattr(each.callback, "__name__", "") for each in app.registered_commands}
+        add_command(app, command.__name__, with_flags(command))
+    taken = {each.name for each in app.registered_commands}
     for name, (package, command) in joined(COMMANDS).items():
         if name in taken | {"score", "serve"}:
             raise UserError(f"{package} brings a command {name}, which sozo has; uninstall it")
-        app.command(name)(with_flags(command))
+        add_command(app, name, with_flags(command))
     return app
 
 
@@ -284,4 +327,4 @@ def run_cli() -> None:
     """The command `sozo`, of which `python -m sozo` is another spelling."""
     with one_line_errors("error"):
         commands = typer.main.get_command(make_app())
-    commands(expand_flags(sys.argv[1:], list_flags(commands)), prog_name="sozo")
+        commands(expand_flags(sys.argv[1:], list_flags(commands)), prog_name="sozo")

@@ -8,7 +8,9 @@ from sozo.data.progress import console
 from sozo.eval.run import TaskRun
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
-from sozo.tasks.view import TERMINAL
+from sozo.tasks.run_result import RunResult
+from sozo.tasks.task import Task
+from sozo.tasks.view import TERMINAL, RunColumn
 
 if TYPE_CHECKING:
     from sozo.eval.report.answer import FirstScreen
@@ -37,9 +39,25 @@ def print_run(run: TaskRun) -> None:
         print_lines([f"not finished: {run.stopped}"])
 
 
-def print_explained(runs: Iterable[TaskRun]) -> None:
-    """What the rows' names mean, once for all runs."""
-    print_lines(dict.fromkeys(line for run in runs for line in run.task.view.explained(run.task.measures, run.result)))
+def print_explained(shown: Iterable[tuple[type[Task], Iterable[RunColumn], RunResult]]) -> None:
+    """What columns mean that runs of tasks have, once for all: what stands below the page's tables of them."""
+    from sozo.eval.report.labels import english, explanations
+
+    texts = list[str]()
+    for task, columns, run in shown:
+        notes = [note for table in task.view.tables(task.measures) for note in table.notes if note != "scale_note"]
+        texts += [*notes, *explanations(task, columns, run)]
+    print_lines(" ".join(english(text).split()) for text in dict.fromkeys(texts))
+
+
+def explain_runs(runs: Iterable[TaskRun]) -> None:
+    """What the names of the rows of these runs mean."""
+    shown = []
+    for run in runs:
+        task, result = run.task, run.result
+        columns = [column for column, _ in task.view.shown(TERMINAL, task.measures, result)]
+        shown.append((type(task), columns, result))
+    print_explained(shown)
 
 
 def printing(command: Callable[..., Iterable[str]]) -> Callable[..., None]:

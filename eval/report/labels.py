@@ -5,6 +5,7 @@ What stands beside numbers in English (`sozo.scoring.translatable`) is said in J
 
 import html
 import re
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -12,9 +13,12 @@ import yaml
 
 from sozo.eval.report import source
 from sozo.scoring.measure import Measure
+from sozo.scoring.numbers import signed
 from sozo.scoring.translatable import Translatable, translatable
 from sozo.tasks import task_types
-from sozo.tasks.task import Task
+from sozo.tasks.run_result import RunResult
+from sozo.tasks.task import Bound, Task
+from sozo.tasks.view import RunColumn
 
 
 def labels() -> dict[str, tuple[str, str]]:
@@ -71,6 +75,36 @@ def measure_label(measure: Measure) -> str:
     """The label of a measure, as people call it within its task."""
     keys = (f"bound_{measure.short}", measure.name, measure.short)
     return next((key for key in keys if key in labels()), measure.short)
+
+
+def explanations(task: type[Task], columns: Iterable[RunColumn], run: RunResult) -> list[str]:
+    """What columns mean, in texts for `wording`: the labels NAME_says; then the scale, the better side and the bound.
+
+    Scales are those of `run`. The page says it below its table of all columns, the terminal on request.
+    """
+    known, says, alike = labels(), list[str](), dict[str, list[str]]()
+    bounds = {bound.measure: bound for bound in (*task.bounds(), task.second, task.control) if bound}
+    for column in columns:
+        measure = column.change or column.measure
+        says += [key for key in (f"{task.name}/{column.name}_says", f"{column.name}_says") if key in known][:1]
+        if measure in (*task.measures, *bounds):
+            facts = _facts(run.shown(measure), bounds.get(measure), " sd" * (bounds.get(measure) is task.second))
+            alike.setdefault(facts, []).append(translatable(column.label))
+    says += {f"{task.name}_says"} & known.keys()
+    return [*says, *(translatable("{names}: {facts}.", names=names, facts=facts) for facts, names in alike.items())]
+
+
+def _facts(measure: Measure, bound: Bound | None, unit: str) -> str:
+    facts = [translatable("0 to 100%")] if measure.share else []
+    if measure.scale:
+        least, most = measure.scale
+        facts.append(translatable("{least:g} to {most:g}", least=least, most=most))
+    sides = {1: "more is better", -1: "less is better", 0: "neither more nor less is better"}
+    facts.append(translatable(sides[measure.better]))
+    if bound:
+        most = signed(-bound.margin, measure)[1:] + unit
+        facts.append(translatable("a gain must not cost more than {most} of it", most=most))
+    return translatable("{facts}", facts=facts)
 
 
 def english(key: str) -> str:

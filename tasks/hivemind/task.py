@@ -36,7 +36,7 @@ class HivemindSettings(Checked):
         "JSONL file of prompts (column prompt, optional id; default: the 100 packaged ones).",
         affects_result=False,
     )
-    hivemind_length: int = setting(80, "Characters to which answers are cut; a shorter one has no score.", least=50)
+    hivemind_length: int = setting(80, "Characters to which answers are cut; a shorter one has no score.", least=50, rare=True)
     hivemind_embedding_model: str = setting(DEFAULT_ENCODER, "Encoder of the answers.")
     hivemind_second_encoder: str = setting("e5", "Second encoder, which nobody trains on; empty for none.")
 
@@ -52,7 +52,7 @@ class Hivemind(ChosenItems):
     title = "How alike the answers to one open prompt are (never run on a capable model)"
     Settings = HivemindSettings
     measures = tuple(Measure(name, together=True, better=-1, scale=(-1, 1)) for name in FORMS)
-    num_answers = 8
+    responses_per_item = 8
     result_type = HivemindRunResult
     view = View(__file__)
     settings: HivemindSettings

@@ -29,19 +29,16 @@ from sozo.tasks.task import Answer, Complete, Item, Row
 class JcqSettings(JudgeSettings):
     """Which questions are asked, and who judges the answers."""
 
+    trial: bool = setting(False, "Ask sozo's own 35 trial questions: offline, and not the benchmark.")
     questions: str | None = setting(None, "JSONL file, or a hub dataset (default: nlp-waseda/JCQ, split test).")
     questions_revision: str | None = setting(
-        None, "Hub revision of the questions; their content is checked in any case."
+        None, "Hub revision of the questions; their content is checked in any case.", rare=True
     )
-    any_questions: bool = setting(False, "Take questions that are not the 700 of the benchmark; no JCQ score.")
-    trial: bool = setting(False, "Ask sozo's own 35 trial questions: offline, and not the benchmark.")
-    judge_prompt: str = setting(
-        "jcq-v1", "jcq-v1 (the paper's) or jcq-v1-guarded (against answers that address the judge)."
+    any_questions: bool = setting(
+        False, "Take questions that are not the 700 of the benchmark; no JCQ score.", rare=True
     )
-    verdicts: str = setting(
-        "strict",
-        "strict (scores alone), or jcq-judge (what first looks like scores, as in the papers).",
-    )
+    judge_prompt: str = setting("jcq-v1", "jcq-v1 (the paper's) or jcq-v1-guarded (against answers that address the judge).", rare=True)
+    verdicts: str = setting("strict", "strict (scores alone), or jcq-judge (what first looks like scores, as in the papers).", rare=True)
     judgements: str | None = setting(
         None, "Of answers that exist (score): what JCQ-judge had --judge-model say about them, JSONL. Nobody is asked."
     )

@@ -24,7 +24,7 @@ class PbigSettings(JudgeSettings):
     )
     pbig_language: str = setting("ja", "ja or en: in which language ideas are asked for (the paper's are English).")
     pbig_embedding_model: str = setting(DEFAULT_ENCODER, "Encoder that tells how far apart ideas for a patent are.")
-    pbig_embedding_revision: str | None = setting(None, "Hub revision of that encoder.")
+    pbig_embedding_revision: str | None = setting(None, "Hub revision of that encoder.", rare=True)
 
 
 def digest(rows: Iterable[Any]) -> str:

@@ -90,10 +90,14 @@ class SatSettings:
     sat_embedding_model: str = setting(
         DEFAULT_ENCODER, "Encoder of stories and rewrites (the paper: pkshatech/simcse-ja-bert-base-clcmlp)."
     )
-    sat_embedding_revision: str | None = setting(None, "Hub revision of that encoder.")
-    sat_embedding_prompt: str | None = setting(None, PROMPT_HELP)
-    sat_embedding_endpoint: str | None = setting(None, f"How its endpoint is spoken to: {HELP}.", affects_result=False)
-    sat_embedding_cache: str | None = setting(None, "Folder of a disk cache of its vectors.", affects_result=False)
+    sat_embedding_revision: str | None = setting(None, "Hub revision of that encoder.", rare=True)
+    sat_embedding_prompt: str | None = setting(None, PROMPT_HELP, rare=True)
+    sat_embedding_endpoint: str | None = setting(
+        None, f"How its endpoint is spoken to: {HELP}.", affects_result=False, rare=True
+    )
+    sat_embedding_cache: str | None = setting(
+        None, "Folder of a disk cache of its vectors.", affects_result=False, rare=True
+    )
 
     def load_stories(self) -> tuple[Story, ...]:
         """The stories; their content decides a score, wherever they come from."""

@@ -40,8 +40,9 @@ class SipenSettings:
     sipen_prompt: str | None = setting(
         None,
         "sipen-v1, the paper's; sipen-ja-v1, it in Japanese; sipen-ja-v2, ours (default of the trial; else sipen-v1).",
+        rare=True,
     )
-    sipen_context: str = setting("all", "all (the sentences before the premise) or none.")
+    sipen_context: str = setting("all", "all (the sentences before the premise) or none.", rare=True)
 
 
 class Sipen(Task):

@@ -19,7 +19,7 @@ class ItemSettings(Checked):
 
     split: str = setting(TEST, "test, or train: items that share no cue and no solution with test's.")
     num_items: int = setting(256, "Items at most.", least=3)
-    item_seed: int = setting(0, "Seed of which items are drawn.", least=0)
+    item_seed: int = setting(0, "Seed of which items are drawn.", least=0, rare=True)
 
     def shuffled(self, cues: Iterable[str]) -> list[str]:
         """The cues of the split in a random order."""

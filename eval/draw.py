@@ -49,9 +49,7 @@ class SamplingOptions(Checked):
     )
     seed: int = setting(0, "Seed; a batch's randomness is a function of it and of the batch's number.", least=0)
     retry_errors: bool = setting(False, "Ask again where no response came (`error`).", affects_result=False)
-    batch_size: int = setting(
-        0, "Responses per batch and per parquet part (0: the task's own).", least=0, rare=True
-    )
+    batch_size: int = setting(0, "Responses per batch and per parquet part (0: the task's own).", least=0, rare=True)
     keep_going: bool = setting(
         False, "Draw on though none of the first 256 responses is valid (DAT).", affects_result=False, rare=True
     )
@@ -68,9 +66,7 @@ class SamplingOptions(Checked):
         if task.in_groups():
             batch_size += -batch_size % per_item  # a part holds all answers to its items
         if len(items) > 1 or grouped:
-            return replace(
-                self, num_responses=None, num_valid=None, responses_per_item=per_item, batch_size=batch_size
-            )
+            return replace(self, num_responses=None, num_valid=None, responses_per_item=per_item, batch_size=batch_size)
         if per_item > 1 and self.num_responses is None and self.num_valid is None:
             remedy = "say how many by num_valid (valid ones) or num_responses (in all)"
             raise UserError(f"responses_per_item is for tasks of many items, and {task.name} asks one thing; {remedy}")

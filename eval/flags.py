@@ -86,15 +86,13 @@ def _flags_of(group: Any, panel: str | None) -> Iterator[tuple[Field[Any], inspe
         # A flag that is off by default needs no --no-... beside it.
         names = [f"--{field.name.replace('_', '-')}"] if field.default is False else []
         line, own = field.metadata["help"], vars(owners[field.name]).get("panel", panel)
-        hint: Any = Annotated[
-            hints[field.name], typer.Option(*names, help=line, rich_help_panel=own, hidden=line.rare)
-        ]
+        hint: Any = Annotated[hints[field.name], typer.Option(*names, help=line, rich_help_panel=own, hidden=line.rare)]
         keyword = inspect.Parameter.KEYWORD_ONLY
         yield field, inspect.Parameter(field.name, keyword, default=field.default, annotation=hint)
 
 
 def _help_all(rare: int) -> inspect.Parameter:
-    text, keyword = f"This help with {rare} rarer flags.", inspect.Parameter.KEYWORD_ONLY
+    text, keyword = f"Rarer flags, too: {rare} more.", inspect.Parameter.KEYWORD_ONLY
     option = typer.Option("--help-all", help=text, is_eager=True, callback=_show_all, hidden=not rare)
     return inspect.Parameter("help_all", keyword, default=False, annotation=Annotated[bool, option])
 

@@ -52,9 +52,7 @@ class GeneratorSettings(Checked):
     nouns: str | None = setting(
         None, "Of random and frontier: nouns from this file, one per line, or those of tiny.", rare=True
     )
-    strength: float | None = setting(
-        None, "Of frontier: lists are drawn with p ~ exp(strength x score).", rare=True
-    )
+    strength: float | None = setting(None, "Of frontier: lists are drawn with p ~ exp(strength x score).", rare=True)
     word_strength: float | None = setting(
         None,
         "Of frontier: words come as often as independent ones of this strength; strength only combines them.",

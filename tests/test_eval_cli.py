@@ -158,12 +158,26 @@ def test_usage_errors_name_the_option(tmp_path: Path) -> None:
 
 
 def test_dat_samples_a_model_then_says_it_is_finished_then_refuses_other_settings(tmp_path: Path) -> None:
-    command = ("dat", "--model", "random", "--num-valid", 30, "--output", tmp_path / "run", "--noun-checker", "jumandic")
+    command = (
+        "dat",
+        "--model",
+        "random",
+        "--num-valid",
+        30,
+        "--output",
+        tmp_path / "run",
+        "--noun-checker",
+        "jumandic",
+    )
     first = run_eval(*command)
     assert (first.returncode, first.stderr) == (0, "")
     config = json.loads((tmp_path / "run" / "config.json").read_text("utf-8"))
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text("utf-8"))
-    assert (config["settings"]["model"], config["settings"]["num_valid"], config["settings"]["seed"]) == ("random", 30, 0)
+    assert (config["settings"]["model"], config["settings"]["num_valid"], config["settings"]["seed"]) == (
+        "random",
+        30,
+        0,
+    )
     assert config["loaded"]["decoder"] == {"generator": "random", "nouns": 22128, "valid_only": True}
     rows = list(read_responses(tmp_path / "run"))
     scores = [row.score for row in rows if row.score is not None][:30]
@@ -352,7 +366,7 @@ def test_help_has_panels_and_rare_flags_only_on_request() -> None:
     assert set(flags_of(short)) < set(flags_of(long))
     rare = set(flags_of(long)) - set(flags_of(short))
     assert {"--slots", "--judge-concurrency", "--reject-numerals", "--sat-embedding-cache"} <= rare
-    assert f"--help-all                      This help with {len(rare)} rarer flags." in short
+    assert f"Rarer flags, too: {len(rare)} more." in short
     # One flag of a base class stands in the panel of that class, whatever task inherits it.
     judge = long.partition("\nJudge:\n")[2].partition("\n\n")[0]
     assert {"--judge-model", "--max-cost", "--reparse"} <= set(flags_of(judge))
@@ -371,7 +385,7 @@ def test_a_setting_of_ones_own_falls_in_a_panel_by_itself() -> None:
 
     def command(plain: int = 3, **settings: Any) -> None:
         """Say it."""
-        print(plain, settings["rhymes"])
+        typer.echo(f"{plain} {settings['rhymes']}")
 
     app = typer.Typer(rich_markup_mode=None)
     add_command(app, "say", with_flags(command, {"rhymes": Own}))
@@ -381,7 +395,7 @@ def test_a_setting_of_ones_own_falls_in_a_panel_by_itself() -> None:
         ("Shared", "--often"),
         ("rhymes", "--own"),
     ]
-    assert "This help with 1 rarer flags." in said
+    assert "Rarer flags, too: 1 more." in said
     assert "--seldom" not in said
     assert "--seldom" in CliRunner().invoke(app, ["--help-all"]).stdout
     assert ".Own(often=1, own=2, seldom=True)" in CliRunner().invoke(app, ["--seldom"]).stdout
@@ -400,8 +414,8 @@ def test_no_line_of_help_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     cut = {key: line for key, text in pages.items() for line in text.splitlines()[1:] if line.endswith("...")}
     assert cut == {}
     listed = pages[""].partition("\nCommands:\n")[2].splitlines()
-    # Only titles of tasks go on in a second line.
-    assert [line for line in listed if line.startswith("     ")] == ["                 (never run on a capable model)."]
+    # Only the title of hivemind goes on in a second line.
+    assert [line for line in listed if line.startswith("     ")] == ["               capable model)."]
 
 
 def test_a_command_that_is_none_says_where_it_is() -> None:
@@ -425,7 +439,17 @@ def test_a_flag_may_have_underscores_as_in_a_recipe(tmp_path: Path) -> None:
 
 
 def test_what_rows_mean_is_said_on_request(tmp_path: Path) -> None:
-    command = ("dat", "--model", "random", "--num-valid", 30, "--output", tmp_path / "run", "--noun-checker", "jumandic")
+    command = (
+        "dat",
+        "--model",
+        "random",
+        "--num-valid",
+        30,
+        "--output",
+        tmp_path / "run",
+        "--noun-checker",
+        "jumandic",
+    )
     silent = run_eval(*command)
     assert "Pairing: the rest of the mean" not in " ".join(silent.stdout.split())
     said = " ".join(run_eval(*command, "--explain").stdout.split())
@@ -435,7 +459,7 @@ def test_what_rows_mean_is_said_on_request(tmp_path: Path) -> None:
 
 
 def test_questions_that_cannot_be_had_are_said_once_before_a_model_is_loaded(tmp_path: Path) -> None:
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "hub")}
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OPENAI_API_KEY": "none"}
     words = ["run", "--model", "tiny", "random", "--tasks", "dat", "jcq", "--output", tmp_path / "out"]
     done = warm.run([sys.executable, "-m", "sozo", *words], env=environment)
     assert_one_line_error(done, "nlp-waseda/JCQ: cannot be had from the hub", "--trial")

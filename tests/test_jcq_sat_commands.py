@@ -43,7 +43,18 @@ def files_with(folder, text):
 
 def test_jcq_from_questions_to_a_row(tmp_path):
     with server(both) as (url, requests):
-        command = ("jcq", "--model", "m", "--base-url", url, "--trial", "--responses-per-item", "2", "--batch-size", "30")
+        command = (
+            "jcq",
+            "--model",
+            "m",
+            "--base-url",
+            url,
+            "--trial",
+            "--responses-per-item",
+            "2",
+            "--batch-size",
+            "30",
+        )
         command += ("--judge-model", "j", "--judge-base-url", url, "--price-in", "1", "--price-out", "2")
         done = evaluate(tmp_path, *command, "--output", "out")
         assert done.returncode == 0, done.stderr

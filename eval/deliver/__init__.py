@@ -15,6 +15,7 @@ from sozo.eval.run import TaskRun
 class ResultOptions:
     """Where results go beside their folder."""
 
+    panel = "Output"
     wandb: bool | None = setting(
         None, "Log results into the W&B run that trained the model (default: if there is one; --wandb: else a new run)."
     )

@@ -96,14 +96,14 @@ def explanations(task: type[Task], columns: Iterable[RunColumn], run: RunResult)
 
 def _facts(measure: Measure, bound: Bound | None, unit: str) -> str:
     facts = [translatable("0 to 100%")] if measure.share else []
-    if measure.scale:
+    if measure.scale and not measure.share:
         least, most = measure.scale
         facts.append(translatable("{least:g} to {most:g}", least=least, most=most))
     sides = {1: "more is better", -1: "less is better", 0: "neither more nor less is better"}
     facts.append(translatable(sides[measure.better]))
     if bound:
-        most = signed(-bound.margin, measure)[1:] + unit
-        facts.append(translatable("a gain must not cost more than {most} of it", most=most))
+        loss = signed(-bound.margin, measure)[1:] + unit
+        facts.append(translatable("a gain must not cost more than {loss} of it", loss=loss))
     return translatable("{facts}", facts=facts)
 
 

@@ -87,9 +87,9 @@ def table11(
 ) -> None:
     """The paper's Table 11 of your tables of responses.
 
-    The paper's rows stand below. A row named as in the paper (random, base, SFT, DPO 1, DPO 2, GRPO) has the paper's figures beside it in
-    metrics.json. With a second encoder each row's gain over `base`, or the first row, stands beside its gain by that
-    encoder, both in standard deviations of the base's scores.
+    The paper's rows stand below. A row named as in the paper (random, base, SFT, DPO 1, DPO 2, GRPO) has the paper's
+    figures beside it in metrics.json. With a second encoder each row's gain over `base`, or the first row, stands
+    beside its gain by that encoder, both in standard deviations of the base's scores.
     """
     from sozo.data.study_folder import StudyRow, read_study
     from sozo.studies.study.page import write_result

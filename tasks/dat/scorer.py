@@ -62,9 +62,7 @@ class DatSettings(EncoderSettings, NounRules, DatRules):
         "auto, jumanpp, jumandic, or (English) lemminflect; auto takes jumanpp where the command works. With -speakers"
         " behind it, the default for people's lists, it takes what people call nouns.",
     )
-    base_responses: str | None = setting(
-        None, "A DAT run of the base model: tells which words are rare.", rare=True
-    )
+    base_responses: str | None = setting(None, "A DAT run of the base model: tells which words are rare.", rare=True)
 
     def __post_init__(self) -> None:
         if isinstance(self.embedding_endpoint, dict):  # a block of YAML; settings are compared and hashed

@@ -36,7 +36,9 @@ class HivemindSettings(Checked):
         "JSONL file of prompts (column prompt, optional id; default: the 100 packaged ones).",
         affects_result=False,
     )
-    hivemind_length: int = setting(80, "Characters to which answers are cut; a shorter one has no score.", least=50, rare=True)
+    hivemind_length: int = setting(
+        80, "Characters to which answers are cut; a shorter one has no score.", least=50, rare=True
+    )
     hivemind_embedding_model: str = setting(DEFAULT_ENCODER, "Encoder of the answers.")
     hivemind_second_encoder: str = setting("e5", "Second encoder, which nobody trains on; empty for none.")
 

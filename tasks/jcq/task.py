@@ -37,8 +37,12 @@ class JcqSettings(JudgeSettings):
     any_questions: bool = setting(
         False, "Take questions that are not the 700 of the benchmark; no JCQ score.", rare=True
     )
-    judge_prompt: str = setting("jcq-v1", "jcq-v1 (the paper's) or jcq-v1-guarded (against answers that address the judge).", rare=True)
-    verdicts: str = setting("strict", "strict (scores alone), or jcq-judge (what first looks like scores, as in the papers).", rare=True)
+    judge_prompt: str = setting(
+        "jcq-v1", "jcq-v1 (the paper's) or jcq-v1-guarded (against answers that address the judge).", rare=True
+    )
+    verdicts: str = setting(
+        "strict", "strict (scores alone), or jcq-judge (what first looks like scores, as in the papers).", rare=True
+    )
     judgements: str | None = setting(
         None, "Of answers that exist (score): what JCQ-judge had --judge-model say about them, JSONL. Nobody is asked."
     )

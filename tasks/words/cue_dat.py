@@ -34,7 +34,9 @@ _PROMPTS = {
 class CueSettings(ItemSettings, DatSettings):
     """DAT's settings, and what is asked; distances are always by centred vectors."""
 
-    cue_nouns: str | None = setting(None, "Nouns that cues come from: a file, or tiny (default: JumanDIC's).", rare=True)
+    cue_nouns: str | None = setting(
+        None, "Nouns that cues come from: a file, or tiny (default: JumanDIC's).", rare=True
+    )
     cue_prompt: str = setting(
         "cue",
         "cue (our prompt), dat (DAT's with the first line behind it, as tiny takes it), or dat-line (below it).",

@@ -30,18 +30,22 @@ class _Line(str):
     rare = False
 
 
-def setting(
-    default: Any, text: str, *, affects_result: bool = True, least: float | None = None, rare: bool = False
-) -> Any:
+def setting(default: Any, text: str, *, affects_result: bool = True, least: float | None = None) -> Any:
     """A dataclass field with the line that `--help` shows.
 
     By default it affects the result: a folder of results is not continued with another value of such a field. What only
-    changes speed or place (a cache, a concurrency) may change. `least` is for `Checked`. A `rare` one is a flag that
-    `--help-all` alone shows.
+    changes speed or place (a cache, a concurrency) may change. `least` is for `Checked`.
     """
     line = _Line(text)
-    line.affects_result, line.least, line.rare = affects_result, least, rare
+    line.affects_result, line.least = affects_result, least
     return field(default=default, metadata={"help": line})
+
+
+def rare_setting(default: Any, text: str, **options: Any) -> Any:
+    """A `setting` whose flag is shown by `--help-all` alone."""
+    made = setting(default, text, **options)
+    made.metadata["help"].rare = True
+    return made
 
 
 def deciding(settings: Any) -> dict[str, Any]:

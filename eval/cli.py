@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 import sozo
 from sozo.data.errors import UserError, one_line_errors
@@ -20,7 +19,6 @@ from sozo.eval.isolated_failures import IsolatedFailures
 from sozo.eval.people import people
 from sozo.eval.run import TaskRun, run_task, run_tasks, score_answers
 from sozo.eval.terminal import (
-    explain_runs,
     print_answer,
     print_explained,
     print_lines,
@@ -35,6 +33,7 @@ from sozo.rewards.task import reward_options
 from sozo.tasks import task_type, task_types
 from sozo.tasks.judged import LEDGER, JudgedTask
 from sozo.tasks.task import Task
+from sozo.tasks.view import TERMINAL
 
 _FROM_FILES = ("judgements",)  # settings that only mean something where answers exist already
 
@@ -157,7 +156,8 @@ def compare(runs: Runs, base: Base = None, second_encoder: Second = None, explai
     print_answer(first_screen(found))
     print_tables(differences(found))
     if explain:
-        print_explained((page.task, page.compared_columns, page.runs[0]) for page in found.tasks)
+        for page in found.tasks:
+            print_explained(page.task, page.compared_columns, page.runs[0])
 
 
 def _task_command(kind: type[Task]) -> Callable[..., None]:
@@ -261,9 +261,10 @@ def show_all(
     Exit 3 if a judge, or the drawing of answers, stopped before the end: a script must not take that for the end.
     """
     shown = [run for run in runs if run is not None]
-    if explain:
-        explain_runs(shown)
-    elif shown:
+    for task, result in {type(run.task): run.result for run in shown if explain}.items():
+        columns = [column for column, _ in task.view.shown(TERMINAL, task.measures, result)]
+        print_explained(task, columns, result)
+    if shown and not explain:
         print_lines(["What the rows mean: the same command with --explain"])
     if failures:
         failures.end()
@@ -279,20 +280,10 @@ _ELSEWHERE = {name: _RECIPE.format(name) for name in ("grpo", "sft", "dpo")} | {
 }
 
 
-class _Commands(TyperGroup):
-    """The commands, and where that is which people take for one."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args[0] not in self.commands and (place := _ELSEWHERE.get(args[0])):
-            raise UserError(f"sozo has no command {args[0]}, it is {place}")
-        return super().resolve_command(ctx, args)
-
-
 def make_app() -> typer.Typer:
     """All commands: one for each task, one to score its answers, and those that compare runs."""
     app, score, serve = (
         typer.Typer(
-            cls=_Commands,
             add_completion=False,
             no_args_is_help=True,
             pretty_exceptions_enable=False,
@@ -327,4 +318,7 @@ def run_cli() -> None:
     """The command `sozo`, of which `python -m sozo` is another spelling."""
     with one_line_errors("error"):
         commands = typer.main.get_command(make_app())
-        commands(expand_flags(sys.argv[1:], list_flags(commands)), prog_name="sozo")
+        words = expand_flags(sys.argv[1:], list_flags(commands))
+        for name in {*words[:1]} & _ELSEWHERE.keys() - commands.commands.keys():
+            raise UserError(f"sozo has no command {name}, it is {_ELSEWHERE[name]}")
+        commands(words, prog_name="sozo")

@@ -16,7 +16,7 @@ from sozo.data.progress import responses_bar
 from sozo.data.record import folder_sha256, read_json
 from sozo.data.run_folder import RunFolder
 from sozo.data.schema import FAILED, Completion, iter_tables, never_came, write_columns
-from sozo.data.settings import Checked, setting
+from sozo.data.settings import Checked, rare_setting, setting
 from sozo.data.wandb_run import STATE
 from sozo.models.generator import Generator, answer_items
 from sozo.models.generators import Loaded, load_generator
@@ -49,9 +49,9 @@ class SamplingOptions(Checked):
     )
     seed: int = setting(0, "Seed; a batch's randomness is a function of it and of the batch's number.", least=0)
     retry_errors: bool = setting(False, "Ask again where no response came (`error`).", affects_result=False)
-    batch_size: int = setting(0, "Responses per batch and per parquet part (0: the task's own).", least=0, rare=True)
-    keep_going: bool = setting(
-        False, "Draw on though none of the first 256 responses is valid (DAT).", affects_result=False, rare=True
+    batch_size: int = rare_setting(0, "Responses per batch and per parquet part (0: the task's own).", least=0)
+    keep_going: bool = rare_setting(
+        False, "Draw on though none of the first 256 responses is valid (DAT).", affects_result=False
     )
 
     def settled(self, task: Task, items: Sequence[Item]) -> Self:

@@ -18,7 +18,15 @@ Explain = Annotated[bool, typer.Option("--explain", help="Say below the table wh
 
 
 class PanelCommand(TyperCommand):
-    """A command with a panel for each group of its flags."""
+    """A command with a panel for each group of its flags, and `--help-all`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command line."""
+        if "--help-all" in args:
+            for parameter in self.params:
+                parameter.hidden = False  # type: ignore[attr-defined]
+            args = ["--help"]
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the panels, in the order of their first flags."""
@@ -27,6 +35,8 @@ class PanelCommand(TyperCommand):
             if record := parameter.get_help_record(ctx):
                 panel = getattr(parameter, "rich_help_panel", None) or f"{parameter.param_type_name}s".capitalize()
                 panels.setdefault(panel, []).append(record)
+        if rare := sum(getattr(parameter, "hidden", False) for parameter in self.params):
+            panels["Options"].append(("--help-all", f"Rarer flags, too: {rare} more."))
         for panel, records in panels.items():
             with formatter.section(panel):
                 formatter.write_dl(records)
@@ -59,7 +69,7 @@ def with_flags(
             if flag.name not in without:
                 declared.setdefault(field, flag)
     own_names = {parameter.name for parameter in parameters}
-    parameters += [*declared.values(), _help_all(sum(field.metadata["help"].rare for field in declared))]
+    parameters += declared.values()
     names = [parameter.name for parameter in parameters]
     if repeated := {name for name in names if names.count(name) > 1}:
         raise UserError(f"two tasks have a setting {min(repeated)}; rename the field of one of them")
@@ -89,20 +99,6 @@ def _flags_of(group: Any, panel: str | None) -> Iterator[tuple[Field[Any], inspe
         hint: Any = Annotated[hints[field.name], typer.Option(*names, help=line, rich_help_panel=own, hidden=line.rare)]
         keyword = inspect.Parameter.KEYWORD_ONLY
         yield field, inspect.Parameter(field.name, keyword, default=field.default, annotation=hint)
-
-
-def _help_all(rare: int) -> inspect.Parameter:
-    text, keyword = f"Rarer flags, too: {rare} more.", inspect.Parameter.KEYWORD_ONLY
-    option = typer.Option("--help-all", help=text, is_eager=True, callback=_show_all, hidden=not rare)
-    return inspect.Parameter("help_all", keyword, default=False, annotation=Annotated[bool, option])
-
-
-def _show_all(context: typer.Context, wanted: bool) -> None:
-    if wanted:
-        for parameter in context.command.params:
-            parameter.hidden = False  # type: ignore[attr-defined]
-        typer.echo(context.get_help())
-        raise typer.Exit
 
 
 def list_flags(group: Any) -> dict[str, list[str]]:

@@ -39,25 +39,13 @@ def print_run(run: TaskRun) -> None:
         print_lines([f"not finished: {run.stopped}"])
 
 
-def print_explained(shown: Iterable[tuple[type[Task], Iterable[RunColumn], RunResult]]) -> None:
-    """What columns mean that runs of tasks have, once for all: what stands below the page's tables of them."""
+def print_explained(task: type[Task], columns: Iterable[RunColumn], run: RunResult) -> None:
+    """What columns of a task mean: what stands below the page's tables of them. `run` is one that has them."""
     from sozo.eval.report.labels import english, explanations
 
-    texts = list[str]()
-    for task, columns, run in shown:
-        notes = [note for table in task.view.tables(task.measures) for note in table.notes if note != "scale_note"]
-        texts += [*notes, *explanations(task, columns, run)]
-    print_lines(" ".join(english(text).split()) for text in dict.fromkeys(texts))
-
-
-def explain_runs(runs: Iterable[TaskRun]) -> None:
-    """What the names of the rows of these runs mean."""
-    shown = []
-    for run in runs:
-        task, result = run.task, run.result
-        columns = [column for column, _ in task.view.shown(TERMINAL, task.measures, result)]
-        shown.append((type(task), columns, result))
-    print_explained(shown)
+    notes = [note for table in task.view.tables(task.measures) for note in table.notes if note != "scale_note"]
+    texts = dict.fromkeys([*notes, *explanations(task, columns, run)])
+    print_lines(" ".join(english(text).split()) for text in texts)
 
 
 def printing(command: Callable[..., Iterable[str]]) -> Callable[..., None]:

@@ -22,7 +22,7 @@ from fakes import read_responses
 from sampling_worker import dat_by
 from sozo.data.errors import UserError
 from sozo.data.run_folder import RunFolder
-from sozo.data.settings import setting
+from sozo.data.settings import rare_setting, setting
 from sozo.eval.answered import read_answers, score_parts
 from sozo.eval.cli import make_app
 from sozo.eval.flags import add_command, with_flags
@@ -381,7 +381,7 @@ def test_a_setting_of_ones_own_falls_in_a_panel_by_itself() -> None:
     @dataclass(frozen=True)
     class Own(Shared):
         own: int = setting(2, "Own.")
-        seldom: bool = setting(False, "Seldom.", rare=True)
+        seldom: bool = rare_setting(False, "Seldom.")
 
     def command(plain: int = 3, **settings: Any) -> None:
         """Say it."""

@@ -78,7 +78,7 @@ def measure_label(measure: Measure) -> str:
 
 
 def explanations(task: type[Task], columns: Iterable[RunColumn], run: RunResult) -> list[str]:
-    """What columns mean, in texts for `wording`: the labels NAME_says; then the scale, the better side and the bound.
+    """What columns mean, in texts for `wording`: the labels LABEL_says; then the scale, the better side and the bound.
 
     Scales are those of `run`. The page says it below its table of all columns, the terminal on request.
     """
@@ -86,7 +86,7 @@ def explanations(task: type[Task], columns: Iterable[RunColumn], run: RunResult)
     bounds = {bound.measure: bound for bound in (*task.bounds(), task.second, task.control) if bound}
     for column in columns:
         measure = column.change or column.measure
-        says += [key for key in (f"{task.name}/{column.name}_says", f"{column.name}_says") if key in known][:1]
+        says += {f"{column.label}_says"} & known.keys()
         if measure in (*task.measures, *bounds):
             facts = _facts(run.shown(measure), bounds.get(measure), " sd" * (bounds.get(measure) is task.second))
             alike.setdefault(facts, []).append(translatable(column.label))
@@ -99,7 +99,7 @@ def _facts(measure: Measure, bound: Bound | None, unit: str) -> str:
     if measure.scale and not measure.share:
         least, most = measure.scale
         facts.append(translatable("{least:g} to {most:g}", least=least, most=most))
-    sides = {1: "more is better", -1: "less is better", 0: "neither more nor less is better"}
+    sides = ("neither more nor less is better", "more is better", "less is better")
     facts.append(translatable(sides[measure.better]))
     if bound:
         loss = signed(-bound.margin, measure)[1:] + unit

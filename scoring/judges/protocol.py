@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from sozo.data.errors import UserError
 from sozo.data.schema import utf8_safe
-from sozo.data.settings import Checked, setting
+from sozo.data.settings import Checked, rare_setting, setting
 from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.endpoint.profile import HELP
 
@@ -136,22 +136,14 @@ class JudgeSettings(Checked):
         least=0,
     )
     retry_failed: bool = setting(False, "Ask again for every judgement that has no scores.", affects_result=False)
-    judge_backend: str = setting(
-        "openai",
-        "openai (any compatible endpoint), or transformers or vllm for a local model.",
-        affects_result=False,
-        rare=True,
+    judge_backend: str = rare_setting(
+        "openai", "openai (any compatible endpoint), or transformers or vllm for a local model.", affects_result=False
     )
-    judge_endpoint: str | None = setting(None, f"How the judge's endpoint is spoken to: {HELP}.", rare=True)
-    judge_concurrency: int = setting(16, "Judgements under way at once.", affects_result=False, least=1, rare=True)
-    judge_max_tokens: int = setting(
-        1024, "Longest reply of the judge; a verdict takes some 40 tokens.", least=1, rare=True
-    )
-    reparse: bool = setting(
-        False,
-        "Ask nobody: read the kept replies once more, and price them by the prices given.",
-        affects_result=False,
-        rare=True,
+    judge_endpoint: str | None = rare_setting(None, f"How the judge's endpoint is spoken to: {HELP}.")
+    judge_concurrency: int = rare_setting(16, "Judgements under way at once.", affects_result=False, least=1)
+    judge_max_tokens: int = rare_setting(1024, "Longest reply of the judge; a verdict takes some 40 tokens.", least=1)
+    reparse: bool = rare_setting(
+        False, "Ask nobody: read the kept replies once more, and price them by the prices given.", affects_result=False
     )
 
     def price(self) -> Price | None:

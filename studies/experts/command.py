@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sozo.data.errors import UserError
-from sozo.eval.flags import Explain
-from sozo.eval.terminal import explain_runs, print_lines, print_run
+from sozo.eval.terminal import print_lines, print_run
 from sozo.scoring.judges.protocol import JudgeSettings
 from sozo.studies.experts.settings import ExpertSettings
 from sozo.studies.pages import print_page
@@ -39,7 +38,6 @@ def experts(
         str | None, typer.Option(help="Names of raters, with commas: a judge for each rates the ideas of --responses.")
     ] = None,
     responses: Annotated[Path | None, typer.Option(help="With --as-experts: a finished run of sozo pbig.")] = None,
-    explain: Explain = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say how much would be asked, and its price.")
     ] = False,
@@ -63,7 +61,7 @@ def experts(
     if as_experts is not None:
         files = {"ratings": ratings, "ideas": ideas, "patents": patents}
         experts_of = load_experts([name.strip() for name in as_experts.split(",")], scale, max(shots or SHOTS), **files)
-        _judge_ideas(responses, experts_of, output, judging, explain)
+        _judge_ideas(responses, experts_of, output, judging)
         return
     rated = read_rated(ratings, ideas, patents, scale)
     plan = Plan(rated, scale, conditions, settings.max_ratings)
@@ -81,11 +79,7 @@ def experts(
 
 
 def _judge_ideas(
-    responses: Path | None,
-    imitated: Sequence["Expert"],
-    output: Path | None,
-    judging: JudgeSettings,
-    explain: bool,
+    responses: Path | None, imitated: Sequence["Expert"], output: Path | None, judging: JudgeSettings
 ) -> None:
     """Have the ideas of a finished run judged as experts, and show the row."""
     from sozo.studies.experts.run import judge_as_experts
@@ -94,7 +88,5 @@ def _judge_ideas(
         raise UserError("--as-experts needs --responses, a finished run of sozo pbig, and an --output folder")
     run = judge_as_experts(responses, imitated, output, judging)
     print_run(run)
-    if explain:
-        explain_runs([run])
     if run.stopped is not None:
         raise typer.Exit(3)

@@ -12,7 +12,7 @@ import numpy as np
 from sozo.data.jsonl import id_column, read_records, text_column
 from sozo.data.prompts import fill, prompt
 from sozo.data.schema import utf8_safe
-from sozo.data.settings import Checked, setting
+from sozo.data.settings import Checked, rare_setting, setting
 from sozo.scoring.distance import distance_to_others
 from sozo.scoring.embeddings import DEFAULT_ENCODER, Encoder, WordVectors, make_encoder
 from sozo.scoring.measure import Measure
@@ -36,8 +36,8 @@ class HivemindSettings(Checked):
         "JSONL file of prompts (column prompt, optional id; default: the 100 packaged ones).",
         affects_result=False,
     )
-    hivemind_length: int = setting(
-        80, "Characters to which answers are cut; a shorter one has no score.", least=50, rare=True
+    hivemind_length: int = rare_setting(
+        80, "Characters to which answers are cut; a shorter one has no score.", least=50
     )
     hivemind_embedding_model: str = setting(DEFAULT_ENCODER, "Encoder of the answers.")
     hivemind_second_encoder: str = setting("e5", "Second encoder, which nobody trains on; empty for none.")

@@ -14,7 +14,7 @@ from sozo.data.joined import COMMANDS, joined
 from sozo.data.sheet import KINDS
 from sozo.eval.deliver import ResultOptions, check_delivery, deliver
 from sozo.eval.draw import SamplingOptions
-from sozo.eval.flags import Explain, add_command, expand_flags, list_flags, with_flags
+from sozo.eval.flags import add_command, expand_flags, list_flags, with_flags
 from sozo.eval.isolated_failures import IsolatedFailures
 from sozo.eval.people import people
 from sozo.eval.run import TaskRun, run_task, run_tasks, score_answers
@@ -48,6 +48,7 @@ Base = Annotated[
 Second = Annotated[
     str | None, typer.Option("--second-encoder", help="A second encoder that nobody trained on, such as e5.")
 ]
+Explain = Annotated[bool, typer.Option("--explain", help="Say below the tables what their columns mean.")]
 
 
 def _print_version(wanted: bool) -> None:
@@ -82,7 +83,6 @@ def run(
     checkpoints: Annotated[
         bool, typer.Option("--checkpoints", help="Of a training output its checkpoints too, equal ones once.")
     ] = False,
-    explain: Explain = False,
     **settings: Any,
 ) -> None:
     """Models through tasks: sozo run --model A B --tasks dat sat."""
@@ -111,7 +111,7 @@ def run(
                 _show(run, target.model, results, output, output / target.folder)
 
             run_tasks(asked, writer, sampling, output / target.folder, loaded, failures, show)
-    show_all(finished, failures, explain=explain)
+    show_all(finished, results.explain, failures)
 
 
 def report(
@@ -142,6 +142,7 @@ def report(
 
 def compare(runs: Runs, base: Base = None, second_encoder: Second = None, explain: Explain = False) -> None:
     """Which models differ, and what a gain has cost."""
+    from sozo.eval.compare import compared_measures
     from sozo.eval.evaluated import find_evaluated
     from sozo.eval.report.answer import first_screen
     from sozo.eval.report.differences import differences
@@ -157,7 +158,7 @@ def compare(runs: Runs, base: Base = None, second_encoder: Second = None, explai
     print_tables(differences(found))
     if explain:
         for page in found.tasks:
-            print_explained(page.task, page.compared_columns, page.runs[0])
+            print_explained(page.task, map(page.column, compared_measures(page.task)), page.runs[0])
 
 
 def _task_command(kind: type[Task]) -> Callable[..., None]:
@@ -168,7 +169,6 @@ def _task_command(kind: type[Task]) -> Callable[..., None]:
         generator: GeneratorSettings,
         sampling: SamplingOptions,
         results: ResultOptions,
-        explain: Explain = False,
         **settings: Any,
     ) -> None:
         if not generator.model:
@@ -178,7 +178,7 @@ def _task_command(kind: type[Task]) -> Callable[..., None]:
             (task,) = _make_tasks([kind.name], settings, loaded)
             run = run_task(task, generator, sampling, output, loaded)
         _show(run, generator.model, results, output)
-        show_all([run], explain=explain)
+        show_all([run], results.explain)
 
     command.__doc__ = f"{kind.title}.\n\nLet a model answer, score, and print the row."
     return with_flags(command, {kind.name: kind.Settings}, without=_FROM_FILES)
@@ -195,7 +195,6 @@ def _score_command(kind: type[Task]) -> Callable[..., None]:
         model: Annotated[
             str, typer.Option(help="Folder of the model that wrote them, for --wandb, --model-card.")
         ] = "",
-        explain: Explain = False,
         **settings: Any,
     ) -> None:
         check_delivery([model], results)
@@ -205,7 +204,7 @@ def _score_command(kind: type[Task]) -> Callable[..., None]:
             (task,) = _make_tasks([kind.name], settings, loaded)
             run = score_answers(task, file, output, source=source)
         _show(run, model, results, output)
-        show_all([run], explain=explain)
+        show_all([run], results.explain)
 
     command.__doc__ = f"{kind.title}.\n\nScore answers that exist already, and print the row."
     return with_flags(command, {kind.name: kind.Settings})
@@ -253,9 +252,7 @@ def _show(run: TaskRun | None, model: str, results: ResultOptions, folder: Path,
         print_lines(deliver(run, model, results, folder, home))
 
 
-def show_all(
-    runs: Sequence[TaskRun | None], failures: IsolatedFailures | None = None, *, explain: bool = False
-) -> None:
+def show_all(runs: Sequence[TaskRun | None], explain: bool, failures: IsolatedFailures | None = None) -> None:
     """What explains the rows of all runs, once, or how to ask for it; then which of `failures` there were.
 
     Exit 3 if a judge, or the drawing of answers, stopped before the end: a script must not take that for the end.
@@ -272,11 +269,9 @@ def show_all(
         raise typer.Exit(3)
 
 
-_RECIPE = "a recipe of the repository: accelerate launch recipes/{}_dat.py (recipes/README.md)"
-_ELSEWHERE = {name: _RECIPE.format(name) for name in ("grpo", "sft", "dpo")} | {
-    "train": _RECIPE.format("{grpo,sft,dpo}"),
-    "quickstart": "in the repository: make quickstart",
-    "doctor": "in the repository: make doctor",
+_ELSEWHERE = {name: f"accelerate launch recipes/{name}_dat.py" for name in ("grpo", "sft", "dpo")} | {
+    "train": "accelerate launch recipes/{grpo,sft,dpo}_dat.py",
+    "quickstart": "make quickstart",
 }
 
 
@@ -318,7 +313,7 @@ def run_cli() -> None:
     """The command `sozo`, of which `python -m sozo` is another spelling."""
     with one_line_errors("error"):
         commands = typer.main.get_command(make_app())
-        words = expand_flags(sys.argv[1:], list_flags(commands))
-        for name in {*words[:1]} & _ELSEWHERE.keys() - commands.commands.keys():
-            raise UserError(f"sozo has no command {name}, it is {_ELSEWHERE[name]}")
-        commands(words, prog_name="sozo")
+        known = list_flags(commands)
+        for name in {*sys.argv[1:2]} & _ELSEWHERE.keys() - known.keys():
+            raise UserError(f"sozo has no command {name}; in the repository (recipes/README.md): {_ELSEWHERE[name]}")
+        commands(expand_flags(sys.argv[1:], known), prog_name="sozo")

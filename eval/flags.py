@@ -14,8 +14,6 @@ from typer.core import TyperCommand
 
 from sozo.data.errors import UserError, one_line_errors
 
-Explain = Annotated[bool, typer.Option("--explain", help="Say below the table what each column means.")]
-
 
 class PanelCommand(TyperCommand):
     """A command with a panel for each group of its flags, and `--help-all`."""

@@ -426,7 +426,9 @@ def test_a_command_that_is_none_says_where_it_is() -> None:
         ("dpo", "accelerate launch recipes/dpo_dat.py"),
         ("quickstart", "make quickstart"),
     ):
-        assert_one_line_error(run_eval(name, "--config", "x.yaml"), f"sozo has no command {name}, it is", place)
+        assert_one_line_error(
+            run_eval(name, "--config", "x.yaml"), f"sozo has no command {name}; in the repository", place
+        )
     done = run_eval("raport")
     assert (done.returncode, "Did you mean 'report'?" in done.stderr) == (2, True)
 
@@ -454,8 +456,10 @@ def test_what_rows_mean_is_said_on_request(tmp_path: Path) -> None:
     assert "Pairing: the rest of the mean" not in " ".join(silent.stdout.split())
     said = " ".join(run_eval(*command, "--explain").stdout.split())
     assert said.count("Pairing: the rest of the mean") == 1
-    assert "Mean: 0 to 2, more is better." in said
-    assert "Valid: 0 to 100%, more is better, a gain must not cost more than 5.00 pp of it." in said
+    assert "Mean: 0 – 2, more is better." in said
+    assert "Valid: 0 – 100%, more is better." in said
+    costs = "usable answers 5.00 pp, different words 5.0%, pairing by a second encoder 0.10 sd."
+    assert f"A gain must not cost more of these: {costs}" in said
 
 
 def test_questions_that_cannot_be_had_are_said_once_before_a_model_is_loaded(tmp_path: Path) -> None:

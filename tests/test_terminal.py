@@ -78,12 +78,12 @@ def test_what_explains_numbers_is_said_once_behind_all_models(capsys, tmp_path):
     for run in runs:
         print_run(run)
     before = capsys.readouterr().out
-    show_all(runs)
+    show_all(runs, False)
     assert capsys.readouterr().out == "What the rows mean: the same command with --explain\n"
-    show_all(runs, explain=True)
+    show_all(runs, True)
     after = " ".join(capsys.readouterr().out.split())
     explained = ["Mean of the 45 cosine distances", "Pairing: the rest of the mean", "Glued words: share of the words"]
-    explained += ["Mean: 0 to 2, more is better.", "Std: the standard deviation"]
+    explained += ["Mean: 0 – 2, more is better.", "Std: the standard deviation"]
     for start in explained:
         assert start not in " ".join(before.split())
         assert after.count(start) == 1

@@ -17,7 +17,7 @@ from sozo.scoring.numbers import signed
 from sozo.scoring.translatable import Translatable, translatable
 from sozo.tasks import task_types
 from sozo.tasks.run_result import RunResult
-from sozo.tasks.task import Bound, Task
+from sozo.tasks.task import Task
 from sozo.tasks.view import RunColumn
 
 
@@ -78,33 +78,29 @@ def measure_label(measure: Measure) -> str:
 
 
 def explanations(task: type[Task], columns: Iterable[RunColumn], run: RunResult) -> list[str]:
-    """What columns mean, in texts for `wording`: the labels LABEL_says; then the scale, the better side and the bound.
+    """What columns mean, in texts for `wording`: LABEL_says; the scale of `run` and the better side; the task's bounds.
 
-    Scales are those of `run`. The page says it below its table of all columns, the terminal on request.
+    The page says it below its table of all columns, the terminal on request.
     """
-    known, says, alike = labels(), list[str](), dict[str, list[str]]()
-    bounds = {bound.measure: bound for bound in (*task.bounds(), task.second, task.control) if bound}
-    for column in columns:
-        measure = column.change or column.measure
-        says += {f"{column.label}_says"} & known.keys()
-        if measure in (*task.measures, *bounds):
-            facts = _facts(run.shown(measure), bounds.get(measure), " sd" * (bounds.get(measure) is task.second))
-            alike.setdefault(facts, []).append(translatable(column.label))
-    says += {f"{task.name}_says"} & known.keys()
-    return [*says, *(translatable("{names}: {facts}.", names=names, facts=facts) for facts, names in alike.items())]
-
-
-def _facts(measure: Measure, bound: Bound | None, unit: str) -> str:
-    facts = [translatable("0 to 100%")] if measure.share else []
-    if measure.scale and not measure.share:
-        least, most = measure.scale
-        facts.append(translatable("{least:g} to {most:g}", least=least, most=most))
+    says, alike = list[str](), dict[str, list[str]]()
     sides = ("neither more nor less is better", "more is better", "less is better")
-    facts.append(translatable(sides[measure.better]))
-    if bound:
-        loss = signed(-bound.margin, measure)[1:] + unit
-        facts.append(translatable("a gain must not cost more than {loss} of it", loss=loss))
-    return translatable("{facts}", facts=facts)
+    for column in columns:
+        says.append(f"{column.label}_says")
+        measure = column.change or column.measure
+        if measure in task.measures:
+            scale = (0, 100) if measure.share else run.shown(measure).scale or ()
+            ends = " – ".join(f"{end:g}" for end in scale) + "%" * measure.share
+            facts = translatable("{facts}", facts=[*filter(None, [ends]), translatable(sides[measure.better])])
+            alike.setdefault(facts, []).append(translatable(column.label))
+    costs = []
+    for bound in filter(None, (*task.bounds(), task.second)):
+        number = signed(-bound.margin, bound.measure)[1:] + " sd" * (bound is task.second)
+        costs.append(translatable("{name} {number}", name=translatable(measure_label(bound.measure)), number=number))
+    return [
+        *(key for key in (*says, f"{task.name}_says") if key in labels()),
+        *(translatable("{names}: {facts}.", names=names, facts=facts) for facts, names in alike.items()),
+        translatable("A gain must not cost more of these: {costs}.", costs=costs),
+    ]
 
 
 def english(key: str) -> str:

@@ -7,11 +7,11 @@ from itertools import chain, combinations
 from typing import Any
 
 from sozo.data.published import load_text
-from sozo.eval.compare import Compared, compare_models, compared_measures
+from sozo.eval.compare import Compared, compare_models
 from sozo.eval.evaluated import Evaluated, not_alike
 from sozo.eval.outcome import MethodOutcome, outcomes, verdict
 from sozo.eval.report.cells import seed_cell, with_change
-from sozo.eval.report.labels import explanations, measure_label
+from sozo.eval.report.labels import explanations
 from sozo.eval.second_encoder import SecondGain, second_gains
 from sozo.scoring.measure import Measure
 from sozo.scoring.second_encoder import SecondEncoder
@@ -144,12 +144,6 @@ class TaskOnPage:
         shown = [c for c in self.columns.values() if c.shown & (TERMINAL | PAGE) and not c.shown & FAILURES]
         notes = explanations(self.task, shown, self.runs[0])
         return self.of_columns(self.titled("{task}: all columns"), shown, notes)
-
-    @property
-    def compared_columns(self) -> list[RunColumn]:
-        """Those of the measures that are compared, as the first screen calls them."""
-        second = [self.task.second.measure] if self.task.second else []
-        return [measured(measure, measure_label(measure)) for measure in (*compared_measures(self.task), *second)]
 
     def failures(self) -> Table:
         """How many answers have no score, by the reason."""

@@ -8,6 +8,7 @@ import importlib.util
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import field, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,17 +28,24 @@ class _Line(str):
 
     affects_result = True
     least: float | None = None
+    rare = False
 
 
-def setting(default: Any, text: str, *, affects_result: bool = True, least: float | None = None) -> Any:
+def setting(
+    default: Any, text: str, *, affects_result: bool = True, least: float | None = None, rare: bool = False
+) -> Any:
     """A dataclass field with the line that `--help` shows.
 
     By default it affects the result: a folder of results is not continued with another value of such a field. What only
-    changes speed or place (a cache, a concurrency) may change. `least` is for `Checked`.
+    changes speed or place (a cache, a concurrency) may change. `least` is for `Checked`. A `rare` one is a flag that
+    `--help-all` alone shows.
     """
     line = _Line(text)
-    line.affects_result, line.least = affects_result, least
+    line.affects_result, line.least, line.rare = affects_result, least, rare
     return field(default=default, metadata={"help": line})
+
+
+rare_setting = partial(setting, rare=True)
 
 
 def deciding(settings: Any) -> dict[str, Any]:

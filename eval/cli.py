@@ -14,11 +14,18 @@ from sozo.data.joined import COMMANDS, joined
 from sozo.data.sheet import KINDS
 from sozo.eval.deliver import ResultOptions, check_delivery, deliver
 from sozo.eval.draw import SamplingOptions
-from sozo.eval.flags import expand_flags, list_flags, with_flags
+from sozo.eval.flags import add_command, expand_flags, list_flags, with_flags
 from sozo.eval.isolated_failures import IsolatedFailures
 from sozo.eval.people import people
 from sozo.eval.run import TaskRun, run_task, run_tasks, score_answers
-from sozo.eval.terminal import print_answer, print_explained, print_lines, print_run, print_tables, printing
+from sozo.eval.terminal import (
+    print_answer,
+    print_explained,
+    print_lines,
+    print_run,
+    print_tables,
+    printing,
+)
 from sozo.models.generators import Loaded
 from sozo.models.judges import make_judge
 from sozo.models.settings import GeneratorSettings
@@ -26,6 +33,7 @@ from sozo.rewards.task import reward_options
 from sozo.tasks import task_type, task_types
 from sozo.tasks.judged import LEDGER, JudgedTask
 from sozo.tasks.task import Task
+from sozo.tasks.view import TERMINAL
 
 _FROM_FILES = ("judgements",)  # settings that only mean something where answers exist already
 
@@ -40,6 +48,7 @@ Base = Annotated[
 Second = Annotated[
     str | None, typer.Option("--second-encoder", help="A second encoder that nobody trained on, such as e5.")
 ]
+Explain = Annotated[bool, typer.Option("--explain", help="Say below the tables what their columns mean.")]
 
 
 def _print_version(wanted: bool) -> None:
@@ -60,7 +69,7 @@ def main(
 
 
 def run(
-    output: Annotated[Path, typer.Option(help="OUTPUT/MODEL/BENCHMARK is a run's folder; finished ones are skipped.")],
+    output: Annotated[Path, typer.Option(help="OUTPUT/MODEL/TASK is a run's folder; finished ones are skipped.")],
     model: Annotated[
         list[str],
         typer.Option(help="Folders (a training output means its end, a study its rows), hub ids, tiny."),
@@ -68,30 +77,32 @@ def run(
     generator: GeneratorSettings,
     sampling: SamplingOptions,
     results: ResultOptions,
-    benchmarks: Annotated[
-        list[str] | None, typer.Option(help="One or more tasks (default: dat, jcq, sat, sipen, pbig, and your own).")
+    tasks: Annotated[
+        list[str] | None, typer.Option(help="What is asked (default: dat, jcq, sat, sipen, pbig, and your own).")
     ] = None,
     checkpoints: Annotated[
         bool, typer.Option("--checkpoints", help="Of a training output its checkpoints too, equal ones once.")
     ] = False,
     **settings: Any,
 ) -> None:
-    """Several models through several benchmarks: sozo run --model A B --benchmarks dat jcq sat."""
+    """Models through tasks: sozo run --model A B --tasks dat sat."""
     from sozo.eval.models_to_run import Target, find_targets, write_studies  # here, so that every command starts sooner
 
     targets, studies = find_targets(model, checkpoints=checkpoints)
     with Loaded() as loaded:
-        names = benchmarks or [name for name, kind in task_types().items() if not kind.only_if_named]
-        tasks = _make_tasks(names, settings, loaded)  # once: a budget is for all models together
+        names = tasks or [name for name, kind in task_types().items() if not kind.only_if_named]
+        asked = _make_tasks(names, settings, loaded)  # once: a budget is for all models together
         check_delivery([target.model for target in targets], results)
         if not targets:
             raise UserError("give at least one --model")
         for target in targets:  # what is wrong with a name shows before the first model is loaded
             replace(generator, model=target.model).settled()
+        for task in asked:  # and what cannot be asked of any of them
+            task.items()
         write_studies(output, studies)
-        for judged in (task for task in tasks if isinstance(task, JudgedTask)):
-            judged.ledgers = [output / target.folder / task.name / LEDGER for target in targets for task in tasks]
-        finished, failures = list[TaskRun | None](), IsolatedFailures(len(targets) * len(tasks), loaded)
+        for judged in (task for task in asked if isinstance(task, JudgedTask)):
+            judged.ledgers = [output / target.folder / task.name / LEDGER for target in targets for task in asked]
+        finished, failures = list[TaskRun | None](), IsolatedFailures(len(targets) * len(asked), loaded)
         for target in targets:
             writer = replace(generator, model=target.model, source=target.source)
 
@@ -99,8 +110,8 @@ def run(
                 finished.append(run)
                 _show(run, target.model, results, output, output / target.folder)
 
-            run_tasks(tasks, writer, sampling, output / target.folder, loaded, failures, show)
-    show_all(finished, failures)
+            run_tasks(asked, writer, sampling, output / target.folder, loaded, failures, show)
+    show_all(finished, results.explain, failures)
 
 
 def report(
@@ -116,7 +127,7 @@ def report(
         ),
     ] = None,
 ) -> None:
-    """Turn runs into one page: a word for each model, tables beside the paper's, pictures, every answer to read."""
+    """One page of runs: who is ahead, tables, every answer."""
     from sozo.eval.evaluated import find_evaluated
     from sozo.eval.report.evaluation_page import write_evaluation
     from sozo.scoring.second_encoder import SecondEncoder
@@ -129,8 +140,9 @@ def report(
     print_lines(f"{page} ({page.stat().st_size / 1e6:.1f} MB)" for page in pages)
 
 
-def compare(runs: Runs, base: Base = None, second_encoder: Second = None) -> None:
-    """Which models differ, and at what price: the report's first screen, and its tables of differences."""
+def compare(runs: Runs, base: Base = None, second_encoder: Second = None, explain: Explain = False) -> None:
+    """Which models differ, and what a gain has cost."""
+    from sozo.eval.compare import compared_measures
     from sozo.eval.evaluated import find_evaluated
     from sozo.eval.report.answer import first_screen
     from sozo.eval.report.differences import differences
@@ -144,13 +156,20 @@ def compare(runs: Runs, base: Base = None, second_encoder: Second = None) -> Non
     found = findings(models, base, SecondEncoder(second_encoder) if second_encoder else None)
     print_answer(first_screen(found))
     print_tables(differences(found))
+    if explain:
+        for page in found.tasks:
+            print_explained(page.task, map(page.column, compared_measures(page.task)), page.runs[0])
 
 
 def _task_command(kind: type[Task]) -> Callable[..., None]:
     """`sozo TASK`: one model, one task."""
 
     def command(
-        output: Output, generator: GeneratorSettings, sampling: SamplingOptions, results: ResultOptions, **settings: Any
+        output: Output,
+        generator: GeneratorSettings,
+        sampling: SamplingOptions,
+        results: ResultOptions,
+        **settings: Any,
     ) -> None:
         if not generator.model:
             raise UserError(f"give a --model; answers that exist already: sozo score {kind.name} FILE")
@@ -159,9 +178,9 @@ def _task_command(kind: type[Task]) -> Callable[..., None]:
             (task,) = _make_tasks([kind.name], settings, loaded)
             run = run_task(task, generator, sampling, output, loaded)
         _show(run, generator.model, results, output)
-        show_all([run])
+        show_all([run], results.explain)
 
-    command.__doc__ = f"{kind.title}: let a model answer, score, and print the row."
+    command.__doc__ = f"{kind.title}.\n\nLet a model answer, score, and print the row."
     return with_flags(command, {kind.name: kind.Settings}, without=_FROM_FILES)
 
 
@@ -185,9 +204,9 @@ def _score_command(kind: type[Task]) -> Callable[..., None]:
             (task,) = _make_tasks([kind.name], settings, loaded)
             run = score_answers(task, file, output, source=source)
         _show(run, model, results, output)
-        show_all([run])
+        show_all([run], results.explain)
 
-    command.__doc__ = f"{kind.title}: score answers that exist already, and print the row."
+    command.__doc__ = f"{kind.title}.\n\nScore answers that exist already, and print the row."
     return with_flags(command, {kind.name: kind.Settings})
 
 
@@ -213,7 +232,7 @@ def _serve_command(kind: type[Task]) -> Callable[..., None]:
         )
         serve(integration, host, port, most_megabytes << 20, allow_host or (), journal)
 
-    command.__doc__ = f"{kind.title}: pay the answers that clients send."
+    command.__doc__ = f"{kind.title}.\n\nPay the answers that clients send."
     return with_flags(command, {kind.name: kind.Settings})
 
 
@@ -233,17 +252,27 @@ def _show(run: TaskRun | None, model: str, results: ResultOptions, folder: Path,
         print_lines(deliver(run, model, results, folder, home))
 
 
-def show_all(runs: Sequence[TaskRun | None], failures: IsolatedFailures | None = None) -> None:
-    """What explains the rows of all runs, once; then which of `failures` there were.
+def show_all(runs: Sequence[TaskRun | None], explain: bool, failures: IsolatedFailures | None = None) -> None:
+    """What explains the rows of all runs, once, or how to ask for it; then which of `failures` there were.
 
     Exit 3 if a judge, or the drawing of answers, stopped before the end: a script must not take that for the end.
     """
     shown = [run for run in runs if run is not None]
-    print_explained(shown)
+    for task, result in {type(run.task): run.result for run in shown if explain}.items():
+        columns = [column for column, _ in task.view.shown(TERMINAL, task.measures, result)]
+        print_explained(task, columns, result)
+    if shown and not explain:
+        print_lines(["What the rows mean: the same command with --explain"])
     if failures:
         failures.end()
     if any(run.stopped for run in shown):
         raise typer.Exit(3)
+
+
+_ELSEWHERE = {name: f"accelerate launch recipes/{name}_dat.py" for name in ("grpo", "sft", "dpo")} | {
+    "train": "accelerate launch recipes/{grpo,sft,dpo}_dat.py",
+    "quickstart": "make quickstart",
+}
 
 
 def make_app() -> typer.Typer:
@@ -254,29 +283,29 @@ def make_app() -> typer.Typer:
             no_args_is_help=True,
             pretty_exceptions_enable=False,
             rich_markup_mode=None,  # plain help keeps long flags whole in a narrow terminal
-            context_settings={"max_content_width": 110},
+            context_settings={"max_content_width": 110, "help_option_names": ["-h", "--help"]},
         )
         for _ in range(3)
     )
     app.callback()(main)
     settings = {name: task.Settings for name, task in task_types().items()}
-    app.command()(with_flags(run, settings, without=("model", "source", *_FROM_FILES)))
+    add_command(app, "run", with_flags(run, settings, without=("model", "source", *_FROM_FILES)))
     for name, task in task_types().items():
-        app.command(name)(_task_command(task))
-        score.command(name)(_score_command(task))
+        add_command(app, name, _task_command(task))
+        add_command(score, name, _score_command(task))
         if reward_options(task) is not None and not task.measures[0].together:
-            serve.command(name)(_serve_command(task))
+            add_command(serve, name, _serve_command(task))
         for own in task.commands:
-            app.command(own.__name__.replace("_", "-"))(with_flags(printing(own)))
+            add_command(app, own.__name__.replace("_", "-"), with_flags(printing(own)))
     app.add_typer(score, name="score", help="Score answers that exist already: sozo score TASK FILE.")
-    app.add_typer(serve, name="serve", help="Pay for answers over HTTP: sozo serve TASK (docs/integrations.md).")
+    app.add_typer(serve, name="serve", help="Pay for answers over HTTP: sozo serve TASK.")
     for command in (people, report, compare):
-        app.command()(with_flags(command))
-    taken = {each.name or getattr(each.callback, "__name__", "") for each in app.registered_commands}
+        add_command(app, command.__name__, with_flags(command))
+    taken = {each.name for each in app.registered_commands}
     for name, (package, command) in joined(COMMANDS).items():
         if name in taken | {"score", "serve"}:
             raise UserError(f"{package} brings a command {name}, which sozo has; uninstall it")
-        app.command(name)(with_flags(command))
+        add_command(app, name, with_flags(command))
     return app
 
 
@@ -284,4 +313,7 @@ def run_cli() -> None:
     """The command `sozo`, of which `python -m sozo` is another spelling."""
     with one_line_errors("error"):
         commands = typer.main.get_command(make_app())
-    commands(expand_flags(sys.argv[1:], list_flags(commands)), prog_name="sozo")
+        known = list_flags(commands)
+        for name in {*sys.argv[1:2]} & _ELSEWHERE.keys() - known.keys():
+            raise UserError(f"sozo has no command {name}; in the repository (recipes/README.md): {_ELSEWHERE[name]}")
+        commands(expand_flags(sys.argv[1:], known), prog_name="sozo")

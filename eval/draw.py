@@ -16,7 +16,7 @@ from sozo.data.progress import responses_bar
 from sozo.data.record import folder_sha256, read_json
 from sozo.data.run_folder import RunFolder
 from sozo.data.schema import FAILED, Completion, iter_tables, never_came, write_columns
-from sozo.data.settings import Checked, setting
+from sozo.data.settings import Checked, rare_setting, setting
 from sozo.data.wandb_run import STATE
 from sozo.models.generator import Generator, answer_items
 from sozo.models.generators import Loaded, load_generator
@@ -35,48 +35,50 @@ class InVainError(UserError):
 
 @dataclass(frozen=True)
 class SamplingOptions(Checked):
-    """How many answers, and from which randomness. A task that asks one thing takes responses or trials."""
+    """How many responses, and from which randomness. Of a task that asks one thing they are in all, or valid ones."""
 
+    panel = "Sampling"
+    num_valid: int | None = setting(
+        None, "Valid responses: the benchmark (DAT; the paper: 100 trials, the default).", least=1
+    )
     num_responses: int | None = setting(
-        None, "Answers in all, valid or not (DAT; the paper's Table 11: 131072).", least=1
+        None, "Responses in all, valid or not (DAT; the paper's Table 11: 131072).", least=1
     )
-    trials: int | None = setting(
-        None, "Valid answers: the benchmark (DAT; the paper: 100, which is the default).", least=1
+    responses_per_item: int | None = setting(
+        None, "Responses to each item, such as a question of JCQ (default: the task's, mostly 1).", least=1
     )
-    num_answers: int | None = setting(
-        None, "Answers to each item, such as JCQ's questions (default: the task's own number, mostly 1).", least=1
-    )
-    seed: int = setting(0, "Seed; a batch's randomness is a function of this and the batch's number.", least=0)
-    batch_size: int = setting(0, "Answers per batch and per parquet part (0: the task's own).", least=0)
-    retry_errors: bool = setting(False, "Ask again for answers that are `error`: none came.", affects_result=False)
-    keep_going: bool = setting(
-        False, "Draw on though none of the first 256 answers is valid (DAT).", affects_result=False
+    seed: int = setting(0, "Seed; a batch's randomness is a function of it and of the batch's number.", least=0)
+    retry_errors: bool = setting(False, "Ask again where no response came (`error`).", affects_result=False)
+    batch_size: int = rare_setting(0, "Responses per batch and per parquet part (0: the task's own).", least=0)
+    keep_going: bool = rare_setting(
+        False, "Draw on though none of the first 256 responses is valid (DAT).", affects_result=False
     )
 
     def settled(self, task: Task, items: Sequence[Item]) -> Self:
-        """With the task's defaults filled in: of one item 100 trials, and no batch larger than the trials."""
-        if self.num_responses is not None and self.trials is not None:
-            raise UserError("give either num_responses (in all) or trials (valid ones), not both")
+        """With the task's defaults filled in: of one item 100 valid responses, and no batch larger than that."""
+        if self.num_responses is not None and self.num_valid is not None:
+            raise UserError("give either num_responses (in all) or num_valid (valid ones), not both")
         batch_size = self.batch_size or task.batch_size
-        num_answers = self.num_answers or task.num_answers
+        per_item = self.responses_per_item or task.responses_per_item
         grouped = task.measures[0].together
-        if grouped and num_answers < 2:
-            raise UserError(f"{task.name} compares the answers to one item; give --num-answers 2 or more")
+        if grouped and per_item < 2:
+            raise UserError(f"{task.name} compares the answers to one item; give --responses-per-item 2 or more")
         if task.in_groups():
-            batch_size += -batch_size % num_answers  # a part holds all answers to its items
+            batch_size += -batch_size % per_item  # a part holds all answers to its items
         if len(items) > 1 or grouped:
-            return replace(self, num_responses=None, trials=None, num_answers=num_answers, batch_size=batch_size)
-        if num_answers > 1 and self.num_responses is None and self.trials is None:
-            remedy = "say how many answers by trials (valid ones) or num_responses (in all)"
-            raise UserError(f"num_answers is for tasks of many items, and {task.name} asks one thing; {remedy}")
-        trials = 100 if self.num_responses is None and self.trials is None else self.trials
-        return replace(self, trials=trials, num_answers=1, batch_size=min(batch_size, trials or batch_size))
+            return replace(self, num_responses=None, num_valid=None, responses_per_item=per_item, batch_size=batch_size)
+        if per_item > 1 and self.num_responses is None and self.num_valid is None:
+            remedy = "say how many by num_valid (valid ones) or num_responses (in all)"
+            raise UserError(f"responses_per_item is for tasks of many items, and {task.name} asks one thing; {remedy}")
+        num_valid = 100 if self.num_responses is None and self.num_valid is None else self.num_valid
+        size = min(batch_size, num_valid or batch_size)
+        return replace(self, num_valid=num_valid, responses_per_item=1, batch_size=size)
 
     def count(self, items: Sequence[Item]) -> int:
-        """Answers to draw, of a benchmark of trials at the most."""
-        if self.num_responses is None and self.trials is None:
-            return len(items) * (self.num_answers or 1)
-        return self.num_responses or max(20 * (self.trials or 0), 2048)
+        """Responses to draw, at the most where valid ones are counted."""
+        if self.num_responses is None and self.num_valid is None:
+            return len(items) * (self.responses_per_item or 1)
+        return self.num_responses or max(20 * (self.num_valid or 0), 2048)
 
 
 def draw_answers(
@@ -93,7 +95,7 @@ def draw_answers(
     if processes.first and sampling.retry_errors:
         _take_back(parts)
     wait()
-    if folder.begun and not sampling.trials and all(is_there(part) for part in parts):
+    if folder.begun and not sampling.num_valid and all(is_there(part) for part in parts):
         return None  # no model needs to be loaded to score what is there
     pinned = generator.pinned() if processes.first else None  # what has to be made or downloaded is made once
     wait()
@@ -145,11 +147,11 @@ def draw_parts(
         ids, batch = zip(*(_asked(items, sampling, k) for k in range(first, first + parts[number].rows)), strict=True)
         return part_columns(task, batch, answer_items(writer, batch, sampling.seed, number, ids))
 
-    if not sampling.trials:
+    if not sampling.num_valid:
         write_missing(parts, columns, f"sampling {writer.name}", processes)
         return
     valid = drawn = 0
-    with responses_bar(f"sampling {writer.name}", sampling.trials, count_valid=True) as advance:
+    with responses_bar(f"sampling {writer.name}", sampling.num_valid, count_valid=True) as advance:
         for number, part in enumerate(parts):
             if not is_there(part):
                 write_columns(part.path, columns(number))
@@ -157,10 +159,10 @@ def draw_parts(
             good = part.rows - table["score"].null_count
             valid, drawn = valid + good, drawn + part.rows
             advance(part.rows, good)
-            if valid >= sampling.trials:
+            if valid >= sampling.num_valid:
                 return
     raise UserError(
-        f"only {valid} of {drawn} responses are valid, and {sampling.trials} trials need {sampling.trials}: see the "
+        f"only {valid} of {drawn} responses are valid, and num_valid is {sampling.num_valid}: see the "
         f"reasons in {folder}, train the model on the task first, or measure it as it is with num_responses"
     )
 
@@ -203,7 +205,7 @@ def _asked(items: Sequence[Item], sampling: SamplingOptions, k: int) -> tuple[st
     """Id and item of answer number `k` of the table."""
     if len(items) == 1:
         return f"{k:08d}", items[0]
-    place, number = divmod(k, sampling.num_answers or 1)
+    place, number = divmod(k, sampling.responses_per_item or 1)
     return f"{items[place].id}-{number}", items[place]
 
 

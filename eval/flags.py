@@ -1,4 +1,8 @@
-"""From a function whose parameters are settings dataclasses to a command with a flag for each of their fields."""
+"""From a function whose parameters are settings dataclasses to a command with a flag for each of their fields.
+
+`--help` shows flags in panels: under the `panel` of the dataclass that declares them, of a task's under its name. Those
+that are `rare` (`sozo.data.settings.setting`) are shown by `--help-all` alone.
+"""
 
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -6,8 +10,39 @@ from dataclasses import Field, fields, is_dataclass
 from typing import Annotated, Any, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
 from sozo.data.errors import UserError, one_line_errors
+
+
+class PanelCommand(TyperCommand):
+    """A command with a panel for each group of its flags, and `--help-all`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command line."""
+        if "--help-all" in args:
+            for parameter in self.params:
+                parameter.hidden = False  # type: ignore[attr-defined]
+            args = ["--help"]
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the panels, in the order of their first flags."""
+        panels = dict[str, list[tuple[str, str]]]()
+        for parameter in self.get_params(ctx):
+            if record := parameter.get_help_record(ctx):
+                panel = getattr(parameter, "rich_help_panel", None) or f"{parameter.param_type_name}s".capitalize()
+                panels.setdefault(panel, []).append(record)
+        if rare := sum(getattr(parameter, "hidden", False) for parameter in self.params):
+            panels["Options"].append(("--help-all", f"Rarer flags, too: {rare} more."))
+        for panel, records in panels.items():
+            with formatter.section(panel):
+                formatter.write_dl(records)
+
+
+def add_command(app: typer.Typer, name: str, command: Callable[..., None]) -> None:
+    """Add a function with flags; in the list of commands its first line is never cut."""
+    app.command(name, cls=PanelCommand, short_help=(command.__doc__ or "").partition("\n")[0])(command)
 
 
 def with_flags(
@@ -26,7 +61,11 @@ def with_flags(
         for name, parameter in inspect.signature(command).parameters.items()
         if name not in own and parameter.kind is not parameter.VAR_KEYWORD
     ]
-    declared = {field: flag for group in every.values() for field, flag in _flags_of(group) if flag.name not in without}
+    declared = dict[Field[Any], inspect.Parameter]()
+    for name, group in every.items():
+        for field, flag in _flags_of(group, None if name in own else name):
+            if flag.name not in without:
+                declared.setdefault(field, flag)
     own_names = {parameter.name for parameter in parameters}
     parameters += declared.values()
     names = [parameter.name for parameter in parameters]
@@ -47,13 +86,15 @@ def with_flags(
     return run
 
 
-def _flags_of(group: Any) -> Iterator[tuple[Field[Any], inspect.Parameter]]:
+def _flags_of(group: Any, panel: str | None) -> Iterator[tuple[Field[Any], inspect.Parameter]]:
     """The dataclass' own fields, which a subclass shares with it, each with its flag."""
     hints = get_type_hints(group)
+    owners = {name: owner for owner in reversed(group.__mro__) for name in inspect.get_annotations(owner)}
     for field in fields(group):
         # A flag that is off by default needs no --no-... beside it.
         names = [f"--{field.name.replace('_', '-')}"] if field.default is False else []
-        hint: Any = Annotated[hints[field.name], typer.Option(*names, help=field.metadata["help"])]
+        line, own = field.metadata["help"], vars(owners[field.name]).get("panel", panel)
+        hint: Any = Annotated[hints[field.name], typer.Option(*names, help=line, rich_help_panel=own, hidden=line.rare)]
         keyword = inspect.Parameter.KEYWORD_ONLY
         yield field, inspect.Parameter(field.name, keyword, default=field.default, annotation=hint)
 
@@ -69,16 +110,18 @@ def list_flags(group: Any) -> dict[str, list[str]]:
 def expand_flags(argv: Sequence[str], variadic: Mapping[str, Collection[str]]) -> list[str]:
     """The command line with `--model A B` written as `--model A --model B`, which is what click takes.
 
-    `variadic` holds of each command the flags that take several values.
+    `variadic` holds of each command the flags that take several values. A flag may have underscores, as in a recipe.
 
-    >>> expand_flags(["run", "--benchmarks", "dat", "sat", "--seed", "1"], {"run": ("--benchmarks",)})
-    ['run', '--benchmarks', 'dat', '--benchmarks', 'sat', '--seed', '1']
+    >>> expand_flags(["run", "--tasks", "dat", "sat", "--num_valid", "1"], {"run": ("--tasks",)})
+    ['run', '--tasks', 'dat', '--tasks', 'sat', '--num-valid', '1']
     """
     several = variadic.get(argv[0], ()) if argv else ()
     words: list[str] = []
     flag = None
     for word in argv:
-        if word.startswith("--"):
+        if word.startswith("--") or word == "-h":
+            name, sign, value = word.partition("=")
+            word = name.replace("_", "-") + sign + value
             flag = word if word in several else None
         elif flag and words[-1] != flag:
             words.append(flag)

@@ -35,7 +35,10 @@ def people(
     settings: DatSettings,
     options: PeopleOptions,
 ) -> None:
-    """What people wrote: score a spreadsheet of lists, with a page and a paragraph for the methods section."""
+    """What people wrote: a spreadsheet of lists is scored.
+
+    With a page, and a paragraph for the methods section.
+    """
     score_people(Dat(settings), file, output, options)
     names = ("config.json", "metrics.json", "people.html", "scores.csv", "people.md")
     print_lines([(output / "people.md").read_text("utf-8"), *(str(output / name) for name in names)])

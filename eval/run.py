@@ -89,9 +89,9 @@ def answer_task(
     sampling, generator = sampling.settled(task, items), generator.settled(task.max_new_tokens, task.temperature)
     if generator.backend in OF_NOUNS and task.noun_source() is None:
         raise UserError(f"lists of nouns are no answer to {task.name}; give a language model as --model")
-    if sampling.trials and world_size() > 1:
-        launch = "run without accelerate launch, or give num_responses"
-        raise UserError(f"trials are drawn until there are enough, by one process: {launch}")
+    if sampling.num_valid and world_size() > 1:
+        launch = "run it without accelerate launch, or give num_responses"
+        raise UserError(f"num_valid responses are drawn by one process: {launch}")
     settings = {"task": task.name, **generator.deciding(), **deciding(sampling), **task.deciding()}
     with launched() as processes:
         folder = RunFolder(output, settings)
@@ -107,7 +107,7 @@ def answer_task(
     def finish() -> TaskRun | None:
         if not first:
             return None
-        return _finish(task, folder, str(generator.source), again, sampling.trials, stopped)
+        return _finish(task, folder, str(generator.source), again, sampling.num_valid, stopped)
 
     return finish
 
@@ -158,18 +158,18 @@ def _finish(
     folder: RunFolder,
     source: str,
     again: bool,
-    trials: int | None = None,
+    num_valid: int | None = None,
     stopped: str | None = None,
 ) -> TaskRun:
     judging = judge_parts(task, folder.path) if isinstance(task, JudgedTask) else None
     if task.result_type.items is RunResult.items:  # it reads them there
         write_items(folder.path, task.items())
-    metrics = task.finish(Complete(folder.path, source, trials, judging))
+    metrics = task.finish(Complete(folder.path, source, num_valid, judging))
     texts = (text for part in iter_tables(folder.path, ["text"]) for text in part["text"].to_pylist())
     if unknown := count_unknown(texts, task.name):
         metrics |= {"unknown_marks": unknown}
-    if trials:
-        metrics |= {"trials": trials, "drawn": sum(count_rows(part) for part in part_paths(folder.responses))}
+    if num_valid:
+        metrics |= {"trials": num_valid, "drawn": sum(count_rows(part) for part in part_paths(folder.responses))}
     unjudged = judging.stopped if judging else None
     if stopped is None and (unjudged is None or again):
         folder.finish(metrics)

@@ -8,7 +8,9 @@ from sozo.data.progress import console
 from sozo.eval.run import TaskRun
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
-from sozo.tasks.view import TERMINAL
+from sozo.tasks.run_result import RunResult
+from sozo.tasks.task import Task
+from sozo.tasks.view import TERMINAL, RunColumn
 
 if TYPE_CHECKING:
     from sozo.eval.report.answer import FirstScreen
@@ -37,9 +39,13 @@ def print_run(run: TaskRun) -> None:
         print_lines([f"not finished: {run.stopped}"])
 
 
-def print_explained(runs: Iterable[TaskRun]) -> None:
-    """What the rows' names mean, once for all runs."""
-    print_lines(dict.fromkeys(line for run in runs for line in run.task.view.explained(run.task.measures, run.result)))
+def print_explained(task: type[Task], columns: Iterable[RunColumn], run: RunResult) -> None:
+    """What columns of a task mean: what stands below the page's tables of them. `run` is one that has them."""
+    from sozo.eval.report.labels import english, explanations
+
+    notes = [note for table in task.view.tables(task.measures) for note in table.notes if note != "scale_note"]
+    texts = dict.fromkeys([*notes, *explanations(task, columns, run)])
+    print_lines(" ".join(english(text).split()) for text in texts)
 
 
 def printing(command: Callable[..., Iterable[str]]) -> Callable[..., None]:

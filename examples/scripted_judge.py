@@ -1,7 +1,7 @@
 """A judge that is a script on loopback: it counts, and knows nothing. To try JCQ, and pages, where no judge is at hand.
 
     python examples/scripted_judge.py 8017 &
-    sozo run --model tiny --benchmarks jcq --trial --judge-base-url http://127.0.0.1:8017/v1 \
+    sozo run --model tiny --tasks jcq --trial --judge-base-url http://127.0.0.1:8017/v1 \
         --judge-model scripted-judge --output runs/eval
 """
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 from sozo.data.errors import UserError
 from sozo.data.prompts.form import PromptForm, read_form, settled_form
 from sozo.data.secrets import public_url
-from sozo.data.settings import Checked, deciding, setting
+from sozo.data.settings import Checked, deciding, rare_setting, setting
 from sozo.models.weights import check_model, pinned
 from sozo.scoring.endpoint.profile import HELP, check_address, read_profile
 
@@ -23,36 +23,41 @@ _OF_FRONTIER = ("strength", "word_strength", "frontier_encoder")
 class GeneratorSettings(Checked):
     """What decides how a model writes. `--help` says what each field means."""
 
+    panel = "Model"
     model: str = setting("", "A folder (LoRA adapter's too), a hub id, tiny (embedded), random (nouns) or frontier.")
     backend: str = setting("auto", "auto, transformers, vllm (offline engine) or openai (any compatible endpoint).")
     base_url: str | None = setting(None, "Address of the endpoint, up to /v1; the key comes from OPENAI_API_KEY.")
-    endpoint: str | None = setting(None, f"How the endpoint is spoken to: {HELP}.")
-    concurrency: int = setting(16, "Requests under way at once (openai).", affects_result=False, least=1)
-    model_revision: str | None = setting(None, "Hub revision of the model; the commit is recorded.")
-    dtype: str = setting("auto", "Weights' type: auto, bfloat16, float16 or float32.")
     temperature: float | None = setting(
         None, "Sampling temperature (default: 1, of SIPeN 0.0001); nothing is truncated (top_k 0, top_p 1)."
     )
     max_new_tokens: int | None = setting(
         None, "Length limit in tokens (default: 256 for DAT, 4096 for JCQ, 16 for SIPeN, 1024 for others).", least=1
     )
-    slots: int | None = setting(
+    system_prompt: str | None = setting(None, "System message before each prompt (default: what it was trained with).")
+    source: str | None = setting(None, "Name of the row; like the model or the file if not given.")
+    endpoint: str | None = rare_setting(None, f"How the endpoint is spoken to: {HELP}.")
+    concurrency: int = rare_setting(16, "Requests under way at once (openai).", affects_result=False, least=1)
+    slots: int | None = rare_setting(
         None,
         "Responses decoded at once (transformers; default: 256, on a GPU what fits of 1024).",
         affects_result=False,
         least=1,
     )
-    nouns: str | None = setting(None, "Of random and frontier: nouns from this file, one per line, or those of tiny.")
-    strength: float | None = setting(None, "Of frontier: lists are drawn with p ~ exp(strength x score).")
-    word_strength: float | None = setting(
-        None, "Of frontier: words come as often as independent ones of this strength; strength only combines them."
-    )
-    frontier_encoder: str | None = setting(None, "Of frontier: encoder of that score (default: what scores the run).")
-    system_prompt: str | None = setting(None, "System message before each prompt (default: what it was trained with).")
-    chat_template_kwargs: str | None = setting(
+    model_revision: str | None = rare_setting(None, "Hub revision of the model; the commit is recorded.")
+    dtype: str = rare_setting("auto", "Weights' type: auto, bfloat16, float16 or float32.")
+    chat_template_kwargs: str | None = rare_setting(
         None, "Arguments of the chat template, JSON (default: as system_prompt)."
     )
-    source: str | None = setting(None, "Name of the row; like the model or the file if not given.")
+    nouns: str | None = rare_setting(
+        None, "Of random and frontier: nouns from this file, one per line, or those of tiny."
+    )
+    strength: float | None = rare_setting(None, "Of frontier: lists are drawn with p ~ exp(strength x score).")
+    word_strength: float | None = rare_setting(
+        None, "Of frontier: words come as often as independent ones of this strength; strength only combines them."
+    )
+    frontier_encoder: str | None = rare_setting(
+        None, "Of frontier: encoder of that score (default: what scores the run)."
+    )
 
     def deciding(self) -> dict[str, Any]:
         """The settings that decide what is written, for a run's record: no credentials in an address."""

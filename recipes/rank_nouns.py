@@ -33,7 +33,7 @@ CHECKERS = {"ja": "jumandic", "en": "lemminflect"}  # of each language the one t
 def rank(name: str, language: str, nouns_of: str | None, output: Path, dtype: str, lists: int) -> dict[str, float]:
     """Log-probability of each noun that passes DAT's rules, best known first."""
     check_model(name)
-    settings = {"model": name, "language": language, "nouns": nouns_of, "dtype": dtype, "lists": lists}
+    settings = {"model": name, "language": language, "nouns": nouns_of, "dtype": dtype, "num_lists": lists}
     folder, path = RunFolder(output, settings), output / "nouns.jsonl"
     done = _read(path)
     if folder.metrics() is None:
@@ -76,12 +76,12 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=4000, help="how many nouns nouns.txt holds (default: 4000)")
     parser.add_argument("--language", choices=CHECKERS, default="ja", help="of the nouns and of the prompt")
     parser.add_argument("--nouns", help="a file, one noun per line, or tiny (default: the language's dictionary)")
-    parser.add_argument("--lists", type=int, default=3, help="in how many lists a noun is looked at (default: 3)")
+    parser.add_argument("--num_lists", type=int, default=3, help="in how many lists a noun is looked at (default: 3)")
     parser.add_argument("--output_dir", type=Path, required=True, help="folder of the nouns, and to be")
     parser.add_argument("--dtype", default="auto", help="weights' type: auto, bfloat16, float16 or float32")
     options = parser.parse_args()
     quiet_libraries(use_cpu=True)
-    ranked = rank(options.model, options.language, options.nouns, options.output_dir, options.dtype, options.lists)
+    ranked = rank(options.model, options.language, options.nouns, options.output_dir, options.dtype, options.num_lists)
     if not NUM_WORDS <= options.first <= len(ranked):
         raise UserError(
             f"--first {options.first}: give {NUM_WORDS} to {len(ranked):,}, which is how many nouns there are"

@@ -102,7 +102,7 @@ class FrontierOptions:
     language: str = setting("ja", "ja or en: the language of the nouns.")
     embedding_model: str | None = setting(None, "The encoder (default: the packaged one).")
     embedding_prompt: str | None = setting(None, PROMPT_HELP)
-    lists: int = setting(2048, "Lists in a row: unique words grow with them, so give the number of a model's.")
+    num_lists: int = setting(2048, "Lists in a row: unique words grow with them, so give the number of a model's.")
     seed: int = setting(0, "Seed.")
 
 
@@ -111,7 +111,10 @@ def frontier(
     options: FrontierOptions,
     strengths: Annotated[list[float] | None, typer.Option(help="One row each (default: as suits the encoder).")] = None,
 ) -> None:
-    """How far lists can be with so many words (DAT): curves to compare a model's mean and unique words with."""
+    """How far apart lists of so many words can be (DAT).
+
+    A model's mean and unique words are compared with the curve.
+    """
     print_page(frontier_curves(output, options, strengths))
 
 
@@ -120,7 +123,7 @@ def frontier_curves(output: Path, options: FrontierOptions, strengths: Sequence[
 
     `output` gets `frontier.md`, `frontier.json`, and each row the moment it is there.
     """
-    if options.lists < 2 or options.seed < 0 or not all(0 <= s < float("inf") for s in strengths or ()):
+    if options.num_lists < 2 or options.seed < 0 or not all(0 <= s < float("inf") for s in strengths or ()):
         raise UserError("the frontier needs 2 lists or more, a seed of 0 or more, and strengths of 0 or more")
     settings = {"task": "frontier", **deciding(options), "strengths": strengths and list(strengths)}
     folder = PageFolder(output, settings, "frontier", [VALUES])
@@ -136,13 +139,13 @@ def frontier_curves(output: Path, options: FrontierOptions, strengths: Sequence[
         for strength in wanted:
             path = output / "rows" / f"{strength:g}.json"
             if not path.is_file():
-                write_json(path, asdict(frontier_point(frontier.unit, strength, options.lists, options.seed)))
+                write_json(path, asdict(frontier_point(frontier.unit, strength, options.num_lists, options.seed)))
             rows.append(read_json(path))
             advance(1, None)
             if rows[-1]["free"] is None:  # nor will there be any at a greater strength
                 break
     named = [f"{name}.\n"] if (name := task.describe().get("score_name")) else []
-    facts = {**frontier.describe(), "lists": options.lists, "seed": options.seed}
+    facts = {**frontier.describe(), "lists": options.num_lists, "seed": options.seed}
     folder.add(VALUES, {**facts, "rows": rows})
     parts = ["# The frontier\n", _ABOUT.format(**facts), page_table([_row(row) for row in rows]), *named, _end(rows)]
     return folder.publish("\n".join(parts), {"rows": len(rows)})

@@ -62,7 +62,7 @@ class Complete:
 
     folder: Path
     source: str  # who answered
-    trials: int | None = None  # if answers were drawn until so many were valid: the rows up to that one count
+    num_valid: int | None = None  # if answers were drawn until so many were valid: the rows up to that one count
     judging: "Judging | None" = None  # what became of the judgements, of a task that a judge scores
 
 
@@ -129,8 +129,8 @@ class Task:
     max_new_tokens: ClassVar[int] = 1024  # longest answer where nobody says otherwise
     temperature: ClassVar[float] = 1.0  # of sampling, likewise
     batch_size: ClassVar[int] = 64  # answers in a batch, and in a part of the table, where nobody says otherwise
-    num_answers: ClassVar[int] = 1  # to each item, likewise
-    only_if_named: ClassVar[bool] = False  # `sozo run` asks it only where `--benchmarks` names it
+    responses_per_item: ClassVar[int] = 1  # to each item, likewise
+    only_if_named: ClassVar[bool] = False  # `sozo run` asks it only where `--tasks` names it
     control: ClassVar[Control | None] = None  # if a study may have the task among its `control_tasks`
     second: ClassVar[Bound | None] = None  # of pairing by a second encoder, in the base's sds
     rubrics: ClassVar["tuple[Rubric, ...]"] = ()  # how a judge may be asked about the answers

@@ -200,11 +200,6 @@ class View(Generic[Run]):
         """Sentences below the terminal's table, about this run."""
         return []
 
-    def explained(self, measures: Sequence[Measure], run: Run) -> list[str]:
-        """Sentences that say what the rows of the terminal's table mean: they stand once, below all runs."""
-        labels, shown = self.labels(), self.shown(TERMINAL, measures, run)
-        return [labels[key][0] for column, _ in shown if (key := f"{column.name}_says") in labels]
-
     def dataset(self, run: Run) -> dict[str, str]:
         """The dataset in the model card: `dataset_name`, `dataset_type`, perhaps `dataset_split`."""
         return {"dataset_name": run.task, "dataset_type": run.task}

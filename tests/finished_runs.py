@@ -20,9 +20,11 @@ JUDGE = {"model": "j", "prompt": "jcq-v1", "temperature": 0.0, "max_tokens": 102
 
 
 def dat_run(path, source, mean, *, valid=100, scorer=SCORES):
-    folder = RunFolder(path, {"task": "dat", "trials": valid, "seed": 0})
+    folder = RunFolder(path, {"task": "dat", "num_valid": valid, "seed": 0})
     folder.start({"scorer": scorer}, {})
-    folder.finish(DatSummary(source, valid + 2, valid, mean, 0.01, None, 90, {"format": 2}).metrics())
+    folder.finish(
+        DatSummary(source, valid + 2, valid, mean, 0.01, None, 90, {"format": 2}).metrics() | {"trials": valid}
+    )
     return path
 
 

@@ -55,7 +55,7 @@ class Echo:
 
 
 def draw(writer, folder, batch_size, seed=0, processes=None):
-    sampling = SamplingOptions(num_answers=2, seed=seed, batch_size=batch_size)
+    sampling = SamplingOptions(responses_per_item=2, seed=seed, batch_size=batch_size)
     draw_parts(Asks(), ITEMS, writer, sampling, folder, processes or Processes())
 
 

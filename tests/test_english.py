@@ -241,7 +241,7 @@ def test_what_does_not_fit_the_language_is_refused(settings, says):
 
 
 def test_a_number_of_answers_to_each_item_is_refused_where_there_is_one(tmp_path):
-    done = command("dat", "--model", "random", "--num-answers", 500, "--output", tmp_path / "run")
+    done = command("dat", "--model", "random", "--responses-per-item", 500, "--output", tmp_path / "run")
     assert done.exit_code == 2
     assert "dat asks one thing" in done.stderr
     assert not (tmp_path / "run").exists()
@@ -297,7 +297,7 @@ def test_random_nouns_and_the_frontier_are_english(tmp_path, nouns_file):
     words = {word for row in read_responses(tmp_path / "run") for word in row.words}
     assert words <= set(english_nouns())
     assert len(words) > 150
-    curve = ("--nouns", nouns_file, "--strengths", 0, "--lists", 16, "--output", tmp_path / "curve")
+    curve = ("--nouns", nouns_file, "--strengths", 0, "--num-lists", 16, "--output", tmp_path / "curve")
     done = command("frontier", "--language", "en", *curve)
     assert done.exit_code == 0, done.output
     assert "minilm" in done.output
@@ -331,7 +331,7 @@ def test_the_frontier_is_of_english_nouns_and_says_what_its_scores_are(nouns_fil
         "en",
         "--nouns",
         nouns_file,
-        "--lists",
+        "--num-lists",
         16,
         "--strengths",
         0,

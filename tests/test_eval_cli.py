@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import typer
+from typer.testing import CliRunner
 
 import warm
 from fakes import read_responses
 from sampling_worker import dat_by
 from sozo.data.errors import UserError
 from sozo.data.run_folder import RunFolder
+from sozo.data.settings import rare_setting, setting
 from sozo.eval.answered import read_answers, score_parts
+from sozo.eval.cli import make_app
+from sozo.eval.flags import add_command, with_flags
 from sozo.eval.run import score_answers
 from sozo.scoring.nouns import NounVerdict
 from sozo.tasks.answer_files import read_answers_file
@@ -143,19 +151,33 @@ def test_usage_errors_name_the_option(tmp_path: Path) -> None:
     common = ("dat", "--output", tmp_path / "x")
     assert_one_line_error(run_eval(*common), "give a --model", "sozo score dat FILE")
     assert_one_line_error(run_eval("sat", "--model", "random", "--output", tmp_path / "x"), "no answer to sat")
-    counts = ("--trials", "5", "--num-responses", "5")
+    counts = ("--num-valid", "5", "--num-responses", "5")
     assert_one_line_error(run_eval(*common, "--model", "random", *counts), "not both")
-    assert_one_line_error(run_eval(*common, "--model", "./none", "--trials", "5"), "./none: no such folder")
+    assert_one_line_error(run_eval(*common, "--model", "./none", "--num-valid", "5"), "./none: no such folder")
     assert not (tmp_path / "x").exists()
 
 
 def test_dat_samples_a_model_then_says_it_is_finished_then_refuses_other_settings(tmp_path: Path) -> None:
-    command = ("dat", "--model", "random", "--trials", 30, "--output", tmp_path / "run", "--noun-checker", "jumandic")
+    command = (
+        "dat",
+        "--model",
+        "random",
+        "--num-valid",
+        30,
+        "--output",
+        tmp_path / "run",
+        "--noun-checker",
+        "jumandic",
+    )
     first = run_eval(*command)
     assert (first.returncode, first.stderr) == (0, "")
     config = json.loads((tmp_path / "run" / "config.json").read_text("utf-8"))
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text("utf-8"))
-    assert (config["settings"]["model"], config["settings"]["trials"], config["settings"]["seed"]) == ("random", 30, 0)
+    assert (config["settings"]["model"], config["settings"]["num_valid"], config["settings"]["seed"]) == (
+        "random",
+        30,
+        0,
+    )
     assert config["loaded"]["decoder"] == {"generator": "random", "nouns": 22128, "valid_only": True}
     rows = list(read_responses(tmp_path / "run"))
     scores = [row.score for row in rows if row.score is not None][:30]
@@ -325,3 +347,125 @@ def test_folder_resumes_the_same_run_and_names_the_first_difference(tmp_path: Pa
         RunFolder(tmp_path, {**settings, "rules": {"olson": 0}})
     folder.finish({"valid": 0})
     assert RunFolder(tmp_path, settings).metrics() == {"valid": 0}
+
+
+# The help
+
+
+def flags_of(text: str) -> list[str]:
+    return re.findall(r"^  (?:-\w, )?(--[\w-]+)", text, re.MULTILINE)
+
+
+def test_help_has_panels_and_rare_flags_only_on_request() -> None:
+    short, long = run_eval("run", "-h").stdout, run_eval("run", "--help-all").stdout
+    assert short == run_eval("run", "--help").stdout
+    panels = re.findall(r"^(\S.*):$", short, re.MULTILINE)
+    assert panels[:6] == ["Options", "Model", "Sampling", "Output", "dat", "Encoder"]
+    assert {"Judge", "jcq", "sat", "sipen", "pbig"} < set(panels)
+    assert flags_of(short)[:3] == ["--output", "--model", "--tasks"]
+    often = set(flags_of(short)) - {"--help-all"}
+    assert often < set(flags_of(long))
+    rare = set(flags_of(long)) - often
+    assert {"--slots", "--judge-concurrency", "--reject-numerals", "--sat-embedding-cache"} <= rare
+    assert f"Rarer flags, too: {len(rare)} more." in short
+    # One flag of a base class stands in the panel of that class, whatever task inherits it.
+    judge = long.partition("\nJudge:\n")[2].partition("\n\n")[0]
+    assert {"--judge-model", "--max-cost", "--reparse"} <= set(flags_of(judge))
+
+
+def test_a_setting_of_ones_own_falls_in_a_panel_by_itself() -> None:
+    @dataclass(frozen=True)
+    class Shared:
+        panel = "Shared"
+        often: int = setting(1, "Often.")
+
+    @dataclass(frozen=True)
+    class Own(Shared):
+        own: int = setting(2, "Own.")
+        seldom: bool = rare_setting(False, "Seldom.")
+
+    def command(plain: int = 3, **settings: Any) -> None:
+        """Say it."""
+        typer.echo(f"{plain} {settings['rhymes']}")
+
+    app = typer.Typer(rich_markup_mode=None)
+    add_command(app, "say", with_flags(command, {"rhymes": Own}))
+    said = CliRunner().invoke(app, ["--help"]).stdout
+    assert re.findall(r"^(\w+):\n  (--\w+)", said, re.MULTILINE) == [
+        ("Options", "--plain"),
+        ("Shared", "--often"),
+        ("rhymes", "--own"),
+    ]
+    assert "Rarer flags, too: 1 more." in said
+    assert "--seldom" not in said
+    assert "--seldom" in CliRunner().invoke(app, ["--help-all"]).stdout
+    assert ".Own(often=1, own=2, seldom=True)" in CliRunner().invoke(app, ["--seldom"]).stdout
+
+
+@pytest.mark.studies
+def test_no_line_of_help_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    group: Any = typer.main.get_command(make_app())
+    top = typer.Context(group, info_name="sozo", help_option_names=["-h", "--help"])
+    pages = {"": group.get_help(top)}
+    for name, command in group.commands.items():
+        inner = {f"{name} {one}": each for one, each in getattr(command, "commands", {}).items()}
+        pages |= {key: each.get_help(typer.Context(each, top, key)) for key, each in ({name: command} | inner).items()}
+    assert len(pages) > 30
+    cut = {key: line for key, text in pages.items() for line in text.splitlines()[1:] if line.endswith("...")}
+    assert cut == {}
+    listed = pages[""].partition("\nCommands:\n")[2].splitlines()
+    # Only the title of hivemind goes on in a second line.
+    assert [line for line in listed if line.startswith("     ")] == ["               capable model)."]
+
+
+def test_a_command_that_is_none_says_where_it_is() -> None:
+    for name, place in (
+        ("train", "accelerate launch recipes/{grpo,sft,dpo}_dat.py"),
+        ("grpo", "accelerate launch recipes/grpo_dat.py"),
+        ("sft", "accelerate launch recipes/sft_dat.py"),
+        ("dpo", "accelerate launch recipes/dpo_dat.py"),
+        ("quickstart", "make quickstart"),
+    ):
+        assert_one_line_error(
+            run_eval(name, "--config", "x.yaml"), f"sozo has no command {name}; in the repository", place
+        )
+    done = run_eval("raport")
+    assert (done.returncode, "Did you mean 'report'?" in done.stderr) == (2, True)
+
+
+def test_a_flag_may_have_underscores_as_in_a_recipe(tmp_path: Path) -> None:
+    words = ("dat", "--model", "random", "--num_valid", 3, "--noun_checker=jumandic", "--output", tmp_path / "a_b")
+    assert run_eval(*words).returncode == 0
+    config = json.loads((tmp_path / "a_b" / "config.json").read_text("utf-8"))
+    assert (config["settings"]["num_valid"], config["settings"]["noun_checker"]) == (3, "jumandic")
+
+
+def test_what_rows_mean_is_said_on_request(tmp_path: Path) -> None:
+    command = (
+        "dat",
+        "--model",
+        "random",
+        "--num-valid",
+        30,
+        "--output",
+        tmp_path / "run",
+        "--noun-checker",
+        "jumandic",
+    )
+    silent = run_eval(*command)
+    assert "Pairing: the rest of the mean" not in " ".join(silent.stdout.split())
+    said = " ".join(run_eval(*command, "--explain").stdout.split())
+    assert said.count("Pairing: the rest of the mean") == 1
+    assert "Mean: 0 – 2, more is better." in said
+    assert "Valid: 0 – 100%, more is better." in said
+    costs = "usable answers 5.00 pp, different words 5.0%, pairing by a second encoder 0.10 sd."
+    assert f"A gain must not cost more of these: {costs}" in said
+
+
+def test_questions_that_cannot_be_had_are_said_once_before_a_model_is_loaded(tmp_path: Path) -> None:
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OPENAI_API_KEY": "none"}
+    words = ["run", "--model", "tiny", "random", "--tasks", "dat", "jcq", "--output", tmp_path / "out"]
+    done = warm.run([sys.executable, "-m", "sozo", *words], env=environment)
+    assert_one_line_error(done, "nlp-waseda/JCQ: cannot be had from the hub", "--trial")
+    assert not (tmp_path / "out").exists()

@@ -108,6 +108,6 @@ def test_lists_are_numbers_of_words(tmp_path: Path) -> None:
         write_responses(tmp_path / f"part-{part:05d}.parquet", of)
     known, lists = read_lists(tmp_path)
     assert [[known[k] for k in one] for one in lists] == [list(row.words or ()) for row in rows]
-    assert read_lists(tmp_path, trials=2)[1].tolist() == lists[:2].tolist()
+    assert read_lists(tmp_path, num_valid=2)[1].tolist() == lists[:2].tolist()
     write_responses(tmp_path / "none" / "part-00000.parquet", ROWS[2:3])
     assert (read_lists(tmp_path / "none")[0], len(read_lists(tmp_path / "none")[1])) == ([], 0)

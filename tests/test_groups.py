@@ -82,13 +82,13 @@ def test_a_model_is_asked_several_times_and_a_part_holds_whole_items(tmp_path, b
 
 def test_how_many_answers(monkeypatch):
     task = Spread()
-    assert SamplingOptions().settled(task, task.items()).num_answers == 3
-    settled = SamplingOptions(num_answers=5, batch_size=12, trials=7).settled(task, task.items())
-    assert (settled.num_answers, settled.batch_size, settled.trials) == (5, 15, None)
+    assert SamplingOptions().settled(task, task.items()).responses_per_item == 3
+    settled = SamplingOptions(responses_per_item=5, batch_size=12, num_valid=7).settled(task, task.items())
+    assert (settled.responses_per_item, settled.batch_size, settled.num_valid) == (5, 15, None)
     one = SamplingOptions().settled(task, task.items()[:1])
     assert (one.count(task.items()[:1]), one.batch_size % 3) == (3, 0)
-    with pytest.raises(UserError, match="give --num-answers 2 or more"):
-        SamplingOptions(num_answers=1).settled(task, task.items())
+    with pytest.raises(UserError, match="give --responses-per-item 2 or more"):
+        SamplingOptions(responses_per_item=1).settled(task, task.items())
 
 
 def test_models_are_compared_over_items(tmp_path):

@@ -296,6 +296,6 @@ def test_runs_by_other_prompts_are_not_compared(standins, tmp_path):
 
 
 def test_fewer_than_two_answers_are_refused_before_anything_starts(standins):
-    done = sozo(standins, "hivemind", "--model", "tiny", "--num-answers", "1", "--output", "no")
+    done = sozo(standins, "hivemind", "--model", "tiny", "--responses-per-item", "1", "--output", "no")
     assert done.returncode == 2
-    assert "give --num-answers 2 or more" in done.stderr
+    assert "give --responses-per-item 2 or more" in done.stderr

@@ -136,7 +136,7 @@ def test_unique_words_and_hill_numbers_stand_with_their_intervals(tmp_path):
         found, shown = hill_interval(lists, order=order), cells[name]
         assert (shown.value, shown.low, shown.high) == pytest.approx((found.mean, found.low, found.high))
         assert cells[f"{name}_low"].value == shown.low
-    few = replace(run, folder=tmp_path / "few", settings=run.settings | {"trials": 12})
+    few = replace(run, folder=tmp_path / "few", metrics=run.metrics | {"trials": 12})
     few.folder.symlink_to(run.folder)
     equal = next(c for c in DatView().columns(Dat.measures, [run, few]) if c.name == "equal_words")
     for one, found in ((run, hill_interval(lists, 12)), (few, hill_interval(lists[:12], 12))):

@@ -43,7 +43,18 @@ def files_with(folder, text):
 
 def test_jcq_from_questions_to_a_row(tmp_path):
     with server(both) as (url, requests):
-        command = ("jcq", "--model", "m", "--base-url", url, "--trial", "--num-answers", "2", "--batch-size", "30")
+        command = (
+            "jcq",
+            "--model",
+            "m",
+            "--base-url",
+            url,
+            "--trial",
+            "--responses-per-item",
+            "2",
+            "--batch-size",
+            "30",
+        )
         command += ("--judge-model", "j", "--judge-base-url", url, "--price-in", "1", "--price-out", "2")
         done = evaluate(tmp_path, *command, "--output", "out")
         assert done.returncode == 0, done.stderr
@@ -167,7 +178,7 @@ def test_jcq_of_somebody_elses_answers_and_a_changed_judge(tmp_path):
         (("--model", "m", "--questions", "q.jsonl"), "q.jsonl"),
         (("--model", "m", "--trial", "--judge-prompt", "mine"), "judge_prompt must be one of jcq-v1"),
         (("--model", "m", "--trial", "--price-in", "1"), "price_in and price_out go together"),
-        (("--model", "m", "--trial", "--num-answers", "0"), "num_answers must be at least 1"),
+        (("--model", "m", "--trial", "--responses-per-item", "0"), "responses_per_item must be at least 1"),
         (("--model", "m", "--trial", "--judge-backend", "mlx"), "judge_backend must be"),
         (("--model", "m", "--trial", "--temperature", "nan"), "temperature must be a number"),
         (("--model", "m", "--trial", "--temperature=-1"), "temperature must be above 0"),
@@ -210,7 +221,7 @@ def test_run_takes_models_through_benchmarks(tmp_path):
         url,
         _,
     ):
-        command = ("run", "--model", "org/a", "b", "--benchmarks", "jcq", "sat", "--base-url", url, "--trial")
+        command = ("run", "--model", "org/a", "b", "--tasks", "jcq", "sat", "--base-url", url, "--trial")
         command += ("--judge-model", "j", "--judge-base-url", url, "--output", "out")
         done = evaluate(tmp_path, *command)
         assert done.returncode == 0, done.stderr
@@ -229,7 +240,7 @@ def test_max_cost_is_for_all_models_of_a_run(tmp_path):
         return status, payload | {"usage": {"prompt_tokens": 0, "completion_tokens": 1000, "total_tokens": 1000}}
 
     with server(counted) as (url, _):
-        command = ("run", "--model", "a", "b", "--benchmarks", "jcq", "--base-url", url, "--trial", "--output", "out")
+        command = ("run", "--model", "a", "b", "--tasks", "jcq", "--base-url", url, "--trial", "--output", "out")
         command += ("--judge-model", "j", "--judge-base-url", url, "--judge-max-tokens", "1000", "--max-cost", "50")
         done = evaluate(tmp_path, *command, "--price-in", "0", "--price-out", "1000")  # each reply costs 1
         assert done.returncode == 3, done.stderr  # stopped
@@ -254,7 +265,7 @@ def test_max_cost_counts_what_every_model_has_cost_before(tmp_path):
         return [ledger.read_text("utf-8").count("\n") for ledger in ledgers]  # each reply costs 1
 
     with server(counted) as (url, _):
-        command = ("run", "--model", "a", "b", "--benchmarks", "jcq", "--base-url", url, "--trial", "--output", "out")
+        command = ("run", "--model", "a", "b", "--tasks", "jcq", "--base-url", url, "--trial", "--output", "out")
         command += ("--judge-model", "j", "--judge-base-url", url, "--judge-max-tokens", "1000")
         command += ("--price-in", "0", "--price-out", "1000")
         assert evaluate(tmp_path, *command).returncode == 0
@@ -267,7 +278,7 @@ def test_max_cost_counts_what_every_model_has_cost_before(tmp_path):
 
 def test_run_mistakes_are_one_line(tmp_path):
     for words, message in (
-        (("--model", "a", "--benchmarks", "dad"), "there is no task dad; there are dat, jcq, sat"),
+        (("--model", "a", "--tasks", "dad"), "there is no task dad; there are dat, jcq, sat"),
         (("--model", "org/a", "org/a"), "two models would go to the folder org-a"),
     ):
         done = evaluate(tmp_path, "run", *words, "--output", "out")

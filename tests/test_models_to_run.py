@@ -31,7 +31,7 @@ def table(folder, source, valid):
     summary = DatSummary(source, 20, valid, 0.8, 0.1, (0.7, 0.9), 50, {"format": 20 - valid})
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(
-        json.dumps({"format": 2, "settings": {"task": "dat", "num_responses": 20, "trials": None}})
+        json.dumps({"format": 2, "settings": {"task": "dat", "num_responses": 20, "num_valid": None}})
     )
     (folder / "metrics.json").write_text(json.dumps(summary.metrics()))
 
@@ -131,7 +131,7 @@ def test_two_studies_of_one_name_are_refused(study, tmp_path):
 
 def test_a_study_is_evaluated_row_by_row_and_read_as_one(study, tmp_path):
     with server(both) as (url, _):
-        command = [sys.executable, "-m", "sozo", "run", "--model", "made", "--benchmarks", "jcq", "--base-url", url]
+        command = [sys.executable, "-m", "sozo", "run", "--model", "made", "--tasks", "jcq", "--base-url", url]
         command += ["--trial", "--judge-model", "j", "--judge-base-url", url, "--output", "out"]
         variables = os.environ | {"OPENAI_API_KEY": KEY, "PYTHONPATH": str(ROOT / "src")}
         done = warm.run(command, cwd=tmp_path, env=variables)

@@ -201,7 +201,7 @@ def draw(writer, folder, batch_size, processes=None, **options):
         return str(error)
 
 
-@pytest.mark.parametrize("how_many", [{"num_responses": 1000}, {"trials": 100}])
+@pytest.mark.parametrize("how_many", [{"num_responses": 1000}, {"num_valid": 100}])
 def test_drawing_warns_from_64_answers_and_stops_at_256(how_many, tmp_path, caplog):
     writer = Wrong()
     stopped = draw(writer, tmp_path, 32, **how_many)

@@ -53,7 +53,7 @@ def commands(runs):
         "people": ["people", runs / "people.csv", *jumandic],
         "random": ["dat", "--model", "random", "--num-responses", "4", *jumandic],
         "correlate": ["correlate", runs / "a", runs / "b"],
-        "frontier": ["frontier", "--lists", "8", "--strengths", "1"],
+        "frontier": ["frontier", "--num-lists", "8", "--strengths", "1"],
     }
 
 
@@ -237,7 +237,7 @@ def test_two_processes_cut_one_vocabulary(tmp_path):
     planted = tmp_path / "cut.partial"
     planted.mkdir()
     (planted / "mine").write_text(PRECIOUS)
-    command = [sys.executable, "recipes/cut_vocabulary.py", str(ensure_tiny()), str(tmp_path / "cut")]
+    command = [sys.executable, "recipes/cut_vocabulary.py", str(ensure_tiny()), "--output_dir", str(tmp_path / "cut")]
     command += ["--nouns", str(tmp_path / "nouns.txt")]
     both = warm.run_all([command, command], cwd=ROOT, env=environment())
     assert all("Traceback" not in done.stderr for done in both), both

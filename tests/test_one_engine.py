@@ -71,7 +71,7 @@ def sozo(monkeypatch, *words, tasks=TASKS):
 
 def run(monkeypatch, tmp_path, models, *benchmarks, tasks=TASKS, more=()):
     words = ["run", *(word for model in models for word in ("--model", model)), "--output", tmp_path / "out"]
-    words += [word for name in benchmarks for word in ("--benchmarks", name)]
+    words += [word for name in benchmarks for word in ("--tasks", name)]
     return sozo(monkeypatch, *words, *more, tasks=tasks)
 
 

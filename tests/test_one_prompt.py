@@ -95,7 +95,7 @@ def test_a_server_that_answers_nothing_ends_the_run_before_much_is_asked(tmp_pat
                     run_task(
                         Long(),
                         GeneratorSettings("m", base_url=url),
-                        SamplingOptions(num_answers=50, batch_size=batch_size),
+                        SamplingOptions(responses_per_item=50, batch_size=batch_size),
                         tmp_path / f"{len(requests)}-{number}",
                     )
                 assert "\n" not in str(caught.value)

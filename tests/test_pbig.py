@@ -238,9 +238,9 @@ def test_a_judge_for_each_expert_is_shown_her_own_ratings_of_other_patents(tmp_p
 @pytest.mark.studies
 def test_experts_of_whom_nothing_can_be_judged_are_refused(tmp_path):
     words = ("experts", "--trial", "--as-experts", "T5", "--judge-model", "j")
-    check_refused(tmp_path, "--as-experts needs --answers, a finished run of sozo pbig", *words)
+    check_refused(tmp_path, "--as-experts needs --responses, a finished run of sozo pbig", *words)
     sat_run(tmp_path / "sat", "one", lambda story: story.text)
-    check_refused(tmp_path, "is a run of sat; --answers is a finished run of pbig", *words, "--answers", "sat")
+    check_refused(tmp_path, "is a run of sat; --responses is a finished run of pbig", *words, "--responses", "sat")
 
 
 def test_means_leave_out_what_is_no_product_for_a_market(tmp_path):
@@ -335,7 +335,7 @@ def test_from_patents_to_a_page(tmp_path):
 
     with server(answer) as (url, requests):
         command = ("--pbig-patents", "p.jsonl", "--judge-model", "j", "--judge-base-url", url)
-        command += ("--model", "m", "--base-url", url, "--num-answers", "2", "--output", "runs/m")
+        command += ("--model", "m", "--base-url", url, "--responses-per-item", "2", "--output", "runs/m")
         done = sozo(tmp_path, "pbig", *command, OPENAI_API_KEY=KEY)
         assert done.returncode == 0, done.stderr
         # Two equal ideas share a judgement: 2 by specificity, and one idea by the seven others.

@@ -78,7 +78,7 @@ def offline(folder):
 
 def command(url, *words, models=("grpo",), benchmarks=("jcq", "sat")):
     fixed = ["--trial", "--base-url", url, "--judge-base-url", url, "--judge-model", "j", "--output", "out"]
-    return ["run", "--model", *models, "--benchmarks", *benchmarks, *fixed, *words]
+    return ["run", "--model", *models, "--tasks", *benchmarks, *fixed, *words]
 
 
 def test_results_go_into_the_run_that_trained_the_checkpoint_and_the_key_nowhere(grpo, tmp_path):

@@ -147,14 +147,14 @@ def test_a_run_is_of_one_model(tmp_path):
 
 
 def test_runs_of_two_servers_are_one_model_only_if_somebody_says_so(tmp_path):
-    def run(name, where, **settings):
-        folder = RunFolder(tmp_path / name, settings)
+    def run(name, where, num_valid):
+        folder = RunFolder(tmp_path / name, {"task": "dat", "num_valid": num_valid})
         folder.start({"decoder": {"server": where, "reply_model": "m"}}, {})
-        folder.finish(find_evaluated([str(template)])[0].run("dat").metrics)
+        folder.finish(find_evaluated([str(template)])[0].run("dat").metrics | {"trials": num_valid})
 
     template = dat_run(tmp_path / "template", "m", 0.8)
-    run("one", "http://one/v1", task="dat", trials=10)
-    run("two", "http://two/v1", task="dat", trials=None)
+    run("one", "http://one/v1", 10)
+    run("two", "http://two/v1", None)
     places = [str(tmp_path / name) for name in ("one", "two")]
     with pytest.raises(UserError, match="m was answered by http://one/v1 m and http://two/v1 m, which may be two"):
         find_evaluated(places)

@@ -84,7 +84,7 @@ def runs(tmp_path_factory):
     for model in MODELS:
         (folder / model).mkdir()
     with server(answer) as (url, _):
-        words = ("--benchmarks", "dat", "lipogram", "--base-url", url, "--num-responses", 12, "--output", "out")
+        words = ("--tasks", "dat", "lipogram", "--base-url", url, "--num-responses", 12, "--output", "out")
         printed = evaluate(folder, "run", "--model", *MODELS, *words, "--model-card", "--wandb")
     return folder, printed
 

@@ -229,13 +229,13 @@ def test_the_command_says_what_is_left(cut, tmp_path):
         words = [sys.executable, str(ROOT / "recipes/cut_vocabulary.py"), *map(str, words)]
         return warm.run(words, cwd=tmp_path, env=environment())
 
-    done = command(folder / "whole", "cut", "--nouns", "nouns.txt", "--texts", "prompt.txt")
+    done = command(folder / "whole", "--output_dir", "cut", "--nouns", "nouns.txt", "--texts", "prompt.txt")
     counts = f"20 nouns: {record['tokens_before']:,} -> {record['tokens']:,} tokens, "
     assert counts in done.stdout, done.stderr  # behind what a library prints as it loads
-    done = command("cut", "full", "--restore", folder / "whole")
+    done = command("cut", "--output_dir", "full", "--restore", folder / "whole")
     assert f"\n{record['tokens']:,} rows put back; " in f"\n{done.stdout}", done.stderr
     assert tensors_of(tmp_path / "full") == tensors_of(folder / "whole")
-    done = command("cut", "x", "--nouns", "nouns.txt", "--texts", "nowhere")
+    done = command("cut", "--output_dir", "x", "--nouns", "nouns.txt", "--texts", "nowhere")
     assert done.stderr.splitlines()[-1].startswith("cut_vocabulary: texts: cannot be read")
     assert done.returncode == 2
 

@@ -49,7 +49,7 @@ class EvaluatedTask:
         """The items to answer, batch by batch."""
         items = self.task.items()
         places = range(self.num_responses)
-        asked = [items[k // self.kind.num_answers % len(items)] for k in places]
+        asked = [items[k // self.kind.responses_per_item % len(items)] for k in places]
         return [asked[first : first + _BATCH] for first in places[::_BATCH]]
 
 

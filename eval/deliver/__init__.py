@@ -13,8 +13,10 @@ from sozo.eval.run import TaskRun
 
 @dataclass(frozen=True)
 class ResultOptions:
-    """Where results go beside their folder."""
+    """Where results go beside their folder, and what is said of them."""
 
+    panel = "Output"
+    explain: bool = setting(False, "Say below the table what each row means.")
     wandb: bool | None = setting(
         None, "Log results into the W&B run that trained the model (default: if there is one; --wandb: else a new run)."
     )

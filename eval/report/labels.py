@@ -5,6 +5,7 @@ What stands beside numbers in English (`sozo.scoring.translatable`) is said in J
 
 import html
 import re
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -12,9 +13,12 @@ import yaml
 
 from sozo.eval.report import source
 from sozo.scoring.measure import Measure
+from sozo.scoring.numbers import signed
 from sozo.scoring.translatable import Translatable, translatable
 from sozo.tasks import task_types
+from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Task
+from sozo.tasks.view import RunColumn
 
 
 def labels() -> dict[str, tuple[str, str]]:
@@ -71,6 +75,32 @@ def measure_label(measure: Measure) -> str:
     """The label of a measure, as people call it within its task."""
     keys = (f"bound_{measure.short}", measure.name, measure.short)
     return next((key for key in keys if key in labels()), measure.short)
+
+
+def explanations(task: type[Task], columns: Iterable[RunColumn], run: RunResult) -> list[str]:
+    """What columns mean, in texts for `wording`: LABEL_says; the scale of `run` and the better side; the task's bounds.
+
+    The page says it below its table of all columns, the terminal on request.
+    """
+    says, alike = list[str](), dict[str, list[str]]()
+    sides = ("neither more nor less is better", "more is better", "less is better")
+    for column in columns:
+        says.append(f"{column.label}_says")
+        measure = column.change or column.measure
+        if measure in task.measures:
+            scale = (0, 100) if measure.share else run.shown(measure).scale or ()
+            ends = " – ".join(f"{end:g}" for end in scale) + "%" * measure.share
+            facts = translatable("{facts}", facts=[*filter(None, [ends]), translatable(sides[measure.better])])
+            alike.setdefault(facts, []).append(translatable(column.label))
+    costs = []
+    for bound in filter(None, (*task.bounds(), task.second)):
+        number = signed(-bound.margin, bound.measure)[1:] + " sd" * (bound is task.second)
+        costs.append(translatable("{name} {number}", name=translatable(measure_label(bound.measure)), number=number))
+    return [
+        *(key for key in (*says, f"{task.name}_says") if key in labels()),
+        *(translatable("{names}: {facts}.", names=names, facts=facts) for facts, names in alike.items()),
+        translatable("A gain must not cost more of these: {costs}.", costs=costs),
+    ]
 
 
 def english(key: str) -> str:

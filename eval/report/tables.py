@@ -11,7 +11,7 @@ from sozo.eval.compare import Compared, compare_models
 from sozo.eval.evaluated import Evaluated, not_alike
 from sozo.eval.outcome import MethodOutcome, outcomes, verdict
 from sozo.eval.report.cells import seed_cell, with_change
-from sozo.eval.report.labels import labels
+from sozo.eval.report.labels import explanations
 from sozo.eval.second_encoder import SecondGain, second_gains
 from sozo.scoring.measure import Measure
 from sozo.scoring.second_encoder import SecondEncoder
@@ -142,8 +142,7 @@ class TaskOnPage:
     def every_column(self) -> Table:
         """All that the terminal says, model by model, and what the columns mean."""
         shown = [c for c in self.columns.values() if c.shown & (TERMINAL | PAGE) and not c.shown & FAILURES]
-        says = [f"{column.name}_says" for column in shown]
-        notes = [key for key in (*says, f"{self.task.name}_says") if key in labels()]
+        notes = explanations(self.task, shown, self.runs[0])
         return self.of_columns(self.titled("{task}: all columns"), shown, notes)
 
     def failures(self) -> Table:

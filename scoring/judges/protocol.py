@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from sozo.data.errors import UserError
 from sozo.data.schema import utf8_safe
-from sozo.data.settings import Checked, setting
+from sozo.data.settings import Checked, rare_setting, setting
 from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.endpoint.profile import HELP
 
@@ -113,18 +113,13 @@ class Price:
 class JudgeSettings(Checked):
     """Who judges, how, and for how much money at most."""
 
+    panel = "Judge"
     judge_model: str = setting(
         "gpt-4o-2024-08-06", "The judge (the paper's), by its name on the endpoint, or a local model."
     )
     judge_base_url: str | None = setting(
         None, "Address of the judge's endpoint, up to /v1; key from OPENAI_API_KEY.", affects_result=False
     )
-    judge_backend: str = setting(
-        "openai", "openai (any compatible endpoint), or transformers or vllm for a local model.", affects_result=False
-    )
-    judge_endpoint: str | None = setting(None, f"How the judge's endpoint is spoken to: {HELP}.")
-    judge_concurrency: int = setting(16, "Judgements under way at once.", affects_result=False, least=1)
-    judge_max_tokens: int = setting(1024, "Longest reply of the judge; a verdict takes some 40 tokens.", least=1)
     price_in: float | None = setting(
         None,
         "Price of a million prompt tokens; without both prices the cost is unknown.",
@@ -140,10 +135,16 @@ class JudgeSettings(Checked):
         affects_result=False,
         least=0,
     )
-    reparse: bool = setting(
+    retry_failed: bool = setting(False, "Ask again for every judgement that has no scores.", affects_result=False)
+    judge_backend: str = rare_setting(
+        "openai", "openai (any compatible endpoint), or transformers or vllm for a local model.", affects_result=False
+    )
+    judge_endpoint: str | None = rare_setting(None, f"How the judge's endpoint is spoken to: {HELP}.")
+    judge_concurrency: int = rare_setting(16, "Judgements under way at once.", affects_result=False, least=1)
+    judge_max_tokens: int = rare_setting(1024, "Longest reply of the judge; a verdict takes some 40 tokens.", least=1)
+    reparse: bool = rare_setting(
         False, "Ask nobody: read the kept replies once more, and price them by the prices given.", affects_result=False
     )
-    retry_failed: bool = setting(False, "Ask again for every judgement that has no scores.", affects_result=False)
 
     def price(self) -> Price | None:
         """The price of the judge's tokens; None if it is not known."""

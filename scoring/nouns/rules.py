@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from sozo.data.foreign import LONGEST_WORD, whole_word
-from sozo.data.settings import setting
+from sozo.data.settings import rare_setting
 
 _MAX_CACHED = 1 << 20
 _AFFIXES = ("接頭辞", "接尾辞")
@@ -31,9 +31,9 @@ Analysis = Sequence[Sequence[Morpheme]]  # a word's morphemes in order, each as 
 class NounRules:
     """What counts as a noun beyond 名詞. The defaults are the paper's: its check lets proper nouns pass."""
 
-    accept_affixes: bool = setting(False, "お茶 and 子供たち count as nouns.")
-    accept_unknown_katakana: bool = setting(False, "Unknown words in katakana count as nouns.")
-    reject_proper_nouns: bool = setting(False, "Names of people, places and organisations do not count.")
+    accept_affixes: bool = rare_setting(False, "お茶 and 子供たち count as nouns.")
+    accept_unknown_katakana: bool = rare_setting(False, "Unknown words in katakana count as nouns.")
+    reject_proper_nouns: bool = rare_setting(False, "Names of people, places and organisations do not count.")
 
 
 class NounVerdict(NamedTuple):

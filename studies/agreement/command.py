@@ -19,7 +19,7 @@ def agreement(
         list[str], typer.Argument(metavar="PLACE", help="Folders of finished runs (DIR, NAME=DIR), or a ratings file.")
     ],
     judging: JudgeSettings,
-    benchmark: Annotated[
+    task: Annotated[
         str | None, typer.Option(help="The task (default: the only one that a judge can grade too).")
     ] = None,
     embedding_models: Annotated[
@@ -36,7 +36,11 @@ def agreement(
         int, typer.Option(min=2, help="Items of several raters that alpha needs (ratings file).")
     ] = _LEAST,
 ) -> None:
-    """How far raters of a file agree, or judges of the same answers; or appendix C: encoders, people and a judge."""
+    """How far raters agree: people, judges, encoders.
+
+    Of a file of ratings its raters, of runs the judges of the same answers; or appendix C: encoders, people and a
+    judge.
+    """
     for field in fields(judging):
         if not judge and getattr(judging, field.name) != field.default:
             raise UserError(f"--{field.name.replace('_', '-')} goes with --judge")
@@ -49,13 +53,13 @@ def agreement(
 
         if len(places) > 1:
             raise UserError(f"{len(places)} places, and one is a file of ratings; give that file alone")
-        _without({**grading, "--benchmark": benchmark}, "runs, not with a file of ratings")
+        _without({**grading, "--task": task}, "runs, not with a file of ratings")
         print_page(agree_ratings(Path(places[0]), output, rubric=rubric, level=level, least=least))
         return
     from sozo.studies.agreement.judges import agree_judges, find_judged
 
     _without(of_ratings, "a file of ratings, not with runs")
-    if not any(grading.values()) and (judged := find_judged(places, benchmark)):
+    if not any(grading.values()) and (judged := find_judged(places, task)):
         print_page(agree_judges(judged, output, level=level))
         return
     from sozo.studies.agreement.run import agree
@@ -64,7 +68,7 @@ def agreement(
     ranked: PageRun = agree(
         places,
         output,
-        benchmark=benchmark,
+        wanted=task,
         encoders=embedding_models or (),
         cache=embedding_cache,
         rankings=rankings,

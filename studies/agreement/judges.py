@@ -68,19 +68,19 @@ class JudgesAgreement:
     rows: tuple[SameAnswers, ...]
 
 
-def find_judged(places: Sequence[str], benchmark: str | None) -> list[Judged]:
+def find_judged(places: Sequence[str], wanted: str | None) -> list[Judged]:
     """What each place holds of a task whose answers a judge scored; none if a place's runs are of other tasks."""
     judged: list[Judged] = []
     for place in places:
         runs = [run for model in find_evaluated([place]) for run in model.runs.values()]
-        if benchmark is None and any(map(rubric_of, runs)):
+        if wanted is None and any(map(rubric_of, runs)):
             return []
-        runs = [run for run in runs if "judge" in run.settings and _criteria(run) and benchmark in (None, run.task)]
+        runs = [run for run in runs if "judge" in run.settings and _criteria(run) and wanted in (None, run.task)]
         if not runs:
             return []
         tasks = sorted({run.task for run in runs} | {judging.task for judging in judged})
         if len(tasks) > 1:
-            raise UserError(f"there are runs of {', '.join(tasks)}; say which: --benchmark NAME")
+            raise UserError(f"there are runs of {', '.join(tasks)}; say which: --task NAME")
         judged.append(_judged(place, runs))
     return judged
 

@@ -42,7 +42,7 @@ def agree(
     places: Sequence[str],
     output: Path,
     *,
-    benchmark: str | None = None,
+    wanted: str | None = None,
     encoders: Sequence[str] = (),
     cache: Path | None = None,
     rankings: Path | None = None,
@@ -53,10 +53,10 @@ def agree(
     The folder `output` gets `agreement.md`, `agreement.json`, `agreement-curve.svg` if there is a curve, and with a
     judge `judgements.jsonl`: every grade the moment it arrives, so that the same command asks only what is missing.
 
-    `places` are as in `find_evaluated`; `benchmark` None takes the only task whose answers other encoders and a judge
+    `places` are as in `find_evaluated`; `wanted` None takes the only task whose answers other encoders and a judge
     can score too; without `encoders` the runs' own scores count. The judge is asked by the task's rubric (Table 22).
     """
-    task, runs = _runs(find_evaluated(places), benchmark)
+    task, runs = _runs(find_evaluated(places), wanted)
     items = _items(runs)
     people, notes = ({}, []) if rankings is None else _people(rankings, runs, items)
     encoders = list(dict.fromkeys(encoders))
@@ -96,15 +96,15 @@ def agree(
     return folder.publish(to_markdown(task, result, graded, notes), metrics, stopped)
 
 
-def _runs(models: Sequence[Evaluated], benchmark: str | None) -> tuple[str, Runs]:
+def _runs(models: Sequence[Evaluated], wanted: str | None) -> tuple[str, Runs]:
     by_task: dict[str, dict[str, RunResult]] = {}
     for model in models:
         for task in dict.fromkeys(task for task, _ in model.runs):
-            if (run := model.run(task)) and (task == benchmark if benchmark else rubric_of(run)):
+            if (run := model.run(task)) and (task == wanted if wanted else rubric_of(run)):
                 by_task.setdefault(task, {})[model.name] = run
     if len(by_task) > 1:
-        raise UserError(f"there are runs of {', '.join(by_task)}; say which: --benchmark NAME")
-    task, runs = next(iter(by_task.items()), (benchmark or "such", {}))
+        raise UserError(f"there are runs of {', '.join(by_task)}; say which: --task NAME")
+    task, runs = next(iter(by_task.items()), (wanted or "such", {}))
     if len(runs) < 2:
         needed = f"two models or more with finished {task.upper()} runs"
         raise UserError(f"a ranking needs {needed}, and there are {len(runs)}; finish more: sozo run")

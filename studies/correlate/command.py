@@ -21,7 +21,10 @@ def correlate(
         Path | None, typer.Option(help="JSONL or CSV (model, family): models of one family are not drawn one by one.")
     ] = None,
 ) -> None:
-    """Correlate benchmarks over models (Tables 9, 10), and the judge with people (Table 8)."""
+    """Correlate tasks over models, and a judge with people.
+
+    As the paper does in Tables 9 and 10, and in Table 8.
+    """
     from sozo.studies.correlate.run import correlate_runs
 
     print_page(correlate_runs(runs, output, ratings=ratings, families=families))

@@ -39,11 +39,14 @@ def encoders(
     nouns: Annotated[
         str | None, typer.Option(help="`tiny`, or a file with one noun per line; else JumanDIC's.")
     ] = None,
-    lists: Annotated[int, typer.Option(min=100, help="Random lists of ten nouns.")] = NUM_LISTS,
+    num_lists: Annotated[int, typer.Option(min=100, help="Random lists of ten nouns.")] = NUM_LISTS,
     seed: Annotated[int, typer.Option(min=0, help="Of lists and pairs.")] = 0,
 ) -> None:
-    """Which encoder deserves to be a reward: what people see, agreement, what is only a common direction."""
-    print_page(compare_encoders(names, output, nouns=nouns, cache=embedding_cache, lists=lists, seed=seed))
+    """Which encoder deserves to be a reward.
+
+    What each sees of what people see, how far they agree, and what is only a common direction.
+    """
+    print_page(compare_encoders(names, output, nouns=nouns, cache=embedding_cache, lists=num_lists, seed=seed))
 
 
 def compare_encoders(

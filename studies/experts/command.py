@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sozo.data.errors import UserError
-from sozo.eval.terminal import print_explained, print_lines, print_run
+from sozo.eval.terminal import print_lines, print_run
 from sozo.scoring.judges.protocol import JudgeSettings
 from sozo.studies.experts.settings import ExpertSettings
 from sozo.studies.pages import print_page
@@ -35,14 +35,17 @@ def experts(
         list[int] | None, typer.Option(help="Examples at most (default: 1 2 5 10; of --as-experts the largest).")
     ] = None,
     as_experts: Annotated[
-        str | None, typer.Option(help="Names of raters, with commas: a judge for each rates the ideas of --answers.")
+        str | None, typer.Option(help="Names of raters, with commas: a judge for each rates the ideas of --responses.")
     ] = None,
-    answers: Annotated[Path | None, typer.Option(help="With --as-experts: a finished run of sozo pbig.")] = None,
+    responses: Annotated[Path | None, typer.Option(help="With --as-experts: a finished run of sozo pbig.")] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say how much would be asked, and its price.")
     ] = False,
 ) -> None:
-    """A judge for each expert, who has seen nothing, other experts' scores, or her own (PBIG-DATA, Figure 1)."""
+    """A judge for each expert (PBIG-DATA, Figure 1).
+
+    It has seen nothing, other experts' scores, or the expert's own.
+    """
     from sozo.studies.agreement.ratings import check_level
     from sozo.studies.experts.asks import asking_size
     from sozo.studies.experts.histories import HISTORIES, Plan, conditions_of, load_experts
@@ -58,7 +61,7 @@ def experts(
     if as_experts is not None:
         files = {"ratings": ratings, "ideas": ideas, "patents": patents}
         experts_of = load_experts([name.strip() for name in as_experts.split(",")], scale, max(shots or SHOTS), **files)
-        _judge_ideas(answers, experts_of, output, judging)
+        _judge_ideas(responses, experts_of, output, judging)
         return
     rated = read_rated(ratings, ideas, patents, scale)
     plan = Plan(rated, scale, conditions, settings.max_ratings)
@@ -76,15 +79,14 @@ def experts(
 
 
 def _judge_ideas(
-    answers: Path | None, imitated: Sequence["Expert"], output: Path | None, judging: JudgeSettings
+    responses: Path | None, imitated: Sequence["Expert"], output: Path | None, judging: JudgeSettings
 ) -> None:
     """Have the ideas of a finished run judged as experts, and show the row."""
     from sozo.studies.experts.run import judge_as_experts
 
-    if output is None or answers is None:
-        raise UserError("--as-experts needs --answers, a finished run of sozo pbig, and an --output folder")
-    run = judge_as_experts(answers, imitated, output, judging)
+    if output is None or responses is None:
+        raise UserError("--as-experts needs --responses, a finished run of sozo pbig, and an --output folder")
+    run = judge_as_experts(responses, imitated, output, judging)
     print_run(run)
-    print_explained([run])
     if run.stopped is not None:
         raise typer.Exit(3)

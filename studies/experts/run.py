@@ -100,7 +100,7 @@ def judge_as_experts(answers: Path, experts: Sequence[Expert], output: Path, jud
     """Have the ideas of a finished run judged once more, by a judge for each of `experts`."""
     before = read_run(answers)
     if not isinstance(before, PbigRunResult):
-        raise UserError(f"{answers}: is a run of {before.task}; --answers is a finished run of pbig")
+        raise UserError(f"{answers}: is a run of {before.task}; --responses is a finished run of pbig")
     patents = read_json(answers / "config.json")["patents"]
     settings = PbigSettings(
         **asdict(judging),

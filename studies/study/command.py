@@ -38,7 +38,10 @@ def study(
         typer.Option(help="With --page: a second encoder instead of the YAML's; claims are exploratory then."),
     ] = None,
 ) -> None:
-    """The paper's study, or arms and seeds of your own: train, sample, and Table 11 beside the paper's."""
+    """The paper's study, or one of your own: train and sample.
+
+    With arms and seeds as the YAML says, and Table 11 beside the paper's.
+    """
     from sozo.studies.study.config import load_study
     from sozo.studies.study.needs import missing
     from sozo.studies.study.plan import check_training_flags
@@ -82,11 +85,11 @@ def table11(
     ] = None,
     title: Annotated[str, typer.Option(help="The page's heading.")] = "Table 11",
 ) -> None:
-    """The paper's Table 11 of any tables of responses, with the paper's rows below.
+    """The paper's Table 11 of your tables of responses.
 
-    A row named as in the paper (random, base, SFT, DPO 1, DPO 2, GRPO) has the paper's figures beside it in
-    metrics.json. With a second encoder each row's gain over `base`, or the first row, stands beside its gain by that
-    encoder, both in standard deviations of the base's scores.
+    The paper's rows stand below. A row named as in the paper (random, base, SFT, DPO 1, DPO 2, GRPO) has the paper's
+    figures beside it in metrics.json. With a second encoder each row's gain over `base`, or the first row, stands
+    beside its gain by that encoder, both in standard deviations of the base's scores.
     """
     from sozo.data.study_folder import StudyRow, read_study
     from sozo.studies.study.page import write_result

@@ -23,7 +23,7 @@ from sozo.tasks.dat.scorer import DatSettings
 
 SAMPLING = (GeneratorSettings, SamplingOptions, DatSettings)  # the groups of flags of recipes/sample_dat.py
 # Those that the study gives itself, or that mean nothing to DAT's one prompt; an arm may say `model`.
-_OWN_FLAGS = {"source", "num_responses", "num_answers", "trials", "seed"}
+_OWN_FLAGS = {"source", "num_responses", "responses_per_item", "num_valid", "seed"}
 FLAGS = {f.name for group in SAMPLING for f in fields(group)} - _OWN_FLAGS
 
 Seeds = Annotated[

@@ -14,7 +14,7 @@ import numpy as np
 
 from sozo.data.errors import UserError
 from sozo.data.schema import Reason
-from sozo.data.settings import setting
+from sozo.data.settings import rare_setting, setting
 from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.embeddings import PROMPT_HELP, Encoder, WordVectors, make_encoder
 from sozo.scoring.endpoint.profile import HELP
@@ -34,7 +34,27 @@ _FROM_CAT = {"dog": 0.1983, "thimble": 0.8787}
 
 
 @dataclass(frozen=True)
-class DatSettings(NounRules, DatRules):
+class EncoderSettings:
+    """Who turns words into vectors."""
+
+    panel = "Encoder"
+    embedding_model: str = setting(
+        AUTO,
+        "A sentence-transformers hub id or folder, openai:NAME, ja-ginza, minilm (English), e5, categories,"
+        " glove:VECTORS, centred:NAME, or A+B; auto takes ja-ginza, in English minilm.",
+    )
+    embedding_cache: str | None = setting(
+        None, "Folder of a disk cache of word vectors; none: keep none.", affects_result=False
+    )
+    embedding_revision: str | None = rare_setting(None, "Hub revision of the embedding model.")
+    embedding_prompt: str | None = rare_setting(None, PROMPT_HELP)
+    embedding_endpoint: str | None = rare_setting(
+        None, f"How the endpoint of openai:NAME is spoken to: {HELP}.", affects_result=False
+    )
+
+
+@dataclass(frozen=True)
+class DatSettings(EncoderSettings, NounRules, DatRules):
     """Checker, encoder and rules: all that a DAT score depends on."""
 
     noun_checker: str = setting(
@@ -42,20 +62,7 @@ class DatSettings(NounRules, DatRules):
         "auto, jumanpp, jumandic, or (English) lemminflect; auto takes jumanpp where the command works. With -speakers"
         " behind it, the default for people's lists, it takes what people call nouns.",
     )
-    embedding_model: str = setting(
-        AUTO,
-        "A sentence-transformers hub id or folder, openai:NAME, ja-ginza, minilm (English), e5, categories,"
-        " glove:VECTORS, centred:NAME, or A+B; auto takes ja-ginza, in English minilm.",
-    )
-    embedding_revision: str | None = setting(None, "Hub revision of the embedding model.")
-    embedding_prompt: str | None = setting(None, PROMPT_HELP)
-    embedding_endpoint: str | None = setting(
-        None, f"How the endpoint of openai:NAME is spoken to: {HELP}.", affects_result=False
-    )
-    base_responses: str | None = setting(None, "A DAT run of the base model: tells which words are rare.")
-    embedding_cache: str | None = setting(
-        None, "Folder of a disk cache of word vectors; none: keep none.", affects_result=False
-    )
+    base_responses: str | None = rare_setting(None, "A DAT run of the base model: tells which words are rare.")
 
     def __post_init__(self) -> None:
         if isinstance(self.embedding_endpoint, dict):  # a block of YAML; settings are compared and hashed

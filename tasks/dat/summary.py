@@ -97,13 +97,13 @@ class DatSummary:
 
 
 def summarise(
-    responses: Path, *, source: str | None = None, trials: int | None = None, language: str = "ja"
+    responses: Path, *, source: str | None = None, num_valid: int | None = None, language: str = "ja"
 ) -> DatSummary:
     """The row of Table 11 of a table on disk, called `source` (None: by the sources of the responses).
 
-    With `trials`, rows count up to the valid response of this number.
+    With `num_valid`, rows count up to the valid response of this number.
     """
-    return summary_of(read_table(responses, trials), source, language)
+    return summary_of(read_table(responses, num_valid), source, language)
 
 
 def summary_of(table: "pa.Table", source: str | None = None, language: str = "ja") -> DatSummary:
@@ -140,7 +140,7 @@ class DatRunResult(RunResult):
     @property
     def kind(self) -> str:
         """The benchmark's trials stand beside a larger table of the same model."""
-        return "trials" if self.settings.get("trials") else "responses"
+        return "trials" if self.metrics.get("trials") else "responses"
 
     @property
     def language(self) -> str:
@@ -176,7 +176,7 @@ class DatRunResult(RunResult):
         """Of unique words the log ratio at equal n."""
         if measure.name != UNIQUE_WORDS.name:
             return super().against(base, measure, level)
-        sides = [valid_lists(run.folder, run.settings.get("trials")) for run in (base, self)]
+        sides = [valid_lists(run.folder, run.metrics.get("trials")) for run in (base, self)]
         ratio = hill_ratio(*sides, level=level)
         return Comparison(
             ratio.n, max(map(len, sides)), ratio.mean, ratio.low, ratio.high, p=ratio.p, reason=ratio.reason
@@ -194,4 +194,4 @@ class DatRunResult(RunResult):
         """None under Olson's protocol: English words, of which seven count."""
         if self.settings.get("olson"):
             return None
-        return SeenLists.of(second.of(self.language), *read_lists(self.folder, self.settings.get("trials")))
+        return SeenLists.of(second.of(self.language), *read_lists(self.folder, self.metrics.get("trials")))

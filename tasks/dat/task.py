@@ -145,16 +145,16 @@ class Dat(Task):
 
     def finish(self, run: Complete) -> dict[str, Any]:
         responses = run.folder / "responses"
-        row = summarise(responses, source=run.source, trials=run.trials, language=self.settings.language)
-        words, lists = read_lists(responses, run.trials)
+        row = summarise(responses, source=run.source, num_valid=run.num_valid, language=self.settings.language)
+        words, lists = read_lists(responses, run.num_valid)
         metrics = replace(row, instruments=measure(self.scorer, words, lists) | diversity_ends(lists)).metrics()
         unread = self.written(run.folder, metrics).texts(Reason.FORMAT)
         other = sum(len(found_words(text, self.settings.language)) != NUM_WORDS for text in unread)
-        return metrics | {"ten_words": row.came - other, "refused": self._refused(responses, run.trials)}
+        return metrics | {"ten_words": row.came - other, "refused": self._refused(responses, run.num_valid)}
 
-    def _refused(self, responses: Path, trials: int | None) -> dict[str, int]:
+    def _refused(self, responses: Path, num_valid: int | None) -> dict[str, int]:
         """The five words that most often stand in invalid lists and are refused by themselves, with how often."""
-        table = read_table(responses, trials)
+        table = read_table(responses, num_valid)
         words = table.filter(table["reason"].is_valid())["words"].combine_chunks().flatten()
         counts = {row["values"]: row["counts"] for row in words.value_counts().to_pylist()}
         refused = self.scorer.words.look_up(list(counts)) < 0

@@ -76,7 +76,7 @@ class DatView(View[DatRunResult]):
         ]
         errors = dict.fromkeys(name for run in runs for name in run.summary.instruments if name.endswith(_ENDS))
         return [
-            stored("num_answers", "trials", NUMBERS),
+            stored("num_answers", "dat_responses", NUMBERS),
             RunColumn("valid", valid_share, shown=RESULT, change=valid),
             RunColumn("valid_rate", lambda run: run.summary.valid_rate, valid, WANDB | CARD),
             RunColumn("mean", mean, shown=RESULT, change=score),
@@ -127,7 +127,7 @@ def _equal_words(runs: Sequence[DatRunResult]) -> Callable[[DatRunResult], Cell]
     def equal_words(run: DatRunResult) -> Cell:
         if run.folder not in cells:  # they take a while, and few printers ask for them
             own = [other for other in runs if other.study == run.study]
-            lists = {other.folder: valid_lists(other.folder, other.settings.get("trials")) for other in own}
+            lists = {other.folder: valid_lists(other.folder, other.metrics.get("trials")) for other in own}
             size = min(filter(None, map(len, lists.values())), default=0)
             for folder, of_run in lists.items():
                 words = hill_interval(of_run, size)

@@ -9,7 +9,7 @@ from sozo.data.errors import UserError
 from sozo.data.foreign import whole_word
 from sozo.data.prompts import PromptName
 from sozo.data.schema import Reason
-from sozo.data.settings import setting
+from sozo.data.settings import rare_setting, setting
 from sozo.data.sudachi import has_entry
 from sozo.scoring.embeddings import WordVectors
 from sozo.scoring.keys import word_hash
@@ -35,13 +35,13 @@ class DatRules:
     first 7 valid words of the 10 count, times 100; a response with fewer is invalid for its first bad word's reason.
     """
 
-    reasoning: bool = setting(True, "Cut off a leading <think>...</think>.")
     language: str = setting("ja", "ja or en: the language that words are asked for in.")
-    repeated_by_representative: bool = setting(False, "Count りんご and 林檎, or cat and cats, as one word.")
     olson: bool = setting(False, "Olson et al. (2021), English only: first 7 valid words, times 100.")
-    reject_glued: bool = setting(False, "Words glued from several, that no dictionary has, are no nouns.")
-    reject_numerals: bool = setting(False, "Runs of kanji numerals (一二三) are no nouns.")
-    reject_rare: bool = setting(False, "Words that are rare in --base-responses are no nouns.")
+    reasoning: bool = rare_setting(True, "Cut off a leading <think>...</think>.")
+    repeated_by_representative: bool = rare_setting(False, "Count りんご and 林檎, or cat and cats, as one word.")
+    reject_glued: bool = rare_setting(False, "Words glued from several, that no dictionary has, are no nouns.")
+    reject_numerals: bool = rare_setting(False, "Runs of kanji numerals (一二三) are no nouns.")
+    reject_rare: bool = rare_setting(False, "Words that are rare in --base-responses are no nouns.")
 
     @property
     def times(self) -> int:

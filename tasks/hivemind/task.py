@@ -12,7 +12,7 @@ import numpy as np
 from sozo.data.jsonl import id_column, read_records, text_column
 from sozo.data.prompts import fill, prompt
 from sozo.data.schema import utf8_safe
-from sozo.data.settings import Checked, setting
+from sozo.data.settings import Checked, rare_setting, setting
 from sozo.scoring.distance import distance_to_others
 from sozo.scoring.embeddings import DEFAULT_ENCODER, Encoder, WordVectors, make_encoder
 from sozo.scoring.measure import Measure
@@ -36,7 +36,9 @@ class HivemindSettings(Checked):
         "JSONL file of prompts (column prompt, optional id; default: the 100 packaged ones).",
         affects_result=False,
     )
-    hivemind_length: int = setting(80, "Characters to which answers are cut; a shorter one has no score.", least=50)
+    hivemind_length: int = rare_setting(
+        80, "Characters to which answers are cut; a shorter one has no score.", least=50
+    )
     hivemind_embedding_model: str = setting(DEFAULT_ENCODER, "Encoder of the answers.")
     hivemind_second_encoder: str = setting("e5", "Second encoder, which nobody trains on; empty for none.")
 
@@ -52,7 +54,7 @@ class Hivemind(ChosenItems):
     title = "How alike the answers to one open prompt are (never run on a capable model)"
     Settings = HivemindSettings
     measures = tuple(Measure(name, together=True, better=-1, scale=(-1, 1)) for name in FORMS)
-    num_answers = 8
+    responses_per_item = 8
     result_type = HivemindRunResult
     view = View(__file__)
     settings: HivemindSettings

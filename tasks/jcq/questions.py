@@ -85,11 +85,12 @@ def _rows(source: str | Path | None, revision: str | None) -> tuple[str, list[tu
     # A hub id is `owner/name`; what looks like a file that is not there must not become a search on the network.
     if isinstance(source, Path) or name.count("/") != 1 or name.startswith((".", "/", "~")) or name.endswith(".jsonl"):
         raise UserError(f"{name}: no such file; give a JSONL file of questions, or a dataset's name on the hub")
+    remedy = "give its test split as --questions FILE, or ask 35 questions of ours by --trial"
     try:
         from datasets import load_dataset
 
         rows = load_dataset(name, split="test", revision=revision)
     except Exception as error:  # the hub's clients raise errors of half a dozen packages
         cause = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        raise UserError(f"{name}: cannot be had from the hub ({cause}); give its test split as a JSONL file") from error
+        raise UserError(f"{name}: cannot be had from the hub ({cause}); {remedy}") from error
     return name, [(f"{name}, row {k}", row) for k, row in enumerate(rows, 1)]

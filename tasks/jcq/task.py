@@ -10,7 +10,7 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.schema import FAILED, never_came
-from sozo.data.settings import setting
+from sozo.data.settings import rare_setting, setting
 from sozo.scoring.final_text import NOT_AT_HAND, judged_part
 from sozo.scoring.judges.ledger import Judgement
 from sozo.scoring.judges.protocol import JudgeSettings, Status, ToJudge
@@ -29,18 +29,17 @@ from sozo.tasks.task import Answer, Complete, Item, Row
 class JcqSettings(JudgeSettings):
     """Which questions are asked, and who judges the answers."""
 
+    trial: bool = setting(False, "Ask sozo's own 35 trial questions: offline, and not the benchmark.")
     questions: str | None = setting(None, "JSONL file, or a hub dataset (default: nlp-waseda/JCQ, split test).")
-    questions_revision: str | None = setting(
+    questions_revision: str | None = rare_setting(
         None, "Hub revision of the questions; their content is checked in any case."
     )
-    any_questions: bool = setting(False, "Take questions that are not the 700 of the benchmark; no JCQ score.")
-    trial: bool = setting(False, "Ask sozo's own 35 trial questions: offline, and not the benchmark.")
-    judge_prompt: str = setting(
+    any_questions: bool = rare_setting(False, "Take questions that are not the 700 of the benchmark; no JCQ score.")
+    judge_prompt: str = rare_setting(
         "jcq-v1", "jcq-v1 (the paper's) or jcq-v1-guarded (against answers that address the judge)."
     )
-    verdicts: str = setting(
-        "strict",
-        "strict (scores alone), or jcq-judge (what first looks like scores, as in the papers).",
+    verdicts: str = rare_setting(
+        "strict", "strict (scores alone), or jcq-judge (what first looks like scores, as in the papers)."
     )
     judgements: str | None = setting(
         None, "Of answers that exist (score): what JCQ-judge had --judge-model say about them, JSONL. Nobody is asked."

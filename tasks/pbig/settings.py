@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sozo.data.prompts import PromptName
-from sozo.data.settings import setting
+from sozo.data.settings import rare_setting, setting
 from sozo.scoring.embeddings import DEFAULT_ENCODER
 from sozo.scoring.judges.protocol import JudgeSettings
 
@@ -24,7 +24,7 @@ class PbigSettings(JudgeSettings):
     )
     pbig_language: str = setting("ja", "ja or en: in which language ideas are asked for (the paper's are English).")
     pbig_embedding_model: str = setting(DEFAULT_ENCODER, "Encoder that tells how far apart ideas for a patent are.")
-    pbig_embedding_revision: str | None = setting(None, "Hub revision of that encoder.")
+    pbig_embedding_revision: str | None = rare_setting(None, "Hub revision of that encoder.")
 
 
 def digest(rows: Iterable[Any]) -> str:

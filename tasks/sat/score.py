@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sozo.data.schema import utf8_safe
-from sozo.data.settings import setting
+from sozo.data.settings import rare_setting, setting
 from sozo.scoring.distance import paired_distance
 from sozo.scoring.embeddings import DEFAULT_ENCODER, PROMPT_HELP, Encoder, WordVectors, make_encoder
 from sozo.scoring.endpoint.profile import HELP
@@ -90,10 +90,12 @@ class SatSettings:
     sat_embedding_model: str = setting(
         DEFAULT_ENCODER, "Encoder of stories and rewrites (the paper: pkshatech/simcse-ja-bert-base-clcmlp)."
     )
-    sat_embedding_revision: str | None = setting(None, "Hub revision of that encoder.")
-    sat_embedding_prompt: str | None = setting(None, PROMPT_HELP)
-    sat_embedding_endpoint: str | None = setting(None, f"How its endpoint is spoken to: {HELP}.", affects_result=False)
-    sat_embedding_cache: str | None = setting(None, "Folder of a disk cache of its vectors.", affects_result=False)
+    sat_embedding_revision: str | None = rare_setting(None, "Hub revision of that encoder.")
+    sat_embedding_prompt: str | None = rare_setting(None, PROMPT_HELP)
+    sat_embedding_endpoint: str | None = rare_setting(
+        None, f"How its endpoint is spoken to: {HELP}.", affects_result=False
+    )
+    sat_embedding_cache: str | None = rare_setting(None, "Folder of a disk cache of its vectors.", affects_result=False)
 
     def load_stories(self) -> tuple[Story, ...]:
         """The stories; their content decides a score, wherever they come from."""

@@ -129,7 +129,10 @@ def scale_of(word: str) -> Scale:
 
 
 def sipen_items(settings: BuildSettings) -> list[str]:
-    """Rebuild SIPeN's English items from your own copy of PersonaBank; annotated by sozo, not by the authors."""
+    """SIPeN's English items, from your own copy of PersonaBank.
+
+    Annotated by sozo, not by the authors.
+    """
     if not settings.personabank or not settings.output:
         raise UserError(f"give --personabank, a clone of {ADDRESS}, and --output, the file to write")
     output = Path(settings.output)

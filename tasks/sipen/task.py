@@ -9,7 +9,7 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.schema import FAILED
-from sozo.data.settings import setting
+from sozo.data.settings import rare_setting, setting
 from sozo.scoring.measure import Measure
 from sozo.tasks.held_out import fingerprint, refuse
 from sozo.tasks.sipen.items import (
@@ -37,11 +37,11 @@ class SipenSettings:
     sipen_items: str | None = setting(
         None, "JSONL of items, as sipen-items makes them (default: sozo's Japanese trial set).", affects_result=False
     )
-    sipen_prompt: str | None = setting(
+    sipen_prompt: str | None = rare_setting(
         None,
         "sipen-v1, the paper's; sipen-ja-v1, it in Japanese; sipen-ja-v2, ours (default of the trial; else sipen-v1).",
     )
-    sipen_context: str = setting("all", "all (the sentences before the premise) or none.")
+    sipen_context: str = rare_setting("all", "all (the sentences before the premise) or none.")
 
 
 class Sipen(Task):

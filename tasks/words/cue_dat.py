@@ -10,7 +10,7 @@ import numpy as np
 
 from sozo.data.errors import UserError
 from sozo.data.prompts import fill, prompt
-from sozo.data.settings import setting
+from sozo.data.settings import rare_setting
 from sozo.scoring.distance import cosines_to_cues
 from sozo.scoring.final_text import final_text
 from sozo.scoring.languages import read_nouns
@@ -34,8 +34,8 @@ _PROMPTS = {
 class CueSettings(ItemSettings, DatSettings):
     """DAT's settings, and what is asked; distances are always by centred vectors."""
 
-    cue_nouns: str | None = setting(None, "Nouns that cues come from: a file, or tiny (default: JumanDIC's).")
-    cue_prompt: str = setting(
+    cue_nouns: str | None = rare_setting(None, "Nouns that cues come from: a file, or tiny (default: JumanDIC's).")
+    cue_prompt: str = rare_setting(
         "cue", "cue (our prompt), dat (DAT's with the first line behind it, as tiny takes it), or dat-line (below it)."
     )
 

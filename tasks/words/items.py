@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sozo.data.errors import UserError
-from sozo.data.settings import Checked, setting
+from sozo.data.settings import Checked, rare_setting, setting
 from sozo.tasks.task import Item
 
 SPLITS = TRAIN, TEST = "train", "test"
@@ -19,7 +19,7 @@ class ItemSettings(Checked):
 
     split: str = setting(TEST, "test, or train: items that share no cue and no solution with test's.")
     num_items: int = setting(256, "Items at most.", least=3)
-    item_seed: int = setting(0, "Seed of which items are drawn.", least=0)
+    item_seed: int = rare_setting(0, "Seed of which items are drawn.", least=0)
 
     def shuffled(self, cues: Iterable[str]) -> list[str]:
         """The cues of the split in a random order."""

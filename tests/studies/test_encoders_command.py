@@ -48,7 +48,7 @@ def test_a_common_direction_is_told_from_distance_between_words():
 
 
 def test_the_command(tmp_path):
-    words = ["encoders", "ja-ginza", "categories", "--output", str(tmp_path / "out"), "--lists", "500"]
+    words = ["encoders", "ja-ginza", "categories", "--output", str(tmp_path / "out"), "--num-lists", "500"]
     done = CliRunner().invoke(make_app(), words)
     assert done.exit_code == 0, done.output
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))

@@ -14,7 +14,7 @@ from sozo.studies.frontier import FrontierOptions, frontier_curves
 def test_the_curves_are_drawn_once_and_end_where_two_starts_part(tmp_path, monkeypatch):
     nouns = tmp_path / "nouns.txt"
     nouns.write_text("\n".join(tiny_nouns()[:300]), "utf-8")
-    options = FrontierOptions(nouns=str(nouns), lists=200)
+    options = FrontierOptions(nouns=str(nouns), num_lists=200)
     point, asked = frontier.frontier_point, []
 
     def counted(unit, strength, lists, seed):
@@ -40,4 +40,4 @@ def test_the_curves_are_drawn_once_and_end_where_two_starts_part(tmp_path, monke
     assert "Free lists end before strength 300, where two starts do not agree within 0.0005." in run.page
     assert frontier_curves(tmp_path / "out", options, [300.0, 0.0, 100.0, 500.0]).finished_before
     with pytest.raises(UserError, match="needs 2 lists or more"):
-        frontier_curves(tmp_path / "other", replace(options, lists=1))
+        frontier_curves(tmp_path / "other", replace(options, num_lists=1))

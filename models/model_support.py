@@ -54,8 +54,8 @@ class Window:
         if self.tokens is None or prompt + self._most <= self.tokens:
             return self._most
         if not self._told:
-            ends = f"answers end with the model's window of {self.tokens:,} tokens"
-            sys.stderr.write(f"{self._name}: {ends}, before max_new_tokens {self._most}\n")
+            room = f"its window of {self.tokens:,} tokens has room for answers of {self.tokens - prompt:,}"
+            sys.stderr.write(f"{self._name}: {room}, fewer than max_new_tokens {self._most:,}\n")
             self._told = True
         return self.tokens - prompt
 

@@ -66,7 +66,9 @@ def _sentence(found: Findings) -> str:
     """What improved and what got worse, over all models, without a number."""
     models, tasks, every = len(found.verdicts), len(found.tasks), found.outcomes
     if not models:
-        return translatable("Nothing here was compared with a base.")
+        drawn = "Beside {base} there are only lists that a program drew."
+        bases = {base.name for base in found.compared.against.values()}
+        return translatable(drawn, base=min(bases)) if bases else translatable("Nothing here was compared with a base.")
     better = Counter(_name(part, one, tasks) for one in every for part in one.better)
     worse = Counter(_name(part, one, tasks) for one in every for part in one.worse)
     if not (better or worse):

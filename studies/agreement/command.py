@@ -19,9 +19,7 @@ def agreement(
         list[str], typer.Argument(metavar="PLACE", help="Folders of finished runs (DIR, NAME=DIR), or a ratings file.")
     ],
     judging: JudgeSettings,
-    task: Annotated[
-        str | None, typer.Option(help="The task (default: the only one that a judge can grade too).")
-    ] = None,
+    task: Annotated[str | None, typer.Option(help="The task (default: the one that a judge grades too).")] = None,
     embedding_models: Annotated[
         list[str] | None, typer.Option(help="Encoders to score with (default: the scores that the runs hold).")
     ] = None,
@@ -32,9 +30,7 @@ def agreement(
     judge: Annotated[bool, typer.Option("--judge", help="Have a judge grade the answers too (Table 22).")] = False,
     rubric: Annotated[str | None, typer.Option(help="Of a ratings file: pbig, jcq, or a YAML file's path.")] = None,
     level: Annotated[str, typer.Option(help="Of measurement: nominal, ordinal, interval or ratio.")] = _LEVEL,
-    least: Annotated[
-        int, typer.Option(min=2, help="Items of several raters that alpha needs (ratings file).")
-    ] = _LEAST,
+    least: Annotated[int, typer.Option(min=2, help="Items of several raters that alpha needs.")] = _LEAST,
 ) -> None:
     """How far raters agree: people, judges, encoders.
 

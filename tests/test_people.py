@@ -92,7 +92,7 @@ def test_every_kind_of_file_gets_the_score_that_the_benchmark_gives(kind, tmp_pa
     flags = ("--noun-checker", "jumandic", "--output", output)
     code, out, err = command(monkeypatch, capsys, "people", file, *flags)
     assert (code, err) == (0, "")
-    assert f"1 rows were read as {name}." in out
+    assert f"1 row read as {name}." in out
     (row,) = written(output / "scores.csv", delimiter)
     strict = DatScorer.of(DatSettings(noun_checker="jumandic")).score([LISTED])[0].score
     seven = [
@@ -343,6 +343,7 @@ def test_the_example_page_says_what_was_done(tmp_path, monkeypatch, capsys):
         "8 participants",
         "8 名",
         "fewer_than_7_valid: 2",
+        "有効な語が7個に満たない: 2",
     ):
         assert fact in page
     monkeypatch.chdir(tmp_path)

@@ -356,6 +356,23 @@ def test_the_example_page_says_what_was_done(tmp_path, monkeypatch, capsys):
     assert (code, "no response table here" in err) == (2, True)
 
 
+def test_the_paragraph_of_one_list_is_in_the_singular_and_japanese_in_japanese(fake, tmp_path):
+    file = save(tmp_path / "p.csv", table([["participant", "response"], ["1", "、".join([*AXES[:9], "走る"])]]))
+    score_people(fake, file, tmp_path / "out", PeopleOptions())
+    page = (tmp_path / "out/people.md").read_text("utf-8")
+    for text in ("1 row read as", "1 list of", "by 1 participant was scored", "kept without a score: 0 (none)"):
+        assert text in page
+    japanese = page[page.index("参加者 1 名") :]
+    for text in (
+        "1 件のリスト",
+        "0 件（理由: なし）",
+        "（採点できなかった理由: 形式が違う: 1）",
+        "多かったもの: 走る (1)",
+    ):
+        assert text in japanese
+    assert "none" not in japanese
+
+
 def test_percentiles_are_among_the_users_own_norms(fake, tmp_path):
     norms = save(tmp_path / "norms.csv", "id,score\na,0.5\nb,1.0\nc,\nd,1.5\ne,2\n")
     shares, n = percentiles(np.array([1.0, np.nan, 0.2]), read_sheet(norms), "x", 2)

@@ -73,19 +73,31 @@ def score_sheet(task: "Dat", path: Path, norms: Path | None, japanese: Callable[
     shown = shown.rename(columns=lambda name: name.replace("_", " ").capitalize()).to_dict("records")
     rows = [{name: Cell(None if value != value else value, score) for name, value in row.items()} for row in shown]
     note = f"{len(shown):,} of {len(results):,} lists; scores.csv has all."
-    facts |= {
-        "sozo": sozo.__version__,
-        "encoder": encoder,
+    facts |= {"sozo": sozo.__version__, "encoder": encoder} | _counted(results, summary, japanese)
+    return PeopleScored(
+        replace(sheet, cells=_joined(sheet.cells, results.iloc[:, 2:].assign(scale=scale))),
+        (tabulate("Scores", summary, notes), tabulate("Every list", rows, [note])),
+        [TEXTS[language].format(**facts) for language in ("english", "japanese")],
+    )
+
+
+def _counted(
+    results: "pd.DataFrame", summary: Sequence[Mapping[str, Content]], japanese: Callable[[str], str]
+) -> Mapping[str, object]:
+    """What the paragraph says of the results."""
+    mean, other_mean = (row["Mean of participants"] for row in summary[:2])
+    participants = results["participant"].nunique()
+    return {
         "other_scored": int(results["other_score"].count()),
-        "mean": (mean := summary[0]["Mean of participants"]),
+        "mean": mean,
         "mean_ja": japanese(mean.text),
         "sd": summary[0]["Sd"],
-        "other_mean": (other_mean := summary[1]["Mean of participants"]),
+        "other_mean": other_mean,
         "other_mean_ja": japanese(other_mean.text),
         "lists": len(results),
         "of_lists": _count(len(results), "list"),
         "were": "was" if len(results) == 1 else "were",
-        "participants": (participants := results["participant"].nunique()),
+        "participants": participants,
         "of_participants": _count(participants, "participant"),
         "scored": int(results["score"].count()),
         "unscored": int(results["score"].isna().sum()),
@@ -96,11 +108,6 @@ def score_sheet(task: "Dat", path: Path, norms: Path | None, japanese: Callable[
         "strict_reasons_ja": _reasons(results["strict_reason"], japanese),
         "refused_ja": results.attrs["refused"] or japanese("none"),
     }
-    return PeopleScored(
-        replace(sheet, cells=_joined(sheet.cells, results.iloc[:, 2:].assign(scale=scale))),
-        (tabulate("Scores", summary, notes), tabulate("Every list", rows, [note])),
-        [TEXTS[language].format(**facts) for language in ("english", "japanese")],
-    )
 
 
 def _notes(left_out: list[int], lists: "pd.DataFrame", results: "pd.DataFrame", language: str) -> list[str]:

@@ -13,6 +13,7 @@ from sozo.data.record import write_whole
 from sozo.data.run_folder import RunFolder
 from sozo.data.settings import setting
 from sozo.data.sheet import write_sheet
+from sozo.eval.report.labels import wording
 from sozo.eval.report.render import render
 from sozo.eval.terminal import print_lines
 from sozo.scoring.table import markdown
@@ -60,13 +61,14 @@ def score_people(task: Dat, file: Path, output: Path, options: PeopleOptions) ->
         return
     if folder:
         print_lines([f"{folder} will hold every word that people wrote; --embedding-cache none keeps none"])
-    scored = score_sheet(task, file, norms)
+    scored = score_sheet(task, file, norms, lambda text: wording(text)[1])
     page.start({"scorer": task.describe()}, {"file": str(file)})
     write_sheet(output / "scores.csv", scored.sheet.cells, scored.sheet.delimiter)
     title = f"{task.title}: {file.name}"
     html = render("people.html", title=title, tables=scored.tables, methods=scored.methods)
     write_whole(output / "people.html", html)
-    read = f"{len(scored.sheet.cells):,} rows were read as {scored.sheet.encoding}."
+    n = len(scored.sheet.cells)
+    read = f"{n:,} row{'s' * (n != 1)} read as {scored.sheet.encoding}."
     notes = [plain(note) for table in scored.tables[:-1] for note in table.notes]
     methods = map(plain, scored.methods)
     parts = [f"# {title}", read, *map(markdown, scored.tables[:-1]), *notes, "## Methods, to paste", *methods]

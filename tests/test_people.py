@@ -92,7 +92,7 @@ def test_every_kind_of_file_gets_the_score_that_the_benchmark_gives(kind, tmp_pa
     flags = ("--noun-checker", "jumandic", "--output", output)
     code, out, err = command(monkeypatch, capsys, "people", file, *flags)
     assert (code, err) == (0, "")
-    assert f"1 rows were read as {name}." in out
+    assert f"1 row read as {name}." in out
     (row,) = written(output / "scores.csv", delimiter)
     strict = DatScorer.of(DatSettings(noun_checker="jumandic")).score([LISTED])[0].score
     seven = [
@@ -343,6 +343,7 @@ def test_the_example_page_says_what_was_done(tmp_path, monkeypatch, capsys):
         "8 participants",
         "8 名",
         "fewer_than_7_valid: 2",
+        "有効な語が7個に満たない: 2",
     ):
         assert fact in page
     monkeypatch.chdir(tmp_path)
@@ -353,6 +354,23 @@ def test_the_example_page_says_what_was_done(tmp_path, monkeypatch, capsys):
         assert "holds no finished run" in command(monkeypatch, capsys, reader, "out")[2]
     code, _, err = command(monkeypatch, capsys, "score", "dat", "out", "--output", "again")
     assert (code, "no response table here" in err) == (2, True)
+
+
+def test_the_paragraph_of_one_list_is_in_the_singular_and_japanese_in_japanese(fake, tmp_path):
+    file = save(tmp_path / "p.csv", table([["participant", "response"], ["1", "、".join([*AXES[:9], "走る"])]]))
+    score_people(fake, file, tmp_path / "out", PeopleOptions())
+    page = (tmp_path / "out/people.md").read_text("utf-8")
+    for text in ("1 row read as", "1 list of", "by 1 participant was scored", "kept without a score: 0 (none)"):
+        assert text in page
+    japanese = page[page.index("参加者 1 名") :]
+    for text in (
+        "1 件のリスト",
+        "0 件（理由: なし）",
+        "（採点できなかった理由: 形式が違う: 1）",
+        "多かったもの: 走る (1)",
+    ):
+        assert text in japanese
+    assert "none" not in japanese
 
 
 def test_percentiles_are_among_the_users_own_norms(fake, tmp_path):

@@ -365,7 +365,7 @@ def test_rows_that_are_no_lists_are_kept_without_a_score_and_told(fake, tmp_path
     assert [row["ResponseId"] for row in rows] == ["Response ID", '{"ImportId":"_recordId"}', "R_1abc", "R_2def"]
     assert [row["sozo_reason"] for row in rows] == [""] * 4
     page = (tmp_path / "out/people.md").read_text("utf-8")
-    for fact in ("2 rows", "rows 2, 3", "2 lists", "2 participants", "ResponseId", "Q2"):
+    for fact in ("2 rows (2, 3)", "2 lists", "2 participants", "ResponseId", "Q2"):
         assert fact in page
     assert "too_few_words" not in page
 
@@ -395,7 +395,7 @@ def test_a_list_in_one_piece_is_not_called_short_without_a_word_on_the_reader(fa
     rows = [["participant", "response"], ["1", "、".join(AXES[:10])], ["2", glued], ["3", glued]]
     score_people(fake, save(tmp_path / "p.csv", table(rows)), tmp_path / "out", PeopleOptions())
     page = (tmp_path / "out/people.md").read_text("utf-8")
-    assert "2 lists were read as one word" in page
+    assert "Read as one word: 2 lists." in page
     assert "were written" not in page
 
 

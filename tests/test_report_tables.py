@@ -61,7 +61,7 @@ def test_what_stands_beside_numbers_is_said_in_japanese_too():
     )
     counts = [translatable("{n:,} {status}", n=1200, status=translatable(status)) for status in ("refused", "<odd>")]
     none = both(translatable("{n:,} of {of:,}: {counts}", n=0, of=2400, counts=counts))
-    assert none.endswith('<span lang="ja">0 of 2,400：1,200 評価モデルが拒否、1,200 &lt;odd&gt;</span>')
+    assert none.endswith('<span lang="ja">2,400件中0件：1,200 評価モデルが拒否、1,200 &lt;odd&gt;</span>')
     known = {*map(str, Reason), *map(str, Status), *map(str, Extra), *STATES} - {"whole", "ok"}
     assert known <= {*states(), *labels()}
 

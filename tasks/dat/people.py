@@ -246,7 +246,7 @@ def score_written(lists: "pd.DataFrame", scorer: DatScorer, paper: DatScorer | N
         comma.join(f"{word[:LONGEST_WORD]} ({REASONS[-1 - code]})" for word, code in own if code) for own in judged
     ]
     wrong = Counter(word for own in judged for word, code in own if code not in (0, CODE[Reason.REPEATED_WORD]))
-    results.attrs["refused"] = comma.join(f"{word[:LONGEST_WORD]} ({n})" for word, n in wrong.most_common(5)) or "none"
+    results.attrs["refused"] = comma.join(f"{word[:LONGEST_WORD]} ({n})" for word, n in wrong.most_common(5))
     return results
 
 

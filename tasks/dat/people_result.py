@@ -1,6 +1,6 @@
 """People's lists as results: columns for their spreadsheet, tables, and a paragraph on the method."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,8 +35,11 @@ class PeopleScored:
     methods: Sequence[str]  # a paragraph for a paper, in English and in Japanese
 
 
-def score_sheet(task: "Dat", path: Path, norms: Path | None) -> PeopleScored:
-    """The lists of a spreadsheet, scored; percentiles are among the scores of the spreadsheet `norms`."""
+def score_sheet(task: "Dat", path: Path, norms: Path | None, japanese: Callable[[str], str]) -> PeopleScored:
+    """The lists of a spreadsheet, scored; percentiles are among the scores of the spreadsheet `norms`.
+
+    `japanese` says a reason, and "none", in Japanese.
+    """
     sheet, own = read_sheet(path), read_sheet(norms) if norms else None
     lists, scorer = read_written(sheet, task.settings.language), task.scorer  # which takes a while to load
     said, versions = scorer.describe(), provenance()["packages"]
@@ -60,7 +63,7 @@ def score_sheet(task: "Dat", path: Path, norms: Path | None) -> PeopleScored:
     if own:
         results["percentile"], n = percentiles(results["score"].to_numpy(), own, scale, 2 * scorer.rules.times)
         facts |= {name: TEXTS[name].format(n=n, name=own.path.name) for name in ("more", "more_ja")}
-    facts |= {"other": other.checker.name, "refused": results.attrs["refused"], "checker": checker}
+    facts |= {"other": other.checker.name, "refused": results.attrs["refused"] or "none", "checker": checker}
     rules = {"First seven valid words of ten": "", f"The same, nouns by {other.checker.name}": "other_"}
     rules["Strict, as models are scored"] = "strict_"
     summary = [_summary(rule, results, prefix, score) for rule, prefix in rules.items()]
@@ -70,25 +73,41 @@ def score_sheet(task: "Dat", path: Path, norms: Path | None) -> PeopleScored:
     shown = shown.rename(columns=lambda name: name.replace("_", " ").capitalize()).to_dict("records")
     rows = [{name: Cell(None if value != value else value, score) for name, value in row.items()} for row in shown]
     note = f"{len(shown):,} of {len(results):,} lists; scores.csv has all."
-    facts |= {
-        "sozo": sozo.__version__,
-        "encoder": encoder,
-        "other_scored": int(results["other_score"].count()),
-        "mean": summary[0]["Mean of participants"],
-        "sd": summary[0]["Sd"],
-        "other_mean": summary[1]["Mean of participants"],
-        "lists": len(results),
-        "participants": results["participant"].nunique(),
-        "scored": int(results["score"].count()),
-        "unscored": int(results["score"].isna().sum()),
-        "strict": int(results["strict_score"].count()),
-        "reasons": _reasons(results["reason"]),
-    }
+    facts |= {"sozo": sozo.__version__, "encoder": encoder} | _counted(results, summary, japanese)
     return PeopleScored(
         replace(sheet, cells=_joined(sheet.cells, results.iloc[:, 2:].assign(scale=scale))),
         (tabulate("Scores", summary, notes), tabulate("Every list", rows, [note])),
         [TEXTS[language].format(**facts) for language in ("english", "japanese")],
     )
+
+
+def _counted(
+    results: "pd.DataFrame", summary: Sequence[Mapping[str, Content]], japanese: Callable[[str], str]
+) -> Mapping[str, object]:
+    """What the paragraph says of the results."""
+    mean, other_mean = (row["Mean of participants"] for row in summary[:2])
+    participants = results["participant"].nunique()
+    return {
+        "other_scored": int(results["other_score"].count()),
+        "mean": mean,
+        "mean_ja": japanese(mean.text),
+        "sd": summary[0]["Sd"],
+        "other_mean": other_mean,
+        "other_mean_ja": japanese(other_mean.text),
+        "lists": len(results),
+        "of_lists": _count(len(results), "list"),
+        "were": "was" if len(results) == 1 else "were",
+        "participants": participants,
+        "of_participants": _count(participants, "participant"),
+        "scored": int(results["score"].count()),
+        "unscored": int(results["score"].isna().sum()),
+        "strict": int(results["strict_score"].count()),
+        "reasons": _reasons(results["reason"]),
+        "reasons_ja": _reasons(results["reason"], japanese),
+        "strict_reasons": _reasons(results["strict_reason"]),
+        "strict_reasons_ja": _reasons(results["strict_reason"], japanese),
+        "refused_ja": results.attrs["refused"] or japanese("none"),
+    }
 
 
 def _notes(left_out: list[int], lists: "pd.DataFrame", results: "pd.DataFrame", language: str) -> list[str]:
@@ -97,14 +116,18 @@ def _notes(left_out: list[int], lists: "pd.DataFrame", results: "pd.DataFrame", 
     if left_out:
         rows = ", ".join(map(str, left_out[:10])) + ", ..." * (len(left_out) > 10)
         why = "headings, or without a word where another row holds the list"
-        notes.append(f"{len(left_out):,} rows are no lists and have no score (rows {rows}): {why}.")
+        notes.append(f"No list, and no score: {_count(len(left_out), 'row')} ({rows}): {why}.")
     if one := int((lists["words"].str.len() == 1).sum()):
-        notes.append(f"{one:,} lists were read as one word: look at their cells before you call them short.")
+        notes.append(f"Read as one word: {_count(one, 'list')}. Look at these cells before you call a list short.")
     if language == "ja" and not results["score"].any() and results["refused"].str.contains("not_japanese").any():
         notes.append(
             "No list has a score. If people wrote English words, add --language en, and give another --output."
         )
     return notes
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}" + "s" * (n != 1)
 
 
 def _joined(cells: "pd.DataFrame", added: "pd.DataFrame") -> "pd.DataFrame":
@@ -117,8 +140,9 @@ def _joined(cells: "pd.DataFrame", added: "pd.DataFrame") -> "pd.DataFrame":
     return pd.concat([cells, added.add_prefix(f"sozo{number}_")], axis=1)
 
 
-def _reasons(reasons: "pd.Series") -> str:
-    return ", ".join(f"{reason}: {n:,}" for reason, n in reasons[reasons != ""].value_counts().items()) or "none"
+def _reasons(reasons: "pd.Series", said: Callable[[str], str] = str) -> str:
+    counts = reasons[reasons != ""].value_counts().items()
+    return ", ".join(f"{said(str(reason))}: {n:,}" for reason, n in counts) or said("none")
 
 
 def _summary(rule: str, results: "pd.DataFrame", prefix: str, measure: Measure) -> Mapping[str, Content]:

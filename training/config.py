@@ -4,7 +4,7 @@ import argparse
 import os
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, get_type_hints
 
@@ -64,6 +64,27 @@ def parse(script: type[S], training: type[T], argv: Sequence[str]) -> tuple[S, T
 
 def read_settings(groups: Sequence[type], argv: Sequence[str]) -> Any:
     """An instance of each dataclass of settings, from `--config FILE.yaml` and the flags over it."""
+    parser, flags = _checked_parser(groups, argv)
+    try:
+        return parser.parse_args_and_config(flags)
+    except (TypeError, ValueError) as error:
+        raise UserError(str(error)) from error
+
+
+def read_plan(script: type[S], training: type, argv: Sequence[str]) -> tuple[S, dict[str, Any]]:
+    """A method's own settings, and all of them by name with TRL's defaults: what a plan needs, on any machine.
+
+    TRL's settings are not made, since making them needs the GPU that they ask for and takes memory on it.
+    """
+    parser, flags = _checked_parser((script, training, ModelConfig), argv)
+    values = vars(parser.parse_args(flags))
+    own = script(**{f.name: values[f.name] for f in fields(script)})
+    read_evaluate(own.evaluate)
+    return own, values
+
+
+def _checked_parser(groups: Sequence[type], argv: Sequence[str]) -> tuple[TrlParser, list[str]]:
+    """A parser whose defaults are the file's values, and the flags over them; no name and no kind is a wrong one."""
     parser = _Parser(groups, allow_abbrev=False)
     front = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     front.add_argument("--config")
@@ -82,10 +103,7 @@ def read_settings(groups: Sequence[type], argv: Sequence[str]) -> Any:
         names = [word.removeprefix("--").partition("=")[0].replace("-", "_") for word in unknown]
         raise UserError(f"unknown setting: {', '.join(name + hint(name, known) for name in names)}")
     _check_kinds(f"{file}", groups, in_file)
-    try:
-        return parser.parse_args_and_config(flags)
-    except (TypeError, ValueError) as error:
-        raise UserError(str(error)) from error
+    return parser, flags
 
 
 def _check_kinds(where: str, groups: Sequence[type], values: Mapping[str, Any]) -> None:

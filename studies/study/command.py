@@ -44,7 +44,6 @@ def study(
     """
     from sozo.studies.study.config import load_study
     from sozo.studies.study.needs import missing
-    from sozo.studies.study.plan import check_training_flags
     from sozo.studies.study.run import chosen, plan, run_study
     from sozo.studies.study.steps import study_steps
 
@@ -55,7 +54,6 @@ def study(
     if page:
         _page(settings, "table-second-encoder" if second_encoder else "table")
         return
-    check_training_flags(settings)
     steps, launch = chosen(study_steps(settings), first, only), shlex.split(launcher)
     if dry_run:
         typer.echo("\n".join(plan(settings, steps, launch)))

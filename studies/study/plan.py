@@ -5,14 +5,12 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from sozo.data.errors import UserError
-from sozo.data.settings import hint, read_yaml
+from sozo.data.settings import read_yaml
 from sozo.models.settings import OF_NOUNS
 from sozo.studies.study.config import Study
 from sozo.studies.study.estimates import (
@@ -31,21 +29,6 @@ _BATCH = {
     "dpo_dat.py": ("examples_per_step", "num_pairs", "pairs", 2),
     "grpo_dat.py": ("completions_per_step", None, "completions", 1),
 }
-
-
-def check_training_flags(study: Study) -> None:
-    """Refuse an arm's misspelt setting of a trainer, hours before the trainer would."""
-    for arm in study.rows:
-        if arm.train and arm.flags:  # TRL takes seconds to import
-            from trl import ModelConfig
-
-            from sozo.training.methods import recipe
-
-            known = {f.name for group in (*recipe(arm.train)[1:], ModelConfig) for f in fields(group)}
-            if unknown := [key for key, _ in arm.flags if key not in known]:
-                raise UserError(f"arm {arm.name}: unknown setting: {unknown[0]}" + hint(unknown[0], known))
-
-
 _LONGEST_BUILD = 600  # seconds
 
 
@@ -53,7 +36,7 @@ _LONGEST_BUILD = 600  # seconds
 class Training:
     """What decides the cost of a step that trains."""
 
-    config: dict[str, Any]  # its YAML, and its flags over that
+    config: dict[str, Any]  # every setting: its flags over its YAML over the defaults
     processes: int
     zero_stage: int  # 0 shards nothing; FSDP shards what ZeRO-3 does
     batch: int  # items of an optimizer step
@@ -64,59 +47,62 @@ class Training:
     @property
     def total(self) -> int:
         """Items of all epochs."""
-        return int(self.count * self.config.get("num_train_epochs", 1))
+        return int(self.count * self.config["num_train_epochs"])
 
     @property
     def bf16(self) -> bool:
         """Whether weights are bfloat16; else float32."""
-        return self.config.get("dtype") == "bfloat16"
+        return self.config["dtype"] == "bfloat16"
 
     @property
     def lora_rank(self) -> int | None:
         """Rank of the adapter; None trains all weights."""
-        return int(self.config.get("lora_r", 16)) if self.config.get("use_peft") else None
+        return self.config["lora_r"] if self.config["use_peft"] else None
 
     @property
     def checkpointing(self) -> bool:
         """Whether activations are computed again in the backward pass."""
-        return bool(self.config.get("activation_checkpointing"))
+        own = self.config["activation_checkpointing"]
+        return bool(self.config["gradient_checkpointing"] if own is None else own)  # its old name, which TRL sets
 
     @property
     def reference(self) -> bool:
         """Whether a second model is asked for log-probabilities."""
-        return self.responses == 2 or (self.items == "completions" and float(self.config.get("beta", 0)) > 0)
+        return self.responses == 2 or (self.items == "completions" and self.config["beta"] > 0)
 
     def tokens(self, prompt: int, response: int) -> int:
         """Of a micro-batch of responses of so many tokens to a prompt of so many."""
-        rows = self.responses * int(self.config["per_device_train_batch_size"])
-        return (1 if self.config.get("share_prompt", True) else rows) * prompt + rows * response
+        rows = self.responses * self.config["per_device_train_batch_size"]
+        return (1 if self.config["share_prompt"] else rows) * prompt + rows * response
 
 
 def training_of(step: Step) -> Training:
-    """The same, read from the step's files; a batch that so many processes cannot share is refused."""
+    """The same, read from the step's files as training reads them: what it would refuse is refused here."""
+    from sozo.training.config import read_plan  # TRL takes seconds to import
+    from sozo.training.methods import recipe
+
     assert step.config is not None
     assert step.launcher is not None
-    config = read_yaml(step.config) | {key: yaml.safe_load(value) for key, value in step.flags.items()}
+    flags = [word for key, value in step.flags.items() for word in (f"--{key}", value)]
+    try:
+        script, config = read_plan(*recipe(step.script.partition("_")[0])[1:], ["--config", str(step.config), *flags])
+    except UserError as error:
+        where = "" if str(step.config) in str(error) else f" with {step.config}"
+        raise UserError(f"step {step.name}{where}: {error}") from error
     hardware = read_yaml(step.launcher)
     fsdp = hardware["distributed_type"] == "FSDP"
     stage = 3 if fsdp else int((hardware.get("deepspeed_config") or {}).get("zero_stage", 0))
     batch_key, count_key, items, responses = _BATCH[step.script]
-    batch, per_device = int(config[batch_key]), int(config["per_device_train_batch_size"])
-    count = int(config[count_key]) if count_key else _prompts(config) * config["num_generations"]
-    processes = hardware["num_processes"]
-    if batch % (processes * per_device) or count % batch:
+    processes, per_device = hardware["num_processes"], config["per_device_train_batch_size"]
+    batch = config[batch_key] or processes * per_device * (config["gradient_accumulation_steps"] or 1)
+    prompts = 0 if count_key else sum(entry.count for entry in script.entries)
+    count = config[count_key] if count_key else prompts * config["num_generations"]
+    if per_device < 1 or batch % (processes * per_device) or count % batch:
         raise UserError(
             f"{step.config}: {count:,} {items} in batches of {batch_key} {batch} cannot be made of {processes}"
             f" process(es) x per_device_train_batch_size {per_device}; each must be a multiple of the next"
         )
     return Training(config, processes, stage, batch, count, items, responses)
-
-
-def _prompts(config: dict[str, Any]) -> int:
-    """Of all tasks of a GRPO run in one epoch."""
-    tasks = config["tasks"] if isinstance(config["tasks"], list) else [config["tasks"]]
-    own = [task.get("num_prompts") if isinstance(task, dict) else None for task in tasks]
-    return sum(prompts or config["num_prompts"] for prompts in own)
 
 
 def plan_lines(study: Study, step: Step) -> list[str]:
@@ -153,11 +139,11 @@ def _sampling(study: Study, step: Step, launcher: Path) -> list[str]:
 def _training(study: Study, step: Step, launcher: str) -> list[str]:
     training, model = training_of(step), study.architecture
     config, processes, stage, batch = training.config, training.processes, training.zero_stage, training.batch
-    per_device = int(config["per_device_train_batch_size"])
+    per_device = config["per_device_train_batch_size"]
     arithmetic = (
         f"{training.total:,} {training.items} / {batch} a step = {training.total // batch:,} optimizer steps; {batch} ="
         f" {processes} process(es) x {per_device} each x {batch // (processes * per_device)} accumulation step(s)"
-        f" ({launcher}, learning rate {float(config['learning_rate']):g})"
+        f" ({launcher}, learning rate {config['learning_rate']:g})"
     )
     memory = training_memory(
         model,
@@ -175,7 +161,7 @@ def _training(study: Study, step: Step, launcher: str) -> list[str]:
     if training.items == "completions" and stage == 3:
         size = 2 * model.parameters / GIB
         lines.append(f"while it generates, without vLLM, ZeRO-3 gathers the whole weights: {size:.1f} GiB on each GPU")
-    if not config.get("use_cpu") and not stage and config.get("bf16") and training.lora_rank is None:
+    if not config["use_cpu"] and not stage and config["bf16"] and training.lora_rank is None:
         lines.append("note: bf16 weights without DeepSpeed have no float32 master; small steps are lost")
     return lines
 
@@ -188,9 +174,9 @@ def step_hours(study: Study, step: Step) -> float:
         return generation_hours(parameters, int(step.flags["num_responses"]) * length, "vllm") if sampled else 0.0
     training = training_of(step)
     config = training.config
-    if config.get("use_cpu"):
+    if config["use_cpu"]:
         return 0.0
-    micro_batches = training.total // int(config["per_device_train_batch_size"])
+    micro_batches = training.total // config["per_device_train_batch_size"]
     hours = training_hours(
         parameters,
         micro_batches * training.tokens(study.tokens.prompt, length),
@@ -199,7 +185,7 @@ def step_hours(study: Study, step: Step) -> float:
         reference=training.reference,
     )
     if training.items == "completions":
-        backend = "vllm" if config.get("use_vllm") or config.get("sampler") == "vllm" else "transformers"
+        backend = "vllm" if config["use_vllm"] or config["sampler"] == "vllm" else "transformers"
         hours += generation_hours(parameters, training.total * length, backend)
     return hours
 
@@ -257,9 +243,9 @@ def _disk(study: Study, step: Step) -> tuple[float, int, float]:
     training, model = training_of(step), study.architecture
     config, bf16, rank = training.config, training.bf16, training.lora_rank
     checkpoint, left = training_disk(model, zero_stage=training.zero_stage, bf16=bf16, lora_rank=rank)
-    steps, every = int(training.total // training.batch), float(config.get("save_steps", 500))
+    steps, every = int(training.total // training.batch), float(config["save_steps"])
     saved = math.ceil(steps / (every if every >= 1 else every * steps))  # the last step is always saved
-    limit = config.get("save_total_limit")  # the oldest goes when the newest is whole
+    limit = config["save_total_limit"]  # the oldest goes when the newest is whole
     return checkpoint, min(saved, int(limit) + 1) if limit else saved, left
 
 

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -236,6 +237,46 @@ def test_a_mistake_is_one_line(changes, message, tmp_path):
     (line,) = done.stderr.splitlines()
     assert line.startswith("error: ")
     assert message in line
+
+
+@pytest.mark.parametrize("flag", ["--dry-run", "--check", "--launcher=false"])  # the last one would start the steps
+@pytest.mark.parametrize(
+    ("right", "wrong", "message"),
+    [
+        ("learning_rate:", "learning_rat:", "unknown setting: learning_rat (did you mean learning_rate?)"),
+        ("epsilon:", "epsilonn:", "unknown setting: epsilonn (did you mean epsilon?)"),
+        ("scale: 10.0", "scall: 10.0", "tasks: dat: unknown setting: scall (did you mean scale?)"),
+        ("  every: 16", "  evry: 16", "evaluate: unknown key evry (did you mean every?)"),
+    ],
+)
+def test_a_methods_yaml_is_read_as_training_reads_it(flag, right, wrong, message, tmp_path):
+    recipe = shutil.copytree(ROOT / "recipes" / "qwen2.5-7b", tmp_path / "mine" / "model")
+    (tmp_path / "mine" / "accelerate").symlink_to(ROOT / "recipes" / "accelerate")
+    text = (recipe / "grpo.yaml").read_text("utf-8")
+    assert right in text
+    (recipe / "grpo.yaml").write_text(text.replace(right, wrong), "utf-8")
+    command = [sys.executable, "-m", "sozo", "study", "mine/model/reproduce.yaml", "--output", "o", flag]
+    done = warm.run(command, cwd=tmp_path, env={"PATH": "/usr/bin:/bin", "HF_HUB_OFFLINE": "1"})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"error: step grpo with mine/model/grpo.yaml: {message}\n"
+    assert not (tmp_path / "o").exists()
+
+
+def test_what_a_methods_yaml_leaves_out_is_trls_default(tmp_path):
+    from sozo.studies.study.config import load_study
+    from sozo.studies.study.plan import plan_lines
+    from sozo.studies.study.steps import study_steps
+
+    recipe = shutil.copytree(ROOT / "recipes" / "qwen2.5-7b", tmp_path / "model")
+    (tmp_path / "accelerate").symlink_to(ROOT / "recipes" / "accelerate")
+    (recipe / "grpo.yaml").write_text("tasks: [dat]\nnum_prompts: 64\n", "utf-8")
+    study = load_study(recipe / "reproduce.yaml", "o")
+    (grpo,) = [step for step in study_steps(study) if step.name == "grpo"]
+    # TRL 1.16: 3 epochs x 64 prompts x 8 completions, 8 of them on each of eight GPUs, at 1e-6.
+    assert plan_lines(study, grpo)[0] == (
+        "1,536 completions / 64 a step = 24 optimizer steps; 64 = 8 process(es) x 8 each x 1 accumulation step(s)"
+        " (zero3, learning rate 1e-06)"
+    )
 
 
 def test_a_model_folder_that_is_not_there_is_found_first(tmp_path):

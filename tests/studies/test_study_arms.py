@@ -8,7 +8,7 @@ from grpo_runs import ROOT
 from sozo.data.errors import UserError
 from sozo.eval.frontier import NAME
 from sozo.studies.study.config import load_study
-from sozo.studies.study.plan import check_training_flags, plan_lines
+from sozo.studies.study.plan import plan_lines, training_of
 from sozo.studies.study.record import Records, State
 from sozo.studies.study.steps import study_rows, study_steps
 from test_reproduce import change, run, study  # noqa: F401
@@ -134,9 +134,11 @@ def test_what_cannot_be_is_one_line(arms, wrong, message):
 def test_further_mistakes(arms):
     with pytest.raises(UserError, match=r"arm a-b: another arm has the folder a-b already; rename one"):
         study_steps(load(arms, arms={"a b": {}, "a-b": {"temperature": 2.0}}))
-    with pytest.raises(UserError, match=r"arm a: unknown setting: lerning_rate \(did you mean learning_rate\?\)"):
-        check_training_flags(load(arms, arms={"a": {"train": "grpo", "lerning_rate": 1}}))
-    check_training_flags(load(arms, arms=ARMS))
+    step, *_ = study_steps(load(arms, arms={"a": {"train": "grpo", "lerning_rate": 1}}))
+    with pytest.raises(
+        UserError, match=r"step a with .+: unknown setting: lerning_rate \(did you mean learning_rate\?\)"
+    ):
+        training_of(step)
     with pytest.raises(UserError, match="seeds: Input should be a valid list, not 0"):
         load(arms, seeds=0)
 

@@ -208,7 +208,10 @@ def test_a_plan_ends_with_what_comes_out_and_what_is_missing(tmp_path):
     # The paper's Table 11, digit for digit.
     assert "# to hit: GRPO: valid 117,824 of 131,072, mean 0.570, std 0.022, 10,696 different words" in end
     missing = [line for line in end if line.startswith("# missing: ")]
-    assert any("Juman++ (noun_checker: jumanpp)" in line for line in missing)
+    assert any(
+        "Juman++ (noun_checker: jumanpp): no command jumanpp (Juman++ 2, https://github.com/ku-nlp/jumanpp); " in line
+        for line in missing
+    )
     assert any("GPUs: 8 are needed" in line for line in missing)
     for name in ("pkshatech/GLuCoSE-base-ja-v2", "tokyotech-llm/Llama-3.1-Swallow-8B-Instruct-v0.3"):
         assert any(line.startswith(f"# missing: {name}: neither in a folder nor in the hub's") for line in missing)

@@ -86,7 +86,9 @@ def main() -> int:
     extras, needed = project["optional-dependencies"], re.sub(r"[^\d.]", "", project["requires-python"])
     old = sys.version_info < tuple(map(int, needed.split(".")))
     base = [f"Python {needed}"] * old + missing([*project["dependencies"], "sozo"])
-    rows = [("sozo", "what nothing works without", base, "make install", None)]
+    rows: list[tuple[str, str, list[str], str, str | None]] = [
+        ("sozo", "what nothing works without", base, "make install", None)
+    ]
     rows += [
         (f"[{extra}]", FEATURES[extra], missing(requirements(extra, extras)), install_command(extra), no_program(extra))
         for extra in extras

@@ -84,6 +84,7 @@ def training_of(step: Step) -> Training:
     assert step.config is not None
     assert step.launcher is not None
     flags = [word for key, value in step.flags.items() for word in (f"--{key}", value)]
+    script: Any  # one of three methods' own settings
     try:
         script, config = read_plan(*recipe(step.script.partition("_")[0])[1:], ["--config", str(step.config), *flags])
     except UserError as error:

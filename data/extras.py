@@ -1,5 +1,6 @@
 """Which extra of sozo brings a package, and the command that installs an extra."""
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -23,6 +24,15 @@ _PACKAGES = {
     "gguf": ("gguf",),
 }
 EXTRA_OF = {package: extra for extra, packages in _PACKAGES.items() for package in packages}
+
+# The program that an extra drives and that no package brings, and where to get it.
+_PROGRAMS = {"juman": ("jumanpp", "Juman++ 2, https://github.com/ku-nlp/jumanpp")}
+
+
+def no_program(extra: str) -> str | None:
+    """What to say where the program that `extra` drives is not on the PATH; None where it is, or there is none."""
+    command, source = _PROGRAMS.get(extra, ("", ""))
+    return f"no command {command} ({source})" if command and not shutil.which(command) else None
 
 
 def install_command(*extras: str) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(1, str(Path(__file__).parents[1] / "src"))  # nothing may be installed, sozo neither
 
-from sozo.data.extras import install_command
+from sozo.data.extras import install_command, no_program
 
 ROOT = Path(__file__).parents[1]
 # What each extra is for, in the words of a person who lacks it.
@@ -86,14 +86,18 @@ def main() -> int:
     extras, needed = project["optional-dependencies"], re.sub(r"[^\d.]", "", project["requires-python"])
     old = sys.version_info < tuple(map(int, needed.split(".")))
     base = [f"Python {needed}"] * old + missing([*project["dependencies"], "sozo"])
-    rows = [("sozo", "what nothing works without", base, "make install")]
+    rows: list[tuple[str, str, list[str], str, str | None]] = [
+        ("sozo", "what nothing works without", base, "make install", None)
+    ]
     rows += [
-        (f"[{extra}]", FEATURES[extra], missing(requirements(extra, extras)), install_command(extra))
+        (f"[{extra}]", FEATURES[extra], missing(requirements(extra, extras)), install_command(extra), no_program(extra))
         for extra in extras
     ]
-    for name, feature, lacking, command in rows:
+    for name, feature, packages, command, program in rows:
+        lacking = ", ".join([*packages, *filter(None, [program])])
         state = "ok" if not lacking else "NEEDED" if name == "sozo" else "missing"
-        print(f"{state:<8} {name:<11} {feature}" + (f": {', '.join(lacking)} -> {command}" if lacking else ""))
+        how = f" -> {command}" if packages else ""
+        print(f"{state:<8} {name:<11} {feature}" + (f": {lacking}{how}" if lacking else ""))
     return 1 if base else 0
 
 

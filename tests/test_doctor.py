@@ -55,6 +55,20 @@ def test_the_base_install_alone_is_enough(run):
     assert run(lambda name: None)[0] == 1
 
 
+def test_juman_needs_its_command_beside_its_packages(run, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    packages = {"pyknp": "0.6.1", "setuptools": "80.0"}
+    _, rows = run(packages.get)
+    # No arrow: what pip installs is here.
+    assert rows["[juman]"][1] == (
+        "missing  [juman]     the paper's noun checker jumanpp: no command jumanpp (Juman++ 2, "
+        "https://github.com/ku-nlp/jumanpp)"
+    )
+    (tmp_path / "jumanpp").write_text("#!/bin/sh\n")
+    (tmp_path / "jumanpp").chmod(0o755)
+    assert run(packages.get)[1]["[juman]"][0] == "ok"
+
+
 def test_every_extra_says_what_it_is_for():
     assert FEATURES.keys() == EXTRAS.keys()
 

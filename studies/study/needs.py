@@ -1,12 +1,11 @@
 """What a study needs and this machine has not: all of it before the first step, and nothing is loaded for it."""
 
-import shutil
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sozo.data.extras import EXTRA_OF, install_command
+from sozo.data.extras import EXTRA_OF, install_command, no_program
 from sozo.data.settings import read_yaml
 from sozo.models.settings import OF_NOUNS
 from sozo.models.tiny import tiny_seed
@@ -39,8 +38,8 @@ def missing(study: Study, steps: Sequence[Step]) -> Iterator[str]:
     for package in sorted(packages):
         if find_spec(package) is None:
             yield f"the package {package}: {install_command(EXTRA_OF[package])}"
-    if "jumanpp" in checkers and not shutil.which("jumanpp"):
-        yield "Juman++ (noun_checker: jumanpp): there is no command jumanpp; install Juman++ 2, or take jumandic"
+    if "jumanpp" in checkers and (fault := no_program("juman")):
+        yield f"Juman++ (noun_checker: jumanpp): {fault}; install it, or take jumandic"
     hub |= {study.model_at(seed) for seed in study.seeds} - set(OF_NOUNS)
     for name in sorted(hub):
         if tiny_seed(name) is None and not Path(name).is_dir() and not _at_hand(name):

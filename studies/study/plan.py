@@ -5,7 +5,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +84,7 @@ def training_of(step: Step) -> Training:
     assert step.config is not None
     assert step.launcher is not None
     flags = [word for key, value in step.flags.items() for word in (f"--{key}", value)]
+    script: Any  # one of three methods' own settings
     try:
         script, config = read_plan(*recipe(step.script.partition("_")[0])[1:], ["--config", str(step.config), *flags])
     except UserError as error:
@@ -114,7 +115,7 @@ def plan_lines(study: Study, step: Step) -> list[str]:
         return [f"the items of {task}, on {processes} process(es) ({step.launcher.stem})"]
     lines = _training(study, step, step.launcher.stem) if step.trains else _sampling(study, step, step.launcher)
     if hours := step_hours(study, step):
-        lines.append(f"estimated, never run: {wall_time(hours, processes)} ({hours:.1f} A100 hours)")
+        lines.append(f"estimated, never run: {_wall_time(hours / processes, processes)} ({hours:.1f} A100 hours)")
     return [*lines, _disk_line(study, step)] if step.trains else lines
 
 
@@ -126,7 +127,7 @@ def _sampling(study: Study, step: Step, launcher: Path) -> list[str]:
         f" ({launcher.stem}), seed {flags['seed']}"
     )
     if flags["model"] in OF_NOUNS:
-        return [line]
+        return [line, "no model draws these lists: 0 A100 hours"]
     element, at_once = 4 if flags.get("dtype") == "float32" else 2, min(batch, int(flags.get("slots", 256)))
     weights = f"memory for each process, GiB: weights {element * model.parameters / GIB:.3g}"
     if flags.get("backend") == "vllm":
@@ -167,11 +168,15 @@ def _training(study: Study, step: Step, launcher: str) -> list[str]:
 
 
 def step_hours(study: Study, step: Step) -> float:
-    """A100 hours of a step; 0 of one without an estimate: on a CPU, of nouns alone, or sampled without vLLM."""
+    """A100 hours of a step; 0 of one without an estimate: on a CPU, of nouns alone, at an endpoint, of another task."""
     parameters, length = study.architecture.parameters, study.tokens.response
     if not step.trains:
-        sampled = step.flags.get("backend") == "vllm" and "num_responses" in step.flags
-        return generation_hours(parameters, int(step.flags["num_responses"]) * length, "vllm") if sampled else 0.0
+        flags, files = step.flags, [step.launcher, *map(study.path, filter(None, astuple(study.training)))]
+        of_none = flags.get("model") in OF_NOUNS or flags.get("backend") == "openai" or "num_responses" not in flags
+        if of_none or any(read_yaml(file).get("use_cpu") for file in files if file):
+            return 0.0
+        backend = "vllm" if flags.get("backend") == "vllm" else "transformers"
+        return generation_hours(parameters, int(flags["num_responses"]) * length, backend)
     training = training_of(step)
     config = training.config
     if config["use_cpu"]:
@@ -190,20 +195,24 @@ def step_hours(study: Study, step: Step) -> float:
     return hours
 
 
-def wall_time(hours: float, processes: int) -> str:
-    """So many A100 hours on as many A100, and on as many H100, which are faster by their peak."""
-    minutes = hours * 60 / processes
+def _wall_time(hours: float, processes: int) -> str:
+    """So many hours of as many A100, and of as many H100, which are faster by their peak."""
+    minutes = hours * 60
     return f"{minutes:,.0f} minutes on {processes} A100, {minutes / H100_SPEED:,.0f} on {processes} H100"
 
 
 def study_time(study: Study, steps: Sequence[Step]) -> str:
-    """What the steps with an estimate take together."""
-    hours = [(step_hours(study, step), step) for step in steps]
-    if not (total := sum(own for own, _ in hours)):
+    """What the steps with an estimate take together, and which steps of a model have none."""
+    launched = [
+        (step_hours(study, step), read_yaml(step.launcher)["num_processes"], step) for step in steps if step.launcher
+    ]
+    if not (total := sum(own for own, _, _ in launched)):
         return "no estimate of time on a CPU"
-    (processes,) = {read_yaml(step.launcher)["num_processes"] for own, step in hours if own and step.launcher}
-    more = "each step's start, loading and saving come on top: recipes/README.md"
-    return f"estimated, never run: {wall_time(total, processes)} ({total:.1f} A100 hours); {more}"
+    wall = _wall_time(sum(own / count for own, count, _ in launched), max(count for own, count, _ in launched if own))
+    unknown = [step.name for own, _, step in launched if not own and step.flags.get("model") not in OF_NOUNS]
+    without = f", without {', '.join(unknown)}" if unknown else ""
+    more = "each step's start, loading, scoring and saving come on top: recipes/README.md"
+    return f"estimated, never run: {wall} ({total:.1f} A100 hours){without}; {more}"
 
 
 def _disk_line(study: Study, step: Step) -> str:

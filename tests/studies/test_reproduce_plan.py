@@ -162,6 +162,42 @@ def test_sft_of_8b_on_eight_gpus_by_hand():
     assert "disk: 329 GiB at most, " in text
 
 
+def test_sampling_without_vllm_is_reckoned_at_its_own_utilisation():
+    from sozo.studies.study.config import load_study
+    from sozo.studies.study.plan import plan_lines, step_hours, study_time
+    from sozo.studies.study.steps import study_steps
+
+    study = load_study(ROOT / "recipes" / "swallow-8b" / "reproduce.yaml", "o")
+    plain = replace(study, sampling=study.sampling | {"backend": "transformers"})
+    steps = {step.name: step for step in study_steps(plain)}
+    # 2 x 8,030,261,248 operations x 131,072 x 60 tokens / (312e12 x 0.05) / 3600 s: four times vLLM's at 0.20.
+    assert step_hours(plain, steps["base"]) == pytest.approx(2.2490, abs=1e-4)
+    assert "estimated, never run: 17 minutes on 8 A100, 5 on 8 H100 (2.2 A100 hours)" in plan_lines(
+        plain, steps["base"]
+    )
+    assert plan_lines(plain, steps["random"])[1:] == ["no model draws these lists: 0 A100 hours"]
+    # vLLM's 5.17 hours and three quarters of five rows of 2.2490 hours: 13.6, on eight GPUs 102 minutes.
+    assert study_time(plain, list(steps.values())).startswith(
+        "estimated, never run: 102 minutes on 8 A100, 32 on 8 H100 (13.6 A100 hours); "
+    )
+    alone = replace(study, control_tasks=["sipen"])
+    assert "(5.2 A100 hours), without base-sipen, sft-sipen, dpo1-sipen, dpo2-sipen, grpo-sipen; " in study_time(
+        alone, study_steps(alone)
+    )
+
+
+def test_a_study_of_different_hardware_adds_up_its_minutes():
+    from sozo.studies.study.config import load_study
+    from sozo.studies.study.plan import study_time
+    from sozo.studies.study.steps import study_steps
+
+    study = load_study(ROOT / "recipes" / "swallow-8b" / "reproduce.yaml", "o")
+    study = replace(study, sampling=study.sampling | {"launcher": "../accelerate/single.yaml"})
+    steps = [step for step in study_steps(study) if step.name in ("base", "sft")]
+    # A row is 0.562 hours of one GPU, SFT 0.180 hours of eight: 33.7 + 1.4 minutes.
+    assert study_time(study, steps).startswith("estimated, never run: 35 minutes on 8 A100, 11 on 8 H100 (0.7 A100")
+
+
 def test_a_plan_ends_with_what_comes_out_and_what_is_missing(tmp_path):
     text = dry_run(ROOT / "recipes" / "swallow-8b" / "reproduce.yaml", "--output", str(tmp_path / "o")).stdout
     end = text[text.index("# 11 steps; ") :].splitlines()
@@ -172,7 +208,10 @@ def test_a_plan_ends_with_what_comes_out_and_what_is_missing(tmp_path):
     # The paper's Table 11, digit for digit.
     assert "# to hit: GRPO: valid 117,824 of 131,072, mean 0.570, std 0.022, 10,696 different words" in end
     missing = [line for line in end if line.startswith("# missing: ")]
-    assert any("Juman++ (noun_checker: jumanpp)" in line for line in missing)
+    assert any(
+        "Juman++ (noun_checker: jumanpp): no command jumanpp (Juman++ 2, https://github.com/ku-nlp/jumanpp); " in line
+        for line in missing
+    )
     assert any("GPUs: 8 are needed" in line for line in missing)
     for name in ("pkshatech/GLuCoSE-base-ja-v2", "tokyotech-llm/Llama-3.1-Swallow-8B-Instruct-v0.3"):
         assert any(line.startswith(f"# missing: {name}: neither in a folder nor in the hub's") for line in missing)

@@ -20,6 +20,14 @@ T = TypeVar("T")
 _CALLED = "a reward is called as reward(completions=[text, ...]), with prompts=[text, ...] where they matter"
 
 
+class Columns(dict[str, Any]):
+    """A row of the dataset; a task that asks for a column that it lacks gets a UserError."""
+
+    def __missing__(self, name: str) -> Any:
+        there = ", ".join(self) or "none"
+        raise UserError(f"needs the dataset's column {name}, a value for each completion; its columns are: {there}")
+
+
 class Part(NamedTuple):
     """A part of a text that earned a share of its own, such as one word of a list."""
 
@@ -232,7 +240,7 @@ def _asked_and_answered(
             without_end_marks(decode(tokenizer, own)) if only else text
             for own, text, only in zip(ids, texts, alone, strict=True)
         ]
-    items = [Item(str(named[k]), asked[k], {n: v[k] for n, v in columns.items()}) for k in range(count)]
+    items = [Item(str(named[k]), asked[k], Columns({n: v[k] for n, v in columns.items()})) for k in range(count)]
     return items, [Answer(str(k), items[k].id, text) for k, text in enumerate(texts)]
 
 

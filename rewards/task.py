@@ -57,7 +57,11 @@ class TaskReward(Reward):
         return self.together
 
     def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
-        rows = self.task.score(items, answers)
+        """See the class; a dataset without a column that the task reads is a UserError."""
+        try:
+            rows = self.task.score(items, answers)
+        except UserError as error:
+            raise UserError(f"the reward of {self.task.name}: {error}") from error
         if not self.together:
             return self._paid(items, answers, rows)
         scored = zip(items, answers, rows, strict=True)

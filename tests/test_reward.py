@@ -263,6 +263,15 @@ def test_a_tasks_measure_is_a_reward(tmp_path):
         make_task_reward("dat", noun_check="jumandic")
 
 
+def test_a_dataset_without_a_tasks_column_is_one_line(monkeypatch):
+    monkeypatch.setenv("SOZO_TASKS", "examples.task.Acrostic")
+    reward, text = make_task_reward("acrostic"), "さむい朝だった\n空を見あげた"
+    assert reward(["?"], [text], word=["さく"]) == [0.5]
+    message = "^the reward of acrostic: needs the dataset's column word, .*; its columns are: letters$"
+    with pytest.raises(UserError, match=message):
+        reward(["?"], [text], letters=["さく"])
+
+
 def test_an_offset_lifts_a_valid_answer_above_an_invalid_one():
     reward = make_task_reward("dat", scale=0.0, offset=2.0, noun_checker="jumandic", embedding_model="ja-ginza")
     valid = list_text(["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"])

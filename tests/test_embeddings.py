@@ -314,27 +314,6 @@ def test_a_model_that_cannot_be_loaded_is_one_line(tmp_path):
     assert str(tmp_path) in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["jaginza", "multilingual-e5-small"])
-def test_a_name_that_is_neither_packaged_nor_of_the_hub_is_asked_for_nowhere(name, monkeypatch):
-    monkeypatch.setattr("sozo.scoring.embeddings.SentenceTransformerEncoder", None)
-    with pytest.raises(UserError, match=rf"^there is no embedding model '{name}'; give ja-ginza, .* \(org/name\)"):
-        make_encoder(name)
-
-
-def test_a_silent_hub_is_asked_once(monkeypatch):
-    asked = []
-
-    def silent(name, **options):
-        asked.append(name)
-        raise ConnectionError("no route to host")
-
-    monkeypatch.setattr("huggingface_hub.model_info", silent)
-    monkeypatch.setattr("huggingface_hub.utils._http.http_backoff", lambda *_, **__: asked.append("again"))
-    with pytest.raises(UserError, match=r"cannot load the embedding model 'org/nosuch': ") as caught:
-        make_encoder("org/nosuch")
-    assert (asked, "\n" in str(caught.value)) == (["org/nosuch"], False)
-
-
 def test_a_model_is_loaded_whole_under_zero3(tiny_bert):
     """DeepSpeed ZeRO-3 would shard the encoder with the policy: its weights would be empty."""
     from transformers.integrations import HfDeepSpeedConfig

@@ -85,8 +85,4 @@ def make_encoder(
         return GloveEncoder(name.removeprefix(_GLOVE))
     if name.startswith("openai:"):
         return OpenAIEncoder(name.removeprefix("openai:"), read_profile(endpoint), prompt=prompt)
-    if "/" not in name and not Path(name).is_dir():
-        known = ", ".join(each for each in _OWN_PROMPT if each != _GLOVE)
-        remedy = f"give {known}, {_GLOVE}VECTORS, openai:NAME, a hub id (org/name) or a folder"
-        raise UserError(f"there is no embedding model {name!r}; {remedy}")
     return SentenceTransformerEncoder(name, revision=revision, prompt=prompt)

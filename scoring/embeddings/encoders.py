@@ -4,7 +4,6 @@ import math
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -170,20 +169,6 @@ def _batches(words: Sequence[str], most: int) -> list[list[str]]:
     return batches
 
 
-def _hub_answers(name: str) -> bool:
-    """Whether it is worth asking the hub: the libraries would ask a silent one six times for each file of a model."""
-    from huggingface_hub import model_info
-    from huggingface_hub.errors import HfHubHTTPError
-
-    try:
-        model_info(name, timeout=10)
-    except HfHubHTTPError:
-        return True  # it says what is wrong
-    except Exception:  # whichever its HTTP library raises
-        return False
-    return True
-
-
 def _load(name: str, revision: str | None) -> Any:
     require("sentence_transformers", f"the embedding model {name}")
     import torch
@@ -194,9 +179,8 @@ def _load(name: str, revision: str | None) -> Any:
     # Where DeepSpeed ZeRO-3 is on, transformers would shard it with the policy's weights.
     reference = deepspeed._hf_deepspeed_config_weak_ref
     deepspeed.unset_hf_deepspeed_config()
-    offline = not Path(name).is_dir() and not _hub_answers(name)
     try:
-        return SentenceTransformer(name, revision=revision, device=device, local_files_only=offline)
+        return SentenceTransformer(name, revision=revision, device=device)
     except Exception as error:
         cause = next(iter(str(error).strip().splitlines()), type(error).__name__)
         remedy = "give a sentence-transformers hub id, a folder, openai:NAME, ja-ginza, e5 or categories"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sozo
 from sozo.data.record import provenance
@@ -82,8 +82,8 @@ def score_sheet(task: "Dat", path: Path, norms: Path | None, japanese: Callable[
 
 
 def _counted(
-    results: "pd.DataFrame", summary: Sequence[Mapping[str, Content]], japanese: Callable[[str], str]
-) -> Mapping[str, object]:
+    results: "pd.DataFrame", summary: Sequence[Mapping[str, Any]], japanese: Callable[[str], str]
+) -> dict[str, Any]:
     """What the paragraph says of the results."""
     mean, other_mean = (row["Mean of participants"] for row in summary[:2])
     participants = results["participant"].nunique()

@@ -9,7 +9,6 @@ import fcntl
 import json
 import logging
 import os
-import re
 import socket
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -27,7 +26,6 @@ MISSING = object()
 # Of a server that embeds nobody knows the weights, but what it makes of some words, and that not to the bit.
 PROBE, NEAR = "embedding_probe", 1e-3
 FORMAT = 2
-_DIGEST = re.compile(r"[0-9a-f]{64}")  # of a SHA-256
 _OTHER = "give another output folder"
 LOCK = "_lock"  # TRL's push_to_hub leaves "_*" out
 _HOLDER = "process "
@@ -226,14 +224,11 @@ class RunFolder:
 
     def _compare(self, section: str, wanted: dict[str, Any]) -> None:
         if difference := first_difference((self._config or {}).get(section, {}), wanted):
-            key, *values = difference
-            name = key.removesuffix("sha256").rstrip("_.").rpartition(".")[2]
-            if any(isinstance(value, str) and _DIGEST.fullmatch(value) for value in values):
-                run = f"of {'other' if name.endswith('s') else 'another'} {name} ({key} is not the same)"
-            else:
-                old, new = ("not set" if v is MISSING else shortened(json.dumps(v, ensure_ascii=False)) for v in values)
-                name, run = "settings", f"with {key} = {old}, but now it is {new}"
-            raise UserError(f"{self.path}: holds a run {run}; {_OTHER}, or the same {name} to continue it")
+            key, old, new = (
+                "not set" if v is MISSING else shortened(json.dumps(v, ensure_ascii=False)) for v in difference
+            )
+            run = f"{self.path}: holds a run with {key[1:-1]} = {old}"
+            raise UserError(f"{run}, but now it is {new}; {_OTHER}, or the same settings to continue it")
 
 
 def _as_json(values: dict[str, Any]) -> dict[str, Any]:

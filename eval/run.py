@@ -123,9 +123,7 @@ def score_answers(task: Task, path: Path, output: Path, *, source: str | None = 
     if (path / "config.json").exists() and not (path / "metrics.json").exists():
         raise UserError(f"{path}: is not finished; run the command that wrote it again first")
     answers = read_answers(task, path, source)
-    sources = ", ".join(dict.fromkeys(answer.source for answer in answers))
-    # The source first: it is a part of the digest, and where it alone differs a message should name it.
-    answered = {"source": sources, "answers_sha256": answers_digest(answers), "num_answers": len(answers)}
+    answered = {"answers_sha256": answers_digest(answers), "num_answers": len(answers), "source": source}
     settings = {"task": task.name, **answered, **task.deciding()}
     existed, folder = output.exists(), RunFolder(output, settings)
     metrics, begun = folder.metrics(), folder.begun
@@ -136,6 +134,7 @@ def score_answers(task: Task, path: Path, output: Path, *, source: str | None = 
     folder.start({**scorer_facts(task), "seed": None, "decoder": None}, {"answers": str(path), **task.facts()})
     try:
         score_parts(task, answers, folder.responses)
+        sources = source or ", ".join(dict.fromkeys(answer.source for answer in answers))
         return _finish(task, folder, sources, metrics is not None)
     except UserError:
         # Nobody was asked and nothing scored: the folder is free for the right file.

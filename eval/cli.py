@@ -200,7 +200,7 @@ def _score_command(kind: type[Task]) -> Callable[..., None]:
         check_delivery([model], results)
         if file.suffix.lower() in KINDS:
             models = "a model's answers are given as JSON lines with a column text (docs/answer-files.md, From CSV)"
-            raise UserError(f"{file}: is a spreadsheet; people's lists are scored by: sozo people {file}; {models}")
+            raise UserError(f"{file}: is a spreadsheet; what people wrote is scored by: sozo people {file}; {models}")
         with Loaded() as loaded:
             (task,) = _make_tasks([kind.name], settings, loaded)
             run = score_answers(task, file, output, source=source)

@@ -132,7 +132,7 @@ def test_a_constant_answer_is_called_constant(tmp_path, answer):
     assert metrics["constant_scores"][NO] == {"implicature": 1, "entailment": 0, "controls": pytest.approx(1 / 3)}
     page = write_evaluation(tmp_path / "r.html", find_evaluated([str(run.folder)]))[0].read_text("utf-8")
     assert f"{answer}!" in page
-    assert "定数回答" in page
+    assert "常に同じ回答" in page
 
 
 def truthful(item):

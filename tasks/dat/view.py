@@ -98,7 +98,7 @@ class DatView(View[DatRunResult]):
         refused = ", ".join(f"{word!r} ({count})" for word, count in run.metrics.get("refused", {}).items())
         named = [f"Words refused most often: {refused}."] * bool(refused)
         if found is None or (row.valid and found - row.valid <= _APART * row.came):
-            return [*(f"{why}: {text[:160]!r}" for why in row.reasons for text in run.texts(why)[:1]), *named]
+            return named
         asked = f"As asked: {n_of(row.valid, row.came)} ({share(row.valid, row.came)})."
         return [
             f"{asked} Ten words found: {n_of(found, row.came)} ({share(found, row.came)}), read leniently, never paid.",

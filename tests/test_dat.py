@@ -247,7 +247,9 @@ any_text = st.one_of(
 @given(st.lists(any_text, max_size=6), st.booleans(), st.booleans(), st.booleans())
 def test_any_texts_give_a_score_or_a_reason(real, texts, reasoning, by_representative, english):
     language = "en" if english else "ja"
-    rules = DatRules(reasoning=reasoning, language=language, repeated_by_representative=by_representative, olson=english)
+    rules = DatRules(
+        reasoning=reasoning, language=language, repeated_by_representative=by_representative, olson=english
+    )
     for scorer in (make_scorer(rules), DatScorer(real.checker, real.vectors.encoder, rules)):
         scores = scorer.score(texts)
         assert len(list(scores)) == len(texts)

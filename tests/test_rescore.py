@@ -39,7 +39,7 @@ def table(folder):
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made") / "run"
     task = Dat(DatSettings(noun_checker="jumandic"))
-    run_task(task, GeneratorSettings("random"), SamplingOptions(50, batch_size=20), folder)
+    run_task(task, GeneratorSettings("random"), SamplingOptions(num_responses=50, batch_size=20), folder)
     return folder
 
 

@@ -18,14 +18,7 @@ from sozo.eval.flags import add_command, expand_flags, list_flags, with_flags
 from sozo.eval.isolated_failures import IsolatedFailures
 from sozo.eval.people import people
 from sozo.eval.run import TaskRun, run_task, run_tasks, score_answers
-from sozo.eval.terminal import (
-    print_answer,
-    print_explained,
-    print_lines,
-    print_run,
-    print_tables,
-    printing,
-)
+from sozo.eval.terminal import print_answer, print_explained, print_lines, print_run, print_tables, printing
 from sozo.models.generators import Loaded
 from sozo.models.judges import make_judge
 from sozo.models.settings import GeneratorSettings
@@ -165,11 +158,7 @@ def _task_command(kind: type[Task]) -> Callable[..., None]:
     """`sozo TASK`: one model, one task."""
 
     def command(
-        output: Output,
-        generator: GeneratorSettings,
-        sampling: SamplingOptions,
-        results: ResultOptions,
-        **settings: Any,
+        output: Output, generator: GeneratorSettings, sampling: SamplingOptions, results: ResultOptions, **settings: Any
     ) -> None:
         if not generator.model:
             raise UserError(f"give a --model; answers that exist already: sozo score {kind.name} FILE")

@@ -13,7 +13,6 @@ from sozo.data.record import write_whole
 from sozo.data.run_folder import RunFolder
 from sozo.data.settings import setting
 from sozo.data.sheet import write_sheet
-from sozo.eval.report.labels import wording
 from sozo.eval.report.render import render
 from sozo.eval.terminal import print_lines
 from sozo.scoring.table import markdown
@@ -61,6 +60,8 @@ def score_people(task: Dat, file: Path, output: Path, options: PeopleOptions) ->
         return
     if folder:
         print_lines([f"{folder} will hold every word that people wrote; --embedding-cache none keeps none"])
+    from sozo.eval.report.labels import wording  # which takes a while to import
+
     scored = score_sheet(task, file, norms, lambda text: wording(text)[1])
     page.start({"scorer": task.describe()}, {"file": str(file)})
     write_sheet(output / "scores.csv", scored.sheet.cells, scored.sheet.delimiter)

@@ -157,18 +157,11 @@ def test_usage_errors_name_the_option(tmp_path: Path) -> None:
     assert not (tmp_path / "x").exists()
 
 
+RANDOM_30 = ("dat", "--model", "random", "--num-valid", 30, "--noun-checker", "jumandic")
+
+
 def test_dat_samples_a_model_then_says_it_is_finished_then_refuses_other_settings(tmp_path: Path) -> None:
-    command = (
-        "dat",
-        "--model",
-        "random",
-        "--num-valid",
-        30,
-        "--output",
-        tmp_path / "run",
-        "--noun-checker",
-        "jumandic",
-    )
+    command = (*RANDOM_30, "--output", tmp_path / "run")
     first = run_eval(*command)
     assert (first.returncode, first.stderr) == (0, "")
     config = json.loads((tmp_path / "run" / "config.json").read_text("utf-8"))
@@ -442,17 +435,7 @@ def test_a_flag_may_have_underscores_as_in_a_recipe(tmp_path: Path) -> None:
 
 
 def test_what_rows_mean_is_said_on_request(tmp_path: Path) -> None:
-    command = (
-        "dat",
-        "--model",
-        "random",
-        "--num-valid",
-        30,
-        "--output",
-        tmp_path / "run",
-        "--noun-checker",
-        "jumandic",
-    )
+    command = (*RANDOM_30, "--output", tmp_path / "run")
     silent = run_eval(*command)
     assert "Pairing: the rest of the mean" not in " ".join(silent.stdout.split())
     said = " ".join(run_eval(*command, "--explain").stdout.split())

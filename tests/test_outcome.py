@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from datetime import UTC, datetime
 from hashlib import sha256
 
@@ -208,6 +209,10 @@ def test_dictionary_samplers_are_in_no_count(scored, tmp_path):
     # Without a model to compare, nobody is said to have the highest mean either.
     alone = page_text(folder / "top", tmp_path)
     assert "Nothing here was compared" in alone
+    shutil.rmtree(folder / "model")
+    drawn = page_text(folder, tmp_path, base="base")
+    assert "Beside base there are only lists that a program drew." in drawn
+    assert "baseのほかには、プログラムが生成したリストしかない。" in (tmp_path / "r.html").read_text("utf-8")
 
 
 def test_the_base_is_a_model_even_if_a_sampler_comes_first(scored, tmp_path):

@@ -47,6 +47,8 @@ def missing(study: Study, steps: Sequence[Step]) -> Iterator[str]:
     gpus = max((own["num_processes"] for own in hardware if not own.get("use_cpu")), default=0)
     if (have := len(list(Path("/dev").glob("nvidia[0-9]*")))) < gpus > 1:  # one process does without
         yield f"GPUs: {gpus} are needed, {have} are here; another recipes/accelerate file, or another machine"
+    if find_spec("trl") is None:
+        return  # it is named above; without it no training's YAML is read, on which its disk depends
     if (most := study_disk(study, steps)) > (free := free_gib(study)):
         yield f"disk: {most:,.0f} GiB are needed, {free:,.0f} are free in {study.output_dir}; another --output"
 

@@ -234,6 +234,13 @@ def test_check_says_whether_anything_is_missing(monkeypatch, capsys):
     assert code == 1
     assert out.startswith("the package ja_ginza: ")
     assert len(out.splitlines()) == 1
+    # Without trl no training's YAML can be read; all that is missing is told even so.
+    monkeypatch.setattr(needs, "find_spec", lambda package: None if package in ("trl", "vllm") else object())
+    monkeypatch.setattr(needs, "study_disk", None)
+    code, out = check("swallow-8b/reproduce.yaml")
+    assert code == 1
+    for said in ("the package trl: ", "the package vllm: ", "Juman++", "tokyotech-llm/", "GPUs: 8 are needed"):
+        assert said in out
 
 
 @pytest.mark.parametrize(

@@ -115,9 +115,9 @@ def test_the_packed_prompt_serves_several_prompts_of_a_batch(tmp_path, monkeypat
     # Where TRL's own batches stand: a micro-batch is one row all the same, each prompt in it once.
     seen = []
 
-    def counting(ids, labels, layout):
+    def counting(ids, layout):
         seen.append(len(layout.parts))
-        return packed(ids, labels, layout)
+        return packed(ids, layout)
 
     monkeypatch.setattr("sozo.training.shared_prompt.packed", counting)
     check(*differences(tmp_path, loss_type="bnpo", per_device_train_batch_size=16))

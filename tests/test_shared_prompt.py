@@ -6,7 +6,7 @@ from datasets import Dataset
 from peft import LoraConfig
 from transformers import LlamaForCausalLM
 from trl import DPOConfig, DPOTrainer, GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
-from trl.trainer.utils import add_fused_lm_head
+from trl.trainer.utils import _ChunkedLogProbFunction, add_fused_lm_head
 
 from sozo.models.model_support import without_adapter
 from sozo.models.tiny import build_tokenizer
@@ -229,6 +229,20 @@ def test_what_cannot_share_says_so(caplog):
     assert caplog.text == ""
 
 
+def test_the_output_layer_sees_no_token_of_a_prompt(monkeypatch):
+    (model, _), seen = fused(llama()), []
+    through_head = _ChunkedLogProbFunction.apply
+
+    def recording(hidden, *args):
+        seen.append(len(hidden))
+        return through_head(hidden, *args)
+
+    monkeypatch.setattr(_ChunkedLogProbFunction, "apply", recording)
+    assert share_prompt(model)
+    model(**batch(), fused_lm_head=True)
+    assert seen == [len(LENGTHS) * LONGEST]
+
+
 @pytest.mark.parametrize("method", ["sft", "dpo", "grpo"])
 @pytest.mark.parametrize("lora", [False, True])
 def test_the_trainers_share(method, lora, tmp_path):
@@ -273,7 +287,7 @@ def test_other_numbers_in_the_trial_are_a_warning_and_the_plain_way(monkeypatch,
     # As if all tokens of the packed row stood at one position.
     monkeypatch.setattr(
         "sozo.training.shared_prompt.packed",
-        lambda ids, labels, layout: (call := packed(ids, labels, layout)) | {"position_ids": 0 * call["position_ids"]},
+        lambda ids, layout: (call := packed(ids, layout)) | {"position_ids": 0 * call["position_ids"]},
     )
     for _ in range(2):
         assert torch.equal(model(**inputs, fused_lm_head=True).log_probs, repeated.log_probs)

@@ -58,7 +58,12 @@ def share_prompt(model: Any, *, say: bool = True) -> bool:
         if layout is None or why_not_shared(model, kwargs["input_ids"].shape[1]):
             return fused(*args, **kwargs)
         kept = {name: kwargs[name] for name in _HARMLESS & set(kwargs)}
-        outputs = fused(**packed(kwargs["input_ids"], kwargs["labels"], layout), **kept, fused_lm_head=True)
+        asked = kwargs["labels"][:, layout.prompt :].reshape(1, -1)
+        only = model.base_model.register_forward_hook(functools.partial(_of_responses, layout.places.flatten()))
+        try:
+            outputs = fused(**packed(kwargs["input_ids"], layout), shift_labels=asked, **kept, fused_lm_head=True)
+        finally:
+            only.remove()
         for field in fields(outputs):
             if field.name in _PER_TOKEN and (per_token := getattr(outputs, field.name)) is not None:
                 outputs[field.name] = unpacked(per_token, layout)
@@ -80,9 +85,7 @@ def _equal(model: Any, forward: Callable[..., Any]) -> bool:
     def shared() -> torch.Tensor:
         layout = _layout({"input_ids": ids, "labels": labels})
         assert layout is not None
-        call = packed(ids, labels, layout)
-        del call["shift_labels"]
-        return forward(**call, use_cache=False).logits[0, layout.places]
+        return forward(**packed(ids, layout), use_cache=False).logits[0, layout.places]
 
     reason = why_not_equal(model, lambda: forward(input_ids=ids, use_cache=False).logits[:, 3:-1], shared)
     if reason:
@@ -138,26 +141,34 @@ def _layout(call: dict[str, Any]) -> Layout | None:
     return Layout(prompt, torch.cat(rows), torch.cat(columns), places, tuple(parts))
 
 
-def packed(ids: torch.Tensor, labels: torch.Tensor, layout: Layout) -> dict[str, Any]:
+def packed(ids: torch.Tensor, layout: Layout) -> dict[str, Any]:
     """A micro-batch as one row for a model whose attention is `sozo_shared_prompt`.
 
     For each prompt the row holds it without its last token, then for each response that token and all of the response
-    but its last one, at the positions where they would stand alone. `ids` and `labels` (-100 where nothing is asked, as
-    in all prompts) have the shape (rows, tokens); returned are keyword arguments of the model's forward.
+    but its last one, at the positions where they would stand alone. `ids` has the shape (rows, tokens); returned are
+    keyword arguments of the model's forward.
     """
     return {
         "input_ids": ids[layout.rows, layout.columns][None],
         "position_ids": layout.columns[None],
-        "shift_labels": labels[layout.rows, layout.columns + 1][None],
         # A mask of four dimensions is taken as it is: transformers makes none, and ours needs none.
         "attention_mask": torch.ones((1, 1, 1, 1), dtype=torch.bool, device=ids.device),
         "shared_prompts": (layout.parts, layout.places.shape[1]),
     }
 
 
+def _of_responses(places: torch.Tensor, backbone: Any, call: Any, outputs: Any) -> Any:
+    """A forward hook: only the places of responses reach the output layer, whose vocabulary may cost more than all else.
+
+    TRL's fused head leaves out what has no label on a GPU only.
+    """
+    outputs.last_hidden_state = outputs.last_hidden_state[:, places]
+    return outputs
+
+
 def unpacked(per_token: torch.Tensor, layout: Layout) -> torch.Tensor:
-    """A packed row's numbers, shape (1, its tokens), as TRL has them: (rows, tokens - 1), zero within the prompts."""
-    return pad(per_token[0, layout.places], (layout.prompt - 1, 0))
+    """Numbers of responses' tokens, shape (1, all of them), as TRL has them: (rows, tokens - 1), zero within prompts."""
+    return pad(per_token.view(layout.places.shape), (layout.prompt - 1, 0))
 
 
 def response_logits(model: Any, inputs: dict[str, Any], inner: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -171,10 +182,7 @@ def response_logits(model: Any, inputs: dict[str, Any], inner: Any) -> tuple[tor
     if layout is None:
         unlabelled = {name: value for name, value in inputs.items() if name != "labels"}
         return model(**unlabelled, use_cache=False).logits[:, :-1], labels[:, 1:]
-    call = packed(ids, labels, layout)
-    del call["shift_labels"]
-    # Only of responses: of the prompt nothing is asked, and a large vocabulary costs more than a small model's layers.
-    logits = model(**call, use_cache=False, logits_to_keep=layout.places.flatten()).logits
+    logits = model(**packed(ids, layout), use_cache=False, logits_to_keep=layout.places.flatten()).logits
     return logits[0].unflatten(0, layout.places.shape), labels[:, layout.prompt :]
 
 

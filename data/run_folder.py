@@ -9,6 +9,7 @@ import fcntl
 import json
 import logging
 import os
+import re
 import socket
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -26,6 +27,7 @@ MISSING = object()
 # Of a server that embeds nobody knows the weights, but what it makes of some words, and that not to the bit.
 PROBE, NEAR = "embedding_probe", 1e-3
 FORMAT = 2
+_DIGEST = re.compile('"[^"]*[0-9a-f]{64}"')
 _OTHER = "give another output folder"
 LOCK = "_lock"  # TRL's push_to_hub leaves "_*" out
 _HOLDER = "process "
@@ -227,8 +229,11 @@ class RunFolder:
             key, old, new = (
                 "not set" if v is MISSING else shortened(json.dumps(v, ensure_ascii=False)) for v in difference
             )
-            run = f"{self.path}: holds a run with {key[1:-1]} = {old}"
-            raise UserError(f"{run}, but now it is {new}; {_OTHER}, or the same settings to continue it")
+            how, same = f"with {key[1:-1]} = {old}, but now it is {new}", "settings"
+            if _DIGEST.fullmatch(old) or _DIGEST.fullmatch(new):
+                name = key[1:-1].replace("model_sha256", "the model's folder").removesuffix("sha256").rstrip("_.")
+                how, same = f"with other content in {name} than now", "content"
+            raise UserError(f"{self.path}: holds a run {how}; {_OTHER}, or the same {same} to continue it")
 
 
 def _as_json(values: dict[str, Any]) -> dict[str, Any]:

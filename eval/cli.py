@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from os.path import commonpath
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -243,7 +244,7 @@ def _show(run: TaskRun | None, model: str, results: ResultOptions, folder: Path,
 
 
 def show_all(runs: Sequence[TaskRun | None], explain: bool, failures: IsolatedFailures | None = None) -> None:
-    """What explains the rows of all runs, once, or how to ask for it; then which of `failures` there were.
+    """What explains the rows of all runs, once, or how to ask for it; where answers are read; which `failures` came.
 
     Exit 3 if a judge, or the drawing of answers, stopped before the end: a script must not take that for the end.
     """
@@ -253,6 +254,9 @@ def show_all(runs: Sequence[TaskRun | None], explain: bool, failures: IsolatedFa
         print_explained(task, columns, result)
     if shown and not explain:
         print_lines(["What the rows mean: the same command with --explain"])
+    if finished := [run.folder for run in shown if not run.stopped]:
+        folder = commonpath(finished)
+        print_lines([f"Every answer, with its score or why it has none: sozo report {folder} --output {folder}.html"])
     if failures:
         failures.end()
     if any(run.stopped for run in shown):

@@ -207,7 +207,9 @@ def _bound(bound: Bound, compared: Compared, method: Method) -> BoundState:
         for side in sides
         if len(side) == 1 and side[0].mean is not None
     ]
-    return replace(one, counts=" → ".join(counts)) if len(counts) == len(sides) else one
+    if len(counts) < len(sides):
+        return one
+    return replace(one, counts=translatable("{base} → {model}", base=counts[0], model=counts[1]))
 
 
 def _second(bound: Bound, task: type[Task], method: Method, gains: Sequence[SecondGain]) -> BoundState:

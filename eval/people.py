@@ -53,8 +53,9 @@ def score_people(task: Dat, file: Path, output: Path, options: PeopleOptions) ->
         local = "take an encoder on this machine such as ja-ginza, or add --send-words if people agreed to it"
         raise UserError(f"{file}: {server} is a server, and would get every word that people wrote; {local}")
     norms = Path(options.norms) if options.norms else None
-    digests = [sha256(path.read_bytes()).hexdigest() for path in (file, norms) if path and path.is_file()]
-    page = RunFolder(output, {"task": f"{task.name} of people", "files": digests, **task.deciding()})
+    given = {"file_sha256": file, "norms_sha256": norms}
+    digests = {name: sha256(path.read_bytes()).hexdigest() for name, path in given.items() if path and path.is_file()}
+    page = RunFolder(output, {"task": f"{task.name} of people", **digests, **task.deciding()})
     if page.metrics() is not None and (output / "people.md").is_file():
         print_lines([f"{output}: finished before; nothing was computed again"])
         return

@@ -123,7 +123,8 @@ def score_answers(task: Task, path: Path, output: Path, *, source: str | None = 
     if (path / "config.json").exists() and not (path / "metrics.json").exists():
         raise UserError(f"{path}: is not finished; run the command that wrote it again first")
     answers = read_answers(task, path, source)
-    answered = {"answers_sha256": answers_digest(answers), "num_answers": len(answers), "source": source}
+    # In the order in which a difference is named: the digest is of the other two as well.
+    answered = {"source": source, "num_answers": len(answers), "answers_sha256": answers_digest(answers)}
     settings = {"task": task.name, **answered, **task.deciding()}
     existed, folder = output.exists(), RunFolder(output, settings)
     metrics, begun = folder.metrics(), folder.begun

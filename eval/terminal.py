@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sozo.eval.report.answer import FirstScreen
 
 _COLOURS = {"good": "green", "bad": "red"}
-_ARROWS = {"up": "▲ ", "down": "▼ "}
+_ARROWS, _STAR = {"up": "▲ ", "down": "▼ "}, {"significant": "*"}
 _NARROW = 18  # cells that hold most intervals in one line
 
 
@@ -116,7 +116,7 @@ def _lines(cell: Cell) -> list[str]:
     from sozo.eval.report.labels import english
 
     shown = english(cell.text) if isinstance(cell.value, str) else cell.text
-    return [f"{_of_mark(cell, _ARROWS)}{shown}", *map(english, cell.lines)]
+    return [f"{_of_mark(cell, _ARROWS)}{shown}{_of_mark(cell, _STAR)}", *map(english, cell.lines)]
 
 
 def _of_mark(cell: Cell, signs: Mapping[str, str]) -> str:

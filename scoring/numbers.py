@@ -3,6 +3,7 @@
 import math
 
 from sozo.scoring.measure import DASH, Measure
+from sozo.scoring.translatable import translatable
 
 COUNT, SHARE = Measure("count", 0), Measure("share", share=True)
 P_VALUE = Measure("p", 3)
@@ -48,7 +49,7 @@ def n_of(part: int, total: int) -> str:
     >>> n_of(1, 1234)
     '1 of 1,234'
     """
-    return f"{part:,} of {total:,}"
+    return translatable("{part:,} of {total:,}", part=part, total=total)
 
 
 def share(part: int, total: int) -> str:
@@ -76,8 +77,10 @@ def cost_line(prompt_tokens: int, completion_tokens: int, cost: float, unknown_c
     ('1,200 tokens in, 34 out, cost 0.5000', 'tokens not counted, cost of 3 replies unknown')
     """
     counted = prompt_tokens or completion_tokens
-    tokens = f"{prompt_tokens:,} tokens in, {completion_tokens:,} out" if counted else "tokens not counted"
-    return f"{tokens}, " + (f"cost of {unknown_cost:,} replies unknown" if unknown_cost else f"cost {cost:.4f}")
+    form = "{read:,} tokens in, {written:,} out" if counted else "tokens not counted"
+    tokens = translatable(form, read=prompt_tokens, written=completion_tokens)
+    form = "cost of {n:,} replies unknown" if unknown_cost else "cost {cost:.4f}"
+    return translatable("{tokens}, {cost}", tokens=tokens, cost=translatable(form, n=unknown_cost, cost=cost))
 
 
 def _digits(value: float, measure: Measure, signed: bool) -> str:

@@ -188,7 +188,7 @@ class View(Generic[Run]):
         first, *others = measures
         columns = [measured(first, key="mean"), *(measured(measure) for measure in others)]
         named = {column.name for column in columns}  # a measure of the same name says it
-        counts = stored("num_answers", "answers"), stored("valid")
+        counts = stored("num_answers"), stored("valid")
         columns += [column for column in counts if column.name not in named]
         return [*columns, *counted(runs, "reasons", "No score")]
 

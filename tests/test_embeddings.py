@@ -5,8 +5,10 @@ import sqlite3
 import threading
 from types import SimpleNamespace
 
+import httpx2
 import numpy as np
 import pytest
+from huggingface_hub.errors import RepositoryNotFoundError
 
 from fakes import FakeEncoder, list_text
 from judge_server import serving
@@ -312,6 +314,30 @@ def test_a_model_that_cannot_be_loaded_is_one_line(tmp_path):
         make_encoder(str(tmp_path))
     assert "\n" not in str(caught.value)
     assert str(tmp_path) in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["org/nosuch", "all-MiniLM-L6-v2"])
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_silent_hub_is_asked_once_and_one_that_answers_decides(name, answers, monkeypatch):
+    asked, loaded = [], []
+
+    def model_info(name, **options):
+        asked.append(name)
+        if answers:
+            raise RepositoryNotFoundError(
+                "404", response=httpx2.Response(404, request=httpx2.Request("GET", "http://h"))
+            )
+        raise ConnectionError("no route to host")
+
+    def load(name, local_files_only, **options):
+        loaded.append(local_files_only)
+        raise OSError("not there\nat all")
+
+    monkeypatch.setattr("huggingface_hub.model_info", model_info)
+    monkeypatch.setattr("sentence_transformers.SentenceTransformer", load)
+    with pytest.raises(UserError, match=rf"^cannot load the embedding model '{name}': not there; give a sentence-"):
+        make_encoder(name)
+    assert (asked, loaded) == ([name], [not answers])
 
 
 def test_a_model_is_loaded_whole_under_zero3(tiny_bert):

@@ -127,7 +127,13 @@ def test_dat_scores_a_file_then_says_it_is_finished_then_refuses_other_settings(
         run_eval(*command, "--reject-glued"), "reject_glued = false", "now it is true", "another output folder"
     )
     file.write_text('{"text": "other"}\n')
-    assert_one_line_error(run_eval(*command), "answers_sha256", "another output folder")
+    assert_one_line_error(run_eval(*command), "holds a run with num_answers = 3, but now it is 1; give another output")
+    file.write_text('{"text": "other"}\n' * 3)
+    assert_one_line_error(
+        run_eval(*command),
+        "run: holds a run with other content in answers than now; give another output folder, or the same content",
+    )
+    assert_one_line_error(run_eval(*command, "--source", "me"), 'with source = null, but now it is "me"')
 
 
 def test_every_user_error_is_one_line(tmp_path: Path) -> None:
@@ -338,6 +344,15 @@ def test_folder_resumes_the_same_run_and_names_the_first_difference(tmp_path: Pa
         RunFolder(tmp_path, {key: value for key, value in settings.items() if key != "seed"})
     with pytest.raises(UserError, match=r"rules\.olson = false, but now it is 0"):  # false is no number
         RunFolder(tmp_path, {**settings, "rules": {"olson": 0}})
+    other = RunFolder(tmp_path / "model", {})
+    other.start({"model_sha256": "0" * 64, "glove": "300d-" + "0" * 64, "selection": {"sha256": "0" * 64}}, {})
+    for change, name in (
+        ({"model_sha256": "1" * 64}, "the model's folder"),
+        ({"model_sha256": "0" * 64, "glove": "300d-" + "1" * 64}, "glove"),
+        ({"model_sha256": "0" * 64, "glove": "300d-" + "0" * 64, "selection": {"sha256": None}}, "selection"),
+    ):
+        with pytest.raises(UserError, match=f"model: holds a run with other content in {name} than now; give another"):
+            other.start(change, {})
     folder.finish({"valid": 0})
     assert RunFolder(tmp_path, settings).metrics() == {"valid": 0}
 

@@ -110,6 +110,11 @@ def test_the_page_says_what_the_runs_say(runs, tmp_path):
     assert (original["base"], original["difference"], original["n"], original["of"]) == ("before", 1.0, 34, 35)
     for language in (0, 1):
         assert html.escape(labels()["sat_note"][language]) in page
+    japanese = re.sub(r'<span lang="en">.*?</span>', "", page)
+    assert "採点あり 34" in japanese
+    assert not re.search(r"\d of \d|with a score|tokens in", japanese)
+    title = report(tmp_path, runs / "before", "--output", "t.html", "--title", "overview")  # a label's name is no label
+    assert (title.returncode, "<h1>overview</h1>" in (tmp_path / "t.html").read_text("utf-8")) == (0, True)
 
 
 def test_every_answer_can_be_read(runs):
@@ -197,7 +202,7 @@ def test_a_study_fills_the_papers_tables_each_row_from_its_own_base(tmp_path):
     write_evaluation(tmp_path / "r.html", models)
     page = (tmp_path / "r.html").read_text("utf-8")
     dat = cells_of(page, labels()["table11"][0])
-    assert re.search(r"\+\d+\.\d\d pp \[.* pp\]$", dat[2][2])  # more valid than its base, with interval
+    assert re.search(r"\+\d+\.\d\d pp \* \[.* pp\]$", dat[2][2])  # more valid than its base, with interval
     below = r"<th[^>]*>Swallow-8B</th>\s*<td[^>]*>base</td>\s*<td[^>]*>105401</td>"  # the paper's rows
     assert re.search(below, page)
     assert "Qwen2.5-7B" not in page

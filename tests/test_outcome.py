@@ -276,7 +276,7 @@ def test_the_answer_comes_first_with_title_and_date(scored, tmp_path):
     write_evaluation(tmp_path / "r.html", find_evaluated([str(folder)]), base="base", title="My runs")
     page = (tmp_path / "r.html").read_text("utf-8")
     first = english_text(page.split("<h1>", 1)[1].split("<h2", 1)[0])
-    about = f"{datetime.now(UTC):%-d %b %Y} · Divergent Association Task (DAT): {LISTS} answers each"
+    about = f"{datetime.now(UTC):%Y-%m-%d} · Divergent Association Task (DAT): {LISTS} answers each"
     assert first.startswith(f"My runs{about}")
     assert "Which differ?" in first
 

@@ -37,7 +37,7 @@ ARTICLE = r"""\documentclass[11pt]{article}
 def by_hand():
     """Six columns, of which two have intervals or differences; one is a share, 9 of 36."""
     base = (Cell(0.5, SCORE, 0.4, 0.6, 34, 35), Cell.share(9, 36), *map(Cell, (2, 3, 4)), Cell(1200, of=2048))
-    change = Cell(-0.25, SCORE, -0.3, -0.2, signed=True, mark="down bad")
+    change = Cell(-0.25, SCORE, -0.3, -0.2, signed=True, mark="significant bad")
     trained = (Cell(0.25, SCORE, 0.2, 0.3, 3, 3, change=change, below=("2 answers cut off",)), *base[1:])
     few = (Cell(0.75, SCORE, n=30, of=35), *base[1:])
     rows = (
@@ -62,10 +62,11 @@ def test_one_table_by_hand():
         r"\centering",
         (
             r"\caption[At a glance]{\sloppy At a glance. JCQ, 35 trial questions. Mean cosine distance by e5. "
-            r"$^{\uparrow}$ higher, $^{\downarrow}$ lower than org/\allowbreak{}base, shown at 95\% "
-            r"(scores corrected for the number of tasks, other columns beyond their margin). "
-            r"n = 30 of 35 to 34 of 35 (Mean). n = 36 (b). In brackets: 95\% intervals. $^{\uparrow}$, "
-            r"$^{\downarrow}$: the interval of the difference from the model below the name leaves out 0.}"
+            r"$^{\uparrow}$ higher, $^{\downarrow}$ lower than org/\allowbreak{}base: the 95\% interval of the "
+            r"difference (of scores corrected for the number of tasks) leaves out 0. Other columns than scores have no "
+            r"mark where the difference is shown to be smaller than its margin. "
+            r"n = 30 of 35 to 34 of 35 (Mean). n = 36 (b). In brackets: 95\% intervals. "
+            r"{*}: the interval of the difference from the model below the name leaves out 0.}"
         ),
         r"\label{tab:overview}",
         rf"\begin{{tabular}}{{@{{}}>{{\footnotesize\raggedright}}p{{.25\linewidth}}*{{5}}{{{number}}}@{{}}}}",
@@ -75,7 +76,7 @@ def test_one_table_by_hand():
         rf"org/\allowbreak{{}}base & 0.50{small}{{[}}0.40, 0.60] & 25.00\% & 2 & 3 & 4 \\",
         (
             rf"m\_\allowbreak{{}}1{small}mean over 3 seeds{small}from org/\allowbreak{{}}base & "
-            rf"0.25$^{{\downarrow}}${small}{{[}}0.20, 0.30]{small}2 answers cut off & 25.00\% & 2 & 3 & 4 \\"
+            rf"0.25{{*}}{small}{{[}}0.20, 0.30]{small}2 answers cut off & 25.00\% & 2 & 3 & 4 \\"
         ),
         r"few & 0.75 & 25.00\% & 2 & 3 & 4 \\",
         r"\bottomrule",

@@ -349,6 +349,9 @@ def test_the_example_page_says_what_was_done(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     code, out, _ = command(monkeypatch, capsys, "people", file, "--noun-checker", "jumandic", "--output", "out")
     assert (code, "finished before" in out) == (0, True)
+    other = save(tmp_path / "q.csv", table([["participant", "response"], ["1", "、".join(AXES)]]))
+    _, _, err = command(monkeypatch, capsys, "people", other, "--noun-checker", "jumandic", "--output", "out")
+    assert "out: holds a run with other content in file than now; give another output folder" in err
     # The folder is no run: nothing that sends or shows answers reads it.
     for reader in ("report", "compare"):
         assert "holds no finished run" in command(monkeypatch, capsys, reader, "out")[2]

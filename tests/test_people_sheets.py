@@ -140,6 +140,8 @@ NAMES = {
     "単語を書いてください [1つ目]": [f"単語を書いてください [{k}つ目]" for k in range(1, 11)],
 }
 
+SECOND = [f"W2_{k}" for k in range(1, 11)]
+
 
 @pytest.mark.parametrize("kind", NAMES)
 def test_a_whole_set_of_columns_is_read_whatever_it_is_called(kind, tmp_path):
@@ -174,8 +176,24 @@ def test_a_sheet_without_known_headings_is_told_those_that_are_known(tmp_path):
         lists_of(tmp_path, "who,text\na,犬\n")
     for known in ("participant", "参加者", "学籍番号", "response", "回答", "word1", "第1語", "who, text"):
         assert known in str(error.value)
-    with pytest.raises(UserError, match="V1 to V10 and W2_1 to W2_10"):
-        lists_of(tmp_path, wide([*NAMES["V1"], *(f"W2_{k}" for k in range(1, 11))], [WORDS * 2]))
+    several = (
+        "if people wrote several lists, put each in a row of its own, with the participant again and a column trial"
+    )
+    with pytest.raises(UserError, match=f"lists may be in V1 to V10 and W2_1 to W2_10; {several}, and rename"):
+        lists_of(tmp_path, wide([*NAMES["V1"], *SECOND], [WORDS * 2]))
+
+
+def test_a_second_list_beside_a_known_one_is_named(tmp_path):
+    lists = lists_of(tmp_path, wide([*NAMES["word1"], *SECOND], [WORDS * 2]))
+    assert lists["words"].tolist() == [WORDS]
+    read, unread = lists.attrs["columns"].split(". Not read, though lists may be there, too: ")
+    assert read.endswith("; word1 to word10")
+    assert unread.startswith("W2_1 to W2_10; if people wrote several lists, put each in a row of its own")
+    row = ["、".join(WORDS), "、".join(WORDS[::-1]), "、".join(WORDS)]  # the last is a column of ours
+    columns = lists_of(tmp_path, wide(["response", "after", "sozo_words"], [row])).attrs["columns"]
+    assert "too: after; if people" in columns
+    remark = lists_of(tmp_path, wide(["response", "remark"], [[row[0], "難しかった。"]])).attrs["columns"]
+    assert remark.endswith("; response")
 
 
 def test_scales_and_times_are_no_words(tmp_path):

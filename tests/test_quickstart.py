@@ -59,6 +59,7 @@ def test_the_page_says_what_was_aimed_at_and_how_training_went(left, tmp_path, c
     for english, japanese in quickstart.NOTES:
         assert f'<span lang="en">{english}</span>' in page
         assert f'<span lang="ja">{japanese}</span>' in page
+    assert '<span lang="ja">sozoクイックスタート：小さなモデルが発散的連想課題（DAT）を学ぶ</span></h1>' in page
     curves = page.split("Learning curves</span>", 2)[2]
     assert curves.count("<figure") == 2  # what is paid and the score; a loss only where nothing is paid
     assert "What was paid for an answer over training steps: after GRPO" in curves

@@ -60,7 +60,7 @@ def test_the_first_screen_has_question_overview_and_a_word_for_each(three, tmp_p
         "better": ["▲ 3.29 [3.25, 3.32]"],
         "worse": ["▼ 2.71 [2.68, 2.75]"],
     }
-    assert "▲ higher, ▼ lower than base, shown at 95%" in text
+    assert "▲ higher, ▼ lower than base: the 95% interval of the difference" in text
     for name, number in (("better", "+0.29"), ("worse", "−0.29")):
         assert (
             f"{name}: no difference shown to hold: JCQ, 35 trial questions, by judge-a {number}; "
@@ -93,7 +93,7 @@ def test_means_intervals_and_p_stand_in_tables_only(three, tmp_path):
     assert "Which differ? JCQ improved" in prose
     assert not re.search(r"\d", first.split("Two answers")[0].split("▲ higher")[0])
     rows = {row[0].partition(" from ")[0]: row[1:] for row in cells_of(page, "JCQ: differences")}
-    number = r"▲ \+0\.29 \[\+0\.\d\d, \+0\.\d\d\] 35 of 35 p < 0\.001 d = \+\d\.\d\d"
+    number = r"\+0\.29 \* \[\+0\.\d\d, \+0\.\d\d\] 35 of 35 p < 0\.001 d = \+\d\.\d\d"
     assert re.fullmatch(number, rows["better"][0])
     assert (
         rows["better"][1]
@@ -111,7 +111,7 @@ def test_one_model_has_its_row_and_nothing_to_compare_with(three, tmp_path):
     page = page_of(three / "better", tmp_path)
     assert overview(page)["better"] == ["3.29 [3.25, 3.32]"]
     assert first_of(page).startswith("Which differ? Nothing here was compared with a base.")
-    assert "section-differences" not in page
+    assert "section-all_differences" not in page
     assert "▲" not in page.split('id="section-all_columns"')[0].split("<body>")[1]
 
 

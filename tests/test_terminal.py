@@ -2,8 +2,10 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
+import typer
 
 from finished_runs import dat_run, sat_run
 from sozo.eval.cli import show_all
@@ -79,7 +81,17 @@ def test_what_explains_numbers_is_said_once_behind_all_models(capsys, tmp_path):
         print_run(run)
     before = capsys.readouterr().out
     show_all(runs, False)
-    assert capsys.readouterr().out == "What the rows mean: the same command with --explain\n"
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "What the rows mean: the same command with --explain"
+    where = f"sozo report {tmp_path} --output {tmp_path}.html"
+    assert "".join(said[1:]).replace(" ", "").endswith(where.replace(" ", ""))
+    stopped = [replace(run, stopped="of the budget") for run in runs]
+    with pytest.raises(typer.Exit):
+        show_all([*stopped[:2], runs[2]], False)
+    assert f"{tmp_path / 'c'}.html" in capsys.readouterr().out.replace("\n", "")
+    with pytest.raises(typer.Exit):
+        show_all(stopped, False)  # the report would read none of them
+    assert "sozo report" not in capsys.readouterr().out
     show_all(runs, True)
     after = " ".join(capsys.readouterr().out.split())
     explained = ["Mean of the 45 cosine distances", "Pairing: the rest of the mean", "Glued words: share of the words"]

@@ -104,7 +104,8 @@ def _number(part: MethodOutcome | BoundState) -> str:
     if part.change.difference is None:
         return ""
     by_another = isinstance(part, BoundState) and part.encoder  # then in the base's standard deviations by that encoder
-    return signed(part.change.difference, part.measure) + " sd" * bool(by_another)
+    number = signed(part.change.difference, part.measure)
+    return translatable("{number} sd", number=number) if by_another else number
 
 
 def _line(word: str, own: Sequence[MethodOutcome], tasks: int) -> str:
@@ -210,8 +211,8 @@ def _legend(found: Findings) -> list[str]:
         return [*filter(None, names)]
     bases = {base.name for base in compared.against.values()}
     base = bases.pop() if len(bases) == 1 else translatable("its base")
-    legend = "legend_target" if any(one.target for one in found.outcomes) else "legend"
-    return [translatable(legend, base=base), *filter(None, names)]
+    target = any(one.target for one in found.outcomes)
+    return [translatable("legend", base=base), *[translatable("target_says")] * target, *filter(None, names)]
 
 
 def _samples(compared: Compared, pages: Sequence[TaskOnPage]) -> list[tuple[str, list[str]]]:

@@ -55,11 +55,11 @@ def with_change(cell: Cell, change: Change | None, measure: Measure) -> Cell:
 
 
 def mark_of(change: Comparison | None, measure: Measure) -> str:
-    """An arrow where the interval leaves 0; a colour if the effect is not negligible, deep if large (Cohen, 1988)."""
+    """A star where the interval leaves 0; a colour if the effect is not negligible, deep if large (Cohen, 1988)."""
     if change is None or not change.sign:
         return ""
     size = abs(change.effect or 0.0)
-    marks = ["up" if change.sign > 0 else "down"]
+    marks = ["significant"]
     if size >= _NEGLIGIBLE and measure.better:
         marks.append("good" if change.sign * measure.better > 0 else "bad")
         marks += ["deep"] * (size >= _LARGE)

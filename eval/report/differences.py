@@ -45,7 +45,7 @@ def difference_table(page: TaskOnPage) -> Table:
     names = [page.heading, *map(measure_label, (*bounds, *others))]
     least = min((one.change.n for one in page.found.values() if one.change.low is not None), default=FEW)
     scales = dict.fromkeys(run.scale.get("score_name") for run in page.runs)
-    notes = ("differences_note", *filter(None, scales), *few(least))
+    notes = ("differences_note", "star_note", *filter(None, scales), *few(least))
     return without_empty(Table(page.titled("{task}: differences"), ("model", *names), tuple(rows), notes, of=page.of))
 
 

@@ -58,7 +58,7 @@ def write_evaluation(
     shared = _shared(compared, tasks) | {"title": title, "columns": columns, "pages": [page.name for page in pages]}
     folded: dict[str, list[Table]] = {
         "all_columns": [page.every_column() for page in shown],
-        "differences": differences(found),
+        "all_differences": differences(found),
         "failures": [table for page in shown if len((table := page.failures()).columns) > 1],
         "facts": list(map(fact_table, shown)),
     }
@@ -104,7 +104,7 @@ def _shared(compared: Compared, tasks: Sequence[type[Task]]) -> dict[str, Any]:
 
 def _about(shown: Sequence[TaskOnPage]) -> list[str]:
     """The date, and how many answers a run has: of a task with as many in each, one number."""
-    said_of = [f"{datetime.now(UTC):%-d %b %Y}"]
+    said_of = [f"{datetime.now(UTC):%Y-%m-%d}"]
     for page in shown:
         least, most = (end(run.metrics["num_answers"] for run in page.runs) for end in (min, max))
         n = f"{least:,}" if least == most else f"{least:,}–{most:,}"

@@ -145,8 +145,8 @@ def _caption(table: Table, headings: Sequence[str], kept: Iterable[int]) -> str:
     sentences += [f"n = {count} ({'; '.join(columns)})" for count, columns in counts.items()]
     if any(row.cells[k].interval for row in table.rows for k in kept):
         sentences.append("In brackets: 95% intervals")
-    if any(_mark(row.cells[k]) for row in table.rows if row.base for k in kept):
-        sentences.append("▲, ▼: the interval of the difference from the model below the name leaves out 0")
+    if "*" in {_mark(row.cells[k]) for row in table.rows for k in kept}:
+        sentences.append("*: the interval of the difference from the model below the name leaves out 0")
     return " ".join(f"{sentence.rstrip('.')}." for sentence in sentences if sentence)
 
 
@@ -168,8 +168,8 @@ def _lines(*texts: str) -> str:
 
 
 def _mark(cell: Cell) -> str:
-    """An arrow for a significant difference."""
-    return {"up": "▲", "down": "▼"}.get((cell.change or cell).mark.partition(" ")[0], "")
+    """A star for a significant difference; an arrow where the rule of the words says so."""
+    return {"up": "▲", "down": "▼", "significant": "*"}.get((cell.change or cell).mark.partition(" ")[0], "")
 
 
 def _breakable(text: str) -> str:

@@ -94,7 +94,9 @@ def explanations(task: type[Task], columns: Iterable[RunColumn], run: RunResult)
             alike.setdefault(facts, []).append(translatable(column.label))
     costs = []
     for bound in filter(None, (*task.bounds(), task.second)):
-        number = signed(-bound.margin, bound.measure)[1:] + " sd" * (bound is task.second)
+        number = signed(-bound.margin, bound.measure)[1:]
+        if bound is task.second:
+            number = translatable("{number} sd", number=number)
         costs.append(translatable("{name} {number}", name=translatable(measure_label(bound.measure)), number=number))
     return [
         *(key for key in (*says, f"{task.name}_says") if key in labels()),

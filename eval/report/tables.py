@@ -132,8 +132,9 @@ class TaskOnPage:
 
     def of_columns(self, name: str, columns: Sequence[RunColumn], notes: Sequence[str] = ()) -> Table:
         """The table of these columns, without those that have no value."""
-        headings = ("model", *(column.label for column in columns))
-        return without_empty(Table(name, headings, tuple(self.rows(columns)), tuple(notes), of=self.of))
+        headings, rows = ("model", *(column.label for column in columns)), tuple(self.rows(columns))
+        starred = any(cell.change and cell.change.mark for row in rows for cell in row.cells)
+        return without_empty(Table(name, headings, rows, (*notes, *["star_note"] * starred), of=self.of))
 
     def titled(self, form: str) -> str:
         """A table's title that begins with the task's name."""

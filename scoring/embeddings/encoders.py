@@ -4,6 +4,7 @@ import math
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -169,6 +170,20 @@ def _batches(words: Sequence[str], most: int) -> list[list[str]]:
     return batches
 
 
+def _out_of_reach(name: str) -> bool:
+    """Whether the hub is silent: the libraries would ask it six times, with pauses, for each file of a model."""
+    from huggingface_hub import model_info
+    from huggingface_hub.errors import HfHubHTTPError
+
+    try:
+        model_info(name, timeout=10)
+    except HfHubHTTPError:
+        return False  # it says what is wrong, and a short name has an organisation to come before it
+    except Exception:  # whichever its HTTP library raises
+        return True
+    return False
+
+
 def _load(name: str, revision: str | None) -> Any:
     require("sentence_transformers", f"the embedding model {name}")
     import torch
@@ -180,7 +195,8 @@ def _load(name: str, revision: str | None) -> Any:
     reference = deepspeed._hf_deepspeed_config_weak_ref
     deepspeed.unset_hf_deepspeed_config()
     try:
-        return SentenceTransformer(name, revision=revision, device=device)
+        offline = not Path(name).is_dir() and _out_of_reach(name)
+        return SentenceTransformer(name, revision=revision, device=device, local_files_only=offline)
     except Exception as error:
         cause = next(iter(str(error).strip().splitlines()), type(error).__name__)
         remedy = "give a sentence-transformers hub id, a folder, openai:NAME, ja-ginza, e5 or categories"

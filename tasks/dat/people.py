@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 TEXTS = yaml.safe_load(files("sozo.tasks.dat").joinpath("people.yaml").read_text("utf-8"))
 _KNOWN = TEXTS["headings"]
 _AGAIN = "number a person's lists in a column trial, or call the column that names people participant"
+_BELOW = "if people wrote several lists, put each in a row of its own, with the participant again and a column trial"
 _LOOKED_AT = 100  # rows, to see whether a column holds lists
 _NO_WORD = re.compile(
     r"(特に|該当)(なし|無し|ナシ)|無し|特にない|(無|未)(回答|記入)|不明|わからない|分からない|none|nil|null|nan|\W?n[/.]?a\.?",
@@ -172,16 +173,25 @@ def _columns(sheet: Sheet, language: str) -> tuple[str, list["pd.Series"]]:
     found = [([response], [response])] if response is not None else []
     known = _KNOWN["around"] if found else ["", *_KNOWN["around"]]  # with a response, 1 to 5 are a scale
     found += [(list(own.values()), _ten(own)) for around, own in sets if around in known]
-    if not found:  # whatever it is called: seven different words in most rows, in one cell or in ten
-        others = [[cells] for _, cells in sheet.cells.items()] + [_ten(own) for _, own in sets if len(own) == NUM_WORDS]
-        counts = [_lists(own, language) if own else 0 for own in others]  # one remark as long as a list is none
-        found = [(own, own) for own, n in zip(others, counts, strict=True) if n and 2 * n >= max(counts)]
-    ends = [" to ".join(dict.fromkeys(brief(str(own[k].name)) for k in (0, -1))) for own, _ in found]
-    names = " and ".join(end if ten else f"{end} (not all ten)" for end, (_, ten) in zip(ends, found, strict=True))
-    if len(found) > 1 or (found and not found[0][1]):
+    # Whatever it is called: seven different words in most rows, in one cell or in ten.
+    single = [[cells] for name, cells in sheet.cells.items() if not name.startswith("sozo")]
+    others = single + [_ten(own) for _, own in sets if len(own) == NUM_WORDS]
+    counts = [_lists(own, language) if own else 0 for own in others]  # one remark as long as a list is none
+    holding = [(own, own) for own, n in zip(others, counts, strict=True) if n and 2 * n >= max(counts)]
+    found = found or holding
+    names = " and ".join(_called(own) if ten else f"{_called(own)} (not all ten)" for own, ten in found)
+    if found and not all(ten for _, ten in found):
         how = "have one column response, or all ten of word1 to word10 (empty if not asked)"
         raise UserError(f"{sheet.path}: lists may be in {names}; {how}, and rename those that are not to be scored")
+    if len(found) > 1:
+        raise UserError(f"{sheet.path}: lists may be in {names}; {_BELOW}, and rename those that are not to be scored")
+    if unread := {_called(own) for own, _ in holding} - {_called(own) for own, _ in found}:
+        names += f". Not read, though lists may be there, too: {' and '.join(sorted(unread))}; {_BELOW}"
     return names, found[0][1] if found else []
+
+
+def _called(columns: list["pd.Series"]) -> str:
+    return " to ".join(dict.fromkeys(brief(str(columns[k].name)) for k in (0, -1)))
 
 
 def _ten(columns: dict[int, "pd.Series"]) -> list["pd.Series"]:

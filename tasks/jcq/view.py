@@ -7,6 +7,7 @@ from sozo.scoring.final_text import judged_part
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import SHARE, n_of, share
 from sozo.scoring.table import Cell
+from sozo.scoring.translatable import translatable
 from sozo.tasks.jcq.questions import CRITERIA, DATASET, TASKS
 from sozo.tasks.jcq.run_result import JcqRunResult
 from sozo.tasks.judged import LEDGER
@@ -104,14 +105,16 @@ class JcqView(View[JcqRunResult]):
 def _questions(run: JcqRunResult) -> Cell:
     """How many were asked, and how many of them have an answer with a score: intervals are over these."""
     scored = run.metrics.get("scored_items", 0)
-    return Cell(run.metrics["num_items"], below=(f"{scored:,} with a score",), more={"scored": scored})
+    below = translatable("{n:,} with a score", n=scored)
+    return Cell(run.metrics["num_items"], below=(below,), more={"scored": scored})
 
 
 def _whole(run: JcqRunResult) -> Cell:
     """The share of answers that have an end and no reasoning left open, and how many have what instead."""
     states = run.metrics["answer_states"]
     whole, answers = states["whole"], sum(states.values())
-    others = tuple(f"{n:,} {state}" for state, n in states.items() if n and state != "whole")
+    faults = {translatable(state): n for state, n in states.items() if n and state != "whole"}
+    others = tuple(translatable("{n:,} {status}", n=n, status=fault) for fault, n in faults.items())
     return Cell(whole / answers if answers else None, SHARE, n=whole, of=answers, below=others, more=states)
 
 

@@ -46,7 +46,7 @@ class PbigView(View[PbigRunResult]):
             part_of("valid", "pbig_valid", NUMBERS),
             *(measured(known[name], name, key="mean" if name == WORTH else known[name].short) for name in first),
             *(measured(known[name], key) for key, name in (BY_CRITERION | SERVED).items()),
-            stored("num_answers", "answers"),
+            stored("num_answers"),
             *counted(runs, "cut", "Cut"),
             *counted(runs, "reasons", "No score"),
             *counted(runs, "statuses", "Judgements"),

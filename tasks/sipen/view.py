@@ -51,7 +51,7 @@ class SipenView(View[SipenRunResult]):
             *(RunColumn(f"  {name}", partial(_given, of=name), shown=TERMINAL) for name in directions),
             *_accuracies(runs),
             *_contrast_columns(runs),
-            stored("num_answers", "answers"),
+            stored("num_answers"),
             stored("valid"),
             setting_of("sipen_prompt", shown=FACTS),
         ]

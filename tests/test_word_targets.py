@@ -6,6 +6,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from scipy.stats import chisquare
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
@@ -229,6 +230,14 @@ def test_sft_towards_the_distributions(mini, table, tmp_path):
         logged[size] = [entry["loss"] for entry in history(output) if "loss" in entry]
     assert logged[4] == pytest.approx(logged[16], rel=1e-3)
     assert logged[16][-1] < logged[16][0] - 0.05
+
+
+def test_an_adapter_on_the_output_layer_learns(mini, table, tmp_path):
+    lora = {"use_peft": True, "lora_target_modules": ["q_proj", "lm_head"], "lora_r": 4}
+    output = train(mini, table, tmp_path / "out", max_steps=2, learning_rate=3e-3, **lora)
+    weights = load_file(output / "adapter_model.safetensors")
+    (added,) = (weight for name, weight in weights.items() if "lm_head.lora_B" in name)
+    assert added.abs().amax(dim=1).gt(0).all()  # of every token
 
 
 def test_two_tables_of_a_frontier_are_one(mini, drawn, table, tmp_path):

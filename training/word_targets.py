@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from trl import SFTTrainer
+from trl.trainer import sft_trainer
 
 from sozo.data.errors import UserError
 from sozo.models.nouns import FrontierNouns
@@ -92,10 +93,15 @@ class WordTargets:
 
 
 class WordTargetTrainer(SFTTrainer):  # type: ignore[misc]
-    """TRL's SFT trainer with `WordTargets` as its loss."""
+    """TRL's SFT trainer with `WordTargets` as its loss; a LoRA adapter may reach the output layer too."""
 
     def __init__(self, *args: Any, word_targets: WordTargets, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+        # TRL refuses that, since its own loss passes such an adapter by. This one is of the whole model's logits.
+        refused, sft_trainer.BaseTunerLayer = sft_trainer.BaseTunerLayer, ()
+        try:
+            super().__init__(*args, **kwargs)
+        finally:
+            sft_trainer.BaseTunerLayer = refused
         self._word_targets = word_targets
 
     def compute_loss(

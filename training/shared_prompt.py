@@ -158,7 +158,7 @@ def packed(ids: torch.Tensor, layout: Layout) -> dict[str, Any]:
 
 
 def _of_responses(places: torch.Tensor, backbone: Any, call: Any, outputs: Any) -> Any:
-    """A forward hook: only the places of responses reach the output layer, whose vocabulary may cost more than all else.
+    """A forward hook: only the places of responses reach the output layer, which may cost more than all else.
 
     TRL's fused head leaves out what has no label on a GPU only.
     """
@@ -167,7 +167,7 @@ def _of_responses(places: torch.Tensor, backbone: Any, call: Any, outputs: Any) 
 
 
 def unpacked(per_token: torch.Tensor, layout: Layout) -> torch.Tensor:
-    """Numbers of responses' tokens, shape (1, all of them), as TRL has them: (rows, tokens - 1), zero within prompts."""
+    """Numbers of responses' tokens, shape (1, all of them), as TRL has them: (rows, tokens - 1), prompts zero."""
     return pad(per_token.view(layout.places.shape), (layout.prompt - 1, 0))
 
 

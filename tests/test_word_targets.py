@@ -22,6 +22,7 @@ from sozo.scoring.parse import write_list
 from sozo.tasks.dat.frontier import WordByWord
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
+from sozo.tasks.words.cue_dat import CueDat
 from sozo.training.config import parse
 from sozo.training.selection import select_top
 from sozo.training.sft_dpo import SftArguments, SftSettings, train_sft
@@ -188,9 +189,14 @@ def test_a_target_among_words_that_are_hardly_used_is_as_exact():
     assert loss.item() == pytest.approx(expected.item(), rel=1e-6)
 
 
-def test_only_cut_lists_are_refused(words):
+def test_only_cut_lists_are_refused_unless_they_may_be_another_task_s(words):
+    spellings, labels = [(4,), (5,), (6,), (7,), (8,), (9,)], torch.tensor([[4, 3, 5]])
     with pytest.raises(UserError, match="no response of a batch holds its whole list; give a larger max_length"):
-        WordTargets(words, [(4,), (5,), (6,), (7,), (8,), (9,)])(torch.zeros(1, 3, 10), torch.tensor([[4, 3, 5]]))
+        WordTargets(words, spellings)(torch.zeros(1, 3, 10), labels)
+    torch.manual_seed(2)
+    logits = torch.randn(1, 3, 10)
+    token_by_token = -logits.log_softmax(-1)[0, [0, 1, 2], [4, 3, 5]].sum()
+    assert WordTargets(words, spellings, mixed=True)(logits, labels).item() == pytest.approx(token_by_token.item())
 
 
 # A model of 64 nouns
@@ -250,6 +256,15 @@ def test_two_tables_of_a_frontier_are_one(mini, drawn, table, tmp_path):
     assert top.scores.tolist() == sorted(top.scores.tolist(), reverse=True)
     assert (len(set(top.ids)), len(set(top.texts))) == (128, 144)
     assert top.facts() == select_top([table, more], 144).facts()
+
+
+def test_another_task_s_answers_stand_beside_the_lists(mini, table, tmp_path):
+    other = tmp_path / "cues"
+    task = CueDat(CueDat.Settings(split="train", num_items=16, cue_nouns="tiny", noun_checker="jumandic"))
+    run_task(task, GeneratorSettings(str(mini), max_new_tokens=8), SamplingOptions(), other)
+    output = train(mini, [table, other], tmp_path / "out", top_k=144, max_steps=1)
+    selection = json.loads((output / "run_config.json").read_text("utf-8"))["settings"]["selection"]
+    assert (selection["responses"], selection["prompts"]) == (144, 17)
 
 
 def test_what_has_no_known_distribution_is_refused(mini, table, tmp_path):

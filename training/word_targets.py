@@ -29,11 +29,12 @@ class WordTargets:
 
     `words` gives the distributions (`targets`, `bias`) of the nouns that `spellings` spell, each by the tokens with
     which lists write it.
-    A row that does not hold just as many nouns as a list has (one that was cut) is imitated token by token.
+    A row that does not hold just as many nouns as a list has (one that was cut, or, if `mixed`, an answer to another
+    task) is imitated token by token.
     """
 
-    def __init__(self, words: Any, spellings: Sequence[tuple[int, ...]]) -> None:
-        self._words, self._places, self._spellings = words, len(words.bias), spellings
+    def __init__(self, words: Any, spellings: Sequence[tuple[int, ...]], *, mixed: bool = False) -> None:
+        self._words, self._places, self._spellings, self._mixed = words, len(words.bias), spellings, mixed
         self._noun = {spelling: number for number, spelling in enumerate(spellings)}
         self._longest = max(map(len, spellings))
         # Sorted, nouns that begin with the same tokens stand together, first the one that has no more than these.
@@ -69,9 +70,10 @@ class WordTargets:
         logits = logits.float()
         lines, asked = labels.tolist(), labels.cpu() != IGNORED
         hits = {row: nouns for row, line in enumerate(lines) if len(nouns := self.find(line)) == self._places}
-        if not hits:
+        if not (hits or self._mixed):
             raise UserError("word_targets: no response of a batch holds its whole list; give a larger max_length")
-        targets = self._words.targets(np.array([[noun for _, noun in nouns] for nouns in hits.values()]))
+        every_noun = np.array([[noun for _, noun in nouns] for nouns in hits.values()])
+        targets = self._words.targets(every_noun) if hits else ()
         single, parts = asked.numpy().copy(), []
         start_of = logits.shape[-1] * np.arange(labels.numel()).reshape(labels.shape)  # of the logits of each place
         for (row, nouns), of_list in zip(hits.items(), targets, strict=True):
@@ -117,9 +119,13 @@ class WordTargetTrainer(SFTTrainer):  # type: ignore[misc]
 
 
 def word_targets(responses: Sequence[str | Path], tokenizer: Any) -> WordTargets:
-    """The targets of tables that the same frontier wrote word by word, by the tokens of `tokenizer`."""
-    runs = [read_run(Path(path)) for path in responses]
-    if any(run.settings.get("word_strength") is None for run in runs):
+    """The targets of tables that the same frontier wrote word by word, by the tokens of `tokenizer`.
+
+    Tables of other tasks beside them are imitated, so that a model that learns the one does not lose the others.
+    """
+    tables = [read_run(Path(path)) for path in responses]
+    runs = [run for run in tables if run.task == Dat.name]
+    if not runs or any(run.settings.get("word_strength") is None for run in runs):
         wanted = "--model frontier --strength 1000 --word_strength 300, say"
         raise UserError(f"word_targets needs responses whose words' distribution is known: sample_dat.py {wanted}")
     if any(run.loaded["decoder"] != runs[0].loaded["decoder"] for run in runs):
@@ -130,7 +136,7 @@ def word_targets(responses: Sequence[str | Path], tokenizer: Any) -> WordTargets
     nouns = read_nouns(settings["nouns"], task.settings.language)
     frontier = task.frontier(nouns, settings["frontier_encoder"])
     generator = FrontierNouns(frontier, settings["strength"], settings["word_strength"], name="frontier")
-    targets = WordTargets(generator.words, spell(tokenizer, frontier.nouns))
+    targets = WordTargets(generator.words, spell(tokenizer, frontier.nouns), mixed=len(runs) < len(tables))
     for answer in generator.answer([""] * _CHECKED, 0, 0):
         tokens = tokenizer.encode(f"{answer.text}\n1. ", add_special_tokens=False)
         if len(targets.find(tokens)) != len(generator.words.bias):

@@ -232,7 +232,7 @@ class RunFolder:
             how, same = f"with {key[1:-1]} = {old}, but now it is {new}", "settings"
             if _DIGEST.fullmatch(old) or _DIGEST.fullmatch(new):
                 name = key[1:-1].replace("model_sha256", "the model's folder").removesuffix("sha256").rstrip("_.")
-                how, same = f"with other content in {name} than now", "content"
+                how, same = f"from before {name} changed", "content"
             raise UserError(f"{self.path}: holds a run {how}; {_OTHER}, or the same {same} to continue it")
 
 

@@ -74,6 +74,8 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
             raise UserError(f"{folder}: no such folder; give the --output of earlier runs")
         rows = sorted(_rows(folder), key=lambda row: (str(row[0].study or ""), _order(row[0].name)))
         if not rows:
+            if (page := folder / "people.html").is_file():
+                raise UserError(f"{folder}: holds people's scores and no run of a model; their page is {page}")
             raise UserError(f"{folder}: holds no finished run; finish one first: sozo run")
         several = len({model.study for model, _ in rows if model.study}) > 1  # their rows have the same names
         names = [f"{model.study.name}/{model.name}" if several and model.study else model.name for model, _ in rows]

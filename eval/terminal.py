@@ -107,9 +107,7 @@ def print_tables(tables: Sequence[Table]) -> None:
             for texts in rows:
                 table.add_row(*(texts[number] for number in numbers))
             console().print(table)
-        reasons = ((", ".join(map(english, columns)), "; ".join(map(english, why))) for why, columns in shown.empty)
-        print_lines(f"{english('no_values')} {columns} ({why})" for columns, why in reasons)
-        print_lines(english(note) for note in shown.notes)
+        print_lines(english(note) for note in (*shown.empty, *shown.notes))
 
 
 def _lines(cell: Cell) -> list[str]:

@@ -122,7 +122,7 @@ class Table:
     rows: tuple[TableRow, ...]
     notes: tuple[str, ...] = ()  # labels of what stands below it
     papers: "Table | None" = None  # the same table in the paper, digit for digit
-    empty: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()  # why columns are left out: reasons, their labels
+    empty: tuple[str, ...] = ()  # labels of what says which columns are left out, and why
     csv_only: bool = False  # whether it is no table for a paper, and so no file in LaTeX
     of: str = ""  # label of what all its numbers are of, where they must not be read without: "JCQ, 35 trial questions"
 

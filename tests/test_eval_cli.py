@@ -131,7 +131,7 @@ def test_dat_scores_a_file_then_says_it_is_finished_then_refuses_other_settings(
     file.write_text('{"text": "other"}\n' * 3)
     assert_one_line_error(
         run_eval(*command),
-        "run: holds a run with other content in answers than now; give another output folder, or the same content",
+        "run: holds a run from before answers changed; give another output folder, or the same content",
     )
     assert_one_line_error(run_eval(*command, "--source", "me"), 'with source = null, but now it is "me"')
 
@@ -351,7 +351,7 @@ def test_folder_resumes_the_same_run_and_names_the_first_difference(tmp_path: Pa
         ({"model_sha256": "0" * 64, "glove": "300d-" + "1" * 64}, "glove"),
         ({"model_sha256": "0" * 64, "glove": "300d-" + "0" * 64, "selection": {"sha256": None}}, "selection"),
     ):
-        with pytest.raises(UserError, match=f"model: holds a run with other content in {name} than now; give another"):
+        with pytest.raises(UserError, match=f"model: holds a run from before {name} changed; give another"):
             other.start(change, {})
     folder.finish({"valid": 0})
     assert RunFolder(tmp_path, settings).metrics() == {"valid": 0}

@@ -103,7 +103,7 @@ def test_judgements_without_answers_and_another_judgement_file_are_refused(their
     assert bring_in(tmp_path).returncode == 0
     path = theirs / "judgements" / "j" / "m.jsonl"
     path.write_text(path.read_text("utf-8").replace("流暢性: 4", "流暢性: 5"), "utf-8")
-    assert "holds a run with other content in judgements than now" in bring_in(tmp_path).stderr
+    assert "holds a run from before judgements changed" in bring_in(tmp_path).stderr
 
 
 def test_a_run_writes_the_tools_files_and_again_after_a_second_try(tmp_path):

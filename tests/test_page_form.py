@@ -198,8 +198,8 @@ def test_answers_are_filtered_by_kind_and_status(page, browser):
     browser.open(page.as_uri())
     browser.run("document.querySelectorAll('#models input:not(:checked)').forEach(box => box.click())")
     options = browser.run("Object.fromEntries([...byId('status').options].map(o => [o.value, o.textContent]))")
-    assert set(options) == {"", "scored", "unscored", "score:refused", "answer:empty"}
-    assert options["score:refused"].endswith("(1)")
+    assert set(options) == {"", "scored", "unscored", "unscored:refused", "answer:empty"}
+    assert options["unscored:refused"].endswith("(1)")
     choose = "byId('{}').value = '{}'; byId('{}').dispatchEvent(new Event('change')); byId('count').textContent"
     assert browser.run(choose.format("status", "answer:empty", "status")) == "1 / 1"
     assert browser.run("byId('asked').textContent").endswith(trial_questions()[1].question)

@@ -341,9 +341,9 @@ def test_the_example_page_says_what_was_done(tmp_path, monkeypatch, capsys):
         "ja-ginza (5.3.0)",
         "16 lists",
         "8 participants",
-        "8 名",
+        "参加者8名",
         "fewer_than_7_valid: 2",
-        "有効な語が7個に満たない: 2",
+        "有効な語が7語未満：2",
     ):
         assert fact in page
     monkeypatch.chdir(tmp_path)
@@ -351,10 +351,13 @@ def test_the_example_page_says_what_was_done(tmp_path, monkeypatch, capsys):
     assert (code, "finished before" in out) == (0, True)
     other = save(tmp_path / "q.csv", table([["participant", "response"], ["1", "、".join(AXES)]]))
     _, _, err = command(monkeypatch, capsys, "people", other, "--noun-checker", "jumandic", "--output", "out")
-    assert "out: holds a run with other content in file than now; give another output folder" in err
+    assert "out: holds a run from before file changed; give another output folder" in err
     # The folder is no run: nothing that sends or shows answers reads it.
     for reader in ("report", "compare"):
-        assert "holds no finished run" in command(monkeypatch, capsys, reader, "out")[2]
+        assert (
+            "out: holds people's scores and no run of a model; their page is out/people.html"
+            in command(monkeypatch, capsys, reader, "out")[2]
+        )
     code, _, err = command(monkeypatch, capsys, "score", "dat", "out", "--output", "again")
     assert (code, "no response table here" in err) == (2, True)
 
@@ -365,12 +368,12 @@ def test_the_paragraph_of_one_list_is_in_the_singular_and_japanese_in_japanese(f
     page = (tmp_path / "out/people.md").read_text("utf-8")
     for text in ("1 row read as", "1 list of", "by 1 participant was scored", "kept without a score: 0 (none)"):
         assert text in page
-    japanese = page[page.index("参加者 1 名") :]
+    japanese = page[page.index("参加者1名") :]
     for text in (
-        "1 件のリスト",
-        "0 件（理由: なし）",
-        "（採点できなかった理由: 形式が違う: 1）",
-        "多かったもの: 走る (1)",
+        "1件のリスト",
+        "0件（理由：なし）",
+        "（採点できなかった理由：形式が違う：1）",
+        "無効とした語（多い順に5語まで）：走る (1)",
     ):
         assert text in japanese
     assert "none" not in japanese

@@ -113,5 +113,6 @@ def test_empty_columns_and_tables_are_a_line_that_says_why():
     kept = without_empty(Table("x", ("model", "a", "b", "c"), rows))
     assert kept.columns == ("model", "b")
     assert [row.cells for row in kept.rows] == [(value,), (Cell(),)]
-    assert kept.empty == ((("0 of 35: 35 truncated",), ("a", "c")),)
+    said = "Not shown, since they have no values: a, c (0 of 35: 35 truncated)"
+    assert (kept.empty, wording(kept.empty[0])[1]) == ((said,), "値がないため省略：a、c（0 of 35: 35 truncated）")
     assert without_empty(Table("x", ("model", "a"), (TableRow("m", (none,)),))).rows == ()

@@ -38,7 +38,7 @@ function label(key) {
 // What an answer can be filtered by: whether it has a score, why it has none, and what is wrong with the answer itself.
 function states(entry) {
   const scored = entry.score !== null && entry.score !== undefined;
-  const reasons = entry.status && entry.status !== "ok" ? [`score:${entry.status}`] : [];
+  const reasons = entry.status && entry.status !== "ok" ? [`unscored:${entry.status}`] : [];
   return [scored ? "scored" : "unscored", ...reasons, ...(entry.states ?? []).map((state) => `answer:${state}`)];
 }
 

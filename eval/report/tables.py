@@ -227,5 +227,12 @@ def without_empty(table: Table) -> Table:
         table,
         columns=(table.columns[0], *(table.columns[k + 1] for k in kept)),
         rows=tuple(rows),
-        empty=tuple((reasons, tuple(columns)) for reasons, columns in empty.items()),
+        empty=tuple(
+            translatable(
+                "Not shown, since they have no values: {columns} ({reasons})",
+                columns=[*map(translatable, columns)],
+                reasons=[*map(translatable, reasons)],
+            )
+            for reasons, columns in empty.items()
+        ),
     )

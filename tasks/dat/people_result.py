@@ -103,9 +103,9 @@ def _counted(
         "unscored": int(results["score"].isna().sum()),
         "strict": int(results["strict_score"].count()),
         "reasons": _reasons(results["reason"]),
-        "reasons_ja": _reasons(results["reason"], japanese),
+        "reasons_ja": _reasons(results["reason"], japanese, "：", "、"),
         "strict_reasons": _reasons(results["strict_reason"]),
-        "strict_reasons_ja": _reasons(results["strict_reason"], japanese),
+        "strict_reasons_ja": _reasons(results["strict_reason"], japanese, "：", "、"),
         "refused_ja": results.attrs["refused"] or japanese("none"),
     }
 
@@ -140,9 +140,9 @@ def _joined(cells: "pd.DataFrame", added: "pd.DataFrame") -> "pd.DataFrame":
     return pd.concat([cells, added.add_prefix(f"sozo{number}_")], axis=1)
 
 
-def _reasons(reasons: "pd.Series", said: Callable[[str], str] = str) -> str:
+def _reasons(reasons: "pd.Series", said: Callable[[str], str] = str, colon: str = ": ", comma: str = ", ") -> str:
     counts = reasons[reasons != ""].value_counts().items()
-    return ", ".join(f"{said(str(reason))}: {n:,}" for reason, n in counts) or said("none")
+    return comma.join(f"{said(str(reason))}{colon}{n:,}" for reason, n in counts) or said("none")
 
 
 def _summary(rule: str, results: "pd.DataFrame", prefix: str, measure: Measure) -> Mapping[str, Content]:

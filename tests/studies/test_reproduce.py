@@ -141,7 +141,7 @@ def test_a_step_made_anew_and_otherwise_makes_what_came_from_it_stale(study):
     base.rename(study / "second")
     assert run(study, "--only", "base", STANDIN_RUN="other")[0] == ["base"]
     message = run(study, "--only", "dpo1", status=2)[1].stderr
-    assert "out/dpo1: holds a run with other content in inputs.base than now; " in message
+    assert "out/dpo1: holds a run from before inputs.base changed; " in message
 
 
 def test_a_model_changed_in_its_folder_makes_its_steps_stale(study):
@@ -154,7 +154,7 @@ def test_a_model_changed_in_its_folder_makes_its_steps_stale(study):
     (study / "model" / "model.safetensors").write_bytes(b"two")
     launched, done = run(study, status=2)
     assert launched == []
-    assert "out/base: holds a run with other content in inputs.the model's folder than now; " in done.stderr
+    assert "out/base: holds a run from before inputs.the model's folder changed; " in done.stderr
 
 
 @pytest.mark.parametrize("known", [False, True])

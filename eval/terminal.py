@@ -2,10 +2,14 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from sozo.data.progress import console
+from sozo.data.schema import iter_tables
 from sozo.eval.run import TaskRun
+from sozo.scoring.final_text import Ending, ending
+from sozo.scoring.numbers import n_of
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
 from sozo.tasks.run_result import RunResult
@@ -29,7 +33,7 @@ def print_run(run: TaskRun) -> None:
     task, result = run.task, run.result
     shown = task.view.shown(TERMINAL, task.measures, result)
     rows = tuple(TableRow(english(column.label), (Cell(cell.line),)) for column, cell in shown)
-    notes = [*task.view.notes(result), *few(result.estimate(task.measures[0]).n)]
+    notes = [*task.view.notes(result), *_cut_short(result), *few(result.estimate(task.measures[0]).n)]
     if run.finished_before:
         print_lines([f"{run.folder}: finished before; nothing was computed again"])
     source = translatable("{name}", name=run.metrics["source"])  # a name is no label, whatever it is called
@@ -37,6 +41,16 @@ def print_run(run: TaskRun) -> None:
     print_lines(str(run.folder / name) for name in task.view.files)
     if run.stopped:
         print_lines([f"not finished: {run.stopped}"])
+
+
+def _cut_short(run: RunResult) -> list[str]:
+    """Where most answers ended at their limit, that they did: of a cut reasoning no text is left that would show it."""
+    if (limit := run.settings.get("max_new_tokens")) is None:  # not known of answers that somebody else drew
+        return []
+    reasons = (part["finish_reason"].to_pylist() for part in iter_tables(run.folder, ["finish_reason"]))
+    cut = [ending(reason) is Ending.CUT for reason in chain(*reasons)]
+    text = f"{n_of(sum(cut), len(cut))} answers were cut at {limit} tokens: --max-new-tokens"
+    return [text] if 2 * sum(cut) > len(cut) else []
 
 
 def print_explained(task: type[Task], columns: Iterable[RunColumn], run: RunResult) -> None:

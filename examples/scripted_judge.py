@@ -3,6 +3,8 @@
     python examples/scripted_judge.py 8017 &
     sozo run --model tiny --tasks jcq --trial --judge-base-url http://127.0.0.1:8017/v1 \
         --judge-model scripted-judge --output runs/eval
+
+What it reports as tokens are characters: they, and a cost made of them, say nothing of a real judge.
 """
 
 import json

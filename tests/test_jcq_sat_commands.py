@@ -153,7 +153,15 @@ def test_answers_that_were_cut_or_empty_are_counted_beside_the_mean(tmp_path):
     assert "Answers: empty 10 of 35, 28.57%" in shown
     assert "10 of 35 answers cut off" in shown
     assert "CUT OFF: judged without their end" in shown
+    assert "answers were cut at" not in shown  # 10 of 35 are not most
     assert max(body.get("max_tokens", 0) for body in requests if body["model"] == "m") == 4096
+
+
+def test_reasoning_that_reaches_the_limit_and_leaves_no_text_is_said_in_a_line(tmp_path):
+    with server(lambda body: completion("", "length")) as (url, _):
+        done = evaluate(tmp_path, "dat", "--model", "m", "--base-url", url, "--num-responses", "3", "--output", "out")
+    assert done.returncode == 0, done.stderr
+    assert "\n3 of 3 answers were cut at 256 tokens: --max-new-tokens\n" in done.stdout
 
 
 def test_jcq_of_somebody_elses_answers_and_a_changed_judge(tmp_path):

@@ -260,6 +260,7 @@ def test_p_is_below_5_percent_exactly_where_the_headline_interval_leaves_0(score
         assert (one.p < 0.05) == (one.change.low > 0 or one.change.high < 0)
     page_text(tmp_path, tmp_path, base="base")
     assert "interval of 97.5%" in english_text((tmp_path / "r.html").read_text("utf-8"))
+    assert sum("but of 97.5" in path.read_text("utf-8") for path in tmp_path.glob("r-tables/*.tex")) == 2
 
 
 def test_no_sentence_chooses_one_of_many(scored, tmp_path):

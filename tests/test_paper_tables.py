@@ -85,6 +85,13 @@ def test_one_table_by_hand():
     ]
 
 
+def test_the_caption_says_the_levels_of_its_intervals():
+    cells = Cell(0.5, SCORE, 0.4, 0.6, more={"level": 0.975}), Cell(0.5, SCORE, 0.4, 0.6)
+    table = Table("changes", ("model", "mean", "b"), (TableRow("m", cells),))
+    assert r"In brackets: 95\% intervals, but of 97.5\% where it says so." in latex(table, "changes")
+    assert r"In brackets: 95\% intervals." in latex(table, "changes", ["b"])
+
+
 def test_columns_are_chosen_by_their_headings(tmp_path):
     other = Table("changes", ("model", "sat"), (TableRow("m", (Cell(1),)),))
     write_tables(tmp_path, [by_hand(), other], ("Valid", "Mean"))

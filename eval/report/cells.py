@@ -24,7 +24,8 @@ def change_cell(change: Comparison | None, measure: Measure, *below: str, level:
     of_seeds = isinstance(change, Change) and change.seeds
     apart = not (measure.per_item or of_seeds)  # two numbers of answers, and no n of N
     lines = [f"n = {change.n:,}, {change.of:,}"] if apart else []
-    if level != LEVEL and change.low is not None:
+    more: dict[str, float | str] = {"level": level} if level != LEVEL and change.low is not None else {}
+    if more:
         lines.append(translatable("interval of {level}%", level=f"{100 * level:.4g}"))
     lines += [p_value(change.p)] if change.p is not None else []
     lines += [f"d = {signed(change.effect, _EFFECT)}"] if change.effect is not None else []
@@ -42,7 +43,7 @@ def change_cell(change: Comparison | None, measure: Measure, *below: str, level:
         (*lines, *below),
         signed=True,
         mark=mark_of(change, measure),
-        more={name: number for name, number in numbers.items() if number is not None},
+        more=more | {name: number for name, number in numbers.items() if number is not None},
     )
 
 

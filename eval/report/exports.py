@@ -143,8 +143,10 @@ def _caption(table: Table, headings: Sequence[str], kept: Iterable[int]) -> str:
         if n := [_count(row.cells[k]) for row in table.rows if not row.seeds and "n" in row.cells[k].exact]:
             counts.setdefault(" to ".join(dict.fromkeys((min(n)[1], max(n)[1]))), []).append(headings[k])
     sentences += [f"n = {count} ({'; '.join(columns)})" for count, columns in counts.items()]
-    if any(row.cells[k].interval for row in table.rows for k in kept):
-        sentences.append("In brackets: 95% intervals")
+    if shown := [cell for row in table.rows for k in kept if (cell := row.cells[k]).interval]:
+        others = sorted({f"{100 * cell.more['level']:.4g}%" for cell in shown if "level" in cell.more})
+        where = f", but of {', '.join(others)} where it says so" if others else ""
+        sentences.append(f"In brackets: 95% intervals{where}")
     if "*" in {_mark(row.cells[k]) for row in table.rows for k in kept}:
         sentences.append("*: the interval of the difference from the model below the name leaves out 0")
     return " ".join(f"{sentence.rstrip('.')}." for sentence in sentences if sentence)

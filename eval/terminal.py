@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from sozo.data.progress import console
+from sozo.data.schema import iter_tables
 from sozo.eval.run import TaskRun
-from sozo.scoring.final_text import Ending
+from sozo.scoring.final_text import Ending, ending
 from sozo.scoring.numbers import n_of
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
@@ -43,8 +45,10 @@ def print_run(run: TaskRun) -> None:
 
 def _cut_short(run: RunResult) -> list[str]:
     """Where most answers ended at their limit, that they did: of a cut reasoning no text is left that would show it."""
-    limit = run.settings.get("max_new_tokens")  # not known of answers that somebody else drew
-    cut = [answer.state == Ending.CUT for answer in run.scored] if limit else []
+    if (limit := run.settings.get("max_new_tokens")) is None:  # not known of answers that somebody else drew
+        return []
+    reasons = (part["finish_reason"].to_pylist() for part in iter_tables(run.folder, ["finish_reason"]))
+    cut = [ending(reason) is Ending.CUT for reason in chain(*reasons)]
     text = f"{n_of(sum(cut), len(cut))} answers were cut at {limit} tokens: --max-new-tokens"
     return [text] if 2 * sum(cut) > len(cut) else []
 

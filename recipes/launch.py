@@ -1,28 +1,39 @@
 """What the recipes of training share: how a method trains, with the tiny model's YAML by default."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sozo.data.errors import one_line_errors
+from sozo.data.errors import UserError, one_line_errors
 from sozo.data.processes import end_with_launcher, is_first
+from sozo.data.settings import from_json
 
 
-def plan(script: Any, training: Any) -> str:
-    """What a run would do, in one line: the settings are in order, nothing was loaded."""
-    if not hasattr(script, "entries"):
-        return f"{training.output_dir}: the settings are in order; nothing was run"
-    prompts = sum(entry.count for entry in script.entries)
-    completions = int(prompts * training.num_generations * training.num_train_epochs)
-    counts = f"{prompts:,} prompts x {training.num_generations} make {completions:,} completions"
-    paid = ", ".join(path for entry in script.entries for path in entry.reward_funcs or [f"the reward of {entry.name}"])
-    return f"{training.output_dir}: {counts}, each paid by {paid} (one judgement each, of a judge); nothing was run"
+def plan(script: Any, training: Any, model: Any) -> Iterator[str]:
+    """What a run would be refused for here, and what it would do, a line each; no model is loaded."""
+    from sozo.models.needs import not_here
+
+    entries = getattr(script, "entries", ())
+    settings = [from_json(script.evaluate, "evaluate"), *(entry.model_dump() for entry in entries)]
+    lacking = list(not_here(settings, {str(model.model_name_or_path)}))
+    for entry in entries:
+        paid = ", ".join(entry.reward_funcs or ["its own reward"])
+        try:
+            _ = entry.rewards  # imported, and made of their arguments
+        except UserError as error:
+            lacking.append(str(error))
+        completions = int(entry.count * training.num_generations * training.num_train_epochs)
+        counts = f"{entry.count:,} prompts x {training.num_generations} make {completions:,} completions"
+        yield f"{entry.name}: {counts}, each paid by {paid}"
+    yield from (f"missing: {line}" for line in dict.fromkeys(lacking))
+    yield f"{training.output_dir}: nothing was run"
 
 
 def launch(method: str) -> None:
     """Train by `method` with the flags of the command line; `--config` is the tiny model's YAML unless one names it.
 
-    `--dry-run` checks the settings, says how many completions are paid for, and runs nothing; it needs no GPU.
+    `--dry-run` says what is missing here and how many completions are paid for, and runs nothing; it needs no GPU.
     """
     end_with_launcher()
     argv = sys.argv[1:]
@@ -39,7 +50,7 @@ def launch(method: str) -> None:
         chosen: tuple[Any, Any, Any] = parse(own, settings, argv)
         if dry_run:
             if is_first():
-                print(plan(*chosen[:2]))
+                print("\n".join(plan(*chosen)))
             return
         folder = train(*chosen)
     if is_first():

@@ -169,3 +169,33 @@ def test_a_mistake_is_one_line(words, message, tmp_path):
     assert line.startswith("grpo_dat: ")
     assert message in line
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "missing"),
+    [
+        ([], []),
+        (flags({"model_name_or_path": "runs/no", "evaluate": "null"}), ["runs/no: neither in a folder nor in the "]),
+        (
+            flags({"tasks": {"task": "dat", "noun_checker": "jumandik", "embedding_model": "ja-ginzza"}}),
+            ["no noun checker is called 'jumandik'; choose ", "ja-ginzza: neither in a folder nor in the hub's cache"],
+        ),
+        (
+            flags({"evaluate": {"every": 1, "tasks": [{"task": "dat", "noun_checker": "jumanpp"}]}}),
+            ["the command jumanpp is not on the PATH; "],
+        ),
+        (["--reward_funcs", "nosuch.reward"], ["reward function nosuch.reward: No module named 'nosuch'"]),
+    ],
+    ids=["nothing", "model", "checker and encoder", "of an evaluation", "reward"],
+)
+def test_a_dry_run_names_what_is_missing(words, missing, tmp_path):
+    done = run([sys.executable, str(RECIPE), "--dry-run", *words], tmp_path, PATH="/nowhere", HF_HUB_OFFLINE="1")
+    assert done.returncode == 0, done.stderr
+    first, *between, last = done.stdout.splitlines()
+    # recipes/tiny/grpo.yaml: 2,000 prompts x 16 = 32,000.
+    assert first.startswith("dat: 2,000 prompts x 16 make 32,000 completions, each paid by ")
+    assert last == "runs/tiny/grpo: nothing was run"
+    assert len(between) == len(missing)
+    for line, start in zip(between, missing, strict=True):
+        assert line.startswith(f"missing: {start}")
+    assert not list(tmp_path.iterdir())

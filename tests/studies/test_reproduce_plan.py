@@ -350,4 +350,4 @@ def test_the_readme_says_what_the_cost_model_says():
 def readme_section(heading):
     lines = (ROOT / "recipes" / "README.md").read_text("utf-8").splitlines()
     start = lines.index(heading)
-    return lines[start : start + 16]
+    return lines[start : start + 12]

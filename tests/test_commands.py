@@ -58,7 +58,11 @@ def of_a_kind(part):
         ["accelerate", "launch"],
     ):
         return True
-    if part[0] == "python" and (SCRIPT.fullmatch(part[1]) or part[1] in ("-X", "tests/gpu/check.py")):
+    if part[0] == "python" and (
+        SCRIPT.fullmatch(part[1])
+        or part[1] in ("-X", "tests/gpu/check.py")
+        or part[1:3] == ["-m", "sozo.models.weights"]
+    ):
         return True
     return bool(ELSEWHERE.match(" ".join(part)))
 

@@ -158,7 +158,9 @@ def test_a_judge_that_was_stopped_goes_on_and_nothing_is_asked_twice(tmp_path, m
         assert (again.finished_before, again.page, len(asked)) == (True, whole.page, 12)
         # One more model: another folder, with what was paid for.
         write_runs(tmp_path / "runs")
-        with pytest.raises(UserError, match=r"models.d = not set.*copy of its judgements.jsonl, nothing is asked twi"):
+        with pytest.raises(
+            UserError, match=r"from before models.d changed.*copy of its judgements.jsonl, nothing is asked twi"
+        ):
             agree([str(runs)], tmp_path / "out", rankings=rankings, judging=JudgeSettings(**options))
         (tmp_path / "more").mkdir()
         shutil.copy(tmp_path / "out" / "judgements.jsonl", tmp_path / "more")

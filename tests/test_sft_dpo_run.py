@@ -343,3 +343,15 @@ def test_a_run_killed_at_random_moments_ends_like_an_unbroken_one(times, unbroke
     assert all(torch.equal(weights[name], expected[name]) for name in expected)
     assert losses(output) == losses(whole)
     assert not list(output.rglob("*.tmp"))
+
+
+def test_a_killed_run_goes_on_in_smaller_micro_batches(unbroken, tmp_path):
+    whole, command, span, _ = unbroken
+    output = tmp_path / "out"
+    command = [*command, "--report_to", "none"]
+    assert kill_at_random(command, output, times=1, span=span)
+    smaller = run([*command, "--per_device_train_batch_size", "2"], tmp_path)
+    assert smaller.returncode == 0, smaller.stderr
+    torch.testing.assert_close(losses(output), losses(whole), atol=1e-4, rtol=0)
+    other = run([*command, "--per_device_train_batch_size", "2", "--examples_per_step", "4"], tmp_path)
+    assert other.returncode == 2

@@ -4,7 +4,7 @@
 
 `nouns.txt` holds the first nouns, one per line, best known first. They are ranked by the model's own log-probability
 of their spelling, line break included, as the next word of a list behind the DAT prompt; `nouns.jsonl` has it of
-all nouns that pass DAT's rules. Run again after a kill, the command goes on; with another `--first` it takes so many.
+all nouns that pass DAT's rules and have at most `--most_tokens`. Run again after a kill, the command goes on; with another `--first` it takes so many.
 """
 
 import argparse
@@ -26,20 +26,23 @@ from sozo.scoring.nouns import make_noun_checker
 from sozo.scoring.parse import NUM_WORDS, script_reason
 from sozo.tasks.dat.words import PROMPTS
 from sozo.training.known_nouns import log_probabilities
+from sozo.training.word_targets import spell
 
 CHECKERS = {"ja": "jumandic", "en": "lemminflect"}  # of each language the one that needs no program
 
 
-def rank(name: str, language: str, nouns_of: str | None, output: Path, dtype: str, lists: int) -> dict[str, float]:
-    """Log-probability of each noun that passes DAT's rules, best known first."""
+def rank(name: str, language: str, nouns_of: str | None, output: Path, dtype: str, lists: int, most: int) -> dict[str, float]:
+    """Log-probability of each noun that passes DAT's rules and has at most so many tokens, best known first."""
     check_model(name)
     settings = {"model": name, "language": language, "nouns": nouns_of, "dtype": dtype, "num_lists": lists}
+    settings["most_tokens"] = most
     folder, path = RunFolder(output, settings), output / "nouns.jsonl"
     done = _read(path)
     if folder.metrics() is None:
         nouns = _nouns(language, nouns_of)
         source, revision = pinned(name, None)
         model, tokenizer = load_model(source, revision=revision, dtype=dtype)
+        nouns = [noun for noun, tokens in zip(nouns, spell(tokenizer, nouns), strict=True) if len(tokens) <= most]
         folder.start({"nouns": len(nouns)}, {})
         asked = encode_text(tokenizer, prompt(PROMPTS[language]), trained_form(name))
         with path.open("ab") as file, responses_bar("nouns", len(nouns), len(done)) as advance:
@@ -77,11 +80,13 @@ def main() -> None:
     parser.add_argument("--language", choices=CHECKERS, default="ja", help="of the nouns and of the prompt")
     parser.add_argument("--nouns", help="a file, one noun per line, or tiny (default: the language's dictionary)")
     parser.add_argument("--num_lists", type=int, default=3, help="in how many lists a noun is looked at (default: 3)")
+    parser.add_argument("--most_tokens", type=int, default=99, help="leave out nouns of more tokens (default: 99)")
     parser.add_argument("--output_dir", type=Path, required=True, help="folder of the nouns, and to be")
     parser.add_argument("--dtype", default="auto", help="weights' type: auto, bfloat16, float16 or float32")
     options = parser.parse_args()
     quiet_libraries(use_cpu=True)
-    ranked = rank(options.model, options.language, options.nouns, options.output_dir, options.dtype, options.num_lists)
+    limits = options.num_lists, options.most_tokens
+    ranked = rank(options.model, options.language, options.nouns, options.output_dir, options.dtype, *limits)
     if not NUM_WORDS <= options.first <= len(ranked):
         raise UserError(
             f"--first {options.first}: give {NUM_WORDS} to {len(ranked):,}, which is how many nouns there are"

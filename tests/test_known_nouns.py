@@ -81,6 +81,14 @@ def test_the_recipe_goes_on_after_a_kill_and_takes_the_first(monkeypatch, capsys
     assert sorted((folder / "nouns.jsonl").read_text("utf-8").splitlines()) == sorted(lines)
 
 
+def test_nouns_of_more_tokens_are_left_out(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(rank_nouns, "read_nouns", lambda name, language: NOUNS)
+    monkeypatch.setattr(rank_nouns, "spell", lambda tokenizer, nouns: [(7,) * (1 + nouns.index(n)) for n in nouns])
+    out = run(monkeypatch, capsys, "--output_dir", tmp_path, "--first", 10, "--most_tokens", 11)
+    assert "10 of 11 nouns" in out
+    assert NOUNS[11] not in (tmp_path / "nouns.jsonl").read_text("utf-8")
+
+
 def test_what_cannot_be_is_one_line(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(rank_nouns, "read_nouns", lambda name, language: NOUNS)
     with pytest.raises(UserError, match="--first 13: give 10 to 12"):

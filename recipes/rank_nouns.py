@@ -4,7 +4,8 @@
 
 `nouns.txt` holds the first nouns, one per line, best known first. They are ranked by the model's own log-probability
 of their spelling, line break included, as the next word of a list behind the DAT prompt; `nouns.jsonl` has it of
-all nouns that pass DAT's rules and have at most `--most_tokens`. Run again after a kill, the command goes on; with another `--first` it takes so many.
+all nouns that pass DAT's rules and have at most `--most_tokens`. Run again after a kill, the command goes on; with
+another `--first` it takes so many.
 """
 
 import argparse
@@ -31,7 +32,9 @@ from sozo.training.word_targets import spell
 CHECKERS = {"ja": "jumandic", "en": "lemminflect"}  # of each language the one that needs no program
 
 
-def rank(name: str, language: str, nouns_of: str | None, output: Path, dtype: str, lists: int, most: int) -> dict[str, float]:
+def rank(
+    name: str, language: str, nouns_of: str | None, output: Path, dtype: str, lists: int, most: int
+) -> dict[str, float]:
     """Log-probability of each noun that passes DAT's rules and has at most so many tokens, best known first."""
     check_model(name)
     settings = {"model": name, "language": language, "nouns": nouns_of, "dtype": dtype, "num_lists": lists}

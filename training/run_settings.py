@@ -12,9 +12,9 @@ from sozo.data.settings import deciding
 
 # TRL's fields that decide nothing: where a run writes and what it is called. Of ours each field says so itself.
 FREE = {"output_dir", "resume_from_checkpoint", "run_name", "report_to", "logging_dir", "hub_token", "push_to_hub"}
-# How a step is cut into micro-batches, which changes rounding only. These are free where a setting says what a step is.
-_MICRO_BATCHES = {"per_device_train_batch_size", "gradient_accumulation_steps", "steps_per_generation"}
-_PER_STEP = ("examples_per_step", "completions_per_step")
+# How SFT and DPO cut a step of `examples_per_step` into micro-batches, which changes rounding only. Some losses of GRPO
+# are means over a micro-batch.
+_MICRO_BATCHES = {"per_device_train_batch_size", "gradient_accumulation_steps"}
 
 
 def resolved_settings(script: Any, training: Any, model: Any, facts: dict[str, Any]) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def resolved_settings(script: Any, training: Any, model: Any, facts: dict[str, A
 def split(settings: dict[str, Any], script: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """The settings that decide the run, and those that may change between it and its continuation, by section."""
     free = FREE | (asdict(script).keys() - deciding(script).keys())
-    if any(settings["training"].get(name) for name in _PER_STEP):
+    if settings["training"].get("examples_per_step"):
         free |= _MICRO_BATCHES
     decide, other = {name: section for name, section in settings.items() if name != "provenance"}, {}
     for name in ("script", "training"):

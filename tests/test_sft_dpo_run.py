@@ -147,7 +147,9 @@ def test_the_same_seed_gives_the_same_weights(method, mini, responses, tmp_path)
     )
     assert (first / "model.safetensors").read_bytes() == (second / "model.safetensors").read_bytes()
     assert (first / "model.safetensors").read_bytes() != (other / "model.safetensors").read_bytes()
-    assert (first / "README.md").is_file()  # the model card, though no checkpoint was saved
+    card = (first / "README.md").read_text("utf-8")  # though no checkpoint was saved
+    assert f"Trained from `{mini}` by {method.upper()} with sozo" in card
+    assert "base_model" not in card  # the hub knows no folder
 
 
 # Models
@@ -173,6 +175,7 @@ def test_the_next_stage_and_sampling_ask_as_the_first_stage_did(mini, responses,
 def test_a_lora_adapter_is_merged_before_all_weights_are_trained(mini, responses, tmp_path):
     lora = {"use_peft": True, "lora_target_modules": "all-linear", "precompute_ref_log_probs": False, "max_steps": 2}
     first = train("dpo", mini, responses, tmp_path / "first", learning_rate=1e-2, **lora)
+    assert f"a LoRA adapter on `{mini}`, a folder where this was trained" in (first / "README.md").read_text("utf-8")
     assert not (first / "model.safetensors").exists()
     second = train("dpo", first, responses, tmp_path / "second", max_steps=2)
     assert (second / "model.safetensors").exists()

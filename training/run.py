@@ -32,6 +32,7 @@ from sozo.models.weights import (
     pinned,
     refuse_rounding,
 )
+from sozo.training.card import write_card
 from sozo.training.evaluation import Evaluation, read_evaluate
 from sozo.training.run_settings import hide_token, resolved_settings, split
 from sozo.training.tracking import UNPAID_STEPS, BarOnly, RunRecorder, saved_bytes, wandb_run
@@ -97,6 +98,7 @@ def train(
     common |= {"args": training, "processing_class": tokenizer, "callbacks": callbacks}
     with room(output, 2**20):  # TRL stores what it tokenizes
         trainer = build(tokenizer, form, common)
+    trainer.create_model_card = partial(write_card, trainer, str(model.model_name_or_path))
     _prepare(trainer, script, say=first)
     if evaluation:
         evaluation.trainer = trainer
@@ -244,7 +246,7 @@ def _fit(
     first = trainer.accelerator.is_main_process
     with room(folder.path, saved_bytes(trainer, states=False)):
         trainer.save_model()
-        trainer.create_model_card(model_name=folder.path.name, tags=["sozo"])
+        trainer.create_model_card()
         if first:
             trainer.processing_class.save_pretrained(folder.path)
             trainer.state.save_to_json(str(folder.path / "trainer_state.json"))

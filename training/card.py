@@ -1,0 +1,42 @@
+"""README.md of a trained model's folder: TRL's asks about a time machine, and its base is None if that is a folder."""
+
+from pathlib import Path
+from typing import Any
+
+import trl
+from huggingface_hub import ModelCardData
+
+from sozo import __version__
+from sozo.data.record import write_whole
+from sozo.models.tiny import tiny_seed
+from sozo.training.tracking import wandb_run
+
+
+def write_card(trainer: Any, base: str, **_: Any) -> None:
+    """Say in README.md what a model was trained from, how, and how to measure it (in place of `create_model_card`)."""
+    if not trainer.is_world_process_zero():
+        return
+    folder, peft = (
+        Path(trainer.args.output_dir),
+        getattr(trainer.accelerator.unwrap_model(trainer.model), "peft_config", None),
+    )
+    under = str(peft["default"].base_model_name_or_path) if peft else base
+    local = tiny_seed(under) is not None or Path(under).is_dir()
+    data = ModelCardData(
+        base_model=None if local else under,  # the hub refuses a card whose base is none of its ids
+        library_name="peft" if peft else "transformers",
+        pipeline_tag="text-generation",
+        tags=sorted({"sozo", *trainer._tag_names}),
+    )
+    lines = [
+        f"Trained from `{base}` by {trainer._name} with sozo {__version__} and TRL {trl.__version__}.",
+        "Every setting is in `run_config.json`.",
+    ]
+    if peft:
+        where = ", a folder where this was trained: whoever loads the adapter needs it, too" if local else ""
+        lines.append(f"It is a LoRA adapter on `{under}`{where}.")
+    if url := getattr(wandb_run(), "url", None):
+        lines.append(f"[Its run in W&B]({url}).")
+    text = f"---\n{data.to_yaml()}\n---\n\n# {folder.name}\n\n{' '.join(lines)}\n\n"
+    text += f"`sozo dat --model {folder} --output DIR --model-card` measures it and puts the results into this file.\n"
+    write_whole(folder / "README.md", text.encode())

@@ -95,6 +95,19 @@ def test_beyond_the_paper_differs_in_what_is_paid_and_to_whom(name):
     assert script.num_prompts == paper.num_prompts
 
 
+@pytest.mark.parametrize("name", [*PAPER, "qwen2.5-coder-1.5b"])
+def test_a_placebo_differs_in_what_is_paid_alone(name):
+    placebo, grpo = (
+        yaml.safe_load((ROOT / f"recipes/{name}/{each}.yaml").read_text("utf-8")) for each in ("placebo", "grpo")
+    )
+    assert {key for key in placebo if placebo[key] != grpo[key]} == {"tasks", "output_dir", "run_name"}
+    (task,), (paid,) = placebo["tasks"], grpo["tasks"]
+    assert task["reward_funcs"] == ["sozo.rewards.make_dat_placebo"]
+    (scorer,) = task["reward_args"].values()
+    assert scorer in ({name: paid.get(name) for name in scorer}, *paid.get("reward_args", {}).values())
+    assert placebo.keys() == grpo.keys()
+
+
 @pytest.mark.parametrize("processes", [1, 8])
 @pytest.mark.parametrize("name", PAPER)
 def test_the_papers_settings(name, processes):

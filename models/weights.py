@@ -151,7 +151,7 @@ def refuse_rounding(path: str, adapted: Any) -> None:
     """A UserError where merging would lose more than a tenth of what a LoRA adapter adds."""
     if (error := rounding_error(adapted)) > _ROUNDED:
         lost = f"merged in {str(adapted.dtype).removeprefix('torch.')} it would lose {error:.0%} of what it adds"
-        raise UserError(f"{path}: {lost}; give --dtype float32")
+        raise UserError(f"{path}: {lost}; give float32 (--dtype float32, or merge to float32)")
 
 
 def load_tokenizer(path: str, revision: str | None = None) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 import trl
 from huggingface_hub import ModelCardData
 
-from sozo import __version__
+import sozo
 from sozo.data.record import write_whole
 from sozo.models.tiny import tiny_seed
 from sozo.training.tracking import wandb_run
@@ -29,7 +29,7 @@ def write_card(trainer: Any, base: str, **_: Any) -> None:
         tags=sorted({"sozo", *trainer._tag_names}),
     )
     lines = [
-        f"Trained from `{base}` by {trainer._name} with sozo {__version__} and TRL {trl.__version__}.",
+        f"Trained from `{base}` by {trainer._name} with sozo {sozo.__version__} and TRL {trl.__version__}.",
         "Every setting is in `run_config.json`.",
     ]
     if peft:

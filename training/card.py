@@ -16,10 +16,8 @@ def write_card(trainer: Any, base: str, **_: Any) -> None:
     """Say in README.md what a model was trained from, how, and how to measure it (in place of `create_model_card`)."""
     if not trainer.is_world_process_zero():
         return
-    folder, peft = (
-        Path(trainer.args.output_dir),
-        getattr(trainer.accelerator.unwrap_model(trainer.model), "peft_config", None),
-    )
+    folder = Path(trainer.args.output_dir)
+    peft = getattr(trainer.accelerator.unwrap_model(trainer.model), "peft_config", None)
     under = str(peft["default"].base_model_name_or_path) if peft else base
     local = tiny_seed(under) is not None or Path(under).is_dir()
     data = ModelCardData(

@@ -6,10 +6,12 @@ import random
 import shutil
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 import torch
 import trl
+from huggingface_hub import ModelCard
 from peft import PeftModel
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -24,6 +26,7 @@ from sozo.data.schema import write_columns
 from sozo.data.wandb_run import last_checkpoint
 from sozo.eval.run import score_answers
 from sozo.models.settings import GeneratorSettings
+from sozo.training.card import write_card
 from sozo.training.config import parse
 from sozo.training.sft_dpo import DpoArguments, DpoSettings, SftArguments, SftSettings, train_dpo, train_sft
 from toy_task import Lipogram
@@ -150,6 +153,20 @@ def test_the_same_seed_gives_the_same_weights(method, mini, responses, tmp_path)
     card = (first / "README.md").read_text("utf-8")  # though no checkpoint was saved
     assert f"Trained from `{mini}` by {method.upper()} with sozo" in card
     assert "base_model" not in card  # the hub knows no folder
+
+
+def test_a_card_names_a_base_of_the_hub(tmp_path):
+    trainer = SimpleNamespace(
+        args=SimpleNamespace(output_dir=tmp_path),
+        model=None,
+        accelerator=SimpleNamespace(unwrap_model=lambda model: model),
+        is_world_process_zero=lambda: True,
+        _name="SFT",
+        _tag_names=["trl", "sft"],
+    )
+    write_card(trainer, "org/model", model_name="as push_to_hub calls it")
+    data = ModelCard.load(tmp_path / "README.md").data
+    assert (data.base_model, data.library_name, data.tags) == ("org/model", "transformers", ["sft", "sozo", "trl"])
 
 
 # Models

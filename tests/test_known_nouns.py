@@ -79,9 +79,10 @@ def test_the_recipe_goes_on_after_a_kill_and_takes_the_first(monkeypatch, capsys
     (folder / "nouns.jsonl").write_text("\n".join([*lines[:6], lines[6][:5]]), "utf-8")
     assert run(monkeypatch, capsys, "--output_dir", folder, "--first", 10) == out
     # Resumed, a noun shares its batch with others, and its last digits may differ.
-    again = map(json.loads, (folder / "nouns.jsonl").read_text("utf-8").splitlines())
-    nats = {row["noun"]: row["nats"] for row in map(json.loads, lines)}
-    assert {row["noun"]: row["nats"] for row in again} == pytest.approx(nats, abs=1e-5)
+    again = (folder / "nouns.jsonl").read_text("utf-8").splitlines()
+    assert len(again) == len(lines)
+    resumed, whole = ({row["noun"]: row["nats"] for row in map(json.loads, each)} for each in (again, lines))
+    assert resumed == pytest.approx(whole, abs=1e-5)
 
 
 def test_nouns_of_more_tokens_are_left_out(monkeypatch, capsys, tmp_path):

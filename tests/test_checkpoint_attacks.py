@@ -5,6 +5,7 @@ without one the run ends in one line. SIGTERM leaves a run that is not finished:
 same command ends with the unbroken run's weights. Written by somebody who did not mend any of it.
 """
 
+import itertools
 import json
 import os
 import re
@@ -146,9 +147,15 @@ HOLDS = {
     },
 }
 CASES = [(method, name, how) for method, files in HOLDS.items() for name, ways in files.items() for how in ways]
+# One way of each file, and each way of one; the others are of the same kind.
+FIRST = [(m, n, ways[k % len(ways)]) for m, files in HOLDS.items() for k, (n, ways) in enumerate(files.items())]
+FIRST += [("grpo", "optimizer.pt", how) for how in EVERY]
 
 
-@pytest.mark.parametrize(("method", "name", "how"), CASES)
+@pytest.mark.parametrize(
+    ("method", "name", "how"),
+    [pytest.param(*case, marks=() if case in FIRST else pytest.mark.slow) for case in CASES],
+)
 def test_the_only_checkpoint_is_damaged(method, name, how, start, finished, tmp_path):
     output = cut_off(finished(method), tmp_path / "out", (2, 4))
     DAMAGE[how](output / "checkpoint-4" / name)
@@ -179,9 +186,15 @@ BEFORE = [
 ]
 
 
-@pytest.mark.parametrize("named", [False, True])
-@pytest.mark.parametrize(("method", "name", "how"), BEFORE)
-def test_the_last_whole_checkpoint_is_used_and_named(named, method, name, how, start, finished, tmp_path):
+@pytest.mark.parametrize(
+    ("method", "name", "how", "named"),
+    [
+        pytest.param(*case, named, marks=pytest.mark.slow if named and case[0] != "grpo" else ())
+        for case in BEFORE
+        for named in (False, True)
+    ],
+)
+def test_the_last_whole_checkpoint_is_used_and_named(method, name, how, named, start, finished, tmp_path):
     """Where a damaged one is named on the command line, it may also be refused."""
     whole = finished(method)
     output = cut_off(whole, tmp_path / "out", (2, 4))
@@ -418,9 +431,24 @@ MOMENTS = {
 }
 
 
-@pytest.mark.parametrize("jit", [False, True])
-@pytest.mark.parametrize("when", MOMENTS)
-@pytest.mark.parametrize("method", ["sft", "dpo", "grpo"])
+# The quick ones; the others are of the same kind.
+QUICK = {
+    ("sft", "while the model loads", False),
+    ("sft", "while a checkpoint is written", True),
+    ("dpo", "while a checkpoint is written", False),
+    ("grpo", "while a checkpoint is written", False),
+    ("grpo", "behind a checkpoint", True),
+    ("grpo", "late", True),
+}
+
+
+@pytest.mark.parametrize(
+    ("method", "when", "jit"),
+    [
+        pytest.param(*case, marks=() if case in QUICK else pytest.mark.slow)
+        for case in itertools.product(["sft", "dpo", "grpo"], MOMENTS, [False, True])
+    ],
+)
 def test_a_preempted_run_is_unfinished_and_goes_on(method, when, jit, unbroken, tmp_path):
     command, whole = unbroken(method)
     command = [*command, "--enable_jit_checkpoint", "true"] if jit else command
@@ -429,8 +457,10 @@ def test_a_preempted_run_is_unfinished_and_goes_on(method, when, jit, unbroken, 
     goes_on(command, tmp_path / "out", whole)
 
 
-@pytest.mark.parametrize("jit", [False, True])
-@pytest.mark.parametrize("call", [1, 2, 9])
+@pytest.mark.parametrize(
+    ("call", "jit"),
+    [(1, True), (2, False), *(pytest.param(*case, marks=pytest.mark.slow) for case in [(1, False), (9, True)])],
+)
 def test_a_signal_within_a_step(call, jit, unbroken, tmp_path):
     """While the completions are paid: the rewards' history must not know of a step that is drawn anew."""
     command, whole = unbroken("grpo")
@@ -456,7 +486,7 @@ def test_where_it_stood_is_not_lost(unbroken, tmp_path):
     "signals",
     [
         ((0, signal.SIGTERM), (0.05, signal.SIGTERM)),
-        ((0, signal.SIGTERM), (0, signal.SIGTERM), (0, signal.SIGTERM)),
+        pytest.param(((0, signal.SIGTERM), (0, signal.SIGTERM), (0, signal.SIGTERM)), marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.parametrize("method", ["sft", "grpo"])
@@ -466,7 +496,7 @@ def test_a_second_signal_changes_nothing(method, signals, unbroken, tmp_path):
     goes_on(command, tmp_path / "out", whole)
 
 
-@pytest.mark.parametrize("seconds", [0, 0.02, 0.2])
+@pytest.mark.parametrize("seconds", [0.02, *(pytest.param(s, marks=pytest.mark.slow) for s in (0, 0.2))])
 def test_a_scheduler_that_does_not_wait(seconds, unbroken, tmp_path):
     """SIGKILL follows: whatever was being written is not used."""
     command, whole = unbroken("grpo")

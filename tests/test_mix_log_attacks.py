@@ -66,7 +66,7 @@ def compared(folder, model=double, **settings):
     if settings.get("beta", 0.04):
         assert max(entry["kl"] for entry in of_trl) > 1e-4
     if loss in ("grpo", "bnpo", "dr_grpo", "dapo", "luspo"):
-        assert OF_THE_POLICY <= names
+        assert names >= OF_THE_POLICY
     for name in CLIPPED & names:
         if settings.get("num_iterations", 2) > 1:
             assert max(entry[name] for entry in of_trl) > 0

@@ -67,7 +67,10 @@ def answered(task, folder, *texts):
 
 # A list of the frontier is known by its task
 
-NOUNS = [*"犬猫山海空石木花鳥魚馬牛虫雨雪風火土星月川森米茶酒", *"時計 電車 法律 音楽 病気 天気 祝日".split()]
+NOUNS = [
+    *"犬猫山海空石木花鳥魚馬牛虫雨雪風火土星月川森米茶酒",
+    *["時計", "電車", "法律", "音楽", "病気", "天気", "祝日"],
+]
 TEN = NOUNS[:10]
 TEXTS = {
     "a story": "昔、山と川のある森に犬と猫と鳥がいた。雨の日、魚は海で火を見た。",
@@ -94,7 +97,8 @@ TEXTS = {
 }
 
 
-OF_SUBWORDS = ("spaces", "a table", "a numbered list", "a numbered list after a heading")
+# Each by itself; the others together.
+ALONE = ("a story", "a recipe", "a chat's reply", "a numbered list", "a numbered list of sentences", "eleven nouns")
 
 
 def counted(text):
@@ -111,10 +115,11 @@ def test_the_texts_are_of_ten_nouns():
 
 
 def characters():
+    """A token for each character, and for the numbers of a list with the space after them."""
     known = dict.fromkeys("".join([*TEXTS.values(), *NOUNS, prompt("dat"), *(item.prompt for item in kanji().items())]))
-    tokens = ["<pad>", "</s>", "<unk>", *(f"{k}." for k in range(1, 12)), *known]
+    tokens = ["<pad>", "</s>", "<unk>", *(f"{k}. " for k in range(1, 12)), *known]
     made = Tokenizer(models.WordLevel({token: number for number, token in enumerate(tokens)}, unk_token="<unk>"))
-    made.pre_tokenizer = pre_tokenizers.Split(Regex(r"[0-9]+\.|.|\n"), "isolated")
+    made.pre_tokenizer = pre_tokenizers.Split(Regex(r"[0-9]+\. |.|\n"), "isolated")
     made.decoder = decoders.Fuse()
     return made
 
@@ -187,10 +192,8 @@ def as_imitated(model, of_lists, asked, text):
     return (of_lists[0] + nats) / (of_lists[1] + count)
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_another_task_s_answer_is_imitated_whatever_it_holds(name, model, lists, of_lists, tmp_path, request):
-    if "subwords" in request.node.callspec.id and name not in OF_SUBWORDS:
-        pytest.skip("together, below")
+@pytest.mark.parametrize("name", ALONE)
+def test_another_task_s_answer_is_imitated_whatever_it_holds(name, model, lists, of_lists, tmp_path):
     task, text = kanji(), TEXTS[name]
     other = answered(task, tmp_path / "other", text)
     expected = as_imitated(model, of_lists, task.items()[0].prompt, text)
@@ -299,8 +302,7 @@ def test_sft_s_answers_are_there_once_and_it_is_said(way, once, caplog, capsys):
         top = select_top(order, 4)
         assert (top.ids, top.texts) == (alone.ids, alone.texts)
         assert top.facts() == alone.facts()
-        said = told(caplog, capsys)
-        assert any(str(number) in said for number in (4, 8, 16))  # how many
+        assert told(caplog, capsys)
         caplog.clear()
     assert refusal(select_top, folders, 9)  # there are eight
 
@@ -309,12 +311,12 @@ def test_sft_s_answers_are_there_once_and_it_is_said(way, once, caplog, capsys):
 @pytest.mark.parametrize("rule", ["paper", "valid", "divpo"])
 def test_dpo_s_pairs_are_those_of_one_folder(rule, way, once, caplog, capsys):
     alone = select_pairs(once, 2, seed=0, rule=rule)
-    told(caplog, capsys)
+    said = told(caplog, capsys)
     caplog.clear()
     folders = copies(once)[way]
     pairs = select_pairs(folders, 2, seed=0, rule=rule)
     assert [side.facts() for side in pairs] == [side.facts() for side in alone]
-    assert told(caplog, capsys)
+    assert len(told(caplog, capsys).splitlines()) > len(said.splitlines())
     assert refusal(select_pairs, folders, 5, seed=0, rule=rule)
 
 

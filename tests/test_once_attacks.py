@@ -1,4 +1,4 @@
-"""An answer that stands in two folders is trained once: ways in which people name one table twice, and what looks alike."""
+"""An answer that stands in two folders is trained once: ways to name one table twice, and what only looks alike."""
 
 import json
 import os

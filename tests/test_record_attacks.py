@@ -1,4 +1,4 @@
-"""What SFT, DPO and GRPO record of what they train on: whence the answers come, by what they were chosen, and before."""
+"""What SFT, DPO and GRPO record of what they train on: whence answers come, by what they were chosen, and before."""
 
 import json
 import shutil

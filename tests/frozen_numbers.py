@@ -4,23 +4,27 @@ The first half reads what will be replaced (today's classes); who replaces it me
 second half reads files and texts alone.
 """
 
+import base64
 import csv
+import gzip
 import html
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import asdict
 from html.parser import HTMLParser
 from io import StringIO
+from itertools import pairwise
 from os import environ
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import frozen_runs
-from frozen_runs import NOUNS, OWN, SECOND, Report, reports, sheet
+import numpy as np
+
 from fakes import FakeNouns
+from frozen_runs import NOUNS, OWN, SECOND, Report, reports, sheet
 from sampling_worker import dat_by
 from sozo.eval.compare import Compared, change_at, compare_models, compared_measures
 from sozo.eval.deliver.model_card import _results
@@ -33,13 +37,13 @@ from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.report.tables import Findings, findings
 from sozo.eval.second_encoder import SecondGain
 from sozo.eval.terminal import print_answer, print_run, print_tables
-from sozo.scoring.second_encoder import SecondEncoder
+from sozo.scoring.second_encoder import SecondEncoder, gain
 from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval
 from sozo.scoring.statistics.hill import hill_interval, hill_number, hill_ratio
 from sozo.scoring.statistics.proportions import grouped_share, holm, mcnemar, wilson
 from sozo.scoring.statistics.reliability import cronbach_alpha
 from sozo.scoring.statistics.seeds import difference, over_seeds
-from sozo.scoring.second_encoder import gain
+from sozo.tasks import task_types
 from sozo.tasks.dat.scorer import DatScorer
 
 Row = tuple[Any, ...]  # report, where, model, base, task, measure, what, by, value
@@ -78,7 +82,7 @@ def of_report(report: Report, place: Path) -> Iterator[Row]:
     for file in sorted((place / "r-tables").iterdir()):
         yield from of_csv(file) if file.suffix == ".csv" else of_latex(file)
     yield from of_page((place / "r.html").read_text("utf-8"))
-    yield from terminal("compare", lambda: (print_answer(first_screen(found)), print_tables(differences(found))))
+    yield from terminal(lambda: (print_answer(first_screen(found)), print_tables(differences(found))))
 
 
 # Below the printers.
@@ -87,19 +91,12 @@ def of_report(report: Report, place: Path) -> Iterator[Row]:
 def parts(result: Any) -> Iterator[tuple[str, Any]]:
     """The numbers of a result by their names here, whichever class it is."""
     values = asdict(result) if result is not None else {}
-    for name, value in values.items():
-        if name in PARTS and value is not None:
-            yield PARTS[name], value
-    if result is not None and not {"mean", "difference", "deviations"} & values.keys() - {None}:
-        yield "no number", 1
-    if values.get("reason"):
-        yield "why", reason_kind(values)
-
-
-def reason_kind(values: Mapping[str, Any]) -> str:
-    """That there is a reason, not its words: whether it stands beside a number."""
-    value = next((values[name] for name in ("mean", "difference") if values.get(name) is not None), None)
-    return "no interval" if value is not None else "no number"
+    known = {PARTS[name]: value for name, value in values.items() if name in PARTS and value is not None}
+    yield from known.items()
+    if not known.keys() & {"mean", "difference"}:
+        yield "state", "no number"
+    elif not known.keys() & {"low", "high"}:
+        yield "state", "no interval"
 
 
 def estimates(models: Sequence[Evaluated]) -> Iterator[Row]:
@@ -107,11 +104,11 @@ def estimates(models: Sequence[Evaluated]) -> Iterator[Row]:
     for model in models:
         for run in model.runs.values():
             task = run.task
-            for measure in {m.name: m for m in (*measures_of(run),)}.values():
+            for measure in {measure.name: measure for measure in measures_of(run)}.values():
                 names = (model.name, "", task, measure.name)
                 for what, value in parts(run.estimate(measure)):
                     yield "estimate", *names, what, run.scorer or "", value
-                values = [value for value in run.by_answer(measure).tolist()]
+                values = run.by_answer(measure).tolist()
                 yield "answers", *names, "n", "", len(values)
                 yield "answers", *names, "weighted sum", "", weighted(values)
                 if measure.per_item:
@@ -123,9 +120,7 @@ def estimates(models: Sequence[Evaluated]) -> Iterator[Row]:
 
 
 def measures_of(run) -> Iterable[Any]:
-    from sozo.tasks import task_type
-
-    kind = task_type(run.task)
+    kind = task_types()[run.task]
     return (*kind.measures, *(m for m in compared_measures(kind) if m.name != "dat/unique_words"))
 
 
@@ -143,10 +138,11 @@ def of_compared(compared: Compared) -> Iterator[Row]:
             for what, value in parts(change):
                 yield "over seeds", model, change.base, measure.partition("/")[0], measure, what, change.seeds, value
     for method in (method for method in compared.methods if method.name in compared.against):
-        for run in method.of_task(next(iter(method.first.runs))[0])[:1]:
-            change = change_at(compared, method, run.main, 0.99)
-            for what, value in parts(change):
-                yield "at 99%", method.name, change.base, run.task, run.main.name, what, "", value
+        for task in task_types().values():
+            if (method.name, task.measures[0].name) in compared.changes:
+                change = change_at(compared, method, task.measures[0], 0.99)
+                for what, value in parts(change):
+                    yield "at 99%", method.name, change.base, task.name, task.measures[0].name, what, "", value
 
 
 def gains(found: Sequence[SecondGain]) -> Iterator[Row]:
@@ -166,7 +162,7 @@ def vars_of(found: Any) -> dict[str, Any]:
 
 
 def outcomes(found: Findings) -> Iterator[Row]:
-    """What the first screen rests on: intervals for several tasks together, bounds, the judge's noise; and the words."""
+    """What the first screen rests on: intervals for several tasks together, bounds, the judge's noise; its words."""
     for one in found.outcomes:
         names = (one.model, one.base, one.task)
         for what, value in parts(one.change):
@@ -213,7 +209,7 @@ def statistics() -> Iterator[Row]:
         "ratio of words": hill_ratio(lists, more),
         "ratio of perplexities": hill_ratio(lists, more, order=1),
     }
-    found["gain"] = gain(frozen_runs.np.array(a), frozen_runs.np.array(b))
+    found["gain"] = gain(np.array(a), np.array(b))
     for name, result in found.items():
         for what, value in parts(result):
             yield name, what, "", value
@@ -228,7 +224,8 @@ def statistics() -> Iterator[Row]:
 
 def run_numbers(run: Any) -> Iterator[Row]:
     """A finished run: its `metrics.json`, its row in the terminal, W&B's numbers, the model card's."""
-    model, task = run.metrics["source"], run.task.name
+    task = run.task.name
+    model = run.folder.parent.name if run.folder.name == task else run.folder.name
     for path, value in leaves(run.metrics):
         yield "metrics", model, "", task, path, "value", "", value
     for name, value in _values(run).items():
@@ -238,8 +235,8 @@ def run_numbers(run: Any) -> Iterator[Row]:
         for metric in result["metrics"]:
             for path, value in leaves({"value": metric["value"], **metric.get("args", {})}):
                 yield "card", model, "", task, metric["type"], path, "", value
-    for where, _, base, _, measure, *others in terminal("run", lambda: print_run(run)):
-        yield where, model, base, task, measure, *others
+    for where, _, _, _, measure, *others in terminal(lambda: print_run(run)):
+        yield where, model, "", task, measure, *others
 
 
 # What was written.
@@ -281,7 +278,7 @@ def of_csv(file: Path) -> Iterator[Row]:
         named = dict(zip(headings[1:], cells, strict=True))
         base = named.pop("from", "")
         for heading, cell in named.items():
-            if (value := as_number(cell)) is not None and heading not in ("Date", "Code"):
+            if (value := as_number(cell)) is not None:
                 yield "csv", model, base, file.stem, plain_heading(heading), "value", "", value
 
 
@@ -299,8 +296,17 @@ def as_number(text: str) -> float | None:
 
 def of_latex(file: Path) -> Iterator[Row]:
     """A table in LaTeX: of each cell what is printed, in one text."""
+    if file.stem.endswith("-paper"):
+        return
     text = file.read_text("utf-8")
-    for sign, plain in {r"\%": "%", "$-$": "−", "{[}": "[", r"\allowbreak{}": "", r"\_": "_", r"\hspace{0pt}": ""}.items():
+    for sign, plain in {
+        r"\%": "%",
+        "$-$": "−",
+        "{[}": "[",
+        r"\allowbreak{}": "",
+        r"\_": "_",
+        r"\hspace{0pt}": "",
+    }.items():
         text = text.replace(sign, plain)
     body = [line for line in text.splitlines() if " & " in line or line.endswith(r"\\")]
     headings = [heading.removesuffix(r"\\").strip() for heading in body[0].split(" & ")]
@@ -357,39 +363,57 @@ class Tables(HTMLParser):
 
 
 def of_page(text: str) -> Iterator[Row]:
-    """A page's tables: the number behind a cell, and what is printed in it."""
-    page = Tables()
-    page.feed(text.replace("<wbr>", ""))
-    for title, (headings, *lines) in (table for table in page.tables if table[1]):
+    """A page: the number behind a cell, what is printed in it, what points of pictures say, the scores of the reader.
+
+    Not the papers' own tables, which stand in the CSV, and not when and with which code a model ran.
+    """
+    for title, (headings, *lines) in of_tables(text):
+        if title.startswith("The paper") or title.endswith("what was run"):
+            continue
         for (name, _), *cells in lines:
             for (heading, _), (shown, value) in zip(headings[1:], cells, strict=True):
-                names = (" ".join(name.split()[:1]), "", html.unescape(title).partition(",")[0])
-                if title.endswith("what was run"):
-                    continue
-                measure = heading.strip().partition(",")[0]
-                if value:
-                    yield "page", *names, measure, "value", "", as_number(value) if as_number(value) is not None else value
+                names = (" ".join(name.split()[:1]), "", title.partition(",")[0], heading.strip().partition(",")[0])
+                if (number := as_number(value)) is not None:
+                    yield "page", *names, "value", "", number
                 if printed := numbers_in(shown):
-                    yield "page", *names, measure, "printed", "", printed
+                    yield "page", *names, "printed", "", printed
+    for tip in re.findall(r"<title>([^<]+)</title>", text.split("<body", 1)[-1]):
+        name, _, numbers = html.unescape(tip).rpartition(": ")
+        if printed := numbers_in(numbers):
+            yield "picture", name, "", "", "", "printed", "", printed
+    packed = json.loads(gzip.decompress(base64.b64decode(re.search(r'id="packed">([^<]+)<', text)[1])))
+    numbers = [value for _, value in leaves(packed)]
+    yield "reader", "", "", "", "", "n", "", len(numbers)
+    yield "reader", "", "", "", "", "weighted sum", "", weighted(numbers)
 
 
-def terminal(task: str, show: Any) -> Iterator[Row]:
-    """What is printed on a terminal, line by line: a table's row after its title, any other line by what it begins with."""
+def terminal(show: Callable[[], Any]) -> Iterator[Row]:
+    """What is printed on a terminal as wide as needed: the cells of tables, and numbers in all other lines."""
     with redirect_stdout(StringIO()) as out:
         show()
-    title, model, previous = "", "", ""
+    starts, headings, title, name, before, previous = [], [], "", "", "", ""
     for line in out.getvalue().splitlines():
-        if set(line.strip()) == {"─"}:
-            continue
-        cells = re.split(r"\s{2,}", line.strip())
-        if not line.strip():
-            title = previous = ""
-        elif not title:
-            title = cells[0].partition(",")[0]
-        if line[:1].strip():
-            model = cells[0]
-        if (printed := numbers_in(line)) and "/" not in line[:1]:
-            yield "terminal", model.partition(":")[0][:24], "", task, title[:40].partition(":")[0], "printed", "", printed
+        if starts and line.strip():
+            cells = [line[a:b].strip() for a, b in pairwise([*starts, None])]
+            if cells[0] and not cells[0].startswith(("from ", "mean over ")):
+                name = cells[0]
+            for heading, cell in zip(headings[1:], cells[1:], strict=True):
+                if printed := numbers_in(cell):
+                    if headings[0] == "Source":
+                        yield "terminal", "", "", "", name, "printed", "", printed
+                    else:
+                        yield "terminal", name, "", title, heading.partition(",")[0], "printed", "", printed
+        elif set(line.strip()) == {"─"}:
+            title = before.partition(",")[0].partition("(")[0].strip()
+            found = list(re.finditer(r"\S+(?: \S+)*", previous))
+            starts, headings = [match.start() for match in found], [match[0] for match in found]
+        elif not line.strip():
+            starts = []
+        elif (printed := numbers_in(line)) and "/" not in line[:1]:
+            who, colon, _ = line.partition(":")
+            yield "terminal", who if colon else "", "", "", "line", "printed", "", printed
+        if line.strip():
+            before, previous = previous, line
 
 
 # People's sheets.

@@ -7,7 +7,7 @@ while the freeze holds: other inputs are other numbers.
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from itertools import count
 from pathlib import Path
@@ -32,11 +32,17 @@ from sozo.tasks.sat.stories import load_stories
 from sozo.tasks.sat.task import Sat
 from sozo.tasks.sipen.items import ANSWERS, CONTROL, FORMS
 from sozo.tasks.sipen.task import Sipen, SipenSettings
+from sozo.tasks.task import Complete
 
-NOUNS = (
-    "犬 猫 水 山 川 本 車 空 海 石 木 花 鳥 魚 雨 雪 火 土 森 星 月 道 橋 町 村 家 窓 机 紙 靴 服 鍋 皿 箱 鏡 傘 鍵 糸 針 布 "
-    "米 豆 塩 茶 酒 薬 法律 数学 音楽 病気 天気 祝日 電話 新聞 工場 銀行 学校 神社 経済 科学 歴史 戦争 平和 自由"
-).split()
+_JAPANESE = """
+犬 猫 水 山 川 本 車 空 海 石 木 花 鳥 魚 雨 雪 火 土 森 星 月 道 橋 町 村 家 窓 机 紙 靴 服 鍋 皿 箱 鏡 傘 鍵 糸 針 布
+米 豆 塩 茶 酒 薬 法律 数学 音楽 病気 天気 祝日 電話 新聞 工場 銀行 学校 神社 経済 科学 歴史 戦争 平和 自由
+"""
+_ENGLISH = """
+algorithm feather priest volcano butter grammar ankle submarine jealousy carpet dog horse goat lion house river star
+moon bread salt needle mirror bridge piano winter lawyer candle engine forest mercy
+"""
+NOUNS, ENGLISH = _JAPANESE.split(), _ENGLISH.split()
 NO_NOUNS = ("走る", "青い")
 
 
@@ -82,31 +88,49 @@ def scored(task, folder: Path, source: str, rows: Sequence[object], trained_on: 
     """A finished run of these answers; `trained_on`: the model was trained, for these tasks."""
     run = score_answers(task, write(folder.with_suffix(".answers"), rows), folder, source=source)
     if trained_on is not None:
-        file = folder / "config.json"
-        config = json.loads(file.read_text("utf-8"))
-        config["loaded"] |= {"model_trained": True, "trained_on": list(trained_on)}
-        file.write_text(json.dumps(config), "utf-8")
+        change_config(folder, "loaded", model_trained=True, trained_on=list(trained_on))
     return run
+
+
+def change_config(folder: Path, part: str, **values: object) -> None:
+    """As a run of a model that was trained, or of drawn nouns, would have written it."""
+    file = folder / "config.json"
+    config = json.loads(file.read_text("utf-8"))
+    config[part] |= values
+    file.write_text(json.dumps(config), "utf-8")
 
 
 def shuffled(values: Sequence[str], random: Random) -> list[str]:
     return sorted(values, key=lambda _: random.random())
 
 
-def dat(folder, source, seed, *, n=120, words=64, best_of=1, bad=6, trained_on=None) -> TaskRun:
-    """`n` lists from so many nouns, each the farthest apart of `best_of`; `bad` more are invalid, in turn in four ways."""
-    random, rows = Random(f"dat:{seed}"), []
-    unit = dict(zip(NOUNS, OWN.encode(NOUNS), strict=True))
+def dat(
+    folder, source, seed, *, n=120, words=64, best_of=1, bad=6, english=False, trials=None, model=None, trained_on=None
+) -> TaskRun:
+    """`n` lists from so many nouns, each the farthest apart of `best_of`; `bad` more are invalid, in turn in four ways.
+
+    `english` is by Olson's rules; `trials`: no more valid lists count; `model`: what the run says has written them.
+    """
+    random, rows, nouns = Random(f"dat:{seed}"), [], ENGLISH if english else NOUNS
+    unit = dict(zip(nouns, OWN.encode(nouns), strict=True))
     for _ in range(n):
-        drawn = [shuffled(NOUNS[:words], random)[:10] for _ in range(best_of)]
+        drawn = [shuffled(nouns[:words], random)[:10] for _ in range(best_of)]
         rows.append(list_text(min(drawn, key=lambda ten: (np.sum([unit[word] for word in ten], axis=0) ** 2).sum())))
     for k in range(bad):
-        ten = shuffled(NOUNS[:words], random)[:10]
+        ten = shuffled(nouns[:words], random)[:10]
         wrong = (ten[:9], [*ten[:9], ten[0]], [*ten[:9], NO_NOUNS[k % 2]], [" ".join(ten)])[k % 4]
         rows.insert(random.randrange(len(rows)), list_text(wrong))
-    task = Dat(DatSettings(noun_checker="jumandic"))
-    task.scorer = DatScorer(FakeNouns(NOUNS), OWN)
-    return scored(task, folder, source, [{"text": text} for text in rows], trained_on)
+    settings = DatSettings(language="en", olson=True) if english else DatSettings(noun_checker="jumandic")
+    task = Dat(settings)
+    task.scorer = DatScorer(FakeNouns(nouns), OWN, task.settings)
+    run = scored(task, folder, source, [{"text": text} for text in rows], trained_on)
+    if trials:
+        metrics = task.finish(Complete(folder, source, trials)) | {"trials": trials}
+        (folder / "metrics.json").write_text(json.dumps(metrics), "utf-8")
+        run = replace(run, metrics=metrics)
+    if model:
+        change_config(folder, "settings", model=model)
+    return run
 
 
 VERDICT = "流暢性: {}\n柔軟性: {}\n独創性: {}\n精緻性: {}"
@@ -249,8 +273,20 @@ def reports(folder: Path) -> dict[str, Callable[[], Report]]:
 
     def encoders():
         before, near, far = places("dat-encoders", "before", "near", "far")
-        rows = [dat(before, "before", 31), dat(near, "near", 32, n=110, words=30, best_of=6), dat(far, "far", 33, best_of=12)]
+        rows = [
+            dat(before, "before", 31, n=125, trials=115),
+            dat(near, "near", 32, n=110, words=30, best_of=6),
+            dat(far, "far", 33, best_of=12, trials=105),
+        ]
         return of("dat-encoders", rows, second=True)
+
+    def olson():
+        one, other = places("dat-olson", "one", "other")
+        rows = [
+            dat(one, "one", 61, n=40, english=True),
+            dat(other, "other", 62, n=50, words=20, best_of=3, english=True),
+        ]
+        return of("dat-olson", rows, base="one")
 
     def judge():
         base, other, third = places("jcq", "base", "other", "third")
@@ -292,14 +328,19 @@ def reports(folder: Path) -> dict[str, Callable[[], Report]]:
         for k, (name, goal) in enumerate({"before": None, "tuned": ["dat"], "merged": ["dat", "sat"]}.items()):
             good = 1 + 3 * k
             made += [
-                dat(place / name / "dat", name, 40 + k, words=64 - 12 * k, best_of=good, bad=6 + 8 * k, trained_on=goal),
+                dat(
+                    place / name / "dat", name, 40 + k, words=64 - 12 * k, best_of=good, bad=6 + 8 * k, trained_on=goal
+                ),
                 jcq(place / name / "jcq", name, 40 + k, 0.4 * k, trained_on=goal),
                 sat(place / name / "sat", name, 40 + k, good, trained_on=goal),
                 sipen(place / name / "sipen", name, 40 + k, 0.95 - 0.12 * k, trained_on=goal),
             ]
+        made.append(dat(place / "lists" / "dat", "lists", 50, n=110, model="random"))
+        made.append(sat(place / "late" / "sat", "late", 51, 2, stories=113))
         return of("mixed", made, base="before", second=True)
 
-    made = {"dat": two, "dat-seeds": seeds, "dat-seeds-paired": paired, "dat-encoders": encoders, "jcq": judge}
+    made = {"dat": two, "dat-seeds": seeds, "dat-seeds-paired": paired, "dat-encoders": encoders}
+    made |= {"dat-olson": olson, "jcq": judge}
     made |= {"jcq-judges": judges, "jcq-trial": trial, "sat": stories, "sipen": controls, "pbig": ideas}
     return made | {"hivemind": alike, "mixed": mixed}
 

@@ -10,9 +10,10 @@ and model, from which base, of which task, measure and part (mean, difference, l
 `card`, `people`. A number that is printed in five places stands in five rows, so that each can be seen to go or to
 change.
 
-Numbers are equal to 1e-9 of their size; gains by a second encoder, whose centred vectors are in single precision, to 1e-6. Printed ones are equal digit for digit. A row that is gone, and whose value stands elsewhere in the
-same report of the same model, counts as moved: names may change while numbers do not. It is an error all the same until
-`--write`, and whoever writes says in the commit what changed its meaning.
+Numbers are equal to 1e-9 of their size; gains by a second encoder, whose centred vectors are in single precision, to
+1e-6. Printed numbers are equal digit for digit. A row that is gone, and whose value stands elsewhere in the same report
+of the same model, counts as moved: names may change while numbers do not. It differs all the same until `--write`, and
+whoever writes says in the commit what changed its meaning.
 
 Delete this program, frozen_runs.py, test_freeze.py and the data once reports are rebuilt from one table.
 """

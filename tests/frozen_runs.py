@@ -30,7 +30,7 @@ from sozo.tasks.pbig.task import Pbig
 from sozo.tasks.sat.score import SatScorer
 from sozo.tasks.sat.stories import load_stories
 from sozo.tasks.sat.task import Sat
-from sozo.tasks.sipen.items import ANSWERS, CONTROL, FORMS
+from sozo.tasks.sipen.items import ANSWERS, CONTROL, FORMS, NO, STRONGER, YES
 from sozo.tasks.sipen.task import Sipen, SipenSettings
 from sozo.tasks.task import Complete
 
@@ -43,6 +43,7 @@ algorithm feather priest volcano butter grammar ankle submarine jealousy carpet 
 moon bread salt needle mirror bridge piano winter lawyer candle engine forest mercy
 """
 NOUNS, ENGLISH = _JAPANESE.split(), _ENGLISH.split()
+NEVER_CAME = {"text": "", "finish_reason": "error"}
 NO_NOUNS = ("走る", "青い")
 
 
@@ -105,9 +106,23 @@ def shuffled(values: Sequence[str], random: Random) -> list[str]:
 
 
 def dat(
-    folder, source, seed, *, n=120, words=64, best_of=1, bad=6, english=False, trials=None, model=None, trained_on=None
+    folder,
+    source,
+    seed,
+    *,
+    n=120,
+    words=64,
+    best_of=1,
+    bad=6,
+    failed=0,
+    english=False,
+    trials=None,
+    model=None,
+    trained_on=None,
 ) -> TaskRun:
     """`n` lists from so many nouns, each the farthest apart of `best_of`; `bad` more are invalid, in turn in four ways.
+
+    `failed` more a server never wrote.
 
     `english` is by Olson's rules; `trials`: no more valid lists count; `model`: what the run says has written them.
     """
@@ -123,7 +138,8 @@ def dat(
     settings = DatSettings(language="en", olson=True) if english else DatSettings(noun_checker="jumandic")
     task = Dat(settings)
     task.scorer = DatScorer(FakeNouns(nouns), OWN, task.settings)
-    run = scored(task, folder, source, [{"text": text} for text in rows], trained_on)
+    answers = [{"text": text, "finish_reason": "stop"} for text in rows] + [NEVER_CAME] * failed
+    run = scored(task, folder, source, answers, trained_on)
     if trials:
         metrics = task.finish(Complete(folder, source, trials)) | {"trials": trials}
         (folder / "metrics.json").write_text(json.dumps(metrics), "utf-8")
@@ -147,6 +163,8 @@ def jcq(
             text = f"【{source}、{i}番の{k}】" + "案を述べる。" * (3 + int(20 * random.random()))
             rows.append({"id": f"{question.id}-{k}", "question_id": question.id, "answer": text})
             rows[-1]["finish_reason"] = "length" if (7 * i + k + len(source)) % 10 == 3 else "stop"
+            if (i + 5 * seed) % 29 == 3:
+                rows[-1] |= {"answer": "", "finish_reason": "error"}
             scores = [min(5, 1 + int(4 * random.random() + gain)) for _ in range(4)]
             again = Random(f"judged:{judge}:{judged}:{text}")
             if judged:
@@ -190,6 +208,8 @@ def sat(folder, source, seed, best_of, *, stories=113, trained_on=None) -> TaskR
             text = min(drafts, key=lambda draft: float(np.dot(*TEXTS.encode([story.text, draft]))))
             text = "" if (i + seed) % 20 == 7 else text
             rows.append({"id": f"{story.id}-{k}", "story_id": story.id, "text": text})
+            if (i + seed) % 37 == 11:
+                rows[-1] |= NEVER_CAME
     task = Sat()
     task.scorer = SatScorer(TEXTS)
     return scored(task, folder, source, rows, trained_on)
@@ -201,11 +221,14 @@ def sipen(folder, source, seed, right, *, trained_on=None) -> TaskRun:
     options = dict(zip(ANSWERS, FORMS[task.form_name].options, strict=True))
     for item in task.asked:
         random = Random(f"sipen:{seed}:{item.id}")
-        answer = CONTROL.get(item.direction, ANSWERS[0])
+        no = random.random() < 0.2 + 0.3 * item.steps * (item.direction == STRONGER)
+        answer = CONTROL.get(item.direction, NO if no else YES)
         if random.random() > right:
             answer = ANSWERS[int(3 * random.random())]
         text = "わからない" if random.random() < 0.025 else options[answer]
         rows.append({"id": f"{item.id}#0", "item": item.id, "text": text})
+        if random.random() < 0.02:
+            rows[-1] |= NEVER_CAME
     return scored(task, folder, source, rows, trained_on)
 
 
@@ -224,7 +247,7 @@ def pbig(folder, source, seed) -> TaskRun:
     task.judge = FakeJudge(reply, name="judge-a")
     text = files("sozo.data").joinpath("pbig_trial", "ideas.jsonl").read_text("utf-8")
     rows = [json.loads(line) for line in text.splitlines()]
-    return scored(task, folder, source, rows[seed:])
+    return scored(task, folder, source, rows[seed::3])
 
 
 def hivemind(folder, source, own) -> TaskRun:
@@ -253,7 +276,7 @@ def reports(folder: Path) -> dict[str, Callable[[], Report]]:
 
     def two():
         before, after = places("dat", "before", "after")
-        return of("dat", [dat(before, "before", 1), dat(after, "after", 2, words=40, best_of=4, bad=20)])
+        return of("dat", [dat(before, "before", 1), dat(after, "after", 2, words=40, best_of=4, bad=20, failed=3)])
 
     def seeds():
         base = dat(folder / "dat-seeds/base", "base", 1)
@@ -317,7 +340,7 @@ def reports(folder: Path) -> dict[str, Callable[[], Report]]:
 
     def ideas():
         one, other = places("pbig", "one", "other")
-        return of("pbig", [pbig(one, "one", 0), pbig(other, "other", 2)], base="one")
+        return of("pbig", [pbig(one, "one", 0), pbig(other, "other", 1)], base="one")
 
     def alike():
         one, other = places("hivemind", "one", "other")

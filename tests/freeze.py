@@ -12,8 +12,8 @@ change.
 
 Numbers are equal to 1e-9 of their size; gains by a second encoder, whose centred vectors are in single precision, to
 1e-6. Printed numbers are equal digit for digit. A row that is gone, and whose value stands elsewhere in the same report
-of the same model, counts as moved: names may change while numbers do not. It differs all the same until `--write`, and
-whoever writes says in the commit what changed its meaning.
+of the same model, counts as moved (its new place is listed as new): names may change while numbers do not. It differs
+all the same until `--write`, and whoever writes says in the commit what changed its meaning.
 
 Delete this program, frozen_runs.py, test_freeze.py and the data once reports are rebuilt from one table.
 """
@@ -78,11 +78,19 @@ def equal(one: str, other: str, key: tuple[str, ...]) -> bool:
         return one == other
 
 
+def digits(value: str) -> str:
+    """A number in nine digits, whatever rounding its last ones are of; a printed text as it is."""
+    try:
+        return f"{float(value):.9g}"
+    except ValueError:
+        return value
+
+
 def differences(old: Mapping[tuple[str, ...], str], new: Mapping[tuple[str, ...], str]) -> Iterator[tuple[str, ...]]:
     """Kind (changed, moved, gone, new), report, where, and what a person reads of each row that is not as it was."""
-    by_value = defaultdict(list)
-    for key in new.keys() - old.keys():
-        by_value[key[0], key[2], new[key]].append(key)
+    elsewhere = defaultdict(list)  # rows with new names, each of which can be one that moved
+    for key in sorted(new.keys() - old.keys(), reverse=True):
+        elsewhere[key[0], key[2], digits(new[key])].append(key)
     for key in sorted(old.keys() | new.keys()):
         report, where, name = key[0], key[1], ", ".join(filter(None, key[1:]))
         if key in old and key in new:
@@ -90,8 +98,8 @@ def differences(old: Mapping[tuple[str, ...], str], new: Mapping[tuple[str, ...]
                 yield "changed", report, where, f"{name}: {old[key]} -> {new[key]}"
         elif key in new:
             yield "new", report, where, f"{name}: {new[key]}"
-        elif places := by_value.get((report, key[2], old[key])):
-            yield "moved", report, where, f"{name}: {old[key]} now in {', '.join(filter(None, min(places)[1:]))}"
+        elif places := elsewhere[report, key[2], digits(old[key])]:
+            yield "moved", report, where, f"{name}: {old[key]} now in {', '.join(filter(None, places.pop()[1:]))}"
         else:
             yield "gone", report, where, f"{name}: {old[key]}"
 

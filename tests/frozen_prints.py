@@ -150,7 +150,7 @@ class Tables(HTMLParser):
 
 
 def of_page(text: str) -> Iterator[Row]:
-    """A page: the number behind a cell, what is printed there and in sentences, points of pictures, the reader's scores.
+    """A page: the number behind a cell; what is printed there, in sentences, at points of pictures; scores to read.
 
     Not the papers' own tables, which stand in the CSV, and not when and with which code a model ran.
     """

@@ -168,7 +168,7 @@ def jcq(
             scores = [min(5, 1 + int(4 * random.random() + gain)) for _ in range(4)]
             again = Random(f"judged:{judge}:{judged}:{text}")
             if judged:
-                scores = [min(5, max(1, score + int(3 * again.random()) - 1)) for score in scores]
+                scores = [min(5, score + int((1 + judged) / 2 + again.random())) for score in scores]
             reply = VERDICT.format(*scores)
             if (i + seed) % 11 == 4:
                 reply = "採点できません"
@@ -326,9 +326,10 @@ def reports(folder: Path) -> dict[str, Callable[[], Report]]:
         return of("jcq-judges", [jcq(good, "good", 1, 1.0), jcq(bad, "bad", 2, 0.0, judge="judge-b")], base="good")
 
     def trial():
-        one, again, other = places("jcq-trial", "one", "one-again", "other")
-        made = [jcq(one, "one", 1, 0.3), jcq(again, "one", 1, 0.3, judged=1), jcq(other, "other", 5, 1.0)]
-        return Report([f"{path.name}={path}" for path in (one, again, other)], made, base="one")
+        one, again, third, other = places("jcq-trial", "one", "one-again", "one-again-too", "other")
+        made = [jcq(path, "one", 1, 0.3, judged=k) for k, path in enumerate((one, again, third))]
+        made.append(jcq(other, "other", 5, 1.0))
+        return Report([f"{path.name}={path}" for path in (one, again, third, other)], made, base="one")
 
     def stories():
         base, near, far = places("sat", "base", "near", "far")

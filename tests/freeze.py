@@ -1,4 +1,4 @@
-"""The freeze: every number of twelve reports and a sheet of people's lists, as rows.
+"""The freeze: every number of thirteen reports and a sheet of people's lists, as rows.
 
     python tests/freeze.py           # what differs from tests/data/freeze.csv.gz; exit status 1 if anything does
     python tests/freeze.py --write   # what is computed now becomes what is frozen
@@ -15,7 +15,8 @@ Numbers are equal to 1e-9 of their size; gains by a second encoder, whose centre
 of the same model, counts as moved (its new place is listed as new): names may change while numbers do not. It differs
 all the same until `--write`, and whoever writes says in the commit what changed its meaning.
 
-Delete this program, frozen_runs.py, test_freeze.py and the data once reports are rebuilt from one table.
+This holds until reports are rebuilt from one table. Then delete it with frozen_runs.py (the inputs), frozen_numbers.py
+and frozen_prints.py (where numbers are found), test_freeze.py and the data.
 """
 
 import argparse

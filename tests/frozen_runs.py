@@ -304,12 +304,13 @@ def reports(folder: Path) -> dict[str, Callable[[], Report]]:
         return of("dat-encoders", rows, second=True)
 
     def olson():
-        one, other = places("dat-olson", "one", "other")
+        drawn, one, other = places("dat-olson", "drawn", "one", "other")
         rows = [
+            dat(drawn, "drawn", 60, n=45, english=True, model="random"),
             dat(one, "one", 61, n=40, english=True),
             dat(other, "other", 62, n=50, words=20, best_of=3, english=True),
         ]
-        return of("dat-olson", rows, base="one")
+        return of("dat-olson", rows)
 
     def judge():
         base, other, third = places("jcq", "base", "other", "third")

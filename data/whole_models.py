@@ -13,7 +13,9 @@ _WHOLE = "save or download the whole checkpoint"
 
 def refuse_missing(name: str, model: Any, keys: list[str]) -> None:
     """A UserError: the weights called `keys`, which transformers made up at random, are not in the folder `name`."""
-    raise UserError(f"{name}: {_some(keys)} missing, such as {keys[0]}, and would be random; {_WHOLE}")
+    raise UserError(
+        f"{name}: {len(keys):,} of its weights are missing, such as {keys[0]}, and would be random; {_WHOLE}"
+    )
 
 
 @contextmanager
@@ -70,9 +72,5 @@ def _refuse_sizes(name: str, report: Any) -> None:
     if report.mismatched_keys:
         key, stored, said = min(report.mismatched_keys)
         sizes = f"{tuple(stored)} in the file and {tuple(said)} by its config.json"
-        count = len(report.mismatched_keys)
-        raise UserError(f"{name}: {count:,} of its weights are of another size than said: {key} is {sizes}; {_WHOLE}")
-
-
-def _some(keys: list[str]) -> str:
-    return f"{len(keys):,} of its weights {'is' if len(keys) == 1 else 'are'}"
+        other = f"{len(report.mismatched_keys):,} of its weights are of another size, such as {key}, {sizes}"
+        raise UserError(f"{name}: {other}; {_WHOLE}")

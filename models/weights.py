@@ -154,6 +154,22 @@ def load_adapter(path: str, *, is_trainable: bool = False, **options: Any) -> An
     return _adapted(base, config, path, is_trainable=is_trainable)
 
 
+def check_adapter(path: str) -> None:
+    """Refuse a LoRA adapter that does not fit its base model, of which no weight is read: for engines that never say.
+
+    The base is of the class that its config names, as engines and TRL load it.
+    """
+    import torch
+    import transformers
+    from peft import PeftConfig
+
+    config = _load(transformers.AutoConfig, _base(path))
+    if kind := getattr(transformers, (config.architectures or [""])[0], None):
+        with torch.device("meta"):
+            base = kind(config)
+        _adapted(base, _load(PeftConfig, path), path, low_cpu_mem_usage=True)
+
+
 def _adapted(base: Any, config: Any, path: str, **options: Any) -> Any:
     """The model `base` with the adapter in `path`; a UserError where PEFT reports that they do not fit."""
     from peft import PeftModelForCausalLM, get_peft_model_state_dict
@@ -167,9 +183,9 @@ def _adapted(base: Any, config: Any, path: str, **options: Any) -> Any:
     own = get_peft_model_state_dict(adapted, adapted.state_dict(), save_embedding_layers=True)
     sizes = {name: (tuple(weights[name].shape), tuple(own[name].shape)) for name in weights.keys() & own.keys()}
     if others := sorted(name for name, (here, there) in sizes.items() if here != there):
-        of = f"{len(others):,} of its weights {'is' if len(others) == 1 else 'are'} of another size"
         here, there = sizes[others[0]]
-        raise _misfit(path, f"{of}: {others[0]} is {here} in the file and {there} there")
+        of = f"{len(others):,} of its weights are of another size"
+        raise _misfit(path, f"{of}, such as {others[0]}, {here} in the file and {there} there")
     try:
         report = adapted.load_adapter(path, "default", **options)
     except KeyError as error:  # of what is trained as a whole beside LoRA

@@ -531,7 +531,9 @@ def broken(mini, tmp_path_factory):
         rewrite(root / name / "adapter_model.safetensors", change)
     rewrite(shutil.copytree(mini, root / "lacking") / WEIGHTS, kept(r"^(?!.*down_proj)"))
     longer(shutil.copytree(mini, root / "tokens"), 3)
-    texts = [list_text(list(words)) for words in islice(permutations(AXES, 10), 16)]  # DPO takes no pair of equal answers
+    texts = [
+        list_text(list(words)) for words in islice(permutations(AXES, 10), 16)
+    ]  # DPO takes no pair of equal answers
     columns = {"id": [f"{row}" for row in range(16)], "text": texts, "score": [0.9 - row / 100 for row in range(16)]}
     columns["reason"] = [None] * 16
     write_columns(root / "table" / "part-00000.parquet", columns)

@@ -8,13 +8,12 @@ import json
 import re
 import shutil
 import sys
-from itertools import islice, permutations
 
 import pytest
 import torch
 from peft import LoraConfig, get_peft_model
 from safetensors.torch import load_file, save_file
-from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
 
 from fakes import AXES, list_text
 from grpo_runs import recipe, run
@@ -25,6 +24,7 @@ from sozo.models.tiny import build_tokenizer
 from sozo.models.weights import load_adapter, load_model
 
 IDS = torch.arange(2, 20)[None]
+ROWS = 46  # of the embeddings
 FRONT = "base_model.model.model.layers"
 WEIGHTS = "model.safetensors"
 LORA = {"r": 2, "lora_alpha": 8, "lora_dropout": 0.0, "task_type": "CAUSAL_LM"}
@@ -87,6 +87,20 @@ def refusal(folder, load=load_model):
     return line
 
 
+def refused_or_itself(folder, right, *named):
+    """Never another model: one line, or the model whose logits are `right`."""
+    said, found = None, None
+    try:
+        found = logits(folder)
+    except UserError as error:
+        said = str(error)
+    if said is None:
+        torch.testing.assert_close(found, right, atol=1e-5, rtol=1e-5)
+    else:
+        assert "\n" not in said
+        assert all(name in said for name in (str(folder), *named))
+
+
 def counted(line, keys):
     """Whether a line says how many of these keys, or of the layers or modules that they belong to, and names one."""
     modules = {re.sub(r"(\.lora_.*|\.weight|\.bias)$", "", key).removeprefix("base_model.model.") for key in keys}
@@ -145,13 +159,8 @@ PARTLY = {
 BEYOND = {
     "a layer that is nowhere": doubled_layer,
     "one stray weight": lambda weights: weights | {"base_model.model.model.layers.0.mlp.x.lora_A.weight": IDS.float()},
-    "a whole layer's weights": lambda weights: weights | {f"{FRONT}.0.mlp.up_proj.weight": torch.ones(32, 16)},
     "DoRA's vectors": lambda weights: (
         weights | {f"{FRONT}.{k}.self_attn.q_proj.lora_magnitude_vector": torch.ones(16) for k in range(2)}
-    ),
-    "a head that was saved": lambda weights: weights | {"base_model.model.lm_head.weight": torch.ones(40, 16)},
-    "embeddings that were saved": lambda weights: (
-        weights | {"base_model.model.model.embed_tokens.weight": torch.ones(40, 16)}
     ),
     "a value head": lambda weights: weights | {"v_head.summary.weight": torch.ones(1, 16)},
 }
@@ -172,7 +181,7 @@ def test_an_adapter_whose_keys_do_not_fit_is_refused(case, bases, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("case", "change"),
+    ("wrapper", "change"),
     [
         ("a compiled model's", prefixed("base_model.", "_orig_mod.base_model.")),
         ("a parallel model's", prefixed("base_model.", "module.base_model.")),
@@ -187,17 +196,10 @@ def test_an_adapter_whose_keys_do_not_fit_is_refused(case, bases, tmp_path):
         ("quantized layers'", prefixed("q_proj.", "q_proj.base_layer.")),
     ],
 )
-def test_an_adapter_of_a_wrapped_model_is_refused_or_is_itself(case, change, bases, tmp_path):
+def test_an_adapter_of_a_wrapped_model_is_refused_or_is_itself(wrapper, change, bases, tmp_path):
     right = adapter(bases / "tied", tmp_path / "a")
     rewrite(tmp_path / "a" / "adapter_model.safetensors", change)
-    try:
-        found = logits(tmp_path / "a")
-    except UserError as error:
-        assert "\n" not in str(error)
-        assert str(tmp_path / "a") in str(error)
-        assert "self_attn" in str(error)
-    else:
-        torch.testing.assert_close(found, right, atol=1e-5, rtol=1e-5)
+    refused_or_itself(tmp_path / "a", right, "self_attn")
 
 
 @pytest.mark.parametrize(
@@ -226,7 +228,6 @@ def test_an_adapter_of_another_size_of_its_base_is_refused(trained, loaded, base
         ({"rank_pattern": {"q_proj": 4}}, {"rank_pattern": {}}),
         ({}, {"modules_to_save": ["lm_head"]}),
         ({}, {"modules_to_save": ["norm"]}),
-        ({"modules_to_save": ["norm"]}, {"modules_to_save": None}),
         ({}, {"trainable_token_indices": [3, 5]}),
         ({"trainable_token_indices": [3, 5]}, {"trainable_token_indices": None}),
         ({"use_dora": True}, {"use_dora": False}),
@@ -407,13 +408,62 @@ def test_an_adapter_that_was_made_with_more_rows_is_refused_or_is_itself(saved, 
     tokenizer.save_pretrained(tmp_path / "a")
     with torch.no_grad():
         right = adapted.eval()(IDS).logits
+    refused_or_itself(tmp_path / "a", right)
+
+
+@pytest.mark.parametrize(
+    ("base", "made", "said"),
+    [
+        ("tied", {"lora_bias": True}, {}),  # which cannot be merged
+        ("tied", {"modules_to_save": ["norm"]}, {"modules_to_save": None}),  # whose key has a place in the base
+        ("tied", {"bias": "all"}, {}),
+        ("untied", {"exclude_modules": ["layers.0.self_attn.q_proj"]}, {}),
+        ("tied", {}, {"target_modules": r".*layers\.\d+\.self_attn\.[qv]_proj"}),
+        ("tied", {}, {"target_modules": "self_attn"}),
+        ("tied", {}, {"target_modules": ["nothing"]}),
+        ("tied", {}, {"peft_type": "LOHA"}),
+        ("tied", {}, {"base_model_name_or_path": None}),
+        ("tied", {}, {"fan_in_fan_out": None, "a_setting_of_tomorrow": 1}),
+    ],
+)
+def test_an_adapter_is_refused_or_is_itself(base, made, said, bases, tmp_path):
+    right = adapter(bases / base, tmp_path / "a", **made)
+    reconfigure(tmp_path / "a", **said)
+    refused_or_itself(tmp_path / "a", right)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda w: w | {"base_model.model.lm_head.weight": 2 * torch.ones(ROWS, 16)},
+        lambda w: w | {"base_model.model.model.embed_tokens.weight": 2 * torch.ones(ROWS, 16)},
+        lambda w: w | {f"{FRONT}.0.mlp.up_proj.weight": torch.ones(32, 16)},
+    ],
+    ids=["a head", "embeddings", "a layer"],
+)
+def test_whole_weights_beside_an_adapter_have_a_place(change, bases, tmp_path):
+    """As PEFT saves embeddings that were resized: they are of the base, and are not lost in silence."""
+    adapter(bases / "untied", tmp_path / "a")
+    file = tmp_path / "a" / "adapter_model.safetensors"
+    before = load_file(file)
+    rewrite(file, change)
+    ((name, weight),) = [item for item in load_file(file).items() if item[0] not in before]
+    model, said = None, ""
     try:
-        found = logits(tmp_path / "a")
+        model, _ = load_model(str(tmp_path / "a"))
     except UserError as error:
-        assert "\n" not in str(error)
-        assert str(tmp_path / "a") in str(error)
+        said = str(error)
+    if model is None:
+        assert str(tmp_path / "a") in said
     else:
-        torch.testing.assert_close(found, right, atol=1e-5, rtol=1e-5)
+        assert model.state_dict()[name.removeprefix("base_model.model.")].equal(weight)
+
+
+@pytest.mark.parametrize("prefix", ["model.", "base_model.", "_orig_mod.", "module."])
+def test_a_base_of_a_wrapped_model_is_refused_or_is_itself(prefix, bases, tmp_path):
+    base = shutil.copytree(bases / "untied", tmp_path / "base")
+    rewrite(base / WEIGHTS, lambda weights: {f"{prefix}{name}": weight for name, weight in weights.items()})
+    refused_or_itself(base, logits(bases / "untied"), "weight")
 
 
 # What is right and loads
@@ -432,7 +482,6 @@ def test_an_adapter_that_was_made_with_more_rows_is_refused_or_is_itself(saved, 
         ("tied", {"trainable_token_indices": [3, 5]}),
         ("tied", {"rank_pattern": {"q_proj": 4}, "alpha_pattern": {"q_proj": 2}}),
         ("deep", {"layers_to_transform": [0, 2]}),
-        ("tied", {"lora_bias": True}),
         ("untied", {"target_modules": ["embed_tokens", "q_proj"]}),
         ("padded", {}),
     ],
@@ -460,7 +509,6 @@ def test_a_whole_adapter_in_another_form_is_itself(form, bases, tmp_path):
 USED = {
     "a tied head that is written": lambda w: w | {"lm_head.weight": w["model.embed_tokens.weight"]},
     "a tied head that is not": lambda w: w,
-    "a prefix of two": prefixed("model.", "model.model."),  # which transformers knows, and takes away
     "in half precision": lambda w: {k: v.bfloat16() for k, v in w.items()},
     "rotary buffers": lambda w: (
         w | {f"model.layers.{k}.self_attn.rotary_emb.inv_freq": torch.ones(4) for k in range(2)}
@@ -516,6 +564,92 @@ def test_a_model_without_its_head_class_loads_as_before(bases, tmp_path):
     torch.testing.assert_close(logits(base), logits(bases / "tied"), atol=1e-6, rtol=1e-6)
 
 
+# Six public layouts, as their authors saved them
+SMALL = {"vocab_size": 64, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2}
+SMALL |= {"num_attention_heads": 2, "max_position_embeddings": 64}
+HEADS = SMALL | {"num_key_value_heads": 1}
+TEXT = HEADS | {"head_dim": 8, "model_type": "gemma3_text", "pad_token_id": 0}
+SIGHT = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+SIGHT |= {"image_size": 28, "patch_size": 14, "model_type": "siglip_vision_model"}
+
+
+def each_layer(name, tensor):
+    return {name.format(k): tensor for k in range(2)}
+
+
+LAYOUTS = {
+    # No prefix, and masks that were buffers once.
+    "gpt2": (
+        {"vocab_size": 64, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 64},
+        lambda w: (
+            {k.removeprefix("transformer."): v for k, v in w.items()}
+            | each_layer("h.{}.attn.bias", torch.ones(1, 1, 64, 64))
+        ),
+    ),
+    # Buffers of masks and rotations.
+    "gpt_neox": (
+        SMALL,
+        lambda w: (
+            w
+            | each_layer("gpt_neox.layers.{}.attention.bias", torch.ones(1, 1, 64, 64))
+            | each_layer("gpt_neox.layers.{}.attention.masked_bias", torch.tensor(-1e9))
+            | each_layer("gpt_neox.layers.{}.attention.rotary_emb.inv_freq", torch.ones(2))
+        ),
+    ),
+    "qwen2": (HEADS | {"tie_word_embeddings": True}, lambda w: w),
+    # A tied head that is written all the same.
+    "qwen3": (
+        HEADS | {"head_dim": 8, "tie_word_embeddings": True},
+        lambda w: w | {"lm_head.weight": w["model.embed_tokens.weight"]},
+    ),
+    # Experts, each in a file's key of its own, that are one tensor in memory.
+    "mixtral": (HEADS | {"num_local_experts": 2}, lambda w: w),
+    # A multimodal class, whose keys are renamed as they are read.
+    "gemma3": ({"text_config": TEXT, "vision_config": SIGHT, "mm_tokens_per_image": 4}, lambda w: w),
+}
+
+
+def layout(name, folder):
+    """Save the small model of that layout; returns it."""
+    settings, change = LAYOUTS[name]
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(name, **settings))
+    model.save_pretrained(folder)
+    build_tokenizer([f"語{k}" for k in range(50)]).save_pretrained(folder)
+    rewrite(folder / WEIGHTS, change)
+    return model
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_public_layout_loads_without_a_word(name, tmp_path, caplog, capfd):
+    model = layout(name, tmp_path / "m")
+    capfd.readouterr()
+    with torch.no_grad():
+        torch.testing.assert_close(logits(tmp_path / "m"), model.eval()(IDS).logits, atol=1e-6, rtol=1e-6)
+    assert not said(tmp_path / "m", caplog, capfd)
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_public_layout_that_lacks_a_weight_is_refused(name, tmp_path):
+    layout(name, tmp_path / "m")
+    lost = re.compile(r"(ln_1|input_layernorm)\.weight$")
+    file = tmp_path / "m" / WEIGHTS
+    before = load_file(file)
+    first = next(key for key in sorted(before) if lost.search(key))
+    rewrite(file, lambda w: {key: weight for key, weight in w.items() if key != first})
+    assert re.search(r"layernorm|ln_1", refusal(tmp_path / "m"))
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_an_adapter_of_a_public_layout_is_itself_or_is_refused_in_part(name, tmp_path):
+    layout(name, tmp_path / "m")
+    targets = {"gpt2": ["c_attn"], "gpt_neox": ["query_key_value"]}.get(name, ["q_proj", "v_proj"])
+    right = adapter(tmp_path / "m", tmp_path / "a", target_modules=targets)
+    torch.testing.assert_close(logits(tmp_path / "a"), right, atol=1e-5, rtol=1e-5)
+    rewrite(tmp_path / "a" / "adapter_model.safetensors", lambda w: dict(sorted(w.items())[2:]))
+    refusal(tmp_path / "a")
+
+
 # From the command line, and where a training goes on
 
 
@@ -531,9 +665,7 @@ def broken(mini, tmp_path_factory):
         rewrite(root / name / "adapter_model.safetensors", change)
     rewrite(shutil.copytree(mini, root / "lacking") / WEIGHTS, kept(r"^(?!.*down_proj)"))
     longer(shutil.copytree(mini, root / "tokens"), 3)
-    texts = [
-        list_text(list(words)) for words in islice(permutations(AXES, 10), 16)
-    ]  # DPO takes no pair of equal answers
+    texts = [list_text([*AXES[row % 12 :], *AXES[: row % 12]][: 9 + row // 12]) for row in range(16)]
     columns = {"id": [f"{row}" for row in range(16)], "text": texts, "score": [0.9 - row / 100 for row in range(16)]}
     columns["reason"] = [None] * 16
     write_columns(root / "table" / "part-00000.parquet", columns)
@@ -544,7 +676,8 @@ def one_line(done, *named):
     """The run was refused in one line."""
     assert done.returncode == 2, done.stderr[-2000:]
     assert "Traceback" not in done.stderr
-    lines = [line for line in done.stderr.splitlines() if all(name in line for name in named)]
+    said = (line for line in done.stderr.splitlines() if "LOAD REPORT" not in line)
+    lines = [line for line in said if all(name in line for name in named)]
     assert lines, done.stderr[-2000:]
 
 

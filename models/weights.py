@@ -122,7 +122,8 @@ def load_model(path: str, *, revision: str | None = None, dtype: str = "auto", m
         adapted = load_adapter(path, dtype=dtype)
         if merged:
             refuse_rounding(path, adapted)
-        merges = merged or (adapted.dtype.itemsize >= 4 and not adapted.peft_config["default"].lora_bias)
+        mergeable = not getattr(adapted.peft_config["default"], "lora_bias", False)  # which has no place in the weights
+        merges = merged or (mergeable and adapted.dtype.itemsize >= 4)
         model = adapted.merge_and_unload() if merges else adapted.get_base_model()
     else:
         with whole_models():
@@ -135,23 +136,18 @@ def load_adapter(path: str, *, is_trainable: bool = False, **options: Any) -> An
 
     A UserError where the two do not fit: every weight of the adapter has its place, and every place its weight.
     """
-    import transformers
-    from peft import PeftConfig
+    from transformers import AutoModelForCausalLM
 
-    config = _load(PeftConfig, path)
-    if config.task_type not in (None, "CAUSAL_LM"):
-        raise UserError(f"{path}: the adapter is for {config.task_type}, not CAUSAL_LM; give one of a language model")
-    # Without a task, PEFT records which class it was trained in.
-    kind = getattr(transformers, (config.auto_mapping or {}).get("base_model_class", ""), None)
+    config, own = _adapter_config(path), _own_class(path)
     options |= {"revision": config.revision}
+    base = _load_base(AutoModelForCausalLM, path, options)
     try:
-        with whole_models():
-            base = (kind or transformers.AutoModelForCausalLM).from_pretrained(_base(path), **options)
-    except UserError as error:
-        raise UserError(f"{path}: the adapter's base model cannot be used: {error}") from error
-    except Exception as error:
-        raise cannot_load(path, error) from error
-    return _adapted(base, config, path, is_trainable=is_trainable)
+        return _adapted(base, config, path, is_trainable=is_trainable)
+    except UserError:
+        if own is None or isinstance(base, own):
+            raise
+    # It may have been trained in the class that the base's config names, as TRL does: its names are others.
+    return _adapted(_load_base(own, path, options), _adapter_config(path), path, is_trainable=is_trainable)
 
 
 def check_adapter(path: str) -> None:
@@ -160,14 +156,42 @@ def check_adapter(path: str) -> None:
     The base is of the class that its config names, as engines and TRL load it.
     """
     import torch
-    import transformers
+    from transformers import AutoConfig
+
+    if own := _own_class(path):
+        with torch.device("meta"):
+            base = own(_load(AutoConfig, _base(path)))
+        _adapted(base, _adapter_config(path), path, low_cpu_mem_usage=True)
+
+
+def _adapter_config(path: str) -> Any:
     from peft import PeftConfig
 
-    config = _load(transformers.AutoConfig, _base(path))
-    if kind := getattr(transformers, (config.architectures or [""])[0], None):
-        with torch.device("meta"):
-            base = kind(config)
-        _adapted(base, _load(PeftConfig, path), path, low_cpu_mem_usage=True)
+    config = _load(PeftConfig, path)
+    if config.task_type not in (None, "CAUSAL_LM"):
+        raise UserError(f"{path}: is an adapter for {config.task_type}; give one for CAUSAL_LM")
+    if not config.base_model_name_or_path:
+        raise UserError(f"{path}: {ADAPTER_FILE} names no base model; name it there as base_model_name_or_path")
+    return config
+
+
+def _own_class(path: str) -> Any:
+    """The class of transformers that an adapter's base says it is of; None where it says none."""
+    import transformers
+
+    config = _load_base(transformers.AutoConfig, path, {})
+    return getattr(transformers, (config.architectures or [""])[0], None)
+
+
+def _load_base(kind: Any, path: str, options: dict[str, Any]) -> Any:
+    """What `kind` loads of the base of the adapter in `path`."""
+    try:
+        with whole_models():
+            return kind.from_pretrained(_base(path), **options)
+    except UserError as error:
+        raise UserError(f"{path}: the adapter's base model cannot be used: {error}") from error
+    except Exception as error:
+        raise cannot_load(path, error) from error
 
 
 def _adapted(base: Any, config: Any, path: str, **options: Any) -> Any:
@@ -176,9 +200,12 @@ def _adapted(base: Any, config: Any, path: str, **options: Any) -> Any:
     from peft.utils import load_peft_weights
 
     weights = load_peft_weights(path, device="cpu")
-    _make_room(base, path, weights)
+    _make_room(base, weights)
     config.inference_mode = not options.get("is_trainable")
-    adapted = PeftModelForCausalLM(base, config, low_cpu_mem_usage=options.get("low_cpu_mem_usage", False))
+    try:
+        adapted = PeftModelForCausalLM(base, config, low_cpu_mem_usage=options.get("low_cpu_mem_usage", False))
+    except Exception as error:  # its config.json may ask for anything
+        raise _misfit(path, _cause(error)) from error
     # What PEFT would save of it, in the names of the file; the embeddings too, which it saves where they were resized.
     own = get_peft_model_state_dict(adapted, adapted.state_dict(), save_embedding_layers=True)
     sizes = {name: (tuple(weights[name].shape), tuple(own[name].shape)) for name in weights.keys() & own.keys()}
@@ -191,7 +218,7 @@ def _adapted(base: Any, config: Any, path: str, **options: Any) -> Any:
     except KeyError as error:  # of what is trained as a whole beside LoRA
         raise _misfit(path, misfit([], [str(error.args[0])])) from error
     except Exception as error:
-        raise cannot_load(path, error) from error
+        raise _misfit(path, _cause(error)) from error
     # A weight under the name of one of the base's own takes its place, and PEFT says nothing.
     stray = {*report.unexpected_keys, *((weights.keys() & adapted.state_dict().keys()) - own.keys())}
     if problem := misfit(stray, report.missing_keys):
@@ -199,7 +226,7 @@ def _adapted(base: Any, config: Any, path: str, **options: Any) -> Any:
     return adapted
 
 
-def _make_room(base: Any, path: str, weights: dict[str, Any]) -> None:
+def _make_room(base: Any, weights: dict[str, Any]) -> None:
     """As many rows in the base's embeddings as those that the adapter brings, where tokens were added for it."""
     embeddings, head = base.get_input_embeddings(), base.get_output_embeddings()
     names = {f"base_model.model.{name}.weight" for name, module in base.named_modules() if module in (embeddings, head)}

@@ -64,7 +64,7 @@ def misfit(stray: Iterable[str], lost: Iterable[str]) -> str:
         problems.append(f"{len(stray):,} of its weights found no place, such as {stray[0]}")
     if lost := sorted(lost):
         layers = {name.split(".lora_")[0] for name in lost}
-        problems.append(f"{len(layers):,} layers lack weights, such as {lost[0]}")
+        problems.append(f"{len(layers):,} of the layers lack weights, such as {lost[0]}")
     return ", and ".join(problems)
 
 

@@ -122,9 +122,14 @@ def load_model(path: str, *, revision: str | None = None, dtype: str = "auto", m
         adapted = load_adapter(path, dtype=dtype)
         if merged:
             refuse_rounding(path, adapted)
-        mergeable = not getattr(adapted.peft_config["default"], "lora_bias", False)  # which has no place in the weights
+        mergeable = not getattr(
+            adapted.peft_config["default"], "lora_bias", False
+        )  # for which the base may have no place
         merges = merged or (mergeable and adapted.dtype.itemsize >= 4)
-        model = adapted.merge_and_unload() if merges else adapted.get_base_model()
+        try:
+            model = adapted.merge_and_unload() if merges else adapted.get_base_model()
+        except RuntimeError as error:
+            raise UserError(f"{path}: cannot be merged into its base ({_cause(error)})") from error
     else:
         with whole_models():
             model = _load(AutoModelForCausalLM, path, revision=revision, dtype=dtype)
@@ -136,32 +141,36 @@ def load_adapter(path: str, *, is_trainable: bool = False, **options: Any) -> An
 
     A UserError where the two do not fit: every weight of the adapter has its place, and every place its weight.
     """
-    from transformers import AutoModelForCausalLM
+    import transformers
 
-    config, own = _adapter_config(path), _own_class(path)
+    config = _adapter_config(path)
     options |= {"revision": config.revision}
-    base = _load_base(AutoModelForCausalLM, path, options)
+    base = _load_base(transformers.AutoModelForCausalLM, path, options)
+    # It may have been trained in another class, whose names are others: in one that PEFT recorded, or, as TRL does, in
+    # that which the base's config names.
+    recorded = (config.auto_mapping or {}).get("base_model_class", "")
+    own = getattr(transformers, recorded, None) or _own_class(path, config)
     try:
         return _adapted(base, config, path, is_trainable=is_trainable)
     except UserError:
         if own is None or isinstance(base, own):
             raise
-    # It may have been trained in the class that the base's config names, as TRL does: its names are others.
     return _adapted(_load_base(own, path, options), _adapter_config(path), path, is_trainable=is_trainable)
 
 
 def check_adapter(path: str) -> None:
     """Refuse a LoRA adapter that does not fit its base model, of which no weight is read: for engines that never say.
 
-    The base is of the class that its config names, as engines and TRL load it.
+    The base is of the class that its config names, as engines load it.
     """
     import torch
     from transformers import AutoConfig
 
-    if own := _own_class(path):
+    config = _adapter_config(path)
+    if own := _own_class(path, config):
         with torch.device("meta"):
-            base = own(_load(AutoConfig, _base(path)))
-        _adapted(base, _adapter_config(path), path, low_cpu_mem_usage=True)
+            base = own(_load_base(AutoConfig, path, {"revision": config.revision}))
+        _adapted(base, config, path, low_cpu_mem_usage=True)
 
 
 def _adapter_config(path: str) -> Any:
@@ -175,11 +184,11 @@ def _adapter_config(path: str) -> Any:
     return config
 
 
-def _own_class(path: str) -> Any:
+def _own_class(path: str, adapter: Any) -> Any:
     """The class of transformers that an adapter's base says it is of; None where it says none."""
     import transformers
 
-    config = _load_base(transformers.AutoConfig, path, {})
+    config = _load_base(transformers.AutoConfig, path, {"revision": adapter.revision})
     return getattr(transformers, (config.architectures or [""])[0], None)
 
 

@@ -160,7 +160,7 @@ def test_an_adapter_is_checked_without_the_weights_of_its_base(tmp_path):
     (base / "model.safetensors").unlink()
     check_adapter(str(tmp_path / "a"))
     change(tmp_path / "a" / "adapter_model.safetensors", without("layers.1.self_attn.q_proj"))
-    with pytest.raises(UserError, match=r"a: the adapter does not fit its base .*base: 1 layers lack weights"):
+    with pytest.raises(UserError, match=r"a: the adapter does not fit its base .*base: 1 of the layers lack weights"):
         check_adapter(str(tmp_path / "a"))
 
 
@@ -173,7 +173,10 @@ def test_a_model_with_an_adapter_in_its_folder_is_checked_twice(lost, tmp_path):
         torch.testing.assert_close(load_model(str(folder))[0].eval()(IDS).logits, right)
     file, part = {"adapter": ("adapter_model", "layers.1"), "base": ("model", "layers.1.mlp")}[lost]
     change(folder / f"{file}.safetensors", without(part))
-    problem = {"adapter": "the adapter does not fit its base model: 2 layers lack", "base": "3 of its weights are miss"}
+    problem = {
+        "adapter": "the adapter does not fit its base model: 2 of the layers lack",
+        "base": "3 of its weights are miss",
+    }
     with pytest.raises(UserError, match=f"m: {problem[lost]}"):
         load_model(str(folder))
 

@@ -366,7 +366,9 @@ def test_vllm_serves_an_adapter_over_its_base_on_its_own_gpu(vllm, model_folder,
     # vLLM passes over what an adapter lacks.
     weights = load_file(tmp_path / "adapter_model.safetensors")
     save_file(dict(sorted(weights.items())[1:]), tmp_path / "adapter_model.safetensors", {"format": "pt"})
-    with pytest.raises(UserError, match=r"does not fit its base .*: 1 layers lack weights, such as .*q_proj.lora_A"):
+    with pytest.raises(
+        UserError, match=r"does not fit its base .*: 1 of the layers lack weights, such as .*q_proj.lora_A"
+    ):
         load_generator(GeneratorSettings(str(tmp_path), backend="vllm")).answer([DAT], seed=0, batch=0)
 
 

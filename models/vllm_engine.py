@@ -13,7 +13,7 @@ from sozo.data.schema import Completion
 from sozo.models.generator import entropy
 from sozo.models.model_support import Window, encode_text
 from sozo.models.settings import GeneratorSettings
-from sozo.models.weights import ADAPTER_FILE, cannot_load, is_adapter
+from sozo.models.weights import ADAPTER_FILE, cannot_load, check_adapter, is_adapter
 from sozo.scoring.final_text import decode
 
 _LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
@@ -48,6 +48,8 @@ class VllmEngine:
         import vllm
 
         settings, model, lora = self._settings, self._settings.model, {}
+        if is_adapter(model):
+            check_adapter(model)
         try:
             if is_adapter(model):
                 from vllm.lora.request import LoRARequest

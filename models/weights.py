@@ -3,11 +3,13 @@
 import hashlib
 import math
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError, one_line_errors
 from sozo.data.record import read_json, room, whole_folder
+from sozo.data.whole_models import misfit, whole_models
 from sozo.models.processes import run_module
 from sozo.models.tiny import TINY, ensure_tiny, tiny_seed
 
@@ -81,20 +83,26 @@ def pinned(name: str, revision: str | None) -> tuple[str, str | None]:
 
 def model_window(name: str, revision: str | None = None) -> int | None:
     """How many tokens a model has positions for by its config, before it is loaded; None if that does not say."""
+    return getattr(_text_config(name, revision), "max_position_embeddings", None)
+
+
+def _text_config(name: str, revision: str | None) -> Any:
+    """The config of a model, or of an adapter's base, as far as it is of text."""
     from transformers import AutoConfig
 
     whole, revision = (_base(name), None) if is_adapter(name) else (name, revision)
     try:
-        config = AutoConfig.from_pretrained(whole, revision=revision).get_text_config()
+        return AutoConfig.from_pretrained(whole, revision=revision).get_text_config()
     except Exception as error:  # as in `_load`
         raise cannot_load(name, error) from error
-    return getattr(config, "max_position_embeddings", None)
 
 
 def _load(kind: Any, name: str, **options: Any) -> Any:
     """What `kind`, of transformers or PEFT, loads by that name."""
     try:
         return kind.from_pretrained(name, **options)
+    except UserError:
+        raise
     except Exception as error:  # whatever a folder or the hub holds, the user needs one line
         raise cannot_load(name, error) from error
 
@@ -114,22 +122,132 @@ def load_model(path: str, *, revision: str | None = None, dtype: str = "auto", m
         adapted = load_adapter(path, dtype=dtype)
         if merged:
             refuse_rounding(path, adapted)
-        merges = merged or adapted.dtype.itemsize >= 4
-        model = adapted.merge_and_unload() if merges else adapted.get_base_model()
+        mergeable = not getattr(
+            adapted.peft_config["default"], "lora_bias", False
+        )  # for which the base may have no place
+        merges = merged or (mergeable and adapted.dtype.itemsize >= 4)
+        try:
+            model = adapted.merge_and_unload() if merges else adapted.get_base_model()
+        except RuntimeError as error:
+            raise UserError(f"{path}: cannot be merged into its base ({_cause(error)})") from error
     else:
-        options = {"revision": revision, "dtype": dtype, "output_loading_info": True}
-        model, info = _load(AutoModelForCausalLM, path, **options)
-        if missing := sorted(info["missing_keys"]):
-            problem = f"{len(missing):,} of its weights are missing, such as {missing[0]}, and would be random"
-            raise UserError(f"{path}: {problem}; save or download the whole checkpoint")
+        with whole_models():
+            model = _load(AutoModelForCausalLM, path, revision=revision, dtype=dtype)
     return model, load_tokenizer(path, revision)
 
 
-def load_adapter(path: str, **options: Any) -> Any:
-    """A LoRA adapter over its base model, which stays as it is; `options` are PEFT's."""
-    from peft import AutoPeftModelForCausalLM
+def load_adapter(path: str, *, is_trainable: bool = False, **options: Any) -> Any:
+    """A LoRA adapter over its base model, which stays as it is; `options` are of how that one is loaded.
 
-    return _load(AutoPeftModelForCausalLM, path, **options)
+    A UserError where the two do not fit: every weight of the adapter has its place, and every place its weight.
+    """
+    import transformers
+
+    config = _adapter_config(path)
+    options |= {"revision": config.revision}
+    base = _load_base(transformers.AutoModelForCausalLM, path, options)
+    # It may have been trained in another class, whose names are others: in one that PEFT recorded, or, as TRL does, in
+    # that which the base's config names.
+    recorded = (config.auto_mapping or {}).get("base_model_class", "")
+    own = getattr(transformers, recorded, None) or _own_class(path, config)
+    try:
+        return _adapted(base, config, path, is_trainable=is_trainable)
+    except UserError:
+        if own is None or isinstance(base, own):
+            raise
+    return _adapted(_load_base(own, path, options), _adapter_config(path), path, is_trainable=is_trainable)
+
+
+def check_adapter(path: str) -> None:
+    """Refuse a LoRA adapter that does not fit its base model, of which no weight is read: for engines that never say.
+
+    The base is of the class that its config names, as engines load it.
+    """
+    import torch
+    from transformers import AutoConfig
+
+    config = _adapter_config(path)
+    if own := _own_class(path, config):
+        with torch.device("meta"):
+            base = own(_load_base(AutoConfig, path, {"revision": config.revision}))
+        _adapted(base, config, path, low_cpu_mem_usage=True)
+
+
+def _adapter_config(path: str) -> Any:
+    from peft import PeftConfig
+
+    config = _load(PeftConfig, path)
+    if config.task_type not in (None, "CAUSAL_LM"):
+        raise UserError(f"{path}: is an adapter for {config.task_type}; give one for CAUSAL_LM")
+    if not config.base_model_name_or_path:
+        raise UserError(f"{path}: {ADAPTER_FILE} names no base model; name it there as base_model_name_or_path")
+    return config
+
+
+def _own_class(path: str, adapter: Any) -> Any:
+    """The class of transformers that an adapter's base says it is of; None where it says none."""
+    import transformers
+
+    config = _load_base(transformers.AutoConfig, path, {"revision": adapter.revision})
+    return getattr(transformers, (config.architectures or [""])[0], None)
+
+
+def _load_base(kind: Any, path: str, options: dict[str, Any]) -> Any:
+    """What `kind` loads of the base of the adapter in `path`."""
+    try:
+        with whole_models():
+            return kind.from_pretrained(_base(path), **options)
+    except UserError as error:
+        raise UserError(f"{path}: the adapter's base model cannot be used: {error}") from error
+    except Exception as error:
+        raise cannot_load(path, error) from error
+
+
+def _adapted(base: Any, config: Any, path: str, **options: Any) -> Any:
+    """The model `base` with the adapter in `path`; a UserError where PEFT reports that they do not fit."""
+    from peft import PeftModelForCausalLM, get_peft_model_state_dict
+    from peft.utils import load_peft_weights
+
+    weights = load_peft_weights(path, device="cpu")
+    _make_room(base, weights)
+    config.inference_mode = not options.get("is_trainable")
+    try:
+        adapted = PeftModelForCausalLM(base, config, low_cpu_mem_usage=options.get("low_cpu_mem_usage", False))
+    except Exception as error:  # its config.json may ask for anything
+        raise _misfit(path, _cause(error)) from error
+    # What PEFT would save of it, in the names of the file; the embeddings too, which it saves where they were resized.
+    own = get_peft_model_state_dict(adapted, adapted.state_dict(), save_embedding_layers=True)
+    sizes = {name: (tuple(weights[name].shape), tuple(own[name].shape)) for name in weights.keys() & own.keys()}
+    if others := sorted(name for name, (here, there) in sizes.items() if here != there):
+        here, there = sizes[others[0]]
+        of = f"{len(others):,} of its weights are of another size"
+        raise _misfit(path, f"{of}, such as {others[0]}, {here} in the file and {there} there")
+    try:
+        report = adapted.load_adapter(path, "default", **options)
+    except KeyError as error:  # of what is trained as a whole beside LoRA
+        raise _misfit(path, misfit([], [str(error.args[0])])) from error
+    except Exception as error:
+        raise _misfit(path, _cause(error)) from error
+    # A weight under the name of one of the base's own takes its place, and PEFT says nothing.
+    stray = {*report.unexpected_keys, *((weights.keys() & adapted.state_dict().keys()) - own.keys())}
+    if problem := misfit(stray, report.missing_keys):
+        raise _misfit(path, problem)
+    return adapted
+
+
+def _make_room(base: Any, weights: dict[str, Any]) -> None:
+    """As many rows in the base's embeddings as those that the adapter brings, where tokens were added for it."""
+    embeddings, head = base.get_input_embeddings(), base.get_output_embeddings()
+    names = {f"base_model.model.{name}.weight" for name, module in base.named_modules() if module in (embeddings, head)}
+    brought = {len(weight) for name, weight in weights.items() if name in names}
+    whole = len(brought) == 1 and (head is None or head.weight is embeddings.weight or names <= weights.keys())
+    if whole and (rows := brought.pop()) > embeddings.num_embeddings:
+        base.resize_token_embeddings(rows, mean_resizing=False)
+
+
+def _misfit(path: str, problem: str) -> UserError:
+    remedy = "give the base that it was trained on, and the whole adapter"
+    return UserError(f"{path}: the adapter does not fit its base {_base(path)}: {problem}; {remedy}")
 
 
 def rounding_error(adapted: Any) -> float:
@@ -158,19 +276,45 @@ def load_tokenizer(path: str, revision: str | None = None) -> Any:
     """The tokenizer of a model; of a LoRA adapter without one that of its base model."""
     from transformers import AutoTokenizer
 
-    name = path
+    name, asked = path, revision
     try:
         if is_adapter(path) and not (Path(path) / "tokenizer_config.json").is_file():
             from peft import PeftConfig
 
             base = PeftConfig.from_pretrained(path)
             path, revision = base.base_model_name_or_path, base.revision
-        return AutoTokenizer.from_pretrained(path, revision=revision)
+        tokenizer = AutoTokenizer.from_pretrained(path, revision=revision)
     except Exception as error:
         if not Path(path).is_dir():
             raise cannot_load(name, error) from error
         failure = f"its tokenizer cannot be loaded ({_cause(error)}); save the tokenizer in the model's folder"
         raise UserError(f"{path}: {failure}") from error
+    _refuse_beyond(name, asked, tokenizer)
+    return tokenizer
+
+
+def _refuse_beyond(name: str, revision: str | None, tokenizer: Any) -> None:
+    """A UserError where the tokenizer makes ids of a text for which the model has no embedding.
+
+    Special tokens that no text and no prompt holds are none of these: Gemma 3 has one for images beyond the last row.
+    """
+    rows, vocabulary = getattr(_text_config(name, revision), "vocab_size", None), tokenizer.get_vocab()
+    if rows is None or max(vocabulary.values(), default=0) < rows:
+        return
+    if is_adapter(name):  # which may bring embeddings of its own
+        from peft.utils import load_peft_weights
+
+        brought = load_peft_weights(name, device="cpu")
+        rows = max([rows, *(len(weight) for key, weight in brought.items() if ".lora_" not in key)])
+    rendered, own = "", {tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id}
+    with suppress(Exception):  # a template may refuse such a conversation, or there is none
+        rendered = tokenizer.apply_chat_template([{"role": "user", "content": ""}], tokenize=False)
+    special = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
+    for token, number in vocabulary.items():
+        if number >= rows and (number not in special or number in own or token in rendered):
+            known = f"its tokenizer knows {len(tokenizer):,} tokens, {token!r} as number {number:,}"
+            remedy = "save the tokenizer that the model was trained with, or resize the embeddings"
+            raise UserError(f"{name}: {known}, and the model has embeddings for {rows:,}; {remedy}")
 
 
 def merge_adapter(adapter: str, folder: Path, dtype: str) -> None:

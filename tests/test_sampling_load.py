@@ -346,20 +346,30 @@ def test_a_vllm_that_does_not_start_is_one_line(vllm, model_folder, monkeypatch)
         load_generator(GeneratorSettings(str(model_folder), backend="vllm")).answer([DAT], seed=0, batch=0)
 
 
-def test_vllm_serves_an_adapter_over_its_base_on_its_own_gpu(vllm, tmp_path, monkeypatch):
-    (tmp_path / "adapter_config.json").write_text('{"base_model_name_or_path": "org/base", "r": 12}')
+def test_vllm_serves_an_adapter_over_its_base_on_its_own_gpu(vllm, model_folder, tmp_path, monkeypatch):
+    from peft import LoraConfig, get_peft_model
+
+    base = LlamaForCausalLM.from_pretrained(model_folder)
+    get_peft_model(base, LoraConfig(r=12, target_modules=["q_proj"], task_type="CAUSAL_LM")).save_pretrained(tmp_path)
     monkeypatch.setenv("LOCAL_RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,6")
     generator = load_generator(GeneratorSettings(str(tmp_path), backend="vllm"))
     generator.answer([DAT] * 1, seed=0, batch=0)
     arguments = LLM.made.arguments
-    assert (arguments["model"], arguments["enable_lora"], arguments["max_lora_rank"]) == ("org/base", True, 16)
+    assert (arguments["model"], arguments["enable_lora"], arguments["max_lora_rank"]) == (str(model_folder), True, 16)
     (_, _, lora) = LLM.made.calls[0]
     assert (lora.lora_int_id, lora.lora_path) == (1, str(tmp_path))
     assert LLM.made.environment["CUDA_VISIBLE_DEVICES"] == "6"
     assert "WORLD_SIZE" not in LLM.made.environment
     assert (os.environ["CUDA_VISIBLE_DEVICES"], os.environ["WORLD_SIZE"]) == ("4,6", "2")
+    # vLLM passes over what an adapter lacks.
+    weights = load_file(tmp_path / "adapter_model.safetensors")
+    save_file(dict(sorted(weights.items())[1:]), tmp_path / "adapter_model.safetensors", {"format": "pt"})
+    with pytest.raises(
+        UserError, match=r"does not fit its base .*: 1 of the layers lack weights, such as .*q_proj.lora_A"
+    ):
+        load_generator(GeneratorSettings(str(tmp_path), backend="vllm")).answer([DAT], seed=0, batch=0)
 
 
 def test_vllm_that_is_not_there_is_named(model_folder):

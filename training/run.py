@@ -19,6 +19,7 @@ from sozo.data.prompts.form import PromptForm, read_form, settled_form
 from sozo.data.record import folder_sha256, room, write_whole
 from sozo.data.run_folder import RunFolder
 from sozo.data.wandb_run import last_checkpoint, read_state, start_wandb, write_state
+from sozo.data.whole_models import whole_models
 from sozo.models.model_support import encode_text
 from sozo.models.processes import keep_freed_memory, quiet_libraries
 from sozo.models.tiny import ensure_tiny, tiny_seed
@@ -88,16 +89,17 @@ def train(
         evaluate = read_evaluate(script.evaluate)
         evaluation = Evaluation(evaluate, output, form, first=first) if evaluate else None
         common = _model_arguments(model, path, training)
+        callbacks = [recorder, evaluation] if evaluation else [recorder]
+        common |= {"args": training, "processing_class": tokenizer, "callbacks": callbacks}
+        with room(output, 2**20), whole_models():  # TRL stores what it tokenizes, and loads model and reference
+            trainer = build(tokenizer, form, common)
     except UserError:
         if new and first:
+            shutil.rmtree(output / _ROWS, ignore_errors=True)
             folder.withdraw()
         raise
     if "wandb" in (training.report_to or []) and first:
         _start_wandb(training, settings, checkpoint, examples)
-    callbacks = [recorder, evaluation] if evaluation else [recorder]
-    common |= {"args": training, "processing_class": tokenizer, "callbacks": callbacks}
-    with room(output, 2**20):  # TRL stores what it tokenizes
-        trainer = build(tokenizer, form, common)
     trainer.create_model_card = partial(write_card, trainer, str(model.model_name_or_path))
     _prepare(trainer, script, say=first)
     if evaluation:

@@ -12,6 +12,7 @@ from tqdm import tqdm
 
 from sozo.data.errors import UserError, require
 from sozo.data.extras import install_command
+from sozo.data.whole_models import refuse_missing, whole_models
 from sozo.scoring.embeddings.prompts import resolve
 from sozo.scoring.endpoint.client import Endpoint, RequestOutcome, UnusableReplyError
 from sozo.scoring.endpoint.profile import Profile
@@ -190,13 +191,28 @@ def _load(name: str, revision: str | None) -> Any:
     from sentence_transformers import SentenceTransformer
     from transformers.integrations import deepspeed
 
+    lost: list[tuple[str, Any, list[str]]] = []
+
+    def mark(name: str, model: Any, keys: list[str]) -> None:
+        lost.append((name, model, keys))
+        for weight in map(model.get_parameter_or_buffer, keys):
+            if weight.is_floating_point():
+                weight.data.fill_(math.nan)
+
     device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else None
     # Where DeepSpeed ZeRO-3 is on, transformers would shard it with the policy's weights.
     reference = deepspeed._hf_deepspeed_config_weak_ref
     deepspeed.unset_hf_deepspeed_config()
     try:
         offline = not Path(name).is_dir() and _out_of_reach(name)
-        return SentenceTransformer(name, revision=revision, device=device, local_files_only=offline)
+        with whole_models(mark):
+            model = SentenceTransformer(name, revision=revision, device=device, local_files_only=offline)
+        # A vector need not ask all weights: many encoders are published without BERT's pooler.
+        if lost and not np.isfinite(model.encode("a", show_progress_bar=False)).all():
+            refuse_missing(*lost[0])
+        return model
+    except UserError:
+        raise
     except Exception as error:
         cause = next(iter(str(error).strip().splitlines()), type(error).__name__)
         remedy = "give a sentence-transformers hub id, a folder, openai:NAME, ja-ginza, e5 or categories"

@@ -26,6 +26,8 @@ from sozo.data.secrets import without_credentials
 MISSING = object()
 # Of a server that embeds nobody knows the weights, but what it makes of some words, and that not to the bit.
 PROBE, NEAR = "embedding_probe", 1e-3
+# What a model was trained on follows from its weights, which are compared, and was written otherwise before.
+TRAINED_ON = "trained_on"
 FORMAT = 2
 _DIGEST = re.compile('"[^"]*[0-9a-f]{64}"')
 _OTHER = "give another output folder"
@@ -184,7 +186,8 @@ class RunFolder:
         self._lock()
         loaded = _as_json(loaded)
         if self._config is not None:
-            self._compare("loaded", loaded)
+            known = self._config.get("loaded", {})
+            self._compare("loaded", loaded | {name: known[name] for name in (TRAINED_ON,) if name in known})
             return
         environment = {"started": datetime.now(UTC).isoformat(timespec="seconds"), **provenance()}
         config = {"format": FORMAT, "settings": self._settings, "loaded": loaded, **facts, "environment": environment}

@@ -24,15 +24,15 @@ def read_answers(task: Task, path: Path, source: str | None) -> list[Answer]:
     several answers to it. An answer to what the task does not ask is a UserError. A task of one item takes every answer
     of a file, whatever its columns and ids are called there; a table of ours says what was asked.
     """
-    items, ours = {item.id for item in task.items()}, is_table(path)
+    items = {item.id for item in task.items()}
+    (only,) = items if len(items) == 1 else ("",)
     answers = []
-    for answer in _read_table(path) if ours else read_answers_file(path, items):
-        item = answer.item or named_item(answer.id, items)
-        if len(items) == 1 and not (ours and answer.item):
-            (item,) = items
+    for answer in _read_table(path) if is_table(path) else read_answers_file(path, items):
+        item = answer.item or only or named_item(answer.id, items)
         if item not in items:
             to = f"is to {item!r}, which {task.name} does not ask" if item else f"names no item of {task.name}"
-            raise UserError(f"{path}: the answer {answer.id!r} {to}; its column item must name one, as {min(items)}")
+            remedy = f"its column item must name one, such as {min(items)!r}"
+            raise UserError(f"{path}: the answer {answer.id!r} {to}; {remedy}")
         answers.append(replace(answer, item=item, source=source or answer.source or path.name))
     return answers
 

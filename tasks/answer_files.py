@@ -25,16 +25,16 @@ PLACES = tuple(csv.DictReader(files(__package__).joinpath("answer_columns.csv").
 def read_answers_file(path: Path, items: Collection[str] = ()) -> Iterator[Answer]:
     """The answers of a file, row by row: texts, messages, or conversations that end with the answer.
 
-    `item` is what the row's column says, else which of `items` its id names, else empty. Of a row without an answer,
-    whose column `error` says why, it never came. Without an id, the answers to an item are numbered (`momotaro-0`), and
-    else the file's rows, from 0, in eight digits; several answers of a row are numbered behind its id. Lone surrogates
-    (`\\ud800`) stay.
+    `item` is what the row's column says, else which of `items` its id names, else empty; where there is one item only,
+    its column is not read. Of a row without an answer, whose column `error` says why, it never came. Without an id, the
+    answers to an item are numbered (`momotaro-0`), and else the file's rows, from 0, in eight digits; several answers
+    of a row are numbered behind its id. Lone surrogates (`\\ud800`) stay.
     """
     ids, numbers = set[str](), Counter[str]()
     for number, where, row in read_numbered(path):
         place, answers = _place(where, row)
         named = _named(row, place)
-        item = utf8_safe(id_column(named, "item", where, ""))
+        item = "" if len(items) == 1 else utf8_safe(id_column(named, "item", where, ""))
         numbered = f"{item}-{numbers[item]}" if item else f"{number:08d}"
         if place["first"]:
             numbered = f"{number + int(place['first'])}"

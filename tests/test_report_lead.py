@@ -10,9 +10,9 @@ import pytest
 from sozo.data.record import provenance
 from sozo.data.study_folder import StudyFolder, StudyRow, write_study
 from sozo.eval.cli import compare
-from sozo.models.trained_on import NOT_RECORDED, trained_on
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
+from sozo.models.trained_on import NOT_RECORDED, trained_on
 from sozo.tasks.jcq.questions import trial_questions
 from test_evaluation_page import cells_of, english_text
 from whole_runs import dat_run, jcq_run

@@ -1,0 +1,186 @@
+"""What SFT, DPO and GRPO record of what they train on: whence answers come, by what they were chosen, and before."""
+
+import json
+import shutil
+
+import pytest
+
+from fakes import AXES, list_text
+from finished_runs import jcq_run
+from grpo_runs import ROOT, flags
+from sozo.eval.draw import SamplingOptions
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.run import run_task
+from sozo.models.settings import GeneratorSettings
+from sozo.tasks.jcq.questions import trial_questions
+from sozo.training.config import parse
+from sozo.training.grpo import GrpoArguments, GrpoSettings, train_grpo
+from test_list_attacks import METHODS, answered, dat, kanji, train
+from test_selection import table
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory, mini):
+    """Tables of several kinds, by name."""
+    folder = tmp_path_factory.mktemp("tables")
+    sampling = SamplingOptions(num_responses=16)
+    run_task(dat(), GeneratorSettings("random"), sampling, folder / "random")
+    run_task(dat(), GeneratorSettings(str(mini), max_new_tokens=24), sampling, folder / "drawn")
+    answered(kanji(), folder / "kanji", *(f"{k}" for k in range(15)))
+    scores = {question.id: [(4, 3, 4, 5), (2, 2, 2, 2)] for question in trial_questions()[:4]}
+    jcq_run(folder / "jcq", "m", scores, questions=trial_questions(), judge=JUDGE)
+    bare = {f"{k:02d}": 0.5 + k / 100 for k in range(16)}
+    table(folder / "bare", bare, parts=1, text=[list_text([*AXES[k % 12 :], *AXES[: k % 12]][:10]) for k in range(16)])
+    return folder
+
+
+JUDGE = {"model": "judge-of-jcq", "prompt": "jcq-v1", "temperature": 0.0, "max_tokens": 1024}
+# What a record must name: task, measure, and encoder or judge.
+NAMED = {
+    "random": {"dat", "ja-ginza"},
+    "drawn": {"dat", "ja-ginza"},
+    "kanji": {"kanji"},
+    "jcq": {"jcq", "judge-of-jcq"},
+}
+
+
+def leaves(value, key=""):
+    """All keys and values in JSON, as texts."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from leaves(inner, name)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from leaves(inner)
+    yield key
+    if not isinstance(value, dict | list):
+        yield str(value)
+
+
+def record(model):
+    """What a trained model's folder records beside its settings, as they are compared when a run goes on."""
+    config = json.loads((model / "run_config.json").read_text("utf-8"))
+    return set(leaves({name: part for name, part in config.items() if name not in ("settings", "free", "environment")}))
+
+
+def measured(model, folder):
+    """What a measured run of a model says of its training: `loaded`, and the tasks by which the report calls it one."""
+    sampling = SamplingOptions(num_responses=3)
+    run_task(kanji(), GeneratorSettings(str(model), max_new_tokens=4), sampling, folder)
+    loaded = json.loads((folder / "config.json").read_text("utf-8"))["loaded"]
+    (evaluated,) = find_evaluated([str(folder)])
+    return set(leaves(loaded["trained_on"])), evaluated.targets
+
+
+def unknown(said):
+    return any("not recorded" in text or "not_recorded" in text for text in said)
+
+
+@pytest.mark.parametrize(
+    ("method", "kinds"),
+    [
+        ("sft", ("random",)),
+        ("sft", ("drawn",)),
+        ("sft", ("jcq",)),
+        ("sft", ("random", "kanji")),
+        ("dpo", ("drawn",)),
+        ("dpo", ("drawn", "jcq")),
+    ],
+)
+def test_a_table_s_task_encoder_and_judge_are_recorded(kinds, method, tables, mini, tmp_path):
+    output = train(method, mini, [tables / kind for kind in kinds], tmp_path / "out", 4)
+    wanted = set().union(*(NAMED[kind] for kind in kinds))
+    assert wanted <= record(output)
+    said, targets = measured(output, tmp_path / "run")
+    assert targets == {kind if kind in ("kanji", "jcq") else "dat" for kind in kinds}
+    assert not unknown(said)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_of_bare_parts_nothing_is_known(method, tables, mini, tmp_path):
+    output = train(method, mini, [tables / "bare"], tmp_path / "out", 4)
+    said, _ = measured(output, tmp_path / "run")
+    assert unknown(said)
+
+
+def test_of_a_mix_the_known_part_is_named_and_the_other_is_not_known(tables, mini, tmp_path):
+    output = train("sft", mini, [tables / "jcq", tables / "bare"], tmp_path / "out", 8)
+    said, targets = measured(output, tmp_path / "run")
+    assert "jcq" in targets
+    assert unknown(said)
+
+
+def test_a_model_that_was_not_trained_here_claims_nothing(mini, tmp_path):
+    said, targets = measured(mini, tmp_path / "run")
+    assert (targets, unknown(said)) == (set(), False)
+
+
+def test_sft_of_sft_carries_the_first_record_on(tables, mini, tmp_path):
+    first = train("sft", mini, [tables / "jcq"], tmp_path / "first", 4)
+    second = train("dpo", first, [tables / "random"], tmp_path / "second", 4)
+    assert NAMED["jcq"] | NAMED["random"] <= record(second)
+    third = train("sft", second, [tables / "kanji"], tmp_path / "third", 4)
+    _, targets = measured(third, tmp_path / "run")
+    assert targets == {"jcq", "dat", "kanji"}
+    # Whoever begins from a checkpoint begins from the same training.
+    shutil.copytree(first, tmp_path / "moved")
+    fourth = train("sft", tmp_path / "moved", [tables / "random"], tmp_path / "fourth", 4)
+    assert measured(fourth, tmp_path / "run4")[1] == {"jcq", "dat"}
+
+
+def test_a_lora_adapter_and_what_it_stands_on(tables, mini, tmp_path):
+    lora = {"use_peft": True, "lora_target_modules": "all-linear"}
+    first = train("sft", mini, [tables / "jcq"], tmp_path / "first", 4)
+    second = train("sft", first, [tables / "random"], tmp_path / "second", 4, **lora)
+    assert measured(second, tmp_path / "run")[1] == {"jcq", "dat"}
+
+
+def test_grpo_of_an_sft_has_both(tables, mini, tmp_path):
+    first = train("sft", mini, [tables / "jcq"], tmp_path / "first", 4)
+    settings = {"model_name_or_path": first, "output_dir": tmp_path / "grpo", "max_steps": 1, "report_to": "none"}
+    sizes = {"per_device_train_batch_size": 8, "completions_per_step": 8, "num_generations": 8, "num_prompts": 8}
+    yaml = ["--config", str(ROOT / "recipes" / "tiny" / "grpo.yaml")]
+    train_grpo(*parse(GrpoArguments, GrpoSettings, [*yaml, *flags(settings | sizes)]))
+    assert measured(tmp_path / "grpo", tmp_path / "run")[1] == {"dat", "jcq"}
+    rewards = json.loads((tmp_path / "grpo" / "run_config.json").read_text("utf-8"))["settings"]["rewards"]
+    assert [reward["task"] for reward in rewards] == ["dat"]  # as before
+
+
+def older(folder):
+    """What an earlier sozo would have left."""
+    path = folder / "run_config.json"
+    config = json.loads(path.read_text("utf-8"))
+    known = {name: config[name] for name in ("format", "settings", "loaded", "free", "environment")}
+    known["loaded"] = {name: known["loaded"].get(name) for name in ("model_sha256", "model_commit")}
+    path.write_text(json.dumps(known), "utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_folder_of_before_says_so(method, tables, mini, tmp_path):
+    first = older(train(method, mini, [tables / "random"], tmp_path / "first", 4))
+    said, targets = measured(first, tmp_path / "run")
+    assert (targets, unknown(said)) == (set(), True)
+    # And so does what starts from it, beside what is known.
+    second = train("sft", first, [tables / "kanji"], tmp_path / "second", 4)
+    said, targets = measured(second, tmp_path / "run2")
+    assert (targets, unknown(said)) == ({"kanji"}, True)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_run_of_before_is_continued(method, tables, mini, tmp_path):
+    settings = {"examples_per_step": 2, "per_device_train_batch_size": 2, "max_steps": 2, "save_steps": 1}
+    output = older(train(method, mini, [tables / "random"], tmp_path / "out", 4, **settings))
+    weights = (output / "model.safetensors").read_bytes()
+    for path in (output / "metrics.json", output / "model.safetensors"):
+        path.unlink()
+    shutil.rmtree(output / "checkpoint-2")
+    train(method, mini, [tables / "random"], output, 4, **settings)
+    assert (output / "model.safetensors").read_bytes() == weights
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_settings_that_decide_are_as_before(method, tables, mini, tmp_path):
+    output = train(method, mini, [tables / "random"], tmp_path / "out", 4)
+    settings = json.loads((output / "run_config.json").read_text("utf-8"))["settings"]
+    assert settings.keys() == {"script", "training", "model", "selection", "world_size"}

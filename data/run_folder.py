@@ -26,7 +26,7 @@ from sozo.data.secrets import without_credentials
 MISSING = object()
 # Of a server that embeds nobody knows the weights, but what it makes of some words, and that not to the bit.
 PROBE, NEAR = "embedding_probe", 1e-3
-# What a model was trained on follows from its weights, which are compared, and was written otherwise before.
+# What a model was trained on is not compared: it follows from its weights, and was written otherwise before.
 TRAINED_ON = "trained_on"
 FORMAT = 2
 _DIGEST = re.compile('"[^"]*[0-9a-f]{64}"')
@@ -187,7 +187,9 @@ class RunFolder:
         loaded = _as_json(loaded)
         if self._config is not None:
             known = self._config.get("loaded", {})
-            self._compare("loaded", loaded | {name: known[name] for name in (TRAINED_ON,) if name in known})
+            if TRAINED_ON in known:
+                loaded[TRAINED_ON] = known[TRAINED_ON]
+            self._compare("loaded", loaded)
             return
         environment = {"started": datetime.now(UTC).isoformat(timespec="seconds"), **provenance()}
         config = {"format": FORMAT, "settings": self._settings, "loaded": loaded, **facts, "environment": environment}

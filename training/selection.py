@@ -131,7 +131,7 @@ class Ranked:
         self.tables = [_joined(parts[prompt]) for prompt in self.prompts]
         self.counts = np.array([table.num_rows for table in self.tables])  # answers to each prompt
         if again := sum(table.num_rows for own in parts.values() for _, table in own) - int(self.counts.sum()):
-            logger.warning("%s: %s answers stand there again (same prompt, id and text): left out", self.where, again)
+            logger.warning("%s: left out %s answers that stand there twice (same prompt, id, text)", self.where, again)
 
     def shares(self, wanted: int, setting: str, each: int = 1) -> np.ndarray:
         """How many of `wanted`, each of which takes `each` answers, every prompt gives: as its share of all answers."""

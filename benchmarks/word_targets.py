@@ -97,7 +97,11 @@ def main() -> None:
         end=" ",
     )
     print(f"first tokens; {args.lists} lists; ready in {time.process_time() - started:.2f} s")
-    ways = {"plain": plain, "children": targets, "all nouns": Naive(words, spellings, targets.find)}
+    ways = {
+        "plain": plain,
+        "children": lambda logits, labels: targets(logits, labels, [True] * len(labels)),
+        "all nouns": Naive(words, spellings, targets.find),
+    }
     seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     losses = {}
     for _ in range(args.rounds):

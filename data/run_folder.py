@@ -26,6 +26,8 @@ from sozo.data.secrets import without_credentials
 MISSING = object()
 # Of a server that embeds nobody knows the weights, but what it makes of some words, and that not to the bit.
 PROBE, NEAR = "embedding_probe", 1e-3
+# What a model was trained on is not compared: it follows from its weights, and was written otherwise before.
+TRAINED_ON = "trained_on"
 FORMAT = 2
 _DIGEST = re.compile('"[^"]*[0-9a-f]{64}"')
 _OTHER = "give another output folder"
@@ -184,6 +186,9 @@ class RunFolder:
         self._lock()
         loaded = _as_json(loaded)
         if self._config is not None:
+            known = self._config.get("loaded", {})
+            if TRAINED_ON in known:
+                loaded[TRAINED_ON] = known[TRAINED_ON]
             self._compare("loaded", loaded)
             return
         environment = {"started": datetime.now(UTC).isoformat(timespec="seconds"), **provenance()}

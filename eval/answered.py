@@ -12,7 +12,7 @@ from sozo.data.processes import Processes
 from sozo.data.schema import count_rows, is_table, iter_tables, part_paths, write_columns
 from sozo.eval.draw import part_columns
 from sozo.scoring.judges.run import Judging
-from sozo.tasks.answer_files import read_answers_file
+from sozo.tasks.answer_files import named_item, read_answers_file
 from sozo.tasks.judged import LEDGER, JudgedTask
 from sozo.tasks.task import Answer, Task, known_columns
 
@@ -20,17 +20,19 @@ from sozo.tasks.task import Answer, Task, known_columns
 def read_answers(task: Task, path: Path, source: str | None) -> list[Answer]:
     """The answers of a file or of a table of ours; `source` is who wrote them, by default as they say, or the file.
 
-    One that names no item answers the only one that there is, or the one that its id names: `momotaro`, or `momotaro-3`
-    of several answers to it. An answer to what the task does not ask is a UserError.
+    Of a task of several items the column item says what is answered, else the id: `momotaro`, or `momotaro-3` of
+    several answers to it. An answer to what the task does not ask is a UserError. A task of one item takes every answer
+    of a file, whatever its columns and ids are called there; a table of ours says what was asked.
     """
     items = {item.id for item in task.items()}
     (only,) = items if len(items) == 1 else ("",)
     answers = []
-    for answer in _read_table(path) if is_table(path) else read_answers_file(path):
-        item = answer.item or only or (answer.id if answer.id in items else answer.id.rpartition("-")[0])
+    for answer in _read_table(path) if is_table(path) else read_answers_file(path, items):
+        item = answer.item or only or named_item(answer.id, items)
         if item not in items:
-            known = f"{task.name} does not ask; its column item says to what, such as {min(items)}"
-            raise UserError(f"{path}: the answer {answer.id!r} is to {item!r}, which {known}")
+            to = f"is to {item!r}, which {task.name} does not ask" if item else f"names no item of {task.name}"
+            remedy = f"its column item must name one, such as {min(items)!r}"
+            raise UserError(f"{path}: the answer {answer.id!r} {to}; {remedy}")
         answers.append(replace(answer, item=item, source=source or answer.source or path.name))
     return answers
 

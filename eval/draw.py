@@ -13,8 +13,8 @@ from sozo.data.errors import UserError
 from sozo.data.parts import Columns, TablePart, is_there, parts_of, write_missing
 from sozo.data.processes import Processes, wait
 from sozo.data.progress import responses_bar
-from sozo.data.record import folder_sha256, read_json
-from sozo.data.run_folder import RunFolder
+from sozo.data.record import folder_sha256
+from sozo.data.run_folder import TRAINED_ON, RunFolder
 from sozo.data.schema import FAILED, Completion, iter_tables, never_came, write_columns
 from sozo.data.settings import Checked, rare_setting, setting
 from sozo.data.wandb_run import STATE
@@ -22,6 +22,7 @@ from sozo.models.generator import Generator, answer_items
 from sozo.models.generators import Loaded, load_generator
 from sozo.models.openai_endpoint import keep_answers
 from sozo.models.settings import GeneratorSettings
+from sozo.models.trained_on import trained_on
 from sozo.tasks.judged import JudgedTask
 from sozo.tasks.task import Answer, Item, Task, known_columns
 
@@ -111,7 +112,7 @@ def draw_answers(
             # A model trained anew in its old folder is another model.
             "model_sha256": folder_sha256(model) if model.is_dir() else None,
             "model_trained": (model / STATE).is_file(),
-            "trained_on": trained_on(model),
+            TRAINED_ON: trained_on(model),
         }
         folder.start(known, {"model_folder": pinned.model, "processes": processes.world, **task.facts()})
     wait()  # no part before config.json: nobody could account for it
@@ -120,14 +121,6 @@ def draw_answers(
     except InVainError as error:
         return str(error)
     return None
-
-
-def trained_on(model: Path) -> list[str]:
-    """The tasks that the training of a model's folder (or checkpoint) paid for; none where its record names none."""
-    records = (place / "run_config.json" for place in (model, model.parent) if (model / STATE).is_file())
-    record = next(filter(Path.is_file, records), None)
-    rewards = read_json(record)["settings"].get("rewards", []) if record else []
-    return list(dict.fromkeys(reward["task"] for reward in rewards))
 
 
 def draw_parts(

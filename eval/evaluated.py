@@ -12,6 +12,7 @@ from sozo.data.published import METHODS
 from sozo.data.run_folder import MISSING, first_difference, shortened
 from sozo.data.study_folder import StudyFolder, read_study
 from sozo.models.settings import OF_NOUNS
+from sozo.models.trained_on import recorded, targets
 from sozo.scoring.translatable import translatable
 from sozo.tasks import finished_run
 from sozo.tasks.run_result import RunResult
@@ -44,8 +45,8 @@ class Evaluated:
 
     @property
     def targets(self) -> set[str]:
-        """The tasks that its training paid for, or chose answers by, as far as its runs say so."""
-        return {task for run in self.runs.values() for task in run.loaded.get("trained_on") or ()}
+        """The tasks that its training paid for, or chose or drew answers by, as far as its runs say so."""
+        return set().union(*(targets(recorded(run)) for run in self.runs.values()))
 
     def run(self, task: str) -> RunResult | None:
         """The run of a task that says most; None without one."""

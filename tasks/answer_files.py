@@ -7,7 +7,7 @@ object; of two with a space between them one is there.
 import csv
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -22,24 +22,26 @@ from sozo.tasks.task import Answer
 PLACES = tuple(csv.DictReader(files(__package__).joinpath("answer_columns.csv").read_text("utf-8").splitlines()))
 
 
-def read_answers_file(path: Path) -> Iterator[Answer]:
+def read_answers_file(path: Path, items: Collection[str] = ()) -> Iterator[Answer]:
     """The answers of a file, row by row: texts, messages, or conversations that end with the answer.
 
-    `item` is empty where the row does not name one. Of a row without an answer, whose column `error` says why, it never
-    came. Without an id, the answers to an item are numbered (`momotaro-0`), and else the file's rows, from 0, in eight
-    digits; several answers of a row are numbered behind its id. Lone surrogates (`\\ud800`) stay.
+    `item` is what the row's column says, else which of `items` its id names, else empty; where there is one item only,
+    its column is not read. Of a row without an answer, whose column `error` says why, it never came. Without an id, the
+    answers to an item are numbered (`momotaro-0`), and else the file's rows, from 0, in eight digits; several answers
+    of a row are numbered behind its id. Lone surrogates (`\\ud800`) stay.
     """
     ids, numbers = set[str](), Counter[str]()
     for number, where, row in read_numbered(path):
         place, answers = _place(where, row)
         named = _named(row, place)
-        item = utf8_safe(id_column(named, "item", where, ""))
+        item = "" if len(items) == 1 else utf8_safe(id_column(named, "item", where, ""))
         numbered = f"{item}-{numbers[item]}" if item else f"{number:08d}"
         if place["first"]:
             numbered = f"{number + int(place['first'])}"
         row_id = utf8_safe(id_column(named, "id", where, numbered))
         source, end = (utf8_safe(text_column(named, name, where, "")) for name in ("source", "finish_reason"))
         numbers[item] += 1
+        item = item or named_item(row_id, items)
         for k, answer in enumerate(answers or [""]):
             answer_id = row_id if len(answers) < 2 else f"{row_id}-{k}"
             if answer_id in ids:
@@ -51,6 +53,15 @@ def read_answers_file(path: Path) -> Iterator[Answer]:
             yield Answer(answer_id, item, text, source, finish_reason=end or None if answers else FAILED)
     if not ids:
         raise UserError(f'{path}: holds no answers; write one JSON object per line: {{"text": "1. ..."}}')
+
+
+def named_item(name: str, items: Collection[str]) -> str:
+    """The item that an answer's id names: it is the item's, or that with the answer's number; empty if none.
+
+    >>> [named_item(name, {"momotaro"}) for name in ("momotaro", "momotaro-3", "gpt-4o-3")]
+    ['momotaro', 'momotaro', '']
+    """
+    return next((item for item in (name, name.rpartition("-")[0]) if item in items), "")
 
 
 def _place(where: str, row: Mapping[str, Any]) -> tuple[dict[str, str], list[Any]]:

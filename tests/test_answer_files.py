@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from fakes import list_text, read_responses
 from sozo.data.errors import UserError
-from sozo.data.schema import iter_tables
+from sozo.data.schema import iter_tables, write_columns
 from sozo.eval.answered import read_answers
 from sozo.eval.cli import make_app
 from sozo.scoring.final_text import NOT_AT_HAND
@@ -208,6 +208,22 @@ def test_other_tasks_read_the_same_shapes(tmp_path):
     assert [answer.text for answer in read_answers(Sat(), own, None)] == ["昔々"]
     own = write(tmp_path / "jcq.parquet", {"id": 1, "question_id": question.id, "answer": "答え"})
     assert [answer.text for answer in read_answers(Jcq(Jcq.Settings(trial=True)), own, None)] == ["答え"]
+
+
+@pytest.mark.parametrize("item", ["", " ", 1.5, True, ["a"], {"a": 1}])
+def test_where_one_thing_is_asked_the_column_item_may_hold_anything(item, tmp_path):
+    path = write(tmp_path / "f.jsonl", {"item": item, "text": LIST}, {"id": "b", "item": item, "text": LIST})
+    answers = read_answers(Dat(DatSettings(noun_checker="jumandic")), path, None)
+    assert [(answer.id, answer.item) for answer in answers] == [("00000000", ""), ("b", "")]
+    with pytest.raises(UserError, match="line 1: the column item is neither a string nor an integer, or is blank"):
+        read_answers(Sat(), path, None)
+
+
+def test_a_table_of_ours_says_what_was_asked(tmp_path):
+    columns = {"id": ["momotaro-0"], "item": ["momotaro"], "text": ["昔々"]}
+    write_columns(tmp_path / "part-00000.parquet", columns)
+    with pytest.raises(UserError, match="the answer 'momotaro-0' is to 'momotaro', which dat does not ask"):
+        read_answers(Dat(DatSettings(noun_checker="jumandic")), tmp_path, None)
 
 
 def test_a_table_that_is_not_ours_is_named_so(tmp_path):

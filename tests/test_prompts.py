@@ -68,7 +68,7 @@ def tokenizer():
 def test_sampling_and_every_method_put_a_prompt_before_the_model_in_the_same_form(tokenizer, tmp_path):
     assert tokenizer.decode(encode_text(tokenizer, "犬", FORM)) == ASKED
 
-    good, bad = (Selected(["a"], ["犬"], [text], np.zeros(1), 0, 1) for text in ("水", "犬"))
+    good, bad = (Selected(["a"], ["犬"], ["dat"], [text], np.zeros(1), 0, 1) for text in ("水", "犬"))
     rows = training_rows({"completion": good}, conversational=True, form=FORM) + training_rows(
         {"chosen": good, "rejected": bad}, conversational=True, form=FORM
     )

@@ -10,9 +10,9 @@ import pytest
 from sozo.data.record import provenance
 from sozo.data.study_folder import StudyFolder, StudyRow, write_study
 from sozo.eval.cli import compare
-from sozo.eval.draw import trained_on
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
+from sozo.models.trained_on import NOT_RECORDED, trained_on
 from sozo.tasks.jcq.questions import trial_questions
 from test_evaluation_page import cells_of, english_text
 from whole_runs import dat_run, jcq_run
@@ -247,9 +247,25 @@ def test_what_a_model_was_trained_on_is_read_from_its_folder(tmp_path):
     for folder in (tmp_path, tmp_path / "checkpoint-8"):
         folder.mkdir(exist_ok=True)
         (folder / "sozo_state.json").write_text("{}", "utf-8")
-    assert trained_on(tmp_path) == []  # nothing says on what
-    settings = {"rewards": [{"task": "dat", "scale": 10.0}, {"task": "sat"}, {"task": "dat", "path": "a.b"}]}
-    (tmp_path / "run_config.json").write_text(json.dumps({"settings": settings}), "utf-8")
-    assert trained_on(tmp_path) == trained_on(tmp_path / "checkpoint-8") == ["dat", "sat"]
+    unknown = dict.fromkeys(("task", "measure", "encoder", "judge", "by"), NOT_RECORDED)
+    assert trained_on(tmp_path) == [unknown]  # nothing says on what
+    rewards = [
+        {"task": "dat", "scale": 10.0, "embedding_model": "ja-ginza"},
+        {"task": "jcq", "path": "a.b", "judge": {"model": "j"}},
+        {"task": "cue_dat", "measure": "cue_dat/valid"},
+    ]
+    config = {"settings": {"rewards": rewards}, "loaded": {"model_sha256": None}}
+    paid = [
+        {"task": "dat", "measure": "dat", "encoder": "ja-ginza", "judge": None, "by": "grpo"},
+        {"task": "jcq", "measure": "a.b", "encoder": None, "judge": "j", "by": "grpo"},
+        {"task": "cue_dat", "measure": "cue_dat/valid", "encoder": None, "judge": None, "by": "grpo"},
+    ]
+    # Before, only what GRPO paid for was written, and nothing of a folder from which it started.
+    for start, known in ((None, paid), ("0" * 64, [unknown, *paid])):
+        config["loaded"]["model_sha256"] = start
+        (tmp_path / "run_config.json").write_text(json.dumps(config), "utf-8")
+        assert trained_on(tmp_path) == trained_on(tmp_path / "checkpoint-8") == known
+    (tmp_path / "run_config.json").write_text(json.dumps(config | {"trained_on": paid[:1]}), "utf-8")
+    assert trained_on(tmp_path) == trained_on(tmp_path / "checkpoint-8") == paid[:1]
     (tmp_path / "sozo_state.json").unlink()
     assert trained_on(tmp_path) == []

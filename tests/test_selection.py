@@ -156,7 +156,7 @@ def test_facts_tell_data_apart(tmp_path):
 
 
 def selected(text):
-    return Selected(["a"], [prompt("dat")], [text], np.zeros(1), 0, 9)
+    return Selected(["a"], [prompt("dat")], ["dat"], [text], np.zeros(1), 0, 9)
 
 
 def test_rows_for_a_chat_model_and_for_a_plain_one():

@@ -64,7 +64,7 @@ def test_the_loss_by_hand(words):
     logits = torch.randn(2, 8, 10, requires_grad=True)
     labels = torch.tensor([[-100, 2, 4, 3, 9, 2, 7, 1], [-100, 2, 4, 3, 9, 1, -100, -100]])  # the second one was cut
     spellings = [(token,) for token in tokens]
-    loss = WordTargets(words, spellings)(logits[:, :-1], labels[:, 1:])
+    loss = WordTargets(words, spellings)(logits[:, :-1], labels[:, 1:], [True, True])
     targets = words.targets(np.array([[1, 0, 4]]))[0]
     logs, expected = logits.detach().log_softmax(-1), 0.0
     for row in range(2):
@@ -83,7 +83,7 @@ def test_the_loss_by_hand(words):
     for place, share in zip([2, 4, 6], targets, strict=True):
         perfect[0, place - 1, tokens] = torch.tensor(share).clamp(min=1e-13).log()
     perfect.requires_grad_()
-    WordTargets(words, spellings)(perfect[:, :-1], labels[:1, 1:]).backward()
+    WordTargets(words, spellings)(perfect[:, :-1], labels[:1, 1:], [True]).backward()
     assert perfect.grad[0, [1, 3, 5]].abs().max() < 1e-5
 
 
@@ -101,7 +101,7 @@ def test_a_word_of_several_tokens_has_a_target_for_each(words):
             for k, share in likely.items():
                 token = spellings[k][depth] if depth < len(spellings[k]) else end
                 expected -= share / sum(likely.values()) * float(logs[start + depth - 1, token])
-    loss = WordTargets(words, spellings)(logits[:, :-1], labels[:, 1:])
+    loss = WordTargets(words, spellings)(logits[:, :-1], labels[:, 1:], [True])
     assert loss.item() == pytest.approx(expected, rel=1e-5)
 
 
@@ -171,7 +171,7 @@ def test_the_loss_and_its_gradient_are_the_definition_s(name, mini):
     torch.manual_seed(6)
     ours = (3 * torch.randn(*labels.shape, len(tokenizer))).requires_grad_()
     theirs = ours.detach().clone().requires_grad_()
-    loss, expected = targets(ours, labels), naive(words, spellings, theirs, labels, places)
+    loss, expected = targets(ours, labels, [True] * 4), naive(words, spellings, theirs, labels, places)
     assert loss.item() == pytest.approx(expected.item(), rel=2e-7)
     loss.backward(), expected.backward()
     assert (ours.grad - theirs.grad).abs().max() < 2e-6
@@ -183,20 +183,30 @@ def test_a_target_among_words_that_are_hardly_used_is_as_exact():
     bias = np.log(np.array([[1.0, 3e-13, 1e-13, 1e-38, 1e-30]], np.float32))
     words = WordByWord(np.zeros((5, 1), np.float32), 0.0, bias)
     logits, spellings = torch.randn(1, 4, 9), [(3,), (4, 5), (4, 6), (4,), (7,)]
-    loss = WordTargets(words, spellings)(logits, torch.tensor([[4, 5, 2, -100]]))
+    loss = WordTargets(words, spellings)(logits, torch.tensor([[4, 5, 2, -100]]), [True])
     logs = logits.log_softmax(-1)[0]
     expected = -logs[0, 3] - 0.75 * logs[1, 5] - 0.25 * logs[1, 6] - logs[2, 2]
     assert loss.item() == pytest.approx(expected.item(), rel=1e-6)
 
 
-def test_only_cut_lists_are_refused_unless_they_may_be_another_task_s(words):
+def test_only_cut_lists_are_refused_and_another_task_s_answers_imitated_with_as_many_nouns_too(words):
     spellings, labels = [(4,), (5,), (6,), (7,), (8,), (9,)], torch.tensor([[4, 3, 5]])
-    with pytest.raises(UserError, match="no response of a batch holds its whole list; give a larger max_length"):
-        WordTargets(words, spellings)(torch.zeros(1, 3, 10), labels)
+    with pytest.raises(UserError, match="no list of a batch is whole; give a larger max_length"):
+        WordTargets(words, spellings)(torch.zeros(1, 3, 10), labels, [True])
     torch.manual_seed(2)
-    logits = torch.randn(1, 3, 10)
-    token_by_token = -logits.log_softmax(-1)[0, [0, 1, 2], [4, 3, 5]].sum()
-    assert WordTargets(words, spellings, mixed=True)(logits, labels).item() == pytest.approx(token_by_token.item())
+    labels = torch.tensor([[4, 3, 5, -100, -100, -100], [4, 3, 5, 3, 6, 1]])
+    logits = torch.randn(2, 6, 10)
+    logs = logits.double().log_softmax(-1)
+    token_by_token = -sum(
+        logs[row, place, label] for row, line in enumerate(labels) for place, label in enumerate(line) if label >= 0
+    )
+    loss = WordTargets(words, spellings)
+    assert len(loss.find(labels[1].tolist())) == 3  # as many as a list has
+    assert loss(logits, labels, [False, False]).item() == pytest.approx(token_by_token.item())
+    assert loss(logits, labels, [False, True]).item() != pytest.approx(token_by_token.item())
+    # Where another list of the batch is whole, one that was cut is imitated.
+    of_both, of_whole = loss(logits, labels, [True, True]), loss(logits, labels, [False, True])
+    assert of_both.item() == of_whole.item()
 
 
 # A model of 64 nouns

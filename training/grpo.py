@@ -14,6 +14,7 @@ from sozo.data.processes import world_size
 from sozo.data.prompts.form import PromptForm
 from sozo.data.settings import from_json, setting
 from sozo.models.model_support import longest_prompt, refuse_beyond
+from sozo.models.trained_on import of_rewards
 from sozo.training.batches import check_groups, check_prompts, check_saves, fit_batch
 from sozo.training.entries import read_entries
 from sozo.training.mix import dataset_rows, described, reward_functions, reward_weights
@@ -177,4 +178,5 @@ def train_grpo(script: GrpoArguments, training: GrpoSettings, model: ModelConfig
         return trainer
 
     recorder = RunRecorder([function.reward for function in rewards], keep)
-    return train(script, training, model, build, facts=described(script.entries), recorder=recorder)
+    facts = described(script.entries)
+    return train(script, training, model, build, facts=facts, sources=of_rewards(facts["rewards"]), recorder=recorder)

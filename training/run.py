@@ -23,6 +23,7 @@ from sozo.data.whole_models import whole_models
 from sozo.models.model_support import encode_text
 from sozo.models.processes import keep_freed_memory, quiet_libraries
 from sozo.models.tiny import ensure_tiny, tiny_seed
+from sozo.models.trained_on import Training, different, trained_on
 from sozo.models.weights import (
     is_adapter,
     is_model,
@@ -52,6 +53,7 @@ def train(
     build: Build,
     *,
     facts: dict[str, Any],  # what else decides the run, JSON-able: rewards as built, the data's identity
+    sources: Sequence[Training],  # what its answers were drawn and chosen by, or what it pays for: for the record
     recorder: RunRecorder | None = None,
     examples: tuple[str, Sequence[str], Sequence[Sequence[Any]]] | None = None,  # a W&B table: name, columns, rows
 ) -> Path:
@@ -73,9 +75,7 @@ def train(
         return output
     new, first, commit = not folder.begun, training.process_index == 0, _pin_revision(model)
     if first:
-        name = Path(str(model.model_name_or_path))
-        weights = {"model_sha256": folder_sha256(name) if name.is_dir() else None, "model_commit": commit}
-        folder.start(weights, {"free": free})
+        _start(folder, Path(str(model.model_name_or_path)), commit, {"free": free}, sources)
     checkpoint = Path(training.resume_from_checkpoint) if training.resume_from_checkpoint else last_checkpoint(output)
     quiet_libraries(use_cpu=training.use_cpu)
     if training.use_cpu and getattr(script, "sampler", None) != "trl":  # its generation would fill the memory
@@ -106,6 +106,13 @@ def train(
         evaluation.trainer = trainer
     _fit(trainer, recorder, checkpoint, folder, evaluation)
     return output
+
+
+def _start(
+    folder: RunFolder, start: Path, commit: str | None, facts: dict[str, Any], sources: Sequence[Training]
+) -> None:
+    weights = {"model_sha256": folder_sha256(start) if start.is_dir() else None, "model_commit": commit}
+    folder.start(weights, facts | {"trained_on": different([*trained_on(start), *sources])})
 
 
 def _pin_revision(model: ModelConfig) -> str | None:

@@ -34,10 +34,11 @@ class Selected:
 
     ids: list[str]
     prompts: list[str]  # what each answers
+    tasks: list[str]  # whose answers they are, by name
     texts: list[str]
     scores: np.ndarray  # by their task's first measure; 0 for an invalid one
     num_invalid: int
-    of: int  # answers in all tables
+    of: int  # different answers in all tables
 
     @property
     def num_prompts(self) -> int:
@@ -113,6 +114,7 @@ def rarities(texts: list[str]) -> np.ndarray:
 class Ranked:
     """All answers, or all `valid` ones, those to one prompt side by side from best to worst.
 
+    An answer that stands in several tables (of equal prompt, id and text) is one, and how many were left out is said.
     Tables that cannot serve are refused.
     """
 
@@ -125,9 +127,11 @@ class Ranked:
             for item, table in _tables(run, valid):
                 parts[run.prompts[item]].append((run, table))
         self.prompts = sorted(parts)
-        # One of Arrow for each prompt: id, text, score (an invalid answer's is 0), reason.
+        # One of Arrow for each prompt: id, text, score (an invalid answer's is 0), reason, task.
         self.tables = [_joined(parts[prompt]) for prompt in self.prompts]
         self.counts = np.array([table.num_rows for table in self.tables])  # answers to each prompt
+        if again := sum(table.num_rows for own in parts.values() for _, table in own) - int(self.counts.sum()):
+            logger.warning("%s: left out %s answers that stand there twice (same prompt, id, text)", self.where, again)
 
     def shares(self, wanted: int, setting: str, each: int = 1) -> np.ndarray:
         """How many of `wanted`, each of which takes `each` answers, every prompt gives: as its share of all answers."""
@@ -156,9 +160,10 @@ class Ranked:
             parts.append(table.take(numbers))
             prompts += [prompt] * len(numbers)
         chosen = pa.concat_tables(parts, promote_options="permissive").combine_chunks()
-        ids, texts, scores = chosen["id"].to_pylist(), chosen["text"].to_pylist(), chosen["score"].to_numpy()
+        ids, tasks, texts = (chosen[name].to_pylist() for name in ("id", "task", "text"))
         num_invalid = len(chosen) - chosen["reason"].null_count
-        return Selected(ids, prompts, texts, scores, num_invalid, int(self.counts.sum()))
+        scores = chosen["score"].to_numpy()
+        return Selected(ids, prompts, tasks, texts, scores, num_invalid, int(self.counts.sum()))
 
 
 def _tables(run: RunResult, valid: bool) -> Iterator[tuple[str, Any]]:
@@ -191,7 +196,7 @@ def _tables(run: RunResult, valid: bool) -> Iterator[tuple[str, Any]]:
 
 
 def _joined(parts: Sequence[tuple[RunResult, Any]]) -> Any:
-    """All answers to one prompt, sorted; those of runs whose scores are known to be on several scales are refused."""
+    """All different answers to one prompt, sorted; scores that are known to be on several scales are refused."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -205,9 +210,15 @@ def _joined(parts: Sequence[tuple[RunResult, Any]]) -> Any:
                     f"{first.folder} and {run.folder} answer one prompt and were scored otherwise ({name}); "
                     "score one of them as the other"
                 )
-    table = pa.concat_tables([table for _, table in parts], promote_options="permissive").combine_chunks()
-    order = [("score", "descending"), ("id", "ascending"), ("text", "ascending")]
-    return table.take(pc.sort_indices(table, order))
+    tables = [table.append_column("task", pa.repeat(run.task, table.num_rows)) for run, table in parts]
+    table = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
+    order = [("score", "descending"), ("id", "ascending"), ("text", "ascending"), ("task", "ascending")]
+    table = table.take(pc.sort_indices(table, order))
+    if len(parts) > 1:  # in one table each id is there once
+        numbered = table.append_column("row", pa.array(np.arange(table.num_rows)))
+        first = numbered.group_by(["id", "text"]).aggregate([("row", "min")])["row_min"]
+        table = table.take(first.combine_chunks().sort())
+    return table
 
 
 def select_top(responses: Path | Sequence[str | Path], k: int) -> Selected:

@@ -3,6 +3,7 @@
 SFT's loss is on the response only. DPO's second stage is the same with another model and its fresh responses.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,6 +14,8 @@ from trl import DPOConfig, ModelConfig, SFTConfig
 from sozo.data.errors import UserError
 from sozo.data.prompts.form import PromptForm
 from sozo.data.settings import setting
+from sozo.models.trained_on import of_answers
+from sozo.tasks import Dat, read_run
 from sozo.training.batches import check_examples, fit_batch
 from sozo.training.config import CommonArguments
 from sozo.training.run import stored_dataset, train
@@ -51,6 +54,12 @@ class SftArguments(TableArguments):
     count = "top_k"
     top_k: int = setting(16384, "How many of the highest-scoring responses to imitate; each prompt gives its share.")
     word_targets: bool = setting(False, "The target of a word is what it was drawn from: of a frontier, word by word.")
+
+    def check(self, training: Any) -> None:
+        """Refuse besides what joins lists into one row, where none could be told from another."""
+        super().check(training)
+        if self.word_targets and (training.packing or training.padding_free):
+            raise UserError("word_targets needs each response in a row of its own; take packing and padding_free out")
 
 
 @dataclass
@@ -102,14 +111,17 @@ def train_sft(script: SftArguments, training: SftSettings, model: ModelConfig) -
         rows = training_rows({"completion": top}, conversational=bool(tokenizer.chat_template), form=form)
         common["train_dataset"] = stored_dataset(rows, training)
         if script.word_targets:
-            from sozo.training.word_targets import WordTargetTrainer, word_targets
+            from sozo.training.word_targets import LISTED, WordTargetTrainer, word_targets
 
+            listed = [task == Dat.name for task in top.tasks]  # not among the rows: a run may have stored them before
+            common["train_dataset"] = common["train_dataset"].add_column(LISTED, listed)
             return WordTargetTrainer(word_targets=word_targets(responses, tokenizer), **common)
         return SFTTrainer(**common)
 
     shown = list(zip(top.texts, top.scores.tolist(), strict=True))[: script.examples_logged]
     examples = ("data/responses", ("text", "score"), shown)
-    return train(script, training, model, build, facts={"selection": top.facts()}, examples=examples)
+    facts, sources = {"selection": top.facts()}, _sources(responses, "sft", chosen=len(top.ids) < top.of)
+    return train(script, training, model, build, facts=facts, sources=sources, examples=examples)
 
 
 def train_dpo(script: DpoArguments, training: DpoSettings, model: ModelConfig) -> Path:
@@ -128,7 +140,12 @@ def train_dpo(script: DpoArguments, training: DpoSettings, model: ModelConfig) -
     columns = ("chosen", "chosen score", "rejected", "rejected score")
     examples = ("data/pairs", columns, shown[: script.examples_logged])
     facts = {"selection": {name: selected.facts() for name, selected in pairs._asdict().items()}}
-    return train(script, training, model, build, facts=facts, examples=examples)
+    sources = _sources(script.responses or (), "dpo", chosen=True)
+    return train(script, training, model, build, facts=facts, sources=sources, examples=examples)
+
+
+def _sources(responses: Sequence[str], by: str, *, chosen: bool) -> list[dict[str, Any]]:
+    return [source for path in responses for source in of_answers(read_run(Path(path)), by, chosen=chosen)]
 
 
 def reference_trainer(shared: bool) -> Any:

@@ -4,8 +4,9 @@ One drawn word of thousands says next to nothing about how it depends on the wor
 all. A word of several tokens has a target for each: how its nouns go on, among those that begin with the tokens before.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from sozo.tasks import Dat, read_run
 from sozo.training.shared_prompt import response_logits
 
 IGNORED, END = -100, -1
+LISTED = "listed"  # the dataset's column that says which answers are lists of the frontier
 _CHECKED = 64  # lists
 
 
@@ -29,12 +31,11 @@ class WordTargets:
 
     `words` gives the distributions (`targets`, `bias`) of the nouns that `spellings` spell, each by the tokens with
     which lists write it.
-    A row that does not hold just as many nouns as a list has (one that was cut, or, if `mixed`, an answer to another
-    task) is imitated token by token.
+    An answer to another task is imitated token by token, whatever nouns it holds, and so is a list that was cut.
     """
 
-    def __init__(self, words: Any, spellings: Sequence[tuple[int, ...]], *, mixed: bool = False) -> None:
-        self._words, self._places, self._spellings, self._mixed = words, len(words.bias), spellings, mixed
+    def __init__(self, words: Any, spellings: Sequence[tuple[int, ...]]) -> None:
+        self._words, self._places, self._spellings = words, len(words.bias), spellings
         self._noun = {spelling: number for number, spelling in enumerate(spellings)}
         self._longest = max(map(len, spellings))
         # Sorted, nouns that begin with the same tokens stand together, first the one that has no more than these.
@@ -65,13 +66,17 @@ class WordTargets:
             place = max(end, place + 1)
         return nouns
 
-    def __call__(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """The sum over the labels that are asked for: `logits` (rows, tokens, vocabulary), `labels` (rows, tokens)."""
+    def __call__(self, logits: torch.Tensor, labels: torch.Tensor, listed: Sequence[bool]) -> torch.Tensor:
+        """The sum over the labels that are asked for: `logits` (rows, tokens, vocabulary), `labels` (rows, tokens).
+
+        `listed` says which rows are lists of the frontier. UserError if each of them was cut.
+        """
         logits = logits.float()
         lines, asked = labels.tolist(), labels.cpu() != IGNORED
-        hits = {row: nouns for row, line in enumerate(lines) if len(nouns := self.find(line)) == self._places}
-        if not (hits or self._mixed):
-            raise UserError("word_targets: no response of a batch holds its whole list; give a larger max_length")
+        found = {row: self.find(line) for row, line in enumerate(lines) if listed[row]}
+        hits = {row: nouns for row, nouns in found.items() if len(nouns) == self._places}
+        if found and not hits:
+            raise UserError("word_targets: no list of a batch is whole; give a larger max_length")
         every_noun = np.array([[noun for _, noun in nouns] for nouns in hits.values()])
         targets = self._words.targets(every_noun) if hits else ()
         single, parts = asked.numpy().copy(), []
@@ -97,6 +102,9 @@ class WordTargets:
 class WordTargetTrainer(SFTTrainer):  # type: ignore[misc]
     """TRL's SFT trainer with `WordTargets` as its loss; a LoRA adapter may reach the output layer too."""
 
+    data_collator: Any
+    _signature_columns: Any
+
     def __init__(self, *args: Any, word_targets: WordTargets, **kwargs: Any) -> None:
         # TRL refuses that, since its own loss passes such an adapter by. This one is of the whole model's logits.
         refused, sft_trainer.BaseTunerLayer = sft_trainer.BaseTunerLayer, ()
@@ -105,17 +113,28 @@ class WordTargetTrainer(SFTTrainer):  # type: ignore[misc]
         finally:
             sft_trainer.BaseTunerLayer = refused
         self._word_targets = word_targets
+        self.data_collator = partial(_with_listed, self.data_collator)  # TRL's own leaves other columns out
+
+    def _set_signature_columns_if_needed(self) -> None:
+        """Which columns a batch is made of."""
+        super()._set_signature_columns_if_needed()
+        self._signature_columns = [*dict.fromkeys([*self._signature_columns, LISTED])]
 
     def compute_loss(
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
         """The mean over the tokens of all processes and of all micro-batches of a step."""
-        logits, labels = response_logits(model, inputs, self.accelerator.unwrap_model(model))
+        of_model = {name: value for name, value in inputs.items() if name != LISTED}
+        logits, labels = response_logits(model, of_model, self.accelerator.unwrap_model(model))
         count = (labels != IGNORED).sum() if num_items_in_batch is None else num_items_in_batch
-        loss = self._word_targets(logits, labels) / count
+        loss = self._word_targets(logits, labels, inputs[LISTED].tolist()) / count
         if num_items_in_batch is not None and self.args.average_tokens_across_devices:
             loss = loss * self.accelerator.num_processes  # gradients are averaged over them
         return (loss, {"logits": logits}) if return_outputs else loss
+
+
+def _with_listed(collate: Any, examples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {**collate(examples), LISTED: torch.tensor([example[LISTED] for example in examples])}
 
 
 def word_targets(responses: Sequence[str | Path], tokenizer: Any) -> WordTargets:
@@ -123,8 +142,7 @@ def word_targets(responses: Sequence[str | Path], tokenizer: Any) -> WordTargets
 
     Tables of other tasks beside them are imitated, so that a model that learns the one does not lose the others.
     """
-    tables = [read_run(Path(path)) for path in responses]
-    runs = [run for run in tables if run.task == Dat.name]
+    runs = [run for path in responses if (run := read_run(Path(path))).task == Dat.name]
     if not runs or any(run.settings.get("word_strength") is None for run in runs):
         wanted = "--model frontier --strength 1000 --word_strength 300, say"
         raise UserError(f"word_targets needs responses whose words' distribution is known: sample_dat.py {wanted}")
@@ -136,7 +154,7 @@ def word_targets(responses: Sequence[str | Path], tokenizer: Any) -> WordTargets
     nouns = read_nouns(settings["nouns"], task.settings.language)
     frontier = task.frontier(nouns, settings["frontier_encoder"])
     generator = FrontierNouns(frontier, settings["strength"], settings["word_strength"], name="frontier")
-    targets = WordTargets(generator.words, spell(tokenizer, frontier.nouns), mixed=len(runs) < len(tables))
+    targets = WordTargets(generator.words, spell(tokenizer, frontier.nouns))
     for answer in generator.answer([""] * _CHECKED, 0, 0):
         tokens = tokenizer.encode(f"{answer.text}\n1. ", add_special_tokens=False)
         if len(targets.find(tokens)) != len(generator.words.bias):

@@ -7,6 +7,7 @@ from typing import Any
 
 from sozo.data.record import provenance, read_json
 from sozo.eval.report.tables import TaskOnPage
+from sozo.models.trained_on import NOT_RECORDED, recorded
 from sozo.scoring.table import Table
 from sozo.scoring.translatable import translatable
 from sozo.tasks.run_result import RunResult
@@ -24,6 +25,7 @@ def fact_table(page: TaskOnPage) -> Table:
         column("run_date", lambda _, environment: environment.get("started", "")[:10] or None),
         column("run_commit", lambda _, environment: _commit(environment.get("git_commit"))),
         RunColumn("models", _model),
+        RunColumn("trained_on", _trained_on),
         *map(setting_of, ("temperature", "max_new_tokens", "seed")),
         column("judge_asked", lambda config, _: _pairs(config.get("judge") or {}) or None),
         *(column for column in page.columns.values() if column.shown & FACTS),
@@ -42,6 +44,18 @@ def _model(run: RunResult) -> str | None:
     revision, digest = (run.loaded.get(key) for key in ("model_revision", "model_sha256"))
     shown = Path(name).name if Path(name).is_absolute() else name
     return shown + (f"@{revision}" if revision else f", sha256 {digest[:12]}" if digest else "")
+
+
+def _trained_on(run: RunResult) -> str | None:
+    """Each training of the model: what answers were paid for, drawn or chosen by, and the method; None without one."""
+    told = []
+    for one in recorded(run):
+        known = [name for name in (one["encoder"], one["judge"], one["by"]) if name not in (None, NOT_RECORDED)]
+        what = one["task"] if one["measure"] in (None, NOT_RECORDED) else one["measure"]
+        told.append(
+            translatable("{what} ({known})", what=translatable(what), known=known) if known else translatable(what)
+        )
+    return translatable("{trainings}", trainings=told) if told else None
 
 
 def _commit(commit: str | None) -> str:

@@ -1,0 +1,96 @@
+"""What a model was trained on: of each training the task, the measure, the encoder and the judge, and by what.
+
+A training writes it into `run_config.json` when it begins: what the model that it starts from records, what the answers
+that it shows were drawn by, and what they were chosen by or paid for. None is none; what was never written is said so.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from sozo.data.record import read_json
+from sozo.data.wandb_run import STATE
+from sozo.models.settings import FRONTIER
+from sozo.tasks.run_result import RunResult
+
+NOT_RECORDED = "not recorded"
+Training = dict[str, Any]  # task, measure, encoder, judge, by
+
+
+def trained_on(model: Path) -> list[Training]:
+    """The trainings of a model's folder or of a checkpoint in it, the first one first; none of what sozo never trained.
+
+    Of a training of before only what GRPO paid for is known.
+    """
+    if not (model / STATE).is_file():
+        return []
+    record = next(filter(Path.is_file, (place / "run_config.json" for place in (model, model.parent))), None)
+    config = read_json(record) if record else {}
+    if "trained_on" in config:
+        return list(config["trained_on"])
+    paid = of_rewards(config.get("settings", {}).get("rewards", []))
+    start = config.get("loaded", {}).get("model_sha256")  # only of a folder, which may have been trained
+    return [_training()] * bool(start or not paid) + paid
+
+
+def of_rewards(rewards: Iterable[Mapping[str, Any]]) -> list[Training]:
+    """What GRPO pays for, of rewards as its record describes them (`sozo.training.mix.described`)."""
+    return [
+        _training(
+            "grpo",
+            task=reward["task"],
+            measure=reward.get("measure") or reward.get("path") or reward["task"],
+            encoder=reward.get("embedding_model"),
+            judge=(reward.get("judge") or {}).get("model"),
+        )
+        for reward in rewards
+    ]
+
+
+def of_answers(run: RunResult, by: str, *, chosen: bool) -> list[Training]:
+    """What a run's answers were drawn by, and what a method `by` trains on: all of them, or `chosen` by their score."""
+    if not run.settings:  # of bare parts nothing else is known
+        measure = run.main.name if chosen else NOT_RECORDED
+        return [_training(by, task=run.task, measure=measure)]
+    worth: dict[str, str | None] = {"measure": None, "encoder": None, "judge": None}
+    if chosen:
+        judge = run.scale.get("judge", {}).get("model")
+        worth = {"measure": run.main.name, "encoder": run.scale.get("embedding_model"), "judge": judge}
+    return [*_drawn_by(run), _training(by, task=run.task, **worth)]
+
+
+def _drawn_by(run: RunResult) -> list[Training]:
+    decoder = run.loaded.get("decoder") or {}
+    if decoder.get("generator") != FRONTIER:
+        return recorded(run)
+    if not (decoder["strength"] or decoder["word_strength"]):  # every list is as likely
+        return []
+    encoder = decoder.get("embedding_model")
+    return [_training(FRONTIER, task=run.task, measure=run.main.name, encoder=encoder, judge=None)]
+
+
+def recorded(run: RunResult) -> list[Training]:
+    """The trainings of the model that wrote a run's answers, as the run recorded them."""
+    trainings = run.loaded.get("trained_on") or []
+    if not run.loaded.get("model_trained") or (trainings and isinstance(trainings[0], dict)):
+        return trainings
+    return [_training(), *(_training("grpo", task=task) for task in trainings)]  # before, they were GRPO's tasks
+
+
+def different(trainings: Iterable[Training]) -> list[Training]:
+    """Each once, in order."""
+    known: list[Training] = []
+    for training in trainings:
+        if training not in known:
+            known.append(training)
+    return known
+
+
+def targets(trainings: Iterable[Training]) -> set[str]:
+    """The tasks by whose measures answers were paid for, drawn or chosen."""
+    return {one["task"] for one in trainings if one["measure"] is not None} - {NOT_RECORDED}
+
+
+def _training(by: str = NOT_RECORDED, **known: str | None) -> Training:
+    unknown = dict.fromkeys(("task", "measure", "encoder", "judge"), NOT_RECORDED)
+    return {**unknown, **known, "by": by}

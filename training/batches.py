@@ -6,6 +6,15 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.processes import world_size
 
+# Losses to which each example or completion of a step adds the same, whichever micro-batch and process it is on. To
+# others it does not: GRPO's bnpo and DPO's sft divide by a micro-batch's tokens, DPO's aot sorts its pairs.
+_BY_EXAMPLE = {
+    *("nll", "dft"),
+    *("sigmoid", "hinge", "ipo", "exo_pair", "nca_pair", "robust", "bco_pair", "sppo_hard", "apo_zero", "apo_down"),
+    *("discopop", "sigmoid_norm"),
+    *("grpo", "dr_grpo", "dapo", "cispo", "sapo", "luspo", "vespo"),
+}
+
 
 def fit_batch(training: Any, per_step: str) -> None:
     """Set gradient_accumulation_steps (None: not given) so that one step holds what the field `per_step` says."""
@@ -42,6 +51,21 @@ def accumulation_steps(name: str, wanted: int, per_device: int, processes: int) 
             f"{processes} process(es) = {at_once}; nearest legal values: {_nearest(wanted, at_once)}{smaller}"
         )
     return wanted // at_once
+
+
+def of_micro_batch(training: Any) -> str | None:
+    """The setting by which part of the loss is computed from a micro-batch as a whole; None if all is by example.
+
+    A model of experts that balances their load has such a part too, which no setting tells.
+    """
+    losses = training.loss_type if isinstance(training.loss_type, list) else [training.loss_type]
+    for loss in losses:
+        if loss not in _BY_EXAMPLE:
+            return f"loss_type {loss}"
+    for name, neutral in (("entropy_coef", 0.0), ("use_adaptive_entropy", False), ("top_entropy_quantile", 1.0)):
+        if (value := getattr(training, name, neutral)) != neutral:
+            return f"{name} {value}"
+    return None
 
 
 def check_groups(per_device: int, processes: int, steps: int, num_generations: int) -> None:

@@ -34,7 +34,8 @@ from sozo.models.weights import (
 )
 from sozo.training.card import write_card
 from sozo.training.evaluation import Evaluation, read_evaluate
-from sozo.training.run_settings import hide_token, resolved_settings, split
+from sozo.training.resumed import Sums
+from sozo.training.run_settings import bound, hide_token, refuse_other_batches, resolved_settings, split
 from sozo.training.tracking import UNPAID_STEPS, BarOnly, RunRecorder, saved_bytes, wandb_run
 
 logger = logging.getLogger(__name__)
@@ -65,8 +66,10 @@ def train(
         script.system_prompt, training.chat_template_kwargs, model.model_name_or_path
     )
     settings = resolved_settings(script, training, model, facts)
-    decide, free = split(settings, script)
-    folder = RunFolder(output, decide, config=output / "run_config.json")
+    why = bound(script, training)
+    refuse_other_batches(output, settings, why)
+    decide, free = split(settings, script, batches=why is None)
+    folder = RunFolder(output, decide, config=output / "run_config.json", free=free)
     if folder.metrics() is not None:
         logger.warning("%s is finished; give another --output_dir to train again", output)
         return output
@@ -76,6 +79,11 @@ def train(
         weights = {"model_sha256": folder_sha256(name) if name.is_dir() else None, "model_commit": commit}
         folder.start(weights, {"free": free})
     checkpoint = Path(training.resume_from_checkpoint) if training.resume_from_checkpoint else last_checkpoint(output)
+    sums = Sums(checkpoint)
+    if checkpoint:
+        sums.refuse_other_shards(checkpoint, training)
+        if first and (line := sums.other_than_unbroken(script, training)):
+            logger.warning("%s: %s", output, line)
     quiet_libraries(use_cpu=training.use_cpu)
     if training.use_cpu and getattr(script, "sampler", None) != "trl":  # its generation would fill the memory
         keep_freed_memory()
@@ -94,12 +102,13 @@ def train(
         raise
     if "wandb" in (training.report_to or []) and first:
         _start_wandb(training, settings, checkpoint, examples)
-    callbacks = [recorder, evaluation] if evaluation else [recorder]
+    callbacks = [sums, recorder, evaluation] if evaluation else [sums, recorder]
     common |= {"args": training, "processing_class": tokenizer, "callbacks": callbacks}
     with room(output, 2**20):  # TRL stores what it tokenizes
         trainer = build(tokenizer, form, common)
     trainer.create_model_card = partial(write_card, trainer, str(model.model_name_or_path))
     _prepare(trainer, script, say=first)
+    sums.trainer = trainer
     if evaluation:
         evaluation.trainer = trainer
     _fit(trainer, recorder, checkpoint, folder, evaluation)

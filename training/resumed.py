@@ -17,6 +17,7 @@ from sozo.data.record import read_json, write_whole
 
 _SUMS = "sums.json"
 _ANOTHER = "or give another output folder"
+_ZERO, _ZERO_3 = "DeepSpeed ZeRO-1 or 2", "DeepSpeed ZeRO-3"
 
 
 class Sums(TrainerCallback):
@@ -28,34 +29,40 @@ class Sums(TrainerCallback):
 
     trainer: Any = None
 
-    def __init__(self, checkpoint: Path | None) -> None:
-        self.before: dict[str, Any] = read_json(checkpoint / _SUMS, nan=True) if checkpoint else {}
-        self._seconds = self.before.get("seconds", 0.0)  # of training, before `_began`
-        self._processes = len(self.before.get("processes", ()))
-        self._began = 0.0
-
-    @property
-    def _other_processes(self) -> bool:
-        return self._processes != world_size()
+    def __init__(self, checkpoint: Path | None, training: Any) -> None:
+        self._before: dict[str, Any] = read_json(checkpoint / _SUMS, nan=True) if checkpoint else {}
+        self._seconds, self._began = self._before.get("seconds", 0.0), 0.0  # of training, until it began
+        size, now = training.per_device_train_batch_size, world_size()
+        self._processes, micro = len(self._before.get("processes", [None] * now)), self._before.get("micro_batch", size)
+        self._changed = []
+        if self._processes != now:
+            self._changed.append(f"{now} process(es) after {self._processes}")
+        if micro != size:
+            self._changed.append(f"per_device_train_batch_size {size} after {micro}")
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Put the sums of the checkpoint in the place of the zeros with which transformers begins."""
         self._began, trainer = time.monotonic(), self.trainer
-        if not self.before:
+        trainer.log = partial(self._log, trainer.log)
+        if self._changed and trainer.aux_loss_enabled:
+            raise UserError(
+                f"goes on with {', '.join(self._changed)}, but this model balances its experts by a loss over each "
+                f"micro-batch; launch as before, {_ANOTHER}"
+            )
+        if not self._before:
             return
-        processes = self.before["processes"]
+        processes = self._before["processes"]
         mine = processes[args.process_index % len(processes)]
-        if self._other_processes:
+        if len(processes) != args.world_size:
             mine["loss"] = sum(process["loss"] for process in processes) / len(processes)
             # For processes whose random state nobody saved: that of their first step would draw the same again.
             random = np.random.SeedSequence([args.seed, state.global_step, args.process_index])
             set_seed(int(random.generate_state(1)[0]))
-        trainer._total_loss_scalar, trainer._globalstep_last_logged = self.before["loss"], self.before["logged"]
+        trainer._total_loss_scalar, trainer._globalstep_last_logged = self._before["loss"], self._before["logged"]
         trainer._initial_global_step = 0  # the step from which on losses are summed
         trainer._tr_loss += mine["loss"]
         trainer._metrics["train"].update(mine["metrics"])
-        trainer._total_train_tokens = self.before["tokens"]
-        trainer.log = partial(self._log, trainer.log)
+        trainer._total_train_tokens = self._before["tokens"]
 
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Write the sums into the checkpoint that the trainer has just written."""
@@ -75,18 +82,18 @@ class Sums(TrainerCallback):
 
     def refuse_other_shards(self, checkpoint: Path, training: Any) -> None:
         """Refuse an optimizer's state that was saved in another way, or for other processes, than it will be read."""
-        saved = {"DeepSpeed": checkpoint.glob("global_step*"), "FSDP": checkpoint.glob("optimizer[._][b0]*")}
-        before = next((name for name, files in saved.items() if any(files)), None)
-        launched = {"DeepSpeed": training.deepspeed, "FSDP": training.fsdp}
-        flags = {name: parse_flag_from_env(f"ACCELERATE_USE_{name.upper()}") for name in launched}
-        now = next((name for name in launched if launched[name] or flags[name]), None)
+        before = _saved_by(checkpoint)
+        plugin, fsdp = training.deepspeed_plugin, training.fsdp or parse_flag_from_env("ACCELERATE_USE_FSDP")
+        now = "FSDP" if fsdp else None
+        if plugin is not None:
+            now = _ZERO_3 if plugin.zero_stage == 3 else _ZERO
         if before != now:
             how = [f"under {name}" if name else "without DeepSpeed or FSDP" for name in (before, now)]
             raise UserError(
                 f"{checkpoint}: its optimizer was saved {how[0]} and cannot be read {how[1]}; "
                 f"launch as before, {_ANOTHER}"
             )
-        if now and self._other_processes:
+        if now and self._processes != world_size():
             raise UserError(
                 f"{checkpoint}: {now} saved its optimizer in parts for {self._processes} process(es), but now there "
                 f"are {world_size()}; launch {self._processes}, {_ANOTHER}"
@@ -94,28 +101,35 @@ class Sums(TrainerCallback):
 
     def other_than_unbroken(self, script: Any, training: Any) -> str | None:
         """What will not be as in an unbroken run, since processes or micro-batches are others."""
-        size, changed = training.per_device_train_batch_size, []
-        if self._other_processes:
-            changed.append(f"{world_size()} process(es) after {self._processes}")
-        if size != self.before["micro_batch"]:
-            changed.append(f"per_device_train_batch_size {size} after {self.before['micro_batch']}")
-        if not changed:
+        if not self._changed:
             return None
-        sampler, what, others = getattr(script, "sampler", None), "examples", ["sums are rounded otherwise"]
-        if sampler:
-            what = "prompts"
-            if self._other_processes and sampler != "shared_prefix":
-                others.append(f"sampler {sampler} draws other completions")
-            if self._other_processes and training.steps_per_generation > training.gradient_accumulation_steps:
-                others.append("a generation's completions are dealt otherwise to its steps")
-        others.append("dropout, if there is any, drops others")
-        return f"goes on with {', '.join(changed)}: each step has the same {what}, but {', '.join(others)}"
+        processes, sampler = self._processes != world_size(), getattr(script, "sampler", None)
+        others = ["sums are rounded otherwise", "means over micro-batches are logged of others"]
+        if processes and sampler in ("trl", "vllm"):
+            others.append(f"{sampler} draws other completions")
+        if processes and sampler and training.steps_per_generation > training.gradient_accumulation_steps:
+            others.append("a generation's completions are dealt otherwise to its steps")
+        what = "prompts" if sampler else "examples"
+        return (
+            f"goes on with {', '.join(self._changed)}: each step has the same {what}, but {', '.join(others)}, "
+            "and dropout, if there is any, drops others"
+        )
 
     def _log(self, log: Any, logs: dict[str, Any], *args: Any) -> None:
-        """The trainer's `log`, whose summary at the end divides the whole run's steps by the last part's time."""
+        """The trainer's `log`; the summary at the end becomes the whole run's, and that of all processes."""
         if "train_runtime" in logs:
-            part = logs["train_runtime"]
+            # transformers takes what no log holds yet of the first process only, and the time since the run went on.
+            loss, part = self.trainer._tr_loss.item(), logs["train_runtime"]
+            losses = gather(loss)
+            logs["train_loss"] += (sum(losses) / len(losses) - loss) / max(self.trainer.state.global_step, 1)
             logs["train_runtime"] = round(self._seconds + part, 4)
             for name in logs.keys() & {"train_samples_per_second", "train_steps_per_second"}:
                 logs[name] = round(logs[name] * part / logs["train_runtime"], 3)
         log(logs, *args)
+
+
+def _saved_by(checkpoint: Path) -> str | None:
+    """What cut the optimizer of a checkpoint into parts; None if it is whole."""
+    if any(checkpoint.glob("global_step*")):
+        return _ZERO_3 if any(checkpoint.glob("global_step*/zero_pp_rank_*_model_states.pt")) else _ZERO
+    return "FSDP" if any(checkpoint.glob("optimizer[._][b0]*")) else None

@@ -35,7 +35,7 @@ from sozo.models.weights import (
 from sozo.training.card import write_card
 from sozo.training.evaluation import Evaluation, read_evaluate
 from sozo.training.resumed import Sums
-from sozo.training.run_settings import bound, hide_token, refuse_other_batches, resolved_settings, split
+from sozo.training.run_settings import hide_token, resolved_settings, split
 from sozo.training.tracking import UNPAID_STEPS, BarOnly, RunRecorder, saved_bytes, wandb_run
 
 logger = logging.getLogger(__name__)
@@ -66,24 +66,16 @@ def train(
         script.system_prompt, training.chat_template_kwargs, model.model_name_or_path
     )
     settings = resolved_settings(script, training, model, facts)
-    why = bound(script, training)
-    refuse_other_batches(output, settings, why)
-    decide, free = split(settings, script, batches=why is None)
+    decide, free = split(settings, script, training)
     folder = RunFolder(output, decide, config=output / "run_config.json", free=free)
     if folder.metrics() is not None:
         logger.warning("%s is finished; give another --output_dir to train again", output)
         return output
     new, first, commit = not folder.begun, training.process_index == 0, _pin_revision(model)
     if first:
-        name = Path(str(model.model_name_or_path))
-        weights = {"model_sha256": folder_sha256(name) if name.is_dir() else None, "model_commit": commit}
-        folder.start(weights, {"free": free})
+        folder.start(_weights(model, commit), {"free": free})
     checkpoint = Path(training.resume_from_checkpoint) if training.resume_from_checkpoint else last_checkpoint(output)
-    sums = Sums(checkpoint)
-    if checkpoint:
-        sums.refuse_other_shards(checkpoint, training)
-        if first and (line := sums.other_than_unbroken(script, training)):
-            logger.warning("%s: %s", output, line)
+    sums = _sums(checkpoint, script, training)
     quiet_libraries(use_cpu=training.use_cpu)
     if training.use_cpu and getattr(script, "sampler", None) != "trl":  # its generation would fill the memory
         keep_freed_memory()
@@ -113,6 +105,22 @@ def train(
         evaluation.trainer = trainer
     _fit(trainer, recorder, checkpoint, folder, evaluation)
     return output
+
+
+def _sums(checkpoint: Path | None, script: Any, training: Any) -> Sums:
+    """What the run goes on with; what will not be as in an unbroken run is said."""
+    sums = Sums(checkpoint, training)
+    if checkpoint:
+        sums.refuse_other_shards(checkpoint, training)
+        if training.process_index == 0 and (line := sums.other_than_unbroken(script, training)):
+            logger.warning("%s: %s", training.output_dir, line)
+    return sums
+
+
+def _weights(model: ModelConfig, commit: str | None) -> dict[str, Any]:
+    """Which weights the run starts from: the digest of their folder, or their commit on the hub."""
+    name = Path(str(model.model_name_or_path))
+    return {"model_sha256": folder_sha256(name) if name.is_dir() else None, "model_commit": commit}
 
 
 def _pin_revision(model: ModelConfig) -> str | None:

@@ -53,36 +53,34 @@ def refuse_other_batches(folder: Path, settings: dict[str, Any], why: str | None
     path = folder / "run_config.json"
     begun = read_json(path) if path.exists() else {}
     parts = [part for part in (begun.get("settings"), begun.get("free")) if isinstance(part, dict)]
-    old, new = (
-        {name: value for part in parts for name, value in (part.get("training") or {}).items()},
-        settings["training"],
-    )
-    processes = next((part["world_size"] for part in parts if "world_size" in part), None)
+    sections = [part.get("training") for part in parts]
+    old = {name: value for section in sections if isinstance(section, dict) for name, value in section.items()}
+    before = next((part["world_size"] for part in parts if "world_size" in part), None)
+    new, now = settings["training"], settings["world_size"]
     size, generation = "per_device_train_batch_size", "generation_batch_size"
-    if processes is None:
+    if before is None or (before == now and old.get(size) == new[size]):
         return
-    if processes != settings["world_size"]:
-        what = f"on {processes} process(es), but now there are {settings['world_size']}"
-        same = f"launch {processes}"
-    elif old.get(size) != new[size]:
+    what, same = f"on {before} process(es), but now there are {now}", f"launch {before}"
+    if before == now:
         what, same = f"with {size} {old.get(size)}, but now it is {new[size]}", f"give {old.get(size)}"
-    else:
-        return
     if why is None and old.get(generation) != new.get(generation):
         why = f"steps_per_generation {new['steps_per_generation']} makes a generation of {new[generation]} completions"
-        same = f"give {old[generation] / (new[size] * settings['world_size']):g}"
+        same = f"give {old[generation] / (new[size] * now):g}"
     if why is not None:
         raise UserError(f"{folder}: holds a run {what}; {why}; {same}, or another output folder")
 
 
-def split(settings: dict[str, Any], script: Any, *, batches: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+def split(settings: dict[str, Any], script: Any, training: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """The settings that decide the run, and those that may change between it and its continuation, by section.
 
-    `batches`: whether processes and micro-batches may change.
+    Refuses processes and micro-batches that may not change and did.
     """
-    free = FREE | (asdict(script).keys() - deciding(script).keys()) | (_MICRO_BATCHES if batches else set())
+    why = bound(script, training)
+    refuse_other_batches(Path(training.output_dir), settings, why)
+    free = FREE | (asdict(script).keys() - deciding(script).keys())
     decide, other = {name: section for name, section in settings.items() if name != "provenance"}, {}
-    if batches:
+    if why is None:
+        free |= _MICRO_BATCHES
         other["world_size"] = decide.pop("world_size")
     for name in ("script", "training"):
         decide[name] = {key: value for key, value in settings[name].items() if key not in free}

@@ -172,7 +172,8 @@ def sums(folder, processes, **training):
     of_process = {"loss": 1.0, "metrics": {}}
     values = {"seconds": 1.0, "loss": 2.0, "logged": 3, "tokens": 0, "micro_batch": 8}
     write_json(folder / "sums.json", values | {"processes": [of_process] * processes})
-    return Sums(folder, SimpleNamespace(**{"per_device_train_batch_size": 8} | training))
+    plain = {"per_device_train_batch_size": 8, "deepspeed_plugin": None, "fsdp": False}
+    return Sums(folder, None, SimpleNamespace(**plain | training))
 
 
 TWO_PARTS = "saved its optimizer in parts for 2 process(es), but now there are 1; launch 2, or"
@@ -197,24 +198,24 @@ ZERO_3 = "global_step4/zero_pp_rank_0_mp_rank_00_model_states.pt"
 def test_an_optimizer_in_parts_is_bound_to_its_processes(file, stage, fsdp, processes, said, tmp_path):
     (tmp_path / file).parent.mkdir(exist_ok=True)
     (tmp_path / file).touch()
-    training = SimpleNamespace(deepspeed_plugin=stage and SimpleNamespace(zero_stage=stage), fsdp=fsdp)
+    launched = {"deepspeed_plugin": stage and SimpleNamespace(zero_stage=stage), "fsdp": fsdp}
     if said is None:
-        sums(tmp_path, processes).refuse_other_shards(tmp_path, training)
+        sums(tmp_path, processes, **launched)
         return
     with pytest.raises(UserError, match=re.escape(said)):
-        sums(tmp_path, processes).refuse_other_shards(tmp_path, training)
+        sums(tmp_path, processes, **launched)
 
 
 @pytest.mark.parametrize(("processes", "same"), [(1, True), (2, False)])
 def test_a_process_without_a_saved_random_state_does_not_draw_as_at_the_start(processes, same, tmp_path):
-    args = SimpleNamespace(seed=0, process_index=0, world_size=1)
+    args = SimpleNamespace(seed=0, process_index=0, world_size=1, output_dir="out")
     trainer = SimpleNamespace(log=None, _tr_loss=torch.tensor(0.0), _metrics={"train": {}}, aux_loss_enabled=False)
     resumed = sums(tmp_path, processes)
     resumed.trainer = trainer
     drawn = []
     for step in (2, 4):
         set_seed(0)
-        resumed.on_train_begin(args, SimpleNamespace(global_step=step), None)
+        resumed.on_train_begin(args, SimpleNamespace(global_step=step, is_world_process_zero=True), None)
         drawn.append(torch.rand(1).item())
     set_seed(0)
     assert [draw == torch.rand(1).item() for draw in drawn[:1]] == [same]

@@ -1,6 +1,7 @@
 """What a run that goes on takes from its checkpoint beside what transformers does: sums, and what processes share."""
 
 import json
+import logging
 import time
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from sozo.data.errors import UserError
 from sozo.data.processes import gather, world_size
 from sozo.data.record import read_json, write_whole
 
+logger = logging.getLogger(__name__)
 _SUMS = "sums.json"
 _ANOTHER = "or give another output folder"
 _ZERO, _ZERO_3 = "DeepSpeed ZeRO-1 or 2", "DeepSpeed ZeRO-3"
@@ -29,16 +31,19 @@ class Sums(TrainerCallback):
 
     trainer: Any = None
 
-    def __init__(self, checkpoint: Path | None, training: Any) -> None:
+    def __init__(self, checkpoint: Path | None, script: Any, training: Any) -> None:
         self._before: dict[str, Any] = read_json(checkpoint / _SUMS, nan=True) if checkpoint else {}
         self._seconds, self._began = self._before.get("seconds", 0.0), 0.0  # of training, until it began
         size, now = training.per_device_train_batch_size, world_size()
-        self._processes, micro = len(self._before.get("processes", [None] * now)), self._before.get("micro_batch", size)
+        processes, micro = len(self._before.get("processes", [None] * now)), self._before.get("micro_batch", size)
+        if checkpoint:
+            _refuse_other_shards(checkpoint, processes, training)
         self._changed = []
-        if self._processes != now:
-            self._changed.append(f"{now} process(es) after {self._processes}")
+        if processes != now:
+            self._changed.append(f"{now} process(es) after {processes}")
         if micro != size:
             self._changed.append(f"per_device_train_batch_size {size} after {micro}")
+        self._other = _other_than_unbroken(script, training, other_processes=processes != now)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Put the sums of the checkpoint in the place of the zeros with which transformers begins."""
@@ -46,9 +51,11 @@ class Sums(TrainerCallback):
         trainer.log = partial(self._log, trainer.log)
         if self._changed and trainer.aux_loss_enabled:
             raise UserError(
-                f"goes on with {', '.join(self._changed)}, but this model balances its experts by a loss over each "
-                f"micro-batch; launch as before, {_ANOTHER}"
+                f"the run would go on with {', '.join(self._changed)}, but this model balances its experts by a loss "
+                f"over each micro-batch; launch as before, {_ANOTHER}"
             )
+        if self._changed and state.is_world_process_zero:
+            logger.warning("%s: goes on with %s: %s", args.output_dir, ", ".join(self._changed), self._other)
         if not self._before:
             return
         processes = self._before["processes"]
@@ -80,41 +87,6 @@ class Sums(TrainerCallback):
             checkpoint = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
             write_whole(checkpoint / _SUMS, json.dumps(sums).encode())  # a metric may be NaN
 
-    def refuse_other_shards(self, checkpoint: Path, training: Any) -> None:
-        """Refuse an optimizer's state that was saved in another way, or for other processes, than it will be read."""
-        before = _saved_by(checkpoint)
-        plugin, fsdp = training.deepspeed_plugin, training.fsdp or parse_flag_from_env("ACCELERATE_USE_FSDP")
-        now = "FSDP" if fsdp else None
-        if plugin is not None:
-            now = _ZERO_3 if plugin.zero_stage == 3 else _ZERO
-        if before != now:
-            how = [f"under {name}" if name else "without DeepSpeed or FSDP" for name in (before, now)]
-            raise UserError(
-                f"{checkpoint}: its optimizer was saved {how[0]} and cannot be read {how[1]}; "
-                f"launch as before, {_ANOTHER}"
-            )
-        if now and self._processes != world_size():
-            raise UserError(
-                f"{checkpoint}: {now} saved its optimizer in parts for {self._processes} process(es), but now there "
-                f"are {world_size()}; launch {self._processes}, {_ANOTHER}"
-            )
-
-    def other_than_unbroken(self, script: Any, training: Any) -> str | None:
-        """What will not be as in an unbroken run, since processes or micro-batches are others."""
-        if not self._changed:
-            return None
-        processes, sampler = self._processes != world_size(), getattr(script, "sampler", None)
-        others = ["sums are rounded otherwise", "means over micro-batches are logged of others"]
-        if processes and sampler in ("trl", "vllm"):
-            others.append(f"{sampler} draws other completions")
-        if processes and sampler and training.steps_per_generation > training.gradient_accumulation_steps:
-            others.append("a generation's completions are dealt otherwise to its steps")
-        what = "prompts" if sampler else "examples"
-        return (
-            f"goes on with {', '.join(self._changed)}: each step has the same {what}, but {', '.join(others)}, "
-            "and dropout, if there is any, drops others"
-        )
-
     def _log(self, log: Any, logs: dict[str, Any], *args: Any) -> None:
         """The trainer's `log`; the summary at the end becomes the whole run's, and that of all processes."""
         if "train_runtime" in logs:
@@ -126,6 +98,37 @@ class Sums(TrainerCallback):
             for name in logs.keys() & {"train_samples_per_second", "train_steps_per_second"}:
                 logs[name] = round(logs[name] * part / logs["train_runtime"], 3)
         log(logs, *args)
+
+
+def _refuse_other_shards(checkpoint: Path, processes: int, training: Any) -> None:
+    """Refuse an optimizer's state that was saved in another way, or by other `processes`, than it will be read."""
+    before = _saved_by(checkpoint)
+    plugin, fsdp = training.deepspeed_plugin, training.fsdp or parse_flag_from_env("ACCELERATE_USE_FSDP")
+    now = "FSDP" if fsdp else None
+    if plugin is not None:
+        now = _ZERO_3 if plugin.zero_stage == 3 else _ZERO
+    if before != now:
+        how = [f"under {name}" if name else "without DeepSpeed or FSDP" for name in (before, now)]
+        raise UserError(
+            f"{checkpoint}: its optimizer was saved {how[0]} and cannot be read {how[1]}; launch as before, {_ANOTHER}"
+        )
+    if now and processes != world_size():
+        raise UserError(
+            f"{checkpoint}: {now} saved its optimizer in parts for {processes} process(es), but now there are "
+            f"{world_size()}; launch {processes}, {_ANOTHER}"
+        )
+
+
+def _other_than_unbroken(script: Any, training: Any, *, other_processes: bool) -> str:
+    """What other micro-batches, and `other_processes`, change and what not."""
+    others = ["sums are rounded otherwise", "means over micro-batches are of others"]
+    if sampler := getattr(script, "sampler", None):
+        if other_processes and sampler != "shared_prefix":
+            others.append(f"{sampler} draws other completions")
+        if other_processes and training.steps_per_generation > training.gradient_accumulation_steps:
+            others.append("a generation's completions are dealt otherwise to its steps")
+    what = "prompts" if sampler else "examples"
+    return f"each step has the same {what}, but {', '.join(others)}, and dropout, if there is any, drops others"
 
 
 def _saved_by(checkpoint: Path) -> str | None:

@@ -75,7 +75,7 @@ def train(
     if first:
         folder.start(_weights(model, commit), {"free": free})
     checkpoint = Path(training.resume_from_checkpoint) if training.resume_from_checkpoint else last_checkpoint(output)
-    sums = _sums(checkpoint, script, training)
+    sums = Sums(checkpoint, script, training)
     quiet_libraries(use_cpu=training.use_cpu)
     if training.use_cpu and getattr(script, "sampler", None) != "trl":  # its generation would fill the memory
         keep_freed_memory()
@@ -105,16 +105,6 @@ def train(
         evaluation.trainer = trainer
     _fit(trainer, recorder, checkpoint, folder, evaluation)
     return output
-
-
-def _sums(checkpoint: Path | None, script: Any, training: Any) -> Sums:
-    """What the run goes on with; what will not be as in an unbroken run is said."""
-    sums = Sums(checkpoint, training)
-    if checkpoint:
-        sums.refuse_other_shards(checkpoint, training)
-        if training.process_index == 0 and (line := sums.other_than_unbroken(script, training)):
-            logger.warning("%s: %s", training.output_dir, line)
-    return sums
 
 
 def _weights(model: ModelConfig, commit: str | None) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from sozo.training.batches import of_micro_batch
 
 # TRL's fields that decide nothing: where a run writes and what it is called. Of ours each field says so itself.
 FREE = {"output_dir", "resume_from_checkpoint", "run_name", "report_to", "logging_dir", "hub_token", "push_to_hub"}
+_PER_STEP = ("completions_per_step", "examples_per_step")
 # How a step is cut into micro-batches; on how many processes follows from the launch.
 _MICRO_BATCHES = {"per_device_train_batch_size", "gradient_accumulation_steps", "steps_per_generation"}
 
@@ -28,7 +29,7 @@ def resolved_settings(script: Any, training: Any, model: Any, facts: dict[str, A
 
 def bound(script: Any, training: Any) -> str | None:
     """Why the run's steps would be others on other processes or in other micro-batches; None if they would not be."""
-    per_step = "completions_per_step" if hasattr(training, "completions_per_step") else "examples_per_step"
+    per_step = next(name for name in _PER_STEP if hasattr(training, name))
     if (batch := getattr(training, per_step)) is None:
         return f"{per_step} is not given, so that a step's size follows from them"
     if setting := of_micro_batch(training):
@@ -83,8 +84,10 @@ def split(settings: dict[str, Any], script: Any, training: Any) -> tuple[dict[st
         free |= _MICRO_BATCHES
         other["world_size"] = decide.pop("world_size")
     for name in ("script", "training"):
-        decide[name] = {key: value for key, value in settings[name].items() if key not in free}
-        other[name] = {key: value for key, value in settings[name].items() if key in free}
+        # What differs first is named: a step's size before what follows from it.
+        section = sorted(settings[name].items(), key=lambda item: item[0] not in _PER_STEP)
+        decide[name] = {key: value for key, value in section if key not in free}
+        other[name] = {key: value for key, value in section if key in free}
     if entries := getattr(script, "entries", None):
         from sozo.training.mix import without_free_arguments
 

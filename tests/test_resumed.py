@@ -7,7 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from transformers import set_seed
+from safetensors.torch import load_file
+from transformers import AutoTokenizer, Qwen3MoeConfig, Qwen3MoeForCausalLM, set_seed
 
 from grpo_runs import ROOT, flags, history, recipe, run
 from sozo.data.errors import UserError
@@ -37,8 +38,7 @@ def runs(mini, responses, tmp_path_factory):  # noqa: F811
         return recipe(method=method, **STEPS | data | OWN[method] | settings)
 
     def both(method, before, after):
-        key = method, *before
-        if key not in made:
+        if (key := repr((method, before))) not in made:
             made[key] = tmp_path_factory.mktemp(method) / "out"
             done = run(command(method, before), made[key].parent)
             assert done.returncode == 0, done.stderr[-3000:]
@@ -94,6 +94,30 @@ def test_on_other_processes_a_step_holds_the_same(method, before, after, runs):
         assert {name: found[name] for name in same} == pytest.approx({name: right[name] for name in same}, abs=1e-5)
     # Behind the last log each process has a sum of its own.
     assert metrics(output)["train_loss"] == pytest.approx(metrics(whole)["train_loss"], abs=1e-5)
+
+
+@pytest.fixture(scope="module")
+def experts(mini, tmp_path_factory):
+    """A model of four experts, whose weights have other names in a file than in memory."""
+    folder, tokenizer = tmp_path_factory.mktemp("experts"), AutoTokenizer.from_pretrained(mini)
+    sizes = {"hidden_size": 32, "intermediate_size": 32, "moe_intermediate_size": 16, "num_hidden_layers": 1}
+    sizes |= {"num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 16, "num_experts": 4}
+    ends = {"pad_token_id": tokenizer.pad_token_id, "eos_token_id": tokenizer.eos_token_id}
+    set_seed(0)
+    config = Qwen3MoeConfig(
+        vocab_size=len(tokenizer), max_position_embeddings=512, num_experts_per_tok=2, **sizes, **ends
+    )
+    for part in (Qwen3MoeForCausalLM(config), tokenizer):
+        part.save_pretrained(folder)
+    return folder
+
+
+def test_a_model_of_experts_goes_on_with_its_experts(experts, runs):
+    settings = {"model_name_or_path": experts}
+    whole, output, _ = runs("sft", settings, settings)
+    assert history(output) == history(whole)
+    weights, expected = (load_file(folder / "model.safetensors") for folder in (output, whole))
+    assert all(torch.equal(weights[name], expected[name]) for name in expected)
 
 
 def settings_of(method, **changes):

@@ -100,6 +100,25 @@ class Sums(TrainerCallback):
         log(logs, *args)
 
 
+def load_as_saved(trainer: Any, checkpoint: Path) -> None:
+    """Let the trainer load a checkpoint's weights as its model saved them, where transformers only warns.
+
+    A model of experts is trained under other names than it is saved by. transformers' trainer leaves out what does not
+    fit by name, so that these weights would begin anew.
+    """
+
+    def check(found: Any) -> None:
+        model = trainer.model
+        if not (found.unexpected_keys or set(found.missing_keys) - model.all_tied_weights_keys.keys()):
+            return
+        saved, report = type(model).from_pretrained(checkpoint, dtype=model.dtype, output_loading_info=True)
+        if report["missing_keys"] or report["unexpected_keys"] or report["mismatched_keys"]:
+            raise UserError(f"{checkpoint}: its weights do not fit the model; remove it, {_ANOTHER}")
+        model.load_state_dict(saved.state_dict())
+
+    trainer._issue_warnings_after_load = check
+
+
 def _refuse_other_shards(checkpoint: Path, processes: int, training: Any) -> None:
     """Refuse an optimizer's state that was saved in another way, or by other `processes`, than it will be read."""
     before = _saved_by(checkpoint)

@@ -34,7 +34,7 @@ from sozo.models.weights import (
 )
 from sozo.training.card import write_card
 from sozo.training.evaluation import Evaluation, read_evaluate
-from sozo.training.resumed import Sums
+from sozo.training.resumed import Sums, load_as_saved
 from sozo.training.run_settings import hide_token, resolved_settings, split
 from sozo.training.tracking import UNPAID_STEPS, BarOnly, RunRecorder, saved_bytes, wandb_run
 
@@ -239,6 +239,7 @@ def _fit(
     if sys.stderr.isatty():
         trainer.add_callback(BarOnly())
     if checkpoint:
+        load_as_saved(trainer, checkpoint)
         recorder.restore(checkpoint)
     recorder.needed = saved_bytes(trainer, states=trainer.args.save_strategy != "no")
     with room(folder.path, recorder.needed):

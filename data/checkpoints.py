@@ -99,10 +99,10 @@ def faults(checkpoint: Path) -> list[str]:
 
 
 def cut_short(checkpoint: Path) -> list[str]:
-    """The files of a checkpoint that are there but not of the size that its mark says, for who reads its model."""
+    """The files of a checkpoint that are there but not of the size that its mark says: for who reads only its model."""
     mark = _read_mark(checkpoint)
-    there = {} if isinstance(mark, str) else {name: checkpoint / name for name in mark if (checkpoint / name).is_file()}
-    return [name for name, path in there.items() if path.stat().st_size != mark[name]]
+    files = {} if isinstance(mark, str) else {checkpoint / name: size for name, size in mark.items()}
+    return [path.name for path, size in files.items() if path.is_file() and path.stat().st_size != size]
 
 
 def _read_mark(checkpoint: Path) -> dict[str, int] | str:

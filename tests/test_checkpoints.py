@@ -1,4 +1,4 @@
-"""What a checkpoint holds, compared with what was written down when it was whole; and SIGTERM as a launcher passes it."""
+"""What a checkpoint holds, compared with what was written down when it was whole; SIGTERM as a launcher passes it."""
 
 import json
 import shutil

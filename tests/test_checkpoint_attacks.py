@@ -5,6 +5,7 @@ without one the run ends in one line. SIGTERM leaves a run that is not finished:
 same command ends with the unbroken run's weights. Written by somebody who did not mend any of it.
 """
 
+import itertools
 import json
 import os
 import re
@@ -42,15 +43,27 @@ OWN = {"sft": {"top_k": 64}, "dpo": {"num_pairs": 64}, "grpo": {}, "lora": LORA 
 WEIGHTS = {name: "adapter_model.safetensors" if name == "lora" else "model.safetensors" for name in OWN}
 
 
+def without_step(command, file):
+    """The same command, which does not say how many completions or examples a step has."""
+    place = command.index("--config") + 1
+    lines = Path(command[place]).read_text("utf-8").splitlines(keepends=True)
+    file.write_text("".join(line for line in lines if "_per_step:" not in line), "utf-8")
+    (flag,) = [number for number, word in enumerate(command) if str(word).endswith("_per_step")]
+    command = [*command[:place], str(file), *command[place + 1 : flag], *command[flag + 2 :]]
+    assert not any("_per_step" in str(word) for word in command)
+    return command
+
+
 @pytest.fixture(scope="module")
-def start(mini, responses):  # noqa: F811
+def start(mini, responses, tmp_path_factory):  # noqa: F811
     """Makes the command of a run on eight items a step."""
 
-    def command(method, **changes):
+    def command(method, *, per_step=True, **changes):
         script = method if method in ("sft", "dpo") else "grpo"
         settings = STEPS | {"model_name_or_path": mini} | OWN[method]
         settings |= {"responses": responses} if script != "grpo" else {}
-        return recipe(method=script, **settings | changes)
+        made = recipe(method=script, **settings | changes)
+        return made if per_step else without_step(made, tmp_path_factory.mktemp("yaml") / "own.yaml")
 
     return command
 
@@ -91,9 +104,11 @@ def digests(folder):
 
 
 def said(done):
-    """Lines that the run wrote, wherever."""
-    assert "Traceback" not in done.stderr, done.stderr[-3000:]
-    return [*done.stdout.splitlines(), *done.stderr.splitlines()]
+    """Lines that the run wrote, wherever; no traceback but the launcher's own."""
+    launchers = any(name in done.stderr for name in ("ChildFailedError", "CalledProcessError"))
+    assert done.stderr.count("Traceback (most recent call last)") <= launchers, done.stderr[-3000:]
+    lines = [*done.stdout.splitlines(), *done.stderr.splitlines()]
+    return [line for line in lines if "torch" not in line and "site-packages" not in line]
 
 
 # 2. Damage
@@ -146,9 +161,15 @@ HOLDS = {
     },
 }
 CASES = [(method, name, how) for method, files in HOLDS.items() for name, ways in files.items() for how in ways]
+# One way of each file, and each way of one; the others are of the same kind.
+FIRST = [(m, n, ways[k % len(ways)]) for m, files in HOLDS.items() for k, (n, ways) in enumerate(files.items())]
+FIRST += [("grpo", "optimizer.pt", how) for how in EVERY]
 
 
-@pytest.mark.parametrize(("method", "name", "how"), CASES)
+@pytest.mark.parametrize(
+    ("method", "name", "how"),
+    [pytest.param(*case, marks=() if case in FIRST else pytest.mark.slow) for case in CASES],
+)
 def test_the_only_checkpoint_is_damaged(method, name, how, start, finished, tmp_path):
     output = cut_off(finished(method), tmp_path / "out", (2, 4))
     DAMAGE[how](output / "checkpoint-4" / name)
@@ -179,9 +200,15 @@ BEFORE = [
 ]
 
 
-@pytest.mark.parametrize("named", [False, True])
-@pytest.mark.parametrize(("method", "name", "how"), BEFORE)
-def test_the_last_whole_checkpoint_is_used_and_named(named, method, name, how, start, finished, tmp_path):
+@pytest.mark.parametrize(
+    ("method", "name", "how", "named"),
+    [
+        pytest.param(*case, named, marks=pytest.mark.slow if named and case[0] != "grpo" else ())
+        for case in BEFORE
+        for named in (False, True)
+    ],
+)
+def test_the_last_whole_checkpoint_is_used_and_named(method, name, how, named, start, finished, tmp_path):
     """Where a damaged one is named on the command line, it may also be refused."""
     whole = finished(method)
     output = cut_off(whole, tmp_path / "out", (2, 4))
@@ -366,17 +393,26 @@ def unbroken(start, tmp_path_factory):
     return long_run
 
 
+def holder(lock):
+    """The process that holds a folder's lock, if there is one."""
+    try:
+        found = re.findall(r"process (\d+)", lock.read_text("utf-8"))
+    except FileNotFoundError:
+        return None
+    return int(found[0]) if found else None
+
+
 def preempt(command, folder, when, signals=((0, signal.SIGTERM),), *, launcher=False, **variables):
     """Run the command, and once `when(folder)` holds send it each signal, so many seconds after the one before."""
     (folder / "slow_reward.py").write_text(REWARD)
     done = []
     thread = threading.Thread(target=lambda: done.append(run(command, folder, **variables)))
     thread.start()
-    lock = folder / "out" / "_lock"
-    while thread.is_alive() and not (lock.is_file() and "process" in lock.read_text() and when(folder / "out")):
+    pid = None
+    while thread.is_alive() and not (pid and when(folder / "out")):
         time.sleep(0.001)
-    if thread.is_alive():
-        pid = int(re.findall(r"process (\d+)", lock.read_text())[0])
+        pid = pid or holder(folder / "out" / "_lock")
+    if thread.is_alive() and pid:
         if launcher:
             pid = int(re.findall(r"PPid:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[0])
         for seconds, number in signals:
@@ -418,9 +454,24 @@ MOMENTS = {
 }
 
 
-@pytest.mark.parametrize("jit", [False, True])
-@pytest.mark.parametrize("when", MOMENTS)
-@pytest.mark.parametrize("method", ["sft", "dpo", "grpo"])
+# The quick ones; the others are of the same kind.
+QUICK = {
+    ("sft", "while the model loads", False),
+    ("sft", "while a checkpoint is written", True),
+    ("dpo", "while a checkpoint is written", False),
+    ("grpo", "while a checkpoint is written", False),
+    ("grpo", "behind a checkpoint", True),
+    ("grpo", "late", True),
+}
+
+
+@pytest.mark.parametrize(
+    ("method", "when", "jit"),
+    [
+        pytest.param(*case, marks=() if case in QUICK else pytest.mark.slow)
+        for case in itertools.product(["sft", "dpo", "grpo"], MOMENTS, [False, True])
+    ],
+)
 def test_a_preempted_run_is_unfinished_and_goes_on(method, when, jit, unbroken, tmp_path):
     command, whole = unbroken(method)
     command = [*command, "--enable_jit_checkpoint", "true"] if jit else command
@@ -429,8 +480,10 @@ def test_a_preempted_run_is_unfinished_and_goes_on(method, when, jit, unbroken, 
     goes_on(command, tmp_path / "out", whole)
 
 
-@pytest.mark.parametrize("jit", [False, True])
-@pytest.mark.parametrize("call", [1, 2, 9])
+@pytest.mark.parametrize(
+    ("call", "jit"),
+    [(1, True), (2, False), *(pytest.param(*case, marks=pytest.mark.slow) for case in [(1, False), (9, True)])],
+)
 def test_a_signal_within_a_step(call, jit, unbroken, tmp_path):
     """While the completions are paid: the rewards' history must not know of a step that is drawn anew."""
     command, whole = unbroken("grpo")
@@ -456,7 +509,7 @@ def test_where_it_stood_is_not_lost(unbroken, tmp_path):
     "signals",
     [
         ((0, signal.SIGTERM), (0.05, signal.SIGTERM)),
-        ((0, signal.SIGTERM), (0, signal.SIGTERM), (0, signal.SIGTERM)),
+        pytest.param(((0, signal.SIGTERM), (0, signal.SIGTERM), (0, signal.SIGTERM)), marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.parametrize("method", ["sft", "grpo"])
@@ -466,7 +519,7 @@ def test_a_second_signal_changes_nothing(method, signals, unbroken, tmp_path):
     goes_on(command, tmp_path / "out", whole)
 
 
-@pytest.mark.parametrize("seconds", [0, 0.02, 0.2])
+@pytest.mark.parametrize("seconds", [0.02, *(pytest.param(s, marks=pytest.mark.slow) for s in (0, 0.2))])
 def test_a_scheduler_that_does_not_wait(seconds, unbroken, tmp_path):
     """SIGKILL follows: whatever was being written is not used."""
     command, whole = unbroken("grpo")
@@ -546,7 +599,7 @@ def test_two_processes_are_preempted(method, launcher, unbroken, tmp_path):
 def refused(done, cause):
     """In one line that names the cause, and not what was only computed of it."""
     assert done.returncode not in (0, 75), "it went on"
-    lines = [line for line in said(done) if re.search(cause, line)]
+    lines = [line for line in said(done) if re.match(r"(sft|dpo|grpo)_dat: ", line) and re.search(cause, line)]
     assert lines, done.stderr[-2000:]
     assert "gradient_accumulation_steps" not in lines[0]
     assert "generation_batch_size" not in lines[0]
@@ -606,7 +659,7 @@ def test_grpo_is_refused_where_its_loss_is_a_mean_over_a_micro_batch(after, caus
 
 @pytest.mark.parametrize("per_device", [8, 4])
 def test_grpo_without_a_step_of_its_own_is_refused_on_two_processes(per_device, start, finished, tmp_path):
-    before = {"completions_per_step": "null", "loss_type": "dapo"}
+    before = {"per_step": False, "loss_type": "dapo"}
     after = {"launch": "cpu2_ddp.yaml", "per_device_train_batch_size": per_device}
     _, done = resumed(start, finished("grpo", **before), tmp_path, "grpo", before, after)
     refused(done, PROCESSES)
@@ -614,7 +667,7 @@ def test_grpo_without_a_step_of_its_own_is_refused_on_two_processes(per_device, 
 
 @pytest.mark.parametrize("method", ["sft", "dpo"])
 def test_a_table_without_a_step_of_its_own_is_refused_on_two_processes(method, start, finished, tmp_path):
-    before = {"examples_per_step": "null"}
+    before = {"per_step": False}
     _, done = resumed(start, finished(method, **before), tmp_path, method, before, {"launch": "cpu2_ddp.yaml"})
     refused(done, PROCESSES)
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 from peft import LoraConfig, get_peft_model
 from safetensors.torch import load_file, save_file
-from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
 
 from fakes import AXES, list_text
 from grpo_runs import recipe, run
@@ -562,6 +562,92 @@ def test_a_model_without_its_head_class_loads_as_before(bases, tmp_path):
     base = shutil.copytree(bases / "tied", tmp_path / "base")
     LlamaForCausalLM.from_pretrained(base).model.save_pretrained(base)
     torch.testing.assert_close(logits(base), logits(bases / "tied"), atol=1e-6, rtol=1e-6)
+
+
+# Six public layouts, as their authors saved them
+SMALL = {"vocab_size": 64, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2}
+SMALL |= {"num_attention_heads": 2, "max_position_embeddings": 64}
+HEADS = SMALL | {"num_key_value_heads": 1}
+TEXT = HEADS | {"head_dim": 8, "model_type": "gemma3_text", "pad_token_id": 0}
+SIGHT = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+SIGHT |= {"image_size": 28, "patch_size": 14, "model_type": "siglip_vision_model"}
+
+
+def each_layer(name, tensor):
+    return {name.format(k): tensor for k in range(2)}
+
+
+LAYOUTS = {
+    # No prefix, and masks that were buffers once.
+    "gpt2": (
+        {"vocab_size": 64, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 64},
+        lambda w: (
+            {k.removeprefix("transformer."): v for k, v in w.items()}
+            | each_layer("h.{}.attn.bias", torch.ones(1, 1, 64, 64))
+        ),
+    ),
+    # Buffers of masks and rotations.
+    "gpt_neox": (
+        SMALL,
+        lambda w: (
+            w
+            | each_layer("gpt_neox.layers.{}.attention.bias", torch.ones(1, 1, 64, 64))
+            | each_layer("gpt_neox.layers.{}.attention.masked_bias", torch.tensor(-1e9))
+            | each_layer("gpt_neox.layers.{}.attention.rotary_emb.inv_freq", torch.ones(2))
+        ),
+    ),
+    "qwen2": (HEADS | {"tie_word_embeddings": True}, lambda w: w),
+    # A tied head that is written all the same.
+    "qwen3": (
+        HEADS | {"head_dim": 8, "tie_word_embeddings": True},
+        lambda w: w | {"lm_head.weight": w["model.embed_tokens.weight"]},
+    ),
+    # Experts, each in a file's key of its own, that are one tensor in memory.
+    "mixtral": (HEADS | {"num_local_experts": 2}, lambda w: w),
+    # A multimodal class, whose keys are renamed as they are read.
+    "gemma3": ({"text_config": TEXT, "vision_config": SIGHT, "mm_tokens_per_image": 4}, lambda w: w),
+}
+
+
+def layout(name, folder):
+    """Save the small model of that layout; returns it."""
+    settings, change = LAYOUTS[name]
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(name, **settings))
+    model.save_pretrained(folder)
+    build_tokenizer([f"語{k}" for k in range(50)]).save_pretrained(folder)
+    rewrite(folder / WEIGHTS, change)
+    return model
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_public_layout_loads_without_a_word(name, tmp_path, caplog, capfd):
+    model = layout(name, tmp_path / "m")
+    capfd.readouterr()
+    with torch.no_grad():
+        torch.testing.assert_close(logits(tmp_path / "m"), model.eval()(IDS).logits, atol=1e-6, rtol=1e-6)
+    assert not said(tmp_path / "m", caplog, capfd)
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_public_layout_that_lacks_a_weight_is_refused(name, tmp_path):
+    layout(name, tmp_path / "m")
+    lost = re.compile(r"(ln_1|input_layernorm)\.weight$")
+    file = tmp_path / "m" / WEIGHTS
+    before = load_file(file)
+    first = next(key for key in sorted(before) if lost.search(key))
+    rewrite(file, lambda w: {key: weight for key, weight in w.items() if key != first})
+    assert re.search(r"layernorm|ln_1", refusal(tmp_path / "m"))
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_an_adapter_of_a_public_layout_is_itself_or_is_refused_in_part(name, tmp_path):
+    layout(name, tmp_path / "m")
+    targets = {"gpt2": ["c_attn"], "gpt_neox": ["query_key_value"]}.get(name, ["q_proj", "v_proj"])
+    right = adapter(tmp_path / "m", tmp_path / "a", target_modules=targets)
+    torch.testing.assert_close(logits(tmp_path / "a"), right, atol=1e-5, rtol=1e-5)
+    rewrite(tmp_path / "a" / "adapter_model.safetensors", lambda w: dict(sorted(w.items())[2:]))
+    refusal(tmp_path / "a")
 
 
 # From the command line, and where a training goes on

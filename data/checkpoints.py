@@ -42,6 +42,12 @@ def sizes(checkpoint: Path) -> dict[str, int]:
     return {name: path.stat().st_size for name, path in files.items() if not ours.fullmatch(name)}
 
 
+def older(checkpoint: Path, kept: int) -> list[Path]:
+    """The checkpoints before this one that are more than `kept` with it, the newest first."""
+    newer = checkpoints(checkpoint.parent)
+    return newer[newer.index(checkpoint) + kept :]
+
+
 def unmark(checkpoint: Path) -> None:
     """Take the mark away, since the checkpoint is written anew."""
     for path in (*checkpoint.glob(_DIGESTS.format("*")), checkpoint / STATE):

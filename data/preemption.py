@@ -47,6 +47,6 @@ def _on_sigterm(*_: Any) -> None:
     if _phase["saves"]:
         _phase["asked"] = True
         return
-    _say("nothing was trained since the last checkpoint")
+    _say("training had not begun")
     # No exception: a library may swallow it, and a process that waits for others on its way out may wait for ever.
     os._exit(PREEMPTED)

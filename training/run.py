@@ -5,11 +5,9 @@ and metrics.json last: its presence says that the run is finished.
 """
 
 import logging
-import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -78,6 +76,7 @@ def train(
     if folder.metrics() is not None:
         logger.warning("%s is finished; give another --output_dir to train again", output)
         return output
+    recorder.kept, training.save_total_limit = training.save_total_limit, None  # transformers takes any for whole
     new, first, commit = not folder.begun, training.process_index == 0, _pin_revision(model)
     checkpoint = _resume_from(training, say=first)
     if first:
@@ -123,8 +122,6 @@ def _resume_from(training: Any, *, say: bool) -> Path | None:
             logger.warning("%s", line)
         if checkpoint:
             tqdm.write(f"continued from {checkpoint.name}")
-            with suppress(OSError):
-                os.utime(checkpoint)  # the oldest is removed when there are too many
     return checkpoint
 
 

@@ -1,5 +1,6 @@
 """What a run shows and leaves: console, W&B (online or offline), and what a checkpoint needs to resume exactly."""
 
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from tqdm import tqdm
 from transformers import ProgressCallback, TrainerCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
-from sozo.data.checkpoints import Digests, sizes, unmark
+from sozo.data.checkpoints import Digests, older, sizes, unmark
 from sozo.data.preemption import note_sigterm, sigterm_came
 from sozo.data.processes import gather, wait
 from sozo.data.record import check_room, read_json, write_json
@@ -36,6 +37,7 @@ class RunRecorder(TrainerCallback):
     """
 
     needed = 0  # bytes that a checkpoint takes
+    kept: int | None = None  # checkpoints; older ones are removed once a new one is whole
     in_vain = False  # whether the run ends since nothing was paid
     preempted = False  # whether it ends for now
 
@@ -65,7 +67,7 @@ class RunRecorder(TrainerCallback):
         self._before_save(args, state, control)
 
     def _before_save(self, args: Any, state: Any, control: Any) -> None:
-        """Look for room before the trainer writes a checkpoint and removes an older one, which nobody may read then."""
+        """Look for room before the trainer writes a checkpoint; of older ones, which may be removed, read no more."""
         if control.should_save:
             check_room(Path(args.output_dir), self.needed)
             self.digests.stop()
@@ -82,6 +84,9 @@ class RunRecorder(TrainerCallback):
                 write_json(checkpoint / name, holder.state())
             files = sizes(checkpoint)
             write_state(checkpoint, wandb_run(), files)
+            for old in older(checkpoint, self.kept) if self.kept else ():
+                if old.name != Path(state.best_model_checkpoint or "").name:
+                    shutil.rmtree(old, ignore_errors=True)
         self.digests.start(checkpoint, gather(files)[0])
 
     def restore(self, checkpoint: Path) -> None:

@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 import warm
 from grpo_runs import environment, history, kill_at_random, recipe, run, wandb_records
 from sozo.data import checkpoints
-from sozo.data.checkpoints import Digests, cut_short, faults, last_checkpoint, sizes, unmark, whole_checkpoint
+from sozo.data.checkpoints import Digests, cut_short, faults, last_checkpoint, older, sizes, unmark, whole_checkpoint
 from sozo.data.errors import UserError
 from sozo.data.wandb_run import write_state
 from sozo.training.batches import steps_of_generation
@@ -147,6 +147,13 @@ def test_who_reads_only_a_model_asks_for_sizes(tmp_path):
     assert cut_short(checkpoint) == []
     (checkpoint / "latest").write_bytes(b"")
     assert cut_short(checkpoint) == ["latest"]
+
+
+def test_older_ones_are_counted_back_from_this_one(tmp_path):
+    made = {step: whole(tmp_path, step, digests=False) for step in (2, 4, 6, 8, 10)}
+    shutil.copytree(made[2], tmp_path / "checkpoint-2-backup")
+    assert older(made[8], 2) == [made[4], made[2]]  # 10 is damaged: the run came back to 6
+    assert older(made[4], 2) == []
 
 
 @pytest.mark.parametrize(

@@ -216,7 +216,11 @@ class RunFolder:
     def finish(self, metrics: dict[str, Any]) -> None:
         """Write `metrics.json`: the run is finished, and its folder free. What was half written is removed."""
         write_json(self.path / "metrics.json", metrics)
-        for partial in (*self.path.glob(".*.json.*-*.tmp"), *self.responses.glob(".part-*.tmp")):
+        for partial in (
+            *self.path.glob(".*.json.*-*.tmp"),
+            *self.path.glob("checkpoint-*/.*.json.*-*.tmp"),
+            *self.responses.glob(".part-*.tmp"),
+        ):
             partial.unlink(missing_ok=True)
         unlock(self.path)
 

@@ -86,11 +86,16 @@ def check_groups(per_device: int, processes: int, steps: int, num_generations: i
         )
 
 
+def steps_of_generation(training: Any) -> int:
+    """Optimizer steps from one generation of GRPO that begins with a step to the next; 1 of SFT and DPO."""
+    # Micro-batches until TRL generates again.
+    lasts = getattr(training, "steps_per_generation", 1) * getattr(training, "num_iterations", 1)
+    return lasts // math.gcd(lasts, training.gradient_accumulation_steps)
+
+
 def check_saves(training: Any) -> None:
     """Does each checkpoint of GRPO stand where a generation ends? TRL generates anew when it resumes."""
-    lasts = training.steps_per_generation * training.num_iterations  # micro-batches until TRL generates again
-    unit = lasts // math.gcd(lasts, training.gradient_accumulation_steps)
-    save_steps = training.save_steps
+    unit, save_steps = steps_of_generation(training), training.save_steps
     if training.save_strategy != "steps" or (save_steps >= 1 and save_steps % unit == 0) or unit == 1:
         return
     raise UserError(

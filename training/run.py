@@ -10,15 +10,19 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+from tqdm import tqdm
 from trl import ModelConfig
 
+from sozo.data.checkpoints import whole_checkpoint
 from sozo.data.errors import UserError
+from sozo.data.preemption import PREEMPTED, end_preempted, obey_sigterm
+from sozo.data.processes import wait
 from sozo.data.prompts.form import PromptForm, read_form, settled_form
 from sozo.data.record import folder_sha256, room, write_whole
 from sozo.data.run_folder import RunFolder
-from sozo.data.wandb_run import last_checkpoint, read_state, start_wandb, write_state
+from sozo.data.wandb_run import read_state, start_wandb, write_state
 from sozo.models.model_support import encode_text
 from sozo.models.processes import keep_freed_memory, quiet_libraries
 from sozo.models.tiny import ensure_tiny, tiny_seed
@@ -62,6 +66,8 @@ def train(
     """
     recorder, output = recorder or RunRecorder(), Path(training.output_dir)
     hide_token(training)
+    obey_sigterm()
+    training.enable_jit_checkpoint = False  # what it does is done here, and by a checkpoint that is marked
     script.system_prompt, training.chat_template_kwargs = settled_form(
         script.system_prompt, training.chat_template_kwargs, model.model_name_or_path
     )
@@ -71,10 +77,11 @@ def train(
     if folder.metrics() is not None:
         logger.warning("%s is finished; give another --output_dir to train again", output)
         return output
+    recorder.kept, training.save_total_limit = training.save_total_limit, None  # transformers takes any for whole
     new, first, commit = not folder.begun, training.process_index == 0, _pin_revision(model)
+    checkpoint = _resume_from(training, say=first)
     if first:
         folder.start(_weights(model, commit), {"free": free})
-    checkpoint = Path(training.resume_from_checkpoint) if training.resume_from_checkpoint else last_checkpoint(output)
     sums = Sums(checkpoint, script, training)
     quiet_libraries(use_cpu=training.use_cpu)
     if training.use_cpu and getattr(script, "sampler", None) != "trl":  # its generation would fill the memory
@@ -94,16 +101,13 @@ def train(
         raise
     if "wandb" in (training.report_to or []) and first:
         _start_wandb(training, settings, checkpoint, examples)
-    callbacks = [sums, recorder, evaluation] if evaluation else [sums, recorder]
+    callbacks = [sums, *filter(None, [evaluation]), recorder]  # the last one prepares for a checkpoint
     common |= {"args": training, "processing_class": tokenizer, "callbacks": callbacks}
     with room(output, 2**20):  # TRL stores what it tokenizes
         trainer = build(tokenizer, form, common)
     trainer.create_model_card = partial(write_card, trainer, str(model.model_name_or_path))
     _prepare(trainer, script, say=first)
-    sums.trainer = trainer
-    if evaluation:
-        evaluation.trainer = trainer
-    _fit(trainer, recorder, checkpoint, folder, evaluation)
+    _fit(trainer, sums, recorder, checkpoint, folder, evaluation)
     return output
 
 
@@ -111,6 +115,18 @@ def _weights(model: ModelConfig, commit: str | None) -> dict[str, Any]:
     """Which weights the run starts from: the digest of their folder, or their commit on the hub."""
     name = Path(str(model.model_name_or_path))
     return {"model_sha256": folder_sha256(name) if name.is_dir() else None, "model_commit": commit}
+
+
+def _resume_from(training: Any, *, say: bool) -> Path | None:
+    """The checkpoint to go on from, and a line on each newer one that is damaged; None where the run begins."""
+    named = Path(training.resume_from_checkpoint) if training.resume_from_checkpoint else None
+    checkpoint, wrong = whole_checkpoint(Path(training.output_dir), named)
+    if say:
+        for line in wrong:
+            logger.warning("%s", line)
+        if checkpoint:
+            tqdm.write(f"continued from {checkpoint.name}")
+    return checkpoint
 
 
 def _pin_revision(model: ModelConfig) -> str | None:
@@ -230,10 +246,18 @@ def slow_embeddings(trainer: Any, rate: float) -> None:
 
 
 def _fit(
-    trainer: Any, recorder: RunRecorder, checkpoint: Path | None, folder: RunFolder, evaluation: Evaluation | None
+    trainer: Any,
+    sums: Sums,
+    recorder: RunRecorder,
+    checkpoint: Path | None,
+    folder: RunFolder,
+    evaluation: Evaluation | None,
 ) -> None:
     from transformers import PrinterCallback, ProgressCallback
 
+    sums.trainer = trainer
+    if evaluation:
+        evaluation.trainer = trainer
     trainer.remove_callback(PrinterCallback)
     trainer.remove_callback(ProgressCallback)
     if sys.stderr.isatty():
@@ -251,6 +275,8 @@ def _fit(
             "put sozo.rewards.make_dat_validity beside the reward where some lists are valid, or ask in another form "
             "(system_prompt)"
         )
+    if recorder.preempted and not (evaluation and evaluation.stopped):
+        _end_preempted(trainer, recorder)
     first = trainer.accelerator.is_main_process
     with room(folder.path, saved_bytes(trainer, states=False)):
         trainer.save_model()
@@ -261,11 +287,23 @@ def _fit(
             write_state(folder.path, wandb_run())
     if trainer.args.push_to_hub:
         trainer.push_to_hub()
+    recorder.digests.join()
     if first:
         shutil.rmtree(folder.path / _ROWS, ignore_errors=True)
         stopped = {"stopped": evaluation.stopped} if evaluation and evaluation.stopped else {}
         folder.finish(result.metrics | stopped)
     trainer.end()
+
+
+def _end_preempted(trainer: Any, recorder: RunRecorder) -> NoReturn:
+    """End a run that stands behind a checkpoint and is not finished, which W&B is told too."""
+    recorder.digests.join()
+    if run := wandb_run():
+        run.mark_preempting()
+        run.finish(exit_code=PREEMPTED)
+    wait()  # a launcher ends all processes once one has ended
+    trainer.end()
+    end_preempted(f"checkpoint-{trainer.state.global_step} is written")
 
 
 def stored_dataset(rows: Sequence[dict[str, Any]], training: Any) -> Any:

@@ -30,8 +30,8 @@ def end_with_launcher() -> None:
     Started by a shell it does nothing: a shell may close while its command goes on (nohup).
     """
     if any(name in os.environ for name in _OF_LAUNCHERS):
-        # Not SIGTERM: it waits for Python, which may wait for a process that has ended already.
-        end_with_parent(signal.SIGKILL)
+        # Where several are, not SIGTERM: it waits for Python, which may wait for a process that has ended already.
+        end_with_parent(signal.SIGTERM if world_size() == 1 else signal.SIGKILL)
         with suppress(AttributeError, OSError):  # Linux' own
             _launcher.append(os.pidfd_open(os.getppid()))
 

@@ -138,6 +138,7 @@ class RunFolder:
         path: The folder; need not exist.
         settings: All that the user asked for and that decides the result, as JSON values (`data.settings.deciding`).
         config: Where that is written, if not to `config.json` in the folder.
+        free: What may change, by section: it is not compared, whatever an earlier version compared.
         locks: Whether this process does the work; a study only keeps the record of a step.
 
     >>> import tempfile
@@ -148,11 +149,19 @@ class RunFolder:
     {'mean': 0.8}
     """
 
-    def __init__(self, path: Path, settings: dict[str, Any], *, config: Path | None = None, locks: bool = True) -> None:
+    def __init__(
+        self,
+        path: Path,
+        settings: dict[str, Any],
+        *,
+        config: Path | None = None,
+        free: dict[str, Any] | None = None,
+        locks: bool = True,
+    ) -> None:
         self.path = path
         self.responses = path / "responses"
         self._file = config or path / "config.json"
-        self._settings = _as_json(settings)
+        self._settings, self._free = _as_json(settings), free or {}
         self._locks = locks and is_first()
         parent = next(p for p in (path, *path.absolute().parents) if p.exists())
         if not parent.is_dir():
@@ -212,7 +221,11 @@ class RunFolder:
     def finish(self, metrics: dict[str, Any]) -> None:
         """Write `metrics.json`: the run is finished, and its folder free. What was half written is removed."""
         write_json(self.path / "metrics.json", metrics)
-        for partial in (*self.path.glob(".*.json.*-*.tmp"), *self.responses.glob(".part-*.tmp")):
+        for partial in (
+            *self.path.glob(".*.json.*-*.tmp"),
+            *self.path.glob("checkpoint-*/.*.json.*-*.tmp"),
+            *self.responses.glob(".part-*.tmp"),
+        ):
             partial.unlink(missing_ok=True)
         unlock(self.path)
 
@@ -230,7 +243,7 @@ class RunFolder:
             refuse_foreign(self.path, self._file.name, _KEPT)
 
     def _compare(self, section: str, wanted: dict[str, Any]) -> None:
-        if difference := first_difference((self._config or {}).get(section, {}), wanted):
+        if difference := first_difference(_without((self._config or {}).get(section, {}), self._free), wanted):
             key, old, new = (
                 "not set" if v is MISSING else shortened(json.dumps(v, ensure_ascii=False)) for v in difference
             )
@@ -239,6 +252,21 @@ class RunFolder:
                 name = key[1:-1].replace("model_sha256", "the model's folder").removesuffix("sha256").rstrip("_.")
                 how, same = f"from before {name} changed", "content"
             raise UserError(f"{self.path}: holds a run {how}; {_OTHER}, or the same {same} to continue it")
+
+
+def _without(settings: dict[str, Any], free: dict[str, Any]) -> dict[str, Any]:
+    """Settings without those that `free` holds, be it in a section.
+
+    >>> _without({"seed": 1, "world": 2, "training": {"lr": 3, "name": "x"}}, {"world": 4, "training": {"name": "y"}})
+    {'seed': 1, 'training': {'lr': 3}}
+    """
+    kept = {}
+    for name, value in settings.items():
+        if isinstance(value, dict) and isinstance(section := free.get(name), dict):
+            kept[name] = {key: inner for key, inner in value.items() if key not in section}
+        elif name not in free:
+            kept[name] = value
+    return kept
 
 
 def _as_json(values: dict[str, Any]) -> dict[str, Any]:

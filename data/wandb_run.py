@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sozo.data.checkpoints import SIZES, STATE, VERSION, last_checkpoint
 from sozo.data.errors import UserError
 from sozo.data.record import read_json, write_json
 from sozo.data.secrets import without_credentials
-
-STATE = "sozo_state.json"  # training writes it into each checkpoint, last: it is whole; and beside the finished model
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +22,12 @@ class WandbRun:
     entity: str | None = None  # user or team; None takes WANDB_ENTITY, or the login's own
 
 
-def write_state(folder: Path, run: Any) -> None:
-    """Write down which run (`wandb.run`; None without one) trained the model in `folder`."""
-    state = {"version": 1, "wandb_run_id": None, "wandb_project": None, "wandb_entity": None}
+def write_state(folder: Path, run: Any, files: dict[str, int] | None = None) -> None:
+    """Write down which run (`wandb.run`; None without one) trained the model in `folder`; of a checkpoint its files."""
+    state: dict[str, Any] = {"version": VERSION, "wandb_run_id": None, "wandb_project": None, "wandb_entity": None}
     if run is not None and not run.disabled:  # WANDB_MODE=disabled hands out a run that is nowhere
         state |= {"wandb_run_id": run.id, "wandb_project": run.project, "wandb_entity": run.entity or None}
-    write_json(folder / STATE, state)
+    write_json(folder / STATE, state | ({SIZES: files} if files else {}))
 
 
 def read_state(folder: Path) -> WandbRun | None:
@@ -38,12 +37,6 @@ def read_state(folder: Path) -> WandbRun | None:
         raise UserError(f"{path}: says nothing of a W&B run; restore it, or move it away")
     run_id, project, entity = (values.get(f"wandb_{name}") for name in ("run_id", "project", "entity"))
     return None if run_id is None else WandbRun(str(run_id), project, entity)
-
-
-def last_checkpoint(output_dir: Path) -> Path | None:
-    """The newest whole checkpoint of a run; one that a kill cut short is passed over."""
-    states = output_dir.glob(f"checkpoint-*/{STATE}")
-    return max((state.parent for state in states), key=lambda p: int(p.name.rpartition("-")[2]), default=None)
 
 
 def trained_by(folder: Path) -> WandbRun | None:

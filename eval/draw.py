@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
+from sozo.data.checkpoints import STATE
 from sozo.data.errors import UserError
 from sozo.data.parts import Columns, TablePart, is_there, parts_of, write_missing
 from sozo.data.processes import Processes, wait
@@ -17,7 +18,6 @@ from sozo.data.record import folder_sha256
 from sozo.data.run_folder import TRAINED_ON, RunFolder
 from sozo.data.schema import FAILED, Completion, iter_tables, never_came, write_columns
 from sozo.data.settings import Checked, rare_setting, setting
-from sozo.data.wandb_run import STATE
 from sozo.models.generator import Generator, answer_items
 from sozo.models.generators import Loaded, load_generator
 from sozo.models.openai_endpoint import keep_answers

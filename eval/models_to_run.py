@@ -1,15 +1,19 @@
 """What `run --model` names: one model, the checkpoints of a training output, or the rows of a study."""
 
+import logging
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from sozo.data.checkpoints import STATE, cut_short
 from sozo.data.errors import UserError
 from sozo.data.study_folder import StudyFolder, StudyRow, read_study, write_study
 from sozo.eval.evaluated import named
 from sozo.models.weights import is_model, tensors_of
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,7 @@ def write_studies(output: Path, studies: dict[str, StudyFolder]) -> None:
 
 def _models(name: str, source: str, checkpoints: bool) -> list[Target]:
     path, base = Path(name), _safe(source)
-    saved = sorted(filter(is_model, path.glob("checkpoint-*")), key=lambda p: int(re.sub(r"\D", "", p.name) or 0))
+    saved = sorted(filter(_is_whole, path.glob("checkpoint-*")), key=lambda p: int(re.sub(r"\D", "", p.name) or 0))
     if not checkpoints:
         saved = [] if is_model(path) else saved[-1:]
     models = [(f"{base}/{checkpoint.name}", str(checkpoint)) for checkpoint in saved]
@@ -82,6 +86,17 @@ def _models(name: str, source: str, checkpoints: bool) -> list[Target]:
     if len(models) > 1:
         models = list({tensors_of(Path(model)) or model: (folder, model) for folder, model in models}.values())
     return [Target(folder, model, source if folder == base else folder) for folder, model in models]
+
+
+def _is_whole(checkpoint: Path) -> bool:
+    """Whether a checkpoint holds a whole model, as far as names and sizes tell; what has half of one is named."""
+    if not is_model(checkpoint):
+        return False
+    unmarked = (checkpoint.parent / "run_config.json").is_file() and not (checkpoint / STATE).is_file()
+    if unmarked or cut_short(checkpoint):
+        logger.warning("%s was cut short, and is passed over", checkpoint)
+        return False
+    return True
 
 
 def _rows(folder: Path, study: StudyFolder) -> Iterator[Target]:

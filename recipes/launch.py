@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError, one_line_errors
+from sozo.data.preemption import obey_sigterm
 from sozo.data.processes import end_with_launcher, is_first
 from sozo.data.settings import from_json
 
@@ -36,6 +37,7 @@ def launch(method: str) -> None:
     `--dry-run` says what is missing here and how many completions are paid for, and runs nothing; it needs no GPU.
     """
     end_with_launcher()
+    obey_sigterm()
     argv = sys.argv[1:]
     if not any(word.partition("=")[0] == "--config" for word in argv):
         argv = ["--config", str(Path(__file__).parent / "tiny" / f"{method}.yaml"), *argv]

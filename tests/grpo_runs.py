@@ -77,11 +77,12 @@ def run(command, cwd, **variables):
     return warm.run(command, cwd=cwd, env=environment(**variables))
 
 
-def kill_at_random(command, output, *, times, span, seed=0):
-    """Start the command again and again, kill -9 each at a random moment within `span` seconds of its first file.
+def kill_at_random(command, output, *, times, span, seed=0, by=signal.SIGKILL):
+    """Start the command again and again, end each by a signal at a random moment within `span` seconds of a file.
 
-    Returns how many of the kills met a run that was training. A run that was quicker than its kill (the span comes
-    from a busier machine) counts for nothing and is thrown away, and the next kill comes earlier.
+    Returns how many of the signals met a run that was training. A run that was quicker (the span comes from a busier
+    machine) counts for nothing and is thrown away, and the next signal comes earlier. The file is the settings', which
+    is there before a model loads.
     """
     draw, met = random.Random(seed), 0
     settings = output / "run_config.json"
@@ -90,9 +91,9 @@ def kill_at_random(command, output, *, times, span, seed=0):
             break
         if (output / "metrics.json").is_file():
             shutil.rmtree(output)
-        kill = settings, draw.uniform(0, span)
+        kill = settings, draw.uniform(0, span), by
         (done,) = warm.run_all([command], cwd=output.parent, env=environment(), kill=kill)
-        if done.returncode == -signal.SIGKILL:
+        if done.returncode == (os.EX_TEMPFAIL if by == signal.SIGTERM else -by):
             met += 1
         else:
             span /= 2

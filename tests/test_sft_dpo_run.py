@@ -4,6 +4,7 @@ import importlib
 import json
 import random
 import shutil
+import signal
 import sys
 import time
 from types import SimpleNamespace
@@ -350,12 +351,13 @@ def test_a_run_says_what_it_trains_on(unbroken):
     assert all(row[0].startswith("1. ") and row[1] > 0.9 and row[3] < 0.77 for row in content["data"])
 
 
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM])
 @pytest.mark.parametrize("times", [2, pytest.param(20, marks=pytest.mark.slow)])
-def test_a_run_killed_at_random_moments_ends_like_an_unbroken_one(times, unbroken, tmp_path):
+def test_a_run_ended_at_random_moments_ends_like_an_unbroken_one(times, by, unbroken, tmp_path):
     whole, command, span, _ = unbroken
     output = tmp_path / "out"
     command = [*command, "--report_to", "none"]
-    assert kill_at_random(command, output, times=times, span=span) >= times * 3 // 4
+    assert kill_at_random(command, output, times=times, span=span, by=by) >= times * 3 // 4
     resumed = run(command, tmp_path)
     assert resumed.returncode == 0, resumed.stderr
     weights, expected = (load_file(folder / "model.safetensors") for folder in (output, whole))

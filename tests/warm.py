@@ -44,7 +44,7 @@ def run(words, *, cwd=None, env=None):
 def run_all(commands, *, cwd=None, env=None, timeout=900, kill=None):
     """Several Python commands at once, as forks; after so many seconds they are killed.
 
-    `kill`: a file, and how many seconds after it is there they are killed with all that they started.
+    `kill`: a file, how many seconds after it is there they get a signal with all that they started, and which one.
     """
     global _process
     with _lock, tempfile.TemporaryDirectory() as folder:
@@ -56,7 +56,7 @@ def run_all(commands, *, cwd=None, env=None, timeout=900, kill=None):
         files = [[str(Path(folder) / f"{number}.{name}") for name in ("out", "err")] for number in range(len(commands))]
         for number, (_, *words) in enumerate(commands):
             request = number, timeout, list(map(str, words)), str(cwd or Path.cwd()), dict(env or os.environ)
-            request += files[number], kill and [str(kill[0]), kill[1]]
+            request += files[number], kill and [str(kill[0]), *kill[1:]]
             print(json.dumps(request), file=_process.stdin, flush=True)
         status = dict(map(int, _process.stdout.readline().split()) for _ in commands)
         said = [[Path(file).read_text("utf-8", "surrogateescape") for file in own] for own in files]
@@ -83,7 +83,7 @@ def _serve():
     gc.freeze()
     with open(os.devnull) as nothing:  # noqa: PTH123
         os.dup2(nothing.fileno(), 0)
-    running = {}  # by process: the request's number, until when, and the file that changes this
+    running = {}  # by process: the request's number, until when, what ends it then, and the file that changes this
     while True:
         if select.select([requests], [], [], 0.01 if running else None)[0]:
             if not (line := requests.readline()):
@@ -91,12 +91,13 @@ def _serve():
             number, timeout, words, folder, environment, files, kill = json.loads(line)
             if not (child := os.fork()):
                 break
-            running[child] = number, time.monotonic() + timeout, kill
-        for child, (number, until, kill) in list(running.items()):
+            running[child] = number, time.monotonic() + timeout, signal.SIGKILL, kill
+        for child, (number, until, by, kill) in list(running.items()):
             if kill and Path(kill[0]).is_file():
-                running[child] = number, time.monotonic() + kill[1], None
+                running[child] = number, time.monotonic() + kill[1], (*kill[2:], signal.SIGKILL)[0], None
             elif time.monotonic() > until:
-                os.killpg(child, signal.SIGKILL)
+                os.killpg(child, by)
+                running[child] = number, time.monotonic() + 900, signal.SIGKILL, None
             if (ended := os.waitpid(child, os.WNOHANG))[0]:
                 del running[child]
                 replies.write(f"{number} {os.waitstatus_to_exitcode(ended[1])}\n")

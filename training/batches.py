@@ -6,6 +6,15 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.processes import world_size
 
+# Losses to which each example or completion of a step adds the same, whichever micro-batch and process it is on. To
+# others it does not: GRPO's bnpo and DPO's sft divide by a micro-batch's tokens, DPO's aot sorts its pairs.
+_BY_EXAMPLE = {
+    *("nll", "dft"),
+    *("sigmoid", "hinge", "ipo", "exo_pair", "nca_pair", "robust", "bco_pair", "sppo_hard", "apo_zero", "apo_down"),
+    *("discopop", "sigmoid_norm"),
+    *("grpo", "dr_grpo", "dapo", "cispo", "sapo", "luspo", "vespo"),
+}
+
 
 def fit_batch(training: Any, per_step: str) -> None:
     """Set gradient_accumulation_steps (None: not given) so that one step holds what the field `per_step` says."""
@@ -44,6 +53,21 @@ def accumulation_steps(name: str, wanted: int, per_device: int, processes: int) 
     return wanted // at_once
 
 
+def of_micro_batch(training: Any) -> str | None:
+    """The setting by which part of the loss is computed from a micro-batch as a whole; None if all is by example.
+
+    A model of experts that balances their load has such a part too, which no setting tells.
+    """
+    losses = training.loss_type if isinstance(training.loss_type, list) else [training.loss_type]
+    for loss in losses:
+        if loss not in _BY_EXAMPLE:
+            return f"loss_type {loss}"
+    for name, neutral in (("entropy_coef", 0.0), ("use_adaptive_entropy", False), ("top_entropy_quantile", 1.0)):
+        if (value := getattr(training, name, neutral)) != neutral:
+            return f"{name} {value}"
+    return None
+
+
 def check_groups(per_device: int, processes: int, steps: int, num_generations: int) -> None:
     """Do the completions of one generation make whole groups of `num_generations`?"""
     if num_generations < 2:
@@ -62,11 +86,16 @@ def check_groups(per_device: int, processes: int, steps: int, num_generations: i
         )
 
 
+def steps_of_generation(training: Any) -> int:
+    """Optimizer steps from one generation of GRPO that begins with a step to the next; 1 of SFT and DPO."""
+    # Micro-batches until TRL generates again.
+    lasts = getattr(training, "steps_per_generation", 1) * getattr(training, "num_iterations", 1)
+    return lasts // math.gcd(lasts, training.gradient_accumulation_steps)
+
+
 def check_saves(training: Any) -> None:
     """Does each checkpoint of GRPO stand where a generation ends? TRL generates anew when it resumes."""
-    lasts = training.steps_per_generation * training.num_iterations  # micro-batches until TRL generates again
-    unit = lasts // math.gcd(lasts, training.gradient_accumulation_steps)
-    save_steps = training.save_steps
+    unit, save_steps = steps_of_generation(training), training.save_steps
     if training.save_strategy != "steps" or (save_steps >= 1 and save_steps % unit == 0) or unit == 1:
         return
     raise UserError(

@@ -9,11 +9,8 @@ from trl import GRPOTrainer
 
 from sozo.data.errors import UserError
 from sozo.rewards.reward import Reward
+from sozo.training.batches import of_micro_batch
 from sozo.training.vllm_watch import Canary
-
-# Losses to which each completion adds the same, whichever micro-batch of its step it is in. To bnpo it does not: bnpo
-# divides by the micro-batch's tokens.
-_BY_COMPLETION = ("grpo", "dr_grpo", "dapo", "cispo", "sapo", "luspo", "vespo")
 
 
 class MixTrainer(GRPOTrainer):  # type: ignore[misc]
@@ -40,8 +37,7 @@ class MixTrainer(GRPOTrainer):  # type: ignore[misc]
     @property
     def _loss_sees_micro_batch(self) -> bool:
         """Whether part of the loss is computed from a micro-batch as a whole, so that regrouping would change it."""
-        bonus = self._entropy_bonus_enabled or self.top_entropy_quantile < 1
-        return bonus or self.aux_loss_enabled or self.loss_type not in _BY_COMPLETION
+        return self.aux_loss_enabled or of_micro_batch(self.args) is not None
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
         output = super()._generate_and_score_completions(inputs)

@@ -10,15 +10,19 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+from tqdm import tqdm
 from trl import ModelConfig
 
+from sozo.data.checkpoints import whole_checkpoint
 from sozo.data.errors import UserError
+from sozo.data.preemption import PREEMPTED, end_preempted, obey_sigterm
+from sozo.data.processes import wait
 from sozo.data.prompts.form import PromptForm, read_form, settled_form
 from sozo.data.record import folder_sha256, room, write_whole
 from sozo.data.run_folder import RunFolder
-from sozo.data.wandb_run import last_checkpoint, read_state, start_wandb, write_state
+from sozo.data.wandb_run import read_state, start_wandb, write_state
 from sozo.data.whole_models import whole_models
 from sozo.models.model_support import encode_text
 from sozo.models.processes import keep_freed_memory, quiet_libraries
@@ -36,6 +40,7 @@ from sozo.models.weights import (
 )
 from sozo.training.card import write_card
 from sozo.training.evaluation import Evaluation, read_evaluate
+from sozo.training.resumed import Sums, load_as_saved
 from sozo.training.run_settings import hide_token, resolved_settings, split
 from sozo.training.tracking import UNPAID_STEPS, BarOnly, RunRecorder, saved_bytes, wandb_run
 
@@ -64,19 +69,23 @@ def train(
     """
     recorder, output = recorder or RunRecorder(), Path(training.output_dir)
     hide_token(training)
+    obey_sigterm()
+    training.enable_jit_checkpoint = False  # what it does is done here, and by a checkpoint that is marked
     script.system_prompt, training.chat_template_kwargs = settled_form(
         script.system_prompt, training.chat_template_kwargs, model.model_name_or_path
     )
     settings = resolved_settings(script, training, model, facts)
-    decide, free = split(settings, script)
-    folder = RunFolder(output, decide, config=output / "run_config.json")
+    decide, free = split(settings, script, training)
+    folder = RunFolder(output, decide, config=output / "run_config.json", free=free)
     if folder.metrics() is not None:
         logger.warning("%s is finished; give another --output_dir to train again", output)
         return output
+    recorder.kept, training.save_total_limit = training.save_total_limit, None  # transformers takes any for whole
     new, first, commit = not folder.begun, training.process_index == 0, _pin_revision(model)
+    checkpoint = _resume_from(training, say=first)
     if first:
         _start(folder, Path(str(model.model_name_or_path)), commit, {"free": free}, sources)
-    checkpoint = Path(training.resume_from_checkpoint) if training.resume_from_checkpoint else last_checkpoint(output)
+    sums = Sums(checkpoint, script, training)
     quiet_libraries(use_cpu=training.use_cpu)
     if training.use_cpu and getattr(script, "sampler", None) != "trl":  # its generation would fill the memory
         keep_freed_memory()
@@ -89,7 +98,7 @@ def train(
         evaluate = read_evaluate(script.evaluate)
         evaluation = Evaluation(evaluate, output, form, first=first) if evaluate else None
         common = _model_arguments(model, path, training)
-        callbacks = [recorder, evaluation] if evaluation else [recorder]
+        callbacks = [sums, *filter(None, [evaluation]), recorder]  # the last one prepares for a checkpoint
         common |= {"args": training, "processing_class": tokenizer, "callbacks": callbacks}
         with room(output, 2**20), whole_models():  # TRL stores what it tokenizes, and loads model and reference
             trainer = build(tokenizer, form, common)
@@ -102,9 +111,7 @@ def train(
         _start_wandb(training, settings, checkpoint, examples)
     trainer.create_model_card = partial(write_card, trainer, str(model.model_name_or_path))
     _prepare(trainer, script, say=first)
-    if evaluation:
-        evaluation.trainer = trainer
-    _fit(trainer, recorder, checkpoint, folder, evaluation)
+    _fit(trainer, sums, recorder, checkpoint, folder, evaluation)
     return output
 
 
@@ -113,6 +120,18 @@ def _start(
 ) -> None:
     weights = {"model_sha256": folder_sha256(start) if start.is_dir() else None, "model_commit": commit}
     folder.start(weights, facts | {"trained_on": different([*trained_on(start), *sources])})
+
+
+def _resume_from(training: Any, *, say: bool) -> Path | None:
+    """The checkpoint to go on from, and a line on each newer one that is damaged; None where the run begins."""
+    named = Path(training.resume_from_checkpoint) if training.resume_from_checkpoint else None
+    checkpoint, wrong = whole_checkpoint(Path(training.output_dir), named)
+    if say:
+        for line in wrong:
+            logger.warning("%s", line)
+        if checkpoint:
+            tqdm.write(f"continued from {checkpoint.name}")
+    return checkpoint
 
 
 def _pin_revision(model: ModelConfig) -> str | None:
@@ -232,15 +251,24 @@ def slow_embeddings(trainer: Any, rate: float) -> None:
 
 
 def _fit(
-    trainer: Any, recorder: RunRecorder, checkpoint: Path | None, folder: RunFolder, evaluation: Evaluation | None
+    trainer: Any,
+    sums: Sums,
+    recorder: RunRecorder,
+    checkpoint: Path | None,
+    folder: RunFolder,
+    evaluation: Evaluation | None,
 ) -> None:
     from transformers import PrinterCallback, ProgressCallback
 
+    sums.trainer = trainer
+    if evaluation:
+        evaluation.trainer = trainer
     trainer.remove_callback(PrinterCallback)
     trainer.remove_callback(ProgressCallback)
     if sys.stderr.isatty():
         trainer.add_callback(BarOnly())
     if checkpoint:
+        load_as_saved(trainer, checkpoint)
         recorder.restore(checkpoint)
     recorder.needed = saved_bytes(trainer, states=trainer.args.save_strategy != "no")
     with room(folder.path, recorder.needed):
@@ -252,6 +280,8 @@ def _fit(
             "put sozo.rewards.make_dat_validity beside the reward where some lists are valid, or ask in another form "
             "(system_prompt)"
         )
+    if recorder.preempted and not (evaluation and evaluation.stopped):
+        _end_preempted(trainer, recorder)
     first = trainer.accelerator.is_main_process
     with room(folder.path, saved_bytes(trainer, states=False)):
         trainer.save_model()
@@ -262,11 +292,23 @@ def _fit(
             write_state(folder.path, wandb_run())
     if trainer.args.push_to_hub:
         trainer.push_to_hub()
+    recorder.digests.join()
     if first:
         shutil.rmtree(folder.path / _ROWS, ignore_errors=True)
         stopped = {"stopped": evaluation.stopped} if evaluation and evaluation.stopped else {}
         folder.finish(result.metrics | stopped)
     trainer.end()
+
+
+def _end_preempted(trainer: Any, recorder: RunRecorder) -> NoReturn:
+    """End a run that stands behind a checkpoint and is not finished, which W&B is told too."""
+    recorder.digests.join()
+    if run := wandb_run():
+        run.mark_preempting()
+        run.finish(exit_code=PREEMPTED)
+    wait()  # a launcher ends all processes once one has ended
+    trainer.end()
+    end_preempted(f"checkpoint-{trainer.state.global_step} is written")
 
 
 def stored_dataset(rows: Sequence[dict[str, Any]], training: Any) -> Any:

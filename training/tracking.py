@@ -1,8 +1,6 @@
-"""What a run shows and leaves: console, W&B (online or offline), and what a checkpoint needs to resume exactly.
+"""What a run shows and leaves: console, W&B (online or offline), and what a checkpoint needs to resume exactly."""
 
-The files of ours in a checkpoint are written last, so their presence says that the checkpoint is whole.
-"""
-
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,10 +10,13 @@ from tqdm import tqdm
 from transformers import ProgressCallback, TrainerCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
-from sozo.data.processes import wait
+from sozo.data.checkpoints import Digests, older, sizes, unmark
+from sozo.data.preemption import note_sigterm, sigterm_came
+from sozo.data.processes import gather, wait
 from sozo.data.record import check_room, read_json, write_json
 from sozo.data.wandb_run import write_state
 from sozo.rewards.reward import Reward
+from sozo.training.batches import steps_of_generation
 
 # Name, key and format of what the console shows; what a run's rewards show stands between reward and time.
 _REWARD, _TIME = ("reward", "reward", "6.3f"), ("s/step", "step_time", ".2f")
@@ -28,34 +29,64 @@ UNPAID_STEPS = 10  # logged, in a row, in which every reward was 0: a run that w
 class RunRecorder(TrainerCallback):
     """Completes each checkpoint with the rewards' states and W&B run, prints a line, logs completions to W&B.
 
-    GRPO of which every reward was 0 in ten logged steps in a row ends behind a checkpoint, and `in_vain`.
+    GRPO of which every reward was 0 in ten logged steps in a row ends behind a checkpoint, and `in_vain`. A run ends
+    behind one and is `preempted` at the end of the optimizer step in which any process got a SIGTERM; GRPO goes on
+    until a generation ends, from where alone it resumes as it was.
     With each logging step eight completions of each reward of sozo's go into the table `PREFIX/completions`. What
     `keeps` a state beside the rewards has `state` and `restore` as they do.
     """
 
     needed = 0  # bytes that a checkpoint takes
+    kept: int | None = None  # checkpoints; older ones are removed once a new one is whole
     in_vain = False  # whether the run ends since nothing was paid
+    preempted = False  # whether it ends for now
 
     def __init__(self, rewards: Sequence[Any] = (), keeps: Any = None) -> None:
         self._rewards = [reward for reward in rewards if isinstance(reward, Reward)]
         holders = [*self._rewards, keeps] if keeps else self._rewards
         self._states = {f"state_{number}.json": holder for number, holder in enumerate(holders)}
         self._tables: dict[str, Any] = {}
+        self.digests = Digests()
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """From here on there is something to save when a SIGTERM comes."""
+        note_sigterm()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Look for room before the trainer writes a checkpoint."""
+        """End a preempted run, unless this was its last step; prepare for the checkpoint that may follow."""
+        resumes_here = state.global_step % steps_of_generation(args) == 0
+        # A signal reaches processes at different steps.
+        if resumes_here and state.global_step < state.max_steps and any(gather(sigterm_came())):
+            self.preempted = control.should_training_stop = control.should_save = True
+            args.save_only_model = False  # no run can go on from that
+        self._before_save(args, state, control)
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Prepare for the checkpoint that may follow."""
+        self._before_save(args, state, control)
+
+    def _before_save(self, args: Any, state: Any, control: Any) -> None:
+        """Look for room before the trainer writes a checkpoint; of older ones, which may be removed, read no more."""
         if control.should_save:
             check_room(Path(args.output_dir), self.needed)
+            self.digests.stop()
+            wait()
+            if state.is_world_process_zero:
+                unmark(_checkpoint(args, state))
 
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Complete the checkpoint that the trainer has just written."""
+        """Complete the checkpoint that the trainer has just written, and mark it."""
         wait()  # every process has written its part of the checkpoint
-        if not state.is_world_process_zero:
-            return
-        checkpoint = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
-        for name, holder in self._states.items():
-            write_json(checkpoint / name, holder.state())
-        write_state(checkpoint, wandb_run())
+        checkpoint, files = _checkpoint(args, state), {}
+        if state.is_world_process_zero:
+            for name, holder in self._states.items():
+                write_json(checkpoint / name, holder.state())
+            files = sizes(checkpoint)
+            write_state(checkpoint, wandb_run(), files)
+            for old in older(checkpoint, self.kept) if self.kept else ():
+                if old.name != Path(state.best_model_checkpoint or "").name:
+                    shutil.rmtree(old, ignore_errors=True)
+        self.digests.start(checkpoint, gather(files)[0])
 
     def restore(self, checkpoint: Path) -> None:
         """Continue with the states saved in `checkpoint`; every process must do so."""
@@ -65,9 +96,14 @@ class RunRecorder(TrainerCallback):
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         """Print one short line instead of TRL's thirty numbers; W&B, which has them all, gets completions."""
         last = [entry for entry in state.log_history if "reward" in entry][-UNPAID_STEPS:]
-        if len(last) == UNPAID_STEPS and not any(entry["reward"] or entry["reward_std"] for entry in last):
+        if (
+            not self.in_vain
+            and len(last) == UNPAID_STEPS
+            and not any(entry["reward"] or entry["reward_std"] for entry in last)
+        ):
             self.in_vain = control.should_training_stop = True
             control.should_save = args.save_strategy != "no"
+            self._before_save(args, state, control)
         if not state.is_world_process_zero or not logs:
             return
         if "loss" in logs:  # not the summary at the end
@@ -93,6 +129,11 @@ class RunRecorder(TrainerCallback):
         if scores := [completion.score for completion in reward.last if completion.score is not None]:
             log[f"{reward.prefix}/scores"] = wandb.Histogram(scores)
         run.log(log)
+
+
+def _checkpoint(args: Any, state: Any) -> Path:
+    """The checkpoint of this step."""
+    return Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
 
 
 def saved_bytes(trainer: Any, *, states: bool) -> int:

@@ -1,15 +1,17 @@
 """`sozo study` and `sozo table11`."""
 
+import os
 import shlex
 import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from sozo.data.errors import UserError
+from sozo.data.preemption import PREEMPTED
 from sozo.eval.terminal import print_lines
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ def study(
     from sozo.studies.study.run import chosen, plan, run_study
     from sozo.studies.study.steps import study_steps
 
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    signal.signal(signal.SIGTERM, _end_preempted)
     if second_encoder and not page:
         raise UserError("--second-encoder goes with --page; of a study to run it stands in the YAML")
     settings = load_study(file, output, second_encoder)
@@ -105,6 +107,13 @@ def table11(
         nouns=nouns,
     )
     print_lines([write_result(output, result, "table11"), f"The page: {output / 'report.html'}"])
+
+
+def _end_preempted(*_: Any) -> NoReturn:
+    """End with the step under way, which writes a checkpoint; another SIGTERM changes nothing."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.write(2, f"SIGTERM: the same command continues (exit status {PREEMPTED})\n".encode())
+    sys.exit(PREEMPTED)
 
 
 def _named(words: Sequence[str]) -> list[tuple[str, Path]]:

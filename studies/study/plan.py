@@ -9,6 +9,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
+from sozo.data.checkpoints import checkpoints
 from sozo.data.errors import UserError
 from sozo.data.settings import read_yaml
 from sozo.models.settings import OF_NOUNS
@@ -260,7 +261,7 @@ def _disk(study: Study, step: Step) -> tuple[float, int, float]:
 
 def drop_checkpoints(folder: Path) -> bool:
     """Delete the checkpoints of a finished training run, which nothing resumes; whether there were any."""
-    checkpoints = list(folder.glob("checkpoint-*"))
-    for checkpoint in checkpoints:
+    dropped = checkpoints(folder)
+    for checkpoint in dropped:
         shutil.rmtree(checkpoint, ignore_errors=True)  # that one cannot be deleted spoils nothing
-    return bool(checkpoints)
+    return bool(dropped)

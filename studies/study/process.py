@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import termios
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -18,6 +19,7 @@ from sozo.data.processes import end_with_parent
 from sozo.data.secrets import without_credentials
 
 _MINUTE = 60.0  # seconds
+_GRACE = 120.0  # seconds that a training has to write a checkpoint
 
 
 def run_logged(command: list[str], log: Path, tell: Callable[[], None] = lambda: None) -> int:
@@ -25,9 +27,9 @@ def run_logged(command: list[str], log: Path, tell: Callable[[], None] = lambda:
 
     `tell` is called once a minute where nobody sees the output.
 
-    The command ends when this process ends in any way, so that nothing stays unseen on the GPUs (kill -9 of this
-    process: on Linux only). Where standard error is a terminal the output is shown there too, with moving progress
-    bars, of which the log has only the last state.
+    The command ends, with time for a checkpoint, when this process ends in any way, so that nothing stays unseen on
+    the GPUs (kill -9 of this process: on Linux only). Where standard error is a terminal the output is shown there
+    too, with moving progress bars, of which the log has only the last state.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     terminal = output = None
@@ -42,6 +44,7 @@ def run_logged(command: list[str], log: Path, tell: Callable[[], None] = lambda:
             stdin=subprocess.DEVNULL,
             stdout=file if output is None else output,
             stderr=subprocess.STDOUT,
+            env={"TORCH_ELASTIC_SHUTDOWN_TIMEOUT": f"{_GRACE:.0f}"} | os.environ,  # accelerate's processes, too
             start_new_session=True,  # Ctrl-C reaches this process alone, which then ends the command
             preexec_fn=partial(end_with_parent, signal.SIGTERM),
         )
@@ -59,13 +62,23 @@ def run_logged(command: list[str], log: Path, tell: Callable[[], None] = lambda:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """End what is left of the command and of the processes that it started."""
+    """End what is left of the command and of the processes that it started; a launcher may end before a training."""
     with suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGTERM)
-        try:
-            child.wait(20)
-        except subprocess.TimeoutExpired:
-            os.killpg(child.pid, signal.SIGKILL)
+        until = time.monotonic() + _GRACE
+        while (child.poll() is None or _lives(child.pid)) and time.monotonic() < until:
+            time.sleep(0.05)
+        os.killpg(child.pid, signal.SIGKILL)
+
+
+def _lives(group: int) -> bool:
+    """Whether any process of a group has not ended; False where there is no /proc."""
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, of, *_ = file.read_text("utf-8", "replace").rpartition(")")[2].split()
+            if of == str(group) and state not in "ZX":
+                return True
+    return False
 
 
 def tail(log: Path, lines: int) -> str:

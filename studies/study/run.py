@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sozo.data.errors import UserError
+from sozo.data.preemption import PREEMPTED
 from sozo.data.progress import console
 from sozo.data.published import load_text
 from sozo.data.record import refuse_foreign
@@ -70,6 +71,9 @@ def run_step(step: Step, records: Records, launch: list[str], position: str, *, 
     words = [sys.executable, "-m", "accelerate.commands.accelerate_cli", "launch"] if launch == ACCELERATE else launch
     status = run_logged(step.command(words, sys.executable), log, tell)
     took = time.strftime("%H:%M:%S", time.gmtime(time.monotonic() - started))
+    if status == PREEMPTED:
+        terminal.print(f"{position} {step.name}: preempted after {took}; the same command continues")
+        sys.exit(PREEMPTED)
     if status or not (records.folder / step.name / "metrics.json").is_file():
         terminal.print(f"The end of {log}:\n{tail(log, 12)}")
         how = f"exit status {status}" if status else "it ended without metrics.json"

@@ -1,8 +1,8 @@
 """Stands in for `accelerate launch`: plays the recipe that it is asked to launch, in a second, without a model.
 
 It writes what the recipe would leave: a table of responses (sample_dat.py) or a model's folder, and metrics.json last.
-STANDIN_FAIL and STANDIN_HANG name the step that fails or hangs halfway; every start is written to STANDIN_CALLS, and
-STANDIN_RUN into metrics.json, as a run time would be.
+STANDIN_FAIL and STANDIN_HANG name the step that fails (with STANDIN_STATUS) or hangs halfway; every start is written
+to STANDIN_CALLS, and STANDIN_RUN into metrics.json, as a run time would be.
 """
 
 import json
@@ -31,7 +31,7 @@ def main():
         (output / "checkpoint-4" / "model.safetensors").touch()
     if os.environ.get("STANDIN_FAIL") == output.name:
         sys.stderr.write("RuntimeError: no \x1b[31mmemory\x1b[0m left\n")
-        return 3
+        return int(os.environ.get("STANDIN_STATUS", "3"))
     if os.environ.get("STANDIN_HANG") == output.name:
         Path(os.environ["STANDIN_CALLS"] + ".pid").write_text(str(os.getpid()))
         time.sleep(600)

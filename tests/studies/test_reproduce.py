@@ -102,6 +102,50 @@ def test_a_failed_step_says_why_and_the_study_goes_on_from_there(study):
     assert (study / "out" / "logs" / "dpo1.log").read_text().count("playing dpo_dat.py") == 2
 
 
+def test_a_preempted_step_ends_the_study_with_its_status_and_the_study_goes_on_from_there(study):
+    launched, done = run(study, status=75, STANDIN_FAIL="dpo1", STANDIN_STATUS="75")
+    assert launched == STEPS[:5]
+    assert "[5/11] dpo1: preempted after 00:00:0" in done.stderr
+    assert "error: " not in done.stderr
+    assert run(study)[0] == STEPS[4:-1]
+
+
+TRAINING = """
+import signal, sys, time
+from pathlib import Path
+
+def save(*_):
+    time.sleep(1)
+    Path("saved").touch()
+    sys.exit(75)
+
+signal.signal(signal.SIGTERM, save)
+Path("trains").touch()
+time.sleep(600)
+"""
+STUDY = f"""
+import signal, sys
+from pathlib import Path
+from sozo.studies.study.command import _end_preempted
+from sozo.studies.study.process import run_logged
+
+signal.signal(signal.SIGTERM, _end_preempted)
+launcher = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"
+run_logged([sys.executable, "-c", launcher, {TRAINING!r}], Path("log"))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks processes up in /proc")
+def test_a_launcher_that_ends_first_leaves_a_training_its_time_to_save(tmp_path):
+    parent = subprocess.Popen([sys.executable, "-c", STUDY], cwd=tmp_path, env=environment(tmp_path))
+    while not (tmp_path / "trains").exists():
+        assert parent.poll() is None
+        time.sleep(0.02)
+    parent.terminate()
+    assert parent.wait() == 75
+    assert (tmp_path / "saved").exists()
+
+
 def test_checkpoints_can_be_kept(study):
     change(study / "recipes" / "reproduce.yaml", keep_checkpoints=True)
     run(study)
@@ -216,7 +260,7 @@ def test_nothing_outlives_a_killed_study_and_it_goes_on(study, kill):
     assert f"out: process {parent.pid} on " in run(study, status=2)[1].stderr
     parent.send_signal(kill)
     parent.communicate(timeout=60)
-    assert parent.returncode == {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}[kill]
+    assert parent.returncode == {signal.SIGKILL: -9, signal.SIGTERM: 75, signal.SIGINT: 130}[kill]
     deadline = time.monotonic() + 30
     while not gone(child):
         assert time.monotonic() < deadline, "the step outlived its study"

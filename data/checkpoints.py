@@ -1,0 +1,210 @@
+"""A training's checkpoints: what each holds is written down when it is whole, and compared before a run goes on.
+
+The mark of a whole checkpoint, `sozo_state.json`, is written last and has the size of each file. Digests follow in a
+thread, so that no step waits: each process writes those of its own files. What was killed before them has sizes alone.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Event, Thread
+
+from sozo.data.errors import UserError
+from sozo.data.processes import gather, rank, world_size
+from sozo.data.record import own_name, read_json
+
+STATE = "sozo_state.json"  # training writes it into each checkpoint, last: it is whole; and beside the finished model
+SIZES, VERSION = "files", 2  # of the mark; version 1 had no sizes
+_DIGESTS = "sozo_digests_{}.json"  # by the process's number
+_CUT_SHORT = "it was cut short while it was written"
+_BLOCK = 2**22  # bytes read at once
+
+
+def checkpoints(output: Path) -> list[Path]:
+    """The checkpoints of a training output, the newest first; whatever else is called like one is left alone."""
+    steps = {path: re.fullmatch(r"checkpoint-([0-9]{1,18})", path.name) for path in output.glob("checkpoint-*")}
+    numbers = {path: int(step[1]) for path, step in steps.items() if step and path.is_dir()}
+    return sorted(numbers, key=lambda path: numbers[path], reverse=True)
+
+
+def last_checkpoint(output: Path) -> Path | None:
+    """The newest marked checkpoint, for who only reads of it; one that a kill cut short is passed over."""
+    return next((path for path in checkpoints(output) if (path / STATE).is_file()), None)
+
+
+def sizes(checkpoint: Path) -> dict[str, int]:
+    """The bytes of each file of a checkpoint, by its path in it."""
+    files = {path.relative_to(checkpoint).as_posix(): path for path in sorted(checkpoint.rglob("*")) if path.is_file()}
+    ours = re.compile(rf"{re.escape(STATE)}|{_DIGESTS.format('[0-9]+')}|(.*/)?\.[^/]*")  # hidden: no part of it
+    return {name: path.stat().st_size for name, path in files.items() if not ours.fullmatch(name)}
+
+
+def older(checkpoint: Path, kept: int) -> list[Path]:
+    """The checkpoints before this one that are more than `kept` with it, the newest first."""
+    newer = checkpoints(checkpoint.parent)
+    return newer[newer.index(checkpoint) + kept :]
+
+
+def unmark(checkpoint: Path) -> None:
+    """Take the mark away, since the checkpoint is written anew."""
+    for path in (*checkpoint.glob(_DIGESTS.format("*")), checkpoint / STATE):
+        path.unlink(missing_ok=True)
+
+
+def whole_checkpoint(output: Path, named: Path | None = None) -> tuple[Path | None, list[str]]:
+    """The newest checkpoint that a run can go on from, or the `named` one; and what is wrong with those after it.
+
+    None where a run begins: without any, or where a kill cut the first short. UserError where the named one, or all of
+    them, are damaged. All processes must call it together, and come to the same result.
+    """
+    wrong = []
+    if named and not gather(named.is_dir())[0]:
+        raise UserError(
+            f"resume_from_checkpoint {named}: no such folder; leave it out to go on from the last whole one"
+        )
+    if named and (wrong := faults(named)):
+        last, _ = _newest(output)
+        remedy = f"the last whole one is {last.name}" if last else "no other is whole"
+        raise UserError(f"resume_from_checkpoint {named}: {'; '.join(wrong)}; {remedy}")
+    if named:
+        return named, []
+    found, wrong = _newest(output)
+    if found is None and not all(_CUT_SHORT in line for line in wrong):
+        remedy = "restore what is damaged, or give another --output_dir"
+        raise UserError(f"{output}: no checkpoint is whole: {'; '.join(wrong)}; {remedy}")
+    return found, wrong
+
+
+def _newest(output: Path) -> tuple[Path | None, list[str]]:
+    lines: list[str] = []
+    for name in gather([path.name for path in checkpoints(output)])[0]:
+        if not (wrong := faults(output / name)):
+            if _read_mark(output / name) == {}:
+                lines.append(f"{name}: of an earlier version, which wrote no sizes down; it is taken as it is")
+            return output / name, lines
+        lines += [f"{name}: {line}" for line in wrong]
+    return None, lines
+
+
+def faults(checkpoint: Path) -> list[str]:
+    """Why no run can go on from a checkpoint, a line each; none if it is whole.
+
+    All processes must call it together: each reads its share of the files.
+    """
+    mark = gather(_read_mark(checkpoint))[0]
+    if isinstance(mark, str):
+        return [mark]
+    found = gather(list(_compare(checkpoint, mark, _shares(mark, world_size())[rank()])))
+    lines = list(dict.fromkeys(line for lines in found for line in lines))
+    if not lines and not any("optim" in name for name in mark or sizes(checkpoint)):
+        lines = ["it has no optimizer (save_only_model), so that no run can go on from it"]
+    return lines
+
+
+def cut_short(checkpoint: Path) -> list[str]:
+    """The files of a checkpoint that are there but not of the size that its mark says: for who reads only its model."""
+    mark = _read_mark(checkpoint)
+    files = {} if isinstance(mark, str) else {checkpoint / name: size for name, size in mark.items()}
+    return [path.name for path, size in files.items() if path.is_file() and path.stat().st_size != size]
+
+
+def _read_mark(checkpoint: Path) -> dict[str, int] | str:
+    """The sizes that the mark of a checkpoint says, none in version 1; or what is wrong with it."""
+    if not (checkpoint / STATE).is_file():
+        # Digests are written after the mark.
+        return f"{STATE} is missing" if any(checkpoint.glob(_DIGESTS.format("*"))) else f"{_CUT_SHORT} (no {STATE})"
+    try:
+        values = read_json(checkpoint / STATE)
+    except UserError:
+        return f"{STATE} cannot be read"
+    files = values.get(SIZES, {} if values.get("version") == 1 else None)
+    if not isinstance(files, dict) or not all(type(size) is int for size in files.values()):
+        return f"{STATE} does not say what the checkpoint holds"
+    return files
+
+
+def _shares(files: dict[str, int], world: int) -> list[list[str]]:
+    """Which files each process reads: those that bear its number, and of the others about as many bytes as the rest.
+
+    >>> _shares({"rng_state_0.pth": 1, "rng_state_1.pth": 1, "model": 8, "optimizer": 16}, 2)
+    [['optimizer', 'rng_state_0.pth'], ['model', 'rng_state_1.pth']]
+    """
+    shares: list[list[str]] = [[] for _ in range(world)]
+    loads = [0] * world
+    for name in sorted(files, key=lambda name: (-files[name], name)):
+        number = re.search(r"(?:rank|rng_state)_([0-9]+)", name)
+        owner = int(number[1]) % world if number else loads.index(min(loads))
+        shares[owner].append(name)
+        loads[owner] += files[name]
+    return shares
+
+
+def _compare(checkpoint: Path, mark: dict[str, int], mine: Sequence[str]) -> Iterator[str]:
+    """What is wrong with this process's share of the files."""
+    digests: dict[str, str] = {}
+    for path in sorted(checkpoint.glob(_DIGESTS.format("*"))):
+        try:
+            digests |= read_json(path)
+        except UserError:
+            yield f"{path.name} cannot be read"
+    if unknown := digests.keys() - mark.keys() - {STATE}:
+        yield f"{STATE} does not name {min(unknown)}, of which there is a digest"
+    for name in mine if rank() else [STATE, *mine]:
+        path = checkpoint / name
+        try:
+            if not path.is_file():
+                yield f"{name} is missing"
+            elif name in mark and (size := path.stat().st_size) != mark[name]:
+                yield f"{name} has {size:,} of {mark[name]:,} bytes"
+            elif name in digests and _digest(path) != digests[name]:
+                yield f"the content of {name} changed after it was written"
+        except OSError as error:
+            yield f"{name} cannot be read ({error.strerror})"
+
+
+def _digest(path: Path, stop: Event | None = None) -> str:
+    """SHA-256 of a file; `stop` ends it early, with a digest of nothing."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while (block := file.read(_BLOCK)) and not (stop and stop.is_set()):
+            digest.update(block)  # other threads go on meanwhile
+    return digest.hexdigest()
+
+
+class Digests:
+    """Writes the digests of this process's files of a checkpoint beside them, in a thread."""
+
+    def __init__(self) -> None:
+        self._thread = Thread()
+        self._stop = Event()
+
+    def start(self, checkpoint: Path, files: dict[str, int]) -> None:
+        """Begin with a checkpoint that is whole, and holds `files` by the mark."""
+        names = _shares(files, world_size())[rank()]
+        self._stop = Event()
+        arguments = checkpoint, names if rank() else [STATE, *names], self._stop
+        self._thread = Thread(target=_write_digests, args=arguments, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Give up what is not finished: the next checkpoint is about to be written, and an older one removed."""
+        self._stop.set()
+        self.join()
+
+    def join(self) -> None:
+        """Return when the digests are written."""
+        if self._thread.ident:
+            self._thread.join()
+
+
+def _write_digests(checkpoint: Path, names: Sequence[str], stop: Event) -> None:
+    with suppress(OSError):  # the folder is gone, or the disk full: sizes must do
+        digests = {name: _digest(checkpoint / name, stop) for name in names}
+        if stop.is_set():
+            return
+        partial = own_name(checkpoint / _DIGESTS.format(rank()))
+        partial.write_text(json.dumps(digests, indent=2) + "\n", "utf-8")  # never makes the folder anew
+        partial.replace(checkpoint / _DIGESTS.format(rank()))

@@ -38,7 +38,7 @@ def last_checkpoint(output: Path) -> Path | None:
 def sizes(checkpoint: Path) -> dict[str, int]:
     """The bytes of each file of a checkpoint, by its path in it."""
     files = {path.relative_to(checkpoint).as_posix(): path for path in sorted(checkpoint.rglob("*")) if path.is_file()}
-    ours = re.compile(rf"{re.escape(STATE)}|{_DIGESTS.format('[0-9]+')}|(.*/)?\.[^/]*")  # hidden: no part of it
+    ours = re.compile(rf"{re.escape(STATE)}|{_DIGESTS.format('[0-9]+')}|(.*/)?\..*")  # hidden: no part of it
     return {name: path.stat().st_size for name, path in files.items() if not ours.fullmatch(name)}
 
 

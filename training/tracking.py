@@ -62,7 +62,8 @@ class RunRecorder(TrainerCallback):
         self._before_save(args, state, control)
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Prepare for the checkpoint that may follow."""
+        """Prepare for the checkpoint that may follow; that of a preempted run is written."""
+        control.should_save &= not self.preempted
         self._before_save(args, state, control)
 
     def _before_save(self, args: Any, state: Any, control: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a mix trains is what TRL trains: grouping a step's completions by prompt changes no weight."""
+"""What a mix trains and logs is what TRL does: grouping a step's completions by prompt changes no weight, no key."""
 
 import json
 import os
@@ -38,6 +38,13 @@ def test_every_loss_of_trl(loss, size, tmp_path):
     level = {"importance_sampling_level": "sequence"} if loss == "luspo" else {}
     settings = {"loss_type": loss, "per_device_train_batch_size": size, "beta": 0.04, "num_iterations": 2}
     check(*differences(tmp_path, **settings, **level))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_loss_with_whole_responses_weighed(loss, tmp_path):
+    settings = {"importance_sampling_level": "sequence", "beta": 0.04, "num_iterations": 2, "epsilon": 1e-3}
+    settings |= {"epsilon_high": 1.0} if loss == "cispo" else {}  # a bound for the ratio itself
+    check(*differences(tmp_path, loss_type=loss, per_device_train_batch_size=4, **settings))
 
 
 @pytest.mark.parametrize(

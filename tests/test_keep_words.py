@@ -95,7 +95,7 @@ def test_what_is_logged_is_what_trls_own_micro_batches_give(tmp_path, monkeypatc
     pairs = [list_text(words) for words in permutations(WORDS, 2)]
     settings = {"num_generations": 12, "per_device_train_batch_size": 4, "completions_per_step": 24, "max_steps": 4}
     settings |= {"loss_type": "dapo", "num_iterations": 2, "epsilon": 1e-3, "shuffle_dataset": False}
-    settings |= {"prompts": ["三つ", "二つ"], "told": {"credit": "word", "word_entropy": 0.3}}
+    settings |= {"prompts": ["1. 犬", "1. 猫"], "told": {"credit": "word", "word_entropy": 0.3}}
     logs = []
     for _ in ("ours", "TRL's"):
         rewards = [valid, Three("three", "three")]

@@ -25,7 +25,10 @@ def tiny_llama(vocabulary, **changes):
 
 
 def scripted(folder, texts, rewards, kind, words=AXES, **settings):
-    """A trainer of class `kind` that is given `texts` (lists of `words`) in every step, one group of them."""
+    """A trainer of class `kind` that is given `texts` (lists of `words`) in every step, one group of them.
+
+    Of several `prompts` each has a group of its own: give `num_generations`.
+    """
     os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"
     tokenizer = build_tokenizer(list(words))
     written = [[*tokenizer(text, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id] for text in texts]
@@ -34,6 +37,7 @@ def scripted(folder, texts, rewards, kind, words=AXES, **settings):
         asked = [tokenizer.apply_chat_template(p, return_dict=True)["input_ids"] for p in prompts]
         return {"prompt_ids": asked, "completion_ids": written, "logprobs": None}
 
+    prompts = settings.pop("prompts", [prompt("dat")])
     own = {name: settings.pop(name) for name in ("told", "keep") if name in settings}
     if "told" in own:
         own["words"] = WordArguments(**own.pop("told"))
@@ -41,12 +45,13 @@ def scripted(folder, texts, rewards, kind, words=AXES, **settings):
     fixed |= {"num_generations": len(texts), "per_device_train_batch_size": len(texts), "max_completion_length": 32}
     fixed |= {"beta": 0.0, "loss_type": "bnpo", "max_steps": 1, "disable_tqdm": True, "learning_rate": 1e-2}
     fixed |= {"gradient_checkpointing": False, "logging_steps": 1}
-    entry = SimpleNamespace(items=[Item("", prompt("dat"))], rewards=rewards)
+    entry = SimpleNamespace(items=[Item("", text) for text in prompts], rewards=rewards)
+    rows = [{"prompt": messages(text), "asked": number} for number, text in enumerate(prompts)]
     return kind(
         model=tiny_llama(len(tokenizer)),
         args=GrpoSettings(**fixed | settings),
         reward_funcs=reward_functions([entry]),
-        train_dataset=Dataset.from_list([{"prompt": messages(prompt("dat")), "asked": 0}] * 8),
+        train_dataset=Dataset.from_list(rows * 8),
         processing_class=tokenizer,
         rollout_func=rollout,
         **own,

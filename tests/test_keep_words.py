@@ -1,6 +1,7 @@
 """Keeping words: entropy where words are written, rarity by running counts, a multiplier that follows a target."""
 
 import json
+from itertools import permutations
 from types import SimpleNamespace
 
 import numpy as np
@@ -88,6 +89,27 @@ def test_the_mean_entropy_does_not_depend_on_the_micro_batches(tmp_path):
     assert torch.allclose(loss_gradient(trainer, *cut), whole, atol=1e-9)
     values = trainer._metrics["train"]["words/entropy"]
     assert np.mean(values[-2:]) == pytest.approx(values[0])
+
+
+def test_what_is_logged_is_what_trls_own_micro_batches_give(tmp_path, monkeypatch):
+    pairs = [list_text(words) for words in permutations(WORDS, 2)]
+    settings = {"num_generations": 12, "per_device_train_batch_size": 4, "completions_per_step": 24, "max_steps": 4}
+    settings |= {"loss_type": "dapo", "num_iterations": 2, "epsilon": 1e-3, "shuffle_dataset": False}
+    settings |= {"prompts": ["1. 犬", "1. 猫"], "told": {"credit": "word", "word_entropy": 0.3}}
+    logs = []
+    for _ in ("ours", "TRL's"):
+        rewards = [valid, Three("three", "three")]
+        trainer = scripted(tmp_path, TEXTS[:12] + pairs, rewards, WordTrainer, WORDS, **settings)
+        trainer.train()
+        history = trainer.state.log_history[:-1]
+        logs.append([{k: v for k, v in entry.items() if k not in ("step_time", "three/seconds")} for entry in history])
+        monkeypatch.setattr(WordTrainer, "_loss_sees_micro_batch", True)  # which leaves TRL's as they are
+    ours, theirs = logs
+    assert len(theirs) == 4
+    assert min(entry["words/entropy"] for entry in theirs) > 0.1
+    assert max(entry["clip_ratio/region_mean"] for entry in theirs) > 0
+    for entry, of_trl in zip(ours, theirs, strict=True):
+        assert entry == pytest.approx(of_trl, rel=1e-4, abs=1e-6)
 
 
 # Rarity

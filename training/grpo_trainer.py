@@ -1,6 +1,7 @@
 """TRL's GRPO trainer for a mix of tasks: micro-batches of one prompt, no unpaid completion, vLLM watched."""
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,13 +15,21 @@ from sozo.training.vllm_watch import Canary
 
 
 class MixTrainer(GRPOTrainer):  # type: ignore[misc]
-    """GRPOTrainer; what trains on one prompt is TRL's to the last bit, on several up to the order of its sums."""
+    """GRPOTrainer; what trains on one prompt is TRL's to the last bit, on several up to the order of its sums.
+
+    What is logged is what TRL logs, over its own micro-batches of the same completions.
+    """
 
     _buffered_inputs: Any
+    _metrics: Any
+    _per_token: Any = None  # log-probabilities and entropies that the model last gave, and its auxiliary loss
+    _known: Any = None  # the same of completions that it need not compute again
     canary: Canary | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._cut_by_trl: list[dict[str, Any]] = []
+        self._window: list[tuple[torch.Tensor, ...]] = []  # of each of its micro-batches: places and what is per token
         for function in self.reward_funcs:
             if isinstance(own := getattr(function, "reward", function), Reward):
                 own.tokenizer = self.processing_class
@@ -31,13 +40,45 @@ class MixTrainer(GRPOTrainer):  # type: ignore[misc]
         if not self.model.training or self._buffered_inputs is before or self._loss_sees_micro_batch:
             return inputs
         # TRL has just generated, shuffled the completions and cut them into micro-batches.
-        self._buffered_inputs = by_prompt(self._buffered_inputs, self.args.gradient_accumulation_steps)
+        self._cut_by_trl = self._buffered_inputs
+        self._buffered_inputs = by_prompt(self._cut_by_trl, self.args.gradient_accumulation_steps)
         return self._buffered_inputs[self._step % len(self._buffered_inputs)]
 
     @property
     def _loss_sees_micro_batch(self) -> bool:
         """Whether part of the loss is computed from a micro-batch as a whole, so that regrouping would change it."""
         return self.aux_loss_enabled or of_micro_batch(self.args) is not None
+
+    def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> Any:
+        if self._known is not None:
+            return self._known
+        self._per_token = super()._get_per_token_logps_and_entropies(*args, **kwargs)
+        return self._per_token
+
+    def _compute_loss(self, model: Any, inputs: Any) -> torch.Tensor:
+        if "places" not in inputs:
+            return super()._compute_loss(model, inputs)  # type: ignore[no-any-return]
+        # TRL appends a mean over this micro-batch to each of its metrics, but would not have put these together.
+        metrics = self._metrics["train"]
+        self._metrics["train"] = defaultdict(list)
+        loss: torch.Tensor = super()._compute_loss(model, inputs)
+        self._metrics["train"] = metrics
+        log_probs, entropies, _ = self._per_token
+        self._window.append((inputs["places"], log_probs.detach(), entropies.detach()))
+        if len(self._window) == math.gcd(len(self._cut_by_trl), self.args.gradient_accumulation_steps):
+            self._log_as_trl(model)
+        return loss
+
+    def _log_as_trl(self, model: Any) -> None:
+        """Appends what TRL's loss logs of its own micro-batches in this window, from what ours have given."""
+        places, log_probs, entropies = (torch.cat(parts) for parts in zip(*self._window, strict=True))
+        end = self._step % len(self._cut_by_trl) + 1
+        cut = self._cut_by_trl[end - len(self._window) : end]
+        for batch, rows in zip(cut, places.argsort().chunk(len(cut)), strict=True):
+            self._known = log_probs[rows], entropies[rows], None
+            super()._compute_loss(model, batch)
+        self._known = None
+        self._window = []
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
         output = super()._generate_and_score_completions(inputs)
@@ -71,7 +112,10 @@ def by_prompt(batches: Sequence[dict[str, Any]], steps: int) -> list[dict[str, A
 
 
 def _sorted(batches: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
-    """The same completions in as many micro-batches, those of one prompt behind each other."""
+    """The same completions in as many micro-batches, those of one prompt behind each other.
+
+    `places` is a column of where they stood. A window of one micro-batch stays as it is.
+    """
     if len(batches) == 1:
         return batches
     prompts = torch.cat([torch.where(batch["prompt_mask"] == 0, -1, batch["prompt_ids"]) for batch in batches])
@@ -85,4 +129,5 @@ def _sorted(batches: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
             return value
         return torch.cat([batch[name] for batch in batches])[mine]
 
-    return [{name: picked(name, mine) for name in batches[0]} for mine in order.chunk(len(batches))]
+    chunks = order.chunk(len(batches))
+    return [{name: picked(name, mine) for name in batches[0]} | {"places": mine} for mine in chunks]

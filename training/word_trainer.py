@@ -154,10 +154,6 @@ class WordTrainer(MixTrainer):
         first = self.accelerator.process_index * len(scored)
         return part_advantages(worths, group)[first : first + len(scored)]
 
-    def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> Any:
-        self._per_token = super()._get_per_token_logps_and_entropies(*args, **kwargs)
-        return self._per_token
-
     def _compute_loss(self, model: Any, inputs: Any) -> torch.Tensor:
         loss: torch.Tensor = super()._compute_loss(model, inputs)
         # Over the words of all processes in this generation, however they fell into micro-batches, as TRL's loss dapo.

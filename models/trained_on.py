@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from sozo.data.checkpoints import STATE
 from sozo.data.record import read_json
-from sozo.data.wandb_run import STATE
 from sozo.models.settings import FRONTIER
 from sozo.tasks.run_result import RunResult
 

@@ -83,7 +83,9 @@ def _newest(output: Path) -> tuple[Path | None, list[str]]:
     for name in gather([path.name for path in checkpoints(output)])[0]:
         if not (wrong := faults(output / name)):
             if _read_mark(output / name) == {}:
-                lines.append(f"{name}: of an earlier version, which wrote no sizes down; it is taken as it is")
+                lines.append(
+                    f"{name}: of an earlier version, which wrote neither sizes nor sums down; it is taken as it is, and train_loss is not the whole run's"
+                )
             return output / name, lines
         lines += [f"{name}: {line}" for line in wrong]
     return None, lines

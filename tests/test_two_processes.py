@@ -78,18 +78,23 @@ time.sleep(60)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it is Linux' own")
-@pytest.mark.parametrize("launched", [True, False])
-def test_a_worker_ends_with_its_launcher_and_not_with_a_shell(launched):
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"TORCHELASTIC_RUN_ID": "x", "WORLD_SIZE": "2"}, 9),
+        ({"TORCHELASTIC_RUN_ID": "x"}, 15),  # one process has nobody to wait for, and saves
+        ({}, 0),
+    ],
+)
+def test_a_worker_ends_with_its_launcher_and_not_with_a_shell(variables, expected):
     launcher = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {WORKER!r}])"
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("ACCELERATE", "TORCHEL"))}
-    environment |= {"PYTHONPATH": str(Path(__file__).parents[1] / "src")} | (
-        {"TORCHELASTIC_RUN_ID": "x"} if launched else {}
-    )
+    environment |= {"PYTHONPATH": str(Path(__file__).parents[1] / "src")} | variables
     parent = subprocess.Popen([sys.executable, "-c", launcher], env=environment, stdout=subprocess.PIPE, text=True)
     pid, signal = map(int, parent.stdout.readline().split())
-    assert signal == (9 if launched else 0)
+    assert signal == expected
     parent.kill()
-    if not launched:
+    if not expected:
         os.kill(pid, 9)
     deadline = time.monotonic() + 30
     while not gone(pid):

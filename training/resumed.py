@@ -32,7 +32,9 @@ class Sums(TrainerCallback):
     trainer: Any = None
 
     def __init__(self, checkpoint: Path | None, script: Any, training: Any) -> None:
-        self._before: dict[str, Any] = read_json(checkpoint / _SUMS, nan=True) if checkpoint else {}
+        # A checkpoint of an earlier version has none, which its check has said.
+        kept = checkpoint is not None and (checkpoint / _SUMS).is_file()
+        self._before: dict[str, Any] = read_json(checkpoint / _SUMS, nan=True) if checkpoint and kept else {}
         self._seconds, self._began = self._before.get("seconds", 0.0), 0.0  # of training, until it began
         size, now = training.per_device_train_batch_size, world_size()
         processes, micro = len(self._before.get("processes", [None] * now)), self._before.get("micro_batch", size)
@@ -113,7 +115,7 @@ def load_as_saved(trainer: Any, checkpoint: Path) -> None:
             return
         saved, report = type(model).from_pretrained(checkpoint, dtype=model.dtype, output_loading_info=True)
         if report["missing_keys"] or report["unexpected_keys"] or report["mismatched_keys"]:
-            raise UserError(f"{checkpoint}: its weights do not fit the model; remove it, {_ANOTHER}")
+            raise UserError(f"{checkpoint}: its weights do not fit the model; launch as before, {_ANOTHER}")
         model.load_state_dict(saved.state_dict())
 
     trainer._issue_warnings_after_load = check

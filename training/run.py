@@ -86,9 +86,7 @@ def train(
     if first:
         _start(folder, Path(str(model.model_name_or_path)), commit, {"free": free}, sources)
     sums = Sums(checkpoint, script, training)
-    quiet_libraries(use_cpu=training.use_cpu)
-    if training.use_cpu and getattr(script, "sampler", None) != "trl":  # its generation would fill the memory
-        keep_freed_memory()
+    _prepare_process(script, training)
     try:
         path = _model_path(model, training)
         tokenizer = _tokenizer(path, model.model_revision, say=first)
@@ -113,6 +111,12 @@ def train(
     _prepare(trainer, script, say=first)
     _fit(trainer, sums, recorder, checkpoint, folder, evaluation)
     return output
+
+
+def _prepare_process(script: Any, training: Any) -> None:
+    quiet_libraries(use_cpu=training.use_cpu)
+    if training.use_cpu and getattr(script, "sampler", None) != "trl":  # its generation would fill the memory
+        keep_freed_memory()
 
 
 def _start(

@@ -4,6 +4,8 @@ One drawn word of thousands says next to nothing about how it depends on the wor
 all. A word of several tokens has a target for each: how its nouns go on, among those that begin with the tokens before.
 """
 
+import logging
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import partial
@@ -16,11 +18,13 @@ from trl import SFTTrainer
 from trl.trainer import sft_trainer
 
 from sozo.data.errors import UserError
+from sozo.data.processes import is_first
 from sozo.models.nouns import FrontierNouns
 from sozo.scoring.languages import read_nouns
 from sozo.tasks import Dat, read_run
 from sozo.training.shared_prompt import response_logits
 
+logger = logging.getLogger(__name__)
 IGNORED, END = -100, -1
 LISTED = "listed"  # the dataset's column that says which answers are lists of the frontier
 _CHECKED = 64  # lists
@@ -66,17 +70,19 @@ class WordTargets:
             place = max(end, place + 1)
         return nouns
 
+    def holds_list(self, tokens: Sequence[int]) -> bool:
+        """Whether a row of tokens holds as many nouns as a list has."""
+        return len(self.find(tokens)) == self._places
+
     def __call__(self, logits: torch.Tensor, labels: torch.Tensor, listed: Sequence[bool]) -> torch.Tensor:
         """The sum over the labels that are asked for: `logits` (rows, tokens, vocabulary), `labels` (rows, tokens).
 
-        `listed` says which rows are lists of the frontier. UserError if each of them was cut.
+        `listed` says which rows are lists of the frontier; one that was cut is imitated token by token.
         """
         logits = logits.float()
         lines, asked = labels.tolist(), labels.cpu() != IGNORED
         found = {row: self.find(line) for row, line in enumerate(lines) if listed[row]}
         hits = {row: nouns for row, nouns in found.items() if len(nouns) == self._places}
-        if found and not hits:
-            raise UserError("word_targets: no list of a batch is whole; give a larger max_length")
         every_noun = np.array([[noun for _, noun in nouns] for nouns in hits.values()])
         targets = self._words.targets(every_noun) if hits else ()
         single, parts = asked.numpy().copy(), []
@@ -113,7 +119,20 @@ class WordTargetTrainer(SFTTrainer):  # type: ignore[misc]
         finally:
             sft_trainer.BaseTunerLayer = refused
         self._word_targets = word_targets
+        self._look_for_cut_lists()
         self.data_collator = partial(_with_listed, self.data_collator)  # TRL's own leaves other columns out
+
+    def _look_for_cut_lists(self) -> None:
+        """Say how many lists were cut at `max_length`, which are imitated token by token; refuse where all were."""
+        limit, rows = self.args.max_length or math.inf, self.train_dataset
+        lists = [labels for labels, listed in zip(rows["labels"], rows[LISTED], strict=True) if listed]
+        cut = sum(len(labels) >= limit and not self._word_targets.holds_list(labels) for labels in lists)
+        if cut == len(lists):
+            raise UserError(f"word_targets: no list is whole at max_length {limit}; give a larger one")
+        if cut and is_first():
+            logger.warning(
+                "%d of %d lists are cut at max_length %s, and imitated token by token", cut, len(lists), limit
+            )
 
     def _set_signature_columns_if_needed(self) -> None:
         """Which columns a batch is made of."""

@@ -83,9 +83,9 @@ def _newest(output: Path) -> tuple[Path | None, list[str]]:
     for name in gather([path.name for path in checkpoints(output)])[0]:
         if not (wrong := faults(output / name)):
             if _read_mark(output / name) == {}:
-                lines.append(
-                    f"{name}: of an earlier version, which wrote neither sizes nor sums down; it is taken as it is, and train_loss is not the whole run's"
-                )
+                lacks = "neither sizes nor sums are written down"
+                taken = "it is taken as it is, and train_loss is not the whole run's"
+                lines.append(f"{name}: of an earlier version, {lacks}: {taken}")
             return output / name, lines
         lines += [f"{name}: {line}" for line in wrong]
     return None, lines

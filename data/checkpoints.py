@@ -7,7 +7,7 @@ thread, so that no step waits: each process writes those of its own files. What 
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
@@ -42,10 +42,23 @@ def sizes(checkpoint: Path) -> dict[str, int]:
     return {name: path.stat().st_size for name, path in files.items() if not ours.fullmatch(name)}
 
 
-def older(checkpoint: Path, kept: int) -> list[Path]:
-    """The checkpoints before this one that are more than `kept` with it, the newest first."""
-    newer = checkpoints(checkpoint.parent)
-    return newer[newer.index(checkpoint) + kept :]
+def newer(output: Path, than: Path | None) -> set[Path]:
+    """The checkpoints behind this one, which a run that goes on from it does not take for whole."""
+    every = checkpoints(output)
+    return set(every[: every.index(than)] if than in every else every)
+
+
+def older(checkpoint: Path, kept: int, without: Container[Path] = ()) -> list[Path]:
+    """The checkpoints before this one that are more than `kept` with it, the newest first; `without` some."""
+    every = [path for path in checkpoints(checkpoint.parent) if path not in without]
+    return every[every.index(checkpoint) + kept :]
+
+
+def record_of(model: Path) -> Path | None:
+    """Where it is recorded how a model in a folder, or a checkpoint in it, was trained; None without a record."""
+    within = (model / STATE).is_file() or model.name.startswith("checkpoint-")
+    places = [model, model.parent] if within else [model]
+    return next(filter(Path.is_file, (place / "run_config.json" for place in places)), None)
 
 
 def unmark(checkpoint: Path) -> None:
@@ -60,16 +73,17 @@ def whole_checkpoint(output: Path, named: Path | None = None) -> tuple[Path | No
     None where a run begins: without any, or where a kill cut the first short. UserError where the named one, or all of
     them, are damaged. All processes must call it together, and come to the same result.
     """
-    wrong = []
-    if named and not gather(named.is_dir())[0]:
-        raise UserError(
-            f"resume_from_checkpoint {named}: no such folder; leave it out to go on from the last whole one"
-        )
-    if named and (wrong := faults(named)):
-        last, _ = _newest(output)
-        remedy = f"the last whole one is {last.name}" if last else "no other is whole"
-        raise UserError(f"resume_from_checkpoint {named}: {'; '.join(wrong)}; {remedy}")
     if named:
+        if not gather(named.is_dir())[0]:
+            remedy = "leave it out to go on from the last whole one"
+            raise UserError(f"resume_from_checkpoint {named}: no such folder; {remedy}")
+        if gather(named.resolve().parent != output.resolve())[0]:
+            remedy = "leave it out, or start a run from it by --model_name_or_path"
+            raise UserError(f"resume_from_checkpoint {named}: is no checkpoint of {output}; {remedy}")
+        if wrong := faults(named):
+            last, _ = _newest(output)
+            remedy = f"the last whole one is {last.name}" if last else "no other is whole"
+            raise UserError(f"resume_from_checkpoint {named}: {'; '.join(wrong)}; {remedy}")
         return named, []
     found, wrong = _newest(output)
     if found is None and not all(_CUT_SHORT in line for line in wrong):
@@ -87,7 +101,7 @@ def _newest(output: Path) -> tuple[Path | None, list[str]]:
                 taken = "it is taken as it is, and train_loss is not the whole run's"
                 lines.append(f"{name}: of an earlier version, {lacks}: {taken}")
             return output / name, lines
-        lines += [f"{name}: {line}" for line in wrong]
+        lines += [f"{name}, passed over: {line}" for line in wrong]
     return None, lines
 
 
@@ -196,10 +210,10 @@ class Digests:
         self._stop.set()
         self.join()
 
-    def join(self) -> None:
-        """Return when the digests are written."""
+    def join(self, seconds: float | None = None) -> None:
+        """Return when the digests are written, or after so many seconds."""
         if self._thread.ident:
-            self._thread.join()
+            self._thread.join(seconds)
 
 
 def _write_digests(checkpoint: Path, names: Sequence[str], stop: Event) -> None:

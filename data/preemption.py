@@ -20,6 +20,7 @@ def obey_sigterm() -> None:
     """From now on SIGTERM ends this process with PREEMPTED, unless somebody else has use for the signal."""
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _on_sigterm)
+        os.register_at_fork(after_in_child=_obey_no_more)
 
 
 def note_sigterm() -> None:
@@ -40,13 +41,19 @@ def end_preempted(what: str) -> NoReturn:
 
 def _say(what: str) -> None:
     if is_first():
-        os.write(2, f"SIGTERM: {what}; the same command goes on (exit status {PREEMPTED})\n".encode())
+        os.write(2, f"SIGTERM: {what} (exit status {PREEMPTED})\n".encode())
+
+
+def _obey_no_more() -> None:
+    """A forked child, such as a worker of a data set, is ended by its parent as ever."""
+    if signal.getsignal(signal.SIGTERM) == _on_sigterm:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _on_sigterm(*_: Any) -> None:
     if _phase["saves"]:
         _phase["asked"] = True
         return
-    _say("training had not begun")
+    _say("this start had not trained yet; the same command goes on")
     # No exception: a library may swallow it, and a process that waits for others on its way out may wait for ever.
     os._exit(PREEMPTED)

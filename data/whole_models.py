@@ -31,8 +31,11 @@ def whole_models(missing: Callable[[str, Any, list[str]], None] = refuse_missing
     from transformers.integrations import peft
 
     original, said = modeling_utils.log_state_dict_report, set()
+    before = sys.exc_info()[1]
 
     def of_model(*, model: Any, pretrained_model_name_or_path: str, loading_info: Any, **options: Any) -> None:
+        if sys.exc_info()[1] is not before:  # loading failed, and that says why
+            return
         name, unused = str(pretrained_model_name_or_path), sorted(loading_info.unexpected_keys)
         _refuse_sizes(name, loading_info)
         if lost := sorted(loading_info.missing_keys):

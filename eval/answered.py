@@ -12,7 +12,7 @@ from sozo.data.processes import Processes
 from sozo.data.schema import count_rows, is_table, iter_tables, part_paths, write_columns
 from sozo.eval.draw import part_columns
 from sozo.scoring.judges.run import Judging
-from sozo.tasks.answer_files import named_item, read_answers_file
+from sozo.tasks.answer_files import read_answers_file
 from sozo.tasks.judged import LEDGER, JudgedTask
 from sozo.tasks.task import Answer, Task, known_columns
 
@@ -28,7 +28,7 @@ def read_answers(task: Task, path: Path, source: str | None) -> list[Answer]:
     (only,) = items if len(items) == 1 else ("",)
     answers = []
     for answer in _read_table(path) if is_table(path) else read_answers_file(path, items):
-        item = answer.item or only or named_item(answer.id, items)
+        item = answer.item or only
         if item not in items:
             to = f"is to {item!r}, which {task.name} does not ask" if item else f"names no item of {task.name}"
             remedy = f"its column item must name one, such as {min(items)!r}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sozo.data.checkpoints import STATE, cut_short
+from sozo.data.checkpoints import checkpoints as checkpoints_of
 from sozo.data.errors import UserError
 from sozo.data.study_folder import StudyFolder, StudyRow, read_study, write_study
 from sozo.eval.evaluated import named
@@ -77,9 +78,11 @@ def write_studies(output: Path, studies: dict[str, StudyFolder]) -> None:
 
 def _models(name: str, source: str, checkpoints: bool) -> list[Target]:
     path, base = Path(name), _safe(source)
-    saved = sorted(filter(_is_whole, path.glob("checkpoint-*")), key=lambda p: int(re.sub(r"\D", "", p.name) or 0))
+    saved = []
+    if checkpoints or not is_model(path):
+        saved = [checkpoint for checkpoint in checkpoints_of(path)[::-1] if _is_whole(checkpoint)]
     if not checkpoints:
-        saved = [] if is_model(path) else saved[-1:]
+        saved = saved[-1:]
     models = [(f"{base}/{checkpoint.name}", str(checkpoint)) for checkpoint in saved]
     if not models or is_model(path):
         models.append((f"{base}/final" if models else base, name))

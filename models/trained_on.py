@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sozo.data.checkpoints import STATE
+from sozo.data.checkpoints import STATE, record_of
 from sozo.data.record import read_json
 from sozo.models.settings import FRONTIER
 from sozo.tasks.run_result import RunResult
@@ -22,9 +22,9 @@ def trained_on(model: Path) -> list[Training]:
 
     Of a training of before only what GRPO paid for is known.
     """
-    if not (model / STATE).is_file():
+    record = record_of(model)
+    if not (record or (model / STATE).is_file()):
         return []
-    record = next(filter(Path.is_file, (place / "run_config.json" for place in (model, model.parent))), None)
     config = read_json(record) if record else {}
     if "trained_on" in config:
         return list(config["trained_on"])

@@ -10,13 +10,13 @@ import json
 import math
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sozo.data.checkpoints import record_of
 from sozo.data.errors import UserError
 from sozo.data.prompts import as_completion
 from sozo.data.prompts.form import trained_form
@@ -230,8 +230,8 @@ def _save(model: Any, tokenizer: Any, source: str, partial: Path) -> None:
     with room(partial, model.num_parameters() * model.dtype.itemsize):
         model.save_pretrained(partial)
         tokenizer.save_pretrained(partial)
-    with suppress(FileNotFoundError):
-        shutil.copy(Path(source) / "run_config.json", partial)
+    if record := record_of(Path(source)):
+        shutil.copy(record, partial)
 
 
 def _compare(name: str, before: list[Any], after: list[Any]) -> None:

@@ -2,11 +2,13 @@
 
 import hashlib
 import math
+import shutil
 import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from sozo.data.checkpoints import record_of
 from sozo.data.errors import UserError, one_line_errors
 from sozo.data.record import read_json, room, whole_folder
 from sozo.data.whole_models import misfit, whole_models
@@ -90,7 +92,9 @@ def _text_config(name: str, revision: str | None) -> Any:
     """The config of a model, or of an adapter's base, as far as it is of text."""
     from transformers import AutoConfig
 
-    whole, revision = (_base(name), None) if is_adapter(name) else (name, revision)
+    whole = name
+    if is_adapter(name):
+        whole, revision = _base(name), _adapter_config(name).revision
     try:
         return AutoConfig.from_pretrained(whole, revision=revision).get_text_config()
     except Exception as error:  # as in `_load`
@@ -155,6 +159,7 @@ def load_adapter(path: str, *, is_trainable: bool = False, **options: Any) -> An
     except UserError:
         if own is None or isinstance(base, own):
             raise
+    del base  # before another one takes as much memory
     return _adapted(_load_base(own, path, options), _adapter_config(path), path, is_trainable=is_trainable)
 
 
@@ -335,3 +340,5 @@ if __name__ == "__main__":
         with whole_folder(output) as partial, room(output, needed):
             for part in parts:
                 part.save_pretrained(partial)
+            if record := record_of(Path(sys.argv[1])):
+                shutil.copy(record, partial)

@@ -3,6 +3,8 @@
 import json
 import shutil
 import signal
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -12,7 +14,18 @@ from safetensors.torch import load_file
 import warm
 from grpo_runs import environment, history, kill_at_random, recipe, run, wandb_records
 from sozo.data import checkpoints
-from sozo.data.checkpoints import Digests, cut_short, faults, last_checkpoint, older, sizes, unmark, whole_checkpoint
+from sozo.data.checkpoints import (
+    Digests,
+    cut_short,
+    faults,
+    last_checkpoint,
+    newer,
+    older,
+    record_of,
+    sizes,
+    unmark,
+    whole_checkpoint,
+)
 from sozo.data.errors import UserError
 from sozo.data.wandb_run import write_state
 from sozo.training.batches import steps_of_generation
@@ -84,7 +97,7 @@ def test_a_run_begins_anew_where_its_first_checkpoint_was_cut_short(tmp_path):
     assert whole_checkpoint(tmp_path) == (None, [])
     checkpoint = whole(tmp_path, digests=False)
     unmark(checkpoint)
-    line = "checkpoint-4: it was cut short while it was written (no sozo_state.json)"
+    line = "checkpoint-4, passed over: it was cut short while it was written (no sozo_state.json)"
     assert whole_checkpoint(tmp_path) == (None, [line])
     assert whole_checkpoint(tmp_path)[0] is last_checkpoint(tmp_path) is None
     earlier = whole(tmp_path, 2)
@@ -245,6 +258,53 @@ def test_a_damaged_part_of_another_process_under_deepspeed(launch, mini, tmp_pat
     part.write_bytes(content)
     done = run(command, output.parent)
     assert done.returncode == 0, done.stderr
-    assert f"checkpoint-4: the content of global_step4/{part.name} changed after it was written" in done.stderr
+    assert (
+        f"checkpoint-4, passed over: the content of global_step4/{part.name} changed after it was written"
+        in done.stderr
+    )
     assert "continued from checkpoint-2\n" in done.stdout
     assert equal_weights(output, expected)
+
+
+def test_a_damaged_checkpoint_takes_no_place_among_those_that_are_kept(tmp_path):
+    for step in (4, 6, 8):
+        (tmp_path / f"checkpoint-{step}").mkdir()
+    four, six, eight = (tmp_path / f"checkpoint-{step}" for step in (4, 6, 8))
+    assert newer(tmp_path, four) == {six, eight}
+    assert newer(tmp_path, None) == {four, six, eight}
+    assert older(eight, 2) == [four]
+    assert older(eight, 2, {six}) == []
+    assert older(eight, 1, {six}) == [four]
+
+
+def test_a_checkpoint_of_another_run_is_refused_by_name(tmp_path):
+    other = whole(tmp_path / "other")
+    with pytest.raises(UserError, match=r"is no checkpoint of .*own; leave it out, or start a run from it"):
+        whole_checkpoint(tmp_path / "own", other)
+
+
+def test_a_checkpoint_without_its_mark_has_its_runs_record(tmp_path):
+    (tmp_path / "checkpoint-4").mkdir()
+    assert record_of(tmp_path / "checkpoint-4") is None
+    (tmp_path / "run_config.json").write_text("{}", "utf-8")
+    assert record_of(tmp_path / "checkpoint-4") == record_of(tmp_path) == tmp_path / "run_config.json"
+
+
+FORKS = """
+import os, signal
+from sozo.data.preemption import note_sigterm, obey_sigterm
+obey_sigterm()
+note_sigterm()
+here, there = os.pipe()
+if (child := os.fork()) == 0:
+    os.write(there, b".")
+    signal.pause()
+os.read(here, 1)
+os.kill(child, signal.SIGTERM)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_forked_child_ends_by_sigterm_as_ever():
+    done = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, env=environment(), timeout=60)
+    assert (done.stdout, done.stderr) == ("-15\n", "")

@@ -60,6 +60,16 @@ def metrics(output):
     }
 
 
+@pytest.mark.parametrize("method", ["sft", "grpo"])
+def test_a_run_that_stands_at_its_last_step_trains_no_other(method, runs, tmp_path):
+    settings = {"lr_scheduler_type": "constant", "max_steps": 3}  # of a linear one the last rate is 0
+    unbroken, output, _ = runs(method, settings, settings)
+    for name in ("model.safetensors", "checkpoint-3/model.safetensors"):
+        assert (output / name).read_bytes() == (unbroken / name).read_bytes()
+    assert not (output / "checkpoint-4").exists()
+    assert metrics(output)["train_loss"] == metrics(unbroken)["train_loss"]
+
+
 @pytest.mark.parametrize("method", OWN)
 def test_what_is_logged_and_summed_is_the_whole_runs(method, runs):
     whole, output, said = runs(method, {}, {})
@@ -173,7 +183,7 @@ BEGUN = {"per_device_train_batch_size": 4, "generation_batch_size": 16, "steps_p
             2,
             {"generation_batch_size": 32},
             None,
-            "steps_per_generation 4 makes a generation of 32 completions; give 2, or",
+            "steps_per_generation 4 makes a generation of 32 completions; give steps_per_generation 2, or",
         ),
     ],
 )
@@ -239,7 +249,7 @@ def test_a_process_without_a_saved_random_state_does_not_draw_as_at_the_start(pr
     drawn = []
     for step in (2, 4):
         set_seed(0)
-        resumed.on_train_begin(args, SimpleNamespace(global_step=step, is_world_process_zero=True), None)
+        resumed.on_train_begin(args, SimpleNamespace(global_step=step, max_steps=9, is_world_process_zero=True), None)
         drawn.append(torch.rand(1).item())
     set_seed(0)
     assert [draw == torch.rand(1).item() for draw in drawn[:1]] == [same]

@@ -23,6 +23,8 @@ def fit_batch(training: Any, per_step: str) -> None:
     for name in ("per_device_train_batch_size", "gradient_accumulation_steps"):
         if int(getattr(training, name)) < 1:
             raise UserError(f"{name} must be at least 1, not {getattr(training, name)}")
+    if training.save_strategy == "best":
+        raise UserError("save_strategy best needs an evaluation of transformers', which sozo does not make; take steps")
     if training.save_total_limit == 1:
         raise UserError("save_total_limit 1 can leave no whole checkpoint after a kill; use 2 or more")
     wanted, per_device = getattr(training, per_step), int(training.per_device_train_batch_size)

@@ -45,7 +45,8 @@ class Sums(TrainerCallback):
             self._changed.append(f"{now} process(es) after {processes}")
         if micro != size:
             self._changed.append(f"per_device_train_batch_size {size} after {micro}")
-        self._other = _other_than_unbroken(script, training, other_processes=processes != now)
+        others = processes != now
+        self._other = _other_than_unbroken(script, training, other_processes=others) if self._changed else ""
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Put the sums of the checkpoint in the place of the zeros with which transformers begins."""
@@ -58,6 +59,9 @@ class Sums(TrainerCallback):
             )
         if self._changed and state.is_world_process_zero:
             logger.warning("%s: goes on with %s: %s", args.output_dir, ", ".join(self._changed), self._other)
+        if state.global_step >= state.max_steps:
+            # transformers looks at this behind a step only, and would train another one.
+            trainer._run_epoch = lambda **_: None
         if not self._before:
             return
         processes = self._before["processes"]
@@ -156,4 +160,5 @@ def _saved_by(checkpoint: Path) -> str | None:
     """What cut the optimizer of a checkpoint into parts; None if it is whole."""
     if any(checkpoint.glob("global_step*")):
         return _ZERO_3 if any(checkpoint.glob("global_step*/zero_pp_rank_*_model_states.pt")) else _ZERO
-    return "FSDP" if any(checkpoint.glob("optimizer[._][b0]*")) else None
+    of_fsdp = (checkpoint / name for name in ("optimizer.bin", "optimizer_0"))
+    return "FSDP" if any(path.exists() for path in of_fsdp) else None

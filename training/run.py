@@ -15,9 +15,9 @@ from typing import Any, NoReturn
 from tqdm import tqdm
 from trl import ModelConfig
 
-from sozo.data.checkpoints import whole_checkpoint
+from sozo.data.checkpoints import newer, whole_checkpoint
 from sozo.data.errors import UserError
-from sozo.data.preemption import PREEMPTED, end_preempted, obey_sigterm
+from sozo.data.preemption import PREEMPTED, end_preempted
 from sozo.data.processes import wait
 from sozo.data.prompts.form import PromptForm, read_form, settled_form
 from sozo.data.record import folder_sha256, room, write_whole
@@ -47,6 +47,7 @@ from sozo.training.tracking import UNPAID_STEPS, BarOnly, RunRecorder, saved_byt
 logger = logging.getLogger(__name__)
 # TRL's push_to_hub leaves out what begins with an underscore.
 _ROWS, _MERGED = "_dataset", "_merged"
+_GRACE = 10.0  # seconds that a preempted run waits for digests: a scheduler gives it little time
 # The trainer from a tokenizer, the form of prompts, and what all of TRL's trainers take.
 Build = Callable[[Any, PromptForm, dict[str, Any]], Any]
 
@@ -69,7 +70,6 @@ def train(
     """
     recorder, output = recorder or RunRecorder(), Path(training.output_dir)
     hide_token(training)
-    obey_sigterm()
     training.enable_jit_checkpoint = False  # what it does is done here, and by a checkpoint that is marked
     script.system_prompt, training.chat_template_kwargs = settled_form(
         script.system_prompt, training.chat_template_kwargs, model.model_name_or_path
@@ -85,7 +85,7 @@ def train(
     checkpoint = _resume_from(training, say=first)
     if first:
         _start(folder, Path(str(model.model_name_or_path)), commit, {"free": free}, sources)
-    sums = Sums(checkpoint, script, training)
+    sums, recorder.passed_over = Sums(checkpoint, script, training), newer(output, checkpoint)
     _prepare_process(script, training)
     try:
         path = _model_path(model, training)
@@ -133,8 +133,6 @@ def _resume_from(training: Any, *, say: bool) -> Path | None:
     if say:
         for line in wrong:
             logger.warning("%s", line)
-        if checkpoint:
-            tqdm.write(f"continued from {checkpoint.name}")
     return checkpoint
 
 
@@ -272,6 +270,8 @@ def _fit(
     if sys.stderr.isatty():
         trainer.add_callback(BarOnly())
     if checkpoint:
+        if trainer.accelerator.is_main_process:
+            tqdm.write(f"continued from {checkpoint.name}")
         load_as_saved(trainer, checkpoint)
         recorder.restore(checkpoint)
     recorder.needed = saved_bytes(trainer, states=trainer.args.save_strategy != "no")
@@ -306,13 +306,14 @@ def _fit(
 
 def _end_preempted(trainer: Any, recorder: RunRecorder) -> NoReturn:
     """End a run that stands behind a checkpoint and is not finished, which W&B is told too."""
-    recorder.digests.join()
     if run := wandb_run():
         run.mark_preempting()
         run.finish(exit_code=PREEMPTED)
+    recorder.digests.join(_GRACE)  # without them sizes must do
     wait()  # a launcher ends all processes once one has ended
     trainer.end()
-    end_preempted(f"checkpoint-{trainer.state.global_step} is written")
+    command = "the same command" + " without resume_from_checkpoint" * bool(trainer.args.resume_from_checkpoint)
+    end_preempted(f"checkpoint-{trainer.state.global_step} is written; {command} goes on")
 
 
 def stored_dataset(rows: Sequence[dict[str, Any]], training: Any) -> Any:

@@ -66,7 +66,8 @@ def refuse_other_batches(folder: Path, settings: dict[str, Any], why: str | None
         what, same = f"with {size} {old.get(size)}, but now it is {new[size]}", f"give {old.get(size)}"
     if why is None and old.get(generation) != new.get(generation):
         why = f"steps_per_generation {new['steps_per_generation']} makes a generation of {new[generation]} completions"
-        same = f"give {old[generation] / (new[size] * now):g}"
+        steps, rest = divmod(old[generation], new[size] * now)
+        same = same if rest else f"give steps_per_generation {steps}"
     if why is not None:
         raise UserError(f"{folder}: holds a run {what}; {why}; {same}, or another output folder")
 

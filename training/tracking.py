@@ -47,6 +47,7 @@ class RunRecorder(TrainerCallback):
         self._states = {f"state_{number}.json": holder for number, holder in enumerate(holders)}
         self._tables: dict[str, Any] = {}
         self.digests = Digests()
+        self.passed_over = set[Path]()  # damaged: they do not count as kept, and the run went on from one before
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """From here on there is something to save when a SIGTERM comes."""
@@ -84,9 +85,9 @@ class RunRecorder(TrainerCallback):
                 write_json(checkpoint / name, holder.state())
             files = sizes(checkpoint)
             write_state(checkpoint, wandb_run(), files)
-            for old in older(checkpoint, self.kept) if self.kept else ():
-                if old.name != Path(state.best_model_checkpoint or "").name:
-                    shutil.rmtree(old, ignore_errors=True)
+            self.passed_over = self.passed_over - {checkpoint}
+            for old in older(checkpoint, self.kept, self.passed_over) if self.kept else ():
+                shutil.rmtree(old, ignore_errors=True)
         self.digests.start(checkpoint, gather(files)[0])
 
     def restore(self, checkpoint: Path) -> None:
@@ -98,7 +99,8 @@ class RunRecorder(TrainerCallback):
         """Print one short line instead of TRL's thirty numbers; W&B, which has them all, gets completions."""
         last = [entry for entry in state.log_history if "reward" in entry][-UNPAID_STEPS:]
         if (
-            not self.in_vain
+            "train_runtime" not in (logs or {})  # behind the summary nothing is saved any more
+            and not self.in_vain
             and len(last) == UNPAID_STEPS
             and not any(entry["reward"] or entry["reward_std"] for entry in last)
         ):

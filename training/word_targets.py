@@ -126,6 +126,8 @@ class WordTargetTrainer(SFTTrainer):  # type: ignore[misc]
         """Say how many lists were cut at `max_length`, which are imitated token by token; refuse where all were."""
         limit, rows = self.args.max_length or math.inf, self.train_dataset
         lists = [labels for labels, listed in zip(rows["labels"], rows[LISTED], strict=True) if listed]
+        if not lists:
+            raise UserError("word_targets: none of the responses taken is a list of the frontier; give a larger top_k")
         cut = sum(len(labels) >= limit and not self._word_targets.holds_list(labels) for labels in lists)
         if cut == len(lists):
             raise UserError(f"word_targets: no list is whole at max_length {limit}; give a larger one")

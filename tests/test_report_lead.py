@@ -268,4 +268,6 @@ def test_what_a_model_was_trained_on_is_read_from_its_folder(tmp_path):
     (tmp_path / "run_config.json").write_text(json.dumps(config | {"trained_on": paid[:1]}), "utf-8")
     assert trained_on(tmp_path) == trained_on(tmp_path / "checkpoint-8") == paid[:1]
     (tmp_path / "sozo_state.json").unlink()
+    assert trained_on(tmp_path) == paid[:1]  # a merged or a cut model has the record alone
+    (tmp_path / "run_config.json").unlink()
     assert trained_on(tmp_path) == []

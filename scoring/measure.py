@@ -1,11 +1,13 @@
 """A named value of an answer, an estimate of its mean, and the intervals of means."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 DASH = "–"
 LEVEL = 0.95  # coverage of intervals unless another level is asked for
 Z95 = 1.959963984540054  # of a normal 95% interval
+FEWEST = 3  # values: of fewer there is no interval
+MEAN, DIFFERENCE, RATIO = "mean", "difference", "ratio"  # kinds of numbers; no difference is 0, and a ratio of 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,7 @@ class Measure:
 
     name: str  # `TASK` for a task's first measure, `TASK/SHORT` for the others; the same name everywhere
     digits: int = 4  # decimals
+    unit: str = ""  # of its values, where they are no scores: `words`, `sd` (standard deviations of the base's scores)
     # A share of answers, shown in percent: each has 0 or 1, and the intervals are those of counts. A fraction that an
     # answer has by itself is no share; `scale=(0, 1)` is for it.
     share: bool = False
@@ -25,7 +28,7 @@ class Measure:
     per_item: bool = True  # resampled over items, and paired by them; else over answers, which have no partners
     better: int = 1  # 1 if more is better, -1 if less is, 0 if neither
     compared: bool = True  # between models; else it is only correlated
-    ratio: bool = False  # whether its differences are log ratios, ln(model / base), which are shown in percent
+    ratio: bool = False  # whether models are compared by the ratio model / base, shown in percent more or less
     scale: tuple[float, float] | None = None  # the least and the most it can be; of a share 0 and 1
     kinds: tuple[str, ...] = ()  # the kinds of items (`Item.group`) that it is about; empty for all
 
@@ -39,30 +42,56 @@ class Measure:
         """Its name within its task: what follows the slash."""
         return self.name.partition("/")[2] or self.name
 
-    def within(self, low: float | None, high: float | None, *, signed: bool) -> tuple[float | None, float | None]:
-        """The ends of an interval of it, or of a difference of it if it is `signed`: none is outside the scale.
+    def inside(self, estimate: "Estimate", kind: str) -> "Estimate":
+        """An estimate of it with an interval that does not leave its scale, or that of its differences.
 
-        >>> Measure("a", share=True).within(-0.1, 1.2, signed=False), Measure("b").within(-1, 9, signed=True)
-        ((0.0, 1.0), (-1, 9))
+        >>> share = Measure("a", share=True).inside(Estimate(0.9, -0.1, 1.2), MEAN)
+        >>> share.low, share.high
+        (0.0, 1.0)
         """
         scale = (0.0, 1.0) if self.share else self.scale
-        if low is None or high is None or scale is None or (signed and self.ratio):
-            return low, high
+        if estimate.low is None or estimate.high is None or scale is None or kind == RATIO:
+            return estimate
         least, most = scale
-        if signed:
+        if kind != MEAN:
             least, most = least - most, most - least
-        return max(low, least), min(high, most)
+        return replace(estimate, low=max(estimate.low, least), high=min(estimate.high, most))
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean beside what it rests on."""
+    """A number and how far it may be off: a mean, a share, a difference, a ratio, a gain in standard deviations.
 
-    mean: float | None  # none where nothing has a value
-    low: float | None  # lower end of its 95% interval; None where there is none
-    high: float | None  # upper end
-    n: int  # how many have a value
-    of: int  # of how many
+    Which of these, of what and against whom, stands beside it (`sozo.eval.findings.Finding`). What cannot be known is
+    None, with the reason.
+
+    >>> Estimate(0.4, 0.1, 0.7).sign, Estimate(0.9, 0.8, 1.1).sign_of_ratio, Estimate(0.4).sign
+    (1, 0, 0)
+    """
+
+    value: float | None = None
+    low: float | None = None  # with `high` its interval, of `level`; None where there is none
+    high: float | None = None
+    n: int = 0  # values that it rests on: answers, items, pairs of items, or seeds
+    base_n: int | None = None  # of a difference without pairs: how many the base has; `n` are the model's
+    level: float = LEVEL  # how often such an interval holds the true number
+    p: float | None = None  # two-sided, that nothing differs: below 1 - level exactly where the interval says so
+    reason: str | None = None  # why there is no number, or no interval
+
+    @property
+    def sign(self) -> int:
+        """1 or -1 where the interval lies on one side of 0, else 0."""
+        return self._side(0.0)
+
+    @property
+    def sign_of_ratio(self) -> int:
+        """The same of 1."""
+        return self._side(1.0)
+
+    def _side(self, none: float) -> int:
+        if self.low is None or self.high is None:
+            return 0
+        return int(self.low > none) - int(self.high < none)
 
 
 def normal_interval(mean: float | None, std: float | None, n: int) -> tuple[float, float] | None:
@@ -74,12 +103,12 @@ def normal_interval(mean: float | None, std: float | None, n: int) -> tuple[floa
 
 
 def t_interval(mean: float | None, std: float | None, n: int, level: float = LEVEL) -> tuple[float, float] | None:
-    """Student's interval of a mean of n values, mean -+ t std / sqrt(n); None without a deviation above 0.
+    """Student's interval of a mean of n values, mean -+ t std / sqrt(n); None without a deviation above 0, or of two.
 
     >>> [round(end, 3) for end in t_interval(2.0, 1.0, 3)]
     [-0.484, 4.484]
     """
-    if mean is None or not std or n < 2:
+    if mean is None or not std or n < FEWEST:
         return None
     return t_test(mean, std / math.sqrt(n), n - 1, level)[:2]
 

@@ -1,46 +1,41 @@
 """How a number is written for people: each kind in one function, in one style."""
 
-import math
-
-from sozo.scoring.measure import DASH, Measure
+from sozo.scoring.measure import DASH, DIFFERENCE, MEAN, RATIO, Measure
 from sozo.scoring.translatable import translatable
 
 COUNT, SHARE = Measure("count", 0), Measure("share", share=True)
 P_VALUE = Measure("p", 3)
 
 
-def number(value: float | None, measure: Measure, *, signed: bool = False) -> str:
-    """A value of a measure; a dash for None. `signed` is for differences, which of shares are percentage points.
+def number(value: float | None, measure: Measure, kind: str = MEAN) -> str:
+    """A value of a measure, or of a difference or a ratio of it, with its sign and its unit; a dash for None.
 
-    >>> number(0.5, Measure("a", share=True)), number(-1.5, Measure("b", digits=2)), number(None, Measure("c"))
-    ('50.00%', '−1.50', '–')
-    >>> number(0.05, SHARE, signed=True), number(1234, COUNT), number(0.0004, P_VALUE)
-    ('+5.00 pp', '1,234', '< 0.001')
-    >>> number(math.log(11 / 31), Measure("words", 0, ratio=True), signed=True)
-    '−64.5%'
+    >>> number(0.5, Measure("a", share=True)), number(1234, COUNT), number(None, Measure("c")), number(0.0004, P_VALUE)
+    ('50.0%', '1,234', '–', '< 0.001')
+    >>> number(-1.5, Measure("b", 2), DIFFERENCE), number(0.05, SHARE, DIFFERENCE), number(2 / 3, COUNT, RATIO)
+    ('−1.50', '+5.0 points', '−33.3%')
     """
     if value is None:
         return DASH
     if measure is P_VALUE:
         return p_value(value).removeprefix("p ").removeprefix("= ")
-    return _digits(value, measure, signed) + _unit(measure, signed)
+    digits = _digits(value, measure, kind)
+    if kind == RATIO or (measure.share and kind == MEAN):
+        return f"{digits}%"
+    if measure.share:
+        return translatable("{n} points", n=digits)
+    return translatable("{n} sd", n=digits) if measure.unit == "sd" else digits
 
 
-def signed(value: float | None, measure: Measure) -> str:
-    """A difference of two values of a measure, with its sign; of shares in percentage points."""
-    return number(value, measure, signed=True)
+def interval(low: float | None, high: float | None, measure: Measure, kind: str = MEAN) -> str:
+    """The ends of an interval in the unit of its number, `[low, high]`; nothing where there is none.
 
-
-def interval(low: float | None, high: float | None, measure: Measure, *, signed: bool = False) -> str:
-    """The ends of an interval, `[low, high unit]`, within the measure's scale; nothing where there is none.
-
-    >>> interval(0.4, 0.6, SHARE), interval(-0.1, 0.25, Measure("a", 2), signed=True), interval(None, None, SHARE)
-    ('[40.00, 60.00%]', '[−0.10, +0.25]', '')
+    >>> interval(0.4, 0.6, SHARE), interval(-0.1, 0.25, Measure("a", 2), DIFFERENCE), interval(None, None, SHARE)
+    ('[40.0, 60.0]', '[−0.10, +0.25]', '')
     """
-    low, high = measure.within(low, high, signed=signed)
     if low is None or high is None:
         return ""
-    return f"[{_digits(low, measure, signed)}, {_digits(high, measure, signed)}{_unit(measure, signed)}]"
+    return f"[{_digits(low, measure, kind)}, {_digits(high, measure, kind)}]"
 
 
 def n_of(part: int, total: int) -> str:
@@ -56,7 +51,7 @@ def share(part: int, total: int) -> str:
     """`part` of `total` in percent; a dash of nothing.
 
     >>> share(1, 4), share(0, 0)
-    ('25.00%', '–')
+    ('25.0%', '–')
     """
     return number(part / total if total else None, SHARE)
 
@@ -83,21 +78,13 @@ def cost_line(prompt_tokens: int, completion_tokens: int, cost: float, unknown_c
     return translatable("{tokens}, {cost}", tokens=tokens, cost=translatable(form, n=unknown_cost, cost=cost))
 
 
-def _digits(value: float, measure: Measure, signed: bool) -> str:
-    """Without the unit; what rounds to 0 is not negative."""
-    if signed and measure.ratio:
-        value, digits = 100 * math.expm1(value), 1
-    else:
-        # The decimals are those of the number itself: of a percentage two fewer.
-        value, digits = (100 * value, max(measure.digits - 2, 0)) if measure.share else (value, measure.digits)
+def _digits(value: float, measure: Measure, kind: str) -> str:
+    """Without the unit, of which percentages have one decimal; what rounds to 0 is not negative."""
+    digits = measure.digits
+    if kind == RATIO:
+        value, digits = 100 * (value - 1), 1
+    elif measure.share:
+        value, digits = 100 * value, 1
     rounded = round(value, digits) + 0.0
-    sign = "−" if rounded < 0 else "+" if signed else ""
+    sign = "−" if rounded < 0 else "" if kind == MEAN else "+"
     return f"{sign}{abs(rounded):,.{digits}f}"
-
-
-def _unit(measure: Measure, signed: bool) -> str:
-    if signed and measure.ratio:
-        return "%"
-    if not measure.share:
-        return ""
-    return " pp" if signed else "%"

@@ -15,7 +15,7 @@ from sozo.scoring.distance import distance_of_known
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.embeddings.derived import CentredEncoder
 from sozo.scoring.languages import LANGUAGES
-from sozo.scoring.measure import t_test
+from sozo.scoring.measure import FEWEST, LEVEL, Estimate, t_test
 from sozo.scoring.statistics.means import welch_freedom
 
 
@@ -60,59 +60,52 @@ class SecondEncoder:
 
 
 @dataclass(frozen=True, slots=True)
-class Gain:
-    """A mean minus the base's, in standard deviations of the base's scores (Glass's delta)."""
-
-    deviations: float
-    low: float  # lower end of its 95% interval
-    high: float
-    n: int  # scores, and
-    base_n: int  # scores of the base
-
-
-@dataclass(frozen=True, slots=True)
 class GainParts:
     """A row's gain over its base by a second encoder; None where there are too few lists.
+
+    Each is a difference in standard deviations of the base's scores (Glass's delta).
 
     Everything but `total` and `shuffled` is by its vectors without their mean over the task's nouns, in standard
     deviations of the base's scores by these vectors: centred = word_choice + position + pairing.
     """
 
     known_pairs: float  # share of the row's pairs of words of which it knows both
-    total: Gain | None  # by its vectors as they are
-    shuffled: Gain | None  # the same, if the row's words were shuffled among its lists: by choice of words alone
-    centred: Gain | None
-    word_choice: Gain | None
-    position: Gain | None  # its interval is wider than it need be (docs/instruments.md)
-    pairing: Gain | None  # what no choice of words can raise
+    total: Estimate | None  # by its vectors as they are
+    shuffled: Estimate | None  # the same, if the row's words were shuffled among its lists: by choice of words alone
+    centred: Estimate | None
+    word_choice: Estimate | None
+    position: Estimate | None  # its interval is wider than it need be (docs/instruments.md)
+    pairing: Estimate | None  # what no choice of words can raise
 
 
 class Seen(Protocol):
     """What a second encoder makes of the answers of a run."""
 
-    def over(self, base: Self) -> GainParts:
-        """The gain over a base's answers."""
+    def over(self, base: Self, level: float = LEVEL) -> GainParts:
+        """The gain over a base's answers, with intervals of a level."""
 
 
-def gain(base: np.ndarray, scores: np.ndarray) -> Gain | None:
+def gain(base: np.ndarray, scores: np.ndarray, level: float = LEVEL) -> Estimate | None:
     """The gain of `scores` over `base`, shapes (n,) and (m,), by one encoder; None with too few or no spread.
 
     The interval is Welch's, with the jackknife's error over the base's scores: their deviation is estimated too, and of
     a base with tails it is further off than a normal one's. Over answers, not over trainings. The base needs three.
 
     >>> result = gain(np.array([1.0, 2.0, 3.0, 4.0]), np.array([3.0, 4.0, 5.0]))
-    >>> round(result.deviations, 3), round(result.low, 3)
+    >>> round(result.value, 3), round(result.low, 3)
     (1.162, -1.193)
     """
     a, b = (side.astype(np.float64) for side in (base, scores))
     n, m = len(b), len(a)
-    if n < 2 or m < 3:
+    if min(n, m) < FEWEST:
         return None
     without = (a.sum() - a) / (m - 1)
-    return gain_of(a, (float(a.mean()), without), (float(b.mean()), float(b.var(ddof=1)) / n), n)
+    return gain_of(a, (float(a.mean()), without), (float(b.mean()), float(b.var(ddof=1)) / n), n, level)
 
 
-def gain_of(base: np.ndarray, before: tuple[float, np.ndarray], after: tuple[float, float], n: int) -> Gain | None:
+def gain_of(
+    base: np.ndarray, before: tuple[float, np.ndarray], after: tuple[float, float], n: int, level: float = LEVEL
+) -> Estimate | None:
     """The same of any value of two sets of lists: the base's with its values without each of its lists in turn.
 
     `base` are the base's scores, float64 of shape (m,), m >= 3; `before` its value and those m values; `after` the
@@ -129,5 +122,5 @@ def gain_of(base: np.ndarray, before: tuple[float, np.ndarray], after: tuple[flo
     if not 0 < sum(parts) < math.inf:  # equal scores but for one
         return None
     delta = (other - value) / spread
-    low, high, _ = t_test(delta, math.sqrt(sum(parts)), welch_freedom(parts, (m, n)))
-    return Gain(delta, low, high, n, m)
+    low, high, p = t_test(delta, math.sqrt(sum(parts)), welch_freedom(parts, (m, n)), level)
+    return Estimate(delta, low, high, n, m, level, p)

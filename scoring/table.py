@@ -4,7 +4,7 @@
 (`exports.write_tables`), and `sozo.eval.terminal` in the terminal.
 
 >>> ALPHA = Measure("alpha", 2)
->>> rows = [{"Criterion": "fluency|flow", "Alpha": Cell(0.5, ALPHA, 0.4, 0.6), "Raters": 1200}]
+>>> rows = [{"Criterion": "fluency|flow", "Alpha": Cell(Estimate(0.5, 0.4, 0.6), ALPHA), "Raters": 1200}]
 >>> print(markdown(tabulate("Agreement", rows)), end="")
 | Criterion     | Alpha             | Raters |
 |---------------|-------------------|--------|
@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sozo.data.markdown import plain, table
-from sozo.scoring.measure import DASH, Measure
+from sozo.scoring.measure import DASH, MEAN, Estimate, Measure
 from sozo.scoring.numbers import COUNT, SHARE, interval, n_of, number
 from sozo.scoring.translatable import translatable
 
@@ -24,58 +24,76 @@ from sozo.scoring.translatable import translatable
 class Cell:
     """One place of a table: a number with what it rests on, a text, or the reason why there is neither.
 
-    >>> cell = Cell(0.5, Measure("alpha", 2), 0.4, 0.6, n=3, of=4)
+    >>> cell = Cell(Estimate(0.5, 0.4, 0.6, n=3), Measure("alpha", 2), of=4)
     >>> cell.text, cell.lines, cell.line
     ('0.50', ('[0.40, 0.60]', '3 of 4'), '0.50 [0.40, 0.60], 3 of 4')
+    >>> Cell(Estimate(0.75, n=4), SHARE).line, Cell(3, of=4).line
+    ('75.0%, 3 of 4', '3 of 4')
     """
 
-    value: float | str | None = None  # a share is from 0 to 1; None where there is no number
+    content: Estimate | float | str | None = None  # a bare number is one without an interval; None where there is none
     measure: Measure = COUNT  # how its numbers are written
-    low: float | None = None  # ends of its 95% interval, if it has one
-    high: float | None = None
-    n: int | None = None  # what it rests on: n of N; n alone where N is None
-    of: int | None = None  # without `n` the value itself is a count of so many
+    kind: str = MEAN  # or DIFFERENCE, RATIO
+    of: int | None = None  # of how many the estimate has its `n`; a bare number is a count of so many
     below: tuple[str, ...] = ()  # what else stands below it: labels, or texts
-    signed: bool = False  # whether it is a difference
     why: str = ""  # why there is no number: a label or a text
     change: "Cell | None" = None  # the difference from the base model
-    # Of a significant difference `up` or `down`; and, if it is not negligible, `good` or `bad`, and how much.
-    mark: str = ""
+    mark: str = ""  # `higher` or `lower` where it is told apart from the base; a colour's name in other tables
     printed: str = ""  # the number as its source prints it, digit for digit
     more: Mapping[str, float | str] = field(default_factory=dict, hash=False)  # what else files say, by name
-
-    def __post_init__(self) -> None:
-        ends = self.measure.within(self.low, self.high, signed=self.signed)
-        for name, end in zip(("low", "high"), ends, strict=True):
-            object.__setattr__(self, name, end)
 
     @classmethod
     def share(cls, part: int, total: int) -> "Cell":
         """The share that `part` is of `total`, with both below it."""
-        return cls(part / total if total else None, SHARE, n=part, of=total)
+        return cls(Estimate(part / total if total else None, n=total), SHARE)
+
+    @property
+    def estimate(self) -> Estimate:
+        """Its number; without a value if it has none."""
+        if isinstance(self.content, Estimate):
+            return self.content
+        return Estimate(None if isinstance(self.content, str) else self.content)
+
+    @property
+    def value(self) -> float | str | None:
+        """The bare number, or the text."""
+        return self.content if isinstance(self.content, str) else self.estimate.value
 
     @property
     def text(self) -> str:
         """The number, or the text; a dash for None."""
         if self.printed:
             return self.printed
-        if isinstance(self.value, str):
-            return self.value
-        if self.value is not None and self.of is not None and self.n is None:  # a count of N
-            return n_of(int(self.value), self.of)
-        return number(self.value, self.measure, signed=self.signed)
+        if isinstance(self.content, str):
+            return self.content
+        value, n = self.estimate.value, self.estimate.n
+        if value is not None and self.of is not None and not n:
+            return n_of(int(value), self.of)
+        return number(value, self.measure, self.kind)
 
     @property
     def interval(self) -> str:
-        """Its 95% interval; empty where there is none."""
-        return interval(self.low, self.high, self.measure, signed=self.signed)
+        """Its interval; empty where there is none."""
+        return interval(self.estimate.low, self.estimate.high, self.measure, self.kind)
+
+    @property
+    def counts(self) -> str:
+        """n of N, of a share how many of how many; of a difference without pairs both sides' n."""
+        known = self.estimate
+        if not known.n:
+            return ""
+        if known.base_n is not None:
+            return translatable("n = {n:,}, base {base_n:,}", n=known.n, base_n=known.base_n)
+        if self.measure.share and self.kind == MEAN and known.value is not None:
+            held = known.value * known.n
+            if abs(held - round(held)) < 1e-6:  # means over several answers to an item may be no counts
+                return n_of(round(held), known.n)
+        return f"n = {known.n:,}" if self.of is None else n_of(known.n, self.of)
 
     @property
     def lines(self) -> tuple[str, ...]:
         """What stands below the number: its interval, n of N, and the rest."""
-        counts = () if self.n is None else (f"n = {self.n:,}" if self.of is None else n_of(self.n, self.of),)
-        ends = (self.interval,) if self.interval else ()
-        return (*ends, *counts, *self.below)
+        return (*filter(None, (self.interval, self.counts)), *self.below)
 
     @property
     def line(self) -> str:
@@ -86,12 +104,13 @@ class Cell:
     @property
     def exact(self) -> dict[str, float | str]:
         """Its numbers with all digits, by name, without those that it has not."""
-        numbers = {"value": self.value, "low": self.low, "high": self.high, "n": self.n, "of": self.of, **self.more}
+        known = self.estimate
+        numbers = {"value": self.value, "low": known.low, "high": known.high, "n": known.n or None, "of": self.of}
         if self.change is not None:
-            kind = "log_ratio" if self.change.measure.ratio else "change"
+            kind = self.change.kind
             numbers[kind] = self.change.value
             numbers |= {f"{kind}_{name}": part for name, part in self.change.exact.items() if name != "value"}
-        return {name: value for name, value in numbers.items() if value is not None}
+        return {name: value for name, value in {**numbers, **self.more}.items() if value is not None}
 
 
 Content = Cell | float | str | None  # of a place in a table; a bare number is a count
@@ -147,7 +166,7 @@ def markdown(shown: Table) -> str:
 
 def _escaped(cell: Cell) -> str:
     """A cell in one line, of which only the numbers are not escaped."""
-    text = plain(cell.text) if isinstance(cell.value, str) else cell.text
+    text = plain(cell.text) if isinstance(cell.content, str) else cell.text
     if cell.value is None and cell.why:
         return f"{DASH} ({plain(cell.why)})"
     numbers = [line if line not in cell.below else plain(line) for line in cell.lines if line != cell.interval]

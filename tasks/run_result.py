@@ -4,7 +4,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -15,10 +15,10 @@ from sozo.data.errors import UserError
 from sozo.data.jsonl import read_objects
 from sozo.data.schema import iter_tables
 from sozo.scoring.final_text import NOT_AT_HAND, answer_state
-from sozo.scoring.measure import LEVEL, Estimate, Measure
+from sozo.scoring.measure import LEVEL, MEAN, Estimate, Measure
 from sozo.scoring.numbers import n_of
 from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval
-from sozo.scoring.statistics.comparison import Comparison
+from sozo.scoring.statistics.comparison import effect_independent, effect_paired
 from sozo.scoring.table import Cell
 from sozo.scoring.translatable import translatable
 
@@ -194,12 +194,31 @@ class RunResult:
         values = (self.value(answer, measure) for answer in self.scored)
         return np.array([value for value in values if value is not None], np.float64)
 
-    def against(self, base: Self, measure: Measure, level: float = LEVEL) -> Comparison:
+    def against(self, base: Self, measure: Measure, level: float = LEVEL) -> Estimate:
         """This run's answers against the base's by a measure: paired by item, or not at all."""
         if measure.per_item:
             sides = base.by_item(measure), self.by_item(measure)
             return compare_paired(*sides, share=measure.share, level=level, strata=self._strata)
         return compare_independent(base.by_answer(measure), self.by_answer(measure), share=measure.share, level=level)
+
+    def sides(self, base: Self, measure: Measure) -> tuple[float | None, float | None]:
+        """The two numbers, this run's first, that `against` subtracts or divides: of pairs those of common items."""
+        if not measure.per_item:
+            return self.estimate(measure).value, base.estimate(measure).value
+        pairs = [(self.by_item(measure).get(item), value) for item, value in base.by_item(measure).items()]
+        both = [(own, value) for own, value in pairs if own is not None and value is not None]
+        if not both:
+            return None, None
+        own, other = (math.fsum(side) / len(both) for side in zip(*both, strict=True))
+        return own, other
+
+    def effect(self, base: Self, measure: Measure) -> float | None:
+        """Cohen's d of what `against` compares; None of a ratio."""
+        if measure.ratio:
+            return None
+        if measure.per_item:
+            return effect_paired(base.by_item(measure), self.by_item(measure))
+        return effect_independent(base.by_answer(measure), self.by_answer(measure))
 
     def shuffled(self, texts: Sequence[str], random: np.random.Generator) -> tuple[list[str], np.ndarray]:
         """As many answers made of the same parts, each in its place, put together badly; and their scores."""
@@ -214,8 +233,8 @@ class RunResult:
 
     def estimate(self, measure: Measure) -> Estimate:
         """The mean of a measure: as `metrics.json` has it, else over items (over answers if it is not per item)."""
-        if stored := self.metrics.get("measures", {}).get(measure.name):
-            return Estimate(**stored)
+        if known := self.metrics.get("measures", {}).get(measure.name):
+            return Estimate(**{name: known[name] for name in ("value", "low", "high", "n")}, reason=known.get("reason"))
         strata = None
         if measure.per_item:
             known = {item: value for item, value in self.by_item(measure).items() if value is not None}
@@ -223,8 +242,8 @@ class RunResult:
             strata = [kinds[item] for item in known] if kinds else None
         else:
             values = self.by_answer(measure)
-        interval = mean_interval(values, share=measure.share, strata=strata)
-        return Estimate(interval.mean, interval.low, interval.high, *self.counts(measure))
+        found = replace(mean_interval(values, share=measure.share, strata=strata), n=self.counts(measure)[0])
+        return self.shown(measure).inside(found, MEAN)
 
     def between(self, other: Self, measure: Measure) -> Cell:
         """What a measure of answers that are judged together is between these and another model's, over items."""
@@ -239,7 +258,7 @@ class RunResult:
             "num_answers": len(self.scored),
             "valid": sum(answer.reason is None for answer in self.scored),
             "reasons": dict(sorted(reasons.items())),
-            "measures": {measure.name: asdict(self.estimate(measure)) for measure in measures},
+            "measures": {one.name: stored(self.estimate(one), self.counts(one)[1]) for one in measures},
         }
 
     @property
@@ -248,16 +267,14 @@ class RunResult:
 
     def cell(self, measure: Measure) -> Cell:
         """The mean as tables show it: with its interval and n of N; where there is none, what became of the answers."""
-        estimate = self.estimate(measure)
-        why = ""
-        if estimate.mean is None:
+        estimate, (n, of), why = self.estimate(measure), self.counts(measure), ""
+        if estimate.value is None:
             reasons = Counter(self.metrics.get("reasons", {})).most_common(3)
             counts = [translatable("{n:,} {status}", n=n, status=translatable(reason)) for reason, n in reasons if n]
-            why = n_of(estimate.n, estimate.of)
+            why = n_of(n, of)
             if counts:
-                why = translatable("{n:,} of {of:,}: {counts}", n=estimate.n, of=estimate.of, counts=counts)
-        shown = self.shown(measure)
-        return Cell(estimate.mean, shown, estimate.low, estimate.high, estimate.n, estimate.of, why=why)
+                why = translatable("{n:,} of {of:,}: {counts}", n=n, of=of, counts=counts)
+        return Cell(estimate, self.shown(measure), of=of, why=why)
 
     def counts(self, measure: Measure) -> tuple[int, int]:
         """n of N: items with a value among all; answers of a measure that is not per item, or where they count."""
@@ -270,3 +287,9 @@ class RunResult:
     def shown(self, measure: Measure) -> Measure:
         """The measure with the decimals that suit this run's numbers."""
         return measure
+
+
+def stored(estimate: Estimate, of: int) -> dict[str, Any]:
+    """A mean of so many as `metrics.json` has it."""
+    known = {"value": estimate.value, "low": estimate.low, "high": estimate.high, "n": estimate.n, "of": of}
+    return known | ({"reason": estimate.reason} if estimate.reason else {})

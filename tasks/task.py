@@ -67,24 +67,12 @@ class Complete:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
-    """What a gain of a task's first measure must not cost (`sozo.eval.outcome`)."""
+class Control:
+    """A task that asks for understanding and not for creativity: training should not cost it. Nothing is won there."""
 
-    measure: Measure
-    margin: float  # a loss of less is none; in the units of the measure's differences
-    least: int  # answers or items on each side: with fewer, nothing is said
-    fall: float = 0.0  # it fell if the whole interval of its change is below minus this
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Control(Bound):
-    """What training must not cost a model: its understanding. Nothing is won there.
-
-    Its measure is a share that a model with understanding has, whatever its creativity; it fell beyond its margin.
-    """
-
+    measure: Measure  # a share that a model with understanding has, whatever its creativity
     chance: float  # the share of who guesses, or always says the same
-    errors: Measure | None = None  # a share of other answers, wrong however they are read: it must not grow by `margin`
+    errors: Measure | None = None  # a share of other answers, wrong however they are read
 
 
 class NounSource(Protocol):
@@ -132,7 +120,7 @@ class Task:
     responses_per_item: ClassVar[int] = 1  # to each item, likewise
     only_if_named: ClassVar[bool] = False  # `sozo run` asks it only where `--tasks` names it
     control: ClassVar[Control | None] = None  # if a study may have the task among its `control_tasks`
-    second: ClassVar[Bound | None] = None  # of pairing by a second encoder, in the base's sds
+    second: ClassVar[Measure | None] = None  # what a second encoder says of pairing, in the base's sds
     rubrics: ClassVar["tuple[Rubric, ...]"] = ()  # how a judge may be asked about the answers
     result_type: ClassVar[type[RunResult]] = RunResult  # reads a finished run
     view: ClassVar[View[Any]] = View()  # how results are shown
@@ -198,11 +186,10 @@ class Task:
         return result
 
     @classmethod
-    def bounds(cls) -> tuple[Bound, ...]:
-        """What a gain of the first measure must not cost; of any task shares of answers: with a score, and whole."""
+    def beside(cls) -> tuple[Measure, ...]:
+        """The measures that stand beside the first one; of any task the shares with a score, and complete."""
         per_item = cls.measures[0].per_item
-        shares = (Measure(f"{cls.name}/{name}", share=True, per_item=per_item) for name in ("scored", "whole"))
-        return tuple(Bound(measure=measure, margin=0.05, least=30) for measure in shares)
+        return tuple(Measure(f"{cls.name}/{name}", share=True, per_item=per_item) for name in ("scored", "whole"))
 
     # What a run of evaluation asks; the defaults do for a task whose answers are scored one by one.
 

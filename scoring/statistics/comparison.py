@@ -1,80 +1,73 @@
-"""Is one model better than another? Difference, interval, effect size and p-value, with and without common items."""
+"""Is one model better than another? Difference, interval, p-value and effect size, with and without common items."""
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sozo.scoring.measure import LEVEL, t_test
-from sozo.scoring.statistics.means import as_floats, few_whole, mean_interval, no_spread, not_finite, welch_freedom
+from sozo.scoring.measure import LEVEL, Estimate, t_test
+from sozo.scoring.statistics.means import (
+    as_floats,
+    few,
+    few_whole,
+    mean_interval,
+    no_spread,
+    not_finite,
+    welch_freedom,
+)
 from sozo.scoring.translatable import translatable
 
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """A model's scores against the base's; `reason` says why something is None."""
-
-    n: int = 0  # items that both have a score for; without pairs, the smaller number of scores
-    of: int = 0  # items that one of them has at all; without pairs, the larger number
-    difference: float | None = None  # mean of the model minus mean of the base
-    low: float | None = None  # with `high` the difference's interval, Student's or Welch's
-    high: float | None = None
-    effect: float | None = None  # Cohen's d
-    p: float | None = None  # two-sided, by the test that made the interval: below 1 - level where that leaves out 0
-    reason: str | None = None
-
-    @property
-    def sign(self) -> int:
-        """1 or -1 where the interval lies on one side of 0, else 0."""
-        if self.low is None or self.high is None:
-            return 0
-        return int(self.low > 0) - int(self.high < 0)
+ByItem = Mapping[Any, float | None]  # item -> score (None without one), the mean of several answers to one question
 
 
 def compare_paired(
-    base: Mapping[Any, float | None],
-    other: Mapping[Any, float | None],
+    base: ByItem,
+    other: ByItem,
     *,
     share: bool = False,
     level: float = LEVEL,
     strata: Mapping[Any, str] | None = None,
-) -> Comparison:
-    """Compare two models on the questions or stories that both answered; items that one of them lacks are left out.
+) -> Estimate:
+    """The mean difference of two models on the questions or stories that both answered; `n` counts these.
 
-    Both are item -> score (None without one), the mean of several answers to one question. Interval and p-value are
-    `mean_interval`'s of the differences, `strata` the items' kinds, where these are fixed; of a `share` they are
-    Student's after adding one difference of +1 and one of -1 (Bonett and Price, 2012).
-    The effect is Cohen's d_z, the mean difference in standard deviations (ddof = 1) of the differences, usually larger
-    than Cohen's d of two groups: what makes items easy or hard for both models drops out.
+    Interval and p-value are `mean_interval`'s of the differences, `strata` the items' kinds, where these are fixed; of
+    a `share` they are Student's after adding one difference of +1 and one of -1 (Bonett and Price, 2012).
 
     >>> result = compare_paired({"a": 1, "b": 1, "c": 1, "d": 1}, {"a": 1.5, "b": 2, "c": 2.5, "d": None})
-    >>> result.difference, result.effect, round(result.p, 3), result.n, result.of
-    (1.0, 2.0, 0.074, 3, 4)
+    >>> result.value, round(result.p, 3), result.n
+    (1.0, 0.074, 3)
     """
-    shared = [item for item, score in base.items() if score is not None and other.get(item) is not None]
-    pairs = np.array([(base[item], other[item]) for item in shared], np.float64).reshape(-1, 2)
-    n, of = len(shared), len({*base, *other})
-    differences = pairs[:, 1] - pairs[:, 0]
+    pairs, shared = _pairs(base, other)
+    n, differences = len(pairs), pairs[:, 1] - pairs[:, 0]
     if reason := not_finite(differences, "differences" if n else "common items"):
-        return Comparison(n, of, reason=reason)
+        return Estimate(n=n, level=level, reason=reason)
     mean = float(differences.mean())
-    # As in `no_spread`, but equal on the scale of the scores: 3.1 - 3.0 equals 2.1 - 2.0.
-    if n > 1 and not share and np.ptp(differences) <= 1e-12 * np.abs(pairs).max():
-        return Comparison(
-            n, of, mean, reason=translatable("all {n} {name} are equal", n=n, name=translatable("differences"))
-        )
-    if (equal := no_spread(differences, "common items")) and (n == 1 or not share):
-        return Comparison(n, of, mean, reason=equal)
-    d_z = None if equal else mean / float(differences.std(ddof=1))
-    if share:
+    if share and n > 1:
+        if reason := few(n, "common items"):
+            return Estimate(mean, n=n, level=level, reason=reason)
         more = np.append(differences, [1.0, -1.0])
         low, high, p = t_test(float(more.mean()), float(more.std(ddof=1)) / math.sqrt(n + 2), n + 1, level)
-        return Comparison(n, of, mean, max(low, -1.0), min(high, 1.0), d_z, p)
+        return Estimate(mean, max(low, -1.0), min(high, 1.0), n, level=level, p=p)
+    if reason := _all_equal(pairs):
+        return Estimate(mean, n=n, level=level, reason=reason)
     kinds = [strata[item] for item in shared] if strata else None
-    found = mean_interval(differences, level=level, strata=kinds)
-    return Comparison(n, of, mean, found.low, found.high, d_z, found.p, found.reason)
+    return mean_interval(differences, level=level, strata=kinds)
+
+
+def effect_paired(base: ByItem, other: ByItem) -> float | None:
+    """Cohen's d_z: the mean difference in standard deviations (ddof = 1) of the differences; None without spread.
+
+    It is usually larger than Cohen's d of two groups: what makes items easy or hard for both models drops out.
+
+    >>> effect_paired({"a": 1, "b": 1, "c": 1}, {"a": 1.5, "b": 2, "c": 2.5})
+    2.0
+    """
+    pairs, _ = _pairs(base, other)
+    differences = pairs[:, 1] - pairs[:, 0]
+    if not_finite(differences) or _all_equal(pairs) or no_spread(differences):
+        return None
+    return float(differences.mean()) / float(differences.std(ddof=1))
 
 
 def compare_independent(
@@ -83,37 +76,46 @@ def compare_independent(
     *,
     share: bool = False,
     level: float = LEVEL,
-) -> Comparison:
-    """Compare two models by scores of shapes (n,) and (m,) that are not paired, such as the valid trials of DAT.
+) -> Estimate:
+    """The difference of two models' mean scores, shapes (base_n,) and (n,), not paired, such as DAT's valid trials.
 
     P-value and interval are Welch's: the papers' standard deviations over trials differ by a factor of 3.5 (ACL, Table
     6), so that neither Student's t-test nor shuffling trials between the models would be about the means alone. Of a
-    `share` they are so after adding one success and one failure to each side (Agresti and Caffo, 2000). The effect is
-    Cohen's d_av.
+    `share` they are so after adding one success and one failure to each side (Agresti and Caffo, 2000).
 
     >>> result = compare_independent([1.5, 2.5, 3.5], [3.5, 4.5, 5.5])
-    >>> result.difference, result.effect, round(result.p, 4)
-    (2.0, 2.0, 0.0705)
+    >>> result.value, round(result.p, 4)
+    (2.0, 0.0705)
     """
     a, b = as_floats(base), as_floats(other)
-    n, of = sorted((len(a), len(b)))
+    counts = {"n": len(b), "base_n": len(a), "level": level}
     if reason := not_finite(a, "scores of the base") or not_finite(b, "scores of the other"):
-        return Comparison(n, of, reason=reason)
+        return Estimate(**counts, reason=reason)
     difference = float(b.mean() - a.mean())
-    if n == 1:
-        return Comparison(n, of, difference, reason="only one score on a side")
-    equal = bool(no_spread(a) and no_spread(b))
-    if equal and not share:
-        return Comparison(n, of, difference, reason="all scores on each side are equal")
-    spread = float(np.sqrt((a.var(ddof=1) + b.var(ddof=1)) / 2))
     if share:
+        reason = few(min(len(a), len(b)))
         a, b = np.append(a, [0.0, 1.0]), np.append(b, [0.0, 1.0])
-    elif reason := few_whole(a, b):
-        return Comparison(n, of, difference, effect=difference / spread, reason=reason)
+    else:
+        apart = translatable("all scores on each side are equal") if no_spread(a) and no_spread(b) else None
+        reason = few(min(len(a), len(b))) or apart or few_whole(a, b)
+    if reason:
+        return Estimate(difference, **counts, reason=reason)
     low, high, p = welch(a, b, level)
     if share:
         low, high = max(low, -1.0), min(high, 1.0)
-    return Comparison(n, of, difference, low, high, None if equal else difference / spread, p)
+    return Estimate(difference, low, high, **counts, p=p)
+
+
+def effect_independent(base: Sequence[float] | np.ndarray, other: Sequence[float] | np.ndarray) -> float | None:
+    """Cohen's d_av: the difference in the root of the mean of both sides' variances; None without spread.
+
+    >>> effect_independent([1.5, 2.5, 3.5], [3.5, 4.5, 5.5])
+    2.0
+    """
+    a, b = as_floats(base), as_floats(other)
+    if min(len(a), len(b)) < 2 or not_finite(a) or not_finite(b) or (no_spread(a) and no_spread(b)):
+        return None
+    return float(b.mean() - a.mean()) / float(np.sqrt((a.var(ddof=1) + b.var(ddof=1)) / 2))
 
 
 def welch(a: np.ndarray, b: np.ndarray, level: float = LEVEL) -> tuple[float, float, float]:
@@ -124,3 +126,17 @@ def welch(a: np.ndarray, b: np.ndarray, level: float = LEVEL) -> tuple[float, fl
     parts = [float(side.var(ddof=1)) / len(side) for side in (a, b)]
     freedom = welch_freedom(parts, (len(a), len(b)))
     return t_test(float(b.mean() - a.mean()), math.sqrt(sum(parts)), freedom, level)
+
+
+def _pairs(base: ByItem, other: ByItem) -> tuple[np.ndarray, list[Any]]:
+    """Scores of the base and of the other, shape (n, 2), of the n items that both have; and these."""
+    shared = [item for item, score in base.items() if score is not None and other.get(item) is not None]
+    return np.array([(base[item], other[item]) for item in shared], np.float64).reshape(-1, 2), shared
+
+
+def _all_equal(pairs: np.ndarray) -> str | None:
+    # As in `no_spread`, but equal on the scale of the scores: 3.1 - 3.0 equals 2.1 - 2.0.
+    n, differences = len(pairs), pairs[:, 1] - pairs[:, 0]
+    if n > 1 and np.ptp(differences) <= 1e-12 * np.abs(pairs).max():
+        return translatable("all {n} {name} are equal", n=n, name=translatable("differences"))
+    return None

@@ -11,8 +11,8 @@ from itertools import chain
 
 import numpy as np
 
-from sozo.scoring.measure import LEVEL, t_test
-from sozo.scoring.statistics.means import Interval, welch_freedom
+from sozo.scoring.measure import FEWEST, LEVEL, Estimate, t_test
+from sozo.scoring.statistics.means import few, welch_freedom
 from sozo.scoring.translatable import translatable
 
 
@@ -45,7 +45,7 @@ def hill_number(occurrences: Iterable[int], responses: int, size: int | None = N
 
 def hill_interval(
     answers: Sequence[Iterable[str]] | np.ndarray, size: int | None = None, *, order: int = 0, level: float = LEVEL
-) -> Interval:
+) -> Estimate:
     """The Hill number of an order (0: unique words) that `size` answers of this model have, with its interval.
 
     `answers` are the words of each of n answers, or their numbers, integers of shape (n, k); a word counts once an
@@ -53,15 +53,15 @@ def hill_interval(
     is the jackknife's over answers (Efron and Stein, 1981); resampled answers repeat each other and would cover 0%.
 
     >>> interval = hill_interval([["dog", "cat"], ["dog", "sun"], ["dog", "cat"]], 2)
-    >>> interval.mean, round(interval.low, 2), round(interval.high, 2)
+    >>> interval.value, round(interval.low, 2), round(interval.high, 2)
     (2.6666666666666665, 2.0, 4.0)
     """
     value, error, each, n = _log_hill(answers, size, order)
-    if value is None or not error:
-        return Interval(None if value is None else math.exp(value), None, None, n, _why_none(n))
+    if value is None or not error or n < FEWEST:
+        return Estimate(None if value is None else math.exp(value), n=n, level=level, reason=_why_none(n))
     low, high, _ = t_test(value, error, n - 1, level)
     most = (n if size is None else size) * each
-    return Interval(math.exp(value), max(math.exp(low), each), min(math.exp(high), most), n)
+    return Estimate(math.exp(value), max(math.exp(low), each), min(math.exp(high), most), n, level=level)
 
 
 def hill_ratio(
@@ -70,25 +70,27 @@ def hill_ratio(
     *,
     order: int = 0,
     level: float = LEVEL,
-) -> Interval:
-    """The logarithm of other / base, two Hill numbers at the smaller side's number of answers, as in `hill_interval`.
+) -> Estimate:
+    """The ratio other / base of two Hill numbers, as in `hill_interval`; both `n` are the smaller side's answers.
 
-    The interval and p are Welch's.
+    The interval and p are Welch's, of the logarithm.
 
     >>> ratio = hill_ratio([["dog", "cat"], ["sun", "sea"], ["dog", "oak"]], [["dog", "cat"], ["dog", "sun"]])
-    >>> round(math.exp(ratio.mean) - 1, 3), ratio.n
-    (-0.182, 2)
+    >>> round(ratio.value, 3), ratio.n
+    (0.818, 2)
     """
     n = min(len(base), len(other))
     (a, error_a, each, n_a), (b, error_b, _, n_b) = (_log_hill(side, n, order) for side in (base, other))
     mean = None if a is None or b is None else b - a
     if mean and b is not None and error_a == error_b == 0:  # one list said always, beside lists that share no word
         error_b = math.log1p(each / math.exp(min(b, b - mean)))  # that of one answer with new words only
-    if mean is None or error_a is None or error_b is None or not (error := math.hypot(error_a, error_b)):
-        return Interval(mean, None, None, n, _why_none(n))
+    counts = {"n": n, "base_n": n, "level": level}
+    value = None if mean is None else math.exp(mean)
+    if mean is None or error_a is None or error_b is None or n < FEWEST or not (error := math.hypot(error_a, error_b)):
+        return Estimate(value, **counts, reason=_why_none(n))
     freedom = welch_freedom((error_a**2, error_b**2), (n_a, n_b))
     low, high, p = t_test(mean, error, freedom, level)
-    return Interval(mean, low, high, n, p=p)
+    return Estimate(value, math.exp(low), math.exp(high), **counts, p=p)
 
 
 def _log_hill(
@@ -121,10 +123,9 @@ def _log_hill(
 
 
 def _why_none(n: int) -> str:
-    name = translatable("answers")
-    if n < 2:
-        return translatable("only one of {name}", name=name) if n else translatable("no {name}", name=name)
-    return translatable("every answer brings as many words")
+    if not n:
+        return translatable("no {name}", name=translatable("answers"))
+    return few(n, "answers") or translatable("whichever answer is left out, as many words are left")
 
 
 def _sums(order: int, counts: np.ndarray, responses: int, size: int) -> np.ndarray:

@@ -2,42 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sozo.scoring.measure import LEVEL, t_test
+from sozo.scoring.measure import FEWEST, LEVEL, Estimate, t_test
 from sozo.scoring.translatable import translatable
 
 _FEWEST_WHOLE = 10  # of fewer scores from 1 to 5 Student's covers 92.7%, and of their differences 97.4%
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A mean, or a difference of two, and how far it may be off; `reason` says why something is None."""
-
-    mean: float | None  # None without values, or with one that is not finite
-    low: float | None  # with `high` the interval, of 95% unless another level was asked for
-    high: float | None
-    n: int  # number of values (items, answers, seeds); of two samples that are not paired the smaller one
-    reason: str | None = None
-    p: float | None = None  # two-sided, that the mean is 0, by the test that made the interval; of a share none
-    paired: bool = False  # whether it is of differences at each seed
-
-
-FEW = 100  # values; with fewer an interval is marked for what it is
-
-
-def unseen_share(n: int) -> float:
-    """How frequent a kind of answer may be that 95% of samples of n answers hold, at least one; rarer ones they miss.
-
-    An interval knows what its sample holds: tests/coverage.csv has its coverage where a kind is rarer than that.
-
-    >>> round(unseen_share(10), 2)
-    0.26
-    """
-    return 1 - (1 - LEVEL) ** (1 / n)
 
 
 def mean_interval(
@@ -46,7 +18,7 @@ def mean_interval(
     share: bool = False,
     level: float = LEVEL,
     strata: Sequence[Any] | np.ndarray | None = None,
-) -> Interval:
+) -> Estimate:
     """Mean of scores, shape (n,), with its interval of a `level`: Student's, and of a `share` Clopper and Pearson's.
 
     Student's covers 93% to 97% where values are about normal, or bounded like a judge's (tests/test_coverage.py), as
@@ -59,22 +31,22 @@ def mean_interval(
     differences are no error of the mean (a stratum of one value has no spread: then they are left out of account).
 
     >>> interval = mean_interval([1.5, 2.5, 3.5])
-    >>> interval.mean, round(interval.high, 3)
+    >>> interval.value, round(interval.high, 3)
     (2.5, 4.984)
     >>> mean_interval([1, 2, 5]).reason
     '3 whole scores: an interval needs 10'
     """
     scores, n = as_floats(values), len(values)
     if reason := not_finite(scores):
-        return Interval(None, None, None, n, reason)
-    if share and n > 1:
+        return Estimate(n=n, level=level, reason=reason)
+    if share and n >= FEWEST:
         from scipy.special import betaincinv
 
         successes, tail = float(scores.sum()), (1 - level) / 2
         least = float(betaincinv(successes, n - successes + 1, tail)) if successes else 0.0
         most = float(betaincinv(successes + 1, n - successes, 1 - tail)) if successes < n else 1.0
-        return Interval(float(scores.mean()), least, most, n)
-    reason = no_spread(scores) or few_whole(scores)
+        return Estimate(float(scores.mean()), least, most, n, level=level)
+    reason = few(n) if share else no_spread(scores) or few_whole(scores)
     if strata is None or reason:
         return student(scores, reason, level)
     kinds = [scores[np.asarray(strata) == kind] for kind in dict.fromkeys(strata)]
@@ -83,14 +55,16 @@ def mean_interval(
         return student(scores, None, level)
     mean, freedom = float(scores.mean()), welch_freedom(parts, [*map(len, kinds)])
     low, high, p = t_test(mean, math.sqrt(sum(parts)), freedom, level)
-    return Interval(mean, low, high, n, p=p)
+    return Estimate(mean, low, high, n, level=level, p=p)
 
 
-def student(values: np.ndarray, reason: str | None, level: float = LEVEL) -> Interval:
+def student(values: np.ndarray, reason: str | None, level: float = LEVEL) -> Estimate:
     """Mean of finite values, shape (n,) with n above 0, with Student's interval unless there is a `reason` for none."""
     mean, n = float(values.mean()), len(values)
-    low, high, p = (None,) * 3 if reason else t_test(mean, float(values.std(ddof=1)) / math.sqrt(n), n - 1, level)
-    return Interval(mean, low, high, n, reason, p)
+    if reason := reason or few(n):
+        return Estimate(mean, n=n, level=level, reason=reason)
+    low, high, p = t_test(mean, float(values.std(ddof=1)) / math.sqrt(n), n - 1, level)
+    return Estimate(mean, low, high, n, level=level, p=p)
 
 
 def welch_freedom(variances: Sequence[float], sizes: Sequence[int]) -> float:
@@ -110,6 +84,17 @@ def not_finite(values: np.ndarray, name: str = "values") -> str | None:
         if broken
         else None
     )
+
+
+def few(n: int, name: str = "values") -> str | None:
+    """The reason why so few values have no interval; None if they are not too few.
+
+    >>> few(2), few(3)
+    ('2 values: an interval needs 3', None)
+    """
+    if n >= FEWEST:
+        return None
+    return translatable("{n} {name}: an interval needs {least}", n=n, name=translatable(name), least=FEWEST)
 
 
 def no_spread(values: np.ndarray, name: str = "values") -> str | None:

@@ -2,24 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from sozo.scoring.measure import Z95
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """How many of how many, with the 95% interval of the share; no interval of nothing."""
-
-    k: int
-    n: int
-    low: float | None = None
-    high: float | None = None
-
-    @property
-    def value(self) -> float | None:
-        """The share; None of nothing."""
-        return self.k / self.n if self.n else None
+from sozo.scoring.measure import FEWEST, Z95, Estimate
+from sozo.scoring.statistics.means import few
+from sozo.scoring.translatable import translatable
 
 
 def wilson(successes: float, n: float) -> tuple[float, float]:
@@ -36,7 +22,7 @@ def wilson(successes: float, n: float) -> tuple[float, float]:
     return low, (centre + half) / (1 + square) if successes < n else 1.0
 
 
-def grouped_share(groups: Sequence[tuple[int, int]]) -> Share:
+def grouped_share(groups: Sequence[tuple[int, int]]) -> Estimate:
     """The share of all successes, where answers of one group (of one premise) are not independent.
 
     `groups` are (successes, answers) with one answer or more. The interval is Wilson's for as many independent answers
@@ -44,20 +30,22 @@ def grouped_share(groups: Sequence[tuple[int, int]]) -> Share:
     answers are alike, which shows no variance.
 
     >>> share = grouped_share([(2, 2), (0, 2), (2, 2), (0, 2)])
-    >>> share.k, share.n, (round(share.low, 3), round(share.high, 3)) == tuple(round(end, 3) for end in wilson(1.5, 3))
-    (4, 8, True)
+    >>> (share.value, share.n), (share.low, share.high) == wilson(1.5, 3)
+    ((0.5, 8), True)
     """
     k, n = sum(group[0] for group in groups), sum(group[1] for group in groups)
     if not n:
-        return Share(0, 0)
+        return Estimate(reason=translatable("no {name}", name=translatable("answers")))
     share, independent = k / n, float(n)
+    if n < FEWEST:
+        return Estimate(share, n=n, reason=few(n))
     if k in (0, n):
         independent = len(groups)
     elif len(groups) > 1:
         squares = math.fsum((successes - share * answers) ** 2 for successes, answers in groups)
         variance = len(groups) / (len(groups) - 1) * squares / n**2
         independent = min(independent, share * (1 - share) / variance) if variance else independent
-    return Share(k, n, *wilson(share * independent, independent))
+    return Estimate(share, *wilson(share * independent, independent), n)
 
 
 def mcnemar(only_first: int, only_second: int) -> float:

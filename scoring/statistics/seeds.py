@@ -1,48 +1,46 @@
 """What a method is worth over seeds: Student's intervals of a mean and of a difference of two methods."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from sozo.scoring.measure import LEVEL
+from sozo.scoring.measure import LEVEL, Estimate
 from sozo.scoring.statistics.comparison import welch
-from sozo.scoring.statistics.means import Interval, no_spread, student
-from sozo.scoring.translatable import translatable
+from sozo.scoring.statistics.means import few, no_spread, student
 
-_FEWEST_UNPAIRED = 3  # Welch's interval of two seeds against two covers 98%
+BySeed = Mapping[Any, float]
 
 
-def over_seeds(values: Mapping[Any, float], *, level: float = LEVEL) -> Interval:
+def over_seeds(values: BySeed, *, level: float = LEVEL) -> Estimate:
     """Mean of a measure by seed, with its t-interval (n - 1 degrees of freedom); there must be a seed.
 
     Of 1, 2 and 3 the standard error is 1 / sqrt(3), and t at 97.5% with two degrees of freedom is 4.303:
 
-    >>> interval = over_seeds({0: 1.0, 1: 2.0, 2: 3.0})
-    >>> interval.mean, round(interval.high, 3), interval.n
+    >>> mean = over_seeds({0: 1.0, 1: 2.0, 2: 3.0})
+    >>> mean.value, round(mean.high, 3), mean.n
     (2.0, 4.484, 3)
     """
     by_seed = np.array(list(values.values()), np.float64)
-    return student(by_seed, "only one seed" if len(by_seed) == 1 else no_spread(by_seed, "seeds"), level)
+    return student(by_seed, few(len(by_seed), "seeds") or no_spread(by_seed, "seeds"), level)
 
 
-def difference(of: Mapping[Any, float], against: Mapping[Any, float], *, level: float = LEVEL) -> Interval:
-    """Difference of two methods' means: of the pairs where both share two seeds, else Welch's of three and more.
+def difference(of: BySeed, against: BySeed, *, level: float = LEVEL) -> Estimate:
+    """Difference of two methods' means: of the pairs where both share three seeds, else Welch's of three and more.
 
     >>> result = difference({0: 1.0, 1: 2.0, 2: 3.0}, {0: 0.5, 1: 1.0, 2: 1.5, 3: 9.0})
-    >>> result.mean, round(result.p, 3)
-    (1.0, 0.074)
+    >>> result.value, round(result.p, 3), result.base_n
+    (1.0, 0.074, None)
     """
     common = [seed for seed in of if seed in against]
-    if len(common) > 1:
-        return replace(over_seeds({seed: of[seed] - against[seed] for seed in common}, level=level), paired=True)
+    if few(len(common)) is None:
+        return over_seeds({seed: of[seed] - against[seed] for seed in common}, level=level)
     a, b = (np.array(list(values.values()), np.float64) for values in (of, against))
-    mean, n = float(a.mean() - b.mean()), min(len(a), len(b))
-    if n < _FEWEST_UNPAIRED:
-        few = translatable("{n} seeds without partners: an interval needs {least}", n=n, least=_FEWEST_UNPAIRED)
-        return Interval(mean, None, None, n, few)
-    if (reason := no_spread(a, "seeds")) and no_spread(b):
-        return Interval(mean, None, None, n, reason)
+    mean, counts = float(a.mean() - b.mean()), {"n": len(a), "base_n": len(b), "level": level}
+    reason = few(min(len(a), len(b)), "seeds without partners")
+    if not reason and no_spread(b):
+        reason = no_spread(a, "seeds")
+    if reason:
+        return Estimate(mean, **counts, reason=reason)
     low, high, p = welch(b, a, level)
-    return Interval(mean, low, high, n, p=p)
+    return Estimate(mean, low, high, **counts, p=p)

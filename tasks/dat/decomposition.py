@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sozo.scoring.distance import distance_of_known
-from sozo.scoring.second_encoder import Gain, GainParts, SecondEncoder, gain_of
+from sozo.scoring.measure import LEVEL, Estimate
+from sozo.scoring.second_encoder import GainParts, SecondEncoder, gain_of
 
 _CHUNK = 4096
 FEWEST_LISTS = 3  # the jackknife leaves one out, and what is left must hold two
@@ -111,14 +112,14 @@ class SeenLists:
         plain, centred = (parts_of(second.unit(words, centred=centred), lists) for centred in (False, True))
         return cls(plain, centred) if plain and centred else None
 
-    def over(self, base: "SeenLists") -> GainParts:
-        """The gain over the base's lists."""
+    def over(self, base: "SeenLists", level: float = LEVEL) -> GainParts:
+        """The gain over the base's lists, with intervals of a level."""
         plain, centred = (base.plain, self.plain), (base.centred, self.centred)
-        total, shuffled = (_part(*plain, 0, of_row) for of_row in (0, 1))
-        return GainParts(self.plain.known_pairs, total, shuffled, *(_part(*centred, k, k) for k in range(4)))
+        total, shuffled = (_part(*plain, 0, of_row, level) for of_row in (0, 1))
+        return GainParts(self.plain.known_pairs, total, shuffled, *(_part(*centred, k, k, level) for k in range(4)))
 
 
-def _part(base: Parts, row: Parts, of_base: int, of_row: int) -> Gain | None:
+def _part(base: Parts, row: Parts, of_base: int, of_row: int, level: float) -> Estimate | None:
     """The difference of two values of decompositions, by their places in `Parts.values`."""
     before, after = (base.values[of_base], base.without[of_base]), (row.values[of_row], row.variances[of_row])
-    return gain_of(base.scores, before, after, len(row.scores))
+    return gain_of(base.scores, before, after, len(row.scores), level)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import sozo
 from sozo.data.record import provenance
 from sozo.data.sheet import Sheet, read_sheet
-from sozo.scoring.measure import Measure
+from sozo.scoring.measure import Estimate, Measure
 from sozo.scoring.nouns import SPEAKERS
 from sozo.scoring.statistics import mean_interval
-from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.reliability import cronbach_alpha
 from sozo.scoring.table import Cell, Content, Table, tabulate
 from sozo.tasks.dat.people import TEXTS, percentiles, read_written, score_written
@@ -163,9 +162,9 @@ def _summary(rule: str, results: "pd.DataFrame", prefix: str, measure: Measure) 
     }
 
 
-def _cell(result: Interval, measure: Measure, of: int) -> Cell:
+def _cell(result: Estimate, measure: Measure, of: int) -> Cell:
     """A result with its interval, n of N and what is to be said of it; why there is none, where there is none."""
     why = result.reason or ""
-    if result.mean is None:
+    if result.value is None:
         return Cell(why)
-    return Cell(result.mean, measure, result.low, result.high, result.n, of, (why,) * bool(why))
+    return Cell(result, measure, of=of, below=(why,) * bool(why))

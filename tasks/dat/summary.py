@@ -1,7 +1,7 @@
 """DAT results: the row of Table 11 (paper, section 5.2) of a table of responses, and finished runs that hold one."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -15,19 +15,19 @@ from sozo.scoring.languages import LANGUAGES
 from sozo.scoring.measure import LEVEL, Estimate, Measure, t_interval
 from sozo.scoring.parse import reasons_in
 from sozo.scoring.second_encoder import SecondEncoder
-from sozo.scoring.statistics.comparison import Comparison
-from sozo.scoring.statistics.hill import hill_ratio
+from sozo.scoring.statistics import mean_interval
+from sozo.scoring.statistics.hill import hill_interval, hill_ratio
 from sozo.tasks.dat.decomposition import SeenLists
 from sozo.tasks.dat.shuffle import shuffled_badly
-from sozo.tasks.dat.table import read_lists, read_table, valid_lists, valid_scores
+from sozo.tasks.dat.table import read_lists, read_table, valid_scores
 from sozo.tasks.dat.words import PROMPTS
-from sozo.tasks.run_result import RunResult
+from sozo.tasks.run_result import RunResult, stored
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-UNIQUE_WORDS = Measure("dat/unique_words", 0, per_item=False, compared=False, ratio=True)
+DIFFERENT_WORDS = Measure("dat/different_words", 0, unit="words", per_item=False, compared=False, ratio=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +63,10 @@ class DatSummary:
         """The content of `metrics.json`."""
         low, high = self.ci95 or (None, None)
         total = self.num_responses
+        usable = mean_interval(np.repeat([1.0, 0.0], [self.valid, self.came - self.valid]), share=True)
         measures = {
-            "dat": Estimate(self.mean, low, high, self.valid, total),
-            "dat/valid": Estimate(self.valid_rate, None, None, self.came, total),
+            "dat": stored(Estimate(self.mean, low, high, self.valid), total),
+            "dat/valid": stored(usable, total),
         }
         return {
             "source": self.source,
@@ -73,7 +74,7 @@ class DatSummary:
             "num_answers": total,
             "valid": self.valid,
             "reasons": self.reasons,
-            "measures": {name: asdict(estimate) for name, estimate in measures.items()},
+            "measures": measures,
             "std": self.std,
             "unique_words": self.unique_words,
             "instruments": self.instruments,
@@ -87,7 +88,7 @@ class DatSummary:
             source=metrics["source"],
             num_responses=metrics["num_answers"],
             valid=metrics["valid"],
-            mean=score["mean"],
+            mean=score["value"],
             std=metrics["std"],
             ci95=None if score["low"] is None else (score["low"], score["high"]),
             unique_words=metrics["unique_words"],
@@ -172,15 +173,23 @@ class DatRunResult(RunResult):
             return np.repeat([1.0, 0.0], [self.summary.valid, self.summary.came - self.summary.valid])
         return valid_scores(self.folder)[: self.summary.valid]
 
-    def against(self, base: Self, measure: Measure, level: float = LEVEL) -> Comparison:
-        """Of unique words the log ratio at equal n."""
-        if measure.name != UNIQUE_WORDS.name:
+    @cached_property
+    def lists(self) -> np.ndarray:
+        """The words of each valid response that counts, as numbers of the run's own: int32, shape (valid, 10)."""
+        return read_lists(self.folder, self.metrics.get("trials"))[1]
+
+    def against(self, base: Self, measure: Measure, level: float = LEVEL) -> Estimate:
+        """Of different words the ratio at equal n."""
+        if measure.name != DIFFERENT_WORDS.name:
             return super().against(base, measure, level)
-        sides = [valid_lists(run.folder, run.metrics.get("trials")) for run in (base, self)]
-        ratio = hill_ratio(*sides, level=level)
-        return Comparison(
-            ratio.n, max(map(len, sides)), ratio.mean, ratio.low, ratio.high, p=ratio.p, reason=ratio.reason
-        )
+        return hill_ratio(base.lists, self.lists, level=level)
+
+    def sides(self, base: Self, measure: Measure) -> tuple[float | None, float | None]:
+        if measure.name != DIFFERENT_WORDS.name:
+            return super().sides(base, measure)
+        n = min(len(base.lists), len(self.lists))
+        ours, theirs = (hill_interval(run.lists, n).value for run in (self, base))
+        return ours, theirs
 
     def cut_off(self) -> tuple[int, int]:
         """None: a list without its end is invalid, and counts there."""

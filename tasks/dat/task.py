@@ -1,6 +1,5 @@
 """The Divergent Association Task (paper, section 3.2): one prompt, asked many times; a score is a distance."""
 
-import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -23,11 +22,11 @@ from sozo.tasks.dat.frontier import NounFrontier
 from sozo.tasks.dat.instruments import diversity_ends, measure
 from sozo.tasks.dat.people import found_words
 from sozo.tasks.dat.scorer import AUTO, DatScorer, DatSettings
-from sozo.tasks.dat.summary import UNIQUE_WORDS, DatRunResult, summarise
+from sozo.tasks.dat.summary import DIFFERENT_WORDS, DatRunResult, summarise
 from sozo.tasks.dat.table import read_lists, read_table
 from sozo.tasks.dat.view import DatView
 from sozo.tasks.dat.words import PROMPTS
-from sozo.tasks.task import Answer, Bound, Complete, Item, Row, Task
+from sozo.tasks.task import Answer, Complete, Item, Row, Task
 
 if TYPE_CHECKING:
     from sozo.scoring.second_encoder import SecondEncoder
@@ -47,7 +46,7 @@ class Dat(Task):
         Measure("dat", per_item=False, scale=(0, 2)),
         Measure("dat/valid", share=True, per_item=False),
     )
-    second = Bound(measure=Measure("dat/pairing", 2), margin=0.1, least=100)
+    second = Measure("dat/pairing", 2, unit="sd")
     max_new_tokens = 256
     batch_size = 1024
     result_type = DatRunResult
@@ -55,10 +54,9 @@ class Dat(Task):
     settings: DatSettings
 
     @classmethod
-    def bounds(cls) -> tuple[Bound, ...]:
+    def beside(cls) -> tuple[Measure, ...]:
         """Valid responses, and different words at equal n."""
-        words = Bound(measure=UNIQUE_WORDS, margin=-math.log(0.95), least=20)
-        return (Bound(measure=cls.measures[1], margin=0.05, least=100), words)
+        return cls.measures[1], DIFFERENT_WORDS
 
     def __init__(self, settings: DatSettings | None = None) -> None:
         asked = settings or DatSettings()

@@ -1,17 +1,17 @@
 """How DAT's results are shown: the row of Table 11, in the terminal, W&B, the model card and the report."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 from sozo.scoring.languages import LANGUAGES
-from sozo.scoring.measure import Measure, normal_interval
-from sozo.scoring.numbers import COUNT, n_of, share
+from sozo.scoring.measure import Estimate, Measure, normal_interval
+from sozo.scoring.numbers import n_of, share
 from sozo.scoring.statistics.hill import hill_interval
 from sozo.scoring.table import Cell
 from sozo.tasks.dat.instruments import DIVERSITY, FLEXIBILITY, LOOPHOLES, PARTS
-from sozo.tasks.dat.summary import UNIQUE_WORDS, DatRunResult, DatSummary
-from sozo.tasks.dat.table import valid_lists
+from sozo.tasks.dat.summary import DIFFERENT_WORDS, DatRunResult, DatSummary
 from sozo.tasks.view import (
     CARD,
     FACTS,
@@ -27,10 +27,12 @@ from sozo.tasks.view import (
     Scatter,
     View,
     counted,
+    measured,
     setting_of,
     stored,
 )
 
+WORDS = Measure("unique_words", 0, unit="words")
 PAPER_RESPONSES = 131_072  # in all, of each of the paper's rows
 # How the instruments are shown, and the mean that they are part of: decimals, or percent.
 INSTRUMENTS = {
@@ -56,33 +58,25 @@ class DatView(View[DatRunResult]):
     def columns(self, measures: Sequence[Measure], runs: Sequence[DatRunResult]) -> list[RunColumn]:
         score, valid = measures
 
-        def mean(run: DatRunResult) -> Cell:
-            row = run.summary
-            low, high = row.ci95 or (None, None)
-            return Cell(row.mean, run.shown(score), low, high)
-
         def std(run: DatRunResult) -> Cell:
             return Cell(run.summary.std, run.shown(score))
 
         def unique(run: DatRunResult) -> Cell:
             low, high = (run.summary.instruments.get(f"unique_words_{end}") for end in ("low", "high"))
-            return Cell(run.summary.unique_words, COUNT, low, high)
-
-        def valid_share(run: DatRunResult) -> Cell:
-            return Cell(run.summary.valid, of=run.summary.num_responses, below=(_valid_share(run.summary),))
+            return Cell(Estimate(run.summary.unique_words, low, high), WORDS)
 
         instruments = [
-            RunColumn(name, _instrument(name), shown=NUMBERS) for name in measured([run.summary for run in runs])
+            RunColumn(name, _instrument(name), shown=NUMBERS) for name in instruments_of([run.summary for run in runs])
         ]
         errors = dict.fromkeys(name for run in runs for name in run.summary.instruments if name.endswith(_ENDS))
         return [
             stored("num_answers", "dat_responses", NUMBERS),
-            RunColumn("valid", valid_share, shown=RESULT, change=valid),
-            RunColumn("valid_rate", lambda run: run.summary.valid_rate, valid, WANDB | CARD),
-            RunColumn("mean", mean, shown=RESULT, change=score),
+            stored("valid", shown=WANDB | CARD),
+            measured(valid, "valid", key="valid_rate"),
+            measured(score, "mean", key="mean"),
             RunColumn("std", std, shown=RESULT),
             RunColumn("unique_words", unique, shown=RESULT),
-            RunColumn("equal_words", _equal_words(runs), shown=PAGE, change=UNIQUE_WORDS),
+            RunColumn("equal_words", _equal_words(runs), shown=PAGE, change=DIFFERENT_WORDS),
             stored("ten_words", shown=NUMBERS | FACTS),
             *instruments,
             *(RunColumn(name, _error(name), shown=WANDB) for name in errors),
@@ -112,7 +106,7 @@ class DatView(View[DatRunResult]):
         return {"dataset_name": f"DAT ({language})", "dataset_type": f"dat-{run.language}"}
 
     def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
-        row = ("num_answers", "valid", "mean", "std", "unique_words", "equal_words")
+        row = ("num_answers", "valid_rate", "mean", "std", "unique_words", "equal_words")
         return (ModelTable("table11", row, ("dat_note", "scale_note"), paper="dat", training="dat_training"),)
 
     def reader(self, run: DatRunResult) -> Iterator[tuple[ReaderItem, Sequence[ReaderAnswer]]]:
@@ -127,17 +121,15 @@ def _equal_words(runs: Sequence[DatRunResult]) -> Callable[[DatRunResult], Cell]
     def equal_words(run: DatRunResult) -> Cell:
         if run.folder not in cells:  # they take a while, and few printers ask for them
             own = [other for other in runs if other.study == run.study]
-            lists = {other.folder: valid_lists(other.folder, other.metrics.get("trials")) for other in own}
-            size = min(filter(None, map(len, lists.values())), default=0)
-            for folder, of_run in lists.items():
-                words = hill_interval(of_run, size)
-                cells[folder] = Cell(words.mean, COUNT, words.low, words.high, size)
+            size = min(filter(None, (len(other.lists) for other in own)), default=0)
+            for other in own:
+                cells[other.folder] = Cell(replace(hill_interval(other.lists, size), n=size), DIFFERENT_WORDS)
         return cells[run.folder]
 
     return equal_words
 
 
-def measured(rows: Sequence[DatSummary]) -> list[str]:
+def instruments_of(rows: Sequence[DatSummary]) -> list[str]:
     """Names of the instruments that any of some rows has."""
     return [name for name in INSTRUMENTS if any(name in row.instruments for row in rows)]
 
@@ -150,7 +142,7 @@ def instrument_cell(values: Mapping[str, float], name: str) -> Cell:
     """
     value, known = values.get(name), (values.get(f"{name}_low"), values.get(f"{name}_high"))
     low, high = normal_interval(value, values.get(f"{name}_se"), 1) or known
-    return Cell(value, INSTRUMENTS[name], low, high)
+    return Cell(Estimate(value, low, high), INSTRUMENTS[name])
 
 
 def _instrument(name: str) -> Callable[[DatRunResult], Cell]:
@@ -164,7 +156,3 @@ def _error(name: str) -> Callable[[DatRunResult], float | None]:
 def _name(run: DatRunResult) -> str | None:
     """What an English score may be called."""
     return run.scale.get("score_name")
-
-
-def _valid_share(summary: DatSummary) -> str:
-    return share(summary.valid, summary.num_responses)

@@ -46,4 +46,4 @@ class HivemindRunResult(RunResult):
             return Cell(why="no values")
         same, apart = cosines_of_means(one[both], two[both])
         mean, below = mean_interval(same), translatable("other prompts {value}", value=number(apart, measure))
-        return Cell(mean.mean, measure, mean.low, mean.high, len(same), len(self.prompts), (below,))
+        return Cell(mean, measure, of=len(self.prompts), below=(below,))

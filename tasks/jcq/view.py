@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from sozo.scoring.final_text import judged_part
-from sozo.scoring.measure import Measure
-from sozo.scoring.numbers import SHARE, n_of, share
+from sozo.scoring.measure import Estimate, Measure
+from sozo.scoring.numbers import n_of, share
 from sozo.scoring.table import Cell
 from sozo.scoring.translatable import translatable
 from sozo.tasks.jcq.questions import CRITERIA, DATASET, TASKS
@@ -115,14 +116,14 @@ def _whole(run: JcqRunResult) -> Cell:
     whole, answers = states["whole"], sum(states.values())
     faults = {translatable(state): n for state, n in states.items() if n and state != "whole"}
     others = tuple(translatable("{n:,} {status}", n=n, status=fault) for fault, n in faults.items())
-    return Cell(whole / answers if answers else None, SHARE, n=whole, of=answers, below=others, more=states)
+    return replace(Cell.share(whole, answers), below=others, more=states)
 
 
 def _with_prose(run: JcqRunResult) -> Cell:
     mean, n = run.metrics["with_prose"].values()
-    return Cell(mean, run.main, n=n, of=run.metrics["num_answers"])
+    return Cell(Estimate(mean, n=n), run.main, of=run.metrics["num_answers"])
 
 
 def _length_and_score(run: JcqRunResult) -> Cell:
     length = run.metrics["length"]
-    return Cell(length["r"], _CORRELATION, n=length["n"])
+    return Cell(Estimate(length["r"], n=length["n"]), _CORRELATION)

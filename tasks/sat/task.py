@@ -14,7 +14,7 @@ from sozo.tasks.sat.run_result import SAT_V1, SatRunResult
 from sozo.tasks.sat.score import SatScorer, SatSettings, what_counts
 from sozo.tasks.sat.stories import Story, load_stories, stories_digest
 from sozo.tasks.sat.view import SatView
-from sozo.tasks.task import Answer, Bound, Item, Row, Task
+from sozo.tasks.task import Answer, Item, Row, Task
 
 
 class Sat(Task):
@@ -32,7 +32,7 @@ class Sat(Task):
         Measure("sat/compliant", share=True, compared=False),
         Measure("sat/compliant_mean", compared=False, scale=(0, 2)),
         *(Measure(f"sat/{name}", share=True, compared=False) for name in ("length_ok", "one_line", "only_story")),
-        Measure("sat/length", 0, better=0, compared=False),
+        Measure("sat/length", 0, unit="characters", better=0, compared=False),
         Measure("sat/copied", share=True, better=0, compared=False),
     )
     rubrics = (SAT_V1,)
@@ -41,8 +41,9 @@ class Sat(Task):
     settings: SatSettings
 
     @classmethod
-    def bounds(cls) -> tuple[Bound, ...]:
-        return (*super().bounds(), Bound(measure=cls.measures[1], margin=0.05, least=30))
+    def beside(cls) -> tuple[Measure, ...]:
+        """Those of any task, and the share that keeps the prompt's conditions."""
+        return *super().beside(), cls.measures[1]
 
     @cached_property
     def stories(self) -> tuple[Story, ...]:

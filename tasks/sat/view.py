@@ -1,10 +1,8 @@
 """How SAT's results are shown: the distance, and how far the prompt's conditions were kept."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from sozo.scoring.measure import Measure
-from sozo.scoring.table import Cell
 from sozo.tasks.sat.run_result import SatRunResult
 from sozo.tasks.sat.stories import load_stories, stories_digest
 from sozo.tasks.view import (
@@ -13,7 +11,6 @@ from sozo.tasks.view import (
     RESULT,
     TERMINAL,
     ModelTable,
-    Place,
     ReaderAnswer,
     RunColumn,
     Scatter,
@@ -35,9 +32,9 @@ class SatView(View[SatRunResult]):
         score, compliant, of_compliant, *conditions, length, copied = measures
         return [
             measured(score, "mean"),
-            _kept(compliant, RESULT),
+            measured(compliant),
             measured(of_compliant, shown=NUMBERS),
-            *(_kept(condition, TERMINAL) for condition in conditions),
+            *(measured(condition, shown=TERMINAL) for condition in conditions),
             measured(length, shown=NUMBERS, key="mean_length"),
             measured(copied, shown=NUMBERS, key="mean_copied"),
             stored("num_items", "sat_stories", NUMBERS | FACTS),
@@ -60,13 +57,3 @@ class SatView(View[SatRunResult]):
             cut = ["truncated"] if row.state == "truncated" else []
             more = {"facts": row.facts, "states": [*cut, *row.facts.get("extras", ())]}
             yield row.item, ReaderAnswer(row.text, row.values.get(run.main.name), row.reason, more)
-
-
-def _kept(measure: Measure, shown: Place) -> RunColumn:
-    """The column of a condition: the mean of its share over stories, and how many of the rewrites keep it."""
-
-    def cell(run: SatRunResult) -> Cell:
-        kept = run.by_answer(measure)
-        return replace(run.cell(measure), n=int(kept.sum()), of=run.metrics["num_answers"])
-
-    return RunColumn(measure.short, cell, measure, shown, change=measure)

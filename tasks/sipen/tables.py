@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sozo.scoring.statistics.proportions import Share, grouped_share, holm, mcnemar
+from sozo.scoring.measure import Estimate
+from sozo.scoring.statistics.proportions import grouped_share, holm, mcnemar
 from sozo.tasks.sipen.items import (
     ANSWERS,
     CATEGORIES,
@@ -35,7 +36,7 @@ class SipenReply:
 
 
 def tables(replies: Sequence[SipenReply], items: Sequence[SipenItem]) -> dict[str, Any]:
-    """What `metrics.json` holds beside the measures (JSON values): `replies` to `items`, a share as `Share` has it."""
+    """What `metrics.json` holds beside the measures (JSON values): `replies` to `items`, a share as `Estimate` has it."""
     given_answers = Counter((reply.item.direction, reply.answer or OTHER) for reply in replies)
     directions = [name for name in DIRECTIONS if any(reply.item.direction == name for reply in replies)]
     steps = _contrasts(replies, STRONGER, (STRONGER, 1), (STRONGER, 2))
@@ -52,7 +53,7 @@ def tables(replies: Sequence[SipenReply], items: Sequence[SipenItem]) -> dict[st
     }
 
 
-def accuracy(replies: Iterable[SipenReply], labels: Mapping[str, str]) -> Share:
+def accuracy(replies: Iterable[SipenReply], labels: Mapping[str, str]) -> Estimate:
     """The share of right answers to items of the directions in `labels`, which name the right one of each."""
     return _share((reply, reply.answer == labels[reply.item.direction]) for reply in replies if _in(reply, labels))
 
@@ -61,7 +62,7 @@ def _in(reply: SipenReply, labels: Mapping[str, str]) -> bool:
     return reply.item.direction in labels
 
 
-def _share(verdicts: Iterable[tuple[SipenReply, bool]]) -> Share:
+def _share(verdicts: Iterable[tuple[SipenReply, bool]]) -> Estimate:
     """The share of which something holds; premises are what is independent."""
     by_premise: defaultdict[str, list[bool]] = defaultdict(list)
     for reply, holds in verdicts:

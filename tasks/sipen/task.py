@@ -57,8 +57,7 @@ class Sipen(Task):
         Measure(NEITHER, share=True, better=-1, kinds=(STRONGER, WEAKER)),
         Measure(UNPARSEABLE, share=True, better=-1, compared=False),
     )
-    # So that an unchanged model passes (docs/sipen.md): with 48 controls and 3 points it mostly would not.
-    control = Control(measure=measures[0], chance=1 / 3, margin=0.1, least=144, errors=measures[3])
+    control = Control(measure=measures[0], chance=1 / 3, errors=measures[3])
     max_new_tokens = 16
     temperature = 1e-4
     result_type = SipenRunResult

@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from sozo.scoring.measure import Measure
-from sozo.scoring.numbers import n_of, number, p_value, share
+from sozo.scoring.measure import Estimate, Measure
+from sozo.scoring.numbers import SHARE, n_of, number, p_value, share
 from sozo.scoring.table import Cell
 from sozo.scoring.translatable import translatable
 from sozo.tasks.sipen.items import CATEGORIES, CONTROL, STRONGER, WEAKER
@@ -27,8 +27,7 @@ from sozo.tasks.view import (
     stored,
 )
 
-Stored = Mapping[str, Any]  # a `Share` or a `Contrast` as `metrics.json` has it
-_SHARE = Measure("share", 3, share=True)  # with the paper's one decimal
+Stored = Mapping[str, Any]  # an `Estimate` or a `Contrast` as `metrics.json` has it
 _LABELS = ("implicature", "entailment", "neither")
 _STEPS = ("1 step", "2 steps")
 _PLACES = {STRONGER: _STEPS, WEAKER: _STEPS, "": (STRONGER, WEAKER)}  # what a contrast's row compares, by its direction
@@ -68,7 +67,7 @@ class SipenView(View[SipenRunResult]):
             )
         lines = []
         for answer, scores in metrics["constant_scores"].items():
-            known = [f"{name} {number(value, _SHARE)}" for name, value in scores.items() if value is not None]
+            known = [f"{name} {number(value, SHARE)}" for name, value in scores.items() if value is not None]
             lines.append(f"always {answer}: " + ", ".join(known))
         return [*notes, f"Whoever does not read scores: {'; '.join(lines)}."]
 
@@ -122,10 +121,7 @@ def _contrast_columns(runs: Sequence[SipenRunResult]) -> tuple[RunColumn, ...]:
 
 
 def _share_cell(share: Stored | None, *below: str) -> Cell:
-    if share is None or not share["n"]:
-        return Cell()
-    value = share["k"] / share["n"]
-    return Cell(value, _SHARE, share["low"], share["high"], share["k"], share["n"], below=below)
+    return Cell(Estimate(**share), SHARE, below=below) if share and share["n"] else Cell()
 
 
 def _control(direction: str, run: SipenRunResult) -> Cell:
@@ -150,7 +146,7 @@ def _given(run: SipenRunResult, of: str = "") -> Cell:
             counts.update(of_direction)
     total = counts.total()
     shares = ", ".join(f"{answer} {share(n, total)}" for answer, n in counts.items())
-    return Cell(shares, n=total, more={**counts})
+    return Cell(shares, below=(f"n = {total:,}",), more={**counts})
 
 
 def _contrasts(run: SipenRunResult) -> list[Stored]:

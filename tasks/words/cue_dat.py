@@ -16,7 +16,7 @@ from sozo.scoring.final_text import final_text
 from sozo.scoring.languages import read_nouns
 from sozo.scoring.measure import Measure
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
-from sozo.tasks.task import Answer, Bound, ChosenItems, Item, Row
+from sozo.tasks.task import Answer, ChosenItems, Item, Row
 from sozo.tasks.view import View
 from sozo.tasks.words.items import ItemSettings, refuse_test
 
@@ -72,9 +72,9 @@ class CueDat(ChosenItems):
         super().__init__(replace(own, embedding_model=f"centred:{encoder}"))
 
     @classmethod
-    def bounds(cls) -> tuple[Bound, ...]:
+    def beside(cls) -> tuple[Measure, ...]:
         """Valid lists, and the words that lists of one item do not share."""
-        return tuple(Bound(measure=measure, margin=0.05, least=30) for measure in cls.measures[1:])
+        return cls.measures[1:]
 
     @cached_property
     def scorer(self) -> DatScorer:

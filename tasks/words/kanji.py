@@ -31,7 +31,7 @@ class Kanji(ChosenItems):
     Settings = ItemSettings
     measures = (Measure("kanji", share=True), Measure("kanji/valid", share=True))
     # Who says one kanji always solves 1%, who names a partner of the first cue some 10%.
-    control = Control(measure=measures[0], chance=0.15, margin=0.1, least=144)
+    control = Control(measure=measures[0], chance=0.15)
     max_new_tokens = 16
     view = View(__file__)
     settings: ItemSettings

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 DASH = "–"
 LEVEL = 0.95  # coverage of intervals unless another level is asked for
@@ -87,6 +88,13 @@ class Estimate:
     def sign_of_ratio(self) -> int:
         """The same of 1."""
         return self._side(1.0)
+
+    def to_json(self) -> dict[str, Any]:
+        """For a JSON file: value, ends and n, and what else it has."""
+        known = {"value": self.value, "low": self.low, "high": self.high, "n": self.n}
+        others = {"base_n": self.base_n, "p": self.p, "reason": self.reason}
+        known |= {name: value for name, value in others.items() if value is not None}
+        return known | ({"level": self.level} if self.level != LEVEL else {})
 
     def _side(self, none: float) -> int:
         if self.low is None or self.high is None:

@@ -1,6 +1,6 @@
 """How a number is written for people: each kind in one function, in one style."""
 
-from sozo.scoring.measure import DASH, DIFFERENCE, MEAN, RATIO, Measure
+from sozo.scoring.measure import DASH, MEAN, RATIO, Measure
 from sozo.scoring.translatable import translatable
 
 COUNT, SHARE = Measure("count", 0), Measure("share", share=True)

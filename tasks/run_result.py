@@ -234,7 +234,7 @@ class RunResult:
     def estimate(self, measure: Measure) -> Estimate:
         """The mean of a measure: as `metrics.json` has it, else over items (over answers if it is not per item)."""
         if known := self.metrics.get("measures", {}).get(measure.name):
-            return Estimate(**{name: known[name] for name in ("value", "low", "high", "n")}, reason=known.get("reason"))
+            return Estimate(**{name: value for name, value in known.items() if name != "of"})
         strata = None
         if measure.per_item:
             known = {item: value for item, value in self.by_item(measure).items() if value is not None}
@@ -258,7 +258,7 @@ class RunResult:
             "num_answers": len(self.scored),
             "valid": sum(answer.reason is None for answer in self.scored),
             "reasons": dict(sorted(reasons.items())),
-            "measures": {one.name: stored(self.estimate(one), self.counts(one)[1]) for one in measures},
+            "measures": {one.name: self.estimate(one).to_json() | {"of": self.counts(one)[1]} for one in measures},
         }
 
     @property
@@ -287,9 +287,3 @@ class RunResult:
     def shown(self, measure: Measure) -> Measure:
         """The measure with the decimals that suit this run's numbers."""
         return measure
-
-
-def stored(estimate: Estimate, of: int) -> dict[str, Any]:
-    """A mean of so many as `metrics.json` has it."""
-    known = {"value": estimate.value, "low": estimate.low, "high": estimate.high, "n": estimate.n, "of": of}
-    return known | ({"reason": estimate.reason} if estimate.reason else {})

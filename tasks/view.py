@@ -38,7 +38,7 @@ class RunColumn:
     measure: Measure = COUNT
     shown: Place = NUMBERS
     key: str = ""  # its name in W&B, in the model card and in the page's tables; by default the label
-    change: Measure | None = None  # the measure whose difference from the base stands below it, and by which it is told apart
+    change: Measure | None = None  # the measure whose difference from the base stands beside it
 
     @property
     def name(self) -> str:

@@ -21,7 +21,7 @@ from sozo.tasks.dat.decomposition import SeenLists
 from sozo.tasks.dat.shuffle import shuffled_badly
 from sozo.tasks.dat.table import read_lists, read_table, valid_scores
 from sozo.tasks.dat.words import PROMPTS
-from sozo.tasks.run_result import RunResult, stored
+from sozo.tasks.run_result import RunResult
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,8 +65,8 @@ class DatSummary:
         total = self.num_responses
         usable = mean_interval(np.repeat([1.0, 0.0], [self.valid, self.came - self.valid]), share=True)
         measures = {
-            "dat": stored(Estimate(self.mean, low, high, self.valid), total),
-            "dat/valid": stored(usable, total),
+            "dat": Estimate(self.mean, low, high, self.valid).to_json() | {"of": total},
+            "dat/valid": usable.to_json() | {"of": total},
         }
         return {
             "source": self.source,

@@ -8,7 +8,6 @@ from sozo.tasks.sat.stories import load_stories, stories_digest
 from sozo.tasks.view import (
     FACTS,
     NUMBERS,
-    RESULT,
     TERMINAL,
     ModelTable,
     ReaderAnswer,

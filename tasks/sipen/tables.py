@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from sozo.scoring.measure import Estimate
@@ -36,7 +36,7 @@ class SipenReply:
 
 
 def tables(replies: Sequence[SipenReply], items: Sequence[SipenItem]) -> dict[str, Any]:
-    """What `metrics.json` holds beside the measures (JSON values): `replies` to `items`, a share as `Estimate` has it."""
+    """What `metrics.json` holds beside the measures: `replies` to `items`, a share as `Estimate.to_json` has it."""
     given_answers = Counter((reply.item.direction, reply.answer or OTHER) for reply in replies)
     directions = [name for name in DIRECTIONS if any(reply.item.direction == name for reply in replies)]
     steps = _contrasts(replies, STRONGER, (STRONGER, 1), (STRONGER, 2))
@@ -45,7 +45,7 @@ def tables(replies: Sequence[SipenReply], items: Sequence[SipenItem]) -> dict[st
         "answers": {name: {a: given_answers[name, a] for a in (*ANSWERS, OTHER)} for name in directions},
         "constant": _constant(replies),
         "constant_scores": {answer: _constant_scores(items, answer) for answer in ANSWERS},
-        "controls": {d: asdict(accuracy(replies, {d: CONTROL[d]})) for d in directions if d in CONTROL},
+        "controls": {d: accuracy(replies, {d: CONTROL[d]}).to_json() for d in directions if d in CONTROL},
         "accuracy": {category: _accuracies(replies, category) for category in _categories(replies)},
         "steps": _corrected(steps),  # Table 5: one step against two in the same direction
         # Table 6: stronger against weaker, one step away.
@@ -81,7 +81,7 @@ def _accuracies(replies: Iterable[SipenReply], category: str) -> dict[str, Any]:
     own = [reply for reply in replies if reply.item.category == category and _in(reply, IMPLICATURE)]
     right = [{labels[reply.item.direction] for labels in LABELS.values()} for reply in own]
     neither = _share((reply, reply.answer not in answers) for reply, answers in zip(own, right, strict=True))
-    return {name: asdict(accuracy(own, labels)) for name, labels in LABELS.items()} | {"neither": asdict(neither)}
+    return {name: accuracy(own, labels).to_json() for name, labels in LABELS.items()} | {"neither": neither.to_json()}
 
 
 def _constant(replies: Sequence[SipenReply]) -> str | None:
@@ -114,7 +114,7 @@ def _contrasts(replies: Sequence[SipenReply], direction: str, first: Place, seco
     for name, premises in is_no.items():
         pairs = [(by_place[first], by_place[second]) for by_place in premises.values() if len(by_place) == 2]
         if len(pairs) >= _LEAST_PREMISES:
-            shares = [asdict(grouped_share([(int(pair[k]), 1) for pair in pairs])) for k in (0, 1)]
+            shares = [grouped_share([(int(pair[k]), 1) for pair in pairs]).to_json() for k in (0, 1)]
             only_first, only_second = pairs.count((True, False)), pairs.count((False, True))
             row: dict[str, Any] = {"expression": name, "direction": direction, "first": shares[0], "second": shares[1]}
             row |= {"only_first": only_first, "only_second": only_second, "p": mcnemar(only_first, only_second)}

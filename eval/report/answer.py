@@ -121,16 +121,15 @@ def fact(row: Finding, several: bool) -> str:
         value = name
     elif row.kind == RATIO:
         form = "{name} {value} in {n:,} answers"
-        value = translatable(form, name=name, value=number(row.value, row.measure), n=known.n)
+        value = translatable(form, name=name, value=number(row.value, row.measure), n=row.of)
     else:
         value = translatable("{name} {value}", name=name, value=number(row.value, row.measure))
     if row.state == NOT_APART and row.target != YES and known.low is not None and known.high is not None:
         inside = between(known.low, known.high, row.measure, kind)
     else:
-        ends = interval(known.low, known.high, row.measure, kind)
-        inside = translatable(
-            "{difference} {interval}", difference=number(known.value, row.measure, kind), interval=ends
-        )
+        inside = number(known.value, row.measure, kind)
+        if ends := interval(known.low, known.high, row.measure, kind):
+            inside = translatable("{difference} {interval}", difference=inside, interval=ends)
     own = [caveat for caveat in row.caveats if not caveat.startswith("by ")] if is_main(row.measure) else []
     more = [*([known.reason] if row.state == NO_INTERVAL and known.reason else []), *own]
     texts = [inside, *more]
@@ -202,12 +201,11 @@ def _legend(found: Findings) -> list[str]:
     pages = tasks_on_page(found)
     names = dict.fromkeys(str(run.scale.get("score_name") or "") for page in pages for run in page.runs)
     of = [page.of for page in pages if page.of != page.task.name]
-    notes = [*filter(None, names), *([translatable("{of}.", of=of)] if of else [])]
-    words = [
-        row for row in found.rows if row.kind == MEAN and row.measure.unit == "words" and row.column == "equal_words"
-    ]
-    if words and (sizes := sorted({row.estimate.n for row in words})):
-        notes.append(translatable("Different words: in {n:,} answers each.", n=sizes[0]))
+    notes = [*filter(None, names), *(translatable("{of}.", of=one) for one in of)]
+    for page in pages:
+        for column in (column for column in page.columns.values() if column.change and column.change.ratio):
+            sizes = {column.of(run).estimate.n for run in page.runs}
+            notes.append(translatable("Different words: in {n:,} answers each.", n=min(sizes)))
     if not found.compared.pairs:
         return notes
     target = any(row.target == YES for row in found.rows)
@@ -251,8 +249,8 @@ def _notes(found: Findings) -> list[str]:
         rows = [row for row in found.rows if row.first and row.model == method.name and row.estimate.low is not None]
         notes.append(translatable("over_seeds", name=method.name, n=method.seeds))
         if rows:
-            notes.append(translatable("seeds_show", n=method.seeds, m=len(rows), t=f"{_quantile(rows):.1f}"))
-    return notes
+            notes.append(translatable("seeds_show", n=method.seeds, t=f"{_quantile(rows):.1f}"))
+    return list(dict.fromkeys(notes))
 
 
 def _quantile(rows: Sequence[Finding]) -> float:

@@ -32,7 +32,7 @@ def difference_table(page: TaskOnPage) -> Table:
     rows = []
     for base, method in page.found.compared.pairs:
         cells = {row.measure.name: detailed(row) for row in own if (row.model, row.base) == (method.name, base.name)}
-        if cells:
+        if any(cell.value is not None for cell in cells.values()):
             rows.append(page.row(method, [cells.get(name, Cell(why="not_measured")) for name in measures], base.name))
     scales = filter(None, dict.fromkeys(run.scale.get("score_name") for run in page.runs))
     notes = ("differences_note", "arrow_note", *scales)

@@ -169,7 +169,7 @@ def findings(
     *,
     all_pairs: bool = False,
 ) -> Findings:
-    """The rows of models, held against the one called `base` (`compare_models`), and by a second encoder if one is given.
+    """The rows of models, held against the one called `base` (`compare_models`), and scored by a second encoder too.
 
     Means come first, task by task; then what differs.
     """

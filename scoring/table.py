@@ -91,9 +91,17 @@ class Cell:
         return f"n = {known.n:,}" if self.of is None else n_of(known.n, self.of)
 
     @property
+    def changed(self) -> str:
+        """The difference from the base, with its interval; empty where there is none."""
+        if self.change is None or not self.change.interval:
+            return self.change.text if self.change else ""
+        form = "{difference} {interval}"
+        return translatable(form, difference=self.change.text, interval=self.change.interval)
+
+    @property
     def lines(self) -> tuple[str, ...]:
-        """What stands below the number: its interval, n of N, and the rest."""
-        return (*filter(None, (self.interval, self.counts)), *self.below)
+        """What stands below the number: its interval, n of N, the difference from the base, and the rest."""
+        return (*filter(None, (self.interval, self.counts, self.changed)), *self.below)
 
     @property
     def line(self) -> str:
@@ -171,6 +179,6 @@ def _escaped(cell: Cell) -> str:
     text = plain(cell.text) if isinstance(cell.content, str) else cell.text
     if cell.value is None and cell.why:
         return f"{DASH} ({plain(cell.why)})"
-    numbers = [line if line not in cell.below else plain(line) for line in cell.lines if line != cell.interval]
-    change = [f"{cell.change.text} {cell.change.interval} from the base".replace("  ", " ")] if cell.change else []
-    return ", ".join((text + (f" {cell.interval}" if cell.interval else ""), *numbers, *change))
+    number = text + (f" {cell.interval}" if cell.interval else "")
+    changed = f"{cell.changed} from the base" if cell.change else ""
+    return ", ".join(filter(None, (number, cell.counts, *map(plain, cell.below), changed)))

@@ -22,7 +22,7 @@ from sozo.eval.report.labels import english, is_main, measure_label
 from sozo.eval.report.tables import TaskOnPage, bare, tasks_on_page, without_empty
 from sozo.eval.seeds import Method
 from sozo.models.trained_on import NOT_KNOWN, YES
-from sozo.scoring.measure import MEAN, Measure
+from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import between, interval, number
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable

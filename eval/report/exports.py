@@ -157,8 +157,7 @@ def _count(cell: Cell) -> tuple[int, str]:
 
 def _stack(cell: Cell) -> str:
     """The lines of a cell."""
-    change = f"{cell.change.text} {cell.change.interval}".strip() if cell.change else ""
-    return _lines(_mark(cell) + cell.text, cell.interval, change, *map(english, cell.below))
+    return _lines(_mark(cell) + cell.text, cell.interval, english(cell.changed), *map(english, cell.below))
 
 
 def _lines(*texts: str) -> str:

@@ -35,8 +35,7 @@ _LETTERS = 60  # of an answer on the first screen
 class Facts:
     """What tells a model apart from its base."""
 
-    model: str
-    base: str
+    model: str  # its name; where there are several bases, with that of its base
     lines: Sequence[tuple[str, Sequence[str]]]  # a state's label, and a text a measure
 
 
@@ -55,7 +54,7 @@ class FirstScreen:
         yield english(self.heading)
         for one in self.facts:
             for k, (state, texts) in enumerate(one.lines):
-                name = one.model if not k else ""
+                name = english(one.model) if not k else ""
                 yield f"{name}{': ' if name else '  '}{english(state)}: {'; '.join(map(english, texts))}"
 
 
@@ -63,8 +62,12 @@ def first_screen(found: Findings) -> FirstScreen:
     """What the rows of the first screen say."""
     compared, several = found.compared, len(found.tasks) > 1
     pairs = [(base, method) for base, method in compared.pairs if not method.reference]
+    bases = len({base.name for base, _ in pairs})
     facts = [
-        Facts(method.name, base.name, _lines(rows, several))
+        Facts(
+            method.name if bases == 1 else translatable("{model} against {base}", model=method.name, base=base.name),
+            _lines(rows, several),
+        )
         for base, method in pairs
         if (rows := [row for row in found.rows if row.first and (row.model, row.base) == (method.name, base.name)])
     ]
@@ -82,7 +85,7 @@ def _heading(compared: Compared, told: bool) -> str:
         return translatable("Nothing here was compared with a base.")
     if not told:
         return translatable("Beside {base} there are only lists that a program drew.", base=compared.pairs[0][0].name)
-    return translatable("compared_with", base=_base(compared))
+    return translatable("compared_with", base=_base(compared)) if compared.bases else translatable("compared_pairs")
 
 
 def _base(compared: Compared) -> str:
@@ -206,7 +209,7 @@ def _legend(found: Findings) -> list[str]:
         for column in (column for column in page.columns.values() if column.change and column.change.ratio):
             sizes = {column.of(run).estimate.n for run in page.runs}
             notes.append(translatable("Different words: in {n:,} answers each.", n=min(sizes)))
-    if not found.compared.pairs:
+    if not found.compared.bases:
         return notes
     target = any(row.target == YES for row in found.rows)
     return [translatable("legend", base=_base(found.compared)), *[translatable("target_says")] * target, *notes]

@@ -75,7 +75,6 @@ def write_evaluation(
     first: dict[str, Any] = {
         "notes": notes,
         "answer": answer,
-        "several_bases": len({base.name for base, _ in compared.pairs}) > 1,
         "first_figures": first_figures,
         "about": _about(shown),
         "folded": folded,

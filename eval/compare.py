@@ -45,6 +45,11 @@ class Compared:
         return [model for method in self.methods for model in method.runs.values()]
 
     @property
+    def base_names(self) -> list[str]:
+        """The names of all bases, once each."""
+        return list(dict.fromkeys(base.name for base, _ in self.pairs))
+
+    @property
     def bases(self) -> dict[str, Method]:
         """What each method is held against, if it is one."""
         own: dict[str, list[Method]] = {}

@@ -60,17 +60,7 @@ class FirstScreen:
 
 def first_screen(found: Findings) -> FirstScreen:
     """What the rows of the first screen say."""
-    compared, several = found.compared, len(found.tasks) > 1
-    pairs = [(base, method) for base, method in compared.pairs if not method.reference]
-    bases = len({base.name for base, _ in pairs})
-    facts = [
-        Facts(
-            method.name if bases == 1 else translatable("{model} against {base}", model=method.name, base=base.name),
-            _lines(rows, several),
-        )
-        for base, method in pairs
-        if (rows := [row for row in found.rows if row.first and (row.model, row.base) == (method.name, base.name)])
-    ]
+    compared, facts = found.compared, list(_facts(found))
     return FirstScreen(
         _heading(compared, bool(facts)),
         facts if len(facts) <= MOST else [],
@@ -78,6 +68,16 @@ def first_screen(found: Findings) -> FirstScreen:
         _samples(compared, tasks_on_page(found)) if len(compared.methods) <= MOST else [],
         _notes(found),
     )
+
+
+def _facts(found: Findings) -> Iterator[Facts]:
+    for base, method in found.compared.pairs:
+        rows = [row for row in found.rows if row.first and (row.model, row.base) == (method.name, base.name)]
+        if rows:
+            name = method.name
+            if len(found.compared.base_names) > 1:
+                name = translatable("{model} against {base}", model=name, base=base.name)
+            yield Facts(name, _lines(rows, len(found.tasks) > 1))
 
 
 def _heading(compared: Compared, told: bool) -> str:
@@ -89,8 +89,8 @@ def _heading(compared: Compared, told: bool) -> str:
 
 
 def _base(compared: Compared) -> str:
-    bases = dict.fromkeys(base.name for base, _ in compared.pairs)
-    return next(iter(bases)) if len(bases) == 1 else translatable("its base")
+    names = compared.base_names
+    return names[0] if len(names) == 1 else translatable("its base")
 
 
 def _lines(rows: Sequence[Finding], several: bool) -> list[tuple[str, Sequence[str]]]:

@@ -58,15 +58,15 @@ class FirstScreen:
                 yield f"{name}{': ' if name else '  '}{english(state)}: {'; '.join(map(english, texts))}"
 
 
-def first_screen(found: Findings) -> FirstScreen:
-    """What the rows of the first screen say."""
+def first_screen(found: Findings, another_seed: str = "") -> FirstScreen:
+    """What the rows of the first screen say; `another_seed` how far one moved trainings like these, if that is known."""
     compared, facts = found.compared, list(_facts(found))
     return FirstScreen(
         _heading(compared, bool(facts)),
         facts if len(facts) <= MOST else [],
         _overview(found),
         _samples(compared, tasks_on_page(found)) if len(compared.methods) <= MOST else [],
-        _notes(found),
+        _notes(found, another_seed),
     )
 
 
@@ -231,7 +231,7 @@ def _short(text: str) -> str:
     return line if len(line) <= _LETTERS else f"{line[:_LETTERS]}…"
 
 
-def _notes(found: Findings) -> list[str]:
+def _notes(found: Findings, another_seed: str) -> list[str]:
     """What the base is, what was not run, on how many trainings it rests, and what these cannot show."""
     compared, notes = found.compared, list[str]()
     if compared.by_place and len(compared.bases) and compared.pairs:
@@ -247,13 +247,27 @@ def _notes(found: Findings) -> list[str]:
     held = {method.name for _, method in compared.pairs}
     contestants = [method for method in compared.methods if method.name in held or not held]
     if any(not method.several and method.first.trained for method in contestants):
-        notes.append(translatable("one_training"))
+        known = list(_moved(found)) or [another_seed or translatable("another_seed_unknown")]
+        notes += [translatable("one_training"), *known]
     for method in (method for method in compared.methods if method.several):
         rows = [row for row in found.rows if row.first and row.model == method.name and row.estimate.low is not None]
         notes.append(translatable("over_seeds", name=method.name, n=method.seeds))
         if rows:
             notes.append(translatable("seeds_show", n=method.seeds, t=f"{_quantile(rows):.1f}"))
     return list(dict.fromkeys(notes))
+
+
+def _moved(found: Findings) -> Iterator[str]:
+    """How far another seed moved the score of the methods that were trained at several."""
+    for method in (method for method in found.compared.methods if method.several and method.first.trained):
+        for name, task in found.tasks.items():
+            values = [run.estimate(task.measures[0]).value for run in method.of_task(name)]
+            known = [value for value in values if value is not None]
+            if len(known) > 1:
+                middle, digits = sum(known) / len(known), task.measures[0]
+                moved = number(max(abs(value - middle) for value in known), digits)
+                form = "Another seed moved the {task} score of {name} by up to {moved} ({n} seeds)."
+                yield translatable(form, task=translatable(name), name=method.name, moved=moved, n=len(known))
 
 
 def _quantile(rows: Sequence[Finding]) -> float:

@@ -43,17 +43,18 @@ def write_evaluation(
     all_pairs: bool = False,
     typeset: Typeset = ONE_COLUMN,
     notes: Sequence[tuple[str, str]] = (),
+    another_seed: str = "",
 ) -> list[Path]:
     """Write the page and, beside it, `report.json`, the numbers with all their digits, and the tables (`write_tables`).
 
     Answers too many for one page go into `report-2.html` and so on, `most_bytes` of them packed in each. `base` is the
     name of the model that the others are compared with (`compare_models`), `second_encoder` scores the answers too;
-    `typeset` says how tables are set in LaTeX; `notes` stand on the first screen, in English and in Japanese. Returns
+    `typeset` says how tables are set in LaTeX; `notes` stand on the first screen, in English and in Japanese; for `another_seed` see `first_screen`. Returns
     the pages, `path` first.
     """
     refuse_foreign(path)
     tasks, found = list(task_types().values()), findings(models, base, second_encoder, all_pairs=all_pairs)
-    compared, shown, answer = found.compared, tasks_on_page(found), first_screen(found)
+    compared, shown, answer = found.compared, tasks_on_page(found), first_screen(found, another_seed)
     packed = chunks(compared.models, tasks, most_bytes) or [""]
     pages = [path, *(path.with_name(f"{path.stem}-{n}{path.suffix}") for n in range(2, len(packed) + 1))]
     shared = _shared(compared, tasks) | {"title": title, "typeset": typeset, "pages": [page.name for page in pages]}

@@ -59,7 +59,7 @@ class FirstScreen:
 
 
 def first_screen(found: Findings, another_seed: str = "") -> FirstScreen:
-    """What the rows of the first screen say; `another_seed` how far one moved trainings like these, if that is known."""
+    """What its rows say; `another_seed` says how far one moved trainings like these, if that is known."""
     compared, facts = found.compared, list(_facts(found))
     return FirstScreen(
         _heading(compared, bool(facts)),

@@ -49,8 +49,8 @@ def write_evaluation(
 
     Answers too many for one page go into `report-2.html` and so on, `most_bytes` of them packed in each. `base` is the
     name of the model that the others are compared with (`compare_models`), `second_encoder` scores the answers too;
-    `typeset` says how tables are set in LaTeX; `notes` stand on the first screen, in English and in Japanese; for `another_seed` see `first_screen`. Returns
-    the pages, `path` first.
+    `typeset` says how tables are set in LaTeX; `notes` stand on the first screen, in English and in Japanese; for
+    `another_seed` see `first_screen`. Returns the pages, `path` first.
     """
     refuse_foreign(path)
     tasks, found = list(task_types().values()), findings(models, base, second_encoder, all_pairs=all_pairs)

@@ -121,7 +121,7 @@ def report(
         ),
     ] = None,
 ) -> None:
-    """One page of runs: who is ahead, tables, every answer."""
+    """One page of runs: who is ahead, tables, answers to read."""
     from sozo.eval.evaluated import find_evaluated
     from sozo.eval.report.evaluation_page import write_evaluation
     from sozo.scoring.second_encoder import SecondEncoder
@@ -132,6 +132,18 @@ def report(
         output, models, base=base, title=title, second_encoder=second, columns=tuple(columns or ())
     )
     print_lines(f"{page} ({page.stat().st_size / 1e6:.1f} MB)" for page in pages)
+
+
+def answers(
+    runs: Runs,
+    output: Annotated[Path, typer.Option(help="The table: a .csv or .jsonl file.")] = Path("answers.csv"),
+) -> None:
+    """All answers of runs, with their scores or why they have none."""
+    from sozo.eval.answers import write_answers
+    from sozo.eval.evaluated import find_evaluated
+
+    written = write_answers(output, find_evaluated(runs))
+    print_lines([f"{output} ({written:,} answers)"])
 
 
 def compare(runs: Runs, base: Base = None, second_encoder: Second = None, explain: Explain = False) -> None:
@@ -256,7 +268,8 @@ def show_all(runs: Sequence[TaskRun | None], explain: bool, failures: IsolatedFa
         print_lines(["What the rows mean: the same command with --explain"])
     if finished := [run.folder for run in shown if not run.stopped]:
         folder = commonpath(finished)
-        print_lines([f"Every answer, with its score or why it has none: sozo report {folder} --output {folder}.html"])
+        print_lines([f"A page to read: sozo report {folder} --output {folder}.html"])
+        print_lines([f"Every answer, with its score or why it has none: sozo answers {folder} --output {folder}.csv"])
     if failures:
         failures.end()
     if any(run.stopped for run in shown):
@@ -293,7 +306,7 @@ def make_app() -> typer.Typer:
             add_command(app, own.__name__.replace("_", "-"), with_flags(printing(own)))
     app.add_typer(score, name="score", help="Score answers that exist already: sozo score TASK FILE.")
     app.add_typer(serve, name="serve", help="Pay for answers over HTTP: sozo serve TASK.")
-    for command in (people, report, compare):
+    for command in (people, report, answers, compare):
         add_command(app, command.__name__, with_flags(command))
     taken = {each.name for each in app.registered_commands}
     for name, (package, command) in joined(COMMANDS).items():

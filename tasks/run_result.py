@@ -137,11 +137,12 @@ class RunResult:
     def answers(self, places: Sequence[int] | None = None) -> Iterator[ScoredAnswer]:
         """Every answer with its worth, in order; or those at `places`, sorted numbers from 0."""
         names = ("id", "item", "text", "score", "values", "reason", "facts", "finish_reason")
-        end = 0
+        before = 0
         for table in iter_tables(self.folder, names):
-            start, end = end, end + len(table)
+            here = range(before, before + len(table))
+            before = here.stop
             if places is not None:
-                table = table.take(np.array([place - start for place in places if start <= place < end], np.int64))
+                table = table.take(np.array([place - here.start for place in places if place in here], np.int64))
             for name, item, text, score, values, reason, facts, end in zip(*table.to_pydict().values(), strict=True):
                 own = {} if score is None else {self.main.name: score}
                 group, state = self.items[item].get("group", ""), answer_state(text, end)

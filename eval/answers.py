@@ -3,7 +3,6 @@
 import codecs
 import csv
 import json
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from sozo.data.schema import utf8_safe
 from sozo.data.sheet import as_text
 from sozo.eval.evaluated import Evaluated
 from sozo.scoring.measure import Measure
-from sozo.tasks import task_type
+from sozo.tasks import task_type, task_types
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Task
 
@@ -32,7 +31,7 @@ def write_answers(path: Path, models: Sequence[Evaluated]) -> int:
     - `asked`: what the item asks, if that is short; else its title. Whole prompts stand in the run's `items.jsonl`,
       once an item. Of a run that asks one thing it is empty;
     - `score`: of the task's first measure; `reason`: why there is none; `state`: whether the answer came to its end
-      (`whole`, `truncated`, `filtered`, `error`, `empty`);
+      (`whole`, `truncated`, `filtered`, `error`, `empty`; `not_at_hand` where only its judgement is known);
     - the other measures of each task by their names, shares as 1 or 0. JCQ's by kinds of questions are left out, since
       they are those of all with `group`;
     - `run`: the run's folder.
@@ -44,8 +43,8 @@ def write_answers(path: Path, models: Sequence[Evaluated]) -> int:
     if not as_csv and path.suffix.lower() != ".jsonl":
         raise UserError(f"{path}: name a file that ends in .csv or .jsonl, as --output answers.csv")
     _refuse_foreign(path, as_csv)
-    tasks = dict.fromkeys(task_type(run.task) for model in models for run in model.runs.values())
-    measures = [measure for task in tasks for measure in _others(task)]
+    ran = {run.task for model in models for run in model.runs.values()}
+    measures = [measure for name, task in task_types().items() if name in ran for measure in _others(task)]
     names = (*_COLUMNS, *(measure.name for measure in measures), _LAST)
     count = 0
     with whole_file(path) as file:
@@ -66,7 +65,7 @@ def write_answers(path: Path, models: Sequence[Evaluated]) -> int:
 def _refuse_foreign(path: Path, as_csv: bool) -> None:
     """UserError where the file is there and has other columns, as one has to which somebody has added ratings."""
     refuse_link(path)
-    if not os.path.lexists(path):
+    if not path.exists():
         return
     try:
         with path.open(encoding="utf-8-sig") as file:
@@ -75,7 +74,7 @@ def _refuse_foreign(path: Path, as_csv: bool) -> None:
     except (OSError, ValueError, TypeError, csv.Error):
         names = []
     if (*names[: len(_COLUMNS)], *names[-1:]) != (*_COLUMNS, _LAST):
-        raise UserError(f"{path}: exists and is no table of answers that sozo wrote; give another --output")
+        raise UserError(f"{path}: exists, and its columns are not those of sozo's answers; give another --output")
 
 
 def _others(task: type[Task]) -> list[Measure]:

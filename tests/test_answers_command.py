@@ -213,13 +213,13 @@ def test_a_file_of_somebody_elses_is_left_alone(runs, tmp_path):
     mine = [f"{line},5" if k else f"{line},rating" for k, line in enumerate(own.read_text("utf-8").splitlines())]
     for content in ("\n".join(mine), "", "a,b\n1,2\n", '"\n', "\0"):
         own.write_text(content, "utf-8")
-        assert "is no table of answers that sozo wrote" in refused(own, runs)
+        assert "its columns are not those of sozo's answers" in refused(own, runs)
         assert own.read_text("utf-8") == content
     for content in ("", "[1]\n", '{"model": "m"}\n', "3\n", "x"):
         (tmp_path / "a.jsonl").write_text(content, "utf-8")
-        assert "is no table of answers that sozo wrote" in refused(tmp_path / "a.jsonl", runs)
+        assert "its columns are not those of sozo's answers" in refused(tmp_path / "a.jsonl", runs)
     (tmp_path / "folder.csv").mkdir()
-    assert "is no table of answers" in refused(tmp_path / "folder.csv", runs)
+    assert "its columns are not" in refused(tmp_path / "folder.csv", runs)
     (tmp_path / "link.csv").symlink_to(own)
     assert "is a link" in refused(tmp_path / "link.csv", runs)
     for name in ("a.xlsx", "a", "csv"):

@@ -21,11 +21,13 @@ from sozo.data.schema import write_columns
 from sozo.eval.answers import write_answers
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
+from sozo.eval.run import score_answers
 from sozo.tasks.dat.summary import summarise
 from sozo.tasks.dat.task import Dat
 from sozo.tasks.task import Complete
+from sozo.tasks.words.kanji import Kanji
 from test_evaluation_page import english_text, read_packed
-from whole_runs import dat_run, jcq_run
+from whole_runs import dat_run, jcq_run, write
 
 FIRST = ["model", "task", "item", "group", "asked", "id", "text", "score", "reason", "state"]
 CRITERIA = ["jcq/fluency", "jcq/flexibility", "jcq/originality", "jcq/elaboration"]
@@ -131,6 +133,17 @@ def test_the_columns_of_a_task_do_not_depend_on_who_judged_or_what_came_out(runs
     short_jcq_run(tmp_path / "other", "other", {"1": [None]})
     assert list(written(tmp_path / "a.csv", tmp_path / "other")[0]) == [*FIRST, *CRITERIA, "run"]
     assert list(written(tmp_path / "b.csv", runs / "before" / "jcq")[0]) == [*FIRST, *CRITERIA, "run"]
+
+
+def test_a_measure_of_another_task_has_no_value(runs, tmp_path):
+    answers = [{"item": item.id, "text": "犬"} for item in Kanji().items()[:2]]
+    score_answers(Kanji(), write(tmp_path / "k.jsonl", answers), tmp_path / "k", source="before")
+    rows = written(tmp_path / "a.csv", tmp_path / "k", runs / "before" / "dat")
+    assert list(rows[0]) == [*FIRST, "dat/valid", "kanji/valid", "run"]
+    assert {(row["task"], row["dat/valid"] != "", row["kanji/valid"] != "") for row in rows} == {
+        ("kanji", False, True),
+        ("dat", True, False),
+    }
 
 
 ODD = {

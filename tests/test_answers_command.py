@@ -101,7 +101,7 @@ def test_every_answer_is_a_row_with_its_score_or_why_it_has_none(runs, tmp_path)
             reasons = Counter(row["reason"] for row in own if row["reason"])
             assert reasons == Counter(run.metrics["reasons"])
             mean = math.fsum(numbers(own, "score")) / run.metrics["valid"]
-            assert mean == pytest.approx(run.estimate(run.main).mean, abs=1e-7)
+            assert mean == pytest.approx(run.estimate(run.main).value, abs=1e-7)
     first = rows[40]
     assert (first["task"], first["item"], first["text"], first["state"]) == (
         "jcq",
@@ -177,7 +177,7 @@ def test_of_a_dat_run_with_a_number_of_lists_those_are_written_that_count(tmp_pa
     rows = written(tmp_path / "a.csv", tmp_path / "run")
     assert rows == everything[: metrics["num_answers"]]
     assert (len(numbers(rows, "score")), len(rows) < 40) == (10, True)
-    assert sum(numbers(rows, "score")) / 10 == pytest.approx(metrics["measures"]["dat"]["mean"], abs=1e-7)
+    assert sum(numbers(rows, "score")) / 10 == pytest.approx(metrics["measures"]["dat"]["value"], abs=1e-7)
 
 
 def test_a_large_table_is_never_in_memory_as_a_whole(tmp_path):

@@ -42,6 +42,7 @@ Base = Annotated[
 Second = Annotated[
     str | None, typer.Option("--second-encoder", help="A second encoder that nobody trained on, such as e5.")
 ]
+Pairs = Annotated[bool, typer.Option("--all-pairs", help="Compare each model with each other one, twelve at most.")]
 Explain = Annotated[bool, typer.Option("--explain", help="Say below the tables what their columns mean.")]
 
 
@@ -112,6 +113,7 @@ def report(
     runs: Runs,
     output: Annotated[Path, typer.Option(help="The page, an HTML file.")] = Path("report.html"),
     base: Base = None,
+    all_pairs: Pairs = False,
     title: Annotated[str, typer.Option(help="The page's heading.")] = "sozo",
     second_encoder: Second = None,
     columns: Annotated[
@@ -121,7 +123,7 @@ def report(
         ),
     ] = None,
 ) -> None:
-    """One page of runs: who is ahead, tables, every answer."""
+    """One page of runs: what differs, tables, answers to read."""
     from sozo.eval.evaluated import find_evaluated
     from sozo.eval.report.evaluation_page import write_evaluation
     from sozo.scoring.second_encoder import SecondEncoder
@@ -129,30 +131,41 @@ def report(
     second = SecondEncoder(second_encoder) if second_encoder else None
     models = find_evaluated(runs)
     pages = write_evaluation(
-        output, models, base=base, title=title, second_encoder=second, columns=tuple(columns or ())
+        output,
+        models,
+        base=base,
+        title=title,
+        second_encoder=second,
+        all_pairs=all_pairs,
+        columns=tuple(columns or ()),
     )
     print_lines(f"{page} ({page.stat().st_size / 1e6:.1f} MB)" for page in pages)
 
 
-def compare(runs: Runs, base: Base = None, second_encoder: Second = None, explain: Explain = False) -> None:
-    """Which models differ, and what a gain has cost."""
-    from sozo.eval.compare import compared_measures
+def compare(
+    runs: Runs, base: Base = None, all_pairs: Pairs = False, second_encoder: Second = None, explain: Explain = False
+) -> None:
+    """What differs between models, and by how much."""
     from sozo.eval.evaluated import find_evaluated
+    from sozo.eval.findings import compared_measures, findings
     from sozo.eval.report.answer import first_screen
     from sozo.eval.report.differences import differences
-    from sozo.eval.report.tables import findings
+    from sozo.eval.report.tables import tasks_on_page
     from sozo.eval.seeds import fold
     from sozo.scoring.second_encoder import SecondEncoder
 
     models = find_evaluated(runs)
     if len(fold(models)) < 2:
         raise UserError(f"{' '.join(runs)}: there is one model only; give the runs of two or more")
-    found = findings(models, base, SecondEncoder(second_encoder) if second_encoder else None)
+    second = SecondEncoder(second_encoder) if second_encoder else None
+    found = findings(models, base, second, all_pairs=all_pairs)
     print_answer(first_screen(found))
     print_tables(differences(found))
     if explain:
-        for page in found.tasks:
-            print_explained(page.task, map(page.column, compared_measures(page.task)), page.runs[0])
+        for page in tasks_on_page(found):
+            names = {measure.name for measure in compared_measures(page.task)}
+            columns = [column for column in page.columns.values() if column.change and column.change.name in names]
+            print_explained(page.task, columns, page.runs[0])
 
 
 def _task_command(kind: type[Task]) -> Callable[..., None]:

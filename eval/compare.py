@@ -1,45 +1,43 @@
-"""What changed from one model to others; numbers that rest not on one judge, items and scorer are never subtracted.
+"""What a model has more or less of than its base; numbers of different judges, items or scorers are not compared.
 
-Of a method that was trained at several seeds changes are over the seeds: about the method, and not about one training.
+Of a method that was trained at several seeds differences are over the seeds: about the method, not about one training.
 """
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from itertools import permutations
 
 from sozo.data.errors import UserError
 from sozo.eval.evaluated import Evaluated, not_alike
 from sozo.eval.seeds import Method, fold
-from sozo.scoring.measure import LEVEL, Measure
-from sozo.scoring.statistics.comparison import Comparison
+from sozo.scoring.measure import DIFFERENCE, LEVEL, RATIO, Estimate, Measure
 from sozo.scoring.statistics.seeds import difference
 from sozo.scoring.translatable import translatable
-from sozo.tasks import task_types
-from sozo.tasks.task import Task
 
-PAIRED, APART, FROM_ONE = map(translatable, ("paired", "not paired", "from one run"))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change(Comparison):
-    """One cell: a model's number minus the base's, or a method's over its seeds (then `n` counts seeds)."""
-
-    model: str
-    base: str  # what it is compared with
-    column: str  # the measure's name
-    seeds: str | None = None  # of a method of several seeds: which ones were subtracted
+MOST_PAIRED = 12  # models that are all held against each other
+_PAIRED, _APART, _FROM_ONE = map(translatable, ("paired", "not paired", "from one run"))
 
 
-Changes = Mapping[tuple[str, str], Change]  # by model and measure's name
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A model's number against the base's, beside the two numbers that it is made of."""
+
+    estimate: Estimate  # model - base, or model / base; without a value, but with a reason, if they do not compare
+    value: float | None = None  # the model's number: of pairs over the common items, of words at equal n
+    base_value: float | None = None
+    of: int | None = None  # of pairs: items that one of them has; of words: answers of each side that hold them
+    effect: float | None = None  # Cohen's d
+    seeds: str = ""  # of a method of several seeds: which ones were subtracted
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Models, and what changed from the base of each."""
+    """Models, and which is held against which."""
 
     methods: Sequence[Method]
-    against: Mapping[str, Method]  # what each method but a base is compared with
-    changes: Changes  # of methods: that of a method of one model is the model's
-    each: Changes  # of models, over their answers
+    pairs: Sequence[tuple[Method, Method]]  # a base, and what is held against it
+    by_place: bool = False  # whether the base is one only since it comes first
 
     @property
     def models(self) -> list[Evaluated]:
@@ -47,109 +45,104 @@ class Compared:
         return [model for method in self.methods for model in method.runs.values()]
 
     @property
-    def trained(self) -> bool:
-        """Whether all that is compared with a base was trained by sozo: only then is asked whether training helped."""
-        contestants = [model for _, model in self.pairs if not model.reference]
-        return bool(contestants) and all(model.trained for model in contestants)
-
-    @property
-    def pairs(self) -> list[tuple[Evaluated, Evaluated]]:
-        """Each model but a base's after what it is compared with: of the same seed, if its base has that."""
-        trained = [method for method in self.methods if method.name in self.against]
-        return [(self.against[of.name].at(seed), model) for of in trained for seed, model in of.runs.items()]
+    def bases(self) -> dict[str, Method]:
+        """What each method is held against, if it is one."""
+        own: dict[str, list[Method]] = {}
+        for base, method in self.pairs:
+            own.setdefault(method.name, []).append(base)
+        return {name: bases[0] for name, bases in own.items() if len(bases) == 1}
 
 
-def compare_models(models: Sequence[Evaluated], base: str | None = None) -> Compared:
-    """Compare models with the one called `base`, else with the base of their study, or the first one."""
+def compare_models(models: Sequence[Evaluated], base: str | None = None, *, all_pairs: bool = False) -> Compared:
+    """Hold models against the one called `base`, else the base of their study, or the first that is no drawn list.
+
+    With `all_pairs` each is held against each other one, drawn lists left out; of more than twelve UserError.
+    """
     methods = fold(models)
-    compared = Compared(methods, _bases(methods, base), {}, {})
-    each, changes = dict[tuple[str, str], Change](), dict[tuple[str, str], Change]()
-    for measure in (measure for task in task_types().values() for measure in compared_measures(task)):
-        for before, after in compared.pairs:
-            if before.run(measure.task) or after.run(measure.task):  # one that neither side has gives no cell
-                each[after.name, measure.name] = _change(before, after, measure)
-        for method in (method for method in methods if method.name in compared.against):
-            if any((run.name, measure.name) in each for run in method.runs.values()):
-                changes[method.name, measure.name] = _over_seeds(method, compared.against[method.name], measure, each)
-    return replace(compared, changes=changes, each=each)
+    if not all_pairs:
+        pairs = _with_base(methods, base)
+        return Compared(methods, pairs, base is None and any(one.first.method != "base" for one, _ in pairs))
+    writers = [method for method in methods if not method.reference]
+    if len(writers) > MOST_PAIRED:
+        raise UserError(f"--all-pairs: {len(writers)} models are too many for pairs; name at most {MOST_PAIRED}")
+    return Compared(methods, list(permutations(writers, 2)))
 
 
-def change_at(compared: Compared, method: Method, measure: Measure, level: float) -> Change:
-    """The change of a method that is compared, with an interval of another level than 95%."""
-    base = compared.against[method.name]
-    if method.several:
-        return _over_seeds(method, base, measure, compared.each, level)
-    ((seed, model),) = method.runs.items()
-    return _change(base.at(seed), model, measure, level)
-
-
-def compared_measures(task: type[Task]) -> list[Measure]:
-    """The task's first measure, those of its bounds, and the others that are compared, once each."""
-    first, *others = task.measures
-    bounds = [bound.measure for bound in task.bounds()]
-    measures = [first, *bounds, *(measure for measure in others if measure.compared)]
-    return list({measure.name: measure for measure in measures}.values())
-
-
-def _bases(methods: Sequence[Method], name: str | None) -> dict[str, Method]:
+def _with_base(methods: Sequence[Method], name: str | None) -> list[tuple[Method, Method]]:
     by_name = {method.name: method for method in methods}
     if name is not None and name not in by_name:
         raise UserError(f"there is no model {name}; there are {', '.join(by_name)}")
     of_study = {method.first.study: method for method in methods if method.first.method == "base"}
     first = next((method for method in methods if not method.reference), methods[0])
-    against = {m.name: of_study.get(m.first.study, first) if name is None else by_name[name] for m in methods}
-    return {method.name: against[method.name] for method in methods if against[method.name] is not method}
+    bases = [of_study.get(m.first.study, first) if name is None else by_name[name] for m in methods]
+    return [(base, method) for base, method in zip(bases, methods, strict=True) if base is not method]
 
 
-def _change(base: Evaluated, other: Evaluated, measure: Measure, level: float = LEVEL) -> Change:
-    change = Change(model=other.name, base=base.name, column=measure.name)
-    before, after = base.run(measure.task), other.run(measure.task)
-    if before is None or after is None:
-        return replace(change, reason=_no_run(base if before is None else other))
-    if (reason := not_alike(before, after)) is not None:
-        return replace(change, reason=translatable("not on one scale: {reason}", reason=reason))
-    return replace(change, **asdict(after.against(before, measure, level)))
-
-
-def _over_seeds(method: Method, base: Method, measure: Measure, each: Changes, level: float = LEVEL) -> Change:
-    """Of the differences at the seeds that the base has too, or from its one run; else of two samples of seeds."""
+def compare(base: Method, method: Method, measure: Measure, level: float = LEVEL) -> Difference | None:
+    """What a method has more or less of a measure than its base, with an interval; None if neither has a run of it."""
+    pairs = {seed: (base.at(seed), model) for seed, model in method.runs.items()}
+    if not any(model.run(measure.task) for pair in pairs.values() for model in pair):
+        return None
+    each = {seed: _compare_models(*pair, measure, level) for seed, pair in pairs.items()}
     if not method.several:
-        return each[method.first.name, measure.name]
-    own = {seed: each.get((run.name, measure.name)) for seed, run in method.runs.items()}
-    change = Change(model=method.name, base=base.name, column=measure.name, of=len(own))
-    for seed, cell in own.items():
-        if cell is None or cell.difference is None:
-            return replace(change, reason=cell.reason if cell else _no_run(method.runs[seed]))
-    gaps = {seed: cell.difference for seed, cell in own.items() if cell and cell.difference is not None}
+        return each[next(iter(each))]
+    if missing := next((one for one in each.values() if one.estimate.value is None), None):
+        return missing
+    return _over_seeds(base, method, measure, each, level)
+
+
+def _compare_models(base: Evaluated, model: Evaluated, measure: Measure, level: float) -> Difference:
+    before, after = base.run(measure.task), model.run(measure.task)
+    if before is None or after is None:
+        lacking = base if before is None else model
+        return Difference(Estimate(level=level, reason=translatable("{model} has no run of it", model=lacking.name)))
+    if (reason := not_alike(before, after, measure)) is not None:
+        if before.scorer != after.scorer:
+            form = "scored by {own}, {base} by {other}"
+            reason = translatable(form, own=after.scorer, base=base.name, other=before.scorer)
+        return Difference(Estimate(level=level, reason=reason))
+    found = after.shown(measure).inside(after.against(before, measure, level), RATIO if measure.ratio else DIFFERENCE)
+    of = len({*before.by_item(measure), *after.by_item(measure)}) if measure.per_item else None
+    of = found.n if measure.ratio else of
+    return Difference(found, *after.sides(before, measure), of, after.effect(before, measure))
+
+
+def _over_seeds(
+    base: Method, method: Method, measure: Measure, each: Mapping[str, Difference], level: float
+) -> Difference:
+    """Of the differences at the seeds that the base has too, or from its one run; else of two samples of seeds."""
+
+    def scaled(value: float | None) -> float:
+        assert value is not None
+        return math.log(value) if measure.ratio else value
+
+    gaps = {seed: scaled(one.estimate.value) for seed, one in each.items()}
     shared = [seed for seed in gaps if seed in base.runs]
     if not base.several:
-        result, how = difference(gaps, dict.fromkeys(gaps, 0.0), level=level), FROM_ONE
-    elif len(shared) > 1:
-        result, how = difference({seed: gaps[seed] for seed in shared}, dict.fromkeys(shared, 0.0), level=level), PAIRED
+        found, how = difference(gaps, dict.fromkeys(gaps, 0.0), level=level), _FROM_ONE
+    elif len(shared) > 2:
+        own = {seed: gaps[seed] for seed in shared}
+        found, how = difference(own, dict.fromkeys(own, 0.0), level=level), _PAIRED
     else:
-        sides = [_means(side, measure) for side in (method, base)]
-        if not all(sides):
-            return replace(change, reason="no values")
-        result, how = difference(*sides, level=level), APART
-    effects = [cell.effect for cell in own.values() if cell and cell.effect is not None]
-    effect = sum(effects) / len(effects) if len(effects) == len(own) else None
-    return replace(
-        change,
-        difference=result.mean,
-        low=result.low,
-        high=result.high,
-        effect=effect,
-        p=result.p,
-        n=result.n,
-        reason=result.reason,
-        seeds=how,
-    )
+        of_base = {seed: _compare_models(model, method.first, measure, level) for seed, model in base.runs.items()}
+        if missing := next((one for one in of_base.values() if one.estimate.value is None), None):
+            return missing
+        ours = {seed: scaled(one.value) for seed, one in each.items()}
+        theirs = {seed: scaled(one.base_value) for seed, one in of_base.items()}
+        found, how = difference(ours, theirs, level=level), _APART
+    if measure.ratio:
+        found = _exp(found)
+    sides = (_average([getattr(one, name) for one in each.values()]) for name in ("value", "base_value", "effect"))
+    value, base_value, effect = sides
+    of = min(one.of or 0 for one in each.values()) if measure.ratio else None
+    return Difference(found, value, base_value, of, effect, how)
 
 
-def _means(method: Method, measure: Measure) -> dict[str, float]:
-    runs = {seed: run for seed, model in method.runs.items() if (run := model.run(measure.task))}
-    return {seed: mean for seed, run in runs.items() if (mean := run.estimate(measure).mean) is not None}
+def _exp(found: Estimate) -> Estimate:
+    low, value, high = (None if x is None else math.exp(x) for x in (found.low, found.value, found.high))
+    return replace(found, low=low, value=value, high=high)
 
 
-def _no_run(model: Evaluated) -> str:
-    return translatable("{model} has no run of it", model=model.name)
+def _average(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known and len(known) == len(values) else None

@@ -12,7 +12,8 @@ from sozo.data.published import METHODS
 from sozo.data.run_folder import MISSING, first_difference, shortened
 from sozo.data.study_folder import StudyFolder, read_study
 from sozo.models.settings import OF_NOUNS
-from sozo.models.trained_on import recorded, targets
+from sozo.models.trained_on import Training, different, recorded
+from sozo.scoring.measure import Measure
 from sozo.scoring.translatable import translatable
 from sozo.tasks import finished_run
 from sozo.tasks.run_result import RunResult
@@ -44,9 +45,9 @@ class Evaluated:
         return any(run.loaded.get("model_trained") for run in self.runs.values())
 
     @property
-    def targets(self) -> set[str]:
-        """The tasks that its training paid for, or chose or drew answers by, as far as its runs say so."""
-        return set().union(*(targets(recorded(run)) for run in self.runs.values()))
+    def trainings(self) -> list[Training]:
+        """What it was trained on, as far as its runs say so."""
+        return different(training for run in self.runs.values() for training in recorded(run))
 
     def run(self, task: str) -> RunResult | None:
         """The run of a task that says most; None without one."""
@@ -131,10 +132,14 @@ def _rows(folder: Path) -> Iterator[tuple[Evaluated, RunResult]]:
                 yield Evaluated(source), run
 
 
-def not_alike(run: RunResult, other: RunResult) -> str | None:
-    """The first thing on which their scores depend and in which they differ; None if they are on one scale."""
-    difference = first_difference(run.scale, other.scale)
-    if difference is None:
+def not_alike(run: RunResult, other: RunResult, measure: Measure | None = None) -> str | None:
+    """The first thing on which their scores depend and in which they differ; None if they are on one scale.
+
+    Of a `measure` that nobody scores, such as whether an answer came to its end, only what was asked counts.
+    """
+    scored = measure is None or not measure.name.endswith("/whole")
+    difference = first_difference(*(side.scale if scored else side.asked for side in (run, other)))
+    if difference is None and scored:
         both_know = sorted(run.servers.keys() & other.servers.keys())
         known, others = ({name: side.servers[name] for name in both_know} for side in (run, other))
         difference = first_difference(known, others)

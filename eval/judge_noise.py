@@ -4,10 +4,9 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from sozo.eval.compare import Change, Compared
+from sozo.eval.compare import Compared
 from sozo.eval.evaluated import not_alike
-from sozo.scoring.measure import LEVEL
-from sozo.scoring.statistics.comparison import Comparison
+from sozo.scoring.measure import Estimate
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Task
 
@@ -27,42 +26,42 @@ def judge_noise(compared: Compared, task: type[Task]) -> tuple[float, int]:
     for first, *others in twice.values():
         for run in (run for run in others if not not_alike(first, run)):
             change = run.against(first, task.measures[0])
-            if change.difference is not None:
+            if change.value is not None:
                 error = _error(change) if change.low is not None else 0.0
-                squares.append(max(0.0, change.difference**2 - error**2) / 2)
+                squares.append(max(0.0, change.value**2 - error**2) / 2)
     return math.sqrt(sum(squares) / len(squares)) if squares else 0.0, len(squares)
 
 
-def _error(change: Comparison, level: float = LEVEL) -> float:
+def _error(change: Estimate) -> float:
     """The standard error whose Student's interval a change has."""
     assert change.low is not None
     assert change.high is not None
-    return (change.high - change.low) / 2 / _quantile(change, (1 + level) / 2)
+    return (change.high - change.low) / 2 / _quantile(change, (1 + change.level) / 2)
 
 
-def _quantile(change: Comparison, share: float) -> float:
+def _quantile(change: Estimate, share: float) -> float:
     """Student's quantile for as many values as a change has."""
     from scipy.special import stdtrit
 
     return float(stdtrit(change.n - 1, share))
 
 
-def with_noise(change: Change, level: float, noise: float, times: int) -> Change:
+def with_noise(change: Estimate, noise: float, times: int) -> Estimate:
     """The change of two means, each of which moves by the judge's noise too, known from so many repeated judgings.
 
     The interval's half is the root of the sum of the squares of two: Student's of the answers, and Student's of the
     noise, with as many degrees of freedom as repetitions.
     """
-    if change.low is None or change.difference is None:
+    if change.low is None or change.value is None:
         return change
     from scipy.optimize import brentq
     from scipy.special import stdtrit
 
-    errors = (_error(change, level), change.n - 1), (math.sqrt(2) * noise, times)
+    errors = (_error(change), change.n - 1), (math.sqrt(2) * noise, times)
 
     def half(p: float) -> float:
         return math.hypot(*(error * float(stdtrit(freedom, 1 - p / 2)) for error, freedom in errors))
 
-    margin, gap = half(1 - level), abs(change.difference)
+    margin, gap = half(1 - change.level), abs(change.value)
     p = float(brentq(lambda p: half(p) - gap, 1e-12, 1.0)) if half(1e-12) > gap > 0 else float(not gap)
-    return replace(change, low=change.difference - margin, high=change.difference + margin, p=p)
+    return replace(change, low=change.value - margin, high=change.value + margin, p=p)

@@ -1,37 +1,87 @@
 """Gains by the runs' own encoder, and by a second one that nobody trained on."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from sozo.eval.compare import Compared
 from sozo.eval.evaluated import not_alike
-from sozo.scoring.second_encoder import Gain, GainParts, SecondEncoder, gain
-from sozo.tasks import task_types
+from sozo.eval.seeds import Method
+from sozo.scoring.measure import LEVEL, Estimate
+from sozo.scoring.second_encoder import GainParts, SecondEncoder, Seen, gain
+from sozo.scoring.statistics.seeds import over_seeds
+from sozo.scoring.translatable import translatable
+from sozo.tasks.run_result import RunResult
+from sozo.tasks.task import Task
+
+# Names of what is known of a gain, and where `GainParts` has it; the first is by the runs' own encoder.
+PARTS = {
+    "gain_own": "",
+    "gain_second": "total",
+    "gain_shuffled": "shuffled",
+    "gain_centred": "centred",
+    "word_choice": "word_choice",
+    "position": "position",
+    "pairing": "pairing",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class SecondGain:
-    """A model's gains over its base in a task's main measure."""
+    """A method's gains over its base in a task's first measure, a run each."""
 
-    task: str
-    model: str
-    base: str
-    encoder: str  # the second encoder's name
-    revision: str
-    own: Gain | None  # None where both runs are not on one scale
-    parts: GainParts | None  # None where it can score too few
+    own: Sequence[Estimate | None]  # None where both runs are not on one scale, or of too few answers
+    parts: Sequence[GainParts | None]  # None where the second encoder can score too few
+
+    def estimate(self, name: str) -> Estimate:
+        """One of `PARTS`, over the runs."""
+        each = self.own if name == "gain_own" else [one and getattr(one, PARTS[name]) for one in self.parts]
+        known = {k: one for k, one in enumerate(each) if one is not None}
+        if len(known) < len(each):
+            return Estimate(reason=translatable("the encoder scores too few"))
+        if len(known) == 1:
+            return known[0]
+        level = known[0].level
+        return over_seeds({k: one.value for k, one in known.items() if one.value is not None}, level=level)
+
+    @property
+    def known_pairs(self) -> float | None:
+        """The share of the pairs of words of which the second encoder knows both."""
+        known = [one.known_pairs for one in self.parts if one]
+        return sum(known) / len(known) if known else None
 
 
-def second_gains(compared: Compared, second: SecondEncoder) -> list[SecondGain]:
-    """Both gains of every model over its base, in the tasks that a second encoder can score."""
-    gains = []
-    for task in task_types().values():
-        runs = {model.name: run for model in compared.models if (run := model.run(task.name))}
-        seen = {name: lists for name, run in runs.items() if (lists := run.seen_by(second)) is not None}
-        for base, name in ((base.name, model.name) for base, model in compared.pairs):
-            if base in seen and name in seen:
-                one, other = runs[base], runs[name]
-                own = None if not_alike(one, other) else gain(one.by_answer(one.main), other.by_answer(other.main))
-                encoder = second.of(other.language).encoder
-                names = (task.name, name, base, encoder.name, encoder.revision)
-                gains.append(SecondGain(*names, own, seen[name].over(seen[base])))
-    return gains
+@dataclass(frozen=True)
+class SecondGains:
+    """What a second encoder makes of models' answers, each of which it sees once."""
+
+    encoder: SecondEncoder
+
+    @property
+    def name(self) -> str:
+        """The encoder's."""
+        return self.encoder.encoder.name
+
+    @cached_property
+    def _known(self) -> dict[str, Seen | None]:
+        return {}
+
+    def gains(self, base: Method, method: Method, task: type[Task], level: float = LEVEL) -> SecondGain | None:
+        """The gains of a method in a task, with intervals of a level; None if it cannot score its answers."""
+        own, parts = list[Estimate | None](), list[GainParts | None]()
+        for seed, model in method.runs.items():
+            before, after = base.at(seed).run(task.name), model.run(task.name)
+            if before is None or after is None:
+                continue
+            seen = [self._see(run) for run in (before, after)]
+            if seen[0] is None or seen[1] is None:
+                continue
+            alike = not_alike(before, after) is None
+            own.append(gain(before.by_answer(before.main), after.by_answer(after.main)) if alike else None)
+            parts.append(seen[1].over(seen[0], level))
+        return SecondGain(own, parts) if parts else None
+
+    def _see(self, run: RunResult) -> Seen | None:
+        key = str(run.folder)
+        if key not in self._known:
+            self._known[key] = run.seen_by(self.encoder)
+        return self._known[key]

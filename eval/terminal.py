@@ -1,6 +1,6 @@
 """What the commands print in the terminal: a run's row, tables of changes, lines."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -19,21 +19,19 @@ from sozo.tasks.view import TERMINAL, RunColumn
 if TYPE_CHECKING:
     from sozo.eval.report.answer import FirstScreen
 
-_COLOURS = {"good": "green", "bad": "red"}
-_ARROWS, _STAR = {"up": "▲ ", "down": "▼ "}, {"significant": "*"}
+_ARROWS = {"higher": "▲ ", "lower": "▼ "}
 _NARROW = 18  # cells that hold most intervals in one line
 
 
 def print_run(run: TaskRun) -> None:
     """A task's run: its row, where its files are, and why it is not finished, if it is not."""
-    from sozo.eval.report.differences import few
     from sozo.eval.report.labels import english
     from sozo.eval.report.tables import task_label
 
     task, result = run.task, run.result
     shown = task.view.shown(TERMINAL, task.measures, result)
     rows = tuple(TableRow(english(column.label), (Cell(cell.line),)) for column, cell in shown)
-    notes = [*task.view.notes(result), *_cut_short(result), *few(result.estimate(task.measures[0]).n)]
+    notes = [*task.view.notes(result), *_cut_short(result)]
     if run.finished_before:
         print_lines([f"{run.folder}: finished before; nothing was computed again"])
     source = translatable("{name}", name=run.metrics["source"])  # a name is no label, whatever it is called
@@ -82,9 +80,9 @@ def print_answer(answer: "FirstScreen") -> None:
     """The report's first screen."""
     from sozo.eval.report.labels import english
 
-    print_lines([f"{english(answer.question)} {english(answer.sentence)}"])
-    print_tables([answer.overview])
     print_lines(answer.lines())
+    print_tables([answer.overview])
+    print_lines(map(english, answer.notes))
 
 
 def print_tables(tables: Sequence[Table]) -> None:
@@ -101,7 +99,7 @@ def print_tables(tables: Sequence[Table]) -> None:
     for shown in tables:
         heads, rows, width = [english(column) for column in shown.columns], [], console().width
         for row in shown.rows:
-            cells = [Text("\n".join(_lines(cell)), _of_mark(cell, _COLOURS)) for cell in row.cells]
+            cells = [Text("\n".join(_lines(cell)), "bold" if cell.mark in _ARROWS else "") for cell in row.cells]
             rows.append([Text("\n".join([row.name, *map(english, row.below)])), *cells])
         columns = [[head, *(str(row[k]) for row in rows)] for k, head in enumerate(heads)]
         widths = [_longest(column) for column in columns]
@@ -127,12 +125,9 @@ def print_tables(tables: Sequence[Table]) -> None:
 def _lines(cell: Cell) -> list[str]:
     from sozo.eval.report.labels import english
 
-    shown = english(cell.text) if isinstance(cell.value, str) else cell.text
-    return [f"{_of_mark(cell, _ARROWS)}{shown}{_of_mark(cell, _STAR)}", *map(english, cell.lines)]
-
-
-def _of_mark(cell: Cell, signs: Mapping[str, str]) -> str:
-    return next((signs[word] for word in cell.mark.split() if word in signs), "")
+    shown = english(cell.text) if isinstance(cell.content, str) else cell.text
+    change = [f"{cell.change.text} {cell.change.interval}".strip()] if cell.change else []
+    return [f"{_ARROWS.get(cell.mark, '')}{shown}", *change, *map(english, cell.lines)]
 
 
 def _side_by_side(widths: Sequence[int], room: int) -> list[list[int]]:

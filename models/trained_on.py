@@ -4,16 +4,19 @@ A training writes it into `run_config.json` when it begins: what the model that 
 that it shows were drawn by, and what they were chosen by or paid for. None is none; what was never written is said so.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sozo.data.checkpoints import STATE, record_of
 from sozo.data.record import read_json
 from sozo.models.settings import FRONTIER
+from sozo.scoring.measure import Measure
 from sozo.tasks.run_result import RunResult
+from sozo.tasks.task import Task
 
 NOT_RECORDED = "not recorded"
+YES, NO, NOT_KNOWN = "yes", "no", "not known"
 Training = dict[str, Any]  # task, measure, encoder, judge, by
 
 
@@ -86,9 +89,22 @@ def different(trainings: Iterable[Training]) -> list[Training]:
     return known
 
 
-def targets(trainings: Iterable[Training]) -> set[str]:
-    """The tasks by whose measures answers were paid for, drawn or chosen."""
-    return {one["task"] for one in trainings if one["measure"] is not None} - {NOT_RECORDED}
+def target(trainings: Sequence[Training], task: type[Task], measure: Measure, second_encoder: str = "") -> str:
+    """Whether answers were paid for, drawn or chosen by a measure: YES, NO or NOT_KNOWN; then a gain is no evidence.
+
+    Whoever pays for a task's answers pays 0 for one that is not usable, and shows usable ones only. What a second
+    encoder says of pairing is a target only if training went by that encoder.
+    """
+    of_task = [one for one in trainings if one["task"] in (task.name, NOT_RECORDED) and one["measure"] is not None]
+    known = [one for one in of_task if one["task"] == task.name]
+    if measure == task.second:
+        hit = any(one["encoder"] == second_encoder for one in known)
+    else:
+        meant = {task.measures[0].name, task.beside()[0].name, *(one["measure"] for one in known)}
+        hit = bool(known) and measure.name in meant
+    if hit:
+        return YES
+    return NOT_KNOWN if not trainings or any(NOT_RECORDED in one.values() for one in of_task) else NO
 
 
 def _training(by: str = NOT_RECORDED, **known: str | None) -> Training:

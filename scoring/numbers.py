@@ -38,6 +38,16 @@ def interval(low: float | None, high: float | None, measure: Measure, kind: str 
     return f"[{_digits(low, measure, kind)}, {_digits(high, measure, kind)}]"
 
 
+def between(low: float, high: float, measure: Measure, kind: str) -> str:
+    """The ends of an interval in words, with their unit.
+
+    >>> between(-0.05, 0.1, SHARE, DIFFERENCE)
+    'between −5.0 and +10.0 points'
+    """
+    form = "between {low} and {high}"
+    return translatable(form, low=_digits(low, measure, kind), high=number(high, measure, kind))
+
+
 def n_of(part: int, total: int) -> str:
     """How many of how many.
 

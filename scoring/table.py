@@ -124,12 +124,14 @@ class TableRow:
     cells: tuple[Cell, ...]
     base: str = ""  # what its differences are from
     seeds: int = 0  # how many training seeds it is the mean of, if it is a mean
+    one_training: bool = False  # whether one training stands behind it, of which another seed may say otherwise
 
     @property
     def below(self) -> list[str]:
         """What stands below its name: texts in English that can be translated."""
         seeds = [translatable("mean over {n} seeds", n=self.seeds)] if self.seeds else []
-        return [*seeds, *([translatable("from {base}", base=self.base)] if self.base else [])]
+        single = [translatable("this checkpoint")] if self.one_training else []
+        return [*seeds, *single, *([translatable("from {base}", base=self.base)] if self.base else [])]
 
 
 @dataclass(frozen=True, slots=True)

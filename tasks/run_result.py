@@ -80,7 +80,12 @@ class RunResult:
         if judge := self.settings.get("judge"):
             # A verdict that was not cut does not depend on the limit, and one that was has no scores.
             scale["judge"] = {name: value for name, value in judge.items() if name not in ("max_tokens", "server")}
-        return scale | {name: self.settings.get(name) for name in self.same}
+        return scale | self.asked
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The part of it that says what was asked."""
+        return {name: self.settings.get(name) for name in self.same}
 
     @property
     def scorer(self) -> str | None:

@@ -1,218 +1,215 @@
-"""The first screen: which models differ and at what price, as one table and a word for each model.
+"""The first screen: what differs from the base, in numbers; one table; two answers each; what they rest on.
 
-No sentence ranks models or holds a mean: numbers stand in tables. `sozo compare` prints what the page shows.
+`sozo compare` prints what the page shows, and both only choose rows of `sozo.eval.findings`.
 """
 
 import random
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from sozo.eval.compare import Compared
-from sozo.eval.outcome import FELL, WORDS, BoundState, MethodOutcome
-from sozo.eval.report.cells import seed_cell
-from sozo.eval.report.labels import english, measure_label
-from sozo.eval.report.tables import Findings, TaskOnPage, task_label, without_empty
+from sozo.eval.findings import (
+    NO_INTERVAL,
+    NOT_APART,
+    NOT_COMPARED,
+    RATIO,
+    STATES,
+    Finding,
+    Findings,
+    first_measures,
+)
+from sozo.eval.report.labels import english, is_main, measure_label
+from sozo.eval.report.tables import TaskOnPage, bare, tasks_on_page, without_empty
 from sozo.eval.seeds import Method
-from sozo.scoring.measure import Measure
-from sozo.scoring.numbers import signed
+from sozo.models.trained_on import NOT_KNOWN, YES
+from sozo.scoring.measure import MEAN, Measure
+from sozo.scoring.numbers import between, interval, number
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
 from sozo.tasks import task_types
 
-MOST = 6  # models that have a line each; more are counted, and their words stand in the table
-_NAMES = 3  # that a sentence gives
+MOST = 6  # pairs of models of which facts are told; of more the table tells them
 _LETTERS = 60  # of an answer on the first screen
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What tells a model apart from its base."""
+
+    model: str
+    base: str
+    lines: Sequence[tuple[str, Sequence[str]]]  # a state's label, and a text a measure
 
 
 @dataclass(frozen=True, slots=True)
 class FirstScreen:
     """The first screen, in texts that `sozo.eval.report.labels.wording` says in both languages."""
 
-    question: str
-    sentence: str
+    heading: str
+    facts: Sequence[Facts]
     overview: Table
-    words: Sequence[tuple[str, str]]  # model -> its word and what it rests on; of many models one line without a name
     samples: Sequence[tuple[str, Sequence[str]]]  # model -> two of its answers
     notes: Sequence[str]
 
     def lines(self) -> Iterator[str]:
-        """What stands around the overview, in English."""
-        yield from (f"{model}: {english(text)}" if model else english(text) for model, text in self.words)
-        yield from map(english, self.notes)
+        """The facts, in English."""
+        yield english(self.heading)
+        for one in self.facts:
+            for k, (state, texts) in enumerate(one.lines):
+                name = one.model if not k else ""
+                yield f"{name}{': ' if name else '  '}{english(state)}: {'; '.join(map(english, texts))}"
 
 
 def first_screen(found: Findings) -> FirstScreen:
-    """What the outcomes of the comparison say."""
-    compared, words = found.compared, found.verdicts
-    many = len(words) > MOST
-    if many:
-        counts = Counter(words.values())
-        each = [translatable("{n} {word}", n=counts[word], word=translatable(word)) for word in WORDS if counts[word]]
-        lines: list[tuple[str, str]] = [("", translatable("{n} models: {counts}.", n=len(words), counts=each))]
-    else:
-        lines = [(model, _line(word, found.of(model), len(found.tasks))) for model, word in words.items()]
-    return FirstScreen(
-        "question_trained" if compared.trained else "question_differ",
-        _sentence(found),
-        _overview(found, words if many else {}),
-        lines,
-        _samples(compared, found.tasks) if len(compared.methods) <= MOST else [],
-        _notes(compared, found.tasks),
-    )
-
-
-def _sentence(found: Findings) -> str:
-    """What improved and what got worse, over all models, without a number."""
-    models, tasks, every = len(found.verdicts), len(found.tasks), found.outcomes
-    if not models:
-        drawn = "Beside {base} there are only lists that a program drew."
-        bases = {base.name for base in found.compared.against.values()}
-        return translatable(drawn, base=min(bases)) if bases else translatable("Nothing here was compared with a base.")
-    better = Counter(_name(part, one, tasks) for one in every for part in one.better)
-    worse = Counter(_name(part, one, tasks) for one in every for part in one.worse)
-    if not (better or worse):
-        return translatable("No difference is shown.")
-    missed = {one.task for one in every if one.direction > 0 and not one.target}
-    targets = {translatable(one.task) for one in every if one.direction > 0 and one.task not in missed}
-    gained = _clause("{names} improved{where}", better, targets, models) or translatable("no gain is shown")
-    lost = _clause("{names} got worse{where}", worse, set(), models) or translatable("no loss is shown")
-    return translatable("{gained}; {lost}.", gained=gained, lost=lost)
-
-
-def _clause(form: str, names: Counter[str], targets: Collection[str], models: int) -> str:
-    if not names:
-        return ""
-    shown: list[str] = [translatable("{name} (the target)", name=name) if name in targets else name for name in names]
-    shown = [*shown[:_NAMES], *[translatable("others")] * (len(shown) > _NAMES)]
-    first, last = shown[:-1], shown[-1]
-    listed = translatable("{first} and {last}", first=first, last=last) if first else last
-    where = translatable(" in some models") if min(names.values()) < models else translatable(" in all models")
-    return translatable(form, names=listed, where=where if models > 1 else "")
-
-
-def _name(part: MethodOutcome | BoundState, one: MethodOutcome, tasks: int) -> str:
-    """What a part of an outcome is called: the task by its first measure, a bound by its own name."""
-    task = translatable(one.task)
-    if part is one:
-        return task
-    name = translatable(measure_label(part.measure))
-    return translatable("{name} ({task})", name=name, task=task) if tasks > 1 else name
-
-
-def _number(part: MethodOutcome | BoundState) -> str:
-    if part.change.difference is None:
-        return ""
-    by_another = isinstance(part, BoundState) and part.encoder  # then in the base's standard deviations by that encoder
-    number = signed(part.change.difference, part.measure)
-    return translatable("{number} sd", number=number) if by_another else number
-
-
-def _line(word: str, own: Sequence[MethodOutcome], tasks: int) -> str:
-    """A model's word over its tasks together, at most two numbers that it rests on, and what is not shown to hold."""
-    better, worse = ([(part, one) for one in own for part in getattr(one, side)] for side in ("better", "worse"))
-    numbers = []
-    for part, one in better[:1] + worse[:1] if better and worse else (better or worse)[:2]:
-        name, form = _name(part, one, tasks), "{name} {number}"
-        if part is one:
-            less = [translatable("less is better")] * (one.measure.better < 0)
-            name = task_label(one.task, [*one.caveats, *less])
-            form += " (the target)" * one.target
-        numbers.append(translatable(form, name=name, number=_number(part)))
-    text = translatable(word)
-    if numbers:
-        text = translatable("{word}: {numbers}", word=text, numbers=numbers)
-    names = list(dict.fromkeys(_name(bound, one, tasks) for one in own for bound in one.open))
-    if names:
-        return translatable("{word}; not shown to hold: {names}.", word=text, names=names)
-    return translatable("{word}.", word=text)
-
-
-def _overview(found: Findings, words: Mapping[str, str]) -> Table:
-    """A row a method, the bases first: of each task the share with a score, the first measure, and its bounds."""
-    compared, tasks = found.compared, len(found.tasks)
-    names, against = [method.name for method in compared.methods], compared.against
-    methods = sorted(
-        compared.methods, key=lambda one: (names.index(against.get(one.name, one).name), one.name in against)
-    )
-    columns: dict[str, list[Cell]] = {}
-    for page in found.tasks:
-        usable, *bounds = (bound.measure for bound in page.task.bounds())
-        for measure in (usable, page.task.measures[0], *bounds):
-            cells = [_cell(page, method, measure) for method in methods]
-            full = measure != page.task.measures[0] and all(cell.value in (1.0, None) for cell in cells)
-            if not (full and measure.share):  # every answer keeps it
-                columns[_heading(page, measure, tasks)] = cells
-        second = [_pairing(page.found.get(method.name)) for method in methods]
-        if page.task.second and any(cell.value is not None for cell in second):
-            columns[_heading(page, page.task.second.measure, tasks)] = second
-    if words:
-        columns["all_tasks"] = [Cell(translatable(words[m.name])) if m.name in words else Cell() for m in methods]
-    rows = [
-        TableRow(method.name, tuple(cells), _base(compared, method), seeds=method.seeds)
-        for method, *cells in zip(methods, *columns.values(), strict=True)
+    """What the rows of the first screen say."""
+    compared, several = found.compared, len(found.tasks) > 1
+    pairs = [(base, method) for base, method in compared.pairs if not method.reference]
+    facts = [
+        Facts(method.name, base.name, _lines(rows, several))
+        for base, method in pairs
+        if (rows := [row for row in found.rows if row.first and (row.model, row.base) == (method.name, base.name)])
     ]
+    return FirstScreen(
+        _heading(compared, bool(facts)),
+        facts if len(facts) <= MOST else [],
+        _overview(found),
+        _samples(compared, tasks_on_page(found)) if len(compared.methods) <= MOST else [],
+        _notes(found),
+    )
+
+
+def _heading(compared: Compared, told: bool) -> str:
+    if not compared.pairs:
+        return translatable("Nothing here was compared with a base.")
+    if not told:
+        return translatable("Beside {base} there are only lists that a program drew.", base=compared.pairs[0][0].name)
+    return translatable("compared_with", base=_base(compared))
+
+
+def _base(compared: Compared) -> str:
+    bases = dict.fromkeys(base.name for base, _ in compared.pairs)
+    return next(iter(bases)) if len(bases) == 1 else translatable("its base")
+
+
+def _lines(rows: Sequence[Finding], several: bool) -> list[tuple[str, Sequence[str]]]:
+    """What is higher, lower and the rest; last what training went for, and what is not known of it."""
+    lines: list[tuple[str, Sequence[str]]] = []
+    for state in STATES[:-1]:
+        if texts := [fact(row, several) for row in rows if row.state == state and row.target != YES]:
+            lines.append((translatable(state), texts))
+    if texts := _apart([row for row in rows if row.state == NOT_COMPARED], several):
+        lines.append((translatable(NOT_COMPARED), texts))
+    if texts := [fact(row, several) for row in rows if row.target == YES and row.state != NOT_COMPARED]:
+        lines.append((translatable("paid for or shown in training, so no evidence"), texts))
+    if any(row.target == NOT_KNOWN for row in rows):
+        lines.append((translatable("not known"), [translatable("what it was trained on")]))
+    return lines
+
+
+def _apart(rows: Sequence[Finding], several: bool) -> list[str]:
+    """What is not compared, by the reason: of a task that is not compared at all its name alone."""
+    names: dict[str, list[str]] = {}
+    for row in rows:
+        names.setdefault(row.estimate.reason or "", []).append(row_name(row, several))
+    return [translatable("{names} ({reason})", names=own, reason=reason) for reason, own in names.items()]
+
+
+def fact(row: Finding, several: bool) -> str:
+    """A difference in one line: what, how much, and by how much that is more or less; `several` tasks are named."""
+    name, known, kind = row_name(row, several), row.estimate, row.cell.kind
+    if row.value is None:  # a gain in standard deviations has no number of its own
+        value = name
+    elif row.kind == RATIO:
+        form = "{name} {value} in {n:,} answers"
+        value = translatable(form, name=name, value=number(row.value, row.measure), n=row.of)
+    else:
+        value = translatable("{name} {value}", name=name, value=number(row.value, row.measure))
+    if row.state == NOT_APART and row.target != YES and known.low is not None and known.high is not None:
+        inside = between(known.low, known.high, row.measure, kind)
+    else:
+        inside = number(known.value, row.measure, kind)
+        if ends := interval(known.low, known.high, row.measure, kind):
+            inside = translatable("{difference} {interval}", difference=inside, interval=ends)
+    own = [caveat for caveat in row.caveats if not caveat.startswith("by ")] if is_main(row.measure) else []
+    more = [*([known.reason] if row.state == NO_INTERVAL and known.reason else []), *own]
+    texts = [inside, *more]
+    return translatable("{name} ({texts})", name=value, texts=texts)
+
+
+def row_name(row: Finding, several: bool) -> str:
+    """What a row's measure is called: with the task where there are several, and with who scored where that matters."""
+    name = translatable(measure_label(row.measure))
+    if row.by and (is_main(row.measure) or row.measure == task_types()[row.task].second):
+        name = translatable("{name} by {by}", name=name, by=row.by)
+    return translatable("{task} {name}", task=translatable(row.task), name=name) if several else name
+
+
+def _overview(found: Findings) -> Table:
+    """A line a method, the bases first: of each task the score, what a second encoder says, and what stands beside."""
+    compared, bases = found.compared, found.compared.bases
+    names = [method.name for method in compared.methods]
+    methods = sorted(compared.methods, key=lambda one: (names.index(bases.get(one.name, one).name), one.name in bases))
+    columns: dict[str, list[Cell]] = {}
+    for page in tasks_on_page(found):
+        main, *beside = first_measures(page.task)
+        second = [page.task.second] if page.task.second else []
+        for measure in (main, *second, *beside):
+            cells = [_cell(page, method, measure) for method in methods]
+            full = measure.share and measure != main and all(cell.value in (1.0, None) for cell in cells)
+            if not full and any(cell.value is not None for cell in cells):
+                columns[_column(page, measure, len(found.tasks) > 1)] = cells
+    several = len({base.name for base in bases.values()}) > 1
+    rows = []
+    for method, *cells in zip(methods, *columns.values(), strict=True):
+        base = bases[method.name].name if several and method.name in bases else ""
+        single = method.first.trained and not method.several
+        rows.append(TableRow(method.name, tuple(cells), base, method.seeds, single))
     return without_empty(Table("overview", ("model", *columns), tuple(rows), tuple(_legend(found))))
 
 
-def _base(compared: Compared, method: Method) -> str:
-    """The name of its base, where there are several."""
-    several = len({base.name for base in compared.against.values()}) > 1
-    return compared.against[method.name].name if several and method.name in compared.against else ""
-
-
-def _heading(page: TaskOnPage, measure: Measure, tasks: int) -> str:
-    if measure == page.task.measures[0]:
-        return page.heading
+def _column(page: TaskOnPage, measure: Measure, several: bool) -> str:
     name = translatable(measure_label(measure))
-    return translatable("{task}: {name}", task=translatable(page.task.name), name=name) if tasks > 1 else name
+    return translatable("{task} {name}", task=translatable(page.task.name), name=name) if several else name
 
 
 def _cell(page: TaskOnPage, method: Method, measure: Measure) -> Cell:
-    """A method's number, with an arrow where the rule of the words says so.
-
-    Its interval stands below it if it is the task's first measure; what else it rests on stands in files.
-    """
-    if not (runs := method.of_task(page.task.name)):
+    """A method's number with its difference from its base, and an arrow where that leaves out 0."""
+    found, bases = page.found, page.found.compared.bases
+    runs = method.of_task(page.task.name)
+    if not runs:
         return Cell(why="no_run")
-    one, main = page.found.get(method.name), measure == page.task.measures[0]
-    full = seed_cell([page.cell(page.column(measure), run) for run in runs])
-    words = ("target",) if main and one is not None and one.target else ()
-    low, high = (full.low, full.high) if main else (None, None)
-    parts = {name: part for name, part in full.exact.items() if name != "value"}
-    cell = Cell(full.value, full.measure, low, high, below=words, why=full.why, mark=_mark(one, measure), more=parts)
-    return page.with_own_caveats(cell, runs) if main else cell
-
-
-def _pairing(one: MethodOutcome | None) -> Cell:
-    """The gain by a second encoder, which only a model with a base has."""
-    for state in (state for state in (one.bounds if one else ()) if state.encoder):
-        by, mark = (translatable("sd by {scorer}", scorer=state.encoder),), _mark(one, state.measure)
-        ends = {name: end for name in ("low", "high") if (end := getattr(state.change, name)) is not None}
-        return Cell(state.change.difference, state.measure, below=by, signed=True, mark=mark, more=ends)
-    return Cell()
-
-
-def _mark(one: MethodOutcome | None, measure: Measure) -> str:
-    """An arrow where a first measure is higher or lower, and where a bound rose or fell."""
-    if one is None:
-        return ""
-    if measure == one.measure and one.change.sign and not one.is_control:
-        colour = {1: " good", -1: " bad"}.get(one.change.sign * measure.better, "")
-        return ("up" if one.change.sign > 0 else "down") + colour
-    states = [bound for bound in one.bounds if bound.measure == measure]
-    return "".join("down bad" if b.state == FELL else "up good" if b.of_base == FELL else "" for b in states)
+    column = next((c.name for c in page.columns.values() if c.change and c.change.name == measure.name), "")
+    mean = found.mean(method.name, page.task.name, column)
+    base = bases.get(method.name)
+    change = found.difference(method.name, base.name, measure) if base else None
+    if mean is None:
+        cell = replace(bare(change), mark=bare(change).mark) if change else Cell()
+    else:
+        # Beside differences no interval of a number alone: two intervals that overlap say nothing of the difference.
+        known = mean.estimate if not found.compared.pairs else replace(mean.estimate, low=None, high=None)
+        cell = replace(mean.cell, content=replace(known, n=0), of=None, below=())
+        if change:
+            told = change.estimate.value is not None
+            why = () if told or not change.estimate.reason else (translatable("not compared"), change.estimate.reason)
+            cell = replace(cell, change=bare(change) if told else None, mark=change.cell.mark, below=why)
+    if change and change.target == YES:
+        cell = replace(cell, below=(*cell.below, "target"))
+    return page.with_own_caveats(cell, runs) if measure == page.task.measures[0] else cell
 
 
 def _legend(found: Findings) -> list[str]:
-    compared = found.compared
-    names = dict.fromkeys(str(run.scale.get("score_name") or "") for page in found.tasks for run in page.runs)
-    if not compared.against:
-        return [*filter(None, names)]
-    bases = {base.name for base in compared.against.values()}
-    base = bases.pop() if len(bases) == 1 else translatable("its base")
-    target = any(one.target for one in found.outcomes)
-    return [translatable("legend", base=base), *[translatable("target_says")] * target, *filter(None, names)]
+    pages = tasks_on_page(found)
+    names = dict.fromkeys(str(run.scale.get("score_name") or "") for page in pages for run in page.runs)
+    of = [page.of for page in pages if page.of != page.task.name]
+    notes = [*filter(None, names), *(translatable("{of}.", of=one) for one in of)]
+    for page in pages:
+        for column in (column for column in page.columns.values() if column.change and column.change.ratio):
+            sizes = {column.of(run).estimate.n for run in page.runs}
+            notes.append(translatable("Different words: in {n:,} answers each.", n=min(sizes)))
+    if not found.compared.pairs:
+        return notes
+    target = any(row.target == YES for row in found.rows)
+    return [translatable("legend", base=_base(found.compared)), *[translatable("target_says")] * target, *notes]
 
 
 def _samples(compared: Compared, pages: Sequence[TaskOnPage]) -> list[tuple[str, list[str]]]:
@@ -231,17 +228,33 @@ def _short(text: str) -> str:
     return line if len(line) <= _LETTERS else f"{line[:_LETTERS]}…"
 
 
-def _notes(compared: Compared, pages: Sequence[TaskOnPage]) -> list[str]:
-    """What was not run, and on how many trainings it rests."""
-    run = {page.task.name for page in pages}
+def _notes(found: Findings) -> list[str]:
+    """What the base is, what was not run, on how many trainings it rests, and what these cannot show."""
+    compared, notes = found.compared, list[str]()
+    if compared.by_place and len(compared.bases) and compared.pairs:
+        notes.append(translatable("base_by_place", base=compared.pairs[0][0].name))
     missing = [
-        translatable(task.name) for task in task_types().values() if not task.only_if_named and task.name not in run
+        translatable(task.name)
+        for task in task_types().values()
+        if not (task.only_if_named or task.name in found.tasks)
     ]
-    notes = [translatable("Not run: {tasks}.", tasks=missing)] if missing else []
+    notes += [translatable("Not run: {tasks}.", tasks=missing)] if missing else []
     if drawn := [method.name for method in compared.methods if method.reference]:
         notes.append(translatable("references", names=", ".join(drawn)))
-    contestants = [method for method in compared.methods if method.name in (compared.against or {method.name})]
+    held = {method.name for _, method in compared.pairs}
+    contestants = [method for method in compared.methods if method.name in held or not held]
     if any(not method.several and method.first.trained for method in contestants):
         notes.append(translatable("one_training"))
-    seeded = [method.name for method in compared.methods if method.several]
-    return [*notes, *([translatable("over_seeds", names=", ".join(seeded))] if seeded else [])]
+    for method in (method for method in compared.methods if method.several):
+        rows = [row for row in found.rows if row.first and row.model == method.name and row.estimate.low is not None]
+        notes.append(translatable("over_seeds", name=method.name, n=method.seeds))
+        if rows:
+            notes.append(translatable("seeds_show", n=method.seeds, t=f"{_quantile(rows):.1f}"))
+    return list(dict.fromkeys(notes))
+
+
+def _quantile(rows: Sequence[Finding]) -> float:
+    """How many standard errors a difference over seeds must be off 0 at least, to be told apart."""
+    from scipy.special import stdtrit
+
+    return float(max(stdtrit(row.estimate.n - 1, (1 + row.estimate.level) / 2) for row in rows))

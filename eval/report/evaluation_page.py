@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from sozo.data.errors import UserError
 from sozo.data.record import refuse_link, write_json, write_whole
 from sozo.eval.compare import Compared
 from sozo.eval.evaluated import Evaluated
+from sozo.eval.findings import Findings, findings, frame
 from sozo.eval.report.answer import first_screen
 from sozo.eval.report.differences import differences
 from sozo.eval.report.exports import write_tables
@@ -21,7 +21,7 @@ from sozo.eval.report.pictures import pictures, training_curves
 from sozo.eval.report.reader import chunks, reading_order
 from sozo.eval.report.render import render
 from sozo.eval.report.svg import SERIES
-from sozo.eval.report.tables import Findings, TaskOnPage, findings
+from sozo.eval.report.tables import TaskOnPage, tasks_on_page
 from sozo.scoring.second_encoder import SecondEncoder
 from sozo.scoring.table import Table
 from sozo.scoring.translatable import translatable
@@ -40,6 +40,7 @@ def write_evaluation(
     title: str = "sozo",
     most_bytes: int = MOST_BYTES,
     second_encoder: SecondEncoder | None = None,
+    all_pairs: bool = False,
     columns: tuple[str, ...] = (),
     notes: Sequence[tuple[str, str]] = (),
 ) -> list[Path]:
@@ -51,8 +52,8 @@ def write_evaluation(
     the pages, `path` first.
     """
     refuse_foreign(path)
-    tasks, found = list(task_types().values()), findings(models, base, second_encoder)
-    compared, shown, answer = found.compared, found.tasks, first_screen(found)
+    tasks, found = list(task_types().values()), findings(models, base, second_encoder, all_pairs=all_pairs)
+    compared, shown, answer = found.compared, tasks_on_page(found), first_screen(found)
     packed = chunks(compared.models, tasks, most_bytes) or [""]
     pages = [path, *(path.with_name(f"{path.stem}-{n}{path.suffix}") for n in range(2, len(packed) + 1))]
     shared = _shared(compared, tasks) | {"title": title, "columns": columns, "pages": [page.name for page in pages]}
@@ -62,19 +63,29 @@ def write_evaluation(
         "failures": [table for page in shown if len((table := page.failures()).columns) > 1],
         "facts": list(map(fact_table, shown)),
     }
-    sections = [(task_title(page.task), page.own_tables(), list(pictures(page))) for page in shown]
+    drawn = {page.task.name: list(pictures(page)) for page in shown}
+    # The first task's picture of scores against what they may have cost stands on the first screen.
+    first_figures = [figure for figure in drawn[shown[0].task.name] if figure.plane][:1] if shown else []
+    sections = [
+        (task_title(page.task), page.own_tables(), [one for one in drawn[page.task.name] if one not in first_figures])
+        for page in shown
+    ]
     if learned := list(training_curves(compared.models)):
         sections.append((translatable("curves"), [], learned))
     first: dict[str, Any] = {
         "notes": notes,
         "answer": answer,
+        "several_bases": len({base.name for base, _ in compared.pairs}) > 1,
+        "first_figures": first_figures,
         "about": _about(shown),
         "folded": folded,
         "by_task": sections,
     }
     tables = [answer.overview, *(table for own in folded.values() for table in own)]
     tables += [table for _, own, _ in sections for table in own]
-    write_tables(path.with_name(f"{path.stem}-tables"), tables, columns)
+    folder = path.with_name(f"{path.stem}-tables")
+    write_tables(folder, tables, columns)
+    write_whole(folder / "findings.csv", frame(found).to_csv(index=False).encode("utf-8-sig"))
     # The first page last: when it is there, all are.
     for number in reversed(range(len(pages))):
         values = first if number == 0 else dict.fromkeys(first, ())
@@ -93,8 +104,7 @@ def _shared(compared: Compared, tasks: Sequence[type[Task]]) -> dict[str, Any]:
         "names": [
             (model.name, n % SERIES) for n, method in enumerate(compared.methods) for model in method.runs.values()
         ],
-        "ticked": {m.first.name for m in compared.methods if m.name not in compared.against}
-        | {compared.models[-1].name},
+        "ticked": {base.first.name for base, _ in compared.pairs} | {compared.models[-1].name},
         "words": [word for task in tasks for word in task.view.words],
         # The page's script knows no task: the tabs of the reader are these, each with its scores' decimals.
         "kinds": [task.name for task in reading_order(tasks)],
@@ -123,15 +133,9 @@ def refuse_foreign(page: Path) -> None:
 
 
 def _numbers(found: Findings) -> dict[str, Any]:
-    """The content of `report.json`: what came out of every run, what changed, and who is ahead."""
-    runs, compared = [], found.compared
-    for model in compared.models:
-        for run in (run for page in found.tasks for run in model.of_task(page.task.name)):
+    """The content of `report.json`: what came out of every run, and all findings."""
+    runs = []
+    for model in found.compared.models:
+        for run in (run for task in found.tasks for run in model.of_task(task)):
             runs.append({"model": model.name, "run": run.kind, "folder": str(run.folder), "metrics": run.metrics})
-    numbers: dict[str, Any] = {"runs": runs, "changes": list(map(asdict, compared.each.values()))}
-    if over_seeds := [asdict(change) for change in compared.changes.values() if change.seeds]:
-        numbers["over_seeds"] = over_seeds
-    numbers |= {"outcomes": list(map(asdict, found.outcomes)), "verdicts": found.verdicts}
-    if found.gains:
-        numbers["gains"] = list(map(asdict, found.gains))
-    return numbers
+    return {"runs": runs, "findings": [row.to_json() for row in found.rows]}

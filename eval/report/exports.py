@@ -140,29 +140,25 @@ def _caption(table: Table, headings: Sequence[str], kept: Iterable[int]) -> str:
     sentences = [english(text) for text in (table.name, table.of, *notes)]
     counts: dict[str, list[str]] = {}
     for k in kept:
-        if n := [_count(row.cells[k]) for row in table.rows if not row.seeds and "n" in row.cells[k].exact]:
-            counts.setdefault(" to ".join(dict.fromkeys((min(n)[1], max(n)[1]))), []).append(headings[k])
+        if n := dict.fromkeys(_count(row.cells[k]) for row in table.rows if not row.seeds and row.cells[k].estimate.n):
+            counts.setdefault(" to ".join(dict.fromkeys(text for _, text in (min(n), max(n)))), []).append(headings[k])
     sentences += [f"n = {count} ({'; '.join(columns)})" for count, columns in counts.items()]
     if shown := [cell for row in table.rows for k in kept if (cell := row.cells[k]).interval]:
-        others = sorted({f"{100 * cell.more['level']:.4g}%" for cell in shown if "level" in cell.more})
-        where = f", but of {', '.join(others)} where it says so" if others else ""
-        sentences.append(f"In brackets: 95% intervals{where}")
-    if "*" in {_mark(row.cells[k]) for row in table.rows for k in kept}:
-        sentences.append("*: the interval of the difference from the model below the name leaves out 0")
+        levels = sorted({f"{100 * cell.estimate.level:.4g}%" for cell in shown})
+        sentences.append(f"In brackets: intervals of {' and '.join(levels)}")
     return " ".join(f"{sentence.rstrip('.')}." for sentence in sentences if sentence)
 
 
 def _count(cell: Cell) -> tuple[int, str]:
-    """Over how many a number is, also as text: n of N, but of a share that is n of N, N."""
-    n, of = (int(cell.exact.get(name, 0)) for name in ("n", "of"))
-    if cell.measure.share and of and cell.value == n / of:
-        return of, f"{of:,}"
-    return n, n_of(n, of) if of else f"{n:,}"
+    """Over how many a number is, also as text."""
+    n = cell.estimate.n
+    return n, n_of(n, cell.of) if cell.of and not cell.measure.share else f"{n:,}"
 
 
 def _stack(cell: Cell) -> str:
     """The lines of a cell."""
-    return _lines(cell.text + _mark(cell), cell.interval, *map(english, cell.below))
+    change = f"{cell.change.text} {cell.change.interval}".strip() if cell.change else ""
+    return _lines(_mark(cell) + cell.text, cell.interval, change, *map(english, cell.below))
 
 
 def _lines(*texts: str) -> str:
@@ -170,8 +166,8 @@ def _lines(*texts: str) -> str:
 
 
 def _mark(cell: Cell) -> str:
-    """A star for a significant difference; an arrow where the rule of the words says so."""
-    return {"up": "▲", "down": "▼", "significant": "*"}.get((cell.change or cell).mark.partition(" ")[0], "")
+    """An arrow where the interval of the difference leaves out 0."""
+    return {"higher": "▲", "lower": "▼"}.get(cell.mark or (cell.change.mark if cell.change else ""), "")
 
 
 def _breakable(text: str) -> str:

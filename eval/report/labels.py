@@ -13,7 +13,6 @@ import yaml
 
 from sozo.eval.report import source
 from sozo.scoring.measure import Measure
-from sozo.scoring.numbers import signed
 from sozo.scoring.translatable import Translatable, translatable
 from sozo.tasks import task_types
 from sozo.tasks.run_result import RunResult
@@ -73,12 +72,20 @@ def task_title(task: type[Task]) -> str:
 
 def measure_label(measure: Measure) -> str:
     """The label of a measure, as people call it within its task."""
-    keys = (f"bound_{measure.short}", measure.name, measure.short)
+    if is_main(measure):
+        return "score"
+    keys = (f"short_{measure.short}", measure.name, measure.short)
     return next((key for key in keys if key in labels()), measure.short)
 
 
+def is_main(measure: Measure) -> bool:
+    """Whether its task is known by it; nothing is won in a control."""
+    task = task_types().get(measure.task)
+    return task is not None and not task.control and task.measures[0].name == measure.name
+
+
 def explanations(task: type[Task], columns: Iterable[RunColumn], run: RunResult) -> list[str]:
-    """What columns mean, in texts for `wording`: LABEL_says; the scale of `run` and the better side; the task's bounds.
+    """What columns mean, in texts for `wording`: LABEL_says; the scale of `run` and the better side.
 
     The page says it below its table of all columns, the terminal on request.
     """
@@ -92,16 +99,9 @@ def explanations(task: type[Task], columns: Iterable[RunColumn], run: RunResult)
             ends = " – ".join(f"{end:g}" for end in scale) + "%" * measure.share
             facts = translatable("{facts}", facts=[*filter(None, [ends]), translatable(sides[measure.better])])
             alike.setdefault(facts, []).append(translatable(column.label))
-    costs = []
-    for bound in filter(None, (*task.bounds(), task.second)):
-        number = signed(-bound.margin, bound.measure)[1:]
-        if bound is task.second:
-            number = translatable("{number} sd", number=number)
-        costs.append(translatable("{name} {number}", name=translatable(measure_label(bound.measure)), number=number))
     return [
         *(key for key in (*says, f"{task.name}_says") if key in labels()),
         *(translatable("{names}: {facts}.", names=names, facts=facts) for facts, names in alike.items()),
-        translatable("A gain must not cost more of these: {costs}.", costs=costs),
     ]
 
 

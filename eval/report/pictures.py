@@ -8,8 +8,8 @@ import numpy as np
 
 from sozo.data.record import read_json
 from sozo.eval.evaluated import Evaluated
+from sozo.eval.findings import over_runs
 from sozo.eval.frontier import curves_beside
-from sozo.eval.report.cells import seed_cell
 from sozo.eval.report.charts import ridge_chart, steps_chart
 from sozo.eval.report.labels import english, translate_chart
 from sozo.eval.report.plane import Spot, plane_chart
@@ -31,6 +31,7 @@ class Figure:
 
     name: str  # label of its title
     svg: str
+    plane: bool = False  # whether models are points in it
     about: str = ""  # what it is of
     wide: bool = False  # whether it takes the page's whole width
     note: str = ""  # what stands below it
@@ -59,13 +60,13 @@ def training_curves(models: Sequence[Evaluated]) -> Iterator[Figure]:
     for number, (task, name) in enumerate(sorted(logged, key=lambda key: (key[0], list(_CURVES).index(key[1])))):
         lines = logged[task, name]
         chart = steps_chart(english(_CURVES[name]), lines, number)
-        yield Figure(_CURVES[name], translate_chart(chart), task, keys=tuple(lines))
+        yield Figure(_CURVES[name], translate_chart(chart), about=task, keys=tuple(lines))
 
 
 def _ridge(page: TaskOnPage, picture: Ridge, salt: str) -> Iterator[Figure]:
     """Distributions of all methods over all their seeds, each in its colour whether it has a run or not."""
     first, values = page.task.measures[0], {}
-    for method in page.compared.methods:
+    for method in page.found.compared.methods:
         values[method.name] = np.concatenate([[], *(run.by_answer(first) for run in method.of_task(page.task.name))])
     if any(map(len, values.values())):
         chart = ridge_chart(values, salt, english(picture.axis))
@@ -79,18 +80,19 @@ def _planes(page: TaskOnPage, picture: Scatter, salt: str) -> Iterator[Figure]:
     """
     groups: dict[tuple[Path | None, int], list[tuple[Spot, RunResult]]] = {}
     columns = page.columns[picture.across], page.columns[picture.up]
-    for number, method in enumerate(page.compared.methods):
+    for number, method in enumerate(page.found.compared.methods):
         if not (runs := method.of_task(page.task.name)):
             continue
-        seeds = [tuple(page.cell(column, run) for column in columns) for run in runs]
-        across, up = map(seed_cell, zip(*seeds, strict=True))
+        seeds = [tuple(column.of(run) for column in columns) for run in runs]
+        across, up = map(over_runs, zip(*seeds, strict=True))
         if (x := _place(across)) is None or (y := _place(up)) is None:
             continue
-        ends = None if up.low is None or up.high is None else (up.low, up.high)
+        low, high = up.estimate.low, up.estimate.high
+        ends = None if low is None or high is None else (low, high)
         each = [(_place(across), _place(up)) for across, up in seeds] if method.several else []
         points = [(x, y) for x, y in each if x is not None and y is not None]
         spot = Spot(method.name, (x, y), points, number % SERIES, ends)
-        group = (runs[0].study, seeds[0][0].n or 0) if picture.frontier else (None, 0)
+        group = (runs[0].study, seeds[0][0].estimate.n) if picture.frontier else (None, 0)
         groups.setdefault(group, []).append((spot, runs[0]))
     for k, ((study, lists), members) in enumerate(groups.items()):
         about, note, curves = "", "", {}
@@ -101,7 +103,7 @@ def _planes(page: TaskOnPage, picture: Scatter, salt: str) -> Iterator[Figure]:
             note = "" if curves else translatable("no_frontier", lists=lists, encoder=encoder)
         labels = english(picture.across_label), english(picture.up_label)
         svg = plane_chart([spot for spot, _ in members], curves, *labels, f"{salt}-{k}")
-        yield Figure(picture.name, translate_chart(svg), about, note=note)
+        yield Figure(picture.name, translate_chart(svg), True, about, note=note)
 
 
 def _place(cell: Cell) -> float | None:

@@ -1,60 +1,21 @@
-"""The page's tables: each a loop over what tasks declare, with a row for a method."""
+"""The page's tables: rows of findings, with a line for each method and a column for each measure."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, combinations
-from typing import Any
 
 from sozo.data.published import load_text
-from sozo.eval.compare import Compared, compare_models
-from sozo.eval.evaluated import Evaluated, not_alike
-from sozo.eval.outcome import MethodOutcome, outcomes, verdict
-from sozo.eval.report.cells import seed_cell, with_change
+from sozo.eval.evaluated import not_alike
+from sozo.eval.findings import Finding, Findings, over_runs
 from sozo.eval.report.labels import explanations
-from sozo.eval.second_encoder import SecondGain, second_gains
-from sozo.scoring.measure import Measure
-from sozo.scoring.second_encoder import SecondEncoder
+from sozo.eval.seeds import Method
+from sozo.scoring.measure import Estimate
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
-from sozo.tasks import task_types
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Task
-from sozo.tasks.view import FAILURES, PAGE, TERMINAL, ModelTable, RunColumn, measured
-
-
-@dataclass(frozen=True)
-class Findings:
-    """What came out of a comparison, of which the page and `sozo compare` show the same."""
-
-    compared: Compared
-    gains: Sequence[SecondGain]  # by a second encoder, if one was asked
-    outcomes: Sequence[MethodOutcome]
-
-    @cached_property
-    def tasks(self) -> "list[TaskOnPage]":
-        """The tasks that have runs, in their order."""
-        every = [
-            TaskOnPage(task, self.compared, {one.model: one for one in self.outcomes if one.task == task.name})
-            for task in task_types().values()
-        ]
-        return [one for one in every if one.runs]
-
-    def of(self, model: str) -> list[MethodOutcome]:
-        """The outcomes of a model, task by task."""
-        return [one for one in self.outcomes if one.model == model]
-
-    @cached_property
-    def verdicts(self) -> dict[str, str]:
-        """Each model's word over all its tasks."""
-        return {model: verdict(self.of(model)) for model in dict.fromkeys(one.model for one in self.outcomes)}
-
-
-def findings(models: Sequence[Evaluated], base: str | None = None, second: SecondEncoder | None = None) -> Findings:
-    """Compare models with the one called `base` (`compare_models`), by a second encoder too if there is one."""
-    compared = compare_models(models, base)
-    gains = second_gains(compared, second) if second else []
-    return Findings(compared, gains, outcomes(compared, gains))
+from sozo.tasks.view import FAILURES, PAGE, TERMINAL, ModelTable, RunColumn
 
 
 @dataclass(frozen=True)
@@ -62,32 +23,17 @@ class TaskOnPage:
     """A task that has runs, with all that these say."""
 
     task: type[Task]
-    compared: Compared
-    found: Mapping[str, MethodOutcome]  # by model
-    _cells: dict[tuple[Any, ...], Cell] = field(default_factory=dict)
+    found: Findings
 
-    @cached_property
+    @property
     def runs(self) -> list[RunResult]:
         """The run of each model that says most."""
-        return [run for model in self.compared.models if (run := model.run(self.task.name))]
+        return self.found.runs(self.task.name)
 
     @cached_property
     def columns(self) -> Mapping[str, RunColumn]:
         """The task's columns by name."""
-        return {column.name: column for column in self.task.view.columns(self.task.measures, self.runs)}
-
-    def column(self, measure: Measure) -> RunColumn:
-        """The column of a measure: as the task declares it, or its mean."""
-        declared = (column for column in self.columns.values() if column.change == measure)
-        column = next((one for one in declared if measure.ratio or one.measure == measure), None)
-        return column or measured(measure)
-
-    def cell(self, column: RunColumn, run: RunResult) -> Cell:
-        """What a run says in a column; several tables ask."""
-        key = column.name, column.measure, column.change, run.folder
-        if key not in self._cells:
-            self._cells[key] = column.of(run)
-        return self._cells[key]
+        return {column.name: column for column in self.found.columns[self.task.name]}
 
     @cached_property
     def caveats(self) -> list[str]:
@@ -97,32 +43,33 @@ class TaskOnPage:
 
     @property
     def of(self) -> str:
-        """What its tables' numbers must not be read without, with its name; empty without caveats."""
-        return task_label(self.task.name, self.caveats) if self.caveats else ""
-
-    @property
-    def heading(self) -> str:
-        """The same with who scored, be it the papers' encoder or judge."""
+        """What its tables' numbers must not be read without, with its name and who scored."""
         scorers = {run.scorer for run in self.runs}
         by = [translatable("by {scorer}", scorer=name) for name in scorers if name and len(scorers) == 1]
         return task_label(self.task.name, list(dict.fromkeys((*self.caveats, *by))))
 
+    def row(self, method: Method, cells: Sequence[Cell], base: str = "") -> TableRow:
+        """A method's line."""
+        seeds = min(method.seeds, len(method.of_task(self.task.name)))
+        return TableRow(method.name, tuple(cells), base, seeds, method.first.trained and not method.several)
+
     def rows(self, columns: Sequence[RunColumn]) -> list[TableRow]:
-        """A row for each method that has a run: over its seeds, with the differences that columns name."""
-        main, rows = self.task.measures[0], []
-        for method in self.compared.methods:
+        """A line for each method that has a run: over its seeds, with the differences that columns name."""
+        rows, bases = [], self.found.compared.bases
+        for method in self.found.compared.methods:
             if not (runs := method.of_task(self.task.name)):
                 continue
-            cells = [seed_cell([self.cell(column, run) for run in runs]) for column in columns]
-            for k, column in enumerate(columns):
-                if column.change is not None:
-                    change = self.compared.changes.get((method.name, column.change.name))
-                    cells[k] = with_change(cells[k], change, runs[0].shown(column.change))
-                if column.change == main:
-                    cells[k] = self.with_own_caveats(cells[k], runs)
-            base = self.compared.against[method.name].name if any(cell.change for cell in cells) else ""
-            rows.append(TableRow(method.name, tuple(cells), base, seeds=min(method.seeds, len(runs))))
+            base = bases[method.name].name if method.name in bases else ""
+            cells = [self._cell(column, method, runs, base) for column in columns]
+            rows.append(self.row(method, cells, base if any(cell.change for cell in cells) else ""))
         return rows
+
+    def _cell(self, column: RunColumn, method: Method, runs: Sequence[RunResult], base: str) -> Cell:
+        finding = self.found.mean(method.name, self.task.name, column.name)
+        cell = finding.cell if finding else over_runs([column.of(run) for run in runs])
+        if column.change and base and (change := self.found.difference(method.name, base, column.change)):
+            cell = replace(cell, change=bare(change)) if change.estimate.value is not None else cell
+        return self.with_own_caveats(cell, runs) if column.change == self.task.measures[0] else cell
 
     def with_own_caveats(self, cell: Cell, runs: Iterable[RunResult]) -> Cell:
         """A cell of the first measure with those caveats of its runs that not all runs of the task have."""
@@ -133,8 +80,8 @@ class TaskOnPage:
     def of_columns(self, name: str, columns: Sequence[RunColumn], notes: Sequence[str] = ()) -> Table:
         """The table of these columns, without those that have no value."""
         headings, rows = ("model", *(column.label for column in columns)), tuple(self.rows(columns))
-        starred = any(cell.change and cell.change.mark for row in rows for cell in row.cells)
-        return without_empty(Table(name, headings, rows, (*notes, *["star_note"] * starred), of=self.of))
+        marked = any(cell.change and cell.change.mark for row in rows for cell in row.cells)
+        return without_empty(Table(name, headings, rows, (*notes, *["arrow_note"] * marked), of=self.of))
 
     def titled(self, form: str) -> str:
         """A table's title that begins with the task's name."""
@@ -162,7 +109,7 @@ class TaskOnPage:
 
     def _paper(self, declared: ModelTable) -> Table | None:
         models = {
-            model.paper_model for model in self.compared.models if model.paper_model and model.run(self.task.name)
+            model.paper_model for model in self.found.compared.models if model.paper_model and model.run(self.task.name)
         }
         if declared.training and models:
             return paper_table(declared.training, models)
@@ -173,7 +120,7 @@ class TaskOnPage:
         if not self.task.measures[0].together or len(self.runs) < 2:
             return []
         rows = []
-        runs = [(model.name, run) for model in self.compared.models if (run := model.run(self.task.name))]
+        runs = [(model.name, run) for model in self.found.compared.models if (run := model.run(self.task.name))]
         for (name, run), (other, second) in combinations(runs, 2):
             apart = not_alike(run, second)
             cells = [Cell(why=apart) if apart else run.between(second, measure) for measure in self.task.measures]
@@ -181,6 +128,18 @@ class TaskOnPage:
         label = f"{self.task.name}_between"
         columns = ("model", *(measure.name for measure in self.task.measures))
         return [without_empty(Table(label, columns, tuple(rows), (f"{label}_note",)))]
+
+
+def tasks_on_page(found: Findings) -> list[TaskOnPage]:
+    """The tasks that have runs."""
+    return [TaskOnPage(task, found) for task in found.tasks.values()]
+
+
+def bare(row: Finding) -> Cell:
+    """A difference without what it rests on."""
+    known = row.estimate
+    shown = Estimate(known.value, known.low, known.high, level=known.level)
+    return replace(row.cell, content=shown, of=None, below=(), why="")
 
 
 def paper_table(name: str | None, models: Collection[str] = ()) -> Table | None:

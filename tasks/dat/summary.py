@@ -158,6 +158,8 @@ class DatRunResult(RunResult):
 
     def shown(self, measure: Measure) -> Measure:
         """Two decimals for Olson's scores (0 to 200)."""
+        if measure.name != self.main.name:
+            return measure
         return replace(measure, digits=self.summary.digits, scale=(0, 200 if self.settings.get("olson") else 2))
 
     def texts(self, reason: str) -> list[str]:

@@ -1,0 +1,401 @@
+"""The one table of what came out: a row a number, with all that it must not be read without.
+
+Terminal, page, CSV, LaTeX, W&B, model card and notebook are loops over these rows: none of them computes or compares.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from sozo.eval.compare import Compared, Difference, compare, compare_models
+from sozo.eval.evaluated import Evaluated, not_alike
+from sozo.eval.judge_noise import judge_noise, with_noise
+from sozo.eval.second_encoder import PARTS, SecondGain, SecondGains
+from sozo.eval.seeds import Method
+from sozo.models.trained_on import YES, different, target
+from sozo.scoring.measure import DIFFERENCE, LEVEL, MEAN, RATIO, Estimate, Measure
+from sozo.scoring.second_encoder import SecondEncoder
+from sozo.scoring.statistics.seeds import over_seeds
+from sozo.scoring.table import Cell
+from sozo.scoring.translatable import translatable
+from sozo.tasks import task_types
+from sozo.tasks.run_result import RunResult
+from sozo.tasks.task import Task
+from sozo.tasks.view import RunColumn, measured
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PART = "part"  # of a gain by an encoder, in standard deviations of the base's scores
+HIGHER, LOWER, NOT_APART, NO_INTERVAL, NOT_COMPARED = (
+    "higher",
+    "lower",
+    "not told apart",
+    "no interval",
+    "not compared",
+)
+STATES = (HIGHER, LOWER, NOT_APART, NO_INTERVAL, NOT_COMPARED)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One number: of which model, of what, against whom."""
+
+    model: str
+    base: str  # what it is compared with; empty of a mean
+    task: str
+    column: str  # of a mean the column that shows it; else the measure's short name
+    label: str  # what people call it: a key of `labels.yaml`
+    measure: Measure  # its name, its unit, its decimals
+    kind: str  # MEAN, DIFFERENCE (none is 0), RATIO (none is 1), PART
+    estimate: Estimate
+    of: int | None = None  # of how many the estimate has its n
+    counted: str = ""  # what n counts: answers, items, seeds
+    value: float | None = None  # of a difference the model's number and the base's: of pairs those of common items
+    base_value: float | None = None
+    effect: float | None = None  # Cohen's d
+    by: str = ""  # the encoder or judge that scored
+    seeds: int = 0  # over how many trainings it is; 0 of one model
+    target: str = ""  # of a difference, whether training went for it: yes, no, not known; then it is no evidence
+    first: bool = False  # whether it is among those that are told apart together, on the first screen
+    caveats: tuple[str, ...] = ()  # what it must not be read without
+    below: tuple[str, ...] = ()  # what else its column says
+
+    @property
+    def state(self) -> str:
+        """Where a difference stands: an interval that leaves out 0, and nothing else, tells two models apart."""
+        if self.kind == MEAN:
+            return ""
+        if self.estimate.value is None:
+            return NOT_COMPARED
+        if self.estimate.low is None:
+            return NO_INTERVAL
+        return {1: HIGHER, -1: LOWER, 0: NOT_APART}[self.sign]
+
+    @property
+    def sign(self) -> int:
+        """1 or -1 where its interval leaves out "no difference"."""
+        return self.estimate.sign_of_ratio if self.kind == RATIO else self.estimate.sign
+
+    @property
+    def p_corrected(self) -> float | None:
+        """The p-value times how often its level was divided: below 0.05 exactly where the interval leaves out 0."""
+        p, level = self.estimate.p, self.estimate.level
+        return None if p is None else min(1.0, p * (1 - LEVEL) / (1 - level))
+
+    @property
+    def unit(self) -> str:
+        """Of its numbers: % (stored from 0 to 1), words, sd, or nothing of scores; a ratio has none."""
+        return "" if self.kind == RATIO else "%" if self.measure.share else self.measure.unit
+
+    @property
+    def cell(self) -> Cell:
+        """As tables show it."""
+        kind = DIFFERENCE if self.kind == PART else self.kind
+        mark = self.state if self.state in (HIGHER, LOWER) else ""
+        why = self.estimate.reason or ""
+        of = None if kind == RATIO else self.of
+        return Cell(self.estimate, self.measure, kind, of, self.below, why, mark=mark)
+
+    def to_json(self) -> dict[str, object]:
+        """The row as files and data frames have it: the same names in every report."""
+        known = self.estimate
+        return {
+            "model": self.model,
+            "base": self.base,
+            "task": self.task,
+            "measure": self.measure.name,
+            "kind": self.kind,
+            "unit": self.unit,
+            "value": known.value,
+            "low": known.low,
+            "high": known.high,
+            "level": known.level if known.low is not None else None,
+            "p": known.p,
+            "p_corrected": self.p_corrected,
+            "n": known.n or None,
+            "base_n": known.base_n,
+            "of": self.of,
+            "counted": self.counted,
+            "model_value": self.value,
+            "base_value": self.base_value,
+            "effect": self.effect,
+            "by": self.by,
+            "seeds": self.seeds or None,
+            "target": self.target,
+            "state": self.state,
+            "first_screen": self.first,
+            "caveats": "; ".join(self.caveats),
+            "reason": known.reason or "",
+        }
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All rows of a report, and what they are of."""
+
+    compared: Compared
+    rows: Sequence[Finding]
+    columns: Mapping[str, Sequence[RunColumn]]  # of each task that has runs
+
+    @cached_property
+    def tasks(self) -> dict[str, type[Task]]:
+        """The tasks that have runs, in their order."""
+        return {name: task for name, task in task_types().items() if name in self.columns}
+
+    @cached_property
+    def _by_place(self) -> dict[tuple[str, str, str, str], Finding]:
+        return {(row.model, row.base, row.task, row.column): row for row in self.rows}
+
+    def mean(self, model: str, task: str, column: str) -> Finding | None:
+        """The row of what a model has in a column."""
+        return self._by_place.get((model, "", task, column))
+
+    def difference(self, model: str, base: str, measure: Measure) -> Finding | None:
+        """The row of a difference."""
+        return self._by_place.get((model, base, measure.task, measure.short))
+
+    def runs(self, task: str) -> list[RunResult]:
+        """The run of each model that says most."""
+        return [run for model in self.compared.models if (run := model.run(task))]
+
+
+def findings(
+    models: Sequence[Evaluated],
+    base: str | None = None,
+    second: SecondEncoder | None = None,
+    *,
+    all_pairs: bool = False,
+) -> Findings:
+    """The rows of models, held against the one called `base` (`compare_models`), and by a second encoder if one is given.
+
+    Means come first, task by task; then what differs.
+    """
+    compared = compare_models(models, base, all_pairs=all_pairs)
+    columns, rows = {}, list[Finding]()
+    for task in task_types().values():
+        if runs := [run for model in compared.models if (run := model.run(task.name))]:
+            columns[task.name] = _columns(task, runs)
+            for method in compared.methods:
+                rows += means(method, task, columns[task.name])
+    seers = SecondGains(second) if second else None
+    noises = {name: judge_noise(compared, task_types()[name]) for name in columns}
+    for pair in compared.pairs:
+        if not pair[1].reference:
+            rows += _Pair(*pair, [task_types()[name] for name in columns], noises, seers).rows()
+    return Findings(compared, rows, columns)
+
+
+def frame(found: Findings) -> "pd.DataFrame":
+    """The rows as a pandas data frame; its columns are told in docs/comparing.md."""
+    import pandas as pd
+
+    return pd.DataFrame([row.to_json() for row in found.rows])
+
+
+def first_measures(task: type[Task]) -> tuple[Measure, ...]:
+    """The task's measures that stand on the first screen, the one that it is known by first."""
+    if task.control:
+        return tuple(filter(None, (task.control.measure, task.control.errors)))
+    return task.measures[0], *task.beside()
+
+
+def compared_measures(task: type[Task]) -> list[Measure]:
+    """Those of the first screen, and the others that are compared, once each."""
+    measures = (*first_measures(task), *(measure for measure in task.measures if measure.compared))
+    return list({measure.name: measure for measure in measures}.values())
+
+
+def means(method: Method, task: type[Task], columns: Iterable[RunColumn]) -> Iterator[Finding]:
+    """What a method's runs of a task say in their columns, over its seeds; texts are no findings."""
+    if not (runs := method.of_task(task.name)):
+        return
+    caveats = _caveats(runs)
+    for column in columns:
+        cell = over_runs([column.of(run) for run in runs])
+        if isinstance(cell.content, str):
+            continue
+        measure = column.change or column.measure
+        named = replace(cell.measure, name=measure.name if column.change else f"{task.name}/{column.name}")
+        several = method.seeds and len(runs) > 1
+        yield Finding(
+            method.name,
+            "",
+            task.name,
+            column.name,
+            column.label,
+            named,
+            MEAN,
+            replace(cell.estimate, reason=cell.estimate.reason or cell.why or None),
+            cell.of,
+            "seeds" if several else _counted(runs[0], named),
+            by=_by(runs[0], named),
+            seeds=min(method.seeds, len(runs)),
+            caveats=caveats,
+            below=cell.below,
+        )
+
+
+def over_runs(cells: Sequence[Cell]) -> Cell:
+    """The mean of several runs' cells with Student's interval over these, written as they are; there must be a cell.
+
+    >>> share = Measure("share", share=True)
+    >>> over_runs([Cell(value, share) for value in (0.96, 0.97, 0.98)]).line
+    '97.0% [94.5, 99.5], n = 3'
+    """
+    if len(cells) == 1:
+        return cells[0]
+    values = {k: cell.value for k, cell in enumerate(cells) if isinstance(cell.value, int | float)}
+    if not values:
+        return Cell(why=cells[0].why)
+    first = cells[next(iter(values))]
+    missing = len(cells) if len(values) < len(cells) else None
+    mean = first.measure.inside(over_seeds(values), MEAN)
+    return Cell(mean, first.measure, first.kind, missing)
+
+
+def _columns(task: type[Task], runs: Sequence[RunResult]) -> list[RunColumn]:
+    """What the task's view declares, and the measures of the first screen that are in no column."""
+    declared = task.view.columns(task.measures, runs)
+    known = {column.change.name for column in declared if column.change}
+    return [*declared, *(measured(one, key=one.name) for one in first_measures(task) if one.name not in known)]
+
+
+def _caveats(runs: Iterable[RunResult]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(chain(*(run.caveats for run in runs))))
+
+
+def _counted(run: RunResult, measure: Measure) -> str:
+    return "answers" if not measure.per_item or (run.counts_answers and not measure.together) else "items"
+
+
+def _by(run: RunResult, measure: Measure) -> str:
+    """Who scored; nobody says whether an answer came to its end."""
+    return "" if measure.name.endswith("/whole") else run.scorer or ""
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A base and a method that is held against it."""
+
+    base: Method
+    method: Method
+    tasks: Sequence[type[Task]]
+    noises: Mapping[str, tuple[float, int]]
+    seers: SecondGains | None
+    _known: dict[str, bool] = field(default_factory=dict)
+
+    def rows(self) -> Iterator[Finding]:
+        for task in self.tasks:
+            first = [measure.name for measure in first_measures(task)]
+            for measure in compared_measures(task):
+                level = self._level(task, measure) if measure.name in first else LEVEL
+                if found := compare(self.base, self.method, measure, level):
+                    yield self._row(task, measure, found, measure.name in first)
+            if task.second and self.seers:
+                level = self._level(task, task.second)
+                if gains := self.seers.gains(self.base, self.method, task, level):
+                    yield from self._parts(task, gains, self.seers.name)
+
+    def _row(self, task: type[Task], measure: Measure, found: Difference, first: bool) -> Finding:
+        runs = [*self.method.of_task(task.name), *self.base.of_task(task.name)]
+        noise, times = self.noises[task.name]
+        notes = [found.seeds] if found.seeds else []
+        if noise and measure == task.measures[0] and not self.method.several and found.estimate.low is not None:
+            shown = runs[0].shown(measure)
+            found = replace(found, estimate=shown.inside(with_noise(found.estimate, noise, times), DIFFERENCE))
+            notes.append(translatable("with the judge's noise, {noise}", noise=f"{noise:.{measure.digits + 1}f}"))
+        return Finding(
+            self.method.name,
+            self.base.name,
+            task.name,
+            measure.short,
+            measure.name,
+            runs[0].shown(measure) if runs else measure,
+            RATIO if measure.ratio else DIFFERENCE,
+            found.estimate,
+            found.of,
+            "seeds" if self.method.several else _counted(runs[0], measure) if runs else "",
+            found.value,
+            found.base_value,
+            found.effect,
+            _by(runs[0], measure) if runs else "",
+            self.method.seeds,
+            self._target(task, measure),
+            first,
+            _caveats(self.method.of_task(task.name)),
+            tuple(notes),
+        )
+
+    def _parts(self, task: type[Task], gains: SecondGain, encoder: str) -> Iterator[Finding]:
+        """Gains in the base's standard deviations: by the runs' own encoder, and by the second one."""
+        assert task.second is not None
+        runs = [*self.method.of_task(task.name), *self.base.of_task(task.name)]
+        for name in PARTS:
+            pairing = name == "pairing"
+            measure = task.second if pairing else replace(task.second, name=f"{task.name}/{name}")
+            yield Finding(
+                self.method.name,
+                self.base.name,
+                task.name,
+                measure.short,
+                measure.name,
+                measure,
+                DIFFERENCE if pairing else PART,
+                gains.estimate(name),
+                counted="seeds" if self.method.several else "answers",
+                by=(runs[0].scorer or "") if name == "gain_own" else encoder,
+                seeds=self.method.seeds,
+                target=self._target(task, task.second if pairing else task.measures[0], encoder),
+                first=pairing,
+                caveats=_caveats(self.method.of_task(task.name)),
+            )
+        known = Measure(f"{task.name}/known_pairs", share=True)
+        yield Finding(
+            self.method.name,
+            self.base.name,
+            task.name,
+            known.short,
+            known.name,
+            known,
+            MEAN,
+            Estimate(gains.known_pairs),
+            by=encoder,
+            seeds=self.method.seeds,
+        )
+
+    def _target(self, task: type[Task], measure: Measure, encoder: str = "") -> str:
+        trainings = different(chain(*(model.trainings for model in self.method.runs.values())))
+        return target(trainings, task, measure, encoder)
+
+    def _level(self, task: type[Task], measure: Measure) -> float:
+        """Of simultaneous intervals: half of 5% for the tasks' first measures, half for the others, in equal parts."""
+        mains = {one.measures[0].name for one in self.tasks if not one.control}
+        parts = [
+            one.name
+            for kind in self.tasks
+            for one in (*first_measures(kind), *([kind.second] if kind.second else []))
+            if self._counts(kind, one)
+        ]
+        among = [name for name in parts if (name in mains) == (measure.name in mains)]
+        return 1 - (1 - LEVEL) / 2 / max(1, len(among))
+
+    def _counts(self, task: type[Task], measure: Measure) -> bool:
+        """Whether a difference is one of those that could be told apart by chance, whatever flags were given.
+
+        A target is no evidence, what both sides always have cannot differ, and what is not compared has no interval.
+        """
+        if measure.name not in self._known:
+            sides = [side.of_task(task.name) for side in (self.base, self.method)]
+            encoder = self.seers.name if self.seers and measure == task.second else ""
+            there = all(sides) and _comparable(*sides, measure)
+            full = measure.share and there and all(run.estimate(measure).value == 1 for run in chain(*sides))
+            counts = there and not full and self._target(task, measure, encoder) != YES
+            self._known[measure.name] = counts
+        return self._known[measure.name]
+
+
+def _comparable(before: Sequence[RunResult], after: Sequence[RunResult], measure: Measure) -> bool:
+    return not_alike(before[0], after[0], measure) is None

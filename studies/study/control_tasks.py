@@ -57,7 +57,7 @@ def _cell(run: RunResult, base: RunResult | None, measure: Measure) -> Cell:
     cell = run.cell(measure)
     if base is None:
         return cell
-    apart = not_alike(base, run)
+    apart = not_alike(base, run, measure)
     return _beside(cell, Estimate(reason=apart) if apart else run.against(base, measure))
 
 

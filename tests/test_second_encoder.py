@@ -213,7 +213,7 @@ def test_the_report_has_a_table_of_both(folders, second, tmp_path):
     table = pages[0].read_text("utf-8").split("DAT: gains by a second encoder")[-1].split("</table>", 1)[0]
     assert "+1.00" in table
     assert "+0.00" in table
-    assert "n = 3, 3" in table
+    assert "n = 3, base 3" in table
     assert "DAT: gains by a second encoder" not in write_evaluation(tmp_path / "plain.html", models, base="base")[
         0
     ].read_text("utf-8")

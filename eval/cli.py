@@ -118,14 +118,16 @@ def report(
     second_encoder: Second = None,
     columns: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Columns of the LaTeX tables, by their headings (default: five, those with intervals first)."
-        ),
+        typer.Option(help="Columns of the LaTeX tables, by their headings (default: three, or five in two columns)."),
     ] = None,
+    two_columns: Annotated[
+        bool, typer.Option("--two-columns", help="LaTeX tables as wide as both columns of a page (table*).")
+    ] = False,
 ) -> None:
     """One page of runs: what differs, tables, answers to read."""
     from sozo.eval.evaluated import find_evaluated
     from sozo.eval.report.evaluation_page import write_evaluation
+    from sozo.eval.report.exports import Typeset
     from sozo.scoring.second_encoder import SecondEncoder
 
     second = SecondEncoder(second_encoder) if second_encoder else None
@@ -137,9 +139,21 @@ def report(
         title=title,
         second_encoder=second,
         all_pairs=all_pairs,
-        columns=tuple(columns or ()),
+        typeset=Typeset(tuple(columns or ()), two_columns),
     )
     print_lines(f"{page} ({page.stat().st_size / 1e6:.1f} MB)" for page in pages)
+
+
+def answers(
+    runs: Runs,
+    output: Annotated[Path, typer.Option(help="The table: a .csv or .jsonl file.")] = Path("answers.csv"),
+) -> None:
+    """All answers of runs, with their scores or why they have none."""
+    from sozo.eval.answers import write_answers
+    from sozo.eval.evaluated import find_evaluated
+
+    written = write_answers(output, find_evaluated(runs))
+    print_lines([f"{output} ({written:,} answers)"])
 
 
 def compare(
@@ -269,7 +283,8 @@ def show_all(runs: Sequence[TaskRun | None], explain: bool, failures: IsolatedFa
         print_lines(["What the rows mean: the same command with --explain"])
     if finished := [run.folder for run in shown if not run.stopped]:
         folder = commonpath(finished)
-        print_lines([f"Every answer, with its score or why it has none: sozo report {folder} --output {folder}.html"])
+        print_lines([f"A page to read: sozo report {folder} --output {folder}.html"])
+        print_lines([f"Every answer, with its score or why it has none: sozo answers {folder} --output {folder}.csv"])
     if failures:
         failures.end()
     if any(run.stopped for run in shown):
@@ -306,7 +321,7 @@ def make_app() -> typer.Typer:
             add_command(app, own.__name__.replace("_", "-"), with_flags(printing(own)))
     app.add_typer(score, name="score", help="Score answers that exist already: sozo score TASK FILE.")
     app.add_typer(serve, name="serve", help="Pay for answers over HTTP: sozo serve TASK.")
-    for command in (people, report, compare):
+    for command in (people, report, answers, compare):
         add_command(app, command.__name__, with_flags(command))
     taken = {each.name for each in app.registered_commands}
     for name, (package, command) in joined(COMMANDS).items():

@@ -126,8 +126,8 @@ def _lines(cell: Cell) -> list[str]:
     from sozo.eval.report.labels import english
 
     shown = english(cell.text) if isinstance(cell.content, str) else cell.text
-    change = [f"{cell.change.text} {cell.change.interval}".strip()] if cell.change else []
-    return [f"{_ARROWS.get(cell.mark, '')}{shown}", *change, *map(english, cell.lines)]
+    mark = cell.mark or (cell.change.mark if cell.change else "")
+    return [f"{_ARROWS.get(mark, '')}{shown}", *map(english, cell.lines)]
 
 
 def _side_by_side(widths: Sequence[int], room: int) -> list[list[int]]:

@@ -85,15 +85,22 @@ class Cell:
         if known.base_n is not None:
             return translatable("n = {n:,}, base {base_n:,}", n=known.n, base_n=known.base_n)
         if self.measure.share and self.kind == MEAN and known.value is not None:
-            held = known.value * known.n
-            if abs(held - round(held)) < 1e-6:  # means over several answers to an item may be no counts
-                return n_of(round(held), known.n)
+            held = known.value * known.n  # of means over several answers to an item no count
+            return n_of(round(held), known.n) if abs(held - round(held)) < 1e-6 else f"n = {known.n:,}"
         return f"n = {known.n:,}" if self.of is None else n_of(known.n, self.of)
 
     @property
+    def changed(self) -> str:
+        """The difference from the base, with its interval; empty where there is none."""
+        if self.change is None or not self.change.interval:
+            return self.change.text if self.change else ""
+        form = "{difference} {interval}"
+        return translatable(form, difference=self.change.text, interval=self.change.interval)
+
+    @property
     def lines(self) -> tuple[str, ...]:
-        """What stands below the number: its interval, n of N, and the rest."""
-        return (*filter(None, (self.interval, self.counts)), *self.below)
+        """What stands below the number: its interval, n of N, the difference from the base, and the rest."""
+        return (*filter(None, (self.interval, self.counts, self.changed)), *self.below)
 
     @property
     def line(self) -> str:
@@ -171,6 +178,6 @@ def _escaped(cell: Cell) -> str:
     text = plain(cell.text) if isinstance(cell.content, str) else cell.text
     if cell.value is None and cell.why:
         return f"{DASH} ({plain(cell.why)})"
-    numbers = [line if line not in cell.below else plain(line) for line in cell.lines if line != cell.interval]
-    change = [f"{cell.change.text} {cell.change.interval} from the base".replace("  ", " ")] if cell.change else []
-    return ", ".join((text + (f" {cell.interval}" if cell.interval else ""), *numbers, *change))
+    number = text + (f" {cell.interval}" if cell.interval else "")
+    changed = f"{cell.changed} from the base" if cell.change else ""
+    return ", ".join(filter(None, (number, cell.counts, *map(plain, cell.below), changed)))

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from sozo.eval.findings import DIFFERENCE, LEVEL, NOT_COMPARED, PART, RATIO, Finding, Findings
+from sozo.eval.findings import NOT_COMPARED, PART, Finding, Findings
 from sozo.eval.report.labels import measure_label
 from sozo.eval.report.tables import TaskOnPage, tasks_on_page, without_empty
 from sozo.eval.second_encoder import PARTS
-from sozo.scoring.measure import Measure
+from sozo.scoring.measure import DIFFERENCE, LEVEL, RATIO, Measure
 from sozo.scoring.numbers import number, p_value
 from sozo.scoring.table import Cell, Table
 from sozo.scoring.translatable import translatable
@@ -18,7 +18,7 @@ _SHOWN = ("gain_own", "gain_second", "gain_shuffled", "pairing", "known_pairs")
 def differences(found: Findings) -> list[Table]:
     """What `sozo compare` prints and the page holds."""
     pages = tasks_on_page(found)
-    tables = [difference_table(page) for page in pages if found.compared.pairs]
+    tables = [table for page in pages if (table := difference_table(page)).rows or table.empty]
     gains = [
         gain_table(page) for page in pages if any(row.kind == PART and row.task == page.task.name for row in found.rows)
     ]
@@ -32,7 +32,7 @@ def difference_table(page: TaskOnPage) -> Table:
     rows = []
     for base, method in page.found.compared.pairs:
         cells = {row.measure.name: detailed(row) for row in own if (row.model, row.base) == (method.name, base.name)}
-        if any(cell.value is not None for cell in cells.values()):
+        if cells and base.of_task(page.task.name) and method.of_task(page.task.name):
             rows.append(page.row(method, [cells.get(name, Cell(why="not_measured")) for name in measures], base.name))
     scales = filter(None, dict.fromkeys(run.scale.get("score_name") for run in page.runs))
     notes = ("differences_note", "arrow_note", *scales)
@@ -56,7 +56,7 @@ def gain_table(page: TaskOnPage) -> Table:
 def detailed(row: Finding) -> Cell:
     """A difference with its level, p, effect size, what was subtracted, and whether it is evidence."""
     cell, known = row.cell, row.estimate
-    lines = []
+    lines: list[str] = []
     if known.low is not None and known.level != LEVEL:
         lines.append(translatable("interval of {level}%", level=f"{100 * known.level:.4g}"))
     if row.p_corrected is not None:

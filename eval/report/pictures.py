@@ -16,7 +16,6 @@ from sozo.eval.report.plane import Spot, plane_chart
 from sozo.eval.report.svg import SERIES
 from sozo.eval.report.tables import TaskOnPage
 from sozo.scoring.table import Cell
-from sozo.scoring.translatable import translatable
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.view import Ridge, Scatter
 
@@ -34,7 +33,6 @@ class Figure:
     plane: bool = False  # whether models are points in it
     about: str = ""  # what it is of
     wide: bool = False  # whether it takes the page's whole width
-    note: str = ""  # what stands below it
     keys: Sequence[str] = ()  # what its lines are, in the order of the colours
 
 
@@ -95,15 +93,14 @@ def _planes(page: TaskOnPage, picture: Scatter, salt: str) -> Iterator[Figure]:
         group = (runs[0].study, seeds[0][0].estimate.n) if picture.frontier else (None, 0)
         groups.setdefault(group, []).append((spot, runs[0]))
     for k, ((study, lists), members) in enumerate(groups.items()):
-        about, note, curves = "", "", {}
+        about, curves = "", {}
         if picture.frontier:
             about = f"{study.name}, n = {lists:,}" if study else f"n = {lists:,}"
             encoder = members[0][1].scale.get("embedding_model")
             curves = curves_beside((run.folder for _, run in members), lists, encoder)
-            note = "" if curves else translatable("no_frontier", lists=lists, encoder=encoder)
         labels = english(picture.across_label), english(picture.up_label)
         svg = plane_chart([spot for spot, _ in members], curves, *labels, f"{salt}-{k}")
-        yield Figure(picture.name, translate_chart(svg), True, about, note=note)
+        yield Figure(picture.name, translate_chart(svg), True, about)
 
 
 def _place(cell: Cell) -> float | None:

@@ -129,9 +129,9 @@ def draw(args: argparse.Namespace) -> dict[str, Path]:
 def show(args: argparse.Namespace, folders: dict[str, Path]) -> None:
     """Print what training changed, and write the page: both as `sozo compare` and `sozo report` have them."""
     from sozo.eval.evaluated import find_evaluated
+    from sozo.eval.findings import findings
     from sozo.eval.report.answer import first_screen
     from sozo.eval.report.evaluation_page import write_evaluation
-    from sozo.eval.report.tables import findings
     from sozo.eval.terminal import print_answer
     from sozo.scoring.languages import read_nouns
     from sozo.scoring.second_encoder import SecondEncoder

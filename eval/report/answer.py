@@ -12,7 +12,6 @@ from sozo.eval.findings import (
     NO_INTERVAL,
     NOT_APART,
     NOT_COMPARED,
-    RATIO,
     STATES,
     Finding,
     Findings,
@@ -22,7 +21,7 @@ from sozo.eval.report.labels import english, is_main, measure_label
 from sozo.eval.report.tables import TaskOnPage, bare, tasks_on_page, without_empty
 from sozo.eval.seeds import Method
 from sozo.models.trained_on import NOT_KNOWN, YES
-from sozo.scoring.measure import Measure
+from sozo.scoring.measure import RATIO, Measure
 from sozo.scoring.numbers import between, interval, number
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
@@ -148,7 +147,8 @@ def _overview(found: Findings) -> Table:
     """A line a method, the bases first: of each task the score, what a second encoder says, and what stands beside."""
     compared, bases = found.compared, found.compared.bases
     names = [method.name for method in compared.methods]
-    methods = sorted(compared.methods, key=lambda one: (names.index(bases.get(one.name, one).name), one.name in bases))
+    base_of = {one.name: bases[one.name].name if one.name in bases else one.name for one in compared.methods}
+    methods = sorted(compared.methods, key=lambda one: (names.index(base_of[one.name]), one.name in bases))
     columns: dict[str, list[Cell]] = {}
     for page in tasks_on_page(found):
         main, *beside = first_measures(page.task)
@@ -183,10 +183,10 @@ def _cell(page: TaskOnPage, method: Method, measure: Measure) -> Cell:
     base = bases.get(method.name)
     change = found.difference(method.name, base.name, measure) if base else None
     if mean is None:
-        cell = replace(bare(change), mark=bare(change).mark) if change else Cell()
+        cell = bare(change) if change else Cell()
     else:
         # Beside differences no interval of a number alone: two intervals that overlap say nothing of the difference.
-        known = mean.estimate if not found.compared.pairs else replace(mean.estimate, low=None, high=None)
+        known = mean.estimate if not bases else replace(mean.estimate, low=None, high=None)
         cell = replace(mean.cell, content=replace(known, n=0), of=None, below=())
         if change:
             told = change.estimate.value is not None

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from sozo.eval.findings import DIFFERENCE, LEVEL, NOT_COMPARED, PART, RATIO, Finding, Findings
+from sozo.eval.findings import NOT_COMPARED, PART, Finding, Findings
 from sozo.eval.report.labels import measure_label
 from sozo.eval.report.tables import TaskOnPage, tasks_on_page, without_empty
 from sozo.eval.second_encoder import PARTS
-from sozo.scoring.measure import Measure
+from sozo.scoring.measure import DIFFERENCE, LEVEL, RATIO, Measure
 from sozo.scoring.numbers import number, p_value
 from sozo.scoring.table import Cell, Table
 from sozo.scoring.translatable import translatable
@@ -56,7 +56,7 @@ def gain_table(page: TaskOnPage) -> Table:
 def detailed(row: Finding) -> Cell:
     """A difference with its level, p, effect size, what was subtracted, and whether it is evidence."""
     cell, known = row.cell, row.estimate
-    lines = []
+    lines: list[str] = []
     if known.low is not None and known.level != LEVEL:
         lines.append(translatable("interval of {level}%", level=f"{100 * known.level:.4g}"))
     if row.p_corrected is not None:

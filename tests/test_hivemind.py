@@ -99,8 +99,8 @@ def test_within_a_model(by_hand, tmp_path):
     assert run.metrics["reasons"] == {"empty": 1, "reasoning": 1, "unpaired": 1}
     estimate, interval = run.metrics["measures"]["hivemind"], mean_interval([1.4 / 3, 1.0, 0.0])
     assert (estimate["n"], estimate["of"]) == (3, 4)
-    assert [estimate[name] for name in ("mean", "low", "high")] == pytest.approx(
-        [interval.mean, interval.low, interval.high]
+    assert [estimate[name] for name in ("value", "low", "high")] == pytest.approx(
+        [interval.value, interval.low, interval.high]
     )
 
 
@@ -205,7 +205,7 @@ def test_real_prose_is_valid():
 
 def similarities(folder, name):
     measures = json.loads((folder / name / "metrics.json").read_text("utf-8"))["measures"]
-    return [measures[form]["mean"] for form in FORMS]
+    return [measures[form]["value"] for form in FORMS]
 
 
 @pytest.fixture(scope="module")

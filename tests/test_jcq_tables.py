@@ -58,8 +58,8 @@ def test_the_cells_that_are_correlated_one_by_one(a, b):
     assert list(grid) == [(task, criterion) for task in (*TASKS, ALL) for criterion in (*CRITERIA, MEAN)]
     assert all(measure == measure_of(*cell) for cell, measure in grid.items())
     assert grid_of(Sat) == grid_of(Sipen) == {}
-    assert a.estimate(grid[USES, MEAN]).mean == 2.75
-    assert [b.estimate(grid[cell, "fluency"]).mean for cell in (ALL, "situation")] == [4.0, None]
+    assert a.estimate(grid[USES, MEAN]).value == 2.75
+    assert [b.estimate(grid[cell, "fluency"]).value for cell in (ALL, "situation")] == [4.0, None]
 
 
 @pytest.mark.parametrize(("count", "ends"), [(9, (None, None)), (10, (2.418, 5.0))])

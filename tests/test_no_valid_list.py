@@ -134,7 +134,7 @@ def test_ten_words_found_stand_beside_as_asked_and_change_no_score(tmp_path):
     run_ = scored(tmp_path, texts)
     plain = scored(tmp_path / "plain", [GOOD] * 10 + ["できません"] * 10)
     assert run_.metrics["ten_words"] == 19
-    assert run_.metrics["measures"]["dat/valid"]["mean"] == 0.5
+    assert run_.metrics["measures"]["dat/valid"]["value"] == 0.5
     assert run_.metrics["measures"] == plain.metrics["measures"]
     assert plain.metrics["ten_words"] == 10
     assert json.loads((tmp_path / "run" / "metrics.json").read_text("utf-8"))["ten_words"] == 19

@@ -102,7 +102,7 @@ def test_run_and_the_terminal(runs):
     result = metrics(folder / "out" / "three" / "lipogram")
     assert (result["num_items"], result["num_answers"], result["valid"], result["reasons"]) == (6, 6, 5, {"empty": 1})
     assert (result["measures"]["lipogram"]["n"], result["measures"]["lipogram"]["of"]) == (5, 6)
-    assert metrics(folder / "out" / "two" / "lipogram")["measures"]["lipogram"]["mean"] == 1
+    assert metrics(folder / "out" / "two" / "lipogram")["measures"]["lipogram"]["value"] == 1
     assert len(re.findall("^lipogram", printed, re.MULTILINE)) == 3
     assert re.search(
         r"lipogram +100\.00% \[54\.07, 100\.00%\], 6 of 6", printed
@@ -116,7 +116,7 @@ def test_score(runs, tmp_path):
     rows = [{"item": "rain", "text": "it rains"}, {"item": "snow", "text": "the snow"}, {"item": "snow", "text": ""}]
     (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     evaluate(tmp_path, "score", "lipogram", "mine.jsonl", "--output", "out")
-    assert metrics(tmp_path / "out")["measures"]["lipogram"]["mean"] == 0.75
+    assert metrics(tmp_path / "out")["measures"]["lipogram"]["value"] == 0.75
     evaluate(tmp_path, "score", "lipogram", runs[0] / "out" / "one" / "lipogram", "--output", "again")
     assert metrics(tmp_path / "again") == metrics(runs[0] / "out" / "one" / "lipogram")
 
@@ -206,7 +206,7 @@ def test_correlate(runs, tmp_path):
     values = json.loads((tmp_path / "c" / "correlations.json").read_text("utf-8"))
     assert values["models_with_both"]["DAT and LIPOGRAM"] == values["dat_lipogram"]["n"] == 3
     row = next(row for row in values["models"] if row["model"] == "three")
-    mean = metrics(runs[0] / "out" / "three" / "lipogram")["measures"]["lipogram"]["mean"]
+    mean = metrics(runs[0] / "out" / "three" / "lipogram")["measures"]["lipogram"]["value"]
     assert row["lipogram"] == {"mean": mean, "n": 5, "of": 6}
 
 
@@ -222,7 +222,7 @@ def test_wandb_rows(runs):
     assert printed.count("W&B: lipogram of") == 3
     logged = json.loads((folder / "out" / "three" / "wandb.json").read_text("utf-8"))["logged"]["lipogram"]["values"]
     estimate = metrics(folder / "out" / "three" / "lipogram")["measures"]["lipogram"]
-    assert logged["eval/lipogram/mean"] == estimate["mean"]
+    assert logged["eval/lipogram/mean"] == estimate["value"]
     assert (logged["eval/lipogram/mean_n"], logged["eval/lipogram/num_answers"]) == (5, 6)
     names = {"low": "_ci95_low", "high": "_ci95_high", "n": "_n", "of": "_of"}
     for part, name in names.items():

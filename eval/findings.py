@@ -221,6 +221,7 @@ def means(method: Method, task: type[Task], columns: Iterable[RunColumn]) -> Ite
         measure = column.change or column.measure
         named = replace(cell.measure, name=measure.name if column.change else f"{task.name}/{column.name}")
         several = method.seeds and len(runs) > 1
+        scored = column.change is not None or column.measure in task.measures
         yield Finding(
             method.name,
             "",
@@ -231,8 +232,8 @@ def means(method: Method, task: type[Task], columns: Iterable[RunColumn]) -> Ite
             MEAN,
             replace(cell.estimate, reason=cell.estimate.reason or cell.why or None),
             cell.of,
-            "seeds" if several else _counted(runs[0], named),
-            by=_by(runs[0], named),
+            "seeds" if several else _counted(runs[0], named) if scored else "",
+            by=_by(runs[0], named) if scored else "",
             seeds=min(method.seeds, len(runs)),
             caveats=caveats,
             below=cell.below,

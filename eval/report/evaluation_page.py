@@ -1,4 +1,4 @@
-"""What an evaluation found: the first screen, each task's tables and pictures, and every answer to read."""
+"""What an evaluation found: the first screen, each task's tables and pictures, and answers to read."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from sozo.eval.report.exports import ONE_COLUMN, Typeset, write_tables
 from sozo.eval.report.facts import fact_table
 from sozo.eval.report.labels import task_title
 from sozo.eval.report.pictures import pictures, training_curves
-from sozo.eval.report.reader import chunks, reading_order
+from sozo.eval.report.reader import chunks, reading_order, samples, span
 from sozo.eval.report.render import render
 from sozo.eval.report.svg import SERIES
 from sozo.eval.report.tables import TaskOnPage, tasks_on_page
@@ -43,17 +43,18 @@ def write_evaluation(
     all_pairs: bool = False,
     typeset: Typeset = ONE_COLUMN,
     notes: Sequence[tuple[str, str]] = (),
+    another_seed: str = "",
 ) -> list[Path]:
     """Write the page and, beside it, `report.json`, the numbers with all their digits, and the tables (`write_tables`).
 
     Answers too many for one page go into `report-2.html` and so on, `most_bytes` of them packed in each. `base` is the
     name of the model that the others are compared with (`compare_models`), `second_encoder` scores the answers too;
-    `typeset` says how tables are set in LaTeX; `notes` stand on the first screen, in English and in Japanese. Returns
-    the pages, `path` first.
+    `typeset` says how tables are set in LaTeX; `notes` stand on the first screen, in English and in Japanese; for
+    `another_seed` see `first_screen`. Returns the pages, `path` first.
     """
     refuse_foreign(path)
     tasks, found = list(task_types().values()), findings(models, base, second_encoder, all_pairs=all_pairs)
-    compared, shown, answer = found.compared, tasks_on_page(found), first_screen(found)
+    compared, shown, answer = found.compared, tasks_on_page(found), first_screen(found, another_seed)
     packed = chunks(compared.models, tasks, most_bytes) or [""]
     pages = [path, *(path.with_name(f"{path.stem}-{n}{path.suffix}") for n in range(2, len(packed) + 1))]
     shared = _shared(compared, tasks) | {"title": title, "typeset": typeset, "pages": [page.name for page in pages]}
@@ -75,7 +76,6 @@ def write_evaluation(
     first: dict[str, Any] = {
         "notes": notes,
         "answer": answer,
-        "several_bases": len({base.name for base, _ in compared.pairs}) > 1,
         "first_figures": first_figures,
         "about": _about(shown),
         "folded": folded,
@@ -105,6 +105,7 @@ def _shared(compared: Compared, tasks: Sequence[type[Task]]) -> dict[str, Any]:
             (model.name, n % SERIES) for n, method in enumerate(compared.methods) for model in method.runs.values()
         ],
         "ticked": {base.first.name for base, _ in compared.pairs} | {compared.models[-1].name},
+        "sampled": samples(compared.models, tasks),
         "words": [word for task in tasks for word in task.view.words],
         # The page's script knows no task: the tabs of the reader are these, each with its scores' decimals.
         "kinds": [task.name for task in reading_order(tasks)],
@@ -116,8 +117,7 @@ def _about(shown: Sequence[TaskOnPage]) -> list[str]:
     """The date, and how many answers a run has: of a task with as many in each, one number."""
     said_of = [f"{datetime.now(UTC):%Y-%m-%d}"]
     for page in shown:
-        least, most = (end(run.metrics["num_answers"] for run in page.runs) for end in (min, max))
-        n = f"{least:,}" if least == most else f"{least:,}–{most:,}"
+        n = span(run.metrics["num_answers"] for run in page.runs)
         said_of.append(translatable("{task}: {n} answers each", task=task_title(page.task), n=n))
     return said_of
 

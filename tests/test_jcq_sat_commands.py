@@ -149,8 +149,8 @@ def test_answers_that_were_cut_or_empty_are_counted_beside_the_mean(tmp_path):
     states = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))["answer_states"]
     assert states == {"whole": 15, "truncated": 10, "filtered": 0, "error": 0, "empty": 10}
     shown = " ".join(done.stdout.split())
-    assert "Answers: truncated 10 of 35, 28.57%" in shown
-    assert "Answers: empty 10 of 35, 28.57%" in shown
+    assert "Answers: truncated 10 of 35, 28.6%" in shown
+    assert "Answers: empty 10 of 35, 28.6%" in shown
     assert "10 of 35 answers cut off" in shown
     assert "CUT OFF: judged without their end" in shown
     assert "answers were cut at" not in shown  # 10 of 35 are not most

@@ -37,7 +37,7 @@ def b(tmp_path):
 def cells(task, run):
     """The row of a task: mean, n and N of each criterion, and of all four."""
     of_row = [run.cell(measure_of(task, name)) for name in (*CRITERIA, MEAN)]
-    return [(cell.value, cell.n, cell.of) for cell in of_row]
+    return [(cell.value, cell.estimate.n, cell.of) for cell in of_row]
 
 
 def test_a_model_by_criterion_and_by_task(a, b):
@@ -67,8 +67,8 @@ def test_means_of_fewer_than_ten_questions_have_no_interval(tmp_path, count, end
     questions = [Question(str(k), USES, f"?{k}") for k in range(count)]
     jcq_run(tmp_path, "m", {q.id: [(1 + 4 * (k % 4 > 0),) * 4] for k, q in enumerate(questions)}, questions=questions)
     run = JcqRunResult("jcq", Jcq.measures[0], tmp_path, {"judge": JUDGE}, {}, {})
-    cell = run.cell(measure_of(USES, MEAN))
-    assert (cell.low, cell.high) == (ends if ends[0] is None else pytest.approx(ends, abs=1e-3))
+    found = run.cell(measure_of(USES, MEAN)).estimate
+    assert (found.low, found.high) == (ends if ends[0] is None else pytest.approx(ends, abs=1e-3))
 
 
 def test_nothing_scored_is_no_mean(tmp_path):

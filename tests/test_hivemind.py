@@ -100,7 +100,7 @@ def test_within_a_model(by_hand, tmp_path):
     estimate, interval = run.metrics["measures"]["hivemind"], mean_interval([1.4 / 3, 1.0, 0.0])
     assert (estimate["n"], estimate["of"]) == (3, 4)
     assert [estimate[name] for name in ("value", "low", "high")] == pytest.approx(
-        [interval.value, interval.low, interval.high]
+        [interval.value, interval.low, 1]  # within what a cosine can be
     )
 
 

@@ -62,7 +62,7 @@ def run_of(folder, texts, *, items=None, source="m", **settings):
 
 
 def percent(share):
-    return f"{100 * share['k'] / share['n']:.1f}"
+    return f"{100 * share['value']:.1f}"
 
 
 @pytest.mark.parametrize(("answer", "text"), [(answer, text) for answer, texts in REPLIES.items() for text in texts])
@@ -124,11 +124,9 @@ def test_a_constant_answer_is_called_constant(tmp_path, answer):
     for category, labels in metrics["accuracy"].items():
         directions = [i.direction for i in trial_items() if i.category == category and i.direction in IMPLICATURE]
         entailed = sum(ENTAILMENT[direction] == answer for direction in directions)
-        assert (labels["implicature"]["k"], labels["implicature"]["n"]) == (
-            len(directions) * (answer == NO),
-            len(directions),
-        )
-        assert labels["entailment"]["k"] == entailed
+        implied, n = labels["implicature"], len(directions)
+        assert (implied["value"], implied["n"]) == (float(answer == NO), n)
+        assert labels["entailment"]["value"] == pytest.approx(entailed / n)
     assert metrics["constant_scores"][NO] == {"implicature": 1, "entailment": 0, "controls": pytest.approx(1 / 3)}
     page = write_evaluation(tmp_path / "r.html", find_evaluated([str(run.folder)]))[0].read_text("utf-8")
     assert f"{answer}!" in page
@@ -159,9 +157,10 @@ def test_what_was_planted_comes_out(tmp_path):
     assert metrics["measures"][CONTROLS]["value"] == pytest.approx(43 / 48)
     for category, labels in metrics["accuracy"].items():
         own = [i for i in trial_items() if i.category == category and i.direction in IMPLICATURE]
-        assert labels["implicature"]["k"] == sum(item.premise_id not in wrong for item in own)
-        assert labels["implicature"]["low"] < labels["implicature"]["k"] / len(own) <= labels["implicature"]["high"]
-    assert all(share["k"] == 43 for share in metrics["controls"].values())
+        implied = labels["implicature"]
+        assert implied["value"] == pytest.approx(sum(item.premise_id not in wrong for item in own) / len(own))
+        assert implied["low"] < implied["value"] <= implied["high"]
+    assert all(share["value"] == pytest.approx(43 / 48) for share in metrics["controls"].values())
     assert metrics["constant"] is None
 
 
@@ -252,7 +251,8 @@ def test_items_without_controls_have_no_understanding_to_show(tmp_path):
         "of": 0,
     }
     assert run.metrics["controls"] == {}
-    assert run.result.cell(run.task.measures[0]).line == "–, 0 of 0"
+    cell = run.result.cell(run.task.measures[0])
+    assert (cell.text, cell.why) == ("–", "0 of 0")
 
 
 def test_nonsense_is_counted_and_wrong(tmp_path):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sozo.scoring.measure import Estimate
+from sozo.scoring.measure import MEAN, Estimate
 from sozo.scoring.numbers import SHARE
 from sozo.scoring.statistics.means import no_spread, student
 from sozo.scoring.table import Cell, markdown, tabulate
@@ -62,10 +62,8 @@ def without_reading(
     recall = right @ is_kind / questions
     # How far each group moves the mean of the recalls (the delta method).
     moves = np.bincount(group, (right - recall[kind]) / questions[kind])
-    mean = student(values := recall.mean() + len(names) / len(kinds) * moves, no_spread(values))
-    if mean.low is None or mean.high is None:
-        return mean
-    return replace(mean, low=max(mean.low, 0.0), high=min(mean.high, 1.0))
+    values = recall.mean() + len(names) / len(kinds) * moves
+    return SHARE.inside(student(values, no_spread(values)), MEAN)
 
 
 def shortcuts(items: Iterable[SipenItem]) -> dict[str, dict[str, Estimate]]:
@@ -105,7 +103,7 @@ def main() -> None:
     options = parser.parse_args()
     rows = []
     for name, means in shortcuts(read_items(options.items) if options.items else trial_items()).items():
-        cells = {part: Cell(mean, SHARE) for part, mean in means.items()}
+        cells = {part: Cell(replace(mean, n=0), SHARE) for part, mean in means.items()}
         if cells:
             rows.append({"items": name, **cells})
     print(markdown(tabulate("", rows)))

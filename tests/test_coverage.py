@@ -137,8 +137,8 @@ def test_parts_of_a_dat_mean(template, n):
 
     def interval(rng, part):
         parts = decompose(unit, lists(rng))
-        low, high = normal_interval(getattr(parts, part), getattr(parts, f"{part}_se"), 1)
-        return Estimate(None, low, high, n)
+        value, error = getattr(parts, part), getattr(parts, f"{part}_se")
+        return Estimate(value, *normal_interval(value, error, 1), n)
 
     for part, truth in (("word_choice", choice), ("pairing", 0.0)):
         assert 0.93 <= coverage(truth, lambda rng, part=part: interval(rng, part), trials=1000) <= 0.97

@@ -159,7 +159,14 @@ def summarise(tmp_path: Path) -> Any:
 
 
 def test_the_mean_is_over_stories(summarise: Any) -> None:
-    rows = [rated("1", 0.2), rated("1", 0.4, 1), rated("2", 0.9), rated("2", None, 1), rated("3", 0.6), rated("4", None)]
+    rows = [
+        rated("1", 0.2),
+        rated("1", 0.4, 1),
+        rated("2", 0.9),
+        rated("2", None, 1),
+        rated("3", 0.6),
+        rated("4", None),
+    ]
     summary = summarise(rows, 5)
     score = summary["measures"]["sat"]
     assert (score["n"], score["of"], summary["num_items"]) == (3, 5, 5)

@@ -229,7 +229,8 @@ def test_kanji_is_a_control_that_answering_less_cannot_keep(tmp_path):
     assert not_alike(sure, same) is None
     assert "items_sha256" in not_alike(sure, fewer)
     prose = finished(task, tmp_path, "prose", lambda item: [item.columns["solutions"][0] + "です"])
-    assert [model.against(sure, task.control.measure).sign for model in (same, prose)] == [0, -1]
+    changes = [model.against(sure, task.control.measure) for model in (same, prose)]
+    assert [(change.value, change.sign) for change in changes] == [(0, 0), (-1, -1)]
 
 
 def test_every_word_task_is_a_reward_by_value_or_by_validity():

@@ -255,8 +255,9 @@ def test_compare_shows_models_within_and_between(standins):
     for pair in ("echo × template", "echo × independent", "independent × template"):
         assert pair in re.sub(r"\s+", " ", between)
     assert len(re.findall(r"other prompts 0\.\d{4}", between)) == 12
-    assert "hivemind (never run on a capable model), less is better +0." in done.stdout
-    assert "hivemind (never run on a capable model), less is better −0." in done.stdout
+    assert "hivemind (never run on a capable model): differences" in done.stdout
+    assert re.search(r"echo: higher: score 1\.0000 \(\+0\.\d{4} \[", done.stdout)
+    assert re.search(r"independent: lower: score 0\.\d{4} \(−0\.\d{4} \[", done.stdout)
 
 
 def test_the_page_says_what_it_is(standins):
@@ -292,7 +293,7 @@ def test_runs_by_other_prompts_are_not_compared(standins, tmp_path):
     assert [name for name in FORMS if metrics["measures"][name]["n"]] == ["hivemind", "hivemind/uncut"]
     done = sozo(standins, "compare", "runs", tmp_path / "else", "--base", "template", COLUMNS="300")
     assert done.returncode == 0, done.stderr
-    assert "not on one scale" in done.stdout
+    assert "else: not compared: score, with a score, complete (" in done.stdout
 
 
 def test_fewer_than_two_answers_are_refused_before_anything_starts(standins):

@@ -226,7 +226,7 @@ def test_a_judge_for_each_expert_is_shown_her_own_ratings_of_other_patents(tmp_p
     assert leaks == []
     # Both rate specificity; T5 the three technical axes, B2 the four of business.
     assert run.metrics["statuses"]["ok"] == 72 * (2 + 3 + 4)
-    worths = {name: mean["mean"] for name, mean in run.metrics["experts"].items()}
+    worths = {name: mean["value"] for name, mean in run.metrics["experts"].items()}
     # B2B is not served, for its size is 0; B2C is, to the full.
     assert worths == {"T5": pytest.approx(1), "B2": pytest.approx(1)}
     assert run.metrics["measures"]["pbig/b2b"]["value"] == 0
@@ -346,7 +346,7 @@ def test_from_patents_to_a_page(tmp_path):
     same = metrics["measures"]["pbig/same_title"]
     assert (same["value"], same["n"], same["of"]) == (1, 2, 3)
     specific = metrics["measures"]["pbig/specific"]
-    assert (specific["value"], specific["low"] >= 0, specific["high"] <= 1) == (0.5, True, True)
+    assert (specific["value"], specific["low"], specific["reason"]) == (0.5, None, "2 values: an interval needs 3")
     assert "no_json" in done.stdout
     assert done.stdout.index("Specific") < done.stdout.index("Worth")
     done = sozo(tmp_path, "report", "runs", "--output", "page.html")

@@ -106,7 +106,7 @@ def test_run_and_the_terminal(runs):
     assert len(re.findall("^lipogram", printed, re.MULTILINE)) == 3
     # Clopper and Pearson: 0.025 ** (1 / 6)
     assert re.search(r"lipogram +100\.0% \[54\.1, 100\.0\], 6 of 6", printed)
-    assert re.search(r"lipogram +\d\d\.\d% \[\d\d?\.\d, \d\d\.\d\], 5 of 6", printed)
+    assert re.search(r"lipogram +\d\d\.\d% \[\d\d?\.\d, \d\d\.\d\], n = 5", printed)
     assert re.search(r"No score: empty +1 of 6, 16\.7%", printed)
     assert re.search(r"words +\d\.\d, 5 of 6", printed)  # whole numbers, too few for an interval
 
@@ -206,13 +206,13 @@ def test_correlate(runs, tmp_path):
     assert values["models_with_both"]["DAT and LIPOGRAM"] == values["dat_lipogram"]["n"] == 3
     row = next(row for row in values["models"] if row["model"] == "three")
     mean = metrics(runs[0] / "out" / "three" / "lipogram")["measures"]["lipogram"]["value"]
-    assert row["lipogram"] == {"mean": mean, "n": 5, "of": 6}
+    assert row["lipogram"] == {"value": mean, "n": 5, "of": 6}
 
 
 def test_the_card(runs):
     results = ModelCard.load(runs[0] / "three" / "README.md").data.eval_results
     (result,) = [result for result in results if result.metric_type == "lipogram_mean"]
-    assert (result.dataset_type, result.metric_name) == ("lipogram", "LIPOGRAM: lipogram (5 of 6)")
+    assert (result.dataset_type, result.metric_name) == ("lipogram", "LIPOGRAM: lipogram (n = 5)")
     assert result.metric_args["n"] == 5
 
 

@@ -100,7 +100,7 @@ def test_within_a_model(by_hand, tmp_path):
     estimate, interval = run.metrics["measures"]["hivemind"], mean_interval([1.4 / 3, 1.0, 0.0])
     assert (estimate["n"], estimate["of"]) == (3, 4)
     assert [estimate[name] for name in ("value", "low", "high")] == pytest.approx(
-        [interval.value, interval.low, 1]  # within what a cosine can be
+        [interval.value, interval.low, 1]  # no similarity is above 1
     )
 
 
@@ -255,9 +255,9 @@ def test_compare_shows_models_within_and_between(standins):
     for pair in ("echo × template", "echo × independent", "independent × template"):
         assert pair in re.sub(r"\s+", " ", between)
     assert len(re.findall(r"other prompts 0\.\d{4}", between)) == 12
-    assert "hivemind (never run on a capable model): differences" in done.stdout
-    assert re.search(r"echo: higher: score 1\.0000 \(\+0\.\d{4} \[", done.stdout)
-    assert re.search(r"independent: lower: score 0\.\d{4} \(−0\.\d{4} \[", done.stdout)
+    assert "echo: higher: score 1.0000 (+0." in done.stdout
+    assert "independent: lower: score 0." in done.stdout
+    assert "never run on a capable model" in done.stdout
 
 
 def test_the_page_says_what_it_is(standins):
@@ -293,7 +293,7 @@ def test_runs_by_other_prompts_are_not_compared(standins, tmp_path):
     assert [name for name in FORMS if metrics["measures"][name]["n"]] == ["hivemind", "hivemind/uncut"]
     done = sozo(standins, "compare", "runs", tmp_path / "else", "--base", "template", COLUMNS="300")
     assert done.returncode == 0, done.stderr
-    assert "else: not compared: score, with a score, complete (" in done.stdout
+    assert "else: not compared: score, with a score, complete (items_sha256 is " in done.stdout
 
 
 def test_fewer_than_two_answers_are_refused_before_anything_starts(standins):

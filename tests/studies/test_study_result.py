@@ -199,9 +199,7 @@ def test_the_table_over_seeds(result):
     assert re.search(claim, text)
     assert "| farther & \\<i\\> " in text
     assert "| cannot be said | not written down before |" in text
-    assert re.search(
-        r"\| GRPO +\| 3 +\| 95.0% \[86.0, 100.0\] +\| 0.9100 \[0.8852, 0.9348\] +\| 42 \[37, 47\]", text
-    )
+    assert re.search(r"\| GRPO +\| 3 +\| 95.0% \[86.0, 100.0\] +\| 0.9100 \[0.8852, 0.9348\] +\| 42 \[37, 47\]", text)
     assert re.search(r"\| base +\| 1 +\| 90.0% +\| 0.8800 +\| 60 ", text)
 
 

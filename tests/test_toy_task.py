@@ -125,18 +125,18 @@ def test_report(runs, tmp_path):
     page = (tmp_path / "r.html").read_text("utf-8")
     overview = cells_of(page)
     assert [column for column in overview[0] if "lipogram" in column] == [
-        "lipogram: answers with a score",
-        "lipogram",
-        "lipogram: whole answers",
+        "lipogram score",
+        "lipogram with a score",
+        "lipogram complete",
     ]
     assert [row[0] for row in overview[1:]] == ["one", "three", "two"]
     table = cells_of(page, "lipogram</h3>", escape=False)
     rows = {row[0].partition(" from ")[0]: row[1:] for row in table}
     assert rows["Model"] == ["lipogram", "words"]
-    assert rows["two"][0].startswith("100.00% [54.07, 100.00%] 6 of 6 +")
-    assert re.fullmatch(r"\S+% \[\S+, \S+%\] 5 of 6( 1 of 6 answers cut off)? \S+ pp \[\S+, \S+ pp\]", rows["three"][0])
+    assert rows["two"][0].startswith("100.0% [54.1, 100.0] 6 of 6 +")
+    assert re.fullmatch(r"\S+% \[\S+, \S+\] n = 5 \S+ points \[\S+, \S+\] 1 of 6 answers cut off", rows["three"][0])
     changed = cells_of(page, "lipogram: differences")
-    assert changed[0] == ["Model", "lipogram", "answers with a score", "whole answers", "words"]
+    assert changed[0] == ["Model", "score", "with a score", "complete", "words"]
     assert "5 of 6" in next(row for row in changed if row[0] == "three from one")[1]
     assert cells_of(page, "lipogram: answers without a score")[0] == ["Model", "No score: empty"]
     held = json.loads(gzip.decompress(b64decode(re.search(r'id="packed">([^<]+)<', page)[1])))

@@ -324,7 +324,6 @@ def test_the_scores_name_stands_beside_the_numbers_and_languages_are_not_compare
     page = (tmp_path / "page.html").read_text("utf-8")
     assert page.count(name) >= 3  # below the overview, in the row of Table 11, below the changes
     assert "not compared" in page
-    assert "--embedding-model minilm" in page  # of the frontier that is missing beside the runs
 
 
 @pytest.mark.studies

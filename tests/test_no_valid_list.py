@@ -412,8 +412,8 @@ def test_the_recipe_leads_from_no_valid_list_to_valid_ones(cold, tmp_path):
     assert re.search("Invalid: format +300 of 300", first.stdout)
     assert first.stdout.count("\nformat: '") == 2
     assert stopped.stderr.splitlines()[-1].startswith("grpo_dat: step 10: ")
-    assert "1024 of 1024" in drawn.stdout.replace(",", "")
-    found = re.search(r"Valid +100 of ([\d,]+)", then.stdout)
+    assert "1,024 of 1,024" in " ".join(drawn.stdout.split())
+    found = re.search(r"Valid \S+% \[\S+, \S+\], 100 of ([\d,]+)", " ".join(then.stdout.split()))
     assert found, then.stdout
     assert int(found[1].replace(",", "")) < 2000
 

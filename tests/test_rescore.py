@@ -72,7 +72,7 @@ def test_the_command(run, tmp_path):
     words = ["score", "dat", str(run), "--output", str(tmp_path / "new"), "--language", "en", "--olson"]
     done = CliRunner().invoke(make_app(), words)
     assert done.exit_code == 0, done.output
-    assert "0 of 50, 0.00%" in done.stdout
+    assert "0 of 50, 0.0%" in done.stdout
     rows, old = list(read_responses(tmp_path / "new")), list(read_responses(run))
     assert {r.reason for r in rows} == {"not_english"}
     for new, before in zip(rows, old, strict=True):

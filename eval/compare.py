@@ -11,7 +11,7 @@ from itertools import combinations
 from sozo.data.errors import UserError
 from sozo.eval.evaluated import Evaluated, not_alike
 from sozo.eval.seeds import Method, fold
-from sozo.scoring.measure import DIFFERENCE, LEVEL, RATIO, Estimate, Measure
+from sozo.scoring.measure import LEVEL, Estimate, Measure
 from sozo.scoring.statistics.seeds import difference
 from sozo.scoring.translatable import translatable
 
@@ -106,7 +106,7 @@ def _compare_models(base: Evaluated, model: Evaluated, measure: Measure, level: 
             form = "scored by {own}, {base} by {other}"
             reason = translatable(form, own=after.scorer, base=base.name, other=before.scorer)
         return Difference(Estimate(level=level, reason=reason))
-    found = after.shown(measure).inside(after.against(before, measure, level), RATIO if measure.ratio else DIFFERENCE)
+    found = after.against(before, measure, level)
     of = len({*before.by_item(measure), *after.by_item(measure)}) if measure.per_item else None
     of = found.n if measure.ratio else of
     return Difference(found, *after.sides(before, measure), of, after.effect(before, measure))

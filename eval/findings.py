@@ -320,9 +320,10 @@ class _Pair:
         runs = [*self.method.of_task(task.name), *self.base.of_task(task.name)]
         noise, times = self.noises[task.name]
         notes = [found.seeds] if found.seeds else []
-        if noise and measure == task.measures[0] and not self.method.several and found.estimate.low is not None:
-            shown = runs[0].shown(measure)
-            found = replace(found, estimate=shown.inside(with_noise(found.estimate, noise, times), DIFFERENCE))
+        shown, estimate = runs[0].shown(measure) if runs else measure, found.estimate
+        kind = RATIO if measure.ratio else DIFFERENCE
+        if noise and measure == task.measures[0] and not self.method.several and estimate.low is not None:
+            estimate = with_noise(estimate, noise, times)
             notes.append(translatable("with the judge's noise, {noise}", noise=f"{noise:.{measure.digits + 1}f}"))
         return Finding(
             self.method.name,
@@ -330,9 +331,9 @@ class _Pair:
             task.name,
             measure.short,
             measure.name,
-            runs[0].shown(measure) if runs else measure,
-            RATIO if measure.ratio else DIFFERENCE,
-            found.estimate,
+            shown,
+            kind,
+            shown.inside(estimate, kind),  # last: the noise is added to the whole interval
             found.of,
             "seeds" if self.method.several else _counted(runs[0], measure) if runs else "",
             found.value,

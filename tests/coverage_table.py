@@ -297,7 +297,7 @@ ROWS = {
     **dict.fromkeys(("word choice", "pairing", "kinds of words"), (of_parts, LISTS, (30, 100), (0.95,))),
     "mean over seeds": (of_seeds, WORLDS, SEEDS, (0.95,)),
     "difference at the same seeds": (of_seeds, WORLDS, SEEDS, (0.95, STRICT)),
-    "difference at other seeds": (of_seeds, WORLDS, (3, 5), (0.95, STRICT)),
+    "difference at other seeds": (of_seeds, WORLDS, SEEDS, (0.95, STRICT)),
     "correlation of 0.0": (of_correlations, WORLDS, (5, *SIZES[:-1]), (0.95,)),
     "correlation of 0.6": (of_correlations, WORLDS, (5, *SIZES[:-1]), (0.95,)),
     "correlation by families of 0.0": (of_correlations, WORLDS, (5, 8, 12), (0.95,)),

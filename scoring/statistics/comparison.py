@@ -44,14 +44,12 @@ def compare_paired(
     if reason := not_finite(differences, "differences" if n else "common items"):
         return Estimate(n=n, level=level, reason=reason)
     mean = float(differences.mean())
-    if share and n > 1:
-        if reason := few(n, "common items"):
-            return Estimate(mean, n=n, level=level, reason=reason)
+    if reason := few(n, "common items") or (None if share else _all_equal(pairs)):
+        return Estimate(mean, n=n, level=level, reason=reason)
+    if share:
         more = np.append(differences, [1.0, -1.0])
         low, high, p = t_test(float(more.mean()), float(more.std(ddof=1)) / math.sqrt(n + 2), n + 1, level)
         return Estimate(mean, max(low, -1.0), min(high, 1.0), n, level=level, p=p)
-    if reason := _all_equal(pairs):
-        return Estimate(mean, n=n, level=level, reason=reason)
     kinds = [strata[item] for item in shared] if strata else None
     return mean_interval(differences, level=level, strata=kinds)
 

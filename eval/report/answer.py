@@ -135,7 +135,7 @@ def fact(row: Finding, several: bool) -> str:
             inside = translatable("{difference} {interval}", difference=inside, interval=ends)
     own = [caveat for caveat in row.caveats if not caveat.startswith("by ")] if is_main(row.measure) else []
     more = [*([known.reason] if row.state == NO_INTERVAL and known.reason else []), *own]
-    texts = [inside, *more]
+    texts = [inside, *[translatable("less is better")] * (row.measure.better < 0), *more]
     return translatable("{name} ({texts})", name=value, texts=texts)
 
 

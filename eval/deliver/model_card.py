@@ -56,13 +56,14 @@ def _results(run: TaskRun) -> list[dict[str, Any]]:
         if not isinstance(cell.value, int | float):
             continue
         name = f"{task.name.upper()}: {english(column.label)}"
+        n = cell.estimate.n
         args = {part: _rounded(value) for part, value in {**cell.exact, **shared}.items() if value is not None}
         del args["value"]
         values: dict[str, Any] = {
             "task_name": task.title or task.name,
             **task.view.dataset(result),
             "metric_type": f"{task.name}_{column.name}",
-            "metric_name": name if cell.n is None or cell.of is None else f"{name} ({n_of(cell.n, cell.of)})",
+            "metric_name": name if not n or cell.of is None else f"{name} ({n_of(n, cell.of)})",
             "metric_value": _rounded(cell.value),
             "metric_args": args,
         }

@@ -118,14 +118,16 @@ def report(
     second_encoder: Second = None,
     columns: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Columns of the LaTeX tables, by their headings (default: five, those with intervals first)."
-        ),
+        typer.Option(help="Columns of the LaTeX tables, by their headings (default: three, or five in two columns)."),
     ] = None,
+    two_columns: Annotated[
+        bool, typer.Option("--two-columns", help="LaTeX tables as wide as both columns of a page (table*).")
+    ] = False,
 ) -> None:
     """One page of runs: what differs, tables, answers to read."""
     from sozo.eval.evaluated import find_evaluated
     from sozo.eval.report.evaluation_page import write_evaluation
+    from sozo.eval.report.exports import Typeset
     from sozo.scoring.second_encoder import SecondEncoder
 
     second = SecondEncoder(second_encoder) if second_encoder else None
@@ -137,7 +139,7 @@ def report(
         title=title,
         second_encoder=second,
         all_pairs=all_pairs,
-        columns=tuple(columns or ()),
+        typeset=Typeset(tuple(columns or ()), two_columns),
     )
     print_lines(f"{page} ({page.stat().st_size / 1e6:.1f} MB)" for page in pages)
 

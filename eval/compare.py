@@ -6,7 +6,7 @@ Of a method that was trained at several seeds differences are over the seeds: ab
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations
+from itertools import combinations
 
 from sozo.data.errors import UserError
 from sozo.eval.evaluated import Evaluated, not_alike
@@ -45,6 +45,11 @@ class Compared:
         return [model for method in self.methods for model in method.runs.values()]
 
     @property
+    def base_names(self) -> list[str]:
+        """The names of all bases, once each."""
+        return list(dict.fromkeys(base.name for base, _ in self.pairs))
+
+    @property
     def bases(self) -> dict[str, Method]:
         """What each method is held against, if it is one."""
         own: dict[str, list[Method]] = {}
@@ -56,7 +61,7 @@ class Compared:
 def compare_models(models: Sequence[Evaluated], base: str | None = None, *, all_pairs: bool = False) -> Compared:
     """Hold models against the one called `base`, else the base of their study, or the first that is no drawn list.
 
-    With `all_pairs` each is held against each other one, drawn lists left out; of more than twelve UserError.
+    With `all_pairs` each is held against each one before it, drawn lists left out; of more than twelve UserError.
     """
     methods = fold(models)
     if not all_pairs:
@@ -65,7 +70,7 @@ def compare_models(models: Sequence[Evaluated], base: str | None = None, *, all_
     writers = [method for method in methods if not method.reference]
     if len(writers) > MOST_PAIRED:
         raise UserError(f"--all-pairs: {len(writers)} models are too many for pairs; name at most {MOST_PAIRED}")
-    return Compared(methods, list(permutations(writers, 2)))
+    return Compared(methods, list(combinations(writers, 2)))
 
 
 def _with_base(methods: Sequence[Method], name: str | None) -> list[tuple[Method, Method]]:

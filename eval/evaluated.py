@@ -138,7 +138,8 @@ def not_alike(run: RunResult, other: RunResult, measure: Measure | None = None) 
     Of a `measure` that nobody scores, such as whether an answer came to its end, only what was asked counts.
     """
     scored = measure is None or not measure.name.endswith("/whole")
-    difference = first_difference(*(side.scale if scored else side.asked for side in (run, other)))
+    ours, theirs = (side.scale if scored else side.asked for side in (run, other))
+    difference = first_difference(ours, theirs)
     if difference is None and scored:
         both_know = sorted(run.servers.keys() & other.servers.keys())
         known, others = ({name: side.servers[name] for name in both_know} for side in (run, other))

@@ -23,7 +23,7 @@ from sozo.scoring.translatable import translatable
 from sozo.tasks import task_types
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Task
-from sozo.tasks.view import RunColumn, measured
+from sozo.tasks.view import Place, RunColumn, measured
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +61,8 @@ class Finding:
     target: str = ""  # of a difference, whether training went for it: yes, no, not known; then it is no evidence
     first: bool = False  # whether it is among those that are told apart together, on the first screen
     caveats: tuple[str, ...] = ()  # what it must not be read without
-    below: tuple[str, ...] = ()  # what else its column says
+    below: tuple[str, ...] = ()  # what else its column says: texts, and numbers by name
+    more: Mapping[str, float | str] = field(default_factory=dict)
 
     @property
     def state(self) -> str:
@@ -97,7 +98,7 @@ class Finding:
         mark = self.state if self.state in (HIGHER, LOWER) else ""
         why = self.estimate.reason or ""
         of = None if kind == RATIO else self.of
-        return Cell(self.estimate, self.measure, kind, of, self.below, why, mark=mark)
+        return Cell(self.estimate, self.measure, kind, of, self.below, why, mark=mark, more=self.more)
 
     def to_json(self) -> dict[str, object]:
         """The row as files and data frames have it: the same names in every report."""
@@ -220,6 +221,7 @@ def means(method: Method, task: type[Task], columns: Iterable[RunColumn]) -> Ite
         measure = column.change or column.measure
         named = replace(cell.measure, name=measure.name if column.change else f"{task.name}/{column.name}")
         several = method.seeds and len(runs) > 1
+        scored = column.change is not None or column.measure in task.measures
         yield Finding(
             method.name,
             "",
@@ -228,14 +230,28 @@ def means(method: Method, task: type[Task], columns: Iterable[RunColumn]) -> Ite
             column.label,
             named,
             MEAN,
-            replace(cell.estimate, reason=cell.estimate.reason or cell.why or None),
+            replace(cell.estimate, p=None, reason=cell.estimate.reason or cell.why or None),  # nobody asks whether it is 0
             cell.of,
-            "seeds" if several else _counted(runs[0], named),
-            by=_by(runs[0], named),
+            "seeds" if several else _counted(runs[0], named) if scored else "",
+            by=_by(runs[0], named) if scored else "",
             seeds=min(method.seeds, len(runs)),
             caveats=caveats,
             below=cell.below,
+            more=cell.more,
         )
+
+
+def of_run(task: type[Task], run: RunResult, place: Place) -> list[Finding]:
+    """What one run says in the columns that are shown in a place, such as W&B; texts are no findings."""
+    model = Evaluated(str(run.metrics["source"]), runs={(run.task, run.kind): run})
+    columns = [column for column in task.view.columns(task.measures, [run]) if place in column.shown]
+    return list(means(Method(model.name, {"": model}), task, columns))
+
+
+def texts_of_run(task: type[Task], run: RunResult, place: Place) -> dict[str, str]:
+    """The texts that one run says there, by their columns: who judged, which prompt."""
+    shown = [(column.name, cell.content) for column, cell in task.view.shown(place, task.measures, run)]
+    return {name: content for name, content in shown if isinstance(content, str)}
 
 
 def over_runs(cells: Sequence[Cell]) -> Cell:
@@ -390,12 +406,8 @@ class _Pair:
         if measure.name not in self._known:
             sides = [side.of_task(task.name) for side in (self.base, self.method)]
             encoder = self.seers.name if self.seers and measure == task.second else ""
-            there = all(sides) and _comparable(*sides, measure)
+            there = all(sides) and not_alike(sides[0][0], sides[1][0], measure) is None
             full = measure.share and there and all(run.estimate(measure).value == 1 for run in chain(*sides))
             counts = there and not full and self._target(task, measure, encoder) != YES
             self._known[measure.name] = counts
         return self._known[measure.name]
-
-
-def _comparable(before: Sequence[RunResult], after: Sequence[RunResult], measure: Measure) -> bool:
-    return not_alike(before[0], after[0], measure) is None

@@ -34,7 +34,9 @@ class SecondGain:
 
     def estimate(self, name: str) -> Estimate:
         """One of `PARTS`, over the runs."""
-        each = self.own if name == "gain_own" else [one and getattr(one, PARTS[name]) for one in self.parts]
+        each = [*self.own]
+        if name != "gain_own":
+            each = [getattr(one, PARTS[name]) if one else None for one in self.parts]
         known = {k: one for k, one in enumerate(each) if one is not None}
         if len(known) < len(each):
             return Estimate(reason=translatable("the encoder scores too few"))

@@ -91,7 +91,7 @@ class Estimate:
 
     def to_json(self) -> dict[str, Any]:
         """For a JSON file: value, ends and n, and what else it has."""
-        known = {"value": self.value, "low": self.low, "high": self.high, "n": self.n}
+        known: dict[str, Any] = {"value": self.value, "low": self.low, "high": self.high, "n": self.n}
         others = {"base_n": self.base_n, "p": self.p, "reason": self.reason}
         known |= {name: value for name, value in others.items() if value is not None}
         return known | ({"level": self.level} if self.level != LEVEL else {})

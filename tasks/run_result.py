@@ -210,7 +210,8 @@ class RunResult:
         """The two numbers, this run's first, that `against` subtracts or divides: of pairs those of common items."""
         if not measure.per_item:
             return self.estimate(measure).value, base.estimate(measure).value
-        pairs = [(self.by_item(measure).get(item), value) for item, value in base.by_item(measure).items()]
+        ours, theirs = self.by_item(measure), base.by_item(measure)
+        pairs = ((ours.get(item), value) for item, value in theirs.items())
         both = [(own, value) for own, value in pairs if own is not None and value is not None]
         if not both:
             return None, None
@@ -247,7 +248,7 @@ class RunResult:
             strata = [kinds[item] for item in known] if kinds else None
         else:
             values = self.by_answer(measure)
-        found = replace(mean_interval(values, share=measure.share, strata=strata), n=self.counts(measure)[0])
+        found = replace(mean_interval(values, share=measure.share, strata=strata), n=self.counts(measure)[0], p=None)
         return self.shown(measure).inside(found, MEAN)
 
     def between(self, other: Self, measure: Measure) -> Cell:

@@ -101,15 +101,6 @@ def counted(
     ]
 
 
-def part_of(name: str, label: str = "", shown: Place = TERMINAL, key: str = "") -> RunColumn:
-    """The column of the share of the answers that a count of `metrics.json` is."""
-
-    def cell(run: RunResult) -> Cell:
-        return Cell.share(run.metrics[name], run.metrics["num_answers"])
-
-    return RunColumn(label or name, cell, shown=shown, key=key or name)
-
-
 def cost_column(label: str) -> RunColumn:
     """The column of what a judge took."""
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.record import write_whole
+from sozo.eval.findings import of_run, texts_of_run
 from sozo.eval.report.labels import english
 from sozo.eval.run import TaskRun
-from sozo.scoring.numbers import n_of
 from sozo.tasks.view import CARD
 
 _INDEX = "model-index"
@@ -45,34 +45,28 @@ def _results(run: TaskRun) -> list[dict[str, Any]]:
     from huggingface_hub.repocard_data import eval_results_to_model_index
 
     task, result = run.task, run.result
-    cells = task.view.shown(CARD, task.measures, result)
-    shared: dict[str, Any] = {column.name: cell.value for column, cell in cells if isinstance(cell.value, str)}
+    shared: dict[str, Any] = dict(texts_of_run(type(task), result, CARD))
     shared |= {name: result.settings.get(name) for name in ("temperature", "seed")}
     shared["caveats"] = ", ".join(result.caveats) or None
     if scale := result.shown(task.measures[0]).scale:
         shared["range"] = "{:g} to {:g}".format(*scale)
     results = []
-    for column, cell in cells:
-        if not isinstance(cell.value, int | float):
+    for row in of_run(type(task), result, CARD):
+        if row.estimate.value is None:
             continue
-        name = f"{task.name.upper()}: {english(column.label)}"
-        n = cell.estimate.n
-        args = {part: _rounded(value) for part, value in {**cell.exact, **shared}.items() if value is not None}
+        cell, name = row.cell, f"{task.name.upper()}: {english(row.label)}"
+        args = {part: value for part, value in {**cell.exact, **shared}.items() if value is not None}
         del args["value"]
         values: dict[str, Any] = {
             "task_name": task.title or task.name,
             **task.view.dataset(result),
-            "metric_type": f"{task.name}_{column.name}",
-            "metric_name": name if not n or cell.of is None else f"{name} ({n_of(n, cell.of)})",
-            "metric_value": _rounded(cell.value),
+            "metric_type": f"{task.name}_{row.column}",
+            "metric_name": f"{name} ({english(cell.counts)})" if cell.counts else name,
+            "metric_value": row.estimate.value,
             "metric_args": args,
         }
         results.append(EvalResult(task_type="text-generation", **values))
     return list(eval_results_to_model_index(run.folder.name, results)[0]["results"])
-
-
-def _rounded(value: Any) -> Any:
-    return round(value, 4) if isinstance(value, float) else value
 
 
 def _dataset(result: Any) -> tuple[Any, ...] | None:

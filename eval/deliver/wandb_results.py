@@ -10,6 +10,7 @@ from sozo.data.errors import UserError
 from sozo.data.foreign import parse_json
 from sozo.data.record import read_json, write_json
 from sozo.data.wandb_run import WandbRun, start_wandb, trained_by, training_summary
+from sozo.eval.findings import of_run, texts_of_run
 from sozo.eval.run import TaskRun
 from sozo.tasks.judged import LEDGER
 from sozo.tasks.run_result import ITEMS
@@ -88,10 +89,10 @@ def _log(
 
 def _values(run: TaskRun) -> dict[str, float | str]:
     """Numbers and texts by their names below `eval/TASK/`."""
-    values = {}
-    for column, cell in run.task.view.shown(WANDB, run.task.measures, run.result):
-        for part, value in cell.exact.items():
-            values[column.name + _PARTS.get(part, f"_{part}")] = value
+    values: dict[str, float | str] = dict(texts_of_run(type(run.task), run.result, WANDB))
+    for row in of_run(type(run.task), run.result, WANDB):
+        for part, value in row.cell.exact.items():
+            values[row.column + _PARTS.get(part, f"_{part}")] = value
     return values | ({"caveats": ", ".join(run.result.caveats)} if run.result.caveats else {})
 
 

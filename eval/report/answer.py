@@ -12,7 +12,6 @@ from sozo.eval.findings import (
     NO_INTERVAL,
     NOT_APART,
     NOT_COMPARED,
-    RATIO,
     STATES,
     Finding,
     Findings,
@@ -22,7 +21,7 @@ from sozo.eval.report.labels import english, is_main, measure_label
 from sozo.eval.report.tables import TaskOnPage, bare, tasks_on_page, without_empty
 from sozo.eval.seeds import Method
 from sozo.models.trained_on import NOT_KNOWN, YES
-from sozo.scoring.measure import Measure
+from sozo.scoring.measure import RATIO, Measure
 from sozo.scoring.numbers import between, interval, number
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
@@ -36,8 +35,7 @@ _LETTERS = 60  # of an answer on the first screen
 class Facts:
     """What tells a model apart from its base."""
 
-    model: str
-    base: str
+    model: str  # its name; where there are several bases, with that of its base
     lines: Sequence[tuple[str, Sequence[str]]]  # a state's label, and a text a measure
 
 
@@ -56,26 +54,30 @@ class FirstScreen:
         yield english(self.heading)
         for one in self.facts:
             for k, (state, texts) in enumerate(one.lines):
-                name = one.model if not k else ""
+                name = english(one.model) if not k else ""
                 yield f"{name}{': ' if name else '  '}{english(state)}: {'; '.join(map(english, texts))}"
 
 
-def first_screen(found: Findings) -> FirstScreen:
-    """What the rows of the first screen say."""
-    compared, several = found.compared, len(found.tasks) > 1
-    pairs = [(base, method) for base, method in compared.pairs if not method.reference]
-    facts = [
-        Facts(method.name, base.name, _lines(rows, several))
-        for base, method in pairs
-        if (rows := [row for row in found.rows if row.first and (row.model, row.base) == (method.name, base.name)])
-    ]
+def first_screen(found: Findings, another_seed: str = "") -> FirstScreen:
+    """What its rows say; `another_seed` says how far one moved trainings like these, if that is known."""
+    compared, facts = found.compared, list(_facts(found))
     return FirstScreen(
         _heading(compared, bool(facts)),
         facts if len(facts) <= MOST else [],
         _overview(found),
         _samples(compared, tasks_on_page(found)) if len(compared.methods) <= MOST else [],
-        _notes(found),
+        _notes(found, another_seed),
     )
+
+
+def _facts(found: Findings) -> Iterator[Facts]:
+    for base, method in found.compared.pairs:
+        rows = [row for row in found.rows if row.first and (row.model, row.base) == (method.name, base.name)]
+        if rows:
+            name = method.name
+            if len(found.compared.base_names) > 1:
+                name = translatable("{model} against {base}", model=name, base=base.name)
+            yield Facts(name, _lines(rows, len(found.tasks) > 1))
 
 
 def _heading(compared: Compared, told: bool) -> str:
@@ -83,12 +85,12 @@ def _heading(compared: Compared, told: bool) -> str:
         return translatable("Nothing here was compared with a base.")
     if not told:
         return translatable("Beside {base} there are only lists that a program drew.", base=compared.pairs[0][0].name)
-    return translatable("compared_with", base=_base(compared))
+    return translatable("compared_with", base=_base(compared)) if compared.bases else translatable("compared_pairs")
 
 
 def _base(compared: Compared) -> str:
-    bases = dict.fromkeys(base.name for base, _ in compared.pairs)
-    return next(iter(bases)) if len(bases) == 1 else translatable("its base")
+    names = compared.base_names
+    return names[0] if len(names) == 1 else translatable("its base")
 
 
 def _lines(rows: Sequence[Finding], several: bool) -> list[tuple[str, Sequence[str]]]:
@@ -148,7 +150,8 @@ def _overview(found: Findings) -> Table:
     """A line a method, the bases first: of each task the score, what a second encoder says, and what stands beside."""
     compared, bases = found.compared, found.compared.bases
     names = [method.name for method in compared.methods]
-    methods = sorted(compared.methods, key=lambda one: (names.index(bases.get(one.name, one).name), one.name in bases))
+    base_of = {one.name: bases[one.name].name if one.name in bases else one.name for one in compared.methods}
+    methods = sorted(compared.methods, key=lambda one: (names.index(base_of[one.name]), one.name in bases))
     columns: dict[str, list[Cell]] = {}
     for page in tasks_on_page(found):
         main, *beside = first_measures(page.task)
@@ -183,10 +186,10 @@ def _cell(page: TaskOnPage, method: Method, measure: Measure) -> Cell:
     base = bases.get(method.name)
     change = found.difference(method.name, base.name, measure) if base else None
     if mean is None:
-        cell = replace(bare(change), mark=bare(change).mark) if change else Cell()
+        cell = bare(change) if change else Cell()
     else:
         # Beside differences no interval of a number alone: two intervals that overlap say nothing of the difference.
-        known = mean.estimate if not found.compared.pairs else replace(mean.estimate, low=None, high=None)
+        known = mean.estimate if not bases else replace(mean.estimate, low=None, high=None)
         cell = replace(mean.cell, content=replace(known, n=0), of=None, below=())
         if change:
             told = change.estimate.value is not None
@@ -206,7 +209,7 @@ def _legend(found: Findings) -> list[str]:
         for column in (column for column in page.columns.values() if column.change and column.change.ratio):
             sizes = {column.of(run).estimate.n for run in page.runs}
             notes.append(translatable("Different words: in {n:,} answers each.", n=min(sizes)))
-    if not found.compared.pairs:
+    if not found.compared.bases:
         return notes
     target = any(row.target == YES for row in found.rows)
     return [translatable("legend", base=_base(found.compared)), *[translatable("target_says")] * target, *notes]
@@ -228,7 +231,7 @@ def _short(text: str) -> str:
     return line if len(line) <= _LETTERS else f"{line[:_LETTERS]}…"
 
 
-def _notes(found: Findings) -> list[str]:
+def _notes(found: Findings, another_seed: str) -> list[str]:
     """What the base is, what was not run, on how many trainings it rests, and what these cannot show."""
     compared, notes = found.compared, list[str]()
     if compared.by_place and len(compared.bases) and compared.pairs:
@@ -244,13 +247,27 @@ def _notes(found: Findings) -> list[str]:
     held = {method.name for _, method in compared.pairs}
     contestants = [method for method in compared.methods if method.name in held or not held]
     if any(not method.several and method.first.trained for method in contestants):
-        notes.append(translatable("one_training"))
+        known = list(_moved(found)) or [another_seed or translatable("another_seed_unknown")]
+        notes += [translatable("one_training"), *known]
     for method in (method for method in compared.methods if method.several):
         rows = [row for row in found.rows if row.first and row.model == method.name and row.estimate.low is not None]
         notes.append(translatable("over_seeds", name=method.name, n=method.seeds))
         if rows:
             notes.append(translatable("seeds_show", n=method.seeds, t=f"{_quantile(rows):.1f}"))
     return list(dict.fromkeys(notes))
+
+
+def _moved(found: Findings) -> Iterator[str]:
+    """How far another seed moved the score of the methods that were trained at several."""
+    for method in (method for method in found.compared.methods if method.several and method.first.trained):
+        for name, task in found.tasks.items():
+            values = [run.estimate(task.measures[0]).value for run in method.of_task(name)]
+            known = [value for value in values if value is not None]
+            if len(known) > 1:
+                middle, digits = sum(known) / len(known), task.measures[0]
+                moved = number(max(abs(value - middle) for value in known), digits)
+                form = "Another seed moved the {task} score of {name} by up to {moved} ({n} seeds)."
+                yield translatable(form, task=translatable(name), name=method.name, moved=moved, n=len(known))
 
 
 def _quantile(rows: Sequence[Finding]) -> float:

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from sozo.eval.findings import DIFFERENCE, LEVEL, PART, RATIO, Finding, Findings
+from sozo.eval.findings import PART, Finding, Findings
 from sozo.eval.report.labels import measure_label
 from sozo.eval.report.tables import TaskOnPage, tasks_on_page, without_empty
 from sozo.eval.second_encoder import PARTS
-from sozo.scoring.measure import Measure
+from sozo.scoring.measure import DIFFERENCE, LEVEL, RATIO, Measure
 from sozo.scoring.numbers import number, p_value
 from sozo.scoring.table import Cell, Table
 from sozo.scoring.translatable import translatable
@@ -32,8 +32,9 @@ def difference_table(page: TaskOnPage) -> Table:
     rows = []
     for base, method in page.found.compared.pairs:
         cells = {row.measure.name: detailed(row) for row in own if (row.model, row.base) == (method.name, base.name)}
-        if any(cell.value is not None for cell in cells.values()):
-            rows.append(page.row(method, [cells.get(name, Cell(why="not_measured")) for name in measures], base.name))
+        rows.append(page.row(method, [cells.get(name, Cell(why="not_measured")) for name in measures], base.name))
+    # Without a number anywhere all rows stay, since they say why.
+    rows = [row for row in rows if any(cell.value is not None for cell in row.cells)] or rows
     scales = filter(None, dict.fromkeys(run.scale.get("score_name") for run in page.runs))
     notes = ("differences_note", "arrow_note", *scales)
     headings = ("model", *map(measure_label, measures.values()))
@@ -56,7 +57,7 @@ def gain_table(page: TaskOnPage) -> Table:
 def detailed(row: Finding) -> Cell:
     """A difference with its level, p, effect size, what was subtracted, and whether it is evidence."""
     cell, known = row.cell, row.estimate
-    lines = []
+    lines: list[str] = []
     if known.low is not None and known.level != LEVEL:
         lines.append(translatable("interval of {level}%", level=f"{100 * known.level:.4g}"))
     if row.p_corrected is not None:

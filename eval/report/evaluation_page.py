@@ -14,7 +14,7 @@ from sozo.eval.evaluated import Evaluated
 from sozo.eval.findings import Findings, findings, frame
 from sozo.eval.report.answer import first_screen
 from sozo.eval.report.differences import differences
-from sozo.eval.report.exports import write_tables
+from sozo.eval.report.exports import ONE_COLUMN, Typeset, write_tables
 from sozo.eval.report.facts import fact_table
 from sozo.eval.report.labels import task_title
 from sozo.eval.report.pictures import pictures, training_curves
@@ -41,22 +41,23 @@ def write_evaluation(
     most_bytes: int = MOST_BYTES,
     second_encoder: SecondEncoder | None = None,
     all_pairs: bool = False,
-    columns: tuple[str, ...] = (),
+    typeset: Typeset = ONE_COLUMN,
     notes: Sequence[tuple[str, str]] = (),
+    another_seed: str = "",
 ) -> list[Path]:
     """Write the page and, beside it, `report.json`, the numbers with all their digits, and the tables (`write_tables`).
 
     Answers too many for one page go into `report-2.html` and so on, `most_bytes` of them packed in each. `base` is the
     name of the model that the others are compared with (`compare_models`), `second_encoder` scores the answers too;
-    `columns` are those of the tables in LaTeX; `notes` stand on the first screen, in English and in Japanese. Returns
-    the pages, `path` first.
+    `typeset` says how tables are set in LaTeX; `notes` stand on the first screen, in English and in Japanese; for
+    `another_seed` see `first_screen`. Returns the pages, `path` first.
     """
     refuse_foreign(path)
     tasks, found = list(task_types().values()), findings(models, base, second_encoder, all_pairs=all_pairs)
-    compared, shown, answer = found.compared, tasks_on_page(found), first_screen(found)
+    compared, shown, answer = found.compared, tasks_on_page(found), first_screen(found, another_seed)
     packed = chunks(compared.models, tasks, most_bytes) or [""]
     pages = [path, *(path.with_name(f"{path.stem}-{n}{path.suffix}") for n in range(2, len(packed) + 1))]
-    shared = _shared(compared, tasks) | {"title": title, "columns": columns, "pages": [page.name for page in pages]}
+    shared = _shared(compared, tasks) | {"title": title, "typeset": typeset, "pages": [page.name for page in pages]}
     folded: dict[str, list[Table]] = {
         "all_columns": [page.every_column() for page in shown],
         "all_differences": differences(found),
@@ -75,7 +76,6 @@ def write_evaluation(
     first: dict[str, Any] = {
         "notes": notes,
         "answer": answer,
-        "several_bases": len({base.name for base, _ in compared.pairs}) > 1,
         "first_figures": first_figures,
         "about": _about(shown),
         "folded": folded,
@@ -84,7 +84,7 @@ def write_evaluation(
     tables = [answer.overview, *(table for own in folded.values() for table in own)]
     tables += [table for _, own, _ in sections for table in own]
     folder = path.with_name(f"{path.stem}-tables")
-    write_tables(folder, tables, columns)
+    write_tables(folder, tables, typeset)
     write_whole(folder / "findings.csv", frame(found).to_csv(index=False).encode("utf-8-sig"))
     # The first page last: when it is there, all are.
     for number in reversed(range(len(pages))):

@@ -3,6 +3,7 @@
 import base64
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,11 @@ from sozo.data.record import write_whole
 from sozo.data.sheet import as_text
 from sozo.eval.report.labels import english, labels
 from sozo.eval.report.names import Names
-from sozo.scoring.numbers import n_of
 from sozo.scoring.table import Cell, Table
 from sozo.scoring.translatable import Translatable
 
 _PARTS = ("value", "low", "high", "n", "of")
-_MOST_COLUMNS = 5  # of numbers in LaTeX, unless others are chosen
-_MOST_ROWS = 8  # of a table on one page
+_MOST_ROWS = 40  # of a table on one page
 _FORMAT = (  # so many columns of numbers, each as wide as one of so many: they break where their line ends
     r"@{}>{\footnotesize\raggedright}p{.25\linewidth}"
     r"*{%d}{@{\hspace{6pt}}>{\footnotesize\raggedleft\arraybackslash\hspace{0pt}}p{\dimexpr.75\linewidth/%d-6pt}}@{}"
@@ -33,20 +32,35 @@ _TEX = str.maketrans(
 )
 
 
-def write_tables(folder: Path, tables: Sequence[Table], columns: tuple[str, ...] = ()) -> None:
+@dataclass(frozen=True, slots=True)
+class Typeset:
+    """How tables are set in LaTeX."""
+
+    columns: tuple[str, ...] = ()  # headings as the page has them in English: each table that has any has these alone
+    two_columns: bool = False  # whether they are as wide as both columns of a page
+
+    @property
+    def most(self) -> int:
+        """How many columns of numbers fit, where none are chosen."""
+        return 5 if self.two_columns else 3
+
+
+ONE_COLUMN = Typeset()
+
+
+def write_tables(folder: Path, tables: Sequence[Table], typeset: Typeset = ONE_COLUMN) -> None:
     """Write every table, and the paper's below it, as the files of `files`; the names are those of the page.
 
-    `columns` are headings as the page has them in English: each table that has any of them has these in LaTeX, in this
-    order. UserError for one that none of them has.
+    UserError for a chosen column that no table has.
     """
     names = Names()
     known = dict.fromkeys(_label(column) for table in tables if not table.csv_only for column in table.columns[1:])
-    if unknown := [column for column in columns if column not in known]:
+    if unknown := [column for column in typeset.columns if column not in known]:
         raise UserError(f"--columns: no table has {', '.join(unknown)}; the columns are: {'; '.join(known)}")
     for table in tables:
         name = names.new(table.name)
         for part_name, part in ((name, table), (paper_name(name), table.papers)):
-            for file, content in files(part, part_name, columns) if part and part.rows else ():
+            for file, content in files(part, part_name, typeset) if part and part.rows else ():
                 write_whole(folder / file, content)
 
 
@@ -55,21 +69,21 @@ def paper_name(name: str) -> str:
     return f"{name}-paper"
 
 
-def links(table: Table, name: str, columns: tuple[str, ...] = ()) -> list[tuple[str, str]]:
+def links(table: Table, name: str, typeset: Typeset = ONE_COLUMN) -> list[tuple[str, str]]:
     """Of a table on its page: the files' names, and addresses that hold the files themselves."""
     opening = "data:text/plain;charset=utf-8;base64,"
-    return [(file, opening + base64.b64encode(content).decode()) for file, content in files(table, name, columns)]
+    return [(file, opening + base64.b64encode(content).decode()) for file, content in files(table, name, typeset)]
 
 
 @cache
-def files(table: Table, name: str, columns: tuple[str, ...] = ()) -> list[tuple[str, bytes]]:
+def files(table: Table, name: str, typeset: Typeset = ONE_COLUMN) -> list[tuple[str, bytes]]:
     """Names and contents, made once for a page and the files beside it.
 
     `NAME.csv` has all columns; a table that is for no paper has no `NAME.tex`.
     """
     # With a byte-order mark, without which a spreadsheet garbles Japanese.
     as_csv = f"{name}.csv", csv_text(table).encode("utf-8-sig")
-    return [as_csv] if table.csv_only else [as_csv, (f"{name}.tex", latex(table, name, columns).encode())]
+    return [as_csv] if table.csv_only else [as_csv, (f"{name}.tex", latex(table, name, typeset).encode())]
 
 
 def csv_text(table: Table) -> str:
@@ -100,22 +114,27 @@ def _label(key: str) -> str:
     return printable(english(key)).strip()
 
 
-def latex(table: Table, name: str, columns: Sequence[str] = ()) -> str:
-    """A `table` of booktabs, or a `longtable`, as wide as its line: the columns share it, and their texts break.
+def latex(table: Table, name: str, typeset: Typeset = ONE_COLUMN) -> str:
+    """A `table` of booktabs, or a `table*`, as wide as its line: the columns share it, and their texts break.
 
     In each cell stands the number, in small below it its interval and what else it must not be read without. Of more
-    than five columns those with intervals or differences come first; a comment names those that are left out.
+    columns than fit those with intervals or differences come first; a comment names those that are left out. What is
+    longer than a page is a `longtable`, which needs a text in one column.
     """
     first, *headings = map(_label, table.columns)
-    kept = _kept(table, headings, columns)
+    kept = _kept(table, headings, typeset)
     long = len(table.rows) > _MOST_ROWS
+    differing = {k for k in kept if len(_counts(table, k)) > 1}  # then each cell says its own, else the caption
     text = _styled(
-        [[_lines(row.name, *map(english, row.below)), *(_stack(row.cells[k]) for k in kept)] for row in table.rows],
+        [
+            [_lines(row.name, *map(english, row.below)), *(_stack(row.cells[k], k in differing) for k in kept)]
+            for row in table.rows
+        ],
         [first, *(_breakable(headings[k]) for k in kept)],
     ).to_latex(
         hrules=True,
         column_format=_FORMAT % (len(kept), max(len(kept), 3)),
-        environment="longtable" if long else None,
+        environment="longtable" if long else "table*" if typeset.two_columns else "table",
         position_float=None if long else "centering",
         caption=(rf"\sloppy {escape(_caption(table, headings, kept))}", escape(english(table.name))),
         label=f"tab:{name}",
@@ -126,11 +145,16 @@ def latex(table: Table, name: str, columns: Sequence[str] = ()) -> str:
     return head + text
 
 
-def _kept(table: Table, headings: Sequence[str], columns: Iterable[str]) -> list[int]:
+def _kept(table: Table, headings: Sequence[str], typeset: Typeset) -> list[int]:
     """Which of its columns LaTeX has: those chosen, or the first with numbers that have an interval or a difference."""
     measured = {k for row in table.rows for k, cell in enumerate(row.cells) if cell.interval or cell.change}
-    by_default = sorted(range(len(headings)), key=lambda k: k not in measured)[:_MOST_COLUMNS]
-    return [headings.index(column) for column in columns if column in headings] or sorted(by_default)
+    by_default = sorted(range(len(headings)), key=lambda k: k not in measured)[: typeset.most]
+    return [headings.index(column) for column in typeset.columns if column in headings] or sorted(by_default)
+
+
+def _counts(table: Table, k: int) -> list[str]:
+    """Over how many the numbers of a column are, each once; seeds are said by their rows."""
+    return list(dict.fromkeys(row.cells[k].counts for row in table.rows if not row.seeds and row.cells[k].counts))
 
 
 def _caption(table: Table, headings: Sequence[str], kept: Iterable[int]) -> str:
@@ -140,24 +164,19 @@ def _caption(table: Table, headings: Sequence[str], kept: Iterable[int]) -> str:
     sentences = [english(text) for text in (table.name, table.of, *notes)]
     counts: dict[str, list[str]] = {}
     for k in kept:
-        if n := dict.fromkeys(_count(row.cells[k]) for row in table.rows if not row.seeds and row.cells[k].estimate.n):
-            counts.setdefault(" to ".join(dict.fromkeys(text for _, text in (min(n), max(n)))), []).append(headings[k])
+        if len(each := _counts(table, k)) == 1:
+            counts.setdefault(english(each[0]).removeprefix("n = "), []).append(headings[k])
     sentences += [f"n = {count} ({'; '.join(columns)})" for count, columns in counts.items()]
-    if shown := [cell for row in table.rows for k in kept if (cell := row.cells[k]).interval]:
-        levels = sorted({f"{100 * cell.estimate.level:.4g}%" for cell in shown})
+    estimates = [one.estimate for row in table.rows for k in kept for one in (row.cells[k], row.cells[k].change) if one]
+    if levels := sorted({f"{100 * one.level:.4g}%" for one in estimates if one.low is not None}):
         sentences.append(f"In brackets: intervals of {' and '.join(levels)}")
     return " ".join(f"{sentence.rstrip('.')}." for sentence in sentences if sentence)
 
 
-def _count(cell: Cell) -> tuple[int, str]:
-    """Over how many a number is, also as text."""
-    n = cell.estimate.n
-    return n, n_of(n, cell.of) if cell.of and not cell.measure.share else f"{n:,}"
-
-
-def _stack(cell: Cell) -> str:
+def _stack(cell: Cell, with_counts: bool) -> str:
     """The lines of a cell."""
-    return _lines(_mark(cell) + cell.text, cell.interval, english(cell.changed), *map(english, cell.below))
+    counts = english(cell.counts) if with_counts else ""
+    return _lines(_mark(cell) + cell.text, cell.interval, counts, english(cell.changed), *map(english, cell.below))
 
 
 def _lines(*texts: str) -> str:

@@ -90,6 +90,7 @@ def explanations(task: type[Task], columns: Iterable[RunColumn], run: RunResult)
     The page says it below its table of all columns, the terminal on request.
     """
     says, alike = list[str](), dict[str, list[str]]()
+    known = {*yaml.safe_load(source("labels.yaml")), *task.view.labels()}  # no other task's, whose column has this name
     sides = ("neither more nor less is better", "more is better", "less is better")
     for column in columns:
         says.append(f"{column.label}_says")
@@ -100,7 +101,7 @@ def explanations(task: type[Task], columns: Iterable[RunColumn], run: RunResult)
             facts = translatable("{facts}", facts=[*filter(None, [ends]), translatable(sides[measure.better])])
             alike.setdefault(facts, []).append(translatable(column.label))
     return [
-        *(key for key in (*says, f"{task.name}_says") if key in labels()),
+        *(key for key in (*says, f"{task.name}_says") if key in known),
         *(translatable("{names}: {facts}.", names=names, facts=facts) for facts, names in alike.items()),
     ]
 

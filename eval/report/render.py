@@ -12,7 +12,7 @@ from typing import Any
 from sozo.data.foreign import shown
 from sozo.data.schema import utf8_safe
 from sozo.eval.report import source
-from sozo.eval.report.exports import links, paper_name
+from sozo.eval.report.exports import ONE_COLUMN, Typeset, links, paper_name
 from sozo.eval.report.labels import both, english, states
 from sozo.eval.report.names import Names
 
@@ -23,13 +23,13 @@ def render(
     styles: Sequence[str] = ("style.css",),
     scripts: Sequence[str] = ("tables.js",),
     bilingual: bool = False,
-    columns: tuple[str, ...] = (),
+    typeset: Typeset = ONE_COLUMN,
     **values: Any,
 ) -> bytes:
     """A page as UTF-8; every value is escaped but what the template calls safe (SVG of `sozo.eval.report.charts`).
 
     `template` is the name of a file beside this one, or the path of another, which may include those beside this one. A
-    name that is missing is an error. Labels are in English, or in Japanese too; `columns` are the tables' in LaTeX.
+    name that is missing is an error. Labels are in English, or in Japanese too; `typeset` is about their LaTeX.
     """
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
@@ -41,7 +41,7 @@ def render(
         english=english,
         states=states,
         breakable=breakable,
-        links=partial(links, columns=columns),
+        links=partial(links, typeset=typeset),
         paper_name=paper_name,
         sections=Names(),
     )

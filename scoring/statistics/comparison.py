@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -88,9 +89,9 @@ def compare_independent(
     (2.0, 0.0705)
     """
     a, b = as_floats(base), as_floats(other)
-    counts = {"n": len(b), "base_n": len(a), "level": level}
+    unknown = Estimate(n=len(b), base_n=len(a), level=level)
     if reason := not_finite(a, "scores of the base") or not_finite(b, "scores of the other"):
-        return Estimate(**counts, reason=reason)
+        return replace(unknown, reason=reason)
     difference = float(b.mean() - a.mean())
     if share:
         reason = few(min(len(a), len(b)))
@@ -99,11 +100,11 @@ def compare_independent(
         apart = translatable("all scores on each side are equal") if no_spread(a) and no_spread(b) else None
         reason = few(min(len(a), len(b))) or apart or few_whole(a, b)
     if reason:
-        return Estimate(difference, **counts, reason=reason)
+        return replace(unknown, value=difference, reason=reason)
     low, high, p = welch(a, b, level)
     if share:
         low, high = max(low, -1.0), min(high, 1.0)
-    return Estimate(difference, low, high, **counts, p=p)
+    return replace(unknown, value=difference, low=low, high=high, p=p)
 
 
 def effect_independent(base: Sequence[float] | np.ndarray, other: Sequence[float] | np.ndarray) -> float | None:

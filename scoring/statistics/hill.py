@@ -84,13 +84,12 @@ def hill_ratio(
     mean = None if a is None or b is None else b - a
     if mean and b is not None and error_a == error_b == 0:  # one list said always, beside lists that share no word
         error_b = math.log1p(each / math.exp(min(b, b - mean)))  # that of one answer with new words only
-    counts = {"n": n, "base_n": n, "level": level}
     value = None if mean is None else math.exp(mean)
     if mean is None or error_a is None or error_b is None or n < FEWEST or not (error := math.hypot(error_a, error_b)):
-        return Estimate(value, **counts, reason=_why_none(n))
+        return Estimate(value, n=n, base_n=n, level=level, reason=_why_none(n))
     freedom = welch_freedom((error_a**2, error_b**2), (n_a, n_b))
     low, high, p = t_test(mean, error, freedom, level)
-    return Estimate(value, math.exp(low), math.exp(high), **counts, p=p)
+    return Estimate(value, math.exp(low), math.exp(high), n, n, level, p)
 
 
 def _log_hill(

@@ -36,11 +36,11 @@ def difference(of: BySeed, against: BySeed, *, level: float = LEVEL) -> Estimate
     if few(len(common)) is None:
         return over_seeds({seed: of[seed] - against[seed] for seed in common}, level=level)
     a, b = (np.array(list(values.values()), np.float64) for values in (of, against))
-    mean, counts = float(a.mean() - b.mean()), {"n": len(a), "base_n": len(b), "level": level}
-    reason = few(min(len(a), len(b)), "seeds without partners")
+    mean, n, base_n = float(a.mean() - b.mean()), len(a), len(b)
+    reason = few(min(n, base_n), "seeds without partners")
     if not reason and no_spread(b):
         reason = no_spread(a, "seeds")
     if reason:
-        return Estimate(mean, **counts, reason=reason)
+        return Estimate(mean, n=n, base_n=base_n, level=level, reason=reason)
     low, high, p = welch(b, a, level)
-    return Estimate(mean, low, high, **counts, p=p)
+    return Estimate(mean, low, high, n, base_n, level, p)

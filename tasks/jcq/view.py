@@ -26,12 +26,12 @@ from sozo.tasks.view import (
     cost_column,
     counted,
     measured,
-    part_of,
     stored,
 )
 
 _MOST_IN_PROSE, _FEWEST_REPLIES = 0.02, 20  # of verdicts, from so many replies on: more in prose is said
 _CORRELATION = Measure("r", 2)
+_SCORED, _WHOLE = (Measure(f"jcq/{name}", share=True) for name in ("scored", "whole"))
 
 
 class JcqView(View[JcqRunResult]):
@@ -51,8 +51,8 @@ class JcqView(View[JcqRunResult]):
             *criteria,
             measured(measures[0]),
             *of_tasks,
-            RunColumn("answers_whole", _whole, key="whole"),
-            part_of("valid", "jcq_scored", CARD, key="scored"),
+            RunColumn("answers_whole", _whole, key="whole", change=_WHOLE),
+            measured(_SCORED, "jcq_scored", CARD, key="scored"),
             *counted(runs, "answer_states", "Answers", shown=NUMBERS, key="answers"),
             *counted(runs, "statuses", "Judgements", shown=NUMBERS, key="judgements"),
             RunColumn("jcq_with_prose", _with_prose, shown=WANDB | FACTS, key="with_prose"),
@@ -113,10 +113,9 @@ def _questions(run: JcqRunResult) -> Cell:
 def _whole(run: JcqRunResult) -> Cell:
     """The share of answers that have an end and no reasoning left open, and how many have what instead."""
     states = run.metrics["answer_states"]
-    whole, answers = states["whole"], sum(states.values())
     faults = {translatable(state): n for state, n in states.items() if n and state != "whole"}
     others = tuple(translatable("{n:,} {status}", n=n, status=fault) for fault, n in faults.items())
-    return replace(Cell.share(whole, answers), below=others, more=states)
+    return replace(run.cell(_WHOLE), below=others, more=states)
 
 
 def _with_prose(run: JcqRunResult) -> Cell:

@@ -20,7 +20,6 @@ from sozo.tasks.view import (
     cost_column,
     counted,
     measured,
-    part_of,
     setting_of,
     stored,
 )
@@ -43,7 +42,7 @@ class PbigView(View[PbigRunResult]):
             stored("prompt", "pbig_prompt", RESULT),
             setting_of("language", "pbig_language"),
             stored("num_items", "pbig_patents", NUMBERS | FACTS),
-            part_of("valid", "pbig_valid", NUMBERS),
+            measured(Measure("pbig/scored", share=True), "pbig_valid", NUMBERS, key="valid"),
             *(measured(known[name], name, key="mean" if name == WORTH else known[name].short) for name in first),
             *(measured(known[name], key) for key, name in (BY_CRITERION | SERVED).items()),
             stored("num_answers"),

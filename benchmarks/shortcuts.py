@@ -13,12 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from sozo.scoring.measure import Measure
-from sozo.scoring.statistics.means import Interval, no_spread, student
+from sozo.scoring.measure import MEAN, Estimate
+from sozo.scoring.numbers import SHARE
+from sozo.scoring.statistics.means import no_spread, student
 from sozo.scoring.table import Cell, markdown, tabulate
 from sozo.tasks.sipen.items import CONTROL, ENTAILMENT, SipenItem, read_items, trial_items
-
-_SHARE = Measure("share", 3, share=True)
 
 
 def n_grams(text: str) -> set[str]:
@@ -32,7 +31,7 @@ def n_grams(text: str) -> set[str]:
 
 def without_reading(
     tokens: Sequence[Collection[str]], answers: Sequence[str], groups: Sequence[str]
-) -> Interval | None:
+) -> Estimate | None:
     """Balanced accuracy, 0 to 1, of naive Bayes that sees the tokens of each question, with its 95% interval.
 
     It is cross-validated: what it says of a group's questions it learnt from those of the other groups. Balanced
@@ -41,7 +40,7 @@ def without_reading(
     one answer only, or one group.
 
     >>> tokens, answers = [["dark"], ["light"]] * 8, ["night", "day"] * 8
-    >>> without_reading(tokens, answers, list("aabbccddeeffgghh")).mean
+    >>> without_reading(tokens, answers, list("aabbccddeeffgghh")).value
     1.0
     """
     kinds, kind = np.unique(np.array(answers), return_inverse=True)
@@ -63,13 +62,11 @@ def without_reading(
     recall = right @ is_kind / questions
     # How far each group moves the mean of the recalls (the delta method).
     moves = np.bincount(group, (right - recall[kind]) / questions[kind])
-    mean = student(values := recall.mean() + len(names) / len(kinds) * moves, no_spread(values))
-    if mean.low is None or mean.high is None:
-        return mean
-    return replace(mean, low=max(mean.low, 0.0), high=min(mean.high, 1.0))
+    values = recall.mean() + len(names) / len(kinds) * moves
+    return SHARE.inside(student(values, no_spread(values)), MEAN)
 
 
-def shortcuts(items: Iterable[SipenItem]) -> dict[str, dict[str, Interval]]:
+def shortcuts(items: Iterable[SipenItem]) -> dict[str, dict[str, Estimate]]:
     """What classifiers that see a part of each item have: balanced accuracies with their intervals, 0 to 1.
 
     Of controls and, by their entailment labels, of the scale's items (implicature labels are all No): by the
@@ -79,7 +76,7 @@ def shortcuts(items: Iterable[SipenItem]) -> dict[str, dict[str, Interval]]:
     return {"controls": of_labels(items, CONTROL), "scale items": of_labels(items, ENTAILMENT)}
 
 
-def of_labels(items: Iterable[SipenItem], labels: Mapping[str, str]) -> dict[str, Interval]:
+def of_labels(items: Iterable[SipenItem], labels: Mapping[str, str]) -> dict[str, Estimate]:
     own = [item for item in items if item.direction in labels]
     answers, groups = [labels[item.direction] for item in own], [item.story or item.premise_id for item in own]
     means = {part: without_reading(list(map(see, own)), answers, groups) for part, see in _PARTS.items()}
@@ -106,7 +103,7 @@ def main() -> None:
     options = parser.parse_args()
     rows = []
     for name, means in shortcuts(read_items(options.items) if options.items else trial_items()).items():
-        cells = {part: Cell(mean.mean, _SHARE, mean.low, mean.high) for part, mean in means.items()}
+        cells = {part: Cell(replace(mean, n=0), SHARE) for part, mean in means.items()}
         if cells:
             rows.append({"items": name, **cells})
     print(markdown(tabulate("", rows)))

@@ -17,7 +17,7 @@ from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.embeddings import PROMPT_HELP
 from sozo.scoring.embeddings.derived import random_lists
 from sozo.scoring.languages import read_nouns
-from sozo.scoring.measure import Measure
+from sozo.scoring.measure import DIFFERENCE, Measure
 from sozo.scoring.parse import NUM_WORDS
 from sozo.scoring.table import Cell
 from sozo.studies.pages import PageFolder, PageRow, PageRun, page_table, print_page
@@ -159,7 +159,7 @@ def _row(row: dict[str, Any]) -> PageRow:
         "Unique words": Cell(point.get("unique_words")),
         "Perplexity": Cell(point.get("perplexity")),
         "Starts differ by": Cell(
-            row["starts_differ"], Measure("difference", 5), signed=True, below=(f"{row['sweeps']} sweeps",)
+            row["starts_differ"], Measure("difference", 5), DIFFERENCE, below=(f"{row['sweeps']} sweeps",)
         ),
     }
 

@@ -16,13 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
-from sozo.eval.compare import Change
 from sozo.eval.judge_noise import with_noise
-from sozo.scoring.measure import normal_interval, t_test
+from sozo.scoring.measure import Estimate, normal_interval, t_test
 from sozo.scoring.second_encoder import gain
 from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval
 from sozo.scoring.statistics.hill import hill_interval, hill_number, hill_ratio
-from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.proportions import grouped_share
 from sozo.scoring.statistics.seeds import difference, over_seeds
 from sozo.tasks.dat.decomposition import decompose
@@ -125,10 +123,10 @@ def of_judges(interval, world, n, level):
     for gap, error, (after, before, *again) in zip(gaps, errors, judgings, strict=True):
         value = gap + after - before
         low, high, p = t_test(value, 1.0, 699, level)
-        change = Change(700, 700, value, low, high, p=p, model="m", base="b", column="jcq/mean")
+        change = Estimate(value, low, high, 700, level=level, p=p)
         squares = np.maximum(0.0, (np.array(again) - before + error) ** 2 - 0.3**2) / 2
         noise = float(squares.mean() ** 0.5)
-        results.append(with_noise(change, level, noise, n) if noise else change)
+        results.append(with_noise(change, noise, n) if noise else change)
     return share_of(1.5, results)
 
 
@@ -166,7 +164,7 @@ def of_words(interval, world, n, level):
     truth = hill_number(counts[counts > 0], 20_000, size, order=order)
     if interval.startswith("ratio"):
         sides = ([lists_of(rng, world, n) for _ in "ab"] for _ in range(DATA_SETS))
-        return share_of(0.0, (hill_ratio(*both, order=order, level=level) for both in sides))
+        return share_of(1.0, (hill_ratio(*both, order=order, level=level) for both in sides))
     return share_of(truth, (hill_interval(lists_of(rng, world, n), size, order=order) for _ in range(DATA_SETS)))
 
 
@@ -199,7 +197,7 @@ def of_parts(interval, world, n, level):
         else:
             parts, name = decompose(unit, own), interval.replace(" ", "_")
             value, error = getattr(parts, name), getattr(parts, f"{name}_se")
-        found.append(Interval(None, *normal_interval(value, error, 1), n))
+        found.append(Estimate(value, *normal_interval(value, error, 1), n))
     return share_of(truth[interval], found)
 
 
@@ -277,7 +275,7 @@ def of_experts(interval, world, n, level):
     return share_of(truth, (measured(*judged_experts(rng, n, personal), "ordinal", 10) for _ in range(DATA_SETS // 4)))
 
 
-SHARES, SEEDS, LISTS = SIZES[:-1], (2, 3, 5), ("any words", "a template")
+SHARES, SEEDS, LISTS = SIZES[:-1], (3, 5), ("any words", "a template")
 RATERS = tuple(f"{raters} raters, alpha {alpha}" for raters in (2, 4, 9) for alpha in (0.0, 0.4, 0.8))
 EXPERTS = ("a judge that knows who is strict", "a judge that does not")
 # Interval -> how a cell is reckoned, worlds, sizes, levels.

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import coverage_table
-from sozo.scoring.measure import normal_interval
+from sozo.scoring.measure import Estimate, normal_interval
 from sozo.scoring.second_encoder import gain
 from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval
-from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.seeds import difference, over_seeds
 from sozo.tasks.dat.decomposition import decompose
 
@@ -138,8 +137,8 @@ def test_parts_of_a_dat_mean(template, n):
 
     def interval(rng, part):
         parts = decompose(unit, lists(rng))
-        low, high = normal_interval(getattr(parts, part), getattr(parts, f"{part}_se"), 1)
-        return Interval(None, low, high, n)
+        value, error = getattr(parts, part), getattr(parts, f"{part}_se")
+        return Estimate(value, *normal_interval(value, error, 1), n)
 
     for part, truth in (("word_choice", choice), ("pairing", 0.0)):
         assert 0.93 <= coverage(truth, lambda rng, part=part: interval(rng, part), trials=1000) <= 0.97
@@ -165,12 +164,12 @@ def test_a_mean_over_fixed_kinds_of_questions_covers_as_often_as_it_says():
     def interval(rng, **strata):
         return mean_interval(np.clip(levels[kinds] + rng.normal(0, 0.5, 700).round(2), 1, 5), **strata)
 
-    truth = float(np.mean([interval(np.random.default_rng(k), strata=kinds).mean for k in range(4000)]))
+    truth = float(np.mean([interval(np.random.default_rng(k), strata=kinds).value for k in range(4000)]))
     assert coverage(truth, interval) > 0.99
     assert 0.93 <= coverage(truth, lambda rng: interval(rng, strata=kinds)) <= 0.97
 
 
-@pytest.mark.parametrize("seeds", [2, 3, 5])
+@pytest.mark.parametrize("seeds", [3, 5])
 def test_means_and_differences_over_seeds(seeds):
     def mean(rng):
         return over_seeds(by_item(rng.normal(0.9, 0.002, seeds)))

@@ -1,7 +1,6 @@
 """Intervals and comparisons: by hand, by enumeration, and against scipy."""
 
 import math
-from dataclasses import asdict
 from itertools import pairwise
 
 import numpy as np
@@ -16,6 +15,7 @@ from sozo.scoring.statistics import (
     holm,
     mean_interval,
 )
+from sozo.scoring.statistics.comparison import effect_independent, effect_paired
 from sozo.scoring.statistics.seeds import difference, over_seeds
 
 SCORES = [3.0, 4.0, 2.0, 5.0, 4.0, 3.5, 1.0, 4.5, 3.0, 2.5]
@@ -30,22 +30,22 @@ def test_the_interval_is_students_and_of_a_share_the_exact_one():
     ours = mean_interval(SCORES)
     theirs = stats.t.interval(0.95, 9, np.mean(SCORES), stats.sem(SCORES))
     assert (ours.low, ours.high) == pytest.approx(theirs)
-    assert (ours.mean, ours.n, ours.reason) == (pytest.approx(3.25), 10, None)
+    assert (ours.value, ours.n, ours.reason) == (pytest.approx(3.25), 10, None)
     # All of ten: the lower end is where ten of ten has a chance of 2.5%.
     assert mean_interval([1] * 10, share=True).low == pytest.approx(0.025**0.1)
     assert mean_interval([1] * 10, share=True).high == 1
     assert mean_interval([1] * 10).reason == "all 10 values are equal"  # a judge's ones are no share
     # Of shares over several answers: as if a success could be cut in two.
-    assert mean_interval([0.5, 0.5], share=True).low == pytest.approx(stats.beta.ppf(0.025, 1, 2))
+    assert mean_interval([0.5] * 3, share=True).low == pytest.approx(stats.beta.ppf(0.025, 1.5, 2.5))
 
 
 def test_differences_of_shares_have_intervals_at_the_ends_too():
     alike = compare_paired(dict.fromkeys(range(9), 1.0), dict.fromkeys(range(9), 1.0), share=True)
-    assert (alike.difference, alike.p, alike.effect) == (0, 1, None)
+    assert (alike.value, alike.p) == (0, 1)
     assert alike.high == pytest.approx(stats.t.ppf(0.975, 10) * math.sqrt(2 / 10 / 11))
     apart = compare_independent([0.0] * 8, [1.0] * 8, share=True)
     error = math.sqrt(2 * (0.1 * 0.9 * 10 / 9) / 10)  # of one of ten on one side, nine of ten on the other
-    assert (apart.difference, apart.low) == (1, pytest.approx(0.8 - stats.t.ppf(0.975, 18) * error))
+    assert (apart.value, apart.low) == (1, pytest.approx(0.8 - stats.t.ppf(0.975, 18) * error))
 
 
 def test_the_mean_of_fixed_strata_by_hand():
@@ -53,8 +53,8 @@ def test_the_mean_of_fixed_strata_by_hand():
     found = mean_interval([1, 3.0, 5.5, 6.5, 7.5], strata=list("aabbb"))
     parts = (2 / 5) ** 2 * 2 / 2, (3 / 5) ** 2 * 1 / 3
     freedom = sum(parts) ** 2 / (parts[0] ** 2 / 1 + parts[1] ** 2 / 2)
-    assert found.mean == pytest.approx(23.5 / 5)
-    assert found.high - found.mean == pytest.approx(stats.t.ppf(0.975, freedom) * sum(parts) ** 0.5)
+    assert found.value == pytest.approx(23.5 / 5)
+    assert found.high - found.value == pytest.approx(stats.t.ppf(0.975, freedom) * sum(parts) ** 0.5)
     # A stratum of one has no spread of its own.
     assert mean_interval(SCORES, strata="aaaaaaaaab") == mean_interval(SCORES)
 
@@ -69,9 +69,10 @@ def test_values_of_another_shape():
 def test_the_interval_moves_with_the_values(values, shift):
     found = mean_interval(values)
     if found.reason:
-        assert len(set(values)) == 1 or (len(values) < 10 and all(value == int(value) for value in values))
+        few = len(values) < 3 or (len(values) < 10 and all(value == int(value) for value in values))
+        assert few or len(set(values)) == 1
         return
-    assert found.low < found.mean < found.high
+    assert found.low < found.value < found.high
     moved = mean_interval([v + shift for v in values])
     assert (moved.low, moved.high) == pytest.approx((found.low + shift, found.high + shift), abs=1e-9)
 
@@ -89,8 +90,9 @@ def test_the_paired_p_is_of_the_test_that_made_the_interval():
     found, other_way = compare_paired(named(base), named(other)), compare_paired(named(other), named(base))
     assert found.p == other_way.p == pytest.approx(theirs.pvalue)
     assert (found.low, found.high) == pytest.approx(tuple(theirs.confidence_interval()))
-    assert (found.difference, found.effect) == (-other_way.difference, -other_way.effect)
-    assert found.effect == pytest.approx(theirs.statistic / math.sqrt(12))
+    assert found.value == -other_way.value
+    effect = effect_paired(named(base), named(other))
+    assert effect == -effect_paired(named(other), named(base)) == pytest.approx(theirs.statistic / math.sqrt(12))
     # 73 models of five measures each: a clear difference stays one.
     assert holm([compare_paired(named(np.zeros(99)), named(np.full(99, 1.83) + np.arange(99) % 3)).p] * 365)[0] < 0.001
 
@@ -127,17 +129,17 @@ def test_the_level_is_the_intervals():
 
 
 def test_no_end_is_outside_the_scale():
-    """Of a share's differences 1 in either direction; one of ten against none, and all of two against none."""
-    apart = compare_independent([0.0, 0.0], [1.0, 1.0], share=True)
-    paired = compare_paired(named([0.0, 0.0]), named([1.0, 1.0]), share=True)
+    """Of a share's differences 1: all of three against none."""
+    apart = compare_independent([0.0] * 3, [1.0] * 3, share=True)
+    paired = compare_paired(named([0.0] * 3), named([1.0] * 3), share=True)
     for found in (apart, paired):
-        assert (found.difference, found.high) == (1, 1)
+        assert (found.value, found.high) == (1, 1)
         assert -1 <= found.low < 1
 
 
 def test_items_that_one_lacks_are_left_out_and_counted():
     found = compare_paired({"a": 1, "b": 2, "c": None, "d": 4}, {"a": 2, "b": 5, "c": 1, "e": 9})
-    assert (found.difference, found.n, found.of) == (2, 2, 5)
+    assert (found.value, found.n, found.base_n) == (2, 2, None)
 
 
 # Independent
@@ -148,10 +150,11 @@ def test_independent_is_welchs():
     found = compare_independent(a, b)
     theirs = stats.ttest_ind(b, a, equal_var=False)
     assert found.p == pytest.approx(theirs.pvalue)
-    assert found.difference == pytest.approx(np.mean(b) - np.mean(a))
-    assert found.effect == pytest.approx(found.difference / math.sqrt((np.var(a, ddof=1) + np.var(b, ddof=1)) / 2))
-    assert found.low < found.difference < found.high
-    assert (found.n, found.of) == (4, 6)
+    assert found.value == pytest.approx(np.mean(b) - np.mean(a))
+    deviation = math.sqrt((np.var(a, ddof=1) + np.var(b, ddof=1)) / 2)
+    assert effect_independent(a, b) == pytest.approx(found.value / deviation)
+    assert found.low < found.value < found.high
+    assert (found.n, found.base_n) == (6, 4)
     assert (found.low, found.high) == pytest.approx(tuple(theirs.confidence_interval()))
 
 
@@ -188,20 +191,20 @@ def test_holm_is_between_each_p_and_bonferroni(p_values):
         (mean_interval, [[1, NAN, 2]], None, "1 of 3 values not finite"),
         (mean_interval, [[1, INF]], None, "1 of 2 values not finite"),
         (compare_paired, [[], []], None, "no common items"),
-        (compare_paired, [[1], [3]], 2, "only one of common items"),
+        (compare_paired, [[1], [3]], 2, "only one of values"),
         (compare_paired, [[1, 2], [1, 2]], 0, "all 2 differences are equal"),
         (compare_paired, [[2.0, 3.0], [2.1, 3.1]], 0.1, "all 2 differences are equal"),  # equal but for rounding
         (compare_paired, [[1, NAN], [1, 2]], None, "1 of 2 differences not finite"),
         (compare_independent, [[], [1, 2]], None, "no scores of the base"),
         (compare_independent, [[1, 2], [NAN, 2]], None, "1 of 2 scores of the other not finite"),
-        (compare_independent, [[1], [2, 3]], 1.5, "only one score on a side"),
-        (compare_independent, [[1, 1], [2, 2, 2]], 1, "all scores on each side are equal"),
+        (compare_independent, [[1], [2, 3]], 1.5, "1 values: an interval needs 3"),
+        (compare_independent, [[1, 1, 1], [2, 2, 2]], 1, "all scores on each side are equal"),
     ],
 )
 def test_what_says_nothing_has_no_interval_and_says_why(function, sides, value, reason):
     result = function(*(map(named, sides) if function is compare_paired else sides))
-    numbers = asdict(result)
-    mean = next(numbers[name] for name in ("mean", "difference", "r") if name in numbers)
-    assert mean == (value if value is None else pytest.approx(value))
-    assert [numbers.get(name) for name in ("low", "high", "effect", "p")] == [None] * 4
-    assert result.reason == reason
+    assert result.value == (value if value is None else pytest.approx(value))
+    assert (result.low, result.high, result.p, result.reason) == (None, None, None, reason)
+    if function is not mean_interval:
+        effect = effect_paired if function is compare_paired else effect_independent
+        assert effect(*(map(named, sides) if function is compare_paired else sides)) is None

@@ -25,12 +25,12 @@ def test_a_gain_in_the_bases_standard_deviations():
     # Means 2.5 and 4, the base's deviation 1.29: its jackknife by hand, leaving each of the four out.
     base, scores = np.array([1.0, 2.0, 3.0, 4.0]), np.array([3.0, 4.0, 5.0])
     result = gain(base, scores)
-    assert result.deviations == pytest.approx(1.5 / base.std(ddof=1))
+    assert result.value == pytest.approx(1.5 / base.std(ddof=1))
     left = np.array([(4 - np.delete(base, k).mean()) / np.delete(base, k).std(ddof=1) for k in range(4)])
     parts = 3 * left.var(), 1 / 3 / base.var(ddof=1)
     freedom = sum(parts) ** 2 / (parts[0] ** 2 / 3 + parts[1] ** 2 / 2)
-    assert result.high - result.deviations == pytest.approx(stats.t.ppf(0.975, freedom) * sum(parts) ** 0.5)
-    assert result.deviations - result.low == pytest.approx(result.high - result.deviations)
+    assert result.high - result.value == pytest.approx(stats.t.ppf(0.975, freedom) * sum(parts) ** 0.5)
+    assert result.value - result.low == pytest.approx(result.high - result.value)
     assert (result.n, result.base_n) == (3, 4)
 
 
@@ -86,12 +86,12 @@ def test_a_gain_taken_apart_is_in_the_deviations_of_the_centred_scores(second):
     found = parts_over(second, rng.permuted(kinds, axis=1), base)
     before, after = (of_means(second, lists) for lists in (base, kinds))
     centred = (after.mean() - before.mean()) / before.std(ddof=1)
-    assert found.centred.deviations == pytest.approx(centred, abs=1e-4)
-    parts = [part.deviations for part in (found.word_choice, found.position, found.pairing)]
+    assert found.centred.value == pytest.approx(centred, abs=1e-4)
+    parts = [part.value for part in (found.word_choice, found.position, found.pairing)]
     assert sum(parts) == pytest.approx(centred, abs=1e-4)
-    assert found.pairing.low < found.pairing.deviations < found.pairing.high
+    assert found.pairing.low < found.pairing.value < found.pairing.high
     assert found.pairing.low > 0.3
-    assert abs(found.shuffled.deviations) < 0.1 < found.total.deviations
+    assert abs(found.shuffled.value) < 0.1 < found.total.value
     assert found.known_pairs == 1
     # The same in fixed places is a template.
     template = parts_over(second, kinds, base)
@@ -184,8 +184,8 @@ def test_a_gain_that_the_second_encoder_does_not_see(folders, second):
     assert (table.second_encoder, table.second_encoder_revision) == ("second", "1")
     assert base.gains == (None, None)
     own, seen = trained.gains
-    assert own.deviations == pytest.approx(1, abs=1e-6)
-    assert seen.deviations == pytest.approx(0, abs=1e-6)
+    assert own.value == pytest.approx(1, abs=1e-6)
+    assert seen.value == pytest.approx(0, abs=1e-6)
     assert own.low < 1 < own.high
     assert (seen.n, seen.base_n) == (3, 3)  # of valid lists
 
@@ -199,12 +199,12 @@ def test_the_table_and_the_page_show_both(folders, second, tmp_path, capsys):
     command(rows, tmp_path / "out", second_encoder="second", nouns=nouns)
     assert re.search(r"\| Gain in own sd +\| Gain by second in its sd +\|", capsys.readouterr().out)
     trained, base = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))["rows"]
-    assert trained["gain"]["deviations"] == pytest.approx(1, abs=1e-6)
-    assert trained["second_gain"]["deviations"] == pytest.approx(0, abs=1e-6)
+    assert trained["gain"]["value"] == pytest.approx(1, abs=1e-6)
+    assert trained["second_gain"]["value"] == pytest.approx(0, abs=1e-6)
     assert base["gain"] is base["second_gain"] is None
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert "Gain by second in its sd" in page
-    assert "+1.00<small" in page
+    assert "+1.00 sd<small" in page
 
 
 def test_the_report_has_a_table_of_both(folders, second, tmp_path):
@@ -213,7 +213,7 @@ def test_the_report_has_a_table_of_both(folders, second, tmp_path):
     table = pages[0].read_text("utf-8").split("DAT: gains by a second encoder")[-1].split("</table>", 1)[0]
     assert "+1.00" in table
     assert "+0.00" in table
-    assert "n = 3, 3" in table
+    assert "n = 3, base 3" in table
     assert "DAT: gains by a second encoder" not in write_evaluation(tmp_path / "plain.html", models, base="base")[
         0
     ].read_text("utf-8")

@@ -90,7 +90,7 @@ def test_the_interval_of_hill_numbers_is_the_jackknifes(size, order):
     margin = stats.t.ppf(0.975, 4) * error
     ends = [math.exp(middle - margin), math.exp(middle + margin)]
     # As many different words as there are places at the most, and those of an answer at the least.
-    assert (found.mean, found.n) == (pytest.approx(math.exp(middle)), 5)
+    assert (found.value, found.n) == (pytest.approx(math.exp(middle)), 5)
     assert (found.low, found.high) == pytest.approx((max(ends[0], 3), min(ends[1], 3 * size)))
 
 
@@ -102,11 +102,11 @@ def test_a_ratio_is_at_equal_n_and_its_p_is_the_intervals(order):
     (a, error_a, _), (b, error_b, _) = sides
     error = math.hypot(error_a, error_b)
     freedom = error**4 / sum(e**4 / (n - 1) for _, e, n in sides)
-    assert (found.mean, found.n) == (pytest.approx(b - a), 3)
-    assert found.high - found.mean == pytest.approx(stats.t.ppf(0.95, freedom) * error)
+    assert (found.value, found.n, found.base_n) == (pytest.approx(math.exp(b - a)), 3, 3)
+    assert found.high / found.value == pytest.approx(math.exp(stats.t.ppf(0.95, freedom) * error))
     assert found.p == pytest.approx(2 * stats.t.sf(abs(b - a) / error, freedom))
     other_way = hill_ratio(fewer, ANSWERS, order=order, level=0.9)
-    assert (other_way.low, other_way.p) == (pytest.approx(-found.high), pytest.approx(found.p))
+    assert (other_way.low, other_way.p) == (pytest.approx(1 / found.high), pytest.approx(found.p))
 
 
 def test_words_of_answers_of_unequal_length_and_repeated_words():
@@ -116,7 +116,7 @@ def test_words_of_answers_of_unequal_length_and_repeated_words():
     # Words of one's own: c; none; d; e and f. Of 6 words 1, 0, 1 and 2 are lost.
     logs = np.log([5, 6, 5, 4])
     margin = stats.t.ppf(0.975, 3) * math.sqrt(3 * logs.var())
-    assert (found.mean, found.low) == (6, pytest.approx(max(6 * math.exp(-margin), 9 / 4)))
+    assert (found.value, found.low) == (6, pytest.approx(max(6 * math.exp(-margin), 9 / 4)))
 
 
 def test_one_list_said_always_has_fewer_words_for_certain():
@@ -124,8 +124,8 @@ def test_one_list_said_always_has_fewer_words_for_certain():
     always = [ANSWERS[0]] * 100
     varied = [[f"{k}", f"{k}b", f"{k}c"] for k in range(100)]
     found = hill_ratio(varied, always)
-    assert found.mean == pytest.approx(math.log(1 / 100))
-    assert found.high < math.log(1 / 10)
+    assert found.value == pytest.approx(1 / 100)
+    assert found.high < 1 / 10
 
 
 def test_numbers_in_place_of_words_are_the_same():
@@ -135,12 +135,13 @@ def test_numbers_in_place_of_words_are_the_same():
 
 def test_what_says_nothing_about_words():
     assert hill_interval([]).reason == "no answers"
-    assert hill_interval([["a", "b"]]).reason == "only one of answers"
-    assert (hill_interval([["a", "b"]]).mean, hill_ratio(ANSWERS, []).reason) == (2, "no answers")
+    assert hill_interval([["a", "b"]]).reason == "1 answers: an interval needs 3"
+    assert (hill_interval([["a", "b"]]).value, hill_ratio(ANSWERS, []).reason) == (2, "no answers")
     # Ten answers that share no word do not tell whether the eleventh would.
     apart = [[f"{k}", f"{k}b"] for k in range(10)]
-    assert (hill_interval(apart).mean, hill_interval(apart).low) == (pytest.approx(20), None)
-    assert hill_interval(apart).reason == hill_ratio(apart, apart).reason == "every answer brings as many words"
+    assert (hill_interval(apart).value, hill_interval(apart).low) == (pytest.approx(20), None)
+    reason = "whichever answer is left out, as many words are left"
+    assert hill_interval(apart).reason == hill_ratio(apart, apart).reason == reason
 
 
 @pytest.mark.parametrize("n", [20, 100])
@@ -167,5 +168,5 @@ def test_a_tenth_of_a_million_answers_take_seconds():
 def test_answers_that_are_all_alike_count_once_a_group():
     for groups in ([(2, 2), (3, 3)], [(0, 2), (0, 3)]):
         share, right = grouped_share(groups), sum(k for k, _ in groups)
-        assert (share.k, share.n) == (right, 5)
+        assert (share.value, share.n) == (right / 5, 5)
         assert (share.low, share.high) == wilson(2 * right / 5, 2)

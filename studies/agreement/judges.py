@@ -15,7 +15,7 @@ from sozo.data.errors import UserError
 from sozo.data.markdown import bullets, plain
 from sozo.data.run_folder import first_difference
 from sozo.eval.evaluated import find_evaluated
-from sozo.scoring.measure import Measure
+from sozo.scoring.measure import DIFFERENCE, Measure
 from sozo.scoring.numbers import SHARE
 from sozo.scoring.table import Cell
 from sozo.studies.agreement.appendix_c import rubric_of
@@ -186,6 +186,6 @@ def same_answers(criterion: str, scores: np.ndarray, level: str = "ordinal") -> 
 
 def _row(row: SameAnswers, two: bool) -> PageRow:
     alpha = alpha_columns(row.alpha, "Answers")
-    gap = {"Second - first": Cell(row.difference, Measure("gap", 2), signed=True)} if two else {}
+    gap = {"Second - first": Cell(row.difference, Measure("gap", 2), DIFFERENCE)} if two else {}
     shares = {"Same score": Cell(row.exact, SHARE), "At most 1 apart": Cell(row.within_one, SHARE)}
     return {"Criterion": row.criterion, **alpha, **shares, **gap}

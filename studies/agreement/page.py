@@ -10,7 +10,7 @@ from sozo.data.markdown import bullets, plain
 from sozo.data.published import load_text
 from sozo.eval.report.svg import series, svg
 from sozo.scoring.embeddings.prompts import split_prompt
-from sozo.scoring.measure import Measure
+from sozo.scoring.measure import Estimate, Measure
 from sozo.scoring.numbers import P_VALUE, cost_line, n_of
 from sozo.scoring.table import Cell
 from sozo.studies.agreement.appendix_c import DRAWS, Agreement, AppendixC, CurvePoint, Graded, Placed
@@ -67,7 +67,7 @@ def to_markdown(task: str, result: AppendixC, graded: Graded | None, notes: Sequ
 def _placed(placed: Placed, stories: int) -> Cell:
     if placed.place is None:
         return Cell()
-    return Cell(placed.mean, _MEAN, n=placed.stories, of=stories, below=(f"place {placed.place}",))
+    return Cell(Estimate(placed.mean, n=placed.stories), _MEAN, of=stories, below=(f"place {placed.place}",))
 
 
 def _judge_notes(graded: Graded) -> Iterator[str]:
@@ -96,7 +96,7 @@ def _agreement(row: Agreement) -> PageRow:
     return {
         "Evaluation": row.evaluation,
         "Against": row.reference,
-        "r": Cell(row.pearson, _R, *(row.ci95 or ())),
+        "r": Cell(Estimate(row.pearson, *(row.ci95 or ())), _R),
         "p": Cell(row.p, P_VALUE),
         "p (Holm)": Cell(row.p_holm, P_VALUE),
         "Models": row.models,
@@ -120,7 +120,7 @@ def _on_curve(curve: Sequence[CurvePoint], stories: int) -> Cell:
     if stories > len(curve):
         return Cell()
     point = curve[stories - 1]
-    return Cell(point.mean, _R, point.low, point.high)
+    return Cell(Estimate(point.mean, point.low, point.high), _R)
 
 
 def curve_figure(curves: Mapping[str, Sequence[CurvePoint]], reference: str) -> bytes:

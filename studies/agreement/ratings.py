@@ -10,7 +10,7 @@ import pandas as pd
 from sozo.data.errors import UserError
 from sozo.data.markdown import plain
 from sozo.data.settings import hint
-from sozo.scoring.measure import Measure
+from sozo.scoring.measure import Estimate, Measure
 from sozo.scoring.numbers import n_of
 from sozo.scoring.table import Cell
 from sozo.studies.agreement.raters import RatersAgreement, by_domain, habits, out_of_stage, raters_agreement, records
@@ -83,7 +83,7 @@ def check_level(level: str) -> None:
 
 def alpha_columns(result: Alpha, units: str) -> PageRow:
     """What a row says of an alpha: itself with its interval, what it rests on, and why something is missing."""
-    alpha = Cell(result.alpha, ALPHA, result.low, result.high)
+    alpha = Cell(Estimate(result.alpha, result.low, result.high), ALPHA)
     counts = {units: result.units, "Scores": result.scores, "Raters": result.raters}
     return {"Alpha": alpha, **counts, "Why not": result.reason or ""}
 

@@ -8,6 +8,7 @@ from typing import Any
 from sozo.data.published import CORRELATIONS
 from sozo.eval.evaluated import Evaluated
 from sozo.scoring.measure import Estimate, Measure
+from sozo.scoring.table import Cell
 from sozo.studies.alike import check_alike
 from sozo.studies.correlate.people import PEOPLE, CorrelationCell, complete_table, grid_of
 from sozo.studies.correlation import correlate_models
@@ -16,6 +17,7 @@ from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Task
 
 ENOUGH = 3  # models, for a correlation
+_MEAN = Measure("mean")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,7 @@ class ModelRow:
     """One model's scores."""
 
     model: str
-    scores: Mapping[str, Estimate | None]  # task -> its first measure's mean; None without a finished run
+    scores: Mapping[str, Cell | None]  # task -> its first measure's mean, with n of N; None without a finished run
     grids: Mapping[str, Mapping[tuple[str, str], float | None]]  # task with a grid -> cell -> mean; {} without a run
 
     def mean(self, task: type[Task], cell: tuple[str, str] | None = None) -> float | None:
@@ -31,14 +33,14 @@ class ModelRow:
         if cell is not None:
             return self.grids[task.name][cell]
         score = self.scores[task.name]
-        return None if score is None else score.mean
+        return None if score is None else score.estimate.value
 
     def to_json(self) -> dict[str, Any]:
         """For a results file."""
         values: dict[str, Any] = {"model": self.model}
         # A task with a grid after the others, and its cells after it.
         for task, score in sorted(self.scores.items(), key=lambda item: item[0] in self.grids):
-            values[task] = score and {"mean": score.mean, "n": score.n, "of": score.of}
+            values[task] = score and {"value": score.value, "n": score.estimate.n, "of": score.of}
         for task, grid in self.grids.items():
             values[f"{task}_cells"] = [{"task": kind, "criterion": name, "mean": m} for (kind, name), m in grid.items()]
         return values
@@ -79,7 +81,7 @@ class Pair:
 
 
 def _means(grid: Mapping[tuple[str, str], Measure], run: RunResult | None) -> dict[tuple[str, str], float | None]:
-    return {cell: run.estimate(measure).mean for cell, measure in grid.items()} if run else {}
+    return {cell: run.estimate(measure).value for cell, measure in grid.items()} if run else {}
 
 
 def correlated_tasks(models: Sequence[Evaluated]) -> list[type[Task]]:
@@ -103,12 +105,14 @@ def model_rows(models: Sequence[Evaluated]) -> tuple[ModelRow, ...]:
     return tuple(rows)
 
 
-def _score(run: RunResult, grid: Mapping[tuple[str, str], float | None]) -> Estimate:
+def _score(run: RunResult, grid: Mapping[tuple[str, str], float | None]) -> Cell:
     if not grid:
-        return run.estimate(run.main)
-    # Its n of N is of answers elsewhere; here models are compared over items.
-    values = run.by_item(run.main).values()
-    return Estimate(list(grid.values())[-1], None, None, sum(value is not None for value in values), len(run.prompts))
+        mean, (n, of) = run.estimate(run.main).value, run.counts(run.main)
+    else:
+        # Its n of N is of answers elsewhere; here models are compared over items.
+        values = run.by_item(run.main).values()
+        mean, n, of = list(grid.values())[-1], sum(value is not None for value in values), len(run.prompts)
+    return Cell(Estimate(mean, n=n), _MEAN, of=of)
 
 
 def check_task_alike(task: type[Task], models: Sequence[Evaluated]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.markdown import bullets, plain
 from sozo.eval.evaluated import find_evaluated
-from sozo.scoring.measure import Measure
+from sozo.scoring.measure import Estimate, Measure
 from sozo.scoring.numbers import P_VALUE, n_of, number
 from sozo.scoring.table import Cell
 from sozo.studies.correlate.across import (
@@ -109,7 +109,7 @@ def _to_markdown(rows: Sequence[ModelRow], about: Sequence[str], pairs: Sequence
 def _scores(row: ModelRow) -> PageRow:
     cells = {}
     for task, score in row.scores.items():
-        cells[task.upper()] = Cell(score.mean, Measure("mean", 4), n=score.n, of=score.of) if score else Cell()
+        cells[task.upper()] = score or Cell()
     return {"Model": row.model, **cells}
 
 
@@ -153,7 +153,7 @@ def _details(cell: CorrelationCell, unit: str, in_grid: bool) -> PageRow:
     correlation = cell.correlation
     names = {"Task": cell.task, "Criterion": cell.criterion} if in_grid else {}
     counts = {unit.capitalize(): n_of(correlation.n, cell.of)}
-    r, p = Cell(correlation.r, _R, correlation.low, correlation.high), Cell(correlation.p, P_VALUE)
+    r, p = Cell(Estimate(correlation.r, correlation.low, correlation.high), _R), Cell(correlation.p, P_VALUE)
     corrected = {"p (Holm)": Cell(cell.p_holm, P_VALUE)} if in_grid else {}
     return {**names, **counts, "r": r, "p": p, **corrected, "Paper": Cell(cell.paper, _R)}
 

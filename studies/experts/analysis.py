@@ -144,8 +144,8 @@ def _over_experts(values: Sequence[float]) -> tuple[float | None, float | None, 
     """Mean with the ends of its interval, which needs five experts."""
     interval = mean_interval(values)
     if len(values) < FEWEST_EXPERTS:
-        return interval.mean, None, None
-    return interval.mean, interval.low, interval.high
+        return interval.value, None, None
+    return interval.value, interval.low, interval.high
 
 
 def pooled(ratings: Sequence[Rated], predicted: Scores, level: str, least: int) -> Value:

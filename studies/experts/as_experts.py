@@ -10,7 +10,7 @@ from typing import Any
 
 from sozo.scoring.judges.protocol import ToJudge
 from sozo.scoring.judges.run import Judging
-from sozo.scoring.measure import Measure
+from sozo.scoring.measure import Estimate, Measure
 from sozo.scoring.statistics import mean_interval
 from sozo.scoring.table import Cell
 from sozo.studies.experts.histories import Expert
@@ -35,8 +35,8 @@ class _View(PbigView):
 
 
 def _worth_to(expert: str, run: PbigRunResult) -> Cell:
-    mean = run.metrics["experts"][expert]
-    return Cell(mean["mean"], Measure(WORTH, 3), mean["low"], mean["high"], mean["n"], run.metrics["num_answers"])
+    worth = Estimate(**run.metrics["experts"][expert])
+    return Cell(worth, Measure(WORTH, 3), of=run.metrics["num_answers"])
 
 
 class PbigAsExperts(Pbig):
@@ -81,4 +81,4 @@ class PbigAsExperts(Pbig):
     def finish(self, run: Complete) -> dict[str, Any]:
         """What ideas are worth to each expert's judge, too."""
         means = {name: mean_interval(worth) for name, worth in self._worth.items()}
-        return super().finish(run) | {"experts": {name: asdict(mean) for name, mean in means.items()}}
+        return super().finish(run) | {"experts": {name: mean.to_json() for name, mean in means.items()}}

@@ -8,7 +8,7 @@ import numpy as np
 
 from sozo.data.markdown import bullets, plain
 from sozo.eval.report.svg import BASELINE, series, svg
-from sozo.scoring.measure import Measure
+from sozo.scoring.measure import DIFFERENCE, Estimate, Measure
 from sozo.scoring.numbers import P_VALUE, SHARE, cost_line, n_of, number
 from sozo.scoring.table import Cell
 from sozo.studies.experts.analysis import OTHERS, OWN, ComparedVotes, ExpertsResult, ExpertsRow, Value
@@ -107,7 +107,7 @@ def _row(row: ExpertsRow) -> PageRow:
 
 
 def _alpha(value: Value) -> Cell:
-    return Cell(value.alpha, _ALPHA, value.low, value.high)
+    return Cell(Estimate(value.alpha, value.low, value.high), _ALPHA)
 
 
 def _compared(pair: ComparedVotes) -> PageRow:
@@ -115,7 +115,7 @@ def _compared(pair: ComparedVotes) -> PageRow:
     return {
         "Criterion": pair.criterion,
         "Difference": f"{pair.first} - {pair.second}",
-        "Alpha within": Cell(gap.mean, _ALPHA, gap.low, gap.high, signed=True),
+        "Alpha within": Cell(Estimate(gap.mean, gap.low, gap.high), _ALPHA, DIFFERENCE),
         "p": Cell(gap.p, P_VALUE),
         "p (Holm)": Cell(gap.p_holm, P_VALUE),
         "Experts": gap.experts,

@@ -1,7 +1,7 @@
 """What a study claims beforehand that it will show: the measures, the claims, when each was written, its verdict."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -12,16 +12,15 @@ from pydantic import ConfigDict, Field, StrictFloat
 from sozo.data.errors import UserError
 from sozo.data.record import read_json, write_json
 from sozo.data.settings import hint
-from sozo.scoring.measure import Measure
+from sozo.scoring.measure import DIFFERENCE, MEAN, Estimate, Measure
 from sozo.scoring.numbers import COUNT, number
-from sozo.scoring.statistics.means import Interval
 from sozo.scoring.statistics.proportions import holm
 from sozo.scoring.statistics.seeds import difference, over_seeds
 from sozo.scoring.table import Cell
 from sozo.studies.study.table11 import Table11Row
 from sozo.tasks.dat.view import INSTRUMENTS, DatView
 
-MEAN, UNIQUE, SECOND = "mean", "unique words", "second encoder"
+SCORE, UNIQUE, SECOND = "mean", "unique words", "second encoder"
 SHUFFLED = " shuffled"  # of a measure: what it is of the same words, shuffled among the lists
 HELD, FAILED, OPEN = "held", "failed", "cannot be said"
 MOST_CLAIMS, ONE_SIDED = 5, 0.025
@@ -37,18 +36,19 @@ class RowMeasure:
     sentence: str  # what it says, for somebody new
     measure: Measure  # how a number is written
     value: Callable[[Table11Row], float | None]  # None where nobody measured it
-    signed: bool = False  # whether it is a difference itself
+    kind: str = MEAN  # or DIFFERENCE, if it is one itself
 
     def show(self, value: float | None) -> str:
         """A number as the page shows it."""
-        return number(value, self.measure, signed=self.signed)
+        return number(value, self.measure, self.kind)
 
-    def cell(self, interval: Interval | None, *, signed: bool = False, below: Sequence[str] = ()) -> Cell:
-        """A mean over seeds with its 95% interval; `signed` if it is a difference."""
-        if interval is None:
-            return Cell(below=tuple(below))
-        ends, seeds = (interval.low, interval.high), {"n": interval.n}
-        return Cell(interval.mean, self.measure, *ends, signed=signed or self.signed, below=tuple(below), more=seeds)
+
+def seeds_cell(mean: Estimate | None, measure: Measure, kind: str = MEAN, below: Sequence[str] = ()) -> Cell:
+    """A mean over seeds with its 95% interval; how many there are stands elsewhere in a table, and in its files."""
+    if mean is None:
+        return Cell(below=tuple(below))
+    shown = replace(measure.inside(mean, kind), n=0, base_n=None)
+    return Cell(shown, measure, kind, below=tuple(below), more={"n": mean.n})
 
 
 def _instrument(name: str) -> RowMeasure:
@@ -59,7 +59,7 @@ def _instrument(name: str) -> RowMeasure:
 
 
 def _gain(number: int) -> Callable[[Table11Row], float | None]:
-    return lambda row: gain.deviations if (gain := row.gains[number]) else None
+    return lambda row: gain.value if (gain := row.gains[number]) else None
 
 
 def _part(name: str) -> Callable[[Table11Row], float | None]:
@@ -67,12 +67,12 @@ def _part(name: str) -> Callable[[Table11Row], float | None]:
 
     def value(row: Table11Row) -> float | None:
         gain = getattr(row.parts, name) if row.parts else None
-        return gain and gain.deviations
+        return gain and gain.value
 
     return value
 
 
-_DEVIATIONS = Measure("deviations", 2)
+DEVIATIONS = Measure("deviations", 2, unit="sd")
 MEASURES = {
     "valid": RowMeasure(
         "Valid",
@@ -80,7 +80,7 @@ MEASURES = {
         Measure("valid", share=True),
         lambda row: row.summary.valid_rate,
     ),
-    MEAN: RowMeasure(
+    SCORE: RowMeasure(
         "Mean",
         "DAT score of the valid responses, 0 to 2: how far apart the ten words of a list are for the encoder.",
         Measure("mean"),
@@ -101,30 +101,30 @@ MEASURES = {
     "gain": RowMeasure(
         "Gain",
         "The mean minus the base's of the same seed, in standard deviations of the base's scores.",
-        _DEVIATIONS,
+        DEVIATIONS,
         _gain(0),
-        signed=True,
+        kind=DIFFERENCE,
     ),
     SECOND: RowMeasure(
         "Gain by the second encoder",
         "The same gain by an encoder that no arm was trained on. A choice of words can raise it too.",
-        _DEVIATIONS,
+        DEVIATIONS,
         _gain(1),
-        signed=True,
+        kind=DIFFERENCE,
     ),
     f"{SECOND}{SHUFFLED}": RowMeasure(
         "The same, words shuffled among the lists",
         "What would be left of the gain by the second encoder if the words of the arm were shuffled among its lists.",
-        _DEVIATIONS,
+        DEVIATIONS,
         _part("shuffled"),
-        signed=True,
+        kind=DIFFERENCE,
     ),
     "second encoder pairing": RowMeasure(
         "Pairing by the centred second encoder",
         "What pairing gains by the second encoder's vectors without their mean: no choice of words can raise it.",
-        _DEVIATIONS,
+        DEVIATIONS,
         _part("pairing"),
-        signed=True,
+        kind=DIFFERENCE,
     ),
     "known pairs": RowMeasure(
         "Pairs that the second encoder knows",
@@ -158,7 +158,7 @@ class Difference:
         other = self.against if isinstance(self.against, str) else MEASURES[self.measure].show(self.against)
         return f"{self.measure} of {self.arm}" + (f" minus {other}" if self.against else "")
 
-    def interval(self, values: Values, shift: float = 0.0) -> Interval | str:
+    def interval(self, values: Values, shift: float = 0.0) -> Estimate | str:
         """The difference minus `shift` over the seeds, of `values` of its measure; or why there is none."""
         sides = []
         for name in (self.arm, self.against):
@@ -215,7 +215,7 @@ class Claim(Difference):
         above = _one_sided(self.interval(values, -bound))
         return None if above is None else max(above, 1 - p)
 
-    def fails(self, interval: Interval) -> bool:
+    def fails(self, interval: Estimate) -> bool:
         """Whether the whole interval lies where the claim does not hold."""
         assert interval.low is not None
         assert interval.high is not None
@@ -224,11 +224,11 @@ class Claim(Difference):
         return interval.high < self.at_least if self.at_least is not None else interval.high <= (self.above or 0.0)
 
 
-def _one_sided(interval: Interval | str) -> float | None:
+def _one_sided(interval: Estimate | str) -> float | None:
     """P of the test that a mean is not above 0; None without one."""
-    if isinstance(interval, str) or interval.p is None or interval.mean is None:
+    if isinstance(interval, str) or interval.p is None or interval.value is None:
         return None
-    return interval.p / 2 if interval.mean > 0 else 1 - interval.p / 2
+    return interval.p / 2 if interval.value > 0 else 1 - interval.p / 2
 
 
 CLAIM_KEYS = [f.name for f in fields(Claim)]
@@ -253,7 +253,7 @@ class ClaimVerdict:
 
     claim: Claim
     verdict: str  # HELD, FAILED or OPEN
-    interval: Interval | None  # of the difference over seeds, 95%
+    interval: Estimate | None  # of the difference over seeds, 95%
     p: float | None = None  # one-sided, corrected by Holm for all claims of the study
     reason: str = ""  # why nothing can be said
 
@@ -272,7 +272,7 @@ def judge(claims: Sequence[Claim], values: Mapping[str, Values]) -> list[ClaimVe
     ]
 
 
-def _verdict(claim: Claim, interval: Interval | str, p: float | None) -> ClaimVerdict:
+def _verdict(claim: Claim, interval: Estimate | str, p: float | None) -> ClaimVerdict:
     if isinstance(interval, str):
         return ClaimVerdict(claim, OPEN, None, reason=interval)
     if p is None or interval.low is None:

@@ -17,7 +17,7 @@ from sozo.scoring.embeddings.prompts import BETWEEN_PARTS, split_prompt
 from sozo.scoring.languages import LANGUAGES
 from sozo.studies.study.arms import PAPER, Arm, read_arms
 from sozo.studies.study.claims import CLAIM_KEYS, Claim, Difference, check_claims
-from sozo.studies.study.control_tasks import check_control_tasks
+from sozo.studies.study.control_tasks import control_of
 from sozo.studies.study.estimates import Architecture
 from sozo.tasks.dat.scorer import DatSettings
 
@@ -159,7 +159,8 @@ def _check(study: Study) -> None:
     if study.language not in LANGUAGES:
         raise UserError(f"sampling: language must be {' or '.join(LANGUAGES)}, not {study.language}")
     check_claims(study.claims, study.exploratory, {arm.name: arm for arm in study.rows})
-    check_control_tasks(study.control_tasks)
+    for task in study.control_tasks:
+        control_of(task)
     if study.control_tasks and not study.bases():
         raise UserError("control_tasks compare with an arm named base; add base: {} to the arms")
     for arm in study.rows:

@@ -1,6 +1,5 @@
 """The page of a study, or of any tables of responses, and the same in Markdown: plane, claims, arms, rows, charts."""
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,34 +13,34 @@ from sozo.eval.report.exports import write_tables
 from sozo.eval.report.plane import Spot, plane_chart
 from sozo.eval.report.render import render
 from sozo.eval.report.tables import paper_table
-from sozo.scoring.measure import Measure, normal_interval
+from sozo.scoring.measure import DIFFERENCE, Estimate, Measure, normal_interval
 from sozo.scoring.numbers import SHARE, p_value, share
-from sozo.scoring.second_encoder import Gain
-from sozo.scoring.statistics.means import Interval
 from sozo.scoring.table import Cell, Content, Table, markdown, tabulate
 from sozo.studies.pages import standalone
-from sozo.studies.study.arms import PAPER, Arm
+from sozo.studies.study.arms import PAPER
 from sozo.studies.study.charts import unique_words_chart
 from sozo.studies.study.claims import (
+    DEVIATIONS,
     FAILED,
     HELD,
-    MEAN,
     MEASURES,
     ONE_SIDED,
+    SCORE,
     SECOND,
     SHUFFLED,
     UNIQUE,
     Difference,
     RowMeasure,
+    seeds_cell,
     when_noted,
 )
-from sozo.studies.study.control_tasks import explanation, heading
+from sozo.studies.study.control_tasks import explanation, heading, over_arm
 from sozo.studies.study.result import StudyResult, base_values, difference, patterns, row_values
 from sozo.studies.study.table11 import Table11, Table11Row
 from sozo.tasks.dat.instruments import DIVERSITY
 from sozo.tasks.dat.summary import DatSummary
 from sozo.tasks.dat.table import valid_scores
-from sozo.tasks.dat.view import INSTRUMENTS, DatView, instrument_cell, measured
+from sozo.tasks.dat.view import INSTRUMENTS, DatView, instrument_cell, instruments_of
 
 _GREY, _PAPER, _OTHER = 0, 2, 1  # colours of the page
 GROUPS = {_GREY: "not trained", _PAPER: "trained as in the paper", _OTHER: "trained otherwise"}
@@ -55,7 +54,6 @@ REASONS = {
     "no_vector": "a word the encoder does not know",
 }
 _INSTRUMENTS = "What the mean is made of, and how the words are chosen"
-_DEVIATIONS = Measure("deviations", 2)
 _SAMPLES = 3  # responses of each row that are shown
 _MARKS = {HELD: "good", FAILED: "bad"}
 
@@ -64,12 +62,12 @@ def plane(result: StudyResult) -> str:
     """Mean against unique words as SVG: arms with their seeds; empty without arms."""
     spots = []
     for arm in result.arms:
-        words, mean = result.interval(UNIQUE, arm), result.interval(MEAN, arm)
-        if words and mean and words.mean is not None and mean.mean is not None:
-            by_seed = [[result.values[name][arm.name][seed] for name in (UNIQUE, MEAN)] for seed in arm.seeds]
+        words, score = result.interval(UNIQUE, arm), result.interval(SCORE, arm)
+        if words and score and words.value is not None and score.value is not None:
+            by_seed = [[result.values[name][arm.name][seed] for name in (UNIQUE, SCORE)] for seed in arm.seeds]
             seeds = [(x, y) for x, y in by_seed if x is not None and y is not None]
             colour = _GREY if not arm.train else _PAPER if arm.name in PAPER else _OTHER
-            spots.append(Spot(arm.name, (words.mean, mean.mean), seeds, colour))
+            spots.append(Spot(arm.name, (words.value, score.value), seeds, colour))
     across = f"Different words in {result.table.equal_size:,} usable lists"
     return plane_chart(spots, result.frontier, across, "Mean DAT score", "plane") if spots else ""
 
@@ -87,23 +85,16 @@ def arms_table(result: StudyResult) -> Table:
         for name in result.measures:
             measure = MEASURES[name]
             shuffled = result.interval(name + SHUFFLED, arm) if name + SHUFFLED in MEASURES else None
-            below = [_shuffled_text(measure, shuffled.mean)] if shuffled else []
+            below = [_shuffled_text(measure, shuffled.value)] if shuffled else []
             if not name.endswith(SHUFFLED):
-                cells[measure_heading(result, name)] = measure.cell(result.interval(name, arm), below=below)
-        for task in result.controls:
-            cells[heading(task)] = _counted_verdicts(result, task, arm)
+                mean = result.interval(name, arm)
+                cells[measure_heading(result, name)] = seeds_cell(mean, measure.measure, measure.kind, below)
+        for control, by_row in result.controls.items():
+            of_arm = {seed: by_row[row] for seed, row in result.names(arm).items() if row in by_row}
+            cells[heading(control)] = over_arm(of_arm)
         rows.append(cells)
     sentences = [f"{measure_heading(result, name)}: {MEASURES[name].sentence}" for name in result.measures]
     return tabulate("The arms", rows, [*sentences, *map(explanation, result.controls)])
-
-
-def _counted_verdicts(result: StudyResult, task: str, arm: Arm) -> str | None:
-    """What a control task says of an arm: of one seed the verdict with its figures, else how often which."""
-    verdicts = [result.controls[task][row] for row in result.names(arm).values() if row in result.controls[task]]
-    if len(verdicts) == 1:
-        return verdicts[0].text()
-    counts = Counter(verdict.verdict for verdict in verdicts)
-    return ", ".join(f"{verdict} at {count}" for verdict, count in counts.items()) or None
 
 
 def claims_table(result: StudyResult) -> Table:
@@ -139,15 +130,18 @@ def differences_table(result: StudyResult) -> Table:
     return tabulate("Other differences", rows, [note] if rows else [])
 
 
-def _difference_cell(line: Difference, interval: Interval | None, reason: str = "") -> Cell:
+def _difference_cell(line: Difference, interval: Estimate | None, reason: str = "") -> Cell:
     below = [reason] if reason else []
     if interval is not None:
-        below.insert(0, f"{interval.n} seed{'s' * (interval.n != 1)}{', paired' * interval.paired}")
-    return MEASURES[line.measure].cell(interval, signed=bool(line.against), below=below)
+        paired = isinstance(line.against, str) and interval.base_n is None
+        n = interval.n if interval.base_n is None else min(interval.n, interval.base_n)
+        below.insert(0, f"{n} seed{'s' * (n != 1)}{', paired' * paired}")
+    measure = MEASURES[line.measure]
+    return seeds_cell(interval, measure.measure, DIFFERENCE if line.against else measure.kind, below)
 
 
 def rows_table(result: StudyResult) -> Table:
-    """Table 11 with unique words at equal sample size, gains and verdicts; below it the paper's rows of the model."""
+    """Table 11 with unique words at equal size, gains and control tasks; below it the paper's rows of the model."""
     model = result.table.paper_model
     rows = [_row_cells(result, row) for row in result.table.rows]
     shown = tabulate("Table 11", rows, list(map(explanation, result.controls)))
@@ -163,13 +157,12 @@ def _row_cells(result: StudyResult, row: Table11Row) -> dict[str, Content]:
     if table.second_encoder:
         own, second = map(_gain_cell, row.gains)
         if row.parts and row.parts.shuffled:
-            second = replace(second, below=(_shuffled_text(MEASURES[SECOND], row.parts.shuffled.deviations),))
+            second = replace(second, below=(_shuffled_text(MEASURES[SECOND], row.parts.shuffled.value),))
         cells |= {"Gain in own sd": own, f"Gain by {table.second_encoder} in its sd": second}
         cells["Pairing, centred"] = _gain_cell(row.parts.pairing if row.parts else None)
         cells["Known pairs"] = Cell(row.parts.known_pairs, SHARE) if row.parts else None
-    for task, by_row in result.controls.items():
-        verdict = by_row.get(row.summary.source)
-        cells[heading(task)] = verdict.text() if verdict else None
+    for control, by_row in result.controls.items():
+        cells[heading(control)] = by_row.get(row.summary.source)
     return cells
 
 
@@ -183,7 +176,7 @@ def summary_cells(summary: DatSummary) -> dict[str, Cell]:
     low, high = summary.ci95 or (None, None)
     return {
         "Valid": Cell.share(summary.valid, summary.num_responses),
-        "Mean": Cell(summary.mean, score, low, high),
+        "Mean": Cell(Estimate(summary.mean, low, high), score),
         "Std": Cell(summary.std, score),
         "Unique words": Cell(summary.unique_words),
     }
@@ -194,8 +187,8 @@ def _shuffled_text(measure: RowMeasure, value: float | None) -> str:
     return f"shuffled {measure.show(value)}"
 
 
-def _gain_cell(gain: Gain | None) -> Cell:
-    return Cell(gain.deviations, _DEVIATIONS, gain.low, gain.high, n=gain.n, signed=True) if gain else Cell()
+def _gain_cell(gain: Estimate | None) -> Cell:
+    return Cell(gain, DEVIATIONS, DIFFERENCE) if gain else Cell()
 
 
 def instrument_table(table: Table11) -> Table:
@@ -203,7 +196,7 @@ def instrument_table(table: Table11) -> Table:
 
     Perplexity and inverse Simpson are at equal sample size.
     """
-    labels, base, names = DatView().labels(), base_values(table), measured([row.summary for row in table.rows])
+    labels, base, names = DatView().labels(), base_values(table), instruments_of([row.summary for row in table.rows])
     if not names:
         return tabulate(_INSTRUMENTS, [])
     rows = []
@@ -229,7 +222,8 @@ def difference_cell(values: Mapping[str, float], base: Mapping[str, float], name
     if (pair := difference(values, base, name)) is None:
         return None
     low, high = normal_interval(*pair, 1) or (None, None)
-    return Cell(pair[0], INSTRUMENTS[name], low, high, signed=True)
+    measure = INSTRUMENTS[name]
+    return Cell(measure.inside(Estimate(pair[0], low, high), DIFFERENCE), measure, DIFFERENCE)
 
 
 def reasons_table(table: Table11) -> Table:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,18 +14,19 @@ from sozo.data.study_folder import StudyRow
 from sozo.eval.frontier import VALUES, read_curves
 from sozo.eval.report.charts import Steps
 from sozo.scoring.languages import read_nouns
-from sozo.scoring.second_encoder import SecondEncoder
-from sozo.scoring.statistics.means import Interval
+from sozo.scoring.measure import Estimate
+from sozo.scoring.numbers import SHARE, number
+from sozo.scoring.second_encoder import GainParts, SecondEncoder
 from sozo.scoring.statistics.seeds import over_seeds
 from sozo.studies.frontier import FrontierOptions, frontier_curves
 from sozo.studies.study.arms import Arm
 from sozo.studies.study.claims import MEASURES, ClaimVerdict, Difference, Values, judge
 from sozo.studies.study.config import Study
-from sozo.studies.study.control_tasks import Verdicts, judge_rows
+from sozo.studies.study.control_tasks import Controls, control_rows, to_json
 from sozo.studies.study.steps import control_runs, study_rows
 from sozo.studies.study.table11 import Table11, Table11Row, table11, with_gains
 from sozo.tasks.dat.instruments import DIVERSITY
-from sozo.tasks.dat.view import measured
+from sozo.tasks.dat.view import instruments_of
 
 Points = Mapping[str, Sequence[tuple[float, float]]]  # (unique words, mean) by what was drawn
 
@@ -38,7 +39,7 @@ class StudyResult:
     folders: Mapping[str, Path]  # of each row its responses
     table: Table11  # the rows; in a study an arm's at each of its seeds (`Study.at`)
     facts: Mapping[str, str] = field(default_factory=dict)  # what else a reader should know (model, seed)
-    controls: Verdicts = field(default_factory=dict)  # what the control tasks say of the rows
+    controls: Controls = field(default_factory=dict)  # what the control tasks say of the rows
     evaluations: Mapping[str, Mapping[str, Steps]] = field(default_factory=dict)  # measure -> row -> step -> value
     study: Study | None = None  # where it has arms or several seeds
     frontier: Points = field(default_factory=dict)  # at as many lists as unique words are counted in
@@ -75,13 +76,13 @@ class StudyResult:
         return judge(self.study.claims, self.values) if self.study else []
 
     @property
-    def differences(self) -> list[tuple[Difference, Interval | None]]:
+    def differences(self) -> list[tuple[Difference, Estimate | None]]:
         """The study's exploratory differences, with intervals over seeds; None where a seed has no such number."""
         lines = self.study.exploratory if self.study else []
         intervals = [line.interval(self.values[line.measure]) for line in lines]
         return [(line, None if isinstance(of, str) else of) for line, of in zip(lines, intervals, strict=True)]
 
-    def interval(self, measure: str, arm: Arm) -> Interval | None:
+    def interval(self, measure: str, arm: Arm) -> Estimate | None:
         """Over the seeds that have a number; None if none has."""
         numbers = _numbers(self.values[measure][arm.name])
         return over_seeds(numbers) if numbers else None
@@ -91,7 +92,7 @@ class StudyResult:
         table, base = self.table, base_values(self.table)
         rows = []
         for row in table.rows:
-            gain, second_gain = (value and asdict(value) for value in row.gains)
+            gain, second_gain = (value and value.to_json() for value in row.gains)
             rows.append(
                 {
                     **asdict(row.summary),
@@ -103,7 +104,7 @@ class StudyResult:
                     "paper": asdict(row.published) if row.published else None,
                     "gain": gain,
                     "second_gain": second_gain,
-                    "second_parts": row.parts and asdict(row.parts),
+                    "second_parts": row.parts and _parts_to_json(row.parts),
                 }
             )
         values = {
@@ -113,10 +114,7 @@ class StudyResult:
             "second_encoder_revision": table.second_encoder_revision,
             "rows": rows,
             "patterns": patterns(table),
-            "control_tasks": {
-                task: {row: verdict.to_json() for row, verdict in by_row.items()}
-                for task, by_row in self.controls.items()
-            },
+            "control_tasks": to_json(self.controls),
         }
         return values | (self._arms_to_json(self.study) if self.study else {})
 
@@ -125,20 +123,22 @@ class StudyResult:
         for arm in self.arms:
             arms[arm.name] = {"seeds": list(arm.seeds)}
             for name in self.measures:
-                numbers = _to_json(self.interval(name, arm))
-                arms[arm.name][name] = numbers | {"by_seed": self.values[name][arm.name]}
+                mean = self.interval(name, arm)
+                arms[arm.name][name] = (mean.to_json() if mean else {}) | {"by_seed": self.values[name][arm.name]}
         claims = []
         for verdict in self.claims:
-            numbers = _to_json(verdict.interval) | {"p": verdict.p}
-            claims.append({**asdict(verdict.claim), **numbers, "verdict": verdict.verdict, "reason": verdict.reason})
-        exploratory = [asdict(line) | _to_json(interval) for line, interval in self.differences]
+            numbers = verdict.interval.to_json() if verdict.interval else {}
+            said = {"p": verdict.p, "verdict": verdict.verdict, "reason": verdict.reason}
+            claims.append(asdict(verdict.claim) | numbers | said)
+        exploratory = [asdict(line) | (found.to_json() if found else {}) for line, found in self.differences]
         frontier = {name: list(points) for name, points in self.frontier.items()}
         values = {"num_responses": study.num_responses, "arms": arms, "frontier": frontier}
         return values | {"claims": claims, "exploratory": exploratory}
 
 
-def _to_json(interval: Interval | None) -> dict[str, Any]:
-    return {**asdict(interval), "seeds": interval.n, "reason": interval.reason or ""} if interval else {}
+def _parts_to_json(parts: GainParts) -> dict[str, Any]:
+    values = {one.name: getattr(parts, one.name) for one in fields(parts)}
+    return {name: value.to_json() if isinstance(value, Estimate) else value for name, value in values.items()}
 
 
 def _numbers(by_seed: Mapping[int, float | None]) -> dict[int, float]:
@@ -156,7 +156,7 @@ def tables_result(
     study: Study | None = None,
     nouns: str | None = None,
 ) -> StudyResult:
-    """Read the rows' tables of responses and what their trainings measured, and judge the runs of control tasks.
+    """Read the rows' tables of responses and what their trainings measured, and the runs of control tasks.
 
     The second encoder's gain is taken apart by vectors centred on `nouns` (as in `read_nouns`).
     """
@@ -174,7 +174,7 @@ def tables_result(
         folders,
         table,
         facts=scorer_facts(folders) | ({"Second encoder": table.second_encoder} if table.second_encoder else {}),
-        controls=judge_rows(controls, bases),
+        controls=control_rows(controls, bases),
         evaluations=evaluations(rows),
         study=study,
         frontier=_frontier(study, table.equal_size) if study else {},
@@ -255,7 +255,7 @@ def base_values(table: Table11) -> dict[str, float]:
 def _differences(row: Table11Row, base: Mapping[str, float]) -> dict[str, tuple[float, float]]:
     """What a row has more than the row `base`, with standard errors, by the instruments' names."""
     own, pairs = row_values(row), {}
-    for name in ("mean", *measured([row.summary])) if own != base else ():
+    for name in ("mean", *instruments_of([row.summary])) if own != base else ():
         if (pair := difference(own, base, name)) is not None:
             pairs[name] = pair
     return pairs
@@ -289,7 +289,9 @@ def patterns(table: Table11) -> dict[str, str]:
     for method in ("DPO 1", "DPO 2", "GRPO"):
         if row := rows.get(method):
             old, new = base.summary.valid_rate or 0.0, row.summary.valid_rate or 0.0
-            result[f"{method}: valid responses up"] = _answer(new > old, f"{old:.2%} to {new:.2%}")
+            result[f"{method}: valid responses up"] = _answer(
+                new > old, f"{number(old, SHARE)} to {number(new, SHARE)}"
+            )
     trained = {m: r.summary.mean for m, r in rows.items() if m in METHODS[1:] and r.summary.mean is not None}
     if "DPO 2" in trained:
         best = max(trained, key=lambda method: trained[method])

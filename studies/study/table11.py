@@ -14,7 +14,8 @@ import numpy as np
 from sozo.data.errors import UserError
 from sozo.data.published import load
 from sozo.data.record import read_json
-from sozo.scoring.second_encoder import Gain, GainParts, SecondEncoder, gain
+from sozo.scoring.measure import Estimate
+from sozo.scoring.second_encoder import GainParts, SecondEncoder, gain
 from sozo.scoring.statistics.hill import hill_number
 from sozo.tasks.dat.decomposition import SeenLists
 from sozo.tasks.dat.summary import DatSummary, summary_of
@@ -50,7 +51,7 @@ class Table11Row:
     curve: tuple[tuple[int, float], ...]  # (responses, expected unique words) for growing samples, up to all valid ones
     published: PublishedFigures | None  # the paper's figures for this model and method
     # Over the base, by the row's own encoder and by the second encoder; None where there is none (`with_gains`).
-    gains: tuple[Gain | None, Gain | None] = (None, None)
+    gains: tuple[Estimate | None, Estimate | None] = (None, None)
     parts: GainParts | None = None  # of the second encoder's gain
     hill: HillNumbers | None = None  # of the words in `Table11.equal_size` valid responses; None where there is none
 

@@ -1,16 +1,19 @@
-"""A study's control tasks: understanding kept, lost, or nothing that can be said, by stand-ins for trained rows."""
+"""A study's control tasks: shares, and differences from the base, of stand-ins for trained rows."""
 
 import json
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import yaml
+from scipy import stats
 
 from sozo.data.errors import UserError
 from sozo.data.study_folder import StudyRow
+from sozo.scoring.table import markdown, tabulate
 from sozo.studies.study.config import load_study
-from sozo.studies.study.control_tasks import KEPT, LOST, OPEN, explanation, judge_control, judge_rows
+from sozo.studies.study.control_tasks import control_rows, explanation, over_arm
 from sozo.studies.study.page import write_result
 from sozo.studies.study.plan import plan_lines
 from sozo.studies.study.result import tables_result
@@ -47,31 +50,26 @@ def row(folder, name, right, seed=0, **settings):
     return finished_run(run_of(folder / name, answer, source=name, **settings).folder)
 
 
-def verdict(base, model):
-    return judge_control("sipen", base, model)
+def beside(base, model):
+    """What is said of a model, measure by measure: its share, the difference from its base, what else."""
+    folders = [("base", base.folder), ("model", model.folder)]
+    return {measure.name: by_row["model"] for measure, by_row in control_rows(folders, {"model": "base"}).items()}
 
 
-def changes(said):
-    return [one.change for one in said.states]
-
-
-def reasons(said):
-    return [one.why for one in said.states]
-
-
-def test_kept_lost_and_open(tmp_path):
+def test_a_control_is_a_share_a_difference_and_its_interval(tmp_path):
     base = row(tmp_path, "base", 0.9)
-    same = verdict(base, base)
-    change, _ = changes(same)
-    assert (same.verdict, change.difference) == (KEPT, 0)
+    same = beside(base, base)["sipen/controls"]
+    change = same.change.estimate
+    assert change.value == 0
+    assert change.low == pytest.approx(-change.high)
     assert -0.1 < change.low < -0.05  # two pseudo-observations: no certainty even where nothing changed
-    assert same.text().startswith("kept (right 90.3%; understanding +0.0 pp [−5.")
-    lost = verdict(base, row(tmp_path, "lost", 0.5))
-    assert lost.verdict == LOST
-    assert changes(lost)[0].high < -0.1
-    between = verdict(base, row(tmp_path, "between", 0.8, seed=1))
-    assert (between.verdict, reasons(between)) == (OPEN, ["cannot be said from 48", ""])
-    assert changes(between)[0].low < -0.1 < changes(between)[0].high
+    assert markdown(tabulate("", [{"Row": "same", "Controls": same}])).count("+0.0 points [−") == 1
+    other = row(tmp_path, "other", 0.5)
+    said = beside(base, other)["sipen/controls"]
+    assert said.estimate == other.estimate(said.measure)
+    assert said.change.estimate == other.against(base, said.measure)
+    assert said.change.estimate.high < -0.1
+    assert said.change.estimate.value == pytest.approx(said.value - base.estimate(said.measure).value)
 
 
 def answering(folder, name, answers):
@@ -85,67 +83,63 @@ def answering(folder, name, answers):
     return finished_run(run_of(folder / name, answer, source=name).folder)
 
 
-def test_scale_answers_wrong_by_both_readings_are_a_loss_and_moves_between_them_are_none(tmp_path):
+def test_scale_answers_wrong_by_both_readings_are_errors_and_moves_between_them_are_none(tmp_path):
     literal = answering(tmp_path, "literal", lambda number, direction: ENTAILMENT[direction])
     pragmatic = answering(tmp_path, "pragmatic", lambda number, direction: IMPLICATURE[direction])
     for base, other in ((literal, pragmatic), (pragmatic, literal)):
-        said = verdict(base, other)
-        assert (said.verdict, [change.difference for change in changes(said)]) == (KEPT, [0, 0])
+        said = beside(base, other)
+        assert [cell.change.value for cell in said.values()] == [0, 0]
+        assert list(said) == ["sipen/controls", "sipen/neither"]
     wrong = {STRONGER: YES, WEAKER: MAYBE}
 
-    def broken(share):
-        return lambda number, direction: wrong[direction] if number % 10 < share else ENTAILMENT[direction]
+    def broken(number, direction):
+        return wrong[direction] if number % 10 < 4 else ENTAILMENT[direction]
 
-    lost = verdict(literal, answering(tmp_path, "lost", broken(4)))
-    right, errors = changes(lost)
-    assert (lost.verdict, right.difference) == (LOST, 0)
-    assert errors.low > 0.1
-    assert "wrong by both readings +" in lost.text()
-    assert lost.text().startswith("lost (right 100.0%; understanding +0.0 pp [")
-    between = verdict(literal, answering(tmp_path, "between", broken(1)))
-    assert (between.verdict, reasons(between)) == (OPEN, ["", "cannot be said from 48"])
-    assert changes(between)[1].low < 0.1 < changes(between)[1].high
-    assert verdict(answering(tmp_path, "again", broken(4)), literal).verdict == KEPT
+    right, errors = beside(literal, answering(tmp_path, "broken", broken)).values()
+    assert (right.value, right.change.value) == (1, 0)
+    assert errors.change.value == errors.value > 0.3
+    assert errors.change.estimate.low > 0.1
 
 
-def test_without_scale_items_the_controls_alone_are_judged(tmp_path):
+def test_without_scale_items_the_controls_stand_alone(tmp_path):
     controls = [item for item in trial_items() if item.direction in CONTROL]
     run = finished_run(run_of(tmp_path / "c", truthful, items=controls, sipen_prompt="sipen-ja-v2").folder)
-    said = verdict(run, run)
-    assert (said.verdict, len(said.states)) == (KEPT, 1)
+    assert list(beside(run, run)) == ["sipen/controls"]
 
 
-def test_a_base_at_chance_has_nothing_to_lose(tmp_path):
-    guessing = row(tmp_path, "guessing", 1 / 3)
-    said = verdict(guessing, guessing)
-    assert (said.verdict, reasons(said)) == (OPEN, ["one side is not above chance (33.3%)"])
-    assert said.text().startswith("cannot be said (right 33.3%; understanding +0.0 pp [−")
-    assert said.text().endswith("]): one side is not above chance (33.3%)")
-    barely = row(tmp_path, "barely", 0.44)
-    assert barely.metrics["measures"]["sipen/controls"]["low"] < 1 / 3
-    assert verdict(barely, guessing).verdict == OPEN
-    # A broken model is not taken for one that kept what little its base knew.
-    half = row(tmp_path, "half", 0.5)
-    assert verdict(half, guessing).verdict != KEPT
-
-
-def test_too_few_controls_and_other_items_say_nothing(tmp_path):
+def test_what_is_on_another_scale_is_not_compared(tmp_path):
     base = row(tmp_path, "base", 0.9)
-    some = [item for item in trial_items() if item.premise_id < "control-06" or item.premise_id > "trial-16"]
-    few = finished_run(run_of(tmp_path / "few", truthful, items=some, sipen_prompt="sipen-ja-v2").folder)
-    assert reasons(verdict(few, few)) == ["45 controls, and it takes 144"]
-    other = finished_run(run_of(tmp_path / "other", truthful, sipen_context="none").folder)
-    assert "sipen_context" in reasons(verdict(base, other))[0]
-    literal = finished_run(run_of(tmp_path / "literal", truthful, sipen_prompt="sipen-ja-v1").folder)
-    assert "sipen_prompt is sipen-ja-v2 and sipen-ja-v1" in reasons(verdict(base, literal))[0]
+    for name, settings, why in (
+        ("other", {"sipen_context": "none"}, "sipen_context"),
+        ("literal", {"sipen_prompt": "sipen-ja-v1"}, "sipen_prompt is sipen-ja-v2 and sipen-ja-v1"),
+    ):
+        run = finished_run(run_of(tmp_path / name, truthful, **settings).folder)
+        said = beside(base, run)["sipen/controls"]
+        assert (said.value, said.change) == (1, None)
+        assert said.below[0].startswith("not compared: ")
+        assert why in said.below[0]
 
 
-def test_an_unchanged_model_with_noise_passes_as_it_should(tmp_path):
-    """Two draws of one model that knows 90%: of 20 pairs most are kept, and none is called lost."""
-    runs = [row(tmp_path, f"m{seed}", 0.9, seed) for seed in range(5)]
-    said = [verdict(a, b).verdict for a in runs for b in runs if a is not b]
-    assert LOST not in said
-    assert said.count(KEPT) > len(said) / 2
+def test_an_arm_is_a_mean_over_its_seeds(tmp_path):
+    folders = {name: row(tmp_path, name, 0.9, seed).folder for seed, name in enumerate(("base", "base@1", "base@2"))}
+    for seed, right in enumerate((0.5, 0.7, 0.75)):
+        folders[f"arm{seed}"] = row(tmp_path, f"arm{seed}", right, seed).folder
+    bases = {"arm0": "base", "arm1": "base@1", "arm2": "base@2"}
+    by_row = next(iter(control_rows(folders.items(), bases).values()))
+    cells = {seed: by_row[f"arm{seed}"] for seed in range(3)}
+    said = over_arm(cells)
+    gaps = [cell.change.value for cell in cells.values()]
+    low, high = stats.t.interval(0.95, 2, np.mean(gaps), stats.sem(gaps))
+    change = said.change.estimate
+    assert (change.value, change.low, change.high) == pytest.approx((np.mean(gaps), max(low, -1), min(high, 1)))
+    assert said.value == pytest.approx(np.mean([cell.value for cell in cells.values()]))
+    assert "of" not in said.line  # a mean of three seeds is no count of three
+    assert over_arm({0: cells[0]}) == cells[0]
+    assert over_arm({}) is None
+    two = over_arm({0: cells[0], 1: cells[1]})
+    assert (two.change.interval, two.below) == ("", ("2 seeds: an interval needs 3",))
+    base = over_arm({seed: by_row[name] for seed, name in enumerate(bases.values())})
+    assert (base.change, base.below) == (None, ())
 
 
 def study_file(folder, **changes):
@@ -196,22 +190,28 @@ def test_what_cannot_be_a_control_is_refused(changes, message, tmp_path):
         load_study(study_file(tmp_path, **changes))
 
 
-def test_the_verdict_stands_beside_the_row(tmp_path):
+def test_the_difference_stands_beside_the_row(tmp_path):
     tables = {name: write(tmp_path / name, [("犬猫", 0.5), ("水山", 0.7)]) for name in ("base", "SFT", "GRPO")}
     shares = {"base": 0.9, "SFT": 0.9, "GRPO": 0.4}
     runs = [(name, row(tmp_path / "g", name, right).folder) for name, right in shares.items()]
     rows = {name: StudyRow(None, folder) for name, folder in tables.items()}
-    markdown = write_result(tmp_path / "out", tables_result("Table 11", rows, controls=runs), "table11")
-    assert "| Understanding (sipen)  " in markdown.splitlines()[0]
-    lines = {line.split(" | ")[0].strip("| "): line for line in markdown.splitlines() if line.startswith("| ")}
-    assert "kept (right 90.3%" in lines["SFT"]
-    assert "lost (" in lines["GRPO"]
-    assert lines["base"].rstrip(" |").endswith("–")
-    assert explanation("sipen") in markdown
+    result = tables_result("Table 11", rows, controls=runs)
+    text = write_result(tmp_path / "out", result, "table11")
+    assert "| Understanding (sipen)  " in text.splitlines()[0]
+    lines = {line.split(" | ")[0].strip("| "): line for line in text.splitlines() if line.startswith("| ")}
+    assert "+0.0 points [" in lines["SFT"]
+    assert "−50.0 points [" in lines["GRPO"]
+    assert "90.3% [" in lines["base"]
+    assert "from the base" not in lines["base"]
+    for measure in result.controls:
+        assert explanation(measure) in text
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
-    assert "Understanding (sipen)" in page
-    assert "lost (" in page
-    stored = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))["control_tasks"]["sipen"]
-    assert {name: said["verdict"] for name, said in stored.items()} == {"SFT": KEPT, "GRPO": LOST}
+    for expected in ("Understanding (sipen)", "Wrong by both readings (sipen)", "−50.0 points", "33.3%"):
+        assert expected in page
+    stored = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))["control_tasks"]["sipen/controls"]
+    assert stored["base"]["difference"] is None
+    assert stored["SFT"]["difference"]["value"] == 0
+    change = stored["GRPO"]["difference"]
+    assert change["low"] < change["value"] < change["high"] < 0
     with pytest.raises(UserError, match="compared with base, of which there is no run"):
-        judge_rows(runs[1:], {"SFT": "base"})
+        control_rows(runs[1:], {"SFT": "base"})

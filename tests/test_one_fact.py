@@ -21,6 +21,7 @@ from sozo.eval.report.differences import differences
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.report.labels import english, measure_label
 from sozo.eval.terminal import print_answer, print_run, print_tables
+from sozo.scoring.measure import LEVEL
 from sozo.scoring.second_encoder import SecondEncoder
 from sozo.tasks import task_types
 from sozo.tasks.view import CARD, FACTS, FAILURES, PAGE, TERMINAL, WANDB
@@ -213,13 +214,12 @@ def tables_of_means(report, row):
     if all(other.estimate.value is None for other in means_of(report, row.task, row.column)):
         return []
     task = task_types()[row.task]
-    title = re.sub(r"\W+", "-", english(row.task).lower())
     if column.shown & FAILURES:
-        names.append(f"{title}-answers-without-a-score")
+        names.append(f"{row.task}-answers-without-a-score")
     elif column.shown & (TERMINAL | PAGE):
-        names.append(f"{title}-all-columns")
+        names.append(f"{row.task}-all-columns")
     if column.shown & FACTS:
-        names.append(f"{title}-what-was-run")
+        names.append(f"{row.task}-what-was-run")
     return [*names, *(table.name for table in task.view.tables(task.measures) if row.column in table.columns)]
 
 
@@ -231,9 +231,8 @@ def change_of(report, row):
 
 
 def tables_of_differences(report, row):
-    title = re.sub(r"\W+", "-", english(row.task).lower())
-    names = [f"{title}-differences"] if row.kind in ("difference", "ratio") else []
-    return [*names, *([f"{title}-gains-by-a-second-encoder"] if row.column in GAINS else [])]
+    names = [f"{row.task}-differences"] if row.kind in ("difference", "ratio") else []
+    return [*names, *([f"{row.task}-gains-by-a-second-encoder"] if row.column in GAINS else [])]
 
 
 def heading(row, table):
@@ -253,7 +252,7 @@ def shown_differences(report, row, table):
 
 def plain(row):
     known, level = row.estimate, row.estimate.level
-    corrected = None if known.p is None else min(1.0, known.p * 0.05 / (1 - level))
+    corrected = None if known.p is None else min(1.0, known.p * (1 - LEVEL) / (1 - level))
     numbers = (known.value, known.low, known.high, level if known.low is not None else None, known.p, corrected)
     counts = (known.n or None, known.base_n, row.of, row.counted)
     sides = (row.value, row.base_value, row.effect, row.by, row.seeds or None, row.target, row.state, row.first)
@@ -275,7 +274,8 @@ def test_files_and_the_data_frame_have_every_row_with_all_digits(report):
         for (name, value), cell in zip(row.items(), line, strict=True):
             held = None if isinstance(record[name], float) and math.isnan(record[name]) else record[name]
             assert held == value, (row, name)
-            assert (float(cell) if is_number(value) else cell) == ("" if value is None else value), (row, name)
+            read = float(cell) if is_number(value) else cell
+            assert read == ("" if value is None else str(value) if isinstance(value, bool) else value), (row, name)
 
 
 def is_number(value):
@@ -413,46 +413,40 @@ def test_facts_of_the_first_screen(report):
 
 def test_a_runs_own_row_in_the_terminal_wandb_and_the_card(report):
     """What single runs say is what the rows are; of several seeds the rows are their means."""
-    methods = {name: m.name for m in report.found.compared.methods for name in (e.name for e in m.runs.values())}
-    told = {}
+    places, of = set(), {}
     for run in report.runs:
-        source = next(m.name for m in report.found.compared.models if any(r.folder == run.folder for r in m.runs.values()))
-        card = {metric["type"]: metric for result in _results(run) for metric in result_metrics(result)}
-        for row in (r for r in report.found.rows if not r.base and (r.model, r.task) == (methods[source], run.task.name)):
-            told.setdefault((row.model, row.task, row.column), (row, []))[1].append((run, _values(run), card))
-    places = set()
-    for row, runs in told.values():
-        column, single, known = column_of(report, row), not row.seeds, row.estimate
-        values = [values.get(column.name) for _, values, _ in runs]
-        if column.shown & WANDB and known.value is not None:
-            if all(value is not None for value in values):
+        metrics = [metric for result in _results(run) for metric in result["metrics"]]
+        lines = [" ".join(line.split()) for line in report.run_texts[run.folder].splitlines()]
+        of[run.folder] = _values(run), {metric["type"]: metric for metric in metrics}, lines
+    for method in report.found.compared.methods:
+        for row in (row for row in report.found.rows if row.model == method.name and not row.base):
+            runs, known = [of[run.folder] for run in method.of_task(row.task)], row.estimate
+            if not (shown := view_column(row, method)) or known.value is None:
+                continue
+            if shown & WANDB:
+                values = [values[row.column] for values, *_ in runs if row.column in values]
                 assert sum(values) / len(values) == pytest.approx(known.value, rel=1e-12, abs=1e-15), row
                 places.add("wandb")
-            assert single or any(value is not None for value in values)
-        if not single:
-            continue
-        ((run, values, card),) = runs
-        if column.shown & WANDB:
-            for part, value in {"": known.value, "_ci95_low": known.low, "_ci95_high": known.high}.items():
-                assert values.get(column.name + part) == value, row
-            assert values.get(f"{column.name}_n") == (known.n or None)
-        if column.shown & CARD and known.value is not None:
-            metric = card[f"{row.task}_{column.name}"]
-            assert metric["value"] == round(known.value, 4)
-            args = {name: None if value is None else round(value, 4) for name, value in ends(known).items()}
-            assert {name: metric["args"].get(name) for name in args} == args
-            places.add("card")
-        if column.shown & TERMINAL:
-            lines = [" ".join(line.split()) for line in report.run_texts[run.folder].splitlines()]
-            wanted = f"{english(column.label)} {number(row)}"
-            assert any(line == wanted or line.startswith((f"{wanted},", f"{wanted} ")) for line in lines), (row, wanted)
-            places.add("terminal")
+            if row.seeds:
+                continue
+            ((values, card, lines),) = runs
+            if shown & WANDB:
+                parts = {"": known.value, "_ci95_low": known.low, "_ci95_high": known.high, "_n": known.n or None}
+                assert {part: values.get(row.column + part) for part in parts} == parts, row
+            if shown & CARD:
+                metric = card[f"{row.task}_{row.column}"]
+                parts = {"low": known.low, "high": known.high, "n": known.n or None}
+                assert metric["value"] == known.value, row
+                assert {part: metric["args"].get(part) for part in parts} == parts, row
+                places.add("card")
+            if shown & TERMINAL:
+                wanted = f"{english(row.label)} {number(row)}"
+                assert any(line == wanted or line.startswith((f"{wanted},", f"{wanted} ")) for line in lines), wanted
+                places.add("terminal")
     assert places == {"wandb", "card", "terminal"}
 
 
-def ends(known):
-    return {"low": known.low, "high": known.high}
-
-
-def result_metrics(result):
-    return [{**metric, "type": metric["type"]} for metric in result["metrics"]]
+def view_column(row, method):
+    """Where the task's view shows the row's column; nowhere what the first screen adds to its columns."""
+    task, runs = task_types()[row.task], method.of_task(row.task)
+    return next((c.shown for c in task.view.columns(task.measures, runs) if c.name == row.column), None)

@@ -230,7 +230,7 @@ def means(method: Method, task: type[Task], columns: Iterable[RunColumn]) -> Ite
             column.label,
             named,
             MEAN,
-            replace(cell.estimate, p=None, reason=cell.estimate.reason or cell.why or None),  # nobody asks whether it is 0
+            replace(cell.estimate, p=None, reason=cell.why or cell.estimate.reason),  # nobody asks whether it is 0
             cell.of,
             "seeds" if several else _counted(runs[0], named) if scored else "",
             by=_by(runs[0], named) if scored else "",

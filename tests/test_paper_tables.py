@@ -12,9 +12,9 @@ from fakes import FakeJudge
 from sozo.data.errors import UserError
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
-from sozo.eval.report.exports import latex, write_tables
+from sozo.eval.report.exports import Typeset, latex, write_tables
 from sozo.eval.run import score_answers
-from sozo.scoring.measure import Measure
+from sozo.scoring.measure import DIFFERENCE, Estimate, Measure
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
 from sozo.tasks.pbig.settings import PbigSettings
@@ -36,10 +36,11 @@ ARTICLE = r"""\documentclass[11pt]{article}
 
 def by_hand():
     """Six columns, of which two have intervals or differences; one is a share, 9 of 36."""
-    base = (Cell(0.5, SCORE, 0.4, 0.6, 34, 35), Cell.share(9, 36), *map(Cell, (2, 3, 4)), Cell(1200, of=2048))
-    change = Cell(-0.25, SCORE, -0.3, -0.2, signed=True, mark="significant bad")
-    trained = (Cell(0.25, SCORE, 0.2, 0.3, 3, 3, change=change, below=("2 answers cut off",)), *base[1:])
-    few = (Cell(0.75, SCORE, n=30, of=35), *base[1:])
+    mean = Cell(Estimate(0.5, 0.4, 0.6, 34), SCORE, of=35)
+    base = (mean, Cell.share(9, 36), *map(Cell, (2, 3, 4)), Cell(1200, of=2048))
+    change = Cell(Estimate(-0.25, -0.3, -0.2, level=0.975), SCORE, DIFFERENCE, mark="lower")
+    trained = (Cell(Estimate(0.25, 0.2, 0.3, 3), SCORE, change=change, below=("2 answers cut off",)), *base[1:])
+    few = (Cell(Estimate(0.75, n=30), SCORE, of=35), *base[1:])
     rows = (
         TableRow("org/base", base),
         TableRow("m_1", trained, "org/base", seeds=3),

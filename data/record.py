@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
+from typing import Any, BinaryIO
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import parse_json
@@ -62,12 +62,19 @@ def _no_room(path: Path, needed: int) -> UserError:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file, whole or not at all, so that a kill never leaves half of one."""
+    with whole_file(path, len(content)) as file:
+        file.write(content)
+
+
+@contextmanager
+def whole_file(path: Path, needed: int = 0) -> Iterator[BinaryIO]:
+    """A file of at least `needed` bytes to be written part by part, which becomes `path` if all goes well."""
     refuse_link(path)
     partial = own_name(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with room(path, len(content)), partial.open("xb") as file:
-            file.write(content)
+        with room(path, needed), partial.open("xb") as file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)

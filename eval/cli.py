@@ -144,6 +144,18 @@ def report(
     print_lines(f"{page} ({page.stat().st_size / 1e6:.1f} MB)" for page in pages)
 
 
+def answers(
+    runs: Runs,
+    output: Annotated[Path, typer.Option(help="The table: a .csv or .jsonl file.")] = Path("answers.csv"),
+) -> None:
+    """All answers of runs, with their scores or why they have none."""
+    from sozo.eval.answers import write_answers
+    from sozo.eval.evaluated import find_evaluated
+
+    written = write_answers(output, find_evaluated(runs))
+    print_lines([f"{output} ({written:,} answers)"])
+
+
 def compare(
     runs: Runs, base: Base = None, all_pairs: Pairs = False, second_encoder: Second = None, explain: Explain = False
 ) -> None:
@@ -271,7 +283,8 @@ def show_all(runs: Sequence[TaskRun | None], explain: bool, failures: IsolatedFa
         print_lines(["What the rows mean: the same command with --explain"])
     if finished := [run.folder for run in shown if not run.stopped]:
         folder = commonpath(finished)
-        print_lines([f"Every answer, with its score or why it has none: sozo report {folder} --output {folder}.html"])
+        print_lines([f"A page to read: sozo report {folder} --output {folder}.html"])
+        print_lines([f"Every answer, with its score or why it has none: sozo answers {folder} --output {folder}.csv"])
     if failures:
         failures.end()
     if any(run.stopped for run in shown):
@@ -308,7 +321,7 @@ def make_app() -> typer.Typer:
             add_command(app, own.__name__.replace("_", "-"), with_flags(printing(own)))
     app.add_typer(score, name="score", help="Score answers that exist already: sozo score TASK FILE.")
     app.add_typer(serve, name="serve", help="Pay for answers over HTTP: sozo serve TASK.")
-    for command in (people, report, compare):
+    for command in (people, report, answers, compare):
         add_command(app, command.__name__, with_flags(command))
     taken = {each.name for each in app.registered_commands}
     for name, (package, command) in joined(COMMANDS).items():

@@ -152,7 +152,8 @@ def show(args: argparse.Namespace, folders: dict[str, Path]) -> None:
     write_evaluation(
         page, models, base="before", title=title, second_encoder=second, notes=NOTES, another_seed=another_seed
     )
-    print(f"The page with these numbers, learning curves, distributions and every list: {page}")
+    print(f"The page with these numbers, learning curves, distributions and lists to read: {page}")
+    print(f"All lists: sozo answers {args.output_dir / 'responses'} --output lists.csv")
 
 
 def main() -> None:

@@ -139,10 +139,15 @@ class RunResult:
         """Item -> what was asked."""
         return {name: item["prompt"] for name, item in self.items.items()}
 
-    def answers(self) -> Iterator[ScoredAnswer]:
-        """Every answer with its worth, in order."""
+    def answers(self, places: Sequence[int] | None = None) -> Iterator[ScoredAnswer]:
+        """Every answer with its worth, in order; or those at `places`, sorted numbers from 0."""
         names = ("id", "item", "text", "score", "values", "reason", "facts", "finish_reason")
+        before = 0
         for table in iter_tables(self.folder, names):
+            here = range(before, before + len(table))
+            before = here.stop
+            if places is not None:
+                table = table.take(np.array([place - here.start for place in places if place in here], np.int64))
             for name, item, text, score, values, reason, facts, end in zip(*table.to_pydict().values(), strict=True):
                 own = {} if score is None else {self.main.name: score}
                 group, state = self.items[item].get("group", ""), answer_state(text, end)

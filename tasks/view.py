@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Flag
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any, Generic, TypeVar
 
 from sozo.scoring.measure import Measure
@@ -169,7 +170,7 @@ class View(Generic[Run]):
     pictures: tuple[Ridge | Scatter, ...] = ()  # on the page
     words: tuple[str, ...] = ()  # labels that the page's reader needs (`ReaderAnswer.more`)
     asked: str = "prompt"  # the item's column that the reader shows as what was asked
-    sample: int | None = None  # answers to an item in the reader, None for all; a task of samples comes last in it
+    sample: int | None = None  # answers of a run in the reader, None for all; a task of samples comes last in it
 
     def __init__(self, file: str = "") -> None:
         self._file = file  # beside which its labels are
@@ -209,18 +210,25 @@ class View(Generic[Run]):
         return (ModelTable(task, (first, *others), tuple({f"{task}_note"} & set(self.labels()))),)
 
     def reader(self, run: Run) -> Iterator[tuple[ReaderItem, Sequence[ReaderAnswer]]]:
-        """Every item with this run's answers, for the page's reader."""
+        """Every item with this run's answers, for the page's reader; of a `sample` those that are drawn."""
         by_item: dict[str, list[ReaderAnswer]] = {}
         for item, answer in self.reader_answers(run):
             by_item.setdefault(item, []).append(answer)
         for item, answers in by_item.items():
-            yield self.reader_item(run, item), answers[: self.sample]
+            yield self.reader_item(run, item), answers
 
     def reader_answers(self, run: Run) -> Iterator[tuple[str, ReaderAnswer]]:
-        """Every answer as the reader shows it, after the id of its item."""
-        for answer in run.answers():
+        """Every answer as the reader shows it, after the id of its item; of a `sample` those that are drawn."""
+        for answer in run.answers(self.drawn(run)):
             states = {"states": [] if answer.whole else [answer.state]}
             yield answer.item, ReaderAnswer(answer.text, answer.values.get(run.main.name), answer.reason, states)
+
+    def drawn(self, run: Run) -> list[int] | None:
+        """The places of a `sample` of a run's answers, always the same ones; None where the reader has them all."""
+        answers = run.metrics["num_answers"]
+        if self.sample is None or answers <= self.sample:
+            return None
+        return sorted(Random(0).sample(range(answers), self.sample))
 
     def reader_item(self, run: Run, item: str) -> ReaderItem:
         """The item of this id, as the reader shows it."""

@@ -83,15 +83,17 @@ def test_what_explains_numbers_is_said_once_behind_all_models(capsys, tmp_path):
     show_all(runs, False)
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "What the rows mean: the same command with --explain"
-    where = f"sozo report {tmp_path} --output {tmp_path}.html"
-    assert "".join(said[1:]).replace(" ", "").endswith(where.replace(" ", ""))
+    page, table = f"sozo report {tmp_path} --output {tmp_path}.html", f"sozo answers {tmp_path} --output {tmp_path}.csv"
+    lines = "".join(said[1:]).replace(" ", "")
+    assert page.replace(" ", "") in lines
+    assert lines.endswith(table.replace(" ", ""))
     stopped = [replace(run, stopped="of the budget") for run in runs]
     with pytest.raises(typer.Exit):
         show_all([*stopped[:2], runs[2]], False)
     assert f"{tmp_path / 'c'}.html" in capsys.readouterr().out.replace("\n", "")
     with pytest.raises(typer.Exit):
         show_all(stopped, False)  # the report would read none of them
-    assert "sozo report" not in capsys.readouterr().out
+    assert not re.search("sozo (report|answers)", capsys.readouterr().out)
     show_all(runs, True)
     after = " ".join(capsys.readouterr().out.split())
     explained = ["Mean of the 45 cosine distances", "Pairing: the rest of the mean", "Glued words: share of the words"]

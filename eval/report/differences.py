@@ -18,7 +18,7 @@ _SHOWN = ("gain_own", "gain_second", "gain_shuffled", "pairing", "known_pairs")
 def differences(found: Findings) -> list[Table]:
     """What `sozo compare` prints and the page holds."""
     pages = tasks_on_page(found)
-    tables = [difference_table(page) for page in pages if found.compared.pairs]
+    tables = [table for page in pages if (table := difference_table(page)).rows or table.empty]
     gains = [
         gain_table(page) for page in pages if any(row.kind == PART and row.task == page.task.name for row in found.rows)
     ]
@@ -32,9 +32,8 @@ def difference_table(page: TaskOnPage) -> Table:
     rows = []
     for base, method in page.found.compared.pairs:
         cells = {row.measure.name: detailed(row) for row in own if (row.model, row.base) == (method.name, base.name)}
-        rows.append(page.row(method, [cells.get(name, Cell(why="not_measured")) for name in measures], base.name))
-    # Without a number anywhere all rows stay, since they say why.
-    rows = [row for row in rows if any(cell.value is not None for cell in row.cells)] or rows
+        if cells and base.of_task(page.task.name) and method.of_task(page.task.name):
+            rows.append(page.row(method, [cells.get(name, Cell(why="not_measured")) for name in measures], base.name))
     scales = filter(None, dict.fromkeys(run.scale.get("score_name") for run in page.runs))
     notes = ("differences_note", "arrow_note", *scales)
     headings = ("model", *map(measure_label, measures.values()))

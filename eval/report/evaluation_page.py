@@ -1,4 +1,4 @@
-"""What an evaluation found: the first screen, each task's tables and pictures, and every answer to read."""
+"""What an evaluation found: the first screen, each task's tables and pictures, and answers to read."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from sozo.eval.report.exports import ONE_COLUMN, Typeset, write_tables
 from sozo.eval.report.facts import fact_table
 from sozo.eval.report.labels import task_title
 from sozo.eval.report.pictures import pictures, training_curves
-from sozo.eval.report.reader import chunks, reading_order
+from sozo.eval.report.reader import chunks, reading_order, samples, span
 from sozo.eval.report.render import render
 from sozo.eval.report.svg import SERIES
 from sozo.eval.report.tables import TaskOnPage, tasks_on_page
@@ -105,6 +105,7 @@ def _shared(compared: Compared, tasks: Sequence[type[Task]]) -> dict[str, Any]:
             (model.name, n % SERIES) for n, method in enumerate(compared.methods) for model in method.runs.values()
         ],
         "ticked": {base.first.name for base, _ in compared.pairs} | {compared.models[-1].name},
+        "sampled": samples(compared.models, tasks),
         "words": [word for task in tasks for word in task.view.words],
         # The page's script knows no task: the tabs of the reader are these, each with its scores' decimals.
         "kinds": [task.name for task in reading_order(tasks)],
@@ -116,8 +117,7 @@ def _about(shown: Sequence[TaskOnPage]) -> list[str]:
     """The date, and how many answers a run has: of a task with as many in each, one number."""
     said_of = [f"{datetime.now(UTC):%Y-%m-%d}"]
     for page in shown:
-        least, most = (end(run.metrics["num_answers"] for run in page.runs) for end in (min, max))
-        n = f"{least:,}" if least == most else f"{least:,}–{most:,}"
+        n = span(run.metrics["num_answers"] for run in page.runs)
         said_of.append(translatable("{task}: {n} answers each", task=task_title(page.task), n=n))
     return said_of
 

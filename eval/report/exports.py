@@ -168,8 +168,10 @@ def _caption(table: Table, headings: Sequence[str], kept: Iterable[int]) -> str:
             counts.setdefault(english(each[0]).removeprefix("n = "), []).append(headings[k])
     sentences += [f"n = {count} ({'; '.join(columns)})" for count, columns in counts.items()]
     estimates = [one.estimate for row in table.rows for k in kept for one in (row.cells[k], row.cells[k].change) if one]
-    if levels := sorted({f"{100 * one.level:.4g}%" for one in estimates if one.low is not None}):
-        sentences.append(f"In brackets: intervals of {' and '.join(levels)}")
+    if levels := [100 * one.level for one in estimates if one.low is not None]:
+        least, most = f"{min(levels):.3g}%", f"{max(levels):.3g}%"
+        wide = f"of {least} to {most}, so wide that all of a model hold together in 95%" if most != "95%" else "of 95%"
+        sentences.append(f"In brackets: intervals {wide}")
     return " ".join(f"{sentence.rstrip('.')}." for sentence in sentences if sentence)
 
 

@@ -37,7 +37,7 @@ function label(key) {
 
 // What an answer can be filtered by: whether it has a score, why it has none, and what is wrong with the answer itself.
 function states(entry) {
-  const scored = entry.score !== null && entry.score !== undefined;
+  const scored = entry.score !== null;
   const reasons = entry.status && entry.status !== "ok" ? [`unscored:${entry.status}`] : [];
   return [scored ? "scored" : "unscored", ...reasons, ...(entry.states ?? []).map((state) => `answer:${state}`)];
 }
@@ -50,7 +50,7 @@ function startReader({ models, items }) {
   const chosen = () => [...byId("models").querySelectorAll("input:checked")].map((box) => Number(box.value));
 
   function mean(entries) {
-    const scores = entries.map((entry) => entry.score).filter((score) => score !== null && score !== undefined);
+    const scores = entries.map((entry) => entry.score).filter((score) => score !== null);
     return scores.length ? scores.reduce((a, b) => a + b) / scores.length : null;
   }
 
@@ -118,7 +118,7 @@ function startReader({ models, items }) {
   }
 
   function badge(entry) {
-    if (entry.score === null || entry.score === undefined) {
+    if (entry.score === null) {
       const made = element("span", "badge invalid");
       made.append(word(entry.status || "not_asked"));
       return made;

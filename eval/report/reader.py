@@ -1,15 +1,16 @@
-"""What the page's reader shows: every answer to every item, packed small, as JSON that its script sets as text."""
+"""What the page's reader shows: all answers, or a sample, packed small, as JSON that its script sets as text."""
 
 import base64
 import gzip
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sozo.data.schema import utf8_safe
 from sozo.eval.evaluated import Evaluated
+from sozo.scoring.translatable import translatable
 from sozo.tasks.task import Task
 from sozo.tasks.view import ReaderAnswer, ReaderItem
 
@@ -19,6 +20,28 @@ _SAMPLED = 16  # of so many items one tells how small they can be packed
 def reading_order(tasks: Sequence[type[Task]]) -> list[type[Task]]:
     """Those of which every answer is shown before those of samples."""
     return sorted(tasks, key=lambda task: task.view.sample is not None)
+
+
+def samples(models: Sequence[Evaluated], tasks: Sequence[type[Task]]) -> list[str]:
+    """Of which tasks the reader holds a part of the answers: how many, of how many."""
+    said_of = list[str]()
+    for task in tasks:
+        runs = [run for model in models if (run := model.run(task.name)) and task.view.drawn(run)]
+        if runs:
+            said = "{task}: {n} of {of} each, drawn by seed; all of them: sozo answers"
+            of = span(run.metrics["num_answers"] for run in runs)
+            said_of.append(translatable(said, task=translatable(task.name), n=task.view.sample, of=of))
+    return said_of
+
+
+def span(counts: Iterable[int]) -> str:
+    """The least and the most of some counts; where these are one, it.
+
+    >>> span([2048, 2048]), span([1889, 2048])
+    ('2,048', '1,889–2,048')
+    """
+    least, *_, most = sorted([*counts] * 2)
+    return f"{least:,}" if least == most else f"{least:,}–{most:,}"
 
 
 def chunks(models: Sequence[Evaluated], tasks: Sequence[type[Task]], most_bytes: int) -> list[str]:

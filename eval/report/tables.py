@@ -172,6 +172,8 @@ def task_label(task: str, caveats: Sequence[str]) -> str:
 
 def without_empty(table: Table) -> Table:
     """The table without columns that have no value, and a reason instead; of an empty table only reasons are left."""
+    if not table.rows:
+        return table
     kept, empty = [], dict[tuple[str, ...], list[str]]()
     for k, label in enumerate(table.columns[1:]):
         cells = [row.cells[k] for row in table.rows]

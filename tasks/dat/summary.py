@@ -1,8 +1,9 @@
 """DAT results: the row of Table 11 (paper, section 5.2) of a table of responses, and finished runs that hold one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,7 +22,7 @@ from sozo.tasks.dat.decomposition import SeenLists
 from sozo.tasks.dat.shuffle import shuffled_badly
 from sozo.tasks.dat.table import read_lists, read_table, valid_scores
 from sozo.tasks.dat.words import PROMPTS
-from sozo.tasks.run_result import RunResult
+from sozo.tasks.run_result import RunResult, ScoredAnswer
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -161,6 +162,16 @@ class DatRunResult(RunResult):
         if measure.name != self.main.name:
             return measure
         return replace(measure, digits=self.summary.digits, scale=(0, 200 if self.settings.get("olson") else 2))
+
+    def answers(self, places: Sequence[int] | None = None) -> Iterator[ScoredAnswer]:
+        """Those that count: of bare parts, which have no metrics, all."""
+        return islice(super().answers(places), self.metrics.get("num_answers"))
+
+    def value(self, answer: ScoredAnswer, measure: Measure) -> float | None:
+        """Of the share of valid responses 1 or 0, as of any response that came."""
+        if measure.short == "valid":
+            return None if answer.reason == FAILED else float(answer.reason is None)
+        return super().value(answer, measure)
 
     def texts(self, reason: str) -> list[str]:
         """The responses that count and are invalid for this reason."""

@@ -1,8 +1,7 @@
 """How DAT's results are shown: the row of Table 11, in the terminal, W&B, the model card and the report."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
 from sozo.scoring.languages import LANGUAGES
@@ -20,7 +19,6 @@ from sozo.tasks.view import (
     RESULT,
     WANDB,
     ModelTable,
-    ReaderAnswer,
     ReaderItem,
     Ridge,
     RunColumn,
@@ -109,9 +107,8 @@ class DatView(View[DatRunResult]):
         row = ("num_answers", "valid_rate", "mean", "std", "unique_words", "equal_words")
         return (ModelTable("table11", row, ("dat_note", "scale_note"), paper="dat", training="dat_training"),)
 
-    def reader(self, run: DatRunResult) -> Iterator[tuple[ReaderItem, Sequence[ReaderAnswer]]]:
-        answers = islice(self.reader_answers(run), self.sample)
-        yield ReaderItem("", "", "DAT"), [answer for _, answer in answers]
+    def reader_item(self, run: DatRunResult, item: str) -> ReaderItem:
+        return ReaderItem("", "", "DAT")
 
 
 def _equal_words(runs: Sequence[DatRunResult]) -> Callable[[DatRunResult], Cell]:

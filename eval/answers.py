@@ -1,0 +1,102 @@
+"""All answers of finished runs in one table, for a spreadsheet (CSV) or a program (JSON lines)."""
+
+import codecs
+import csv
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from sozo.data.errors import UserError
+from sozo.data.foreign import MOST_QUOTED, parse_json
+from sozo.data.record import refuse_link, whole_file
+from sozo.data.schema import utf8_safe
+from sozo.data.sheet import as_text
+from sozo.eval.evaluated import Evaluated
+from sozo.scoring.measure import Measure
+from sozo.tasks import task_type, task_types
+from sozo.tasks.run_result import RunResult
+from sozo.tasks.task import Task
+
+_COLUMNS = ("model", "task", "item", "group", "asked", "id", "text", "score", "reason", "state")
+_LAST = "run"
+
+
+def write_answers(path: Path, models: Sequence[Evaluated]) -> int:
+    """Write a row for each answer of each run, and return how many there are. UserError for a file of somebody else's.
+
+    The columns, of which CSV has numbers with all their digits:
+
+    - `model`, `task`, `item` (its id, empty for DAT), `group` (the item's kind), `asked`, `id`, `text` (the answer);
+    - `asked`: what the item asks, if that is short; else its title. Whole prompts stand in the run's `items.jsonl`,
+      once an item. Of a run that asks one thing it is empty;
+    - `score`: of the task's first measure; `reason`: why there is none; `state`: whether the answer came to its end
+      (`whole`, `truncated`, `filtered`, `error`, `empty`; `not_at_hand` where only its judgement is known);
+    - the other measures of each task by their names, shares as 1 or 0. JCQ's by kinds of questions are left out, since
+      they are those of all with `group`;
+    - `run`: the run's folder.
+
+    Of a DAT run with a number of valid lists these are the answers that count, as in all that is said of it. In CSV a
+    text that a spreadsheet would take for a formula begins with an apostrophe.
+    """
+    as_csv = path.suffix.lower() == ".csv"
+    if not as_csv and path.suffix.lower() != ".jsonl":
+        raise UserError(f"{path}: name a file that ends in .csv or .jsonl, as --output answers.csv")
+    _refuse_foreign(path, as_csv)
+    ran = {run.task for model in models for run in model.runs.values()}
+    measures = [measure for name, task in task_types().items() if name in ran for measure in _others(task)]
+    names = (*_COLUMNS, *(measure.name for measure in measures), _LAST)
+    count = 0
+    with whole_file(path) as file:
+        # With a byte-order mark, without which a spreadsheet garbles Japanese.
+        text = codecs.getwriter("utf-8-sig" if as_csv else "utf-8")(file)
+        sheet = csv.writer(text)
+        if as_csv:
+            sheet.writerow(names)
+        for row in _rows(models, measures):
+            count += 1
+            if as_csv:
+                sheet.writerow(map(as_text, row))
+            else:
+                text.write(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False, allow_nan=False) + "\n")
+    return count
+
+
+def _refuse_foreign(path: Path, as_csv: bool) -> None:
+    """UserError where the file is there and has other columns, as one has to which somebody has added ratings."""
+    refuse_link(path)
+    if not path.exists():
+        return
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            line = file.readline()
+        names = next(csv.reader([line]), []) if as_csv else [*parse_json(line)]
+    except (OSError, ValueError, TypeError, csv.Error):
+        names = []
+    if (*names[: len(_COLUMNS)], *names[-1:]) != (*_COLUMNS, _LAST):
+        raise UserError(f"{path}: exists, and its columns are not those of sozo's answers; give another --output")
+
+
+def _others(task: type[Task]) -> list[Measure]:
+    """All measures but the first, and but those that are another one's of a kind of items (`jcq/situation`)."""
+    return [measure for measure in task.measures[1:] if measure.kinds[:1] != tuple(measure.name.split("/")[1:2])]
+
+
+def _rows(models: Sequence[Evaluated], measures: Sequence[Measure]) -> Iterator[list[Any]]:
+    for model in models:
+        for run in model.runs.values():
+            asked = {item: _asked(run, item) for item in run.items}
+            own = {measure for measure in measures if measure.task == run.main.task}
+            for answer in run.answers():
+                values = [run.value(answer, measure) if measure in own else None for measure in measures]
+                texts = model.name, run.task, answer.item, answer.group, asked[answer.item], answer.id, answer.text
+                score = answer.values.get(run.main.name)
+                row = [*texts, score, answer.reason, answer.state, *values, str(run.folder)]
+                yield [utf8_safe(cell) if isinstance(cell, str) else cell for cell in row]
+
+
+def _asked(run: RunResult, item: str) -> str:
+    if len(run.items) == 1:
+        return ""
+    shown = task_type(run.task).view.reader_item(run, item)
+    return shown.text if len(shown.text) <= MOST_QUOTED else shown.title

@@ -16,6 +16,7 @@ from sozo.eval.second_encoder import PARTS, SecondGain, SecondGains
 from sozo.eval.seeds import Method
 from sozo.models.trained_on import YES, different, target
 from sozo.scoring.measure import DIFFERENCE, LEVEL, MEAN, RATIO, Estimate, Measure
+from sozo.scoring.numbers import n_of
 from sozo.scoring.second_encoder import SecondEncoder
 from sozo.scoring.statistics.seeds import over_seeds
 from sozo.scoring.table import Cell
@@ -267,9 +268,9 @@ def over_runs(cells: Sequence[Cell]) -> Cell:
     if not values:
         return Cell(why=cells[0].why)
     first = cells[next(iter(values))]
-    missing = len(cells) if len(values) < len(cells) else None
+    lacking = (translatable("{n} seeds", n=n_of(len(values), len(cells))),) if len(values) < len(cells) else ()
     mean = first.measure.inside(over_seeds(values), MEAN)
-    return Cell(mean, first.measure, first.kind, missing)
+    return Cell(mean, first.measure, first.kind, below=lacking)
 
 
 def _columns(task: type[Task], runs: Sequence[RunResult]) -> list[RunColumn]:

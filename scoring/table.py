@@ -27,7 +27,7 @@ class Cell:
     >>> cell = Cell(Estimate(0.5, 0.4, 0.6, n=3), Measure("alpha", 2), of=4)
     >>> cell.text, cell.lines, cell.line
     ('0.50', ('[0.40, 0.60]', '3 of 4'), '0.50 [0.40, 0.60], 3 of 4')
-    >>> Cell(Estimate(0.75, n=4), SHARE).line, Cell(3, of=4).line
+    >>> Cell(Estimate(0.75, n=4), SHARE, of=4).line, Cell(3, of=4).line
     ('75.0%, 3 of 4', '3 of 4')
     """
 
@@ -45,7 +45,7 @@ class Cell:
     @classmethod
     def share(cls, part: int, total: int) -> "Cell":
         """The share that `part` is of `total`, with both below it."""
-        return cls(Estimate(part / total if total else None, n=total), SHARE)
+        return cls(Estimate(part / total if total else None, n=total), SHARE, of=total)
 
     @property
     def estimate(self) -> Estimate:
@@ -84,7 +84,7 @@ class Cell:
             return ""
         if known.base_n is not None:
             return translatable("n = {n:,}, base {base_n:,}", n=known.n, base_n=known.base_n)
-        if self.measure.share and self.kind == MEAN and known.value is not None:
+        if self.measure.share and self.of is not None and known.value is not None:
             held = known.value * known.n  # of means over several answers to an item no count
             return n_of(round(held), known.n) if abs(held - round(held)) < 1e-6 else f"n = {known.n:,}"
         return f"n = {known.n:,}" if self.of is None else n_of(known.n, self.of)

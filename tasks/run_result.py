@@ -207,8 +207,13 @@ class RunResult:
     def against(self, base: Self, measure: Measure, level: float = LEVEL) -> Estimate:
         """This run's answers against the base's by a measure: paired by item, or not at all."""
         if measure.per_item:
-            sides = base.by_item(measure), self.by_item(measure)
-            return compare_paired(*sides, share=measure.share, level=level, strata=self._strata)
+            sides, strata = (base.by_item(measure), self.by_item(measure)), self._strata
+            # Of items that are one (a premise's) a mean is no 0 or 1, unless all are alike.
+            if measure.share and any("unit" in item for item in self.items.values()):
+                found = compare_paired(*sides, level=level, strata=strata)
+                if found.low is not None:
+                    return found
+            return compare_paired(*sides, share=measure.share, level=level, strata=strata)
         return compare_independent(base.by_answer(measure), self.by_answer(measure), share=measure.share, level=level)
 
     def sides(self, base: Self, measure: Measure) -> tuple[float | None, float | None]:

@@ -99,8 +99,8 @@ def test_within_a_model(by_hand, tmp_path):
     assert run.metrics["reasons"] == {"empty": 1, "reasoning": 1, "unpaired": 1}
     estimate, interval = run.metrics["measures"]["hivemind"], mean_interval([1.4 / 3, 1.0, 0.0])
     assert (estimate["n"], estimate["of"]) == (3, 4)
-    assert [estimate[name] for name in ("mean", "low", "high")] == pytest.approx(
-        [interval.mean, interval.low, interval.high]
+    assert [estimate[name] for name in ("value", "low", "high")] == pytest.approx(
+        [interval.value, interval.low, 1]  # no similarity is above 1
     )
 
 
@@ -113,8 +113,8 @@ def test_between_models(by_hand, tmp_path):
     cell = one.between(two, by_hand.measures[0])
     # Prompt 0: AA 1, AC 0, BA 0.6, BC 0.8; prompt 1: CB 0.8, CC 1. The others have no answer on one side.
     assert cell.value == pytest.approx((0.6 + 0.9) / 2)
-    assert (cell.n, cell.of) == (2, 4)
-    assert (cell.low, cell.high) == (-1, 1)  # 0.75 -+ 12.7 * 0.15, within what a cosine can be
+    assert (cell.estimate.n, cell.of) == (2, 4)
+    assert cell.estimate.low is None  # of two prompts
     # Different prompts: (A, B) of 0 with (B, C) of 1 is (0.6 + 0 + 1 + 0.8) / 4, C of 1 with (A, C) of 0 (0 + 1) / 2.
     assert cell.below == (f"other prompts {(0.6 + 0.5) / 2:.4f}",)
     assert two.between(one, by_hand.measures[0]).value == pytest.approx(cell.value)
@@ -205,7 +205,7 @@ def test_real_prose_is_valid():
 
 def similarities(folder, name):
     measures = json.loads((folder / name / "metrics.json").read_text("utf-8"))["measures"]
-    return [measures[form]["mean"] for form in FORMS]
+    return [measures[form]["value"] for form in FORMS]
 
 
 @pytest.fixture(scope="module")
@@ -255,8 +255,9 @@ def test_compare_shows_models_within_and_between(standins):
     for pair in ("echo × template", "echo × independent", "independent × template"):
         assert pair in re.sub(r"\s+", " ", between)
     assert len(re.findall(r"other prompts 0\.\d{4}", between)) == 12
-    assert "hivemind (never run on a capable model), less is better +0." in done.stdout
-    assert "hivemind (never run on a capable model), less is better −0." in done.stdout
+    assert "echo: higher: score 1.0000 (+0." in done.stdout
+    assert "independent: lower: score 0." in done.stdout
+    assert "never run on a capable model" in done.stdout
 
 
 def test_the_page_says_what_it_is(standins):
@@ -292,7 +293,7 @@ def test_runs_by_other_prompts_are_not_compared(standins, tmp_path):
     assert [name for name in FORMS if metrics["measures"][name]["n"]] == ["hivemind", "hivemind/uncut"]
     done = sozo(standins, "compare", "runs", tmp_path / "else", "--base", "template", COLUMNS="300")
     assert done.returncode == 0, done.stderr
-    assert "not on one scale" in done.stdout
+    assert "else: not compared: score, with a score, complete (items_sha256 is " in done.stdout
 
 
 def test_fewer_than_two_answers_are_refused_before_anything_starts(standins):

@@ -62,7 +62,12 @@ def run_of(folder, texts, *, items=None, source="m", **settings):
 
 
 def percent(share):
-    return f"{100 * share['k'] / share['n']:.1f}"
+    return f"{100 * share['value']:.1f}"
+
+
+def held(share):
+    """Of how many answers a share is true."""
+    return round(share["value"] * share["n"])
 
 
 @pytest.mark.parametrize(("answer", "text"), [(answer, text) for answer, texts in REPLIES.items() for text in texts])
@@ -119,16 +124,16 @@ def test_a_constant_answer_is_called_constant(tmp_path, answer):
     run = run_of(tmp_path, lambda _: word)
     metrics = run.metrics
     assert metrics["constant"] == answer
-    assert metrics["measures"][CONTROLS]["mean"] == pytest.approx(1 / 3)
+    assert metrics["measures"][CONTROLS]["value"] == pytest.approx(1 / 3)
     assert all(notes.startswith("CONSTANT") for notes in run.task.view.notes(run.result)[:1])
     for category, labels in metrics["accuracy"].items():
         directions = [i.direction for i in trial_items() if i.category == category and i.direction in IMPLICATURE]
         entailed = sum(ENTAILMENT[direction] == answer for direction in directions)
-        assert (labels["implicature"]["k"], labels["implicature"]["n"]) == (
+        assert (held(labels["implicature"]), labels["implicature"]["n"]) == (
             len(directions) * (answer == NO),
             len(directions),
         )
-        assert labels["entailment"]["k"] == entailed
+        assert held(labels["entailment"]) == entailed
     assert metrics["constant_scores"][NO] == {"implicature": 1, "entailment": 0, "controls": pytest.approx(1 / 3)}
     page = write_evaluation(tmp_path / "r.html", find_evaluated([str(run.folder)]))[0].read_text("utf-8")
     assert f"{answer}!" in page
@@ -156,12 +161,12 @@ def test_what_was_planted_comes_out(tmp_path):
     wrong = {f"trial-{k:02d}" for k in range(1, 49, 10)}  # a tenth: 3 quantifier, 2 numeral premises
     wrong |= {f"control-{k:02d}a" for k in range(1, 6)}
     metrics = run_of(tmp_path, mistaken_about(wrong)).metrics
-    assert metrics["measures"][CONTROLS]["mean"] == pytest.approx(43 / 48)
+    assert metrics["measures"][CONTROLS]["value"] == pytest.approx(43 / 48)
     for category, labels in metrics["accuracy"].items():
         own = [i for i in trial_items() if i.category == category and i.direction in IMPLICATURE]
-        assert labels["implicature"]["k"] == sum(item.premise_id not in wrong for item in own)
-        assert labels["implicature"]["low"] < labels["implicature"]["k"] / len(own) <= labels["implicature"]["high"]
-    assert all(share["k"] == 43 for share in metrics["controls"].values())
+        assert held(labels["implicature"]) == sum(item.premise_id not in wrong for item in own)
+        assert labels["implicature"]["low"] < held(labels["implicature"]) / len(own) <= labels["implicature"]["high"]
+    assert all(held(share) == 43 for share in metrics["controls"].values())
     assert metrics["constant"] is None
 
 
@@ -243,15 +248,20 @@ def test_the_trial_is_no_training_data(item):
 def test_items_without_controls_have_no_understanding_to_show(tmp_path):
     items = [item for item in trial_items() if item.direction in IMPLICATURE]
     run = run_of(tmp_path, lambda _: "Maybe.", items=items)
-    assert run.metrics["measures"][CONTROLS] == {"mean": None, "low": None, "high": None, "n": 0, "of": 0}
+    assert run.metrics["measures"][CONTROLS] == {
+        **dict.fromkeys(("value", "low", "high")),
+        "n": 0,
+        "of": 0,
+        "reason": "no values",
+    }
     assert run.metrics["controls"] == {}
-    assert run.result.cell(run.task.measures[0]).line == "–, 0 of 0"
+    assert run.result.cell(run.task.measures[0]).text == "–"
 
 
 def test_nonsense_is_counted_and_wrong(tmp_path):
     run = run_of(tmp_path, lambda item: "犬です" if item.direction in CONTROL else truthful(item))
     assert run.metrics["reasons"] == {"unparseable": 144, "error": 0}
-    assert run.metrics["measures"][CONTROLS]["mean"] == 0
+    assert run.metrics["measures"][CONTROLS]["value"] == 0
     assert any(note.startswith("UNPARSEABLE: 144 of 276") for note in run.task.view.notes(run.result))
 
 
@@ -283,6 +293,6 @@ def test_killed_while_answering_it_comes_to_the_same(tmp_path, monkeypatch):
         assert run(tmp_path / "whole").metrics == metrics
     cut, whole = ((tmp_path / folder / "metrics.json").read_bytes() for folder in ("cut", "whole"))
     assert cut == whole
-    assert metrics["measures"][CONTROLS]["mean"] == 1
+    assert metrics["measures"][CONTROLS]["value"] == 1
     config = json.loads((tmp_path / "whole" / "config.json").read_bytes())["settings"]
     assert (config["temperature"], config["max_new_tokens"]) == (1e-4, 16)

@@ -137,9 +137,9 @@ def test_no_shortcut_finds_the_answers():
     for of_set in found.values():
         assert set(of_set) == {"hypothesis", "premise", "form"}
     for name, estimate in found["controls"].items():
-        assert (estimate.high or estimate.mean) < 0.6, (name, estimate)
+        assert (estimate.high or estimate.value) < 0.6, (name, estimate)
     # A scale has ends: of its strongest word all neighbours are weaker, of its weakest all are stronger.
-    assert max(estimate.mean for estimate in found["scale items"].values()) < 2 / 3
+    assert max(estimate.value for estimate in found["scale items"].values()) < 2 / 3
 
 
 def test_the_classifier_finds_what_is_there_to_be_found():
@@ -150,18 +150,18 @@ def test_the_classifier_finds_what_is_there_to_be_found():
         for direction, text in zip(CONTROL, (item.premise, f"{last}のではない。", f"{k}番の猫だ。"), strict=True):
             items.append(SipenItem(f"{k}{direction}", str(k), item.premise, text, direction))
     found = shortcuts(items)["controls"]
-    assert found["form"].mean > 0.9
-    assert found["hypothesis"].mean > 0.6
-    assert found["premise"].mean == pytest.approx(1 / 3)
+    assert found["form"].value > 0.9
+    assert found["hypothesis"].value > 0.6
+    assert found["premise"].value == pytest.approx(1 / 3)
 
 
 def test_balanced_accuracy_by_hand():
     """Two answers, of which the token tells one; groups are left out one by one."""
     tokens, answers = [["a"], ["b"]] * 10 + [["b"]] * 5, ["yes", "no"] * 10 + ["yes"] * 5
     estimate = without_reading(tokens, answers, [str(k // 2) for k in range(25)])
-    assert estimate.mean == pytest.approx((10 / 15 + 1) / 2)
-    assert estimate.low < estimate.mean < estimate.high <= 1
-    assert without_reading([["a"]] * 4, ["yes", "no"] * 2, list("0123")).mean == 0.5
+    assert estimate.value == pytest.approx((10 / 15 + 1) / 2)
+    assert estimate.low < estimate.value < estimate.high <= 1
+    assert without_reading([["a"]] * 4, ["yes", "no"] * 2, list("0123")).value == 0.5
     assert without_reading([["a"]] * 4, ["yes"] * 4, list("0123")) is None
     assert without_reading([["a"], ["b"]], ["yes", "no"], list("00")) is None
 

@@ -12,7 +12,6 @@ from fakes import FakeEncoder, FakeNouns, list_text
 from sozo.data.errors import UserError
 from sozo.data.prompts import prompt
 from sozo.eval.evaluated import not_alike
-from sozo.eval.outcome import FELL, HELD, control_states
 from sozo.eval.run import score_answers
 from sozo.rewards import make_task_reward
 from sozo.rewards.task import reward_of
@@ -218,8 +217,8 @@ def test_a_run_says_what_fixed_lists_share(tmp_path):
     own = fixed.by_item(task.measures[-1]), drawn.by_item(task.measures[-1])
     assert set(own[0].values()) == {0}
     assert all(0.3 < share < 0.7 for share in own[1].values())
-    assert fixed.metrics["measures"]["cue_dat/unshared"]["mean"] == 0
-    assert fixed.against(drawn, task.measures[-1]).difference < -0.3
+    assert fixed.metrics["measures"]["cue_dat/unshared"]["value"] == 0
+    assert fixed.against(drawn, task.measures[-1]).value < -0.3
 
 
 def test_kanji_is_a_control_that_answering_less_cannot_keep(tmp_path):
@@ -230,8 +229,8 @@ def test_kanji_is_a_control_that_answering_less_cannot_keep(tmp_path):
     assert not_alike(sure, same) is None
     assert "items_sha256" in not_alike(sure, fewer)
     prose = finished(task, tmp_path, "prose", lambda item: [item.columns["solutions"][0] + "です"])
-    for model, state in ((same, HELD), (prose, FELL)):
-        assert [bound.state for bound in control_states(task.control, sure, model)] == [state]
+    changes = [model.against(sure, task.control.measure) for model in (same, prose)]
+    assert [(change.value, change.sign) for change in changes] == [(0, 0), (-1, -1)]
 
 
 def test_every_word_task_is_a_reward_by_value_or_by_validity():

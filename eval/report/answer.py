@@ -72,8 +72,9 @@ def first_screen(found: Findings, another_seed: str = "") -> FirstScreen:
 
 def _facts(found: Findings) -> Iterator[Facts]:
     for base, method in found.compared.pairs:
-        rows = [row for row in found.rows if row.first and (row.model, row.base) == (method.name, base.name)]
-        if rows:
+        own = (row for row in found.rows if row.first and (row.model, row.base) == (method.name, base.name))
+        # What both sides always have cannot differ.
+        if rows := [row for row in own if not (row.measure.share and row.value == row.base_value == 1)]:
             name = method.name
             if len(found.compared.base_names) > 1:
                 name = translatable("{model} against {base}", model=name, base=base.name)

@@ -94,6 +94,8 @@ def few(n: int, name: str = "values") -> str | None:
     """
     if n >= FEWEST:
         return None
+    if n == 1:
+        return translatable("only one of {name}", name=translatable(name))
     return translatable("{n} {name}: an interval needs {least}", n=n, name=translatable(name), least=FEWEST)
 
 
@@ -104,7 +106,7 @@ def no_spread(values: np.ndarray, name: str = "values") -> str | None:
     ('all 2 values are equal', 'only one of values')
     """
     if len(values) == 1:
-        return translatable("only one of {name}", name=translatable(name))
+        return few(1, name)
     # Equal: they differ by no more than rounding errors of float64.
     equal = np.ptp(values) <= 1e-12 * np.abs(values).max()
     return translatable("all {n} {name} are equal", n=len(values), name=translatable(name)) if equal else None

@@ -107,7 +107,7 @@ def model_rows(models: Sequence[Evaluated]) -> tuple[ModelRow, ...]:
 
 def _score(run: RunResult, grid: Mapping[tuple[str, str], float | None]) -> Cell:
     if not grid:
-        mean, (n, of) = run.estimate(run.main).value, run.counts(run.main)
+        mean, n, of = (run.metrics["measures"][run.main.name][key] for key in ("value", "n", "of"))
     else:
         # Its n of N is of answers elsewhere; here models are compared over items.
         values = run.by_item(run.main).values()

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sozo.scoring.languages import LANGUAGES
-from sozo.scoring.measure import Estimate, Measure, normal_interval
+from sozo.scoring.measure import MEAN, Estimate, Measure, normal_interval
 from sozo.scoring.numbers import n_of, share
 from sozo.scoring.statistics.hill import hill_interval
 from sozo.scoring.table import Cell
@@ -139,7 +139,7 @@ def instrument_cell(values: Mapping[str, float], name: str) -> Cell:
     """
     value, known = values.get(name), (values.get(f"{name}_low"), values.get(f"{name}_high"))
     low, high = normal_interval(value, values.get(f"{name}_se"), 1) or known
-    return Cell(Estimate(value, low, high), INSTRUMENTS[name])
+    return Cell(INSTRUMENTS[name].inside(Estimate(value, low, high), MEAN), INSTRUMENTS[name])
 
 
 def _instrument(name: str) -> Callable[[DatRunResult], Cell]:

@@ -30,15 +30,16 @@ VALUES = {"A": {0: 2.0, 1: 4.0, 2: 6.0}, "B": {0: 1.0, 1: 2.0, 2: 3.0}, "one": {
 
 def test_intervals_by_hand():
     paired = difference(VALUES["A"], VALUES["B"])
-    assert (paired.mean, paired.n, paired.paired) == (2.0, 3, True)
+    assert (paired.value, paired.n, paired.base_n) == (2.0, 3, None)
     assert (paired.low, paired.high) == pytest.approx((2 - 2.4841, 2 + 2.4841), abs=1e-4)
     assert over_seeds({5: 7.0}).low is None
     # Welch: variances 4 and 1 of three each, standard error sqrt(5 / 3), (5/3)^2 / (16/18 + 1/18) = 2.94 of freedom.
     apart = difference(VALUES["A"], {seed + 5: value for seed, value in VALUES["B"].items()})
-    assert (apart.mean, apart.paired) == (2.0, False)
-    assert apart.high - apart.mean == pytest.approx(3.2188 * (5 / 3) ** 0.5, abs=1e-3)
+    assert (apart.value, apart.n, apart.base_n) == (2.0, 3, 3)
+    assert apart.high - apart.value == pytest.approx(3.2188 * (5 / 3) ** 0.5, abs=1e-3)
     assert difference(VALUES["A"], {7: 1.0}).high is None
-    assert over_seeds({0: 0.5, 1: 0.5}).reason == "all 2 seeds are equal"
+    assert over_seeds({0: 0.5, 1: 0.5}).reason == "2 seeds: an interval needs 3"
+    assert over_seeds({0: 0.5, 1: 0.5, 2: 0.5}).reason == "all 3 seeds are equal"
     assert paired.p == pytest.approx(
         1 - 12**0.5 / 14**0.5
     )  # t = 2 sqrt(3); with two degrees p is 1 - t / sqrt(t^2 + 2)
@@ -160,14 +161,16 @@ def row(name, valid, mean, words, pairing=0.0):
 
 @pytest.fixture
 def study(tmp_path):
-    file = study_file(tmp_path, seeds=[0, 1], arms=ARMS, claims=CLAIMS, exploratory=EXPLORATORY, num_responses=100)
+    file = study_file(tmp_path, seeds=[0, 1, 2], arms=ARMS, claims=CLAIMS, exploratory=EXPLORATORY, num_responses=100)
     return load_study(file, str(tmp_path / "o"))
 
 
 @pytest.fixture
 def result(study):
-    rows = [row("base", 90, 0.88, 60.0), row("GRPO", 96, 0.90, 40.0), row("GRPO@1", 94, 0.91, 44.0)]
+    rows = [row("base", 90, 0.88, 60.0)]
+    rows += [row("GRPO", 99, 0.90, 40.0), row("GRPO@1", 92, 0.91, 44.0), row("GRPO@2", 94, 0.92, 42.0)]
     rows += [row("ours", 99, 0.90, 250.0, 0.01), row("ours@1", 98, 0.92, 250.0, 0.01)]
+    rows += [row("ours@2", 98, 0.94, 250.0, 0.01)]
     folders = {name: of.responses for name, of in study_rows(study).items()}
     frontier = {"free lists": [(50.0, 0.95), (70.0, 0.88)]}
     return StudyResult("Study <x>", folders, Table11(tuple(rows), 90, None), study=study, frontier=frontier)
@@ -176,30 +179,28 @@ def result(study):
 def test_the_table_over_seeds(result):
     values = result.to_json()
     grpo = values["arms"]["GRPO"]
-    assert (grpo["seeds"], grpo["mean"]["by_seed"]) == ([0, 1], {0: 0.90, 1: 0.91})
-    # Half of the interval of two is 12.706 x half of their distance.
-    assert (grpo["mean"]["mean"], grpo["mean"]["high"]) == pytest.approx((0.905, 0.905 + 12.7062 * 0.005), abs=1e-5)
+    assert (grpo["seeds"], grpo["mean"]["by_seed"]) == ([0, 1, 2], {0: 0.90, 1: 0.91, 2: 0.92})
+    # Half of the interval is 4.303 x 0.01 / sqrt(3).
+    assert (grpo["mean"]["value"], grpo["mean"]["high"]) == pytest.approx((0.91, 0.91 + 4.30265 * 0.01 / 3**0.5))
     assert [claim["verdict"] for claim in values["claims"]] == [OPEN, HELD, OPEN]
-    assert values["claims"][1]["p"] == pytest.approx(
-        3 * np.arctan(1 / 54) / np.pi
-    )  # t = (208 - 100) / 2; of three claims
-    assert values["exploratory"][0]["mean"] == pytest.approx(0.005)
-    assert "mean" not in values["exploratory"][1]  # nobody measured a second encoder
+    t = (208 - 100) / (2 / 3**0.5)
+    # Two degrees of freedom, and three claims.
+    assert values["claims"][1]["p"] == pytest.approx(3 * (1 - t / (t * t + 2) ** 0.5) / 2)
+    assert values["exploratory"][0]["value"] == pytest.approx(0.01)
+    assert "value" not in values["exploratory"][1]  # nobody measured a second encoder
     assert json.loads(json.dumps(values))["equal_size"] == 90
-    assert values["arms"]["ours"]["pairing"]["mean"] == 0.01
+    assert values["arms"]["ours"]["pairing"]["value"] == pytest.approx(0.01)
     assert [values["rows"][k]["mean"] for k in range(3)] == [0.88, 0.90, 0.91]
     assert result.measures == ["valid", "mean", "unique words", "pairing"]  # nobody measured the others
     text = to_markdown(result)
     claim = (
-        r"\| more words +\| unique words of ours minus GRPO at least 100 +\| \+208 \[\+183, \+233\], 2 seeds, paired"
+        r"\| more words +\| unique words of ours minus GRPO at least 100 +\| \+208 \[\+203, \+213\], 3 seeds, paired"
     )
     assert re.search(claim, text)
     assert "| farther & \\<i\\> " in text
     assert "| cannot be said | not written down before |" in text
-    assert re.search(
-        r"\| GRPO +\| 2 +\| 95.00% \[82.29, 100.00%\] +\| 0.9050 \[0.8415, 0.9685\] +\| 42 \[17, 67\]", text
-    )
-    assert re.search(r"\| base +\| 1 +\| 90.00% +\| 0.8800 +\| 60 ", text)
+    assert re.search(r"\| GRPO +\| 3 +\| 95.0% \[86.0, 100.0\] +\| 0.9100 \[0.8852, 0.9348\] +\| 42 \[37, 47\]", text)
+    assert re.search(r"\| base +\| 1 +\| 90.0% +\| 0.8800 +\| 60 ", text)
 
 
 def test_by_another_second_encoder_the_claims_are_exploratory(study):
@@ -236,7 +237,7 @@ def test_gains_are_over_the_base_of_the_same_seed(tmp_path, monkeypatch):
 
         def over(self, base):
             total = gain(base.scores, self.scores)
-            return GainParts(0.5, total, *[replace(total, deviations=float(k)) for k in range(5)])
+            return GainParts(0.5, total, *[replace(total, value=float(k)) for k in range(5)])
 
     def read(path):
         return np.array(scores[named[path]])
@@ -250,17 +251,17 @@ def test_gains_are_over_the_base_of_the_same_seed(tmp_path, monkeypatch):
     named = {folder: name for name, folder in folders.items()}
     rows = tuple(row(name, 90, 0.9, 50.0) for name in scores)
     table = with_gains(Table11(rows, 90, None), folders, Opposite(), study.bases())
-    gains = {row.summary.source: [gain and gain.deviations for gain in row.gains] for row in table.rows}
+    gains = {row.summary.source: [gain and gain.value for gain in row.gains] for row in table.rows}
     # Two of the base's standard deviations, which are 1 and 2.
     assert gains == {"base": [None, None], "base@1": [None, None], "GRPO": [2.0, -2.0], "GRPO@1": [2.0, -2.0]}
     result = StudyResult("gains", folders, table, study=study)
     (grpo,) = [line for line in arms_table(result).rows if line.name == "GRPO"]
     lines = [cell.line for cell in grpo.cells]
-    assert "+2.00" in lines  # equal seeds have no interval
+    assert "+2.00 sd" in lines  # equal seeds have no interval
     shown = result.to_json()["arms"]["GRPO"]
-    assert (shown["gain"]["mean"], shown["second encoder"]["mean"]) == (2.0, -2.0)
-    assert (shown["second encoder shuffled"]["mean"], shown["second encoder pairing"]["mean"]) == (0.0, 4.0)
-    assert shown["known pairs"]["mean"] == 0.5
+    assert (shown["gain"]["value"], shown["second encoder"]["value"]) == (2.0, -2.0)
+    assert (shown["second encoder shuffled"]["value"], shown["second encoder pairing"]["value"]) == (0.0, 4.0)
+    assert shown["known pairs"]["value"] == 0.5
 
 
 def test_the_page_leads_with_the_plane_and_escapes(result, tmp_path):
@@ -274,7 +275,7 @@ def test_the_page_leads_with_the_plane_and_escapes(result, tmp_path):
     assert "<x>" not in page
     assert "<i>" not in page.replace("<i style", "")
     assert parsed.tags.index("svg") < parsed.tags.index("table")
-    expected = ("Study <x>", "held", "cannot be said", "0.9050", "[0.8415, 0.9685]", "Share of the responses")
+    expected = ("Study <x>", "held", "cannot be said", "0.9100", "[0.8852, 0.9348]", "Share of the responses")
     for text in (*expected, "trained as in", "GRPO@", "farther & <i>"):
         assert text in parsed.text, text
     claims = (tmp_path / "p-tables" / "claims.csv").read_text("utf-8-sig").splitlines()

@@ -61,7 +61,7 @@ def test_markdown_and_json(folders):
     words = "Unique words in 2 valid"
     assert cells_of(lines[0]) == ["Row", "Responses", "Valid", "Mean", "Std", "Unique words", words]
     row, responses, valid, mean, *others = cells_of(lines[2])
-    assert (row, responses, valid) == ("base", "4", "75.00%, 3 of 4")
+    assert (row, responses, valid) == ("base", "4", "75.0%, 3 of 4")
     assert mean == "0.5000 [0.2516, 0.7484]"
     assert others == ["0.1000", "3", "2"]
     assert ["Swallow-8B", "base", "105401", "0.524", "0.018", "8026"] in map(cells_of, lines)
@@ -87,7 +87,7 @@ def test_a_row_with_nothing_valid_does_not_empty_the_others(folders, tmp_path):
     assert shown.table.rows[2].equal_size_words is None
     assert shown.table.rows[2].curve == ()
     (line,) = [line for line in to_markdown(shown).splitlines() if line.startswith("| GRPO")]
-    assert cells_of(line)[:3] == ["GRPO", "3", "0.00%, 0 of 3"]
+    assert cells_of(line)[:3] == ["GRPO", "3", "0.0%, 0 of 3"]
     assert cells_of(line)[3] == "–"
     assert cells_of(line)[-1] == "–"
 
@@ -103,7 +103,7 @@ def test_patterns_say_yes_and_no(tmp_path):
     assert patterns(table) == {
         "SFT: unique words (equal size) up": "NO (4 to 2)",
         "DPO 2: unique words (equal size) down": "yes (4 to 1)",
-        "DPO 2: valid responses up": "yes (50.00% to 100.00%)",
+        "DPO 2: valid responses up": "yes (50.0% to 100.0%)",
         "DPO 2: highest mean": "NO (SFT 0.9000)",
     }
 

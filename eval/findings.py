@@ -334,7 +334,7 @@ class _Pair:
             RATIO if measure.ratio else DIFFERENCE,
             found.estimate,
             found.of,
-            "seeds" if self.method.several else _counted(runs[0], measure) if runs else "",
+            "seeds" if self.method.several else "items" if measure.per_item else "answers",
             found.value,
             found.base_value,
             found.effect,

@@ -231,7 +231,7 @@ def means(method: Method, task: type[Task], columns: Iterable[RunColumn]) -> Ite
             column.label,
             named,
             MEAN,
-            replace(cell.estimate, reason=cell.estimate.reason or cell.why or None),
+            replace(cell.estimate, p=None, reason=cell.why or cell.estimate.reason),  # nobody asks whether it is 0
             cell.of,
             "seeds" if several else _counted(runs[0], named) if scored else "",
             by=_by(runs[0], named) if scored else "",
@@ -335,7 +335,7 @@ class _Pair:
             kind,
             shown.inside(estimate, kind),  # last: the noise is added to the whole interval
             found.of,
-            "seeds" if self.method.several else _counted(runs[0], measure) if runs else "",
+            "seeds" if self.method.several else "items" if measure.per_item else "answers",
             found.value,
             found.base_value,
             found.effect,

@@ -258,7 +258,7 @@ class RunResult:
             strata = [kinds[item] for item in known] if kinds else None
         else:
             values = self.by_answer(measure)
-        found = replace(mean_interval(values, share=measure.share, strata=strata), n=self.counts(measure)[0])
+        found = replace(mean_interval(values, share=measure.share, strata=strata), n=self.counts(measure)[0], p=None)
         return self.shown(measure).inside(found, MEAN)
 
     def between(self, other: Self, measure: Measure) -> Cell:

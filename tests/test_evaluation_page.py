@@ -84,20 +84,22 @@ def test_the_page_says_what_the_runs_say(runs, tmp_path):
     criteria = cells_of(page, labels()["table12"][0])
     assert criteria[0] == ["Model", "Fluency", "Flexibility", "Originality", "Elaboration", "Mean", "Complete answers"]
     scores = ["4.00 35 of 35", "3.00 35 of 35", "2.00 35 of 35", "3.00 35 of 35", "3.00 35 of 35"]
-    assert criteria[1] == ["before", *scores, "100.00% 35 of 35"]
+    assert criteria[1] == ["before", *scores, "100.0% [90.0, 100.0] 35 of 35"]
     assert criteria[2][3] == "3.00 34 of 35 +1.00"  # all differences are 1: there is no interval of them
     assert criteria[2][:2] == ["after from before", "4.00 34 of 35 +0.00"]
     overview = cells_of(page)
-    assert overview[0] == ["Model", "DAT: usable answers", "DAT, by ja-ginza", "DAT: different words", *overview[0][4:]]
-    assert "JCQ, 35 trial questions, by judge-a" in overview[0]
+    assert overview[0][:4] == ["Model", "DAT score", "DAT usable", "DAT different words"]
+    assert "JCQ score" in overview[0]
+    assert "DAT, by ja-ginza, JCQ, 35 trial questions, by judge-a" in english_text(page)
     changed = cells_of(page, "JCQ: differences")
-    assert changed[0][:3] == ["Model", "JCQ, 35 trial questions, by judge-a", "answers with a score"]
+    assert changed[0][:3] == ["Model", "score", "with a score"]
     assert changed[1][0] == "after from before"
     assert "34 of 35" in changed[1][1]
     dat = cells_of(page, labels()["table11"][0])
     summary = find_evaluated([str(runs / "before")])[0].run("dat").summary
     assert 20 < summary.valid <= 36
-    assert dat[1][1:3] == ["40", f"{summary.valid} of 40 {summary.valid / 40:.2%}"]
+    assert dat[1][1] == "40"
+    assert re.fullmatch(rf"{summary.valid / 40:.1%} \[\d\d\.\d, \d\d\.\d\] {summary.valid} of 40", dat[1][2])
     assert "d = " in cells_of(page, "DAT: differences")[1][1]
     sat = cells_of(page, labels()["table14"][0])
     assert "113 of 113" in sat[1][1]
@@ -106,8 +108,10 @@ def test_the_page_says_what_the_runs_say(runs, tmp_path):
     assert [(run["model"], run["run"]) for run in numbers["runs"]][:3] == [
         *(("before", kind) for kind in ("responses", "jcq", "sat"))
     ]
-    (original,) = [cell for cell in numbers["changes"] if cell["column"] == "jcq/originality"]
-    assert (original["base"], original["difference"], original["n"], original["of"]) == ("before", 1.0, 34, 35)
+    rows = numbers["findings"]
+    (original,) = [row for row in rows if row["measure"] == "jcq/originality" and row["kind"] == "difference"]
+    told = [original[name] for name in ("base", "value", "n", "of", "state", "reason")]
+    assert told == ["before", 1.0, 34, 35, "no interval", "all 34 differences are equal"]
     for language in (0, 1):
         assert html.escape(labels()["sat_note"][language]) in page
     japanese = re.sub(r'<span lang="en">.*?</span>', "", page)
@@ -153,11 +157,17 @@ def test_numbers_of_different_judges_are_not_subtracted(runs, tmp_path):
     models = find_evaluated([str(runs / "before"), str(tmp_path / "other")])
     write_evaluation(tmp_path / "r.html", models)
     page = (tmp_path / "r.html").read_text("utf-8")
-    page = page.split('id="section-jcq-differences"', 1)[1].split("</details>", 1)[0]
-    changed, lines = re.findall("<table>", page), english_text(page)
-    assert changed == []  # no table of dashes: a line says why
-    assert "(not on one scale: judge.model is judge-a and judge-b)" in lines
-    assert "(other has no run of it)" in lines
+    first = english_text(page.split('id="answer"', 1)[1].split("</section>", 1)[0])
+    assert "(scored by judge-b, before by judge-a)" in first
+    assert "DAT score by ja-ginza" in first
+    assert "(other has no run of it)" in first
+    # What no judge decides is compared, and the rest is a line that says why: no dashes.
+    heading, row = cells_of(page, "JCQ: differences")
+    assert heading == ["Model", "complete"]
+    assert row[1].startswith("+0.0 points [")
+    lines = english_text(page.split('id="section-jcq-differences"', 1)[1].split("</details>", 1)[0])
+    assert re.search(r"no values: score, with a score, .*\(scored by judge-b, before by judge-a\)", lines)
+    assert 'id="section-dat-differences"' not in page
 
 
 @pytest.mark.parametrize(
@@ -202,7 +212,7 @@ def test_a_study_fills_the_papers_tables_each_row_from_its_own_base(tmp_path):
     write_evaluation(tmp_path / "r.html", models)
     page = (tmp_path / "r.html").read_text("utf-8")
     dat = cells_of(page, labels()["table11"][0])
-    assert re.search(r"\+\d+\.\d\d pp \* \[.* pp\]$", dat[2][2])  # more valid than its base, with interval
+    assert re.search(r"^▲ .* \+\d+\.\d points \[\+.*\]$", dat[2][2])  # more usable than its base, with interval
     below = r"<th[^>]*>Swallow-8B</th>\s*<td[^>]*>base</td>\s*<td[^>]*>105401</td>"  # the paper's rows
     assert re.search(below, page)
     assert "Qwen2.5-7B" not in page

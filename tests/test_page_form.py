@@ -12,7 +12,8 @@ from browser import CHROMIUM, Browser
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.report.exports import csv_text, files
-from sozo.scoring.measure import Measure
+from sozo.scoring.measure import DIFFERENCE, RATIO, Estimate, Measure
+from sozo.scoring.numbers import SHARE
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.tasks.jcq.questions import trial_questions
 from whole_runs import dat_run, jcq_run
@@ -29,11 +30,23 @@ def read(text):
 
 
 def test_csv_has_all_digits_with_interval_and_n():
-    cell = Cell(1 / 3, SCORE, 0.1, 2 / 3, 34, 35)
+    cell = Cell(Estimate(1 / 3, 0.1, 2 / 3, 34), SCORE, of=35)
     shown = table(TableRow("m", (cell, Cell.share(1, 3))), columns=("model", "mean", "valid"))
     (heading, row) = read(csv_text(shown))
-    assert heading == ["Model", "Mean", "Mean low", "Mean high", "Mean n", "Mean of", "Valid", "Valid n", "Valid of"]
-    assert row == ["m", repr(1 / 3), "0.1", repr(2 / 3), "34", "35", repr(1 / 3), "1", "3"]
+    assert heading == ["Model", "Mean", "Mean low", "Mean high", "Mean n", "Mean of", "Valid", "Valid n"]
+    assert row == ["m", repr(1 / 3), "0.1", repr(2 / 3), "34", "35", repr(1 / 3), "3"]
+
+
+def test_csv_has_a_difference_in_the_unit_of_its_number():
+    """A ratio is a ratio, never a logarithm or percent; a difference of shares is from -1 to 1."""
+    ratio = Cell(Estimate(2 / 3, 0.5, 0.9), SCORE, RATIO, mark="lower")
+    share = Cell(Estimate(-0.25, -0.5, -0.125), SHARE, DIFFERENCE, mark="lower")
+    cells = (Cell(Estimate(40.0), SCORE, change=ratio), Cell(Estimate(0.5), SHARE, change=share))
+    (heading, row) = read(csv_text(table(TableRow("m", cells, base="b"), columns=("model", "mean", "valid"))))
+    named = dict(zip(heading, row, strict=True))
+    ends = ("", "_low", "_high")
+    assert [named[f"Mean ratio{end}"] for end in ends] == [repr(2 / 3), "0.5", "0.9"]
+    assert [named[f"Valid difference{end}"] for end in ends] == ["-0.25", "-0.5", "-0.125"]
 
 
 def test_csv_names_the_base_and_the_reason():
@@ -90,13 +103,14 @@ def test_every_table_lies_beside_the_page_and_in_it(page):
     names = sorted(path.name for path in page.with_name("r-tables").iterdir())
     assert {"overview.csv", "overview.tex", "table12.csv", "table12-paper.tex", "jcq-differences.csv"} <= set(names)
     in_csv, in_latex = ({name.split(".")[0] for name in names if name.endswith(end)} for end in (".csv", ".tex"))
-    assert (in_csv - in_latex, in_latex - in_csv) == ({"dat-what-was-run", "jcq-what-was-run"}, set())
+    no_papers = {"dat-what-was-run", "jcq-what-was-run", "findings"}
+    assert (in_csv - in_latex, in_latex - in_csv) == (no_papers, set())
     links = dict(re.findall(r'<a download="([^"]+)" href="data:[^,]+,([^"]+)">(?:LaTeX|CSV)</a>', text))
-    assert sorted(links) == names
+    assert sorted([*links, "findings.csv"]) == names
     assert text.count(">LaTeX</a>") == len(in_latex)
     for name, content in links.items():
         assert base64.b64decode(content) == (page.with_name("r-tables") / name).read_bytes()
-    assert text.count("<table>") == len(in_csv)
+    assert text.count("<table>") == len(in_csv) - 1  # the page's tables together are the findings
     rows = read((page.with_name("r-tables") / "table12.csv").read_text("utf-8-sig"))
     assert [row[0] for row in rows[1:]] == sorted(NAMES, key=[row[0] for row in rows].index)
     assert rows[1][rows[0].index("Fluency n")] in ("34", "35")

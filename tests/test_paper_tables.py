@@ -12,9 +12,9 @@ from fakes import FakeJudge
 from sozo.data.errors import UserError
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
-from sozo.eval.report.exports import latex, write_tables
+from sozo.eval.report.exports import Typeset, latex, write_tables
 from sozo.eval.run import score_answers
-from sozo.scoring.measure import Measure
+from sozo.scoring.measure import DIFFERENCE, Estimate, Measure
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
 from sozo.tasks.pbig.settings import PbigSettings
@@ -36,10 +36,11 @@ ARTICLE = r"""\documentclass[11pt]{article}
 
 def by_hand():
     """Six columns, of which two have intervals or differences; one is a share, 9 of 36."""
-    base = (Cell(0.5, SCORE, 0.4, 0.6, 34, 35), Cell.share(9, 36), *map(Cell, (2, 3, 4)), Cell(1200, of=2048))
-    change = Cell(-0.25, SCORE, -0.3, -0.2, signed=True, mark="significant bad")
-    trained = (Cell(0.25, SCORE, 0.2, 0.3, 3, 3, change=change, below=("2 answers cut off",)), *base[1:])
-    few = (Cell(0.75, SCORE, n=30, of=35), *base[1:])
+    mean = Cell(Estimate(0.5, 0.4, 0.6, 34), SCORE, of=35)
+    base = (mean, Cell.share(9, 36), *map(Cell, (2, 3, 4)), Cell(1200, of=2048))
+    change = Cell(Estimate(-0.25, -0.3, -0.2, level=0.975), SCORE, DIFFERENCE, mark="lower")
+    trained = (Cell(Estimate(0.25, 0.2, 0.3, 3), SCORE, change=change, below=("2 answers cut off",)), *base[1:])
+    few = (Cell(Estimate(0.75, n=30), SCORE, of=35), *base[1:])
     rows = (
         TableRow("org/base", base),
         TableRow("m_1", trained, "org/base", seeds=3),
@@ -52,8 +53,8 @@ def by_hand():
 
 
 def test_one_table_by_hand():
-    text = latex(by_hand(), "overview")
-    comments, table = text.split("\\begin{table}\n")
+    text = latex(by_hand(), "overview", Typeset(two_columns=True))
+    comments, table = text.split("\\begin{table*}\n")
     assert comments.startswith(r"% \usepackage{array, booktabs, longtable}; ")
     assert "% In overview.csv only (sozo report --columns NAME ... chooses): Valid\n" in comments
     small = r"\par\scriptsize\hspace{0pt}"
@@ -62,39 +63,64 @@ def test_one_table_by_hand():
         r"\centering",
         (
             r"\caption[At a glance]{\sloppy At a glance. JCQ, 35 trial questions. Mean cosine distance by e5. "
-            r"$^{\uparrow}$ higher, $^{\downarrow}$ lower than org/\allowbreak{}base: the 95\% interval of the "
-            r"difference (of scores corrected for the number of tasks) leaves out 0. Other columns than scores have no "
-            r"mark where the difference is shown to be smaller than its margin. "
-            r"n = 30 of 35 to 34 of 35 (Mean). n = 36 (b). In brackets: 95\% intervals. "
-            r"{*}: the interval of the difference from the model below the name leaves out 0.}"
+            r"$^{\uparrow}$ higher, $^{\downarrow}$ lower than org/\allowbreak{}base: the interval of the difference "
+            r"leaves out 0. No arrow does not mean equal. The intervals hold together for one model: of many equal "
+            r"models one or another has an arrow. 9 of 36 (b). In brackets: intervals of 95\% to 97.5\%, so wide that "
+            r"all of a model hold together in 95\%.}"
         ),
         r"\label{tab:overview}",
         rf"\begin{{tabular}}{{@{{}}>{{\footnotesize\raggedright}}p{{.25\linewidth}}*{{5}}{{{number}}}@{{}}}}",
         r"\toprule",
         r"Model & Mean & b & c & d & Std \\",
         r"\midrule",
-        rf"org/\allowbreak{{}}base & 0.50{small}{{[}}0.40, 0.60] & 25.00\% & 2 & 3 & 4 \\",
+        rf"org/\allowbreak{{}}base & 0.50{small}{{[}}0.40, 0.60]{small}34 of 35 & 25.0\% & 2 & 3 & 4 \\",
         (
             rf"m\_\allowbreak{{}}1{small}mean over 3 seeds{small}from org/\allowbreak{{}}base & "
-            rf"0.25{{*}}{small}{{[}}0.20, 0.30]{small}2 answers cut off & 25.00\% & 2 & 3 & 4 \\"
+            rf"$^{{\downarrow}}$0.25{small}{{[}}0.20, 0.30]{small}n = 3{small}$-$0.25 {{[}}$-$0.30, $-$0.20]"
+            rf"{small}2 answers cut off & 25.0\% & 2 & 3 & 4 \\"
         ),
-        r"few & 0.75 & 25.00\% & 2 & 3 & 4 \\",
+        rf"few & 0.75{small}30 of 35 & 25.0\% & 2 & 3 & 4 \\",
         r"\bottomrule",
         r"\end{tabular}",
-        r"\end{table}",
+        r"\end{table*}",
     ]
 
 
+def test_a_table_fits_the_columns_of_its_page():
+    heads = {two: latex(by_hand(), "o", Typeset(two_columns=two)).split("\\midrule")[0] for two in (False, True)}
+    assert "Model & Mean & b & c \\\\" in heads[False]
+    assert "\\begin{table}\n" in heads[False]
+    assert "only (sozo report --columns NAME ... chooses): d; Std; Valid\n" in heads[False]
+    assert "\\begin{table*}\n" in heads[True]
+    long = Table("long", ("model", "mean"), tuple(TableRow(f"m{k}", (Cell(k),)) for k in range(60)))
+    for two in (False, True):
+        assert "\\begin{longtable}" in latex(long, "long", Typeset(two_columns=two))
+
+
 def test_the_caption_says_the_levels_of_its_intervals():
-    cells = Cell(0.5, SCORE, 0.4, 0.6, more={"level": 0.975}), Cell(0.5, SCORE, 0.4, 0.6)
+    cells = Cell(Estimate(0.5, 0.4, 0.6, level=0.975), SCORE), Cell(Estimate(0.5, 0.4, 0.6), SCORE)
     table = Table("changes", ("model", "mean", "b"), (TableRow("m", cells),))
-    assert r"In brackets: 95\% intervals, but of 97.5\% where it says so." in latex(table, "changes")
-    assert r"In brackets: 95\% intervals." in latex(table, "changes", ["b"])
+    together = r"so wide that all of a model hold together in 95\%."
+    assert rf"In brackets: intervals of 95\% to 97.5\%, {together}" in latex(table, "changes")
+    assert r"In brackets: intervals of 95\%." in latex(table, "changes", Typeset(("b",)))
+
+
+def test_counts_stand_in_the_caption_only_where_all_are_one():
+    """Of 100 of 100 and 137 of 137 a caption does not say "100 to 137 of 137"."""
+    sizes = ((100, 100, 35), (137, 137, 35))
+    rows = []
+    for n, of, k in sizes:
+        rows.append(TableRow(f"m{n}", (Cell(Estimate(0.5, n=n), SCORE, of=of), Cell(Estimate(1.0, n=k), SCORE, of=35))))
+    text = latex(Table("x", ("model", "mean", "b"), tuple(rows)), "x")
+    caption = text.split("\\label")[0]
+    assert "n = 35 of 35 (b)." in caption
+    assert "137" not in caption
+    assert [n in text for n in ("100 of 100", "137 of 137", " to 137")] == [True, True, False]
 
 
 def test_columns_are_chosen_by_their_headings(tmp_path):
     other = Table("changes", ("model", "sat"), (TableRow("m", (Cell(1),)),))
-    write_tables(tmp_path, [by_hand(), other], ("Valid", "Mean"))
+    write_tables(tmp_path, [by_hand(), other], Typeset(("Valid", "Mean")))
     assert "Model & Valid & Mean \\\\" in (tmp_path / "overview.tex").read_text("utf-8")
     assert "Model & SAT \\\\" in (tmp_path / "changes.tex").read_text("utf-8")
     heading, *_ = (tmp_path / "overview.csv").read_text("utf-8-sig").splitlines()
@@ -103,7 +129,7 @@ def test_columns_are_chosen_by_their_headings(tmp_path):
 
 def test_a_column_that_no_table_has(tmp_path):
     with pytest.raises(UserError, match=r"no table has mean, Foo; the columns are: Mean; b; c; d; Std; Valid$"):
-        write_tables(tmp_path, [by_hand()], ["mean", "Foo", "Std"])
+        write_tables(tmp_path, [by_hand()], Typeset(("mean", "Foo", "Std")))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -143,6 +169,8 @@ def typeset(tables, program, preamble=""):
     """What the log of an article with these tables says of errors, wide lines and long pages."""
     if shutil.which(program) is None:
         pytest.skip(f"needs {program} (Debian: texlive-latex-recommended, texlive-luatex and texlive-lang-japanese)")
+    if preamble and not subprocess.run(["kpsewhich", "luatexja.sty"], capture_output=True, check=False).stdout:
+        pytest.skip("needs luatexja (Debian: texlive-lang-japanese)")
     folder = tables[0].parent
     inputs = "".join(f"\\input{{{path.name}}}\n\\clearpage\n" for path in tables)
     (folder / "all.ltx").write_text(ARTICLE % (preamble, inputs), "utf-8")

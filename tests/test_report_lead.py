@@ -1,5 +1,6 @@
-"""What a page of the report begins with: a question, one table, a word for each model."""
+"""What a page of the report begins with: what is higher and lower of each model, and one table."""
 
+import csv
 import json
 import re
 import shutil
@@ -50,24 +51,36 @@ def overview(page):
     return {row[0]: row[1:] for row in cells_of(page)}
 
 
-def test_the_first_screen_has_question_overview_and_a_word_for_each(three, tmp_path):
+def facts(page):
+    """What is said of each model: model -> state -> texts."""
+    blocks = re.findall(r'<h3>(.*?)</h3>\s*<dl class="facts">(.*?)</dl>', page.replace("<wbr>", ""), re.DOTALL)
+    said = {}
+    for name, block in blocks:
+        pairs = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", block, re.DOTALL)
+        said[english_text(name)] = {english_text(state): [*map(english_text, dd.split("<br>"))] for state, dd in pairs}
+    return said
+
+
+def test_the_first_screen_has_facts_and_an_overview(three, tmp_path):
     page = page_of(three, tmp_path, base="base")
     text = first_of(page)
-    assert text.startswith("Which differ? JCQ improved in some models; JCQ got worse in some models.")
-    assert overview(page) == {
-        "Model": ["JCQ, 35 trial questions, by judge-a"],
-        "base": ["3.00"],
-        "better": ["▲ 3.29 [3.25, 3.32]"],
-        "worse": ["▼ 2.71 [2.68, 2.75]"],
+    assert text.startswith("Compared with base. In brackets: intervals of the differences, so wide that all")
+    full = [f"{name} 100.0% (between −9.1 and +9.1 points)" for name in ("with a score", "complete")]
+    unknown = {"not told apart": full, "not known": ["what it was trained on"]}
+    assert facts(page) == {
+        "better": {"higher": ["score by judge-a 3.29 (+0.29 [+0.25, +0.32], 35 trial questions)"], **unknown},
+        "worse": {"lower": ["score by judge-a 2.71 (−0.29 [−0.32, −0.25], 35 trial questions)"], **unknown},
     }
-    assert "▲ higher, ▼ lower than base: the 95% interval of the difference" in text
-    for name, number in (("better", "+0.29"), ("worse", "−0.29")):
-        assert (
-            f"{name}: no difference shown to hold: JCQ, 35 trial questions, by judge-a {number}; "
-            "not shown to hold: answers with a score, whole answers." in text
-        )
+    assert overview(page) == {
+        "Model": ["score"],
+        "base": ["3.00"],
+        "better": ["▲ 3.29 +0.29 [+0.25, +0.32]"],
+        "worse": ["▼ 2.71 −0.29 [−0.32, −0.25]"],
+    }
+    assert "▲ higher, ▼ lower than base: the interval of the difference leaves out 0." in text
+    assert "JCQ, 35 trial questions, by judge-a" in text
     assert "Not run: DAT, SAT, SIPeN controls, Ideas (PBIG)." in text
-    assert "One training each" not in text  # nothing says that they were trained
+    assert "one training" not in text  # nothing says that they were trained
     answers = page.split('class="samples"', 1)[1].split("</dl>", 1)[0]
     assert answers.count("<dd ") == 6
 
@@ -77,49 +90,56 @@ def test_compare_prints_what_the_page_shows(three, tmp_path, capsys, monkeypatch
     page = page_of(three, tmp_path, base="base")
     compare([str(three)], "base")
     printed = " ".join(capsys.readouterr().out.split())
-    prose = [english_text(text) for text in re.findall(r'<p class="(?:question|answer)">(.*?)</p>', page, re.DOTALL)]
-    assert len(prose) == 3
-    assert not [text for text in prose if text not in printed]
+    said = facts(page)
+    assert len(said) == 2
+    for model, lines in said.items():
+        for k, (state, texts) in enumerate(lines.items()):
+            name = "" if k else f"{model}: "
+            assert f"{name}{state}: {'; '.join(texts)}" in printed
     for title in ("", "JCQ: differences"):
         numbers = {number for row in cells_of(page, title)[1:] for cell in row[1:] for number in cell.split()}
         assert not [number for number in numbers if number not in printed]
 
 
-def test_means_intervals_and_p_stand_in_tables_only(three, tmp_path):
+def test_each_p_stands_in_the_tables_alone(three, tmp_path):
     page = page_of(three, tmp_path, base="base")
     prose = english_text(re.sub(r"<table>.*?</table>", "", page.split('id="packed"')[0], flags=re.DOTALL))
-    first = prose.split("Which differ?")[1].split("All columns")[0]
-    assert not re.search(r"\[[+−]?\d|p [<=]|3\.29", first)
-    assert "Which differ? JCQ improved" in prose
-    assert not re.search(r"\d", first.split("Two answers")[0].split("▲ higher")[0])
+    assert not re.search(r"p [<=]", prose.split("Compared with base.")[1])
     rows = {row[0].partition(" from ")[0]: row[1:] for row in cells_of(page, "JCQ: differences")}
-    number = r"\+0\.29 \* \[\+0\.\d\d, \+0\.\d\d\] 35 of 35 p < 0\.001 d = \+\d\.\d\d"
+    number = r"▲ \+0\.29 \[\+0\.25, \+0\.32\] 35 of 35 interval of 97\.5% p < 0\.001 d = \+\d\.\d\d"
     assert re.fullmatch(number, rows["better"][0])
-    assert (
-        rows["better"][1]
-        == "+0.00 pp [−7.86, +7.86 pp] 35 of 35 p = 1.000 not shown 35 of 35 → 35 of 35 cannot be said from 35"
-    )
+    assert rows["better"][1] == "+0.0 points [−9.1, +9.1] 35 of 35 interval of 97.5% p = 1.000"
 
 
 def test_nobody_is_said_to_be_best(three, tmp_path):
-    text = first_of(page_of(three, tmp_path, base="better"))
-    assert "no gain is shown; JCQ got worse in all models." in text
-    assert "best" not in text
+    page = page_of(three, tmp_path, base="better")
+    assert {model: list(lines)[0] for model, lines in facts(page).items()} == {"base": "lower", "worse": "lower"}
+    assert not re.search(r"\b(best|ahead|behind|winner|significant)", english_text(page.split('id="packed"')[0]))
 
 
 def test_one_model_has_its_row_and_nothing_to_compare_with(three, tmp_path):
     page = page_of(three / "better", tmp_path)
     assert overview(page)["better"] == ["3.29 [3.25, 3.32]"]
-    assert first_of(page).startswith("Which differ? Nothing here was compared with a base.")
+    assert first_of(page).startswith("Nothing here was compared with a base.")
     assert "section-all_differences" not in page
+    assert facts(page) == {}
     assert "▲" not in page.split('id="section-all_columns"')[0].split("<body>")[1]
 
 
 def test_nothing_scored_says_so(tmp_path):
     jcq_run(tmp_path / "a", "a", str, lambda q: None)
     page = page_of(tmp_path / "a", tmp_path)
-    assert "JCQ, 35 trial questions, by judge-a (0 of 35: 35 refused)" in first_of(page)
+    assert "Not shown, since they have no values: score (0 of 35: 35 refused)" in first_of(page)
+    assert overview(page)["a"] == ["0.0% [0.0, 10.0]"]
     assert not re.search(r"<td[^>]*>–", page.split('id="packed"')[0])  # no table of dashes
+
+
+def test_tasks_of_which_nothing_compares_say_why(tmp_path):
+    jcq_run(tmp_path / "a", "a", str, lambda q: (3, 3, 3, 3))
+    dat_run(tmp_path / "b", "b", seed=0)
+    page = english_text(page_of(tmp_path, tmp_path, base="a"))
+    assert "(b has no run of it)" in page
+    assert "(a has no run of it)" in page
 
 
 def test_lists_of_nouns_are_rows_and_no_contestants(tmp_path):
@@ -129,19 +149,25 @@ def test_lists_of_nouns_are_rows_and_no_contestants(tmp_path):
         config["settings"]["model"] = model
         (tmp_path / name / "config.json").write_text(json.dumps(config), "utf-8")
     page = page_of(tmp_path, tmp_path, base="base")
-    words = re.findall(r'<p class="answer"><strong>([^<]+)</strong>', page)
-    assert words == ["trained"]
+    assert list(facts(page)) == ["trained"]
     assert {"base", "trained", "random", "top"} <= overview(page).keys()
-    assert {"random from base", "top from base"} <= {row[0] for row in cells_of(page, "DAT: differences")}
+    assert "random, top: lists that a program drew; no model wrote them." in first_of(page)
+    assert [row[0] for row in cells_of(page, "DAT: differences")] == ["Model", "trained from base"]
+    # Beside drawn lists alone nobody is compared.
+    shutil.rmtree(tmp_path / "trained")
+    drawn = page_of(tmp_path, tmp_path, base="base")
+    assert "Beside base there are only lists that a program drew." in first_of(drawn)
+    assert "baseのほかには、プログラムが生成したリストしかない。" in drawn
 
 
-def test_of_many_models_words_are_counted_and_stand_in_the_table(tmp_path):
+def test_of_many_models_the_table_alone_tells(tmp_path):
     for k in range(8):
         jcq_run(tmp_path / f"m{k}", f"m{k}", str, lambda q, k=k: _scores(q, int(k > 4)))
     page = page_of(tmp_path, tmp_path, base="m0")
-    assert "7 models: 4 no difference shown, 3 no difference shown to hold." in first_of(page)
+    assert facts(page) == {}
     rows = overview(page)
-    assert (rows["m1"][-1], rows["m7"][-1]) == ("no difference shown", "no difference shown to hold")
+    assert (rows["m1"], rows["m7"]) == (["3.00 +0.00"], ["▲ 3.29 +0.29 [+0.25, +0.32]"])
+    assert "of many equal models one or another has an arrow" in first_of(page)
     assert 'class="samples"' not in page
 
 
@@ -149,15 +175,23 @@ def test_a_target_is_called_target_wherever_its_number_stands(three, tmp_path):
     shutil.copytree(three, tmp_path / "runs")
     path = tmp_path / "runs" / "better" / "config.json"
     config = json.loads(path.read_bytes())
-    config["loaded"] |= {"model_trained": True, "trained_on": ["jcq"]}
+    paid = {"task": "jcq", "measure": "jcq/mean", "encoder": None, "judge": "judge-a", "by": "grpo"}
+    config["loaded"] |= {"model_trained": True, "trained_on": [paid]}
     path.write_text(json.dumps(config), "utf-8")
     page = page_of(tmp_path / "runs", tmp_path, base="base")
-    assert overview(page)["better"] == ["▲ 3.29 [3.25, 3.32] target"]
-    assert overview(page)["worse"] == ["▼ 2.71 [2.68, 2.75]"]
-    text = first_of(page)
-    assert "JCQ (the target) improved in some models" in text
-    assert "JCQ, 35 trial questions, by judge-a +0.29 (the target)" in text
-    assert "target: trained on it, so a gain is no evidence" in text
+    assert overview(page)["better this checkpoint"] == ["▲ 3.29 +0.29 [+0.25, +0.32] target"]
+    assert overview(page)["worse"] == ["▼ 2.71 −0.29 [−0.32, −0.25]"]
+    told = facts(page)["better"]
+    assert told == {
+        "not told apart": ["complete 100.0% (between −9.1 and +9.1 points)"],
+        "paid for or shown in training, so no evidence": [
+            "score by judge-a 3.29 (+0.29 [+0.25, +0.32], 35 trial questions)",
+            "with a score 100.0% (+0.0 points [−9.1, +9.1])",
+        ],
+    }
+    assert "target: paid for or shown in training, so a gain is no evidence" in first_of(page)
+    assert "This checkpoint: one training stands behind the row" in first_of(page)
+    assert "target" in cells_of(page, "JCQ: differences")[1][1]
 
 
 def test_unique_words_are_rarefied_within_a_study_and_meet_a_frontier_of_as_many_lists(tmp_path):
@@ -178,8 +212,7 @@ def test_unique_words_are_rarefied_within_a_study_and_meet_a_frontier_of_as_many
         assert f"{study}, n = {size:,}" in page
         assert page.count(f"<small>n = {size:,}</small>") == 4  # two models, in their table and among all columns
     assert page.count("lists that are as random as they can be</tspan>") == 1
-    assert f"No frontier of {sizes['small']} lists by this encoder was found beside the runs" in page
-    assert f"No frontier of {sizes['large']} lists" not in page
+    assert "No frontier" not in page
 
 
 def facts_of(page, task):
@@ -216,31 +249,34 @@ def test_a_caveat_stands_wherever_its_number_does(three, tmp_path, capsys):
     page = english_text(page_of(three, tmp_path, base="base"))
     trial = "JCQ, 35 trial questions, by judge-a"
     tables = tmp_path / "r-tables"
-    for name in ("overview", "jcq-differences"):
-        assert trial in (tables / f"{name}.csv").read_text("utf-8-sig").splitlines()[0]
-        assert trial in (tables / f"{name}.tex").read_text("utf-8")
+    for name in ("overview", "jcq-differences", "table12"):
+        heading, *lines = (tables / f"{name}.csv").read_text("utf-8-sig").splitlines()
+        assert heading.endswith(",of")
+        assert "judge" not in heading  # the columns are the same whoever judged, and whatever was asked
+        assert all(line.endswith(f'"{trial}"') for line in lines)
+        assert f". {trial}." in (tables / f"{name}.tex").read_text("utf-8")
     assert f"JCQ by criterion (the paper's Tables 3 and 12). {trial}." in (tables / "table12.tex").read_text("utf-8")
-    lines = (tables / "table12.csv").read_text("utf-8-sig").splitlines()
-    assert lines[0].endswith(",of")
-    assert all(line.endswith(f'"{trial}"') for line in lines[1:])
     compare([str(three)], "base")
-    printed = capsys.readouterr().out
-    assert f"({trial})" in " ".join(printed.split())
-    assert f"better: no difference shown to hold: {trial} +0.29" in " ".join(printed.split())
-    assert f"{trial} +0.29" in page
+    printed = " ".join(capsys.readouterr().out.split())
+    assert f"At a glance ({trial})" in printed
+    assert f"JCQ: differences ({trial})" in printed
+    fact = "score by judge-a 3.29 (+0.29 [+0.25, +0.32], 35 trial questions)"
+    assert f"better: higher: {fact}" in printed
+    assert fact in page
 
 
 def test_answers_cut_off_stand_beside_their_models_number_alone(tmp_path):
     for name, cut in (("base", 0), ("cut", 15)):
         ends = iter(["" if k < cut else "</think>案" for k in range(35)])
         jcq_run(tmp_path / name, name, lambda q, ends=ends: f"<think>{q.id}{next(ends)}", lambda q: (3, 3, 3, 3))
-    page = english_text(page_of(tmp_path, tmp_path, base="base"))
-    row = next(row for row in cells_of((tmp_path / "r.html").read_text("utf-8")) if row[0] == "cut")
-    assert row[1:] == ["3.00 15 of 35 answers cut off", "▼ 57.14%"]
-    assert "cut: behind: whole answers −42.86 pp." in page
-    csv = (tmp_path / "r-tables" / "overview.csv").read_text("utf-8-sig").splitlines()
-    assert csv[1].startswith("base,")
-    assert csv[2].startswith("cut,3.0,35,35,15 of 35 answers cut off,")
+    page = page_of(tmp_path, tmp_path, base="base")
+    assert overview(page)["cut"] == ["3.00 +0.00 15 of 35 answers cut off", "▼ 57.1% −42.9 points [−61.7, −19.4]"]
+    assert overview(page)["base"] == ["3.00", "100.0%"]
+    assert facts(page)["cut"]["lower"] == ["complete 57.1% (−42.9 points [−61.7, −19.4])"]
+    with (tmp_path / "r-tables" / "overview.csv").open(encoding="utf-8-sig", newline="") as file:
+        base, cut = csv.DictReader(file)
+    assert (base["score caveats"], cut["score caveats"]) == ("", "15 of 35 answers cut off")
+    assert float(cut["complete"]) == 20 / 35
 
 
 def test_what_a_model_was_trained_on_is_read_from_its_folder(tmp_path):

@@ -1,4 +1,4 @@
-"""Cells and tables of the report: differences that nobody misreads, colour that is earned, no tables of dashes."""
+"""Cells and tables of the report: differences that nobody misreads, marks that are earned, no tables of dashes."""
 
 import ast
 import re
@@ -10,15 +10,15 @@ import yaml
 
 import house
 from sozo.data.schema import Reason
-from sozo.eval.compare import Change
+from sozo.eval.findings import DIFFERENCE, RATIO, Finding
 from sozo.eval.report import source
-from sozo.eval.report.cells import change_cell, with_change
+from sozo.eval.report.differences import detailed
 from sozo.eval.report.labels import both, english, labels, states, wording
 from sozo.eval.report.plane import Spot, plane_chart
-from sozo.eval.report.tables import without_empty
+from sozo.eval.report.tables import bare, without_empty
 from sozo.scoring.final_text import STATES
 from sozo.scoring.judges.protocol import Status
-from sozo.scoring.measure import Measure
+from sozo.scoring.measure import Estimate, Measure
 from sozo.scoring.numbers import cost_line, n_of
 from sozo.scoring.statistics import compare_independent, mean_interval
 from sozo.scoring.statistics.seeds import over_seeds
@@ -27,48 +27,55 @@ from sozo.scoring.translatable import translatable
 from sozo.tasks import task_types
 from sozo.tasks.sat.compliance import Extra
 
-SHARE, SCORE, LESS = Measure("a/valid", share=True), Measure("a", 2), Measure("a/copied", 2, better=-1)
+SHARE, SCORE, WORDS = Measure("a/valid", share=True), Measure("a", 2), Measure("a/words", 0, ratio=True)
 
 
-def change(difference, *, effect, half=0.01):
-    ends = (difference - half, difference + half)
-    names = {"model": "after", "base": "before", "column": "a"}
-    return Change(9, 9, difference, *ends, effect=effect, **names)
+def finding(value, measure=SCORE, *, half=0.01, kind=DIFFERENCE, **more):
+    known = Estimate(value, value - half, value + half, 9, level=0.975, p=0.002)
+    return Finding("after", "before", "a", measure.short, measure.name, measure, kind, known, **more)
 
 
 def test_a_difference_of_shares_is_percentage_points():
-    cell = change_cell(change(0.05, effect=0.5), SHARE)
-    assert (cell.text, cell.lines[0]) == ("+5.00 pp", "[+4.00, +6.00 pp]")
-    below = with_change(Cell(0.25, SHARE), change(-0.05, effect=-0.5), SHARE).change
-    assert (below.text, below.interval) == ("−5.00 pp", "[−6.00, −4.00 pp]")
-    assert change_cell(change(0.05, effect=0.5), SCORE).text == "+0.05"
+    cell = detailed(finding(0.05, SHARE))
+    assert (cell.text, cell.lines[0]) == ("+5.0 points", "[+4.0, +6.0]")
+    below = bare(finding(-0.05, SHARE))
+    assert (below.text, below.interval, below.lines) == ("−5.0 points", "[−6.0, −4.0]", ("[−6.0, −4.0]",))
+    assert detailed(finding(0.05)).text == "+0.05"
+    assert detailed(finding(0.75, WORDS, kind=RATIO)).text == "−25.0%"
 
 
 @pytest.mark.parametrize(
-    ("effect", "half", "measure", "mark"),
+    ("value", "half", "kind", "mark"),
     [
-        (0.9, 0.01, SCORE, "significant good deep"),
-        (0.3, 0.01, SCORE, "significant good"),
-        (0.1, 0.01, SCORE, "significant"),  # certain, and negligible: a star, no colour
-        (0.9, 0.06, SCORE, ""),  # large, and not certain
-        (0.3, 0.01, LESS, "significant bad"),
-        (0.3, 0.01, Measure("a", 2, better=0), "significant"),
+        (0.02, 0.01, DIFFERENCE, "higher"),
+        (-0.02, 0.01, DIFFERENCE, "lower"),
+        (0.9, 1.0, DIFFERENCE, ""),  # large, and not certain
+        (0.02, 0.02, DIFFERENCE, ""),  # 0 is its end
+        (0.9, 0.05, RATIO, "lower"),
+        (0.9, 0.1, RATIO, ""),
+        (1.2, 0.1, RATIO, "higher"),
     ],
 )
-def test_colour_is_for_effect_and_certainty_together(effect, half, measure, mark):
-    assert change_cell(change(0.02, effect=effect, half=half), measure).mark == mark
+def test_a_mark_is_an_interval_that_leaves_out_no_difference_and_nothing_else(value, half, kind, mark):
+    row = finding(value, half=half, kind=kind, effect=0.01, target="yes")
+    assert (row.cell.mark, detailed(row).mark, bare(row).mark) == (mark,) * 3
+
+
+def test_a_difference_says_its_level_p_effect_and_whether_it_is_evidence():
+    row = finding(0.05, of=12, effect=0.5, target="yes", below=("paired",))
+    says = ("[+0.04, +0.06]", "9 of 12", "interval of 97.5%", "p = 0.004", "d = +0.50", "target", "paired")
+    assert detailed(row).lines == says
+    none = Finding("a", "b", "t", "a", "a", SCORE, DIFFERENCE, Estimate(reason="scored by j, b by k"), target="yes")
+    assert (detailed(none).text, detailed(none).below[0]) == ("–", "scored by j, b by k")
 
 
 def test_what_stands_beside_numbers_is_said_in_japanese_too():
     reasons = [mean_interval([1, 2]).reason, mean_interval([2.0, 2.0]).reason, mean_interval([]).reason]
     reasons += [compare_independent([1], [2, 3]).reason, over_seeds({0: 1.0}).reason]
+    reasons += [mean_interval([1, 0], share=True).reason, over_seeds({0: 1.0, 1: 2.0}).reason]
     assert not [reason for reason in reasons if wording(reason)[1] == reason]
     scale = translatable("{name} is {one} and {other}", name="judge.model", one="a", other="refused")
-    apart = translatable("not on one scale: {reason}", reason=scale)
-    assert wording(apart) == (
-        "not on one scale: judge.model is a and refused",
-        "尺度が異なる：judge.model は a と refused",
-    )
+    assert wording(scale) == ("judge.model is a and refused", "judge.model は a と refused")
     counts = [translatable("{n:,} {status}", n=1200, status=translatable(status)) for status in ("refused", "<odd>")]
     none = both(translatable("{n:,} of {of:,}: {counts}", n=0, of=2400, counts=counts))
     assert none.endswith('<span lang="ja">2,400件中0件：評価モデルが拒否 1,200、&lt;odd&gt; 1,200</span>')

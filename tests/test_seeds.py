@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from sozo.eval.compare import compare_models
 from sozo.eval.evaluated import Evaluated, find_evaluated
+from sozo.eval.findings import findings
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.report.labels import labels
 from sozo.eval.seeds import fold
@@ -30,30 +30,35 @@ def runs(tmp_path_factory):
     return jcq(tmp_path_factory.mktemp("seeds"), {"base": 0, "SFT": 7, "SFT@1": 14, "SFT@2": 21})
 
 
-def changes_of(folder, base=None):
-    return compare_models(find_evaluated([str(folder)]), base).changes
+def differences_of(folder, base=None):
+    """Finding by model and measure."""
+    rows = findings(find_evaluated([str(folder)]), base).rows
+    return {(row.model, row.measure.name): row for row in rows if row.base}
 
 
 def test_one_run_of_the_base_by_hand(runs):
     # Of 35 questions 7, 14 and 21 gain 2: 0.4, 0.8 and 1.2, of which t is 0.8 / (0.4 / sqrt(3)) with two degrees.
-    change = changes_of(runs, "base")["SFT", "jcq/originality"]
-    assert (change.base, change.n, change.of, change.seeds) == ("base", 3, 3, "from one run")
-    assert (change.difference, change.high) == pytest.approx((0.8, 0.8 + 4.3027 * 0.4 / math.sqrt(3)), abs=1e-4)
+    row = differences_of(runs, "base")["SFT", "jcq/originality"]
+    change = row.estimate
+    assert (row.base, change.n, row.seeds, row.counted, row.below) == ("base", 3, 3, "seeds", ("from one run",))
+    assert (change.value, change.high) == pytest.approx((0.8, 0.8 + 4.3027 * 0.4 / math.sqrt(3)), abs=1e-4)
     assert change.p == pytest.approx(1 - math.sqrt(12 / 14))
     assert change.sign == 0
 
 
 def test_seeds_are_paired_where_both_have_them_else_two_samples(tmp_path):
-    folder = jcq(
-        tmp_path, {"A@0": 0, "A@1": 7, "A@2": 7, "B@1": 14, "B@2": 21, "C@3": 7, "C@4": 14, "C@5": 21, "D@3": 1}
-    )
-    changes = changes_of(folder, "A")
-    paired, apart, alone = (changes[name, "jcq/originality"] for name in ("B", "C", "D@3"))
-    assert (paired.difference, paired.n, paired.of, paired.seeds) == (pytest.approx(0.6), 2, 2, "paired")
-    assert (apart.difference, apart.n, apart.seeds) == (pytest.approx(0.8 - 0.8 / 3), 3, "not paired")
-    assert (alone.base, alone.n, alone.seeds) == ("A@0", 35, None)  # one training: over its answers
-    unknown = changes["B", "jcq/fluency"]
-    assert (unknown.difference, unknown.low, unknown.reason) == (0, None, "all 2 seeds are equal")
+    numbers = {"A@0": 0, "A@1": 7, "A@2": 7, "B@0": 7, "B@1": 21, "B@2": 21, "C@3": 7, "C@4": 14, "C@5": 21}
+    folder = jcq(tmp_path, numbers | {"D@3": 1, "E@8": 1, "E@9": 2})
+    rows = differences_of(folder, "A")
+    paired, apart, alone = (rows[name, "jcq/originality"] for name in ("B", "C", "D@3"))
+    assert (paired.estimate.value, paired.estimate.n, paired.below) == (pytest.approx(2 / 3), 3, ("paired",))
+    assert (apart.estimate.value, apart.below) == (pytest.approx(0.8 - 0.8 / 3), ("not paired",))
+    assert (apart.estimate.n, apart.estimate.base_n) == (3, 3)
+    assert (alone.base, alone.estimate.n, alone.counted, alone.below) == ("A", 35, "items", ())  # over its answers
+    unknown = rows["B", "jcq/fluency"].estimate
+    assert (unknown.value, unknown.low, unknown.reason) == (0, None, "all 3 seeds are equal")
+    few = rows["E", "jcq/originality"]
+    assert (few.state, few.estimate.reason) == ("no interval", "2 seeds without partners: an interval needs 3")
 
 
 def test_the_page_has_one_row_a_method(runs, tmp_path):
@@ -61,17 +66,20 @@ def test_the_page_has_one_row_a_method(runs, tmp_path):
     page = (tmp_path / "r.html").read_text("utf-8")
     means = cells_of(page, labels()["table12"][0])
     assert [row[0] for row in means[1:]] == ["base", "SFT mean over 3 seeds from base"]
-    assert means[2][3] == "3.80 [2.81, 4.79] +0.80 [−0.19, +1.79]"
+    assert means[2][3] == "3.80 [2.81, 4.79] n = 3 +0.80 [−0.19, +1.79]"
     changed = cells_of(page, "JCQ: differences")[1]
-    assert [cell for cell in changed if cell.endswith("over seeds, from one run")]
+    assert [cell for cell in changed if cell.endswith("from one run")]
     text = english_text(page)
-    assert re.search(r"SFT: no difference shown\.", text)
-    assert "SFT: means over training seeds" in text
-    assert "One training each" not in text
+    # Of the criteria's mean 0.2 [-0.048, 0.448] at 95% is wider at 97.5%: Student's t of two degrees is 6.205.
+    assert "score by judge-a 3.20 (between −0.16 and +0.56, 35 trial questions)" in text
+    assert "SFT: means over 3 trainings." in text
+    assert "With 3 trainings a difference is told apart only from 6.2 standard errors on." in text
+    assert "one training" not in text
     boxes = re.findall(r'type="checkbox" value="\d".*?<span>([^<]+)</span>', page.replace("<wbr>", ""))
     assert read_packed(page)["models"] == boxes == ["base", "SFT", "SFT@1", "SFT@2"]
     numbers = json.loads((tmp_path / "r.json").read_text("utf-8"))
-    assert {cell["model"] for cell in numbers["over_seeds"]} == {"SFT"}
+    assert {row["model"] for row in numbers["findings"] if row["seeds"]} == {"SFT"}
+    assert {row["n"] for row in numbers["findings"] if row["model"] == "SFT" and row["measure"] == "jcq/mean"} == {3}
 
 
 def test_what_is_no_number_behind_a_name_is_no_seed():
@@ -84,5 +92,4 @@ def test_one_seed_is_no_method(tmp_path):
     assert [method.name for method in fold(models)] == ["base", "SFT@1"]
     write_evaluation(tmp_path / "r.html", models)
     text = english_text((tmp_path / "r.html").read_text("utf-8"))
-    assert "means over training seeds" not in text
-    assert "means over training seeds" not in text
+    assert not re.search(r"means? over \d", text)

@@ -11,7 +11,7 @@ from finished_runs import dat_run, sat_run
 from sozo.eval.cli import show_all
 from sozo.eval.run import TaskRun
 from sozo.eval.terminal import print_run, print_tables
-from sozo.scoring.measure import Measure
+from sozo.scoring.measure import DIFFERENCE, Estimate, Measure
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.tasks import Dat, Sat
 from sozo.tasks.view import TERMINAL
@@ -24,14 +24,14 @@ NAMES = [
     "ｶﾅ全角ＡＢＣ",
 ]
 # Each number as it stands in the table, whole.
-NUMBERS = ["+1,234.5678", "−0.0100", "+0.0200", "−12.34", "+56.78", "0.031", "1,234,567"]
+NUMBERS = ["+1,234.5678", "−0.0100", "+0.0200", "−12.3", "+56.8", "0.031", "1,234,567"]
 
 
 def changes():
     """A table like those of `sozo compare`, of seven measures."""
     cells = (
-        Cell(1234.5678, SCORE, -0.01, 0.02, signed=True, below=("d_z = −1.2345", "p = 0.031"), mark="up good"),
-        Cell(0.1, SHARE, -0.1234, 0.5678, n=1_234_567, signed=True),
+        Cell(Estimate(1234.5678, -0.01, 0.02), SCORE, DIFFERENCE, below=("d_z = −1.2345", "p = 0.031"), mark="higher"),
+        Cell(Estimate(0.1, -0.1234, 0.5678, n=1_234_567), SHARE, DIFFERENCE),
         Cell(why="the judge's server is http://127.0.0.1:8000/v1 and http://127.0.0.1:8001/v1"),
     )
     columns = ("model", "dat", "dat/valid", "sat", "jcq", "jcq/fluency", "jcq/flexibility", "sipen")
@@ -52,7 +52,7 @@ def test_no_number_is_cut_and_no_line_is_too_wide(width, capsys, monkeypatch):
         each = len(NAMES) * (3 if number in NUMBERS[:3] or number == "0.031" else 2)
         assert words.count(number) == each, number
     # Every digit that is printed belongs to a number that was to be printed, or to a name or a reason.
-    known = "".join([*NAMES, *NUMBERS, "+10.00 −1.2345 http://127.0.0.1:8000/v1 http://127.0.0.1:8001/v1"])
+    known = "".join([*NAMES, *NUMBERS, "+10.0 −1.2345 http://127.0.0.1:8000/v1 http://127.0.0.1:8001/v1"])
     cut = [word for word in words if re.search(r"\d", word) and word not in known]
     assert not cut
 

@@ -160,7 +160,7 @@ def _overview(found: Findings) -> Table:
         for measure in (main, *second, *beside):
             cells = [_cell(page, method, measure) for method in methods]
             full = measure.share and measure != main and all(cell.value in (1.0, None) for cell in cells)
-            if not full and any(cell.value is not None for cell in cells):
+            if not full and (measure == main or any(cell.value is not None for cell in cells)):
                 columns[_column(page, measure, len(found.tasks) > 1)] = cells
     several = len({base.name for base in bases.values()}) > 1
     rows = []
@@ -168,7 +168,9 @@ def _overview(found: Findings) -> Table:
         base = bases[method.name].name if several and method.name in bases else ""
         single = method.first.trained and not method.several
         rows.append(TableRow(method.name, tuple(cells), base, method.seeds, single))
-    return without_empty(Table("overview", ("model", *columns), tuple(rows), tuple(_legend(found))))
+    known = [page.of for page in tasks_on_page(found) if page.of != page.task.name]
+    of = translatable("{of}", of=known) if known else ""
+    return without_empty(Table("overview", ("model", *columns), tuple(rows), tuple(_legend(found)), of=of))
 
 
 def _column(page: TaskOnPage, measure: Measure, several: bool) -> str:
@@ -204,8 +206,7 @@ def _cell(page: TaskOnPage, method: Method, measure: Measure) -> Cell:
 def _legend(found: Findings) -> list[str]:
     pages = tasks_on_page(found)
     names = dict.fromkeys(str(run.scale.get("score_name") or "") for page in pages for run in page.runs)
-    of = [page.of for page in pages if page.of != page.task.name]
-    notes = [*filter(None, names), *(translatable("{of}.", of=one) for one in of)]
+    notes = [*filter(None, names)]
     for page in pages:
         for column in (column for column in page.columns.values() if column.change and column.change.ratio):
             sizes = {column.of(run).estimate.n for run in page.runs}

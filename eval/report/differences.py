@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from sozo.eval.findings import NOT_COMPARED, PART, Finding, Findings
+from sozo.eval.findings import PART, Finding, Findings
 from sozo.eval.report.labels import measure_label
 from sozo.eval.report.tables import TaskOnPage, tasks_on_page, without_empty
 from sozo.eval.second_encoder import PARTS
@@ -63,7 +63,7 @@ def detailed(row: Finding) -> Cell:
         lines.append(p_value(row.p_corrected))
     if row.effect is not None:
         lines.append(f"d = {number(row.effect, _EFFECT, DIFFERENCE)}")
-    if known.reason and row.state != NOT_COMPARED:
+    if known.reason:
         lines.append(known.reason)
     if row.target == "yes":
         lines.append("target")

@@ -165,8 +165,10 @@ def _caption(table: Table, headings: Sequence[str], kept: Iterable[int]) -> str:
     counts: dict[str, list[str]] = {}
     for k in kept:
         if len(each := _counts(table, k)) == 1:
-            counts.setdefault(english(each[0]).removeprefix("n = "), []).append(headings[k])
-    sentences += [f"n = {count} ({'; '.join(columns)})" for count, columns in counts.items()]
+            share = any(row.cells[k].measure.share for row in table.rows)  # of which it is how many of how many
+            said = "" if share or each[0].startswith("n = ") else "n = "
+            counts.setdefault(said + english(each[0]), []).append(headings[k])
+    sentences += [f"{count} ({'; '.join(columns)})" for count, columns in counts.items()]
     estimates = [one.estimate for row in table.rows for k in kept for one in (row.cells[k], row.cells[k].change) if one]
     if levels := [100 * one.level for one in estimates if one.low is not None]:
         least, most = f"{min(levels):.3g}%", f"{max(levels):.3g}%"

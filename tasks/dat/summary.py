@@ -204,6 +204,11 @@ class DatRunResult(RunResult):
         ours, theirs = (hill_interval(run.lists, n).value for run in (self, base))
         return ours, theirs
 
+    def counts(self, measure: Measure) -> tuple[int, int]:
+        """Of the responses that count; a table may hold more of them, and is large."""
+        n = self.summary.valid if measure.name == self.main.name else self.summary.came
+        return n, self.summary.num_responses
+
     def cut_off(self) -> tuple[int, int]:
         """None: a list without its end is invalid, and counts there."""
         return 0, self.summary.num_responses

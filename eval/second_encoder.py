@@ -1,7 +1,7 @@
 """Gains by the runs' own encoder, and by a second one that nobody trained on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sozo.eval.evaluated import not_alike
@@ -19,9 +19,9 @@ PARTS = {
     "gain_second": "total",
     "gain_shuffled": "shuffled",
     "gain_centred": "centred",
-    "word_choice": "word_choice",
-    "position": "position",
-    "pairing": "pairing",
+    "gain_word_choice": "word_choice",
+    "gain_position": "position",
+    "gain_pairing": "pairing",
 }
 
 
@@ -68,7 +68,7 @@ class SecondGains:
         return {}
 
     def gains(self, base: Method, method: Method, task: type[Task], level: float = LEVEL) -> SecondGain | None:
-        """The gains of a method in a task, with intervals of a level; None if it cannot score its answers."""
+        """The gains of a method in a task, with intervals of a level for pairing, and else of 95%; None without any."""
         own, parts = list[Estimate | None](), list[GainParts | None]()
         for seed, model in method.runs.items():
             before, after = base.at(seed).run(task.name), model.run(task.name)
@@ -79,7 +79,8 @@ class SecondGains:
                 continue
             alike = not_alike(before, after) is None
             own.append(gain(before.by_answer(before.main), after.by_answer(after.main)) if alike else None)
-            parts.append(seen[1].over(seen[0], level))
+            pairing = seen[1].over(seen[0], level).pairing
+            parts.append(replace(seen[1].over(seen[0]), pairing=pairing))
         return SecondGain(own, parts) if parts else None
 
     def _see(self, run: RunResult) -> Seen | None:

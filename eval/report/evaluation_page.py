@@ -14,7 +14,7 @@ from sozo.eval.evaluated import Evaluated
 from sozo.eval.findings import Findings, findings, frame
 from sozo.eval.report.answer import first_screen
 from sozo.eval.report.differences import differences
-from sozo.eval.report.exports import ONE_COLUMN, Typeset, write_tables
+from sozo.eval.report.exports import ONE_COLUMN, Typeset, csv_of, write_tables
 from sozo.eval.report.facts import fact_table
 from sozo.eval.report.labels import task_title
 from sozo.eval.report.pictures import pictures, training_curves
@@ -82,7 +82,7 @@ def write_evaluation(
     tables += [table for _, own, _ in sections for table in own]
     folder = path.with_name(f"{path.stem}-tables")
     write_tables(folder, tables, typeset)
-    write_whole(folder / "findings.csv", frame(found).to_csv(index=False).encode("utf-8-sig"))
+    write_whole(folder / "findings.csv", csv_of(frame(found)))
     # The first page last: when it is there, all are.
     for number in reversed(range(len(pages))):
         values = first if number == 0 else dict.fromkeys(first, ())

@@ -118,6 +118,18 @@ def gain_of(base: np.ndarray, before: tuple[float, np.ndarray], after: tuple[flo
     `base` are the base's scores, float64 of shape (m,), m >= 3; `before` its value and those m values; `after` the
     other set's value and its variance, of n lists. None without spread.
     """
+    found = gain_with_variances(base, before, after)
+    if found is None:
+        return None
+    delta, parts = found
+    low, high, _ = t_test(delta, math.sqrt(sum(parts)), welch_freedom(parts, (len(base), n)))
+    return Gain(delta, low, high, n, len(base))
+
+
+def gain_with_variances(
+    base: np.ndarray, before: tuple[float, np.ndarray], after: tuple[float, float]
+) -> tuple[float, tuple[float, float]] | None:
+    """A gain as in `gain_of`, and the parts of its variance that are the base's and the other set's."""
     m, (value, without), (other, variance) = len(base), before, after
     if not (spread := float(base.std(ddof=1))):
         return None
@@ -128,6 +140,4 @@ def gain_of(base: np.ndarray, before: tuple[float, np.ndarray], after: tuple[flo
     parts = (m - 1) * float(left.var()), variance / spread**2
     if not 0 < sum(parts) < math.inf:  # equal scores but for one
         return None
-    delta = (other - value) / spread
-    low, high, _ = t_test(delta, math.sqrt(sum(parts)), welch_freedom(parts, (m, n)))
-    return Gain(delta, low, high, n, m)
+    return (other - value) / spread, parts

@@ -124,3 +124,46 @@ def welch(a: np.ndarray, b: np.ndarray, level: float = LEVEL) -> tuple[float, fl
     parts = [float(side.var(ddof=1)) / len(side) for side in (a, b)]
     freedom = welch_freedom(parts, (len(a), len(b)))
     return t_test(float(b.mean() - a.mean()), math.sqrt(sum(parts)), freedom, level)
+
+
+def base_variance(base: Sequence[float] | np.ndarray, *, share: bool = False) -> float:
+    """The squared standard error of the mean of a base's scores, shape (n,), as `compare_independent` reckons it.
+
+    >>> round(base_variance([1.5, 2.5, 3.5]), 3), round(base_variance([1, 1, 1], share=True), 3)
+    (0.333, 0.04)
+    """
+    values = as_floats(base)
+    if share:
+        values = np.append(values, [0.0, 1.0])
+    return float(values.var(ddof=1)) / len(values)
+
+
+def shared_by_item(
+    pairs: Sequence[tuple[Mapping[Any, float | None], Mapping[Any, float | None]]],
+    *,
+    share: bool = False,
+    strata: Mapping[Any, str] | None = None,
+) -> tuple[float, int]:
+    """The variance that mean differences share, each of a base and a model, and on how many items it rests.
+
+    It is their mean covariance over items: what the only run of a base wrote to each, and which items are easier for
+    all of the models than for the base. `share` and `strata` are as in `compare_paired`; items that one of them lacks
+    are left out. 0 where fewer than two items or pairs show none.
+
+    >>> base = {"a": 0, "b": 2, "c": 1}
+    >>> shared_by_item([(base, {"a": 1, "b": 1, "c": 1}), (base, {"a": 3, "b": 3, "c": 3})])
+    (0.3333333333333333, 3)
+    """
+    sides = [side for pair in pairs for side in pair]
+    items = [item for item in sides[0] if all(side.get(item) is not None for side in sides)]
+    gaps, n = np.array([[after[i] - before[i] for i in items] for before, after in pairs], np.float64), len(items)
+    kinds = [strata[item] for item in items] if strata and not share else [""] * n
+    if share:
+        gaps, kinds = np.hstack([gaps, np.tile([1.0, -1.0], (len(pairs), 1))]), [""] * (n + 2)
+    if n < 2 or len(pairs) < 2:
+        return 0.0, n
+    own = [gaps[:, np.array(kinds) == kind] for kind in dict.fromkeys(kinds)]
+    if min(part.shape[1] for part in own) < 2:
+        own = [gaps]
+    covariance = sum(part.shape[1] * np.cov(part) for part in own) / len(kinds) ** 2
+    return max(0.0, float(covariance.sum() - covariance.trace()) / (len(pairs) * (len(pairs) - 1))), n

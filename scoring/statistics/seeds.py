@@ -1,14 +1,15 @@
 """What a method is worth over seeds: Student's intervals of a mean and of a difference of two methods."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from sozo.scoring.measure import LEVEL
+from sozo.scoring.measure import LEVEL, t_test
 from sozo.scoring.statistics.comparison import welch
-from sozo.scoring.statistics.means import Interval, no_spread, student
+from sozo.scoring.statistics.means import Interval, no_spread, student, welch_freedom
 from sozo.scoring.translatable import translatable
 
 _FEWEST_UNPAIRED = 3  # Welch's interval of two seeds against two covers 98%
@@ -46,3 +47,25 @@ def difference(of: Mapping[Any, float], against: Mapping[Any, float], *, level: 
         return Interval(mean, None, None, n, reason)
     low, high, p = welch(b, a, level)
     return Interval(mean, low, high, n, p=p)
+
+
+def difference_from_one(gaps: Mapping[Any, float], variance: float, base_n: int, *, level: float = LEVEL) -> Interval:
+    """Mean over seeds of the differences from the only run of a base, with the error of that run in its interval.
+
+    All gaps share that error, so that their spread does not show it: where trainings differ by little more than their
+    samples, the interval of five gaps alone holds the truth in two of three cases. `variance` is that of what they
+    share: the base's own (`base_variance`, `log_hill_variance`, the first part of `gain_with_variances`), or where items
+    pair the answers `shared_by_item`'s; it rests on `base_n` answers or items.
+    The interval is Welch's of both, which is too narrow where few trainings differ by more than the base's error; so it
+    is never narrower than that of the gaps alone.
+
+    >>> gaps = {0: 1.0, 1: 2.0, 2: 3.0}
+    >>> [round(difference_from_one(gaps, variance, 100).high - 2, 3) for variance in (0.0, 0.1, 10.0)]
+    [2.484, 2.484, 6.377]
+    """
+    alone = over_seeds(gaps, level=level)
+    if alone.mean is None or alone.low is None or alone.high is None or alone.p is None:
+        return alone
+    parts = float(np.var(list(gaps.values()), ddof=1)) / len(gaps), variance
+    low, high, p = t_test(alone.mean, math.sqrt(sum(parts)), welch_freedom(parts, (len(gaps), base_n)), level)
+    return replace(alone, low=min(low, alone.low), high=max(high, alone.high), p=max(p, alone.p))

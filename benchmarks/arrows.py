@@ -1,0 +1,465 @@
+"""How often has a model that equals its base an arrow on the first screen, and how often one that differs?
+
+    python benchmarks/arrows.py                                       # what arrows.csv lacks; prints each condition
+    python benchmarks/arrows.py --only "JCQ.*" --worlds 200 --output build/arrows.csv
+
+An arrow is an interval that leaves out "no difference". The intervals of a model hold together in 95% of worlds: 0.025
+is shared by the first measures of its tasks, 0.025 by its other differences. `before` is the rule before that: first
+measures' intervals of 1 - 0.05 / tasks, the others' of 95% each, and over seeds that of the seeds' differences alone.
+Intervals are sozo's own, of answers that are drawn here: of DAT from a fixed pool of lists, which a model prefers by
+their score, by another encoder's, and by how common their words are; of JCQ as a judge scores, of SAT around each
+story's own mean. In worlds of equal models what a model prefers is, over its trainings, as often more as less.
+"""
+
+import argparse
+import csv
+import math
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sozo.scoring.measure import LEVEL, t_test
+from sozo.scoring.second_encoder import gain_with_variances
+from sozo.scoring.statistics import compare_independent, compare_paired
+from sozo.scoring.statistics.comparison import base_variance, shared_by_item
+from sozo.scoring.statistics.hill import hill_ratio, log_hill_variance
+from sozo.scoring.statistics.means import welch_freedom
+from sozo.scoring.statistics.seeds import difference_from_one, over_seeds
+from sozo.tasks.dat.decomposition import parts_of
+
+TABLE = Path(__file__).with_suffix(".csv")
+FIELDS = ("condition", "truth", "seed", "worlds", "difference", "now", "before")
+RULES = ("now", "before")
+Run = dict[str, Any]  # what a model's answers to a task came out as: values by the measures' names
+
+
+class Found(NamedTuple):
+    """A difference with its interval; without one `low` and `high` are None."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+def found_of(result: Any) -> Found:
+    """What sozo's statistics return, whatever its class; 0 is no difference."""
+    value = result.difference if hasattr(result, "difference") else result.mean
+    return Found(value, result.low, result.high)
+
+
+# Differences: `between` two models, and what all differences from one base share (its variance, and of how many).
+
+
+@dataclass(frozen=True)
+class Apart:
+    """A mean of answers that have no partners."""
+
+    name: str
+    first: bool = False
+    share: bool = False
+
+    def between(self, base: Run, model: Run, level: float) -> Found:
+        return found_of(compare_independent(base[self.name], model[self.name], share=self.share, level=level))
+
+    def shared(self, base: Run, models: Sequence[Run]) -> tuple[float, int]:
+        return base_variance(base[self.name], share=self.share), len(base[self.name])
+
+
+@dataclass(frozen=True)
+class Paired:
+    """A mean over items that both answered."""
+
+    name: str
+    first: bool = False
+    share: bool = False
+
+    def between(self, base: Run, model: Run, level: float) -> Found:
+        sides = base[self.name], model[self.name]
+        found = compare_paired(*sides, share=self.share, level=level, strata=base.get("kinds"))
+        return with_judge(found_of(found), found.n, base, level) if self.first and "judge" in base else found_of(found)
+
+    def shared(self, base: Run, models: Sequence[Run]) -> tuple[float, int]:
+        pairs = [(base[self.name], model[self.name]) for model in models]
+        return shared_by_item(pairs, share=self.share, strata=base.get("kinds"))
+
+
+class Words:
+    """The logarithm of the ratio of different words at equal n."""
+
+    name, first, share = "dat/words", False, False
+
+    def between(self, base: Run, model: Run, level: float) -> Found:
+        return found_of(hill_ratio(base["lists"], model["lists"], level=level))
+
+    def shared(self, base: Run, models: Sequence[Run]) -> tuple[float, int]:
+        size = min(len(run["lists"]) for run in (base, *models))
+        return log_hill_variance(base["lists"], size), len(base["lists"])
+
+
+class Pairing:
+    """What pairing gains by another encoder, in standard deviations of the base's scores."""
+
+    name, first, share = "dat/pairing", False, False
+
+    def gain(self, base: Run, model: Run) -> tuple[float, tuple[float, float]] | None:
+        before, after = base["parts"], model["parts"]
+        values = float(after.values[3]), float(after.variances[3])
+        return gain_with_variances(before.scores, (float(before.values[3]), before.without[3]), values)
+
+    def between(self, base: Run, model: Run, level: float) -> Found:
+        gain = self.gain(base, model)
+        if gain is None:
+            return Found(None, None, None)
+        value, variances = gain
+        freedom = welch_freedom(variances, [len(side["parts"].scores) for side in (base, model)])
+        return Found(value, *t_test(value, math.sqrt(sum(variances)), freedom, level)[:2])
+
+    def shared(self, base: Run, models: Sequence[Run]) -> tuple[float, int]:
+        gains = [self.gain(base, model) for model in models]
+        return float(np.mean([gain[1][0] for gain in gains if gain])), len(base["parts"].scores)
+
+
+DIFFERENCES = {
+    "dat": (Apart("dat", first=True), Apart("dat/usable", share=True), Words(), Pairing()),
+    "jcq": (Paired("jcq", first=True), Paired("jcq/judged", share=True), Paired("jcq/complete", share=True)),
+    "sat": (
+        Paired("sat", first=True),
+        *(Paired(f"sat/{name}", share=True) for name in ("judged", "complete", "kept")),
+    ),
+}
+
+
+def with_judge(found: Found, n: int, base: Run, level: float) -> Found:
+    """The interval with the judge's noise in it, known from the base's answers judged again."""
+    from sozo.eval.compare import Change
+    from sozo.eval.judge_noise import with_noise
+
+    noise, times = base["judge"]
+    if not noise or found.low is None:
+        return found
+    change = Change(n, n, found.value, found.low, found.high, model="m", base="b", column="jcq")
+    return found_of(with_noise(change, level, noise, times))
+
+
+# Worlds
+
+
+@cache
+def pool() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """50,000 lists of 2,000 words by Zipf's law, shape (lists, 10); their scores; what a model may prefer of them in
+    standard deviations, shape (3, lists); the other encoder's vectors without their mean."""
+    random, words = np.random.default_rng(1), 2000
+    raw = [random.normal(size=(words, 40)) + 0.8 * random.normal(size=40) for _ in range(2)]
+    own, other = ((v / np.linalg.norm(v, axis=1, keepdims=True)).astype(np.float32) for v in raw)
+    other = other - other.mean(0)
+    other /= np.linalg.norm(other, axis=1, keepdims=True)
+    rate = (np.arange(1, words + 1) ** 0.9).astype(np.float32)
+    lists = np.concatenate(
+        [
+            np.argpartition(random.standard_exponential((1000, words), np.float32) * rate, 10, axis=1)[:, :10]
+            for _ in range(50)
+        ]
+    )
+    scores, others = (1 - ((unit[lists].sum(1) ** 2).sum(1) - 10) / 90 for unit in (own, other))
+    facts = np.stack([scores, others, -np.log(lists + 1.0).sum(1)])
+    return lists, scores, (facts - facts.mean(1, keepdims=True)) / facts.std(1, keepdims=True), other
+
+
+@dataclass(frozen=True)
+class Dat:
+    """Lists of a fixed pool, `answers` of which a share is usable.
+
+    `gain` is how much a model prefers high scores, in standard deviations; `common` common words; `spread` how far
+    trainings differ in these, and in pairing and usable answers, in standard errors of a run.
+    """
+
+    answers: int = 300
+    usable: float = 0.9
+    gain: float = 0.0
+    common: float = 0.0
+    spread: float = 0.0
+
+    def world(self, random: np.random.Generator) -> "Dat":
+        return self
+
+    def run(self, random: np.random.Generator, *, is_base: bool = False, trained: bool = True) -> Run:
+        lists, scores, facts, other = pool()
+        usable, spread = self.usable, self.spread * trained
+        preferred = np.zeros(3) if is_base else np.array([self.gain, 0.0, self.common])
+        if spread:
+            # In such steps a run's score, pairing and number of different words move by one of their errors each.
+            errors = np.array([1.0, 1.0, 1.8]) / math.sqrt(self.answers * usable)
+            preferred = preferred + spread * errors * random.normal(size=3)
+            reach = math.sqrt(3 * usable * (1 - usable) / self.answers) * spread
+            usable += random.uniform(-reach, reach)
+        n = int(random.binomial(self.answers, usable))
+        if preferred.any():
+            weights = np.exp(preferred @ facts).cumsum()
+            drawn = np.searchsorted(weights, random.random(n) * weights[-1])
+        else:
+            drawn = random.integers(0, len(lists), n)
+        return {
+            "dat": scores[drawn],
+            "dat/usable": np.r_[np.ones(n), np.zeros(self.answers - n)],
+            "lists": lists[drawn],
+            "parts": parts_of(other, lists[drawn]),
+        }
+
+
+@dataclass(frozen=True)
+class Jcq:
+    """Questions of seven kinds: whole numbers from 1 to 5 by four criteria, and their mean.
+
+    `higher` lifts all of them, until many are at the ceiling. `taste` is by how much a model does some questions
+    better than its base and others worse, whatever its training. `judge` is by how much a judging moves a mean; `again`
+    how many runs are judged twice.
+    """
+
+    items: int = 35
+    higher: float = 0.0
+    taste: float = 0.0
+    gain: float = 0.0
+    spread: float = 0.0
+    judge: float = 0.0
+    again: int = 0
+    judged: float = 0.99
+    complete: float = 0.95
+    questions: Any = None
+    liked: Any = 0.0
+
+    def world(self, random: np.random.Generator) -> "Jcq":
+        kinds = np.arange(self.items) % 7
+        levels = np.linspace(2.2, 4.4, 7)[kinds] + self.higher
+        liked = random.normal(0, self.taste, self.items) if self.taste else 0.0
+        return replace(self, questions=levels + random.normal(0, 0.4, self.items), liked=liked)
+
+    def judging(self, random: np.random.Generator, answers: np.ndarray) -> np.ndarray:
+        criteria = answers[:, None] + random.normal(0, 0.5, (self.items, 4))
+        return np.clip(np.rint(criteria), 1, 5).mean(1) + (random.normal(0, self.judge) if self.judge else 0.0)
+
+    def run(self, random: np.random.Generator, *, is_base: bool = False, trained: bool = True) -> Run:
+        n = self.items
+        answers = self.questions + random.normal(0, 0.5, n) + (0.0 if is_base else self.liked)
+        scores, judged = self.judging(random, answers), random.random(n) < self.judged
+        moved = self.gain * (not is_base) + self.spread * trained * random.normal()
+        run = {
+            "jcq": {k: s + moved if j else None for k, (s, j) in enumerate(zip(scores.tolist(), judged, strict=True))},
+            "jcq/judged": dict(enumerate(judged.astype(float).tolist())),
+            "jcq/complete": dict(enumerate((random.random(n) < self.complete).astype(float).tolist())),
+            "kinds": {k: str(k % 7) for k in range(n)},
+        }
+        if is_base and self.again:
+            run["judge"] = self.noise(random, answers, scores), self.again
+        return run
+
+    def noise(self, random: np.random.Generator, answers: np.ndarray, scores: np.ndarray) -> float:
+        """As `judge_noise` has it, of the base's answers and as many other runs' as are judged again."""
+        squares = []
+        for k in range(self.again):
+            if k:
+                answers = self.questions + random.normal(0, 0.5, self.items)
+                scores = self.judging(random, answers)
+            gaps = self.judging(random, answers) - scores
+            squares.append(max(0.0, float(gaps.mean() ** 2 - gaps.var(ddof=1) / len(gaps))) / 2)
+        return math.sqrt(sum(squares) / len(squares))
+
+
+@dataclass(frozen=True)
+class Sat:
+    """Stories that are easy or hard to alter; `gain` is in standard deviations of the differences."""
+
+    gain: float = 0.0
+    spread: float = 0.0
+    stories: Any = None
+
+    def world(self, random: np.random.Generator) -> "Sat":
+        return replace(self, stories=random.normal(0.5, 0.08, 113))
+
+    def run(self, random: np.random.Generator, *, is_base: bool = False, trained: bool = True) -> Run:
+        n, error = len(self.stories), 0.04
+        moved = (self.gain * (not is_base) + self.spread * trained * random.normal()) * error * math.sqrt(2)
+        run = {"sat": dict(enumerate((self.stories + moved + random.normal(0, error, n)).tolist()))}
+        for name, share in (("judged", 1.0), ("complete", 0.99), ("kept", 0.85)):
+            run[f"sat/{name}"] = dict(enumerate((random.random(n) < share).astype(float).tolist()))
+        return run
+
+
+Task = Dat | Jcq | Sat
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Tasks, and from how many trainings a model and its base are; `truth` is the difference that is there."""
+
+    tasks: tuple[Task, ...]
+    seeds: int = 1
+    base_seeds: int = 1
+    truth: str = ""
+    name: str = field(default="", kw_only=True)
+
+    def runs(self, random: np.random.Generator) -> Iterator[tuple[str, list[Run], list[Run]]]:
+        for asked in self.tasks:
+            task = asked.world(random)
+            bases = [task.run(random, is_base=True, trained=self.base_seeds > 1) for _ in range(self.base_seeds)]
+            yield type(asked).__name__.lower(), bases, [task.run(random) for _ in range(self.seeds)]
+
+
+def levels(differences: Sequence[tuple[Any, Sequence[Run]]]) -> dict[str, list[float]]:
+    """The levels of the intervals of a model's differences by each rule; of each with its runs, the base's first.
+
+    A share that is full in all runs cannot differ, and is not counted.
+    """
+    counted = [d for d, runs in differences if not (d.share and all(full(run[d.name]) for run in runs))]
+    first = sum(d.first for d in counted)
+    rest, tasks = len(counted) - first, sum(d.first for d, _ in differences)
+    now = [1 - 0.025 / max(1, first if d.first else rest) for d, _ in differences]
+    return {"now": now, "before": [1 - 0.05 / tasks if d.first else LEVEL for d, _ in differences]}
+
+
+def full(values: Any) -> bool:
+    return min(values.values() if isinstance(values, dict) else values) == 1
+
+
+def over(difference: Any, bases: Sequence[Run], models: Sequence[Run]) -> dict[str, Any]:
+    """By each rule a function from a level to the interval."""
+    if len(models) == 1:
+        return dict.fromkeys(RULES, lambda level: difference.between(bases[0], models[0], level))
+    sides = zip(bases * len(models) if len(bases) == 1 else bases, models, strict=True)
+    values = [difference.between(base, model, LEVEL).value for base, model in sides]
+    gaps = {seed: value for seed, value in enumerate(values) if value is not None}
+
+    def alone(level: float) -> Found:
+        return found_of(over_seeds(gaps, level=level))
+
+    if len(bases) > 1:
+        return dict.fromkeys(RULES, alone)
+    shared = difference.shared(bases[0], models)
+    return {"now": lambda level: found_of(difference_from_one(gaps, *shared, level=level)), "before": alone}
+
+
+def arrows(condition: Condition, random: np.random.Generator) -> dict[str, set[str]]:
+    """The names of the differences that have an arrow in one world, by each rule."""
+    there = [(d, bases, models) for name, bases, models in condition.runs(random) for d in DIFFERENCES[name]]
+    by_rule = levels([(d, [*bases, *models]) for d, bases, models in there])
+    shown: dict[str, set[str]] = {rule: set() for rule in RULES}
+    for k, (difference, bases, models) in enumerate(there):
+        interval = over(difference, bases, models)
+        for rule in RULES:
+            found = interval[rule](by_rule[rule][k])
+            if found.low is not None and (found.low > 0 or found.high < 0):
+                shown[rule].add(difference.name)
+    return shown
+
+
+SPREADS = {"alike": 0, "spread by one error": 1, "spread by three errors": 3}  # of trainings; in errors of a run
+
+
+def equal() -> Iterator[Condition]:
+    """Models that equal their bases."""
+    for answers, usable in ((300, 0.9), (300, 0.98), (40, 0.9), (20, 0.9), (40, 0.98)):
+        rare = ", 2% unusable" if usable > 0.9 else ""
+        yield Condition((Dat(answers, usable),), name=f"DAT, {answers} answers{rare}")
+    for items in (35, 700):
+        yield Condition((Jcq(items),), name=f"JCQ, {items} items")
+        yield Condition((Jcq(items, higher=1.2),), name=f"JCQ, {items} items, many at the ceiling")
+    for noise, error in (("half an error", 0.015), ("one error", 0.03), ("two errors", 0.06)):
+        for again, times in ((1, "once"), (2, "twice")):
+            task = Jcq(700, judge=error, again=again)
+            yield Condition((task,), name=f"JCQ, 700 items, judge's noise of {noise}, judged again {times}")
+    yield Condition((Dat(), Jcq(35), Sat()), name="three tasks, JCQ 35 items")
+    yield Condition((Dat(), Jcq(700), Sat()), name="three tasks, JCQ 700 items")
+    for spread, errors in SPREADS.items():
+        # A run's mean over 35 questions is off by 0.09, one over 113 stories by this share of a deviation.
+        tasks = Dat(spread=errors), Jcq(spread=0.09 * errors), Sat(spread=errors / math.sqrt(2 * 113))
+        for of, seeds, base_seeds in (
+            (tasks[:1], 3, 1),
+            (tasks[:1], 5, 1),
+            (tasks, 5, 1),
+            (tasks[:1], 5, 5),
+            (tasks, 5, 5),
+        ):
+            yield Condition(of, seeds, base_seeds, name=name_of(of, seeds, base_seeds, spread))
+
+    for of, seeds, base_seeds in (((Jcq(taste=0.4),), 1, 1), ((Jcq(taste=0.4),), 5, 1), ((Jcq(taste=0.4),), 5, 5)):
+        name = name_of(of, seeds, base_seeds, "alike, each model with questions of its own")
+        yield Condition(of, seeds, base_seeds, name=name)
+
+
+def name_of(tasks: Sequence[Task], seeds: int, base_seeds: int, spread: str) -> str:
+    asked = type(tasks[0]).__name__.upper() if len(tasks) == 1 else "three tasks"
+    return f"{asked}, {seeds} seeds from {'one run' if base_seeds == 1 else base_seeds}, trainings {spread}"
+
+
+def true() -> Iterator[Condition]:
+    """Models that differ from their bases."""
+    gain, fewer = Dat(gain=0.29), Dat(common=0.455)
+    higher, words, all_higher = "score +0.29 sd", "different words -9%", "DAT +0.29 sd, JCQ +0.2, SAT +0.21 sd"
+    yield Condition((gain,), truth=higher, name="DAT, 300 answers")
+    yield Condition((fewer,), truth=words, name="DAT, 300 answers")
+    for items in (35, 700):
+        jcq = Jcq(items, gain=0.2)
+        yield Condition((jcq,), truth="score +0.2", name=f"JCQ, {items} items")
+        yield Condition((gain, jcq, Sat(gain=0.21)), truth=all_higher, name=f"three tasks, JCQ {items} items")
+        yield Condition((fewer, Jcq(items), Sat()), truth=words, name=f"three tasks, JCQ {items} items")
+    for spread, errors in SPREADS.items():
+        for base_seeds in (1, 5):
+            for truth, task in ((higher, gain), (words, fewer)):
+                tasks = (replace(task, spread=errors),)
+                yield Condition(tasks, 5, base_seeds, truth, name=name_of(tasks, 5, base_seeds, spread))
+
+
+def simulate(condition: Condition, seed: int, worlds: int) -> Iterator[dict[str, Any]]:
+    """Rows of the table: in which share of the worlds any difference has an arrow, and each one."""
+    random = np.random.default_rng([seed, *condition.name.encode(), *condition.truth.encode()])
+    shown: dict[str, Counter[str]] = {rule: Counter() for rule in RULES}
+    for _ in range(worlds):
+        for rule, names in arrows(condition, random).items():
+            shown[rule].update([*names, "any"] if names else [])
+    names = [d.name for task in condition.tasks for d in DIFFERENCES[type(task).__name__.lower()]]
+    for name in ("any", *names):
+        rates = {rule: f"{shown[rule][name] / worlds:.4f}" for rule in RULES}
+        of = {"condition": condition.name, "truth": condition.truth, "seed": seed, "worlds": worlds}
+        yield of | {"difference": name} | rates
+
+
+def main() -> None:
+    """Simulate what the table lacks, and write it after each condition."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--worlds", type=int, default=2000, help="of equal models")
+    parser.add_argument("--true", type=int, default=300, help="worlds with a true difference")
+    parser.add_argument("--only", default="", help="regular expression that a condition's name has to match")
+    parser.add_argument("--output", type=Path, default=TABLE)
+    args = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+    if args.output.exists():
+        with args.output.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+    known = {tuple(str(row[name]) for name in FIELDS[:4]) for row in rows}
+    for condition in (*equal(), *true()):
+        worlds = args.true if condition.truth else args.worlds
+        key = condition.name, condition.truth, str(args.seed), str(worlds)
+        if key in known or not re.match(args.only, condition.name):
+            continue
+        started = time.monotonic()
+        rows += simulate(condition, args.seed, worlds)
+        with args.output.open("w", encoding="utf-8", newline="") as file:
+            table = csv.DictWriter(file, FIELDS, lineterminator="\n")
+            table.writeheader()
+            table.writerows(rows)
+        print(f"{condition.name}; {condition.truth or 'equal'}: {worlds} worlds, {time.monotonic() - started:.0f} s")
+        for row in (row for row in rows if tuple(str(row[name]) for name in FIELDS[:4]) == key):
+            now, before = (float(row[rule]) for rule in RULES)
+            error = math.sqrt(now * (1 - now) / worlds)
+            print(f"    {row['difference']:14} {now:6.1%} (se {error:.1%}), before {before:.1%}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

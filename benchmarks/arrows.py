@@ -260,15 +260,17 @@ class Jcq:
         return run
 
     def noise(self, random: np.random.Generator, answers: np.ndarray, scores: np.ndarray) -> float:
-        """As `judge_noise` has it, of the base's answers and as many other runs' as are judged again."""
-        squares = []
+        """The judge's noise, of the base's answers and as many other runs' as are judged again."""
+        from sozo.eval.judge_noise import noise_of
+
+        gaps = []
         for k in range(self.again):
             if k:
                 answers = self.questions + random.normal(0, 0.5, self.items)
                 scores = self.judging(random, answers)
-            gaps = self.judging(random, answers) - scores
-            squares.append(max(0.0, float(gaps.mean() ** 2 - gaps.var(ddof=1) / len(gaps))) / 2)
-        return math.sqrt(sum(squares) / len(squares))
+            apart = self.judging(random, answers) - scores
+            gaps.append((float(apart.mean()), float(apart.std(ddof=1)) / math.sqrt(self.items)))
+        return noise_of(gaps)
 
 
 @dataclass(frozen=True)
@@ -373,6 +375,9 @@ def equal() -> Iterator[Condition]:
         for again, times in ((1, "once"), (2, "twice")):
             task = Jcq(700, judge=error, again=again)
             yield Condition((task,), name=f"JCQ, 700 items, judge's noise of {noise}, judged again {times}")
+    for noise, error in (("two errors", 0.06), ("three errors", 0.09)):
+        tasks = Dat(), Jcq(700, judge=error, again=1), Sat()
+        yield Condition(tasks, name=f"three tasks, JCQ 700 items, judge's noise of {noise}, judged again once")
     yield Condition((Dat(), Jcq(35), Sat()), name="three tasks, JCQ 35 items")
     yield Condition((Dat(), Jcq(700), Sat()), name="three tasks, JCQ 700 items")
     for spread, errors in SPREADS.items():

@@ -1,6 +1,7 @@
 """How a judge's mean moves from one judging of the same answers to the next, and intervals that hold it too."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,22 +16,33 @@ from sozo.tasks.task import Task
 def judge_noise(compared: Compared, task: type[Task]) -> tuple[float, int]:
     """By how much a mean of a judged task moves if the same answers are judged again, and how often any were.
 
-    The root of the mean of (d² - e²) / 2 over the runs that hold one source's very answers again: d is their
-    difference, e the standard error that single answers give it, which is in every interval already.
+    `noise_of` the runs that hold one source's very answers again.
     """
     twice: dict[tuple[Any, ...], list[RunResult]] = {}
     for run in (run for model in compared.models if (run := model.run(task.name))):
         if "judge" in run.settings:
             answers = ((answer.id, answer.text) for answer in run.answers())
             twice.setdefault((run.metrics["source"], *answers), []).append(run)
-    squares = []
+    gaps = []
     for first, *others in twice.values():
         for run in (run for run in others if not not_alike(first, run)):
             change = run.against(first, task.measures[0])
             if change.difference is not None:
-                error = _error(change) if change.low is not None else 0.0
-                squares.append(max(0.0, change.difference**2 - error**2) / 2)
-    return math.sqrt(sum(squares) / len(squares)) if squares else 0.0, len(squares)
+                gaps.append((change.difference, _error(change) if change.low is not None else 0.0))
+    return noise_of(gaps), len(gaps)
+
+
+def noise_of(gaps: Sequence[tuple[float, float]]) -> float:
+    """The root of the mean of (d² - e²) / 2: d are differences of the same answers judged twice; 0 without any.
+
+    e is the standard error that single answers give d, which is in every interval already. It is not taken from a
+    single d: by chance that is often less than e beside a judge whose noise is large.
+
+    >>> round(noise_of([(0.5, 0.3)]), 3), round(noise_of([(0.5, 0.3), (0.1, 0.3)]), 3)
+    (0.354, 0.2)
+    """
+    squares = [max(0.0, gap**2 - error**2 * (len(gaps) > 1)) / 2 for gap, error in gaps]
+    return math.sqrt(sum(squares) / len(squares)) if squares else 0.0
 
 
 def _error(change: Comparison, level: float = LEVEL) -> float:

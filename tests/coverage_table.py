@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from sozo.eval.compare import Change
-from sozo.eval.judge_noise import with_noise
+from sozo.eval.judge_noise import noise_of, with_noise
 from sozo.scoring.measure import normal_interval, t_test
 from sozo.scoring.second_encoder import gain
 from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval
@@ -126,8 +126,7 @@ def of_judges(interval, world, n, level):
         value = gap + after - before
         low, high, p = t_test(value, 1.0, 699, level)
         change = Change(700, 700, value, low, high, p=p, model="m", base="b", column="jcq/mean")
-        squares = np.maximum(0.0, (np.array(again) - before + error) ** 2 - 0.3**2) / 2
-        noise = float(squares.mean() ** 0.5)
+        noise = noise_of([(apart, 0.3) for apart in np.array(again) - before + error])
         results.append(with_noise(change, level, noise, n) if noise else change)
     return share_of(1.5, results)
 

@@ -154,16 +154,22 @@ def shared_by_item(
     >>> shared_by_item([(base, {"a": 1, "b": 1, "c": 1}), (base, {"a": 3, "b": 3, "c": 3})])
     (0.3333333333333333, 3)
     """
-    sides = [side for pair in pairs for side in pair]
-    items = [item for item in sides[0] if all(side.get(item) is not None for side in sides)]
-    gaps, n = np.array([[after[i] - before[i] for i in items] for before, after in pairs], np.float64), len(items)
-    kinds = [strata[item] for item in items] if strata and not share else [""] * n
-    if share:
-        gaps, kinds = np.hstack([gaps, np.tile([1.0, -1.0], (len(pairs), 1))]), [""] * (n + 2)
-    if n < 2 or len(pairs) < 2:
+    by_item = [_gaps(*pair) for pair in pairs]
+    items = [item for item in by_item[0] if all(item in gaps for gaps in by_item)]
+    n, models = len(items), len(pairs)
+    if n < 2 or models < 2:
         return 0.0, n
-    own = [gaps[:, np.array(kinds) == kind] for kind in dict.fromkeys(kinds)]
-    if min(part.shape[1] for part in own) < 2:
-        own = [gaps]
-    covariance = sum(part.shape[1] * np.cov(part) for part in own) / len(kinds) ** 2
-    return max(0.0, float(covariance.sum() - covariance.trace()) / (len(pairs) * (len(pairs) - 1))), n
+    gaps = np.array([[own[item] for item in items] for own in by_item], np.float64)
+    kinds = np.array([strata[item] if strata and not share else "" for item in items])
+    if share:
+        gaps, kinds = np.hstack([gaps, np.tile([1.0, -1.0], (models, 1))]), np.append(kinds, ["", ""])
+    parts = [gaps[:, kinds == kind] for kind in dict.fromkeys(kinds.tolist())]
+    if min(part.shape[1] for part in parts) < 2:
+        parts = [gaps]
+    covariance = sum(part.shape[1] * np.cov(part) for part in parts) / gaps.shape[1] ** 2
+    return max(0.0, float(covariance.sum() - covariance.trace()) / (models * (models - 1))), n
+
+
+def _gaps(base: Mapping[Any, float | None], other: Mapping[Any, float | None]) -> dict[Any, float]:
+    both = {item: (score, other.get(item)) for item, score in base.items()}
+    return {item: b - a for item, (a, b) in both.items() if a is not None and b is not None}

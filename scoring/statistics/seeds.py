@@ -54,8 +54,8 @@ def difference_from_one(gaps: Mapping[Any, float], variance: float, base_n: int,
 
     All gaps share that error, so that their spread does not show it: where trainings differ by little more than their
     samples, the interval of five gaps alone holds the truth in two of three cases. `variance` is that of what they
-    share: the base's own (`base_variance`, `log_hill_variance`, the first part of `gain_with_variances`), or where items
-    pair the answers `shared_by_item`'s; it rests on `base_n` answers or items.
+    share: the base's own (`base_variance`, `log_hill_variance`, the first part of `gain_with_variances`), or where
+    items pair the answers `shared_by_item`'s; it rests on `base_n` answers or items.
     The interval is Welch's of both, which is too narrow where few trainings differ by more than the base's error; so it
     is never narrower than that of the gaps alone.
 

@@ -29,9 +29,9 @@ from sozo.scoring.measure import LEVEL, t_test
 from sozo.scoring.second_encoder import gain_with_variances
 from sozo.scoring.statistics import compare_independent, compare_paired
 from sozo.scoring.statistics.comparison import base_variance, shared_by_item
-from sozo.scoring.statistics.hill import hill_ratio, log_hill_variance
+from sozo.scoring.statistics.hill import hill_number, hill_ratio, log_hill_variance
 from sozo.scoring.statistics.means import welch_freedom
-from sozo.scoring.statistics.seeds import difference_from_one, over_seeds
+from sozo.scoring.statistics.seeds import over_seeds
 from sozo.tasks.dat.decomposition import parts_of
 
 TABLE = Path(__file__).with_suffix(".csv")
@@ -54,59 +54,74 @@ def found_of(result: Any) -> Found:
     return Found(value, result.low, result.high)
 
 
-# Differences: `between` two models, and what all differences from one base share (its variance, and of how many).
+# Differences: `between` two models, and what those of several seeds share: its variance, and of how many it is known.
 
 
 @dataclass(frozen=True)
-class Apart:
-    """A mean of answers that have no partners."""
+class Difference:
+    """A difference of a model from its base."""
 
     name: str
     first: bool = False
     share: bool = False
 
     def between(self, base: Run, model: Run, level: float) -> Found:
+        raise NotImplementedError
+
+    def gap(self, base: Run, model: Run) -> float | None:
+        """The same without its interval."""
+        return self.between(base, model, LEVEL).value
+
+    def of_base(self, base: Run, models: Sequence[Run]) -> tuple[float, int] | None:
+        """The variance of the only run of a base."""
+        raise NotImplementedError
+
+    def shared(self, bases: Sequence[Run], models: Sequence[Run]) -> tuple[float, int] | None:
+        return self.of_base(bases[0], models) if len(bases) == 1 else None
+
+
+class Apart(Difference):
+    """A mean of answers that have no partners."""
+
+    def between(self, base: Run, model: Run, level: float) -> Found:
         return found_of(compare_independent(base[self.name], model[self.name], share=self.share, level=level))
 
-    def shared(self, base: Run, models: Sequence[Run]) -> tuple[float, int]:
+    def of_base(self, base: Run, models: Sequence[Run]) -> tuple[float, int]:
         return base_variance(base[self.name], share=self.share), len(base[self.name])
 
 
-@dataclass(frozen=True)
-class Paired:
+class Paired(Difference):
     """A mean over items that both answered."""
-
-    name: str
-    first: bool = False
-    share: bool = False
 
     def between(self, base: Run, model: Run, level: float) -> Found:
         sides = base[self.name], model[self.name]
         found = compare_paired(*sides, share=self.share, level=level, strata=base.get("kinds"))
         return with_judge(found_of(found), found.n, base, level) if self.first and "judge" in base else found_of(found)
 
-    def shared(self, base: Run, models: Sequence[Run]) -> tuple[float, int]:
-        pairs = [(base[self.name], model[self.name]) for model in models]
-        return shared_by_item(pairs, share=self.share, strata=base.get("kinds"))
+    def shared(self, bases: Sequence[Run], models: Sequence[Run]) -> tuple[float, int]:
+        pairs = [(base[self.name], model[self.name]) for base, model in pairs_of(bases, models)]
+        return shared_by_item(pairs, share=self.share and len(bases) == 1, strata=bases[0].get("kinds"))
 
 
-class Words:
+class Words(Difference):
     """The logarithm of the ratio of different words at equal n."""
-
-    name, first, share = "dat/words", False, False
 
     def between(self, base: Run, model: Run, level: float) -> Found:
         return found_of(hill_ratio(base["lists"], model["lists"], level=level))
 
-    def shared(self, base: Run, models: Sequence[Run]) -> tuple[float, int]:
+    def gap(self, base: Run, model: Run) -> float:
+        lists = base["lists"], model["lists"]
+        counts = [np.unique(own, return_counts=True)[1] for own in lists]
+        words = [hill_number(n, len(own), min(map(len, lists))) for n, own in zip(counts, lists, strict=True)]
+        return math.log(words[1] / words[0])
+
+    def of_base(self, base: Run, models: Sequence[Run]) -> tuple[float, int]:
         size = min(len(run["lists"]) for run in (base, *models))
         return log_hill_variance(base["lists"], size), len(base["lists"])
 
 
-class Pairing:
+class Pairing(Difference):
     """What pairing gains by another encoder, in standard deviations of the base's scores."""
-
-    name, first, share = "dat/pairing", False, False
 
     def gain(self, base: Run, model: Run) -> tuple[float, tuple[float, float]] | None:
         before, after = base["parts"], model["parts"]
@@ -121,13 +136,18 @@ class Pairing:
         freedom = welch_freedom(variances, [len(side["parts"].scores) for side in (base, model)])
         return Found(value, *t_test(value, math.sqrt(sum(variances)), freedom, level)[:2])
 
-    def shared(self, base: Run, models: Sequence[Run]) -> tuple[float, int]:
+    def of_base(self, base: Run, models: Sequence[Run]) -> tuple[float, int]:
         gains = [self.gain(base, model) for model in models]
         return float(np.mean([gain[1][0] for gain in gains if gain])), len(base["parts"].scores)
 
 
+def pairs_of(bases: Sequence[Run], models: Sequence[Run]) -> list[tuple[Run, Run]]:
+    """Each model after the base of its seed, or after the only one."""
+    return list(zip(bases if len(bases) > 1 else [*bases] * len(models), models, strict=True))
+
+
 DIFFERENCES = {
-    "dat": (Apart("dat", first=True), Apart("dat/usable", share=True), Words(), Pairing()),
+    "dat": (Apart("dat", first=True), Apart("dat/usable", share=True), Words("dat/words"), Pairing("dat/pairing")),
     "jcq": (Paired("jcq", first=True), Paired("jcq/judged", share=True), Paired("jcq/complete", share=True)),
     "sat": (
         Paired("sat", first=True),
@@ -313,7 +333,7 @@ class Condition:
             yield type(asked).__name__.lower(), bases, [task.run(random) for _ in range(self.seeds)]
 
 
-def levels(differences: Sequence[tuple[Any, Sequence[Run]]]) -> dict[str, list[float]]:
+def levels(differences: Sequence[tuple[Difference, Sequence[Run]]]) -> dict[str, list[float]]:
     """The levels of the intervals of a model's differences by each rule; of each with its runs, the base's first.
 
     A share that is full in all runs cannot differ, and is not counted.
@@ -329,21 +349,17 @@ def full(values: Any) -> bool:
     return min(values.values() if isinstance(values, dict) else values) == 1
 
 
-def over(difference: Any, bases: Sequence[Run], models: Sequence[Run]) -> dict[str, Any]:
+def over(difference: Difference, bases: Sequence[Run], models: Sequence[Run]) -> dict[str, Any]:
     """By each rule a function from a level to the interval."""
     if len(models) == 1:
         return dict.fromkeys(RULES, lambda level: difference.between(bases[0], models[0], level))
-    sides = zip(bases * len(models) if len(bases) == 1 else bases, models, strict=True)
-    values = [difference.between(base, model, LEVEL).value for base, model in sides]
+    values = [difference.gap(base, model) for base, model in pairs_of(bases, models)]
     gaps = {seed: value for seed, value in enumerate(values) if value is not None}
-
-    def alone(level: float) -> Found:
-        return found_of(over_seeds(gaps, level=level))
-
-    if len(bases) > 1:
-        return dict.fromkeys(RULES, alone)
-    shared = difference.shared(bases[0], models)
-    return {"now": lambda level: found_of(difference_from_one(gaps, *shared, level=level)), "before": alone}
+    shared = difference.shared(bases, models)
+    return {
+        "now": lambda level: found_of(over_seeds(gaps, shared=shared, level=level)),
+        "before": lambda level: found_of(over_seeds(gaps, level=level)),
+    }
 
 
 def arrows(condition: Condition, random: np.random.Generator) -> dict[str, set[str]]:

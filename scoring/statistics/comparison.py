@@ -147,8 +147,9 @@ def shared_by_item(
     """The variance that mean differences share, each of a base and a model, and on how many items it rests.
 
     It is their mean covariance over items: what the only run of a base wrote to each, and which items are easier for
-    all of the models than for the base. `share` and `strata` are as in `compare_paired`; items that one of them lacks
-    are left out. 0 where fewer than two items or pairs show none.
+    all of the models than for the base. `strata` are as in `compare_paired`, and `share`, which is for one run of a
+    base: it may have failed at none by chance. Items that one of them lacks are left out. 0 where fewer than two items
+    or pairs show none.
 
     >>> base = {"a": 0, "b": 2, "c": 1}
     >>> shared_by_item([(base, {"a": 1, "b": 1, "c": 1}), (base, {"a": 3, "b": 3, "c": 3})])

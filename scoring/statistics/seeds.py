@@ -15,17 +15,35 @@ from sozo.scoring.translatable import translatable
 _FEWEST_UNPAIRED = 3  # Welch's interval of two seeds against two covers 98%
 
 
-def over_seeds(values: Mapping[Any, float], *, level: float = LEVEL) -> Interval:
-    """Mean of a measure by seed, with its t-interval (n - 1 degrees of freedom); there must be a seed.
+def over_seeds(
+    values: Mapping[Any, float], *, shared: tuple[float, int] | None = None, level: float = LEVEL
+) -> Interval:
+    """Mean of a measure, or of a difference, by seed, with its t-interval (n - 1 degrees of freedom).
+
+    There must be a seed. Differences from the only run of a base all have that run's error, and their spread does not
+    show it: where trainings differ by little more than their samples, five differences alone hold the truth in two of
+    three cases. `shared` is the variance of what they share, and of how many answers or items it is known: the base's
+    own (`base_variance`, `log_hill_variance`, the first part of `gain_with_variances`); where items pair the answers
+    `shared_by_item`'s, also of two methods that share seeds. The interval is then Welch's of both variances. That is
+    too narrow where few trainings differ by more than what they share; so it is never narrower than without.
 
     Of 1, 2 and 3 the standard error is 1 / sqrt(3), and t at 97.5% with two degrees of freedom is 4.303:
 
-    >>> interval = over_seeds({0: 1.0, 1: 2.0, 2: 3.0})
+    >>> values = {0: 1.0, 1: 2.0, 2: 3.0}
+    >>> interval = over_seeds(values)
     >>> interval.mean, round(interval.high, 3), interval.n
     (2.0, 4.484, 3)
+    >>> [round(over_seeds(values, shared=(variance, 100)).high, 3) for variance in (0.1, 10.0)]
+    [4.484, 8.377]
     """
     by_seed = np.array(list(values.values()), np.float64)
-    return student(by_seed, "only one seed" if len(by_seed) == 1 else no_spread(by_seed, "seeds"), level)
+    alone = student(by_seed, "only one seed" if len(by_seed) == 1 else no_spread(by_seed, "seeds"), level)
+    if shared is None or alone.mean is None or alone.low is None or alone.high is None or alone.p is None:
+        return alone
+    variance, n = shared
+    parts = float(by_seed.var(ddof=1)) / len(by_seed), variance
+    low, high, p = t_test(alone.mean, math.sqrt(sum(parts)), welch_freedom(parts, (len(by_seed), n)), level)
+    return replace(alone, low=min(low, alone.low), high=max(high, alone.high), p=max(p, alone.p))
 
 
 def difference(of: Mapping[Any, float], against: Mapping[Any, float], *, level: float = LEVEL) -> Interval:
@@ -47,25 +65,3 @@ def difference(of: Mapping[Any, float], against: Mapping[Any, float], *, level: 
         return Interval(mean, None, None, n, reason)
     low, high, p = welch(b, a, level)
     return Interval(mean, low, high, n, p=p)
-
-
-def difference_from_one(gaps: Mapping[Any, float], variance: float, base_n: int, *, level: float = LEVEL) -> Interval:
-    """Mean over seeds of the differences from the only run of a base, with the error of that run in its interval.
-
-    All gaps share that error, so that their spread does not show it: where trainings differ by little more than their
-    samples, the interval of five gaps alone holds the truth in two of three cases. `variance` is that of what they
-    share: the base's own (`base_variance`, `log_hill_variance`, the first part of `gain_with_variances`), or where
-    items pair the answers `shared_by_item`'s; it rests on `base_n` answers or items.
-    The interval is Welch's of both, which is too narrow where few trainings differ by more than the base's error; so it
-    is never narrower than that of the gaps alone.
-
-    >>> gaps = {0: 1.0, 1: 2.0, 2: 3.0}
-    >>> [round(difference_from_one(gaps, variance, 100).high - 2, 3) for variance in (0.0, 0.1, 10.0)]
-    [2.484, 2.484, 6.377]
-    """
-    alone = over_seeds(gaps, level=level)
-    if alone.mean is None or alone.low is None or alone.high is None or alone.p is None:
-        return alone
-    parts = float(np.var(list(gaps.values()), ddof=1)) / len(gaps), variance
-    low, high, p = t_test(alone.mean, math.sqrt(sum(parts)), welch_freedom(parts, (len(gaps), base_n)), level)
-    return replace(alone, low=min(low, alone.low), high=max(high, alone.high), p=max(p, alone.p))

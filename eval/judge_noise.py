@@ -7,7 +7,7 @@ from typing import Any
 
 from sozo.eval.compare import Change, Compared
 from sozo.eval.evaluated import not_alike
-from sozo.scoring.measure import LEVEL
+from sozo.scoring.measure import LEVEL, t_test_of_both
 from sozo.scoring.statistics.comparison import Comparison
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Task
@@ -62,19 +62,10 @@ def _quantile(change: Comparison, share: float) -> float:
 def with_noise(change: Change, level: float, noise: float, times: int) -> Change:
     """The change of two means, each of which moves by the judge's noise too, known from so many repeated judgings.
 
-    The interval's half is the root of the sum of the squares of two: Student's of the answers, and Student's of the
-    noise, with as many degrees of freedom as repetitions.
+    The noise has as many degrees of freedom as repetitions.
     """
     if change.low is None or change.difference is None:
         return change
-    from scipy.optimize import brentq
-    from scipy.special import stdtrit
-
     errors = (_error(change, level), change.n - 1), (math.sqrt(2) * noise, times)
-
-    def half(p: float) -> float:
-        return math.hypot(*(error * float(stdtrit(freedom, 1 - p / 2)) for error, freedom in errors))
-
-    margin, gap = half(1 - level), abs(change.difference)
-    p = float(brentq(lambda p: half(p) - gap, 1e-12, 1.0)) if half(1e-12) > gap > 0 else float(not gap)
-    return replace(change, low=change.difference - margin, high=change.difference + margin, p=p)
+    low, high, p = t_test_of_both(change.difference, errors, level)
+    return replace(change, low=low, high=high, p=p)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sozo.scoring.measure import LEVEL, t_test
+from sozo.scoring.measure import LEVEL, t_test_of_both
 from sozo.scoring.statistics.comparison import welch
-from sozo.scoring.statistics.means import Interval, no_spread, student, welch_freedom
+from sozo.scoring.statistics.means import Interval, no_spread, student
 from sozo.scoring.translatable import translatable
 
 _FEWEST_UNPAIRED = 3  # Welch's interval of two seeds against two covers 98%
@@ -24,8 +24,7 @@ def over_seeds(
     show it: where trainings differ by little more than their samples, five differences alone hold the truth in two of
     three cases. `shared` is the variance of what they share, and of how many answers or items it is known: the base's
     own (`base_variance`, `log_hill_variance`, the first part of `gain_with_variances`); where items pair the answers
-    `shared_by_item`'s, also of two methods that share seeds. The interval is then Welch's of both variances. That is
-    too narrow where few trainings differ by more than what they share; so it is never narrower than without.
+    `shared_by_item`'s, also of two methods that share seeds.
 
     Of 1, 2 and 3 the standard error is 1 / sqrt(3), and t at 97.5% with two degrees of freedom is 4.303:
 
@@ -34,16 +33,16 @@ def over_seeds(
     >>> interval.mean, round(interval.high, 3), interval.n
     (2.0, 4.484, 3)
     >>> [round(over_seeds(values, shared=(variance, 100)).high, 3) for variance in (0.1, 10.0)]
-    [4.484, 8.377]
+    [4.562, 8.748]
     """
     by_seed = np.array(list(values.values()), np.float64)
     alone = student(by_seed, "only one seed" if len(by_seed) == 1 else no_spread(by_seed, "seeds"), level)
-    if shared is None or alone.mean is None or alone.low is None or alone.high is None or alone.p is None:
+    if shared is None or alone.mean is None or alone.reason is not None:
         return alone
-    variance, n = shared
-    parts = float(by_seed.var(ddof=1)) / len(by_seed), variance
-    low, high, p = t_test(alone.mean, math.sqrt(sum(parts)), welch_freedom(parts, (len(by_seed), n)), level)
-    return replace(alone, low=min(low, alone.low), high=max(high, alone.high), p=max(p, alone.p))
+    (variance, n), error = shared, float(by_seed.std(ddof=1)) / math.sqrt(len(by_seed))
+    errors = (error, len(by_seed) - 1), (math.sqrt(variance), max(1, n - 1))
+    low, high, p = t_test_of_both(alone.mean, errors, level)
+    return replace(alone, low=low, high=high, p=p)
 
 
 def difference(of: Mapping[Any, float], against: Mapping[Any, float], *, level: float = LEVEL) -> Interval:

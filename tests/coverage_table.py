@@ -340,6 +340,8 @@ def cause(interval, world, n, level, held):
             return "the jackknife overrates the spread of a number of different words"
         if "correlation" in interval:
             return "the wider of two intervals"
+        if "noise" in interval:
+            return "the error of single answers is not taken from one repetition"
         if interval == "gain":
             return "the jackknife overrates how far the deviation of a small base is off"
         return "few values differ: their spread is overrated where most samples are alike"
@@ -347,7 +349,6 @@ def cause(interval, world, n, level, held):
 
 
 CAUSES = {
-    "difference with the judge's noise": "one repetition tells little of a noise of twice the error of the answers",
     "words": "whether few answers hold the one list by chance more or less often moves the number far",
 }
 

@@ -40,7 +40,7 @@ class SecondEncoder:
     def of(self, language):
         return self
 
-    def over(self, base, level):
+    def over(self, base, level=0.95):
         self.gain += 0.001  # no two seeds are equal
         half = {"n": 400, "base_n": 400, "level": level}
         total, pairing = (Estimate(value, value - 0.05, value + 0.05, **half) for value in (9.0, self.gain))
@@ -265,13 +265,17 @@ def test_with_another_base_signs_and_states_swap_and_nothing_else_does(scored, t
     random, questions = np.random.default_rng(seed), trial_questions()
     for name in ("base", "model"):
         first, bad, lost = (int(random.integers(0, most)) for most in (len(scored) - LISTS, LISTS // 3, 113))
-        lists_run(tmp_path / f"{name}-dat", name, [w[: 9 if k < bad else 10] for k, w in enumerate(scored[first:][:LISTS])])
+        lists_run(
+            tmp_path / f"{name}-dat", name, [w[: 9 if k < bad else 10] for k, w in enumerate(scored[first:][:LISTS])]
+        )
         gain = random.integers(0, 3, len(questions))
         jcq_run(tmp_path / f"{name}-jcq", name, str, lambda q, gain=gain: (2 + int(gain[questions.index(q)]), 3, 3, 3))
         cut = {story.id for story in load_stories()[:lost]}
         sat_run(tmp_path / f"{name}-sat", name, lambda s, cut=cut: FAR if s.id in cut else "夜の工場だ。")
     there, back = rows_of(tmp_path), rows_of(tmp_path, base="model", model="base")
-    assert there.keys() == back.keys() == {*["dat", "dat/valid", "dat/different_words", "jcq/mean", "jcq/scored"], *REST}
+    assert (
+        there.keys() == back.keys() == {*["dat", "dat/valid", "dat/different_words", "jcq/mean", "jcq/scored"], *REST}
+    )
     for name, row in there.items():
         mirrored, known = back[name].estimate, row.estimate
         assert back[name].state == OPPOSITE[row.state]
@@ -398,7 +402,9 @@ def test_over_seeds_all_numbers_are_over_the_seeds(scored, tmp_path):
 
 def test_no_end_is_off_the_scale(tmp_path):
     for k, name in enumerate(("base", "model")):
-        jcq_run(tmp_path / name, name, lambda q, name=name: name, lambda q, k=k: (5, 5, 5 - (int(q.id[6:]) % 9 == k), 5))
+        jcq_run(
+            tmp_path / name, name, lambda q, name=name: name, lambda q, k=k: (5, 5, 5 - (int(q.id[6:]) % 9 == k), 5)
+        )
     for k in range(3):
         sat_run(tmp_path / f"A{k}", f"A@{k}", lambda story, k=k: "昔の話。" if k else story.text)
     table = frame(findings(find_evaluated([str(tmp_path)])))

@@ -117,6 +117,18 @@ def refuse_earlier(path: Path, config: dict[str, Any]) -> None:
         raise UserError(f"{path}: is {whose}; make it anew in another folder (a copied judgements.jsonl is read)")
 
 
+def read_metrics(folder: Path) -> dict[str, Any]:
+    """The content of `metrics.json`; UserError where an earlier sozo wrote its measures."""
+    path = folder / "metrics.json"
+    metrics = read_json(path)
+    measures = metrics.get("measures")
+    if isinstance(measures, dict) and any(isinstance(one, dict) and "mean" in one for one in measures.values()):
+        again = "delete it and run the same command again (nothing is asked or judged twice)"
+        new = f"sozo score TASK {folder} --output NEW (a copied judgements.jsonl is read)"
+        raise UserError(f"{path}: is of an earlier sozo; {again}, or: {new}")
+    return metrics
+
+
 def remove_run(folder: Path) -> None:
     """Delete what a run of DAT wrote into its folder, and nothing else."""
     if (folder / "config.json").is_file() and not folder.is_symlink():
@@ -184,7 +196,7 @@ class RunFolder:
 
     def metrics(self) -> dict[str, Any] | None:
         """The run's result, if it is finished."""
-        return read_json(path) if (path := self.path / "metrics.json").exists() else None
+        return read_metrics(self.path) if (self.path / "metrics.json").exists() else None
 
     def start(self, loaded: dict[str, Any], facts: dict[str, Any]) -> None:
         """Write `config.json`, or check that the one in the folder promises the same result.

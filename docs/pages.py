@@ -63,10 +63,9 @@ def reference(path: Path) -> str:
     module = ".".join(["sozo", *path.relative_to(ROOT).with_suffix("").parts]).removesuffix(".__init__")
     tree = ast.parse(path.read_text("utf-8"))
     text = f"# {module} {{#{module}}}\n\n::: {module}\n"
-    # A package imports for type checkers the names that it lends from its modules.
-    lazy = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
-    if lazy and path.name == "__init__.py":
-        names = [alias.name for node in lazy[0].body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    # A package lends names from its modules, which are shown only where they are asked for.
+    lent = [node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets) == "__all__"]
+    if names := [node.value for value in lent for node in ast.walk(value) if isinstance(node, ast.Constant)]:
         text += f"    options: {{members: [{', '.join(names)}], show_if_no_docstring: true}}\n"
     write(f"api/{module}.md", text)
     summary = (ast.get_docstring(tree) or "").partition("\n\n")[0].replace("\n", " ")

@@ -17,8 +17,8 @@ def frame(
 
     `runs` are folders, however deep: `DIR`, or `NAME=DIR`. docs/comparing.md tells its columns, with their units.
 
-    >>> table = frame(["runs/eval"], base="before")  # doctest: +SKIP
-    >>> table.query("first_screen and state == 'higher'")[["model", "measure", "value"]]  # doctest: +SKIP
+        table = frame(["runs/eval"], base="before")
+        table.query("first_screen and state == 'higher'")[["model", "measure", "value"]]
     """
     from sozo.eval import findings
     from sozo.eval.evaluated import find_evaluated

@@ -11,8 +11,8 @@ from itertools import combinations
 from sozo.data.errors import UserError
 from sozo.eval.evaluated import Evaluated, not_alike
 from sozo.eval.seeds import Method, fold
-from sozo.scoring.measure import DIFFERENCE, LEVEL, RATIO, Estimate, Measure
-from sozo.scoring.statistics.seeds import difference
+from sozo.scoring.measure import LEVEL, Estimate, Measure
+from sozo.scoring.statistics.seeds import difference, over_seeds
 from sozo.scoring.translatable import translatable
 
 MOST_PAIRED = 12  # models that are all held against each other
@@ -106,7 +106,7 @@ def _compare_models(base: Evaluated, model: Evaluated, measure: Measure, level: 
             form = "scored by {own}, {base} by {other}"
             reason = translatable(form, own=after.scorer, base=base.name, other=before.scorer)
         return Difference(Estimate(level=level, reason=reason))
-    found = after.shown(measure).inside(after.against(before, measure, level), RATIO if measure.ratio else DIFFERENCE)
+    found = after.against(before, measure, level)
     of = len({*before.by_item(measure), *after.by_item(measure)}) if measure.per_item else None
     of = found.n if measure.ratio else of
     return Difference(found, *after.sides(before, measure), of, after.effect(before, measure))
@@ -123,11 +123,13 @@ def _over_seeds(
 
     gaps = {seed: scaled(one.estimate.value) for seed, one in each.items()}
     shared = [seed for seed in gaps if seed in base.runs]
-    if not base.several:
-        found, how = difference(gaps, dict.fromkeys(gaps, 0.0), level=level), _FROM_ONE
-    elif len(shared) > 2:
-        own = {seed: gaps[seed] for seed in shared}
-        found, how = difference(own, dict.fromkeys(own, 0.0), level=level), _PAIRED
+    one = not base.several
+    if one or len(shared) > 2:
+        how = _FROM_ONE if one else _PAIRED
+        own = gaps if one else {seed: gaps[seed] for seed in shared}
+        runs = [(base.at(seed).run(measure.task), method.runs[seed].run(measure.task)) for seed in own]
+        pairs = [(before, after) for before, after in runs if before and after]
+        found = over_seeds(own, shared=pairs[0][1].shared(pairs, measure, one_base=one), level=level)
     else:
         of_base = {seed: _compare_models(model, method.first, measure, level) for seed, model in base.runs.items()}
         if missing := next((one for one in of_base.values() if one.estimate.value is None), None):

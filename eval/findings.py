@@ -125,7 +125,7 @@ class Finding:
             "base_value": self.base_value,
             "effect": self.effect,
             "by": self.by,
-            "seeds": self.seeds or None,
+            "seeds": self.seeds,
             "target": self.target,
             "state": self.state,
             "first_screen": self.first,
@@ -185,8 +185,7 @@ def findings(
     seers = SecondGains(second) if second else None
     noises = {name: judge_noise(compared, task_types()[name]) for name in columns}
     for pair in compared.pairs:
-        if not pair[1].reference:
-            rows += _Pair(*pair, [task_types()[name] for name in columns], noises, seers).rows()
+        rows += _Pair(*pair, [task_types()[name] for name in columns], noises, seers).rows()
     return Findings(compared, rows, columns)
 
 
@@ -281,7 +280,9 @@ def _columns(task: type[Task], runs: Sequence[RunResult]) -> list[RunColumn]:
 
 
 def _caveats(runs: Iterable[RunResult]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(chain(*(run.caveats for run in runs))))
+    """Without who scored, which is `by`."""
+    every = dict.fromkeys(chain(*(run.caveats for run in runs)))
+    return tuple(caveat for caveat in every if not caveat.startswith("by "))
 
 
 def _counted(run: RunResult, measure: Measure) -> str:
@@ -307,7 +308,8 @@ class _Pair:
     def rows(self) -> Iterator[Finding]:
         for task in self.tasks:
             first = [measure.name for measure in first_measures(task)]
-            for measure in compared_measures(task):
+            # Drawn lists are no contestants: of them only gains are told, which have no number of their own.
+            for measure in compared_measures(task) if not self.method.reference else ():
                 level = self._level(task, measure) if measure.name in first else LEVEL
                 if found := compare(self.base, self.method, measure, level):
                     yield self._row(task, measure, found, measure.name in first)
@@ -320,9 +322,10 @@ class _Pair:
         runs = [*self.method.of_task(task.name), *self.base.of_task(task.name)]
         noise, times = self.noises[task.name]
         notes = [found.seeds] if found.seeds else []
-        if noise and measure == task.measures[0] and not self.method.several and found.estimate.low is not None:
-            shown = runs[0].shown(measure)
-            found = replace(found, estimate=shown.inside(with_noise(found.estimate, noise, times), DIFFERENCE))
+        shown, estimate = runs[0].shown(measure) if runs else measure, found.estimate
+        kind = RATIO if measure.ratio else DIFFERENCE
+        if noise and measure == task.measures[0] and not self.method.several and estimate.low is not None:
+            estimate = with_noise(estimate, noise, times)
             notes.append(translatable("with the judge's noise, {noise}", noise=f"{noise:.{measure.digits + 1}f}"))
         return Finding(
             self.method.name,
@@ -330,9 +333,9 @@ class _Pair:
             task.name,
             measure.short,
             measure.name,
-            runs[0].shown(measure) if runs else measure,
-            RATIO if measure.ratio else DIFFERENCE,
-            found.estimate,
+            shown,
+            kind,
+            shown.inside(estimate, kind),  # last: the noise is added to the whole interval
             found.of,
             "seeds" if self.method.several else "items" if measure.per_item else "answers",
             found.value,
@@ -351,7 +354,7 @@ class _Pair:
         assert task.second is not None
         runs = [*self.method.of_task(task.name), *self.base.of_task(task.name)]
         for name in PARTS:
-            pairing = name == "pairing"
+            pairing = name == "gain_pairing"
             measure = task.second if pairing else replace(task.second, name=f"{task.name}/{name}")
             yield Finding(
                 self.method.name,
@@ -366,7 +369,7 @@ class _Pair:
                 by=(runs[0].scorer or "") if name == "gain_own" else encoder,
                 seeds=self.method.seeds,
                 target=self._target(task, task.second if pairing else task.measures[0], encoder),
-                first=pairing,
+                first=pairing and not self.method.reference,
                 caveats=_caveats(self.method.of_task(task.name)),
             )
         known = Measure(f"{task.name}/known_pairs", share=True)

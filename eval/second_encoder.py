@@ -1,7 +1,7 @@
 """Gains by the runs' own encoder, and by a second one that nobody trained on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sozo.eval.evaluated import not_alike
@@ -19,9 +19,9 @@ PARTS = {
     "gain_second": "total",
     "gain_shuffled": "shuffled",
     "gain_centred": "centred",
-    "word_choice": "word_choice",
-    "position": "position",
-    "pairing": "pairing",
+    "gain_word_choice": "word_choice",
+    "gain_position": "position",
+    "gain_pairing": "pairing",
 }
 
 
@@ -31,6 +31,7 @@ class SecondGain:
 
     own: Sequence[Estimate | None]  # None where both runs are not on one scale, or of too few answers
     parts: Sequence[GainParts | None]  # None where the second encoder can score too few
+    from_one: bool  # whether all are from one run of the base
 
     def estimate(self, name: str) -> Estimate:
         """One of `PARTS`, over the runs."""
@@ -42,8 +43,16 @@ class SecondGain:
             return Estimate(reason=translatable("the encoder scores too few"))
         if len(known) == 1:
             return known[0]
-        level = known[0].level
-        return over_seeds({k: one.value for k, one in known.items() if one.value is not None}, level=level)
+        values, level = {k: one.value for k, one in known.items() if one.value is not None}, known[0].level
+        return over_seeds(values, shared=self.shared if name == "gain_pairing" else None, level=level)
+
+    @property
+    def shared(self) -> tuple[float, int] | None:
+        """What the gains from a base's only run share in pairing, and of how many answers it is known."""
+        known = [(one.base_variance, one.pairing.base_n) for one in self.parts if one and one.pairing]
+        if not (self.from_one and known):
+            return None
+        return sum(variance for variance, _ in known) / len(known), known[0][1] or 0
 
     @property
     def known_pairs(self) -> float | None:
@@ -68,7 +77,7 @@ class SecondGains:
         return {}
 
     def gains(self, base: Method, method: Method, task: type[Task], level: float = LEVEL) -> SecondGain | None:
-        """The gains of a method in a task, with intervals of a level; None if it cannot score its answers."""
+        """The gains of a method in a task, with intervals of a level for pairing, and else of 95%; None without any."""
         own, parts = list[Estimate | None](), list[GainParts | None]()
         for seed, model in method.runs.items():
             before, after = base.at(seed).run(task.name), model.run(task.name)
@@ -79,8 +88,9 @@ class SecondGains:
                 continue
             alike = not_alike(before, after) is None
             own.append(gain(before.by_answer(before.main), after.by_answer(after.main)) if alike else None)
-            parts.append(seen[1].over(seen[0], level))
-        return SecondGain(own, parts) if parts else None
+            pairing = seen[1].over(seen[0], level).pairing
+            parts.append(replace(seen[1].over(seen[0]), pairing=pairing))
+        return SecondGain(own, parts, not base.several) if parts else None
 
     def _see(self, run: RunResult) -> Seen | None:
         key = str(run.folder)

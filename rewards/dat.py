@@ -312,5 +312,9 @@ def _scorer_from_environment() -> DatScorer:
 
 
 dat_reward = DatReward(_scorer_from_environment)
-make_dat_reward, make_dat_validity, make_dat_distance = DatReward, DatValidity, DatDistance
-make_dat_pairing, make_dat_placebo, make_dat_rarity = DatPairing, DatPlacebo, DatRarity
+make_dat_reward = DatReward
+make_dat_validity = DatValidity
+make_dat_distance = DatDistance
+make_dat_pairing = DatPairing
+make_dat_placebo = DatPlacebo
+make_dat_rarity = DatRarity

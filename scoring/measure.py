@@ -1,6 +1,7 @@
 """A named value of an answer, an estimate of its mean, and the intervals of means."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -133,3 +134,26 @@ def t_test(mean: float, error: float, freedom: float, level: float = LEVEL) -> t
 
     margin = float(stdtrit(freedom, (1 + level) / 2)) * error
     return mean - margin, mean + margin, 2 * float(stdtr(freedom, -abs(mean) / error))
+
+
+def t_test_of_both(
+    mean: float, errors: Sequence[tuple[float, float]], level: float = LEVEL
+) -> tuple[float, float, float]:
+    """The same of a mean with several independent errors, each with its degrees of freedom; one is above 0.
+
+    The interval's half is the root of the sum of the squares of Student's of each error: it holds the truth as often as
+    it says, or more often, where one error is known from few values. Welch's would not: of five values beside many, up
+    to 2.6 times as many intervals of 99.7% miss it as may.
+
+    >>> [round(value, 3) for value in t_test_of_both(2.0, [(3**-0.5, 2), (0.5, 100)])]
+    [-0.675, 4.675, 0.089]
+    """
+    from scipy.optimize import brentq
+    from scipy.special import stdtrit
+
+    def half(p: float) -> float:
+        return math.hypot(*(error * float(stdtrit(freedom, 1 - p / 2)) for error, freedom in errors))
+
+    margin, gap = half(1 - level), abs(mean)
+    p = float(brentq(lambda p: half(p) - gap, 1e-12, 1.0)) if half(1e-12) > gap > 0 else float(not gap)
+    return mean - margin, mean + margin, p

@@ -10,6 +10,7 @@ P_VALUE = Measure("p", 3)
 def number(value: float | None, measure: Measure, kind: str = MEAN) -> str:
     """A value of a measure, or of a difference or a ratio of it, with its sign and its unit; a dash for None.
 
+    >>> from sozo.scoring.measure import DIFFERENCE
     >>> number(0.5, Measure("a", share=True)), number(1234, COUNT), number(None, Measure("c")), number(0.0004, P_VALUE)
     ('50.0%', '1,234', '–', '< 0.001')
     >>> number(-1.5, Measure("b", 2), DIFFERENCE), number(0.05, SHARE, DIFFERENCE), number(2 / 3, COUNT, RATIO)
@@ -30,6 +31,7 @@ def number(value: float | None, measure: Measure, kind: str = MEAN) -> str:
 def interval(low: float | None, high: float | None, measure: Measure, kind: str = MEAN) -> str:
     """The ends of an interval in the unit of its number, `[low, high]`; nothing where there is none.
 
+    >>> from sozo.scoring.measure import DIFFERENCE
     >>> interval(0.4, 0.6, SHARE), interval(-0.1, 0.25, Measure("a", 2), DIFFERENCE), interval(None, None, SHARE)
     ('[40.0, 60.0]', '[−0.10, +0.25]', '')
     """
@@ -41,6 +43,7 @@ def interval(low: float | None, high: float | None, measure: Measure, kind: str 
 def between(low: float, high: float, measure: Measure, kind: str) -> str:
     """The ends of an interval in words, with their unit.
 
+    >>> from sozo.scoring.measure import DIFFERENCE
     >>> between(-0.05, 0.1, SHARE, DIFFERENCE)
     'between −5.0 and +10.0 points'
     """

@@ -76,6 +76,7 @@ class GainParts:
     word_choice: Estimate | None
     position: Estimate | None  # its interval is wider than it need be (docs/instruments.md)
     pairing: Estimate | None  # what no choice of words can raise
+    base_variance: float = 0.0  # of pairing, that part of its variance which is the base's
 
 
 class Seen(Protocol):
@@ -111,6 +112,18 @@ def gain_of(
     `base` are the base's scores, float64 of shape (m,), m >= 3; `before` its value and those m values; `after` the
     other set's value and its variance, of n lists. None without spread.
     """
+    found = gain_with_variances(base, before, after)
+    if found is None:
+        return None
+    delta, parts = found
+    low, high, p = t_test(delta, math.sqrt(sum(parts)), welch_freedom(parts, (len(base), n)), level)
+    return Estimate(delta, low, high, n, len(base), level, p)
+
+
+def gain_with_variances(
+    base: np.ndarray, before: tuple[float, np.ndarray], after: tuple[float, float]
+) -> tuple[float, tuple[float, float]] | None:
+    """A gain as in `gain_of`, and the parts of its variance that are the base's and the other set's."""
     m, (value, without), (other, variance) = len(base), before, after
     if not (spread := float(base.std(ddof=1))):
         return None
@@ -121,6 +134,4 @@ def gain_of(
     parts = (m - 1) * float(left.var()), variance / spread**2
     if not 0 < sum(parts) < math.inf:  # equal scores but for one
         return None
-    delta = (other - value) / spread
-    low, high, p = t_test(delta, math.sqrt(sum(parts)), welch_freedom(parts, (m, n)), level)
-    return Estimate(delta, low, high, n, m, level, p)
+    return (other - value) / spread, parts

@@ -13,7 +13,7 @@ from sozo.data.foreign import quoted
 from sozo.data.joined import TASKS as PACKAGES
 from sozo.data.joined import joined
 from sozo.data.record import read_json
-from sozo.data.run_folder import refuse_earlier
+from sozo.data.run_folder import read_metrics, refuse_earlier
 from sozo.data.settings import load_dotted
 from sozo.scoring.judges.protocol import Rubric
 from sozo.tasks.dat.task import Dat as Dat  # named by whatever is about lists of nouns alone
@@ -70,7 +70,7 @@ def find_rubric(name: str) -> Rubric:
 def finished_run(folder: Path) -> RunResult | None:
     """The finished run in a folder; None of a model's, of bare parts, or of a run that is under way.
 
-    UserError for a run of a task that is not installed.
+    UserError for a run of a task that is not installed, and for one of an earlier sozo.
     """
     if not ((folder / "config.json").is_file() and (folder / "metrics.json").is_file()):
         return None
@@ -84,7 +84,7 @@ def finished_run(folder: Path) -> RunResult | None:
         install = "install the package that brings it, name its class in SOZO_TASKS, or leave the folder out"
         raise UserError(f"{folder}: is a run of the task {quoted(name)}, which is not installed; {install}")
     refuse_earlier(folder / "config.json", config)
-    return task.read(folder, read_json(folder / "metrics.json"))
+    return task.read(folder, read_metrics(folder))
 
 
 def read_run(path: Path) -> RunResult:

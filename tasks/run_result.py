@@ -18,7 +18,7 @@ from sozo.scoring.final_text import NOT_AT_HAND, answer_state
 from sozo.scoring.measure import LEVEL, MEAN, Estimate, Measure
 from sozo.scoring.numbers import n_of
 from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval
-from sozo.scoring.statistics.comparison import effect_independent, effect_paired
+from sozo.scoring.statistics.comparison import base_variance, effect_independent, effect_paired, shared_by_item
 from sozo.scoring.table import Cell
 from sozo.scoring.translatable import translatable
 
@@ -215,6 +215,21 @@ class RunResult:
                     return found
             return compare_paired(*sides, share=measure.share, level=level, strata=strata)
         return compare_independent(base.by_answer(measure), self.by_answer(measure), share=measure.share, level=level)
+
+    @classmethod
+    def shared(
+        cls, pairs: Sequence[tuple[Self, Self]], measure: Measure, *, one_base: bool
+    ) -> tuple[float, int] | None:
+        """The variance that differences of runs share, each a base's and a model's, and of how many it is known.
+
+        Of runs from `one_base` it is that of the base's answers; where items pair answers, that of the items.
+        """
+        base = pairs[0][0]
+        if measure.per_item:
+            sides = [(before.by_item(measure), after.by_item(measure)) for before, after in pairs]
+            return shared_by_item(sides, share=measure.share and one_base, strata=base._strata)
+        values = base.by_answer(measure)
+        return (base_variance(values, share=measure.share), len(values)) if one_base else None
 
     def sides(self, base: Self, measure: Measure) -> tuple[float | None, float | None]:
         """The two numbers, this run's first, that `against` subtracts or divides: of pairs those of common items."""

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sozo.eval.judge_noise import with_noise
+from sozo.eval.judge_noise import noise_of, with_noise
 from sozo.scoring.measure import Estimate, normal_interval, t_test
 from sozo.scoring.second_encoder import gain
 from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval
@@ -124,8 +124,7 @@ def of_judges(interval, world, n, level):
         value = gap + after - before
         low, high, p = t_test(value, 1.0, 699, level)
         change = Estimate(value, low, high, 700, level=level, p=p)
-        squares = np.maximum(0.0, (np.array(again) - before + error) ** 2 - 0.3**2) / 2
-        noise = float(squares.mean() ** 0.5)
+        noise = noise_of([(apart, 0.3) for apart in np.array(again) - before + error])
         results.append(with_noise(change, noise, n) if noise else change)
     return share_of(1.5, results)
 
@@ -297,7 +296,7 @@ ROWS = {
     **dict.fromkeys(("word choice", "pairing", "kinds of words"), (of_parts, LISTS, (30, 100), (0.95,))),
     "mean over seeds": (of_seeds, WORLDS, SEEDS, (0.95,)),
     "difference at the same seeds": (of_seeds, WORLDS, SEEDS, (0.95, STRICT)),
-    "difference at other seeds": (of_seeds, WORLDS, (3, 5), (0.95, STRICT)),
+    "difference at other seeds": (of_seeds, WORLDS, SEEDS, (0.95, STRICT)),
     "correlation of 0.0": (of_correlations, WORLDS, (5, *SIZES[:-1]), (0.95,)),
     "correlation of 0.6": (of_correlations, WORLDS, (5, *SIZES[:-1]), (0.95,)),
     "correlation by families of 0.0": (of_correlations, WORLDS, (5, 8, 12), (0.95,)),
@@ -339,6 +338,8 @@ def cause(interval, world, n, level, held):
             return "the jackknife overrates the spread of a number of different words"
         if "correlation" in interval:
             return "the wider of two intervals"
+        if "noise" in interval:
+            return "the error of single answers is not taken from one repetition"
         if interval == "gain":
             return "the jackknife overrates how far the deviation of a small base is off"
         return "few values differ: their spread is overrated where most samples are alike"
@@ -346,7 +347,6 @@ def cause(interval, world, n, level, held):
 
 
 CAUSES = {
-    "difference with the judge's noise": "one repetition tells little of a noise of twice the error of the answers",
     "words": "whether few answers hold the one list by chance more or less often moves the number far",
 }
 

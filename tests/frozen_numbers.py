@@ -6,7 +6,7 @@ What is read here below the printers are today's classes: who replaces them mend
 import csv
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from itertools import product
 from os import environ
 from pathlib import Path
 from typing import Any
@@ -30,19 +30,23 @@ from frozen_prints import (
 )
 from frozen_runs import NOUNS, OWN, SECOND, Report, reports, sheet
 from sampling_worker import dat_by
-from sozo.eval.compare import Compared, change_at, compare_models, compared_measures
+from sozo.eval.compare import Compared, Difference, compare, compare_models
 from sozo.eval.deliver.model_card import _results
 from sozo.eval.deliver.wandb_results import _values
 from sozo.eval.evaluated import Evaluated, find_evaluated
+from sozo.eval.findings import Findings, compared_measures, findings
 from sozo.eval.people import PeopleOptions, score_people
 from sozo.eval.report.answer import first_screen
 from sozo.eval.report.differences import differences
 from sozo.eval.report.evaluation_page import write_evaluation
-from sozo.eval.report.tables import Findings, findings
-from sozo.eval.second_encoder import SecondGain
+from sozo.eval.second_encoder import PARTS as PARTS_OF_GAIN
+from sozo.eval.second_encoder import SecondGains
+from sozo.eval.seeds import Method
 from sozo.eval.terminal import print_answer, print_run, print_tables
+from sozo.scoring.measure import Estimate
 from sozo.scoring.second_encoder import SecondEncoder, gain
 from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval
+from sozo.scoring.statistics.comparison import effect_independent, effect_paired
 from sozo.scoring.statistics.hill import hill_interval, hill_number, hill_ratio
 from sozo.scoring.statistics.proportions import grouped_share, holm, mcnemar, wilson
 from sozo.scoring.statistics.reliability import cronbach_alpha
@@ -73,8 +77,9 @@ def of_report(report: Report, place: Path) -> Iterator[Row]:
     second = SecondEncoder("second", NOUNS) if report.second else None
     found = findings(models, report.base, second)
     yield from estimates(models)
-    yield from of_compared(compare_models(models, report.base))
-    yield from gains(found.gains)
+    compared = compare_models(models, report.base)
+    yield from of_compared(compared)
+    yield from gains(compared, second)
     yield from outcomes(found)
     for run in report.runs:
         yield from run_numbers(run)
@@ -89,14 +94,17 @@ def of_report(report: Report, place: Path) -> Iterator[Row]:
 # Below the printers.
 
 
-def parts(result: Any) -> Iterator[tuple[str, Any]]:
-    """The numbers of a result by their names here, whichever class it is."""
-    values = asdict(result) if result is not None else {}
-    known = {PARTS[name]: value for name, value in values.items() if name in PARTS and value is not None}
-    yield from known.items()
-    if not known.keys() & {"mean", "difference"}:
+def parts(result: Estimate | None, name: str) -> Iterator[tuple[str, Any]]:
+    """The numbers of an estimate by their names here, its value under `name`."""
+    known = result or Estimate()
+    if known.value is not None:
+        yield name, known.value
+    for what in ("low", "high", "n", "p", "base_n"):
+        if (value := getattr(known, what)) is not None:
+            yield PARTS[what], value
+    if known.value is None:
         yield "state", "no number"
-    elif not known.keys() & {"low", "high"}:
+    elif known.low is None:
         yield "state", "no interval"
 
 
@@ -107,7 +115,7 @@ def estimates(models: Sequence[Evaluated]) -> Iterator[Row]:
             task = run.task
             for measure in {measure.name: measure for measure in measures_of(run)}.values():
                 names = (model.name, "", task, measure.name)
-                for what, value in parts(run.estimate(measure)):
+                for what, value in parts(run.estimate(measure), "mean"):
                     yield "estimate", *names, what, run.scorer or "", value
                 values = run.by_answer(measure).tolist()
                 yield "answers", *names, "n", "", len(values)
@@ -122,56 +130,65 @@ def estimates(models: Sequence[Evaluated]) -> Iterator[Row]:
 
 def measures_of(run) -> Iterable[Any]:
     kind = task_types()[run.task]
-    return (*kind.measures, *(m for m in compared_measures(kind) if m.name != "dat/unique_words"))
+    return (*kind.measures, *(m for m in compared_measures(kind) if m.name != "dat/different_words"))
 
 
 def of_compared(compared: Compared) -> Iterator[Row]:
-    for (model, measure), change in compared.each.items():
-        for what, value in parts(change):
-            yield "difference", model, change.base, measure.partition("/")[0], measure, what, "", value
-    for (model, measure), change in compared.changes.items():
-        if change.seeds:
-            for what, value in parts(change):
-                yield "over seeds", model, change.base, measure.partition("/")[0], measure, what, change.seeds, value
-    for method in (method for method in compared.methods if method.name in compared.against):
-        for task in task_types().values():
-            if (method.name, task.measures[0].name) in compared.changes:
-                change = change_at(compared, method, task.measures[0], 0.99)
-                for what, value in parts(change):
-                    yield "at 99%", method.name, change.base, task.name, task.measures[0].name, what, "", value
+    """Each model against its base, methods over their seeds, and first measures at another level."""
+    for (base, method), task in product(compared.pairs, task_types().values()):
+        for measure in compared_measures(task):
+            names = (base.name, task.name, measure.name)
+            for before, after in alone(base, method):
+                if found := compare(before, after, measure):
+                    for what, value in of_difference(found):
+                        yield "difference", after.name, before.name, *names[1:], what, "", value
+            if method.several and (found := compare(base, method, measure)) and found.seeds:
+                for what, value in of_difference(found):
+                    yield "over seeds", method.name, *names, what, found.seeds, value
+            if measure == task.measures[0] and (found := compare(base, method, measure, 0.99)):
+                for what, value in of_difference(found):
+                    yield "at 99%", method.name, *names, what, "", value
 
 
-def gains(found: Sequence[SecondGain]) -> Iterator[Row]:
-    for one in found:
-        names = (one.model, one.base, one.task)
-        pairs = {"own encoder": one.own} | ({} if one.parts is None else vars_of(one.parts))
-        for name, gained in pairs.items():
-            if isinstance(gained, float):
-                yield "gain", *names, name, "share", one.encoder, gained
-            else:
-                for what, value in parts(gained):
-                    yield "gain", *names, name, what, one.encoder, value
+def alone(base: Method, method: Method) -> Iterator[tuple[Method, Method]]:
+    """A base and a method, training by training."""
+    for seed, model in method.runs.items():
+        before = base.at(seed)
+        yield Method(before.name, {"": before}), Method(model.name, {"": model})
 
 
-def vars_of(found: Any) -> dict[str, Any]:
-    return {name: getattr(found, name) for name in type(found).__dataclass_fields__}
+def of_difference(found: Difference) -> Iterator[tuple[str, Any]]:
+    yield from parts(found.estimate, "difference")
+    for what in ("of", "effect"):
+        if (value := getattr(found, what)) is not None:
+            yield PARTS[what], value
+
+
+def gains(compared: Compared, second: SecondEncoder | None) -> Iterator[Row]:
+    """Of each training by the runs' own encoder and by the second one, at 95%."""
+    seers = SecondGains(second) if second else None
+    tasks = [task for task in task_types().values() if task.second]
+    for (base, method), task in product(compared.pairs if seers else (), tasks):
+        for before, after in alone(base, method):
+            if (found := seers.gains(before, after, task)) is None:
+                continue
+            names = (after.name, before.name, task.name)
+            for name, part in PARTS_OF_GAIN.items():
+                for what, value in parts(found.estimate(name), "difference"):
+                    yield "gain", *names, part or "own encoder", what, seers.name, value
+            yield "gain", *names, "known_pairs", "share", seers.name, found.known_pairs
 
 
 def outcomes(found: Findings) -> Iterator[Row]:
-    """What the first screen rests on: intervals for several tasks together, bounds, the judge's noise; its words."""
-    for one in found.outcomes:
-        names = (one.model, one.base, one.task)
-        for what, value in parts(one.change):
-            yield "outcome", *names, one.measure.name, what, "", value
-        for what in ("level", "p", "judge_noise", "target", "direction"):
-            if (value := getattr(one, what)) is not None:
-                yield "outcome", *names, one.measure.name, f"{what} of the outcome", "", float(value)
-        for bound in one.bounds:
-            for what, value in parts(bound.change):
-                yield "outcome", *names, bound.measure.name, f"bound {what}", bound.encoder, value
-            yield "words", *names, bound.measure.name, "state", bound.encoder, f"{bound.state}; {bound.of_base}"
-    for model, word in found.verdicts.items():
-        yield "words", model, "", "", "", "verdict", "", word
+    """What the first screen rests on: simultaneous intervals, with the judge's noise; states and targets."""
+    for row in (row for row in found.rows if row.first):
+        names = (row.model, row.base, row.task, row.measure.name)
+        for what, value in parts(row.estimate, "difference"):
+            yield "outcome", *names, what, "", value
+        for what, value in {"level": row.estimate.level, "p": row.p_corrected, "effect": row.effect}.items():
+            if value is not None:
+                yield "outcome", *names, f"{what} of the outcome", "", value
+        yield "words", *names, "state", "", f"{row.state}; target: {row.target}"
 
 
 def statistics() -> Iterator[Row]:
@@ -207,10 +224,19 @@ def statistics() -> Iterator[Row]:
     }
     found["gain"] = gain(np.array(a), np.array(b))
     for name, result in found.items():
-        for what, value in parts(result):
+        compared = any(word in name for word in ("paired", "independent", "gain"))
+        for what, value in parts(result, "difference" if compared and "seeds" not in name else "mean"):
             yield name, what, "", value
+    effects = {
+        "paired": effect_paired(side, other),
+        "paired share": effect_paired(dict(enumerate(ones)), dict(enumerate(ones[::-1]))),
+        "independent": effect_independent(a, b),
+        "independent share": effect_independent(ones, ones[3:]),
+    }
+    for name, value in effects.items():
+        yield name, "effect", "", value
     share = grouped_share([(2, 3), (0, 2), (3, 3), (1, 2), (0, 1)])
-    numbers = {"k": share.k, "n": share.n, "low": share.low, "high": share.high, "mcnemar": mcnemar(2, 9)}
+    numbers = {"value": share.value, "n": share.n, "low": share.low, "high": share.high, "mcnemar": mcnemar(2, 9)}
     numbers |= {f"wilson {k}": end for k, end in enumerate(wilson(7, 23))}
     numbers |= {f"holm {k}": p for k, p in enumerate(holm([0.01, 0.04, None, 0.03])) if p is not None}
     numbers |= {f"hill {k}": hill_number([5, 3, 3, 1, 1], 6, 4, order=k) for k in range(3)}

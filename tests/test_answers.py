@@ -184,11 +184,11 @@ def test_verdicts_are_scored_without_the_answers_that_they_are_about(tmp_path):
     assert asking.judge.asked == []
     task = Jcq(JcqSettings(trial=True, judge_model="j", judgements=str(tmp_path / "j.jsonl")))
     run = score_answers(task, tmp_path / "j.jsonl", tmp_path / "run", source="m")
-    assert run.metrics["measures"]["jcq/fluency"]["mean"] == 4
+    assert run.metrics["measures"]["jcq/fluency"]["value"] == 4
     assert (run.metrics["valid"], run.metrics["num_answers"]) == (34, 35)
     # Of what nobody has nobody says how it ended.
     assert sum(run.metrics["answer_states"].values()) == 0
-    assert run.result.estimate(Measure("jcq/whole", share=True)).mean is None
+    assert run.result.estimate(Measure("jcq/whole", share=True)).value is None
     assert run.result.cut_off()[0] == 0
     assert (tmp_path / "run" / "jcq-judge" / "answers" / "m.jsonl").read_bytes() == b""
 
@@ -207,3 +207,27 @@ def test_a_folder_of_an_earlier_sozo_is_refused_in_one_line(tmp_path):
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "judgements.jsonl").write_bytes((run.folder / "judgements.jsonl").read_bytes())
     assert judged_by(lambda _: VERDICT, tmp_path / "new")[1] == 0
+
+
+def test_numbers_of_an_earlier_sozo_are_made_anew_by_the_same_command(tmp_path):
+    run, _ = judged_by(lambda _: VERDICT, tmp_path / "run")
+    path = run.folder / "metrics.json"
+    whole = path.read_bytes()
+    measures = {
+        name: {{"value": "mean"}.get(part, part): value for part, value in one.items()}
+        for name, one in run.metrics["measures"].items()
+    }
+    path.write_text(json.dumps(run.metrics | {"measures": measures}), "utf-8")
+    for look in (lambda: finished_run(run.folder), lambda: judged_by(lambda _: VERDICT, run.folder)):
+        with pytest.raises(UserError, match=r"metrics.json: is of an earlier sozo; delete it and run the") as error:
+            look()
+        assert "\n" not in str(error.value)
+    # Its answers can be scored into another folder, and where they are; judgements are read.
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "judgements.jsonl").write_bytes((run.folder / "judgements.jsonl").read_bytes())
+    task = Jcq(JcqSettings(judge_model="j", trial=True))
+    task.judge = FakeJudge(lambda _: VERDICT, name="j")
+    assert score_answers(task, run.folder, tmp_path / "new").metrics["measures"] == run.metrics["measures"]
+    path.unlink()
+    _, asked = judged_by(lambda _: VERDICT, run.folder)
+    assert (len(task.judge.asked), asked, path.read_bytes()) == (0, 0, whole)

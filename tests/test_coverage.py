@@ -9,6 +9,7 @@ import coverage_table
 from sozo.scoring.measure import Estimate, normal_interval
 from sozo.scoring.second_encoder import gain
 from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval
+from sozo.scoring.statistics.comparison import base_variance, shared_by_item
 from sozo.scoring.statistics.seeds import difference, over_seeds
 from sozo.tasks.dat.decomposition import decompose
 
@@ -198,6 +199,40 @@ def test_differences_over_seeds_without_partners(seeds):
 
     assert 0.93 <= coverage(0.02, gap) <= 0.97
     assert difference({0: 1.0, 1: 2.0}, {2: 1.0, 3: 2.0}).low is None
+
+
+@pytest.mark.parametrize("seeds", [2, 3, 5])
+@pytest.mark.parametrize("spread", [0, 1, 3])  # of trainings, in errors of a run of 100 answers
+def test_differences_from_one_run_of_a_base(seeds, spread):
+    """What five gaps say alone holds the truth in two of three cases, since all have the error of that run."""
+
+    def gaps(rng):
+        base = rng.normal(0, 1, 100)
+        means = rng.normal(0, spread / 10, seeds) + rng.normal(0, 1, (seeds, 100)).mean(1)
+        return by_item(means - base.mean()), (base_variance(base), 100)
+
+    def interval(rng):
+        values, shared = gaps(rng)
+        return over_seeds(values, shared=shared)
+
+    assert 0.93 <= coverage(0.0, interval) <= (0.97 if seeds == 5 else 1)
+    if (seeds, spread) == (5, 0):
+        assert coverage(0.0, lambda rng: over_seeds(gaps(rng)[0])) < 0.75
+
+
+@pytest.mark.parametrize("taste", [0.0, 0.6])  # what a method does better on some questions, whatever its seed
+@pytest.mark.parametrize("strata", [False, True])
+def test_differences_from_one_run_paired_by_item(strata, taste):
+    kinds = {k: str(k % 7) for k in range(35)} if strata else None
+
+    def interval(rng):
+        questions = rng.normal(0, 0.6, 35) + np.arange(35) % 7
+        base, own = questions + rng.normal(0, 0.6, 35), questions + rng.normal(0, taste, 35)
+        models = own + rng.normal(0, 0.05, (5, 1)) + rng.normal(0, 0.6, (5, 35))
+        shared = shared_by_item([(by_item(base), by_item(model)) for model in models], strata=kinds)
+        return over_seeds(by_item((models - base).mean(1)), shared=shared)
+
+    assert 0.93 <= coverage(0.0, interval) <= 0.97
 
 
 @pytest.mark.studies

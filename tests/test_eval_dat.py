@@ -97,7 +97,7 @@ def test_json_round_trip() -> None:
     measured = replace(summarise_rows(ROWS), instruments={"pairing": 0.01, "pairing_se": 0.001})
     for summary in (summarise_rows(ROWS), summarise_rows(ROWS[2:3]), measured):
         metrics = json.loads(json.dumps(summary.metrics(), allow_nan=False))
-        assert metrics["measures"]["dat/valid"]["mean"] == summary.valid_rate
+        assert metrics["measures"]["dat/valid"]["value"] == summary.valid_rate
         assert DatSummary.from_metrics(metrics) == summary
 
 

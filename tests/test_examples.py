@@ -44,7 +44,7 @@ def test_the_task_is_a_command(tmp_path):
     assert (metrics["num_items"], metrics["num_answers"], metrics["valid"]) == (3, 3, 2)
     assert metrics["reasons"] == {"short_line": 1}
     # Means over the items: sakura has one answer with a value, himawari another, yukidaruma none.
-    measures = {name: (m["mean"], m["n"], m["of"]) for name, m in metrics["measures"].items()}
+    measures = {name: (m["value"], m["n"], m["of"]) for name, m in metrics["measures"].items()}
     assert measures == {"acrostic": (0.875, 2, 3), "acrostic/length": (6.0, 2, 3)}
 
 

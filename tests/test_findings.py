@@ -129,7 +129,7 @@ def test_one_list_said_again_and_again_is_higher_and_has_fewer_words(scored, tmp
     assert (words.state, words.kind, words.unit, words.of) == (LOWER, "ratio", "", LISTS)
     assert words.estimate.value == pytest.approx(words.value / words.base_value)
     assert words.estimate.high < 1
-    assert rows["dat/pairing"].state == NOT_APART
+    assert rows["dat/gain_pairing"].state == NOT_APART
 
 
 def test_pairing_by_a_second_encoder_is_a_fact_of_its_own(scored, tmp_path):
@@ -137,9 +137,9 @@ def test_pairing_by_a_second_encoder_is_a_fact_of_its_own(scored, tmp_path):
     for gain, state in ((0.5, HIGHER), (-2, LOWER), (0, NOT_APART)):
         rows = rows_of(folder, SecondEncoder(gain))
         assert rows["dat"].state == HIGHER
-        assert rows["dat/pairing"].state == state
-        assert (rows["dat/pairing"].by, rows["dat/pairing"].unit) == ("second", "sd")
-    assert "dat/pairing" not in rows_of(folder)  # nobody was asked
+        assert rows["dat/gain_pairing"].state == state
+        assert (rows["dat/gain_pairing"].by, rows["dat/gain_pairing"].unit) == ("second", "sd")
+    assert "dat/gain_pairing" not in rows_of(folder)  # nobody was asked
 
 
 def test_few_lists_do_not_tell_shares_apart(scored, tmp_path):
@@ -302,7 +302,7 @@ def test_levels_are_fixed_by_the_tasks_whatever_flags_were_given(scored, tmp_pat
     # Usable lists, different words and pairing: pairing counts whether or not a second encoder was asked.
     alone = {"dat": share_of(1), "dat/valid": share_of(3), "dat/different_words": share_of(3)}
     assert levels(tmp_path) == alone
-    assert levels(tmp_path, SecondEncoder()) == alone | {"dat/pairing": share_of(3)}
+    assert levels(tmp_path, SecondEncoder()) == alone | {"dat/gain_pairing": share_of(3)}
     sat_run(tmp_path / "b-sat", "base", lambda story: story.text)
     none = load_stories()[0].id
     sat_run(tmp_path / "m-sat", "model", lambda story: "" if story.id == none else FAR)
@@ -335,12 +335,12 @@ def test_targets_count_for_nothing_and_are_told_by_measure(scored, tmp_path):
         "dat": YES,
         "dat/valid": YES,  # an unusable list is paid 0
         "dat/different_words": NO,
-        "dat/pairing": NO,
+        "dat/gain_pairing": NO,
     }
     assert rows["dat/different_words"].estimate.level == share_of(2)
     assert rows["dat"].state == HIGHER  # a fact all the same
     trained(tmp_path, "model", ("dat", "dat", "second"))
-    assert rows_of(tmp_path, SecondEncoder())["dat/pairing"].target == YES
+    assert rows_of(tmp_path, SecondEncoder())["dat/gain_pairing"].target == YES
     trained(tmp_path, "model", ("sat", "sat", "ja-ginza"))
     assert {row.target for row in rows_of(tmp_path, SecondEncoder()).values()} == {NO}
     trained(tmp_path, "model", ("dat", "dat/different_words", None))
@@ -392,7 +392,7 @@ def test_over_seeds_all_numbers_are_over_the_seeds(scored, tmp_path):
     rows = rows_of(tmp_path, SecondEncoder(gain=0.5), model="A")
     assert {(row.seeds, row.counted) for row in rows.values()} == {(3, "seeds")}
     assert {row.estimate.n for name, row in rows.items() if name != "dat/valid"} == {3}
-    assert rows["dat/pairing"].state == HIGHER
+    assert rows["dat/gain_pairing"].state == HIGHER
     assert rows["dat/valid"].state == NO_INTERVAL  # all are usable at every seed
 
 

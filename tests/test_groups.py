@@ -8,7 +8,7 @@ import pytest
 
 from group_task import Spread
 from sozo.data.errors import UserError
-from sozo.eval.compare import compare_models
+from sozo.eval.compare import compare, compare_models
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.run import run_task, score_answers
@@ -49,7 +49,7 @@ def test_answers_from_a_file_in_any_order(tmp_path):
     assert run.metrics["reasons"] == {"no_number": 1}
     # Over items, not over answers: mean of 4, 2, 2; Student's with t(2) = 4.303 times sqrt(4 / 3) / sqrt(3).
     estimate = run.metrics["measures"]["spread"]
-    assert (estimate["n"], estimate["of"], estimate["mean"]) == (3, 3, pytest.approx(8 / 3))
+    assert (estimate["n"], estimate["of"], estimate["value"]) == (3, 3, pytest.approx(8 / 3))
     assert run.result.by_item(Measure("spread")) == {"a": 4, "b": 2, "c": 2}
 
 
@@ -97,9 +97,10 @@ def test_models_are_compared_over_items(tmp_path):
         "two": {"a": ["0", "2", "7"], "b": ["1", "1", "7"], "c": ["5", "x", "9"]},
     }.items():
         score_answers(Spread(), answers_file(tmp_path / f"{name}.jsonl", texts), tmp_path / "runs" / name, source=name)
-    change = compare_models(find_evaluated([str(tmp_path / "runs")]), "one").changes["two", "spread"]
+    ((base, method),) = compare_models(find_evaluated([str(tmp_path / "runs")]), "one").pairs
+    change = compare(base, method, Spread.measures[0]).estimate
     # Items of two are 14 / 3, 4 and 4 apart.
-    assert (change.n, change.difference) == (3, pytest.approx((2 / 3 + 2 + 2) / 3))
+    assert (change.n, change.value) == (3, pytest.approx((2 / 3 + 2 + 2) / 3))
 
 
 def test_a_reward_pays_each_its_share():

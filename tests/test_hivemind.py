@@ -114,7 +114,7 @@ def test_between_models(by_hand, tmp_path):
     # Prompt 0: AA 1, AC 0, BA 0.6, BC 0.8; prompt 1: CB 0.8, CC 1. The others have no answer on one side.
     assert cell.value == pytest.approx((0.6 + 0.9) / 2)
     assert (cell.estimate.n, cell.of) == (2, 4)
-    assert cell.estimate.low is None  # of two prompts
+    assert cell.estimate.reason == "2 values: an interval needs 3"
     # Different prompts: (A, B) of 0 with (B, C) of 1 is (0.6 + 0 + 1 + 0.8) / 4, C of 1 with (A, C) of 0 (0 + 1) / 2.
     assert cell.below == (f"other prompts {(0.6 + 0.5) / 2:.4f}",)
     assert two.between(one, by_hand.measures[0]).value == pytest.approx(cell.value)

@@ -113,7 +113,8 @@ def test_p_is_below_what_the_interval_leaves_out_exactly_where_it_leaves_0(a, b,
     for found in (paired, apart, difference(*seeds, level=1 - alpha)):
         assert (found.p is None) == (found.low is None)
         if found.low is not None:
-            assert (found.p < alpha) == (found.low > 0 or found.high < 0)
+            assert (found.p < alpha) == (found.low > 0 or found.high < 0) == bool(found.sign)
+            assert found.level == 1 - alpha
 
 
 def test_the_level_is_the_intervals():
@@ -186,18 +187,26 @@ def test_holm_is_between_each_p_and_bonferroni(p_values):
     ("function", "sides", "value", "reason"),
     [
         (mean_interval, [[]], None, "no values"),
-        (mean_interval, [[2.5]], 2.5, "only one of values"),
+        (mean_interval, [[2.5]], 2.5, "1 values: an interval needs 3"),
+        (mean_interval, [[2.5, 1.5]], 2, "2 values: an interval needs 3"),
         (mean_interval, [[2.5, 2.5, 2.5]], 2.5, "all 3 values are equal"),
         (mean_interval, [[1, NAN, 2]], None, "1 of 3 values not finite"),
         (mean_interval, [[1, INF]], None, "1 of 2 values not finite"),
         (compare_paired, [[], []], None, "no common items"),
-        (compare_paired, [[1], [3]], 2, "only one of values"),
-        (compare_paired, [[1, 2], [1, 2]], 0, "all 2 differences are equal"),
-        (compare_paired, [[2.0, 3.0], [2.1, 3.1]], 0.1, "all 2 differences are equal"),  # equal but for rounding
+        (compare_paired, [[1], [3]], 2, "1 common items: an interval needs 3"),
+        (compare_paired, [[1, 2], [3, 5]], 2.5, "2 common items: an interval needs 3"),
+        (compare_paired, [[1, 2, 3], [1, 2, 3]], 0, "all 3 differences are equal"),
+        (
+            compare_paired,
+            [[2.0, 3.0, 4.0], [2.1, 3.1, 4.1]],
+            0.1,
+            "all 3 differences are equal",
+        ),  # equal but for rounding
         (compare_paired, [[1, NAN], [1, 2]], None, "1 of 2 differences not finite"),
         (compare_independent, [[], [1, 2]], None, "no scores of the base"),
         (compare_independent, [[1, 2], [NAN, 2]], None, "1 of 2 scores of the other not finite"),
         (compare_independent, [[1], [2, 3]], 1.5, "1 values: an interval needs 3"),
+        (compare_independent, [[1, 2, 4], [2, 3]], 2.5 - 7 / 3, "2 values: an interval needs 3"),
         (compare_independent, [[1, 1, 1], [2, 2, 2]], 1, "all scores on each side are equal"),
     ],
 )
@@ -205,6 +214,6 @@ def test_what_says_nothing_has_no_interval_and_says_why(function, sides, value, 
     result = function(*(map(named, sides) if function is compare_paired else sides))
     assert result.value == (value if value is None else pytest.approx(value))
     assert (result.low, result.high, result.p, result.reason) == (None, None, None, reason)
-    if function is not mean_interval:
+    if function is not mean_interval and "needs 3" not in reason:
         effect = effect_paired if function is compare_paired else effect_independent
         assert effect(*(map(named, sides) if function is compare_paired else sides)) is None

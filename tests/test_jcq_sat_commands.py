@@ -84,8 +84,8 @@ def test_jcq_from_questions_to_a_row(tmp_path):
     decoder = json.loads((tmp_path / "out" / "config.json").read_text("utf-8"))["loaded"]["decoder"]
     assert decoder["top_p"] == 1.0
     assert "prompt" not in decoder  # the questions are the prompts, not DAT's
-    assert metrics["measures"]["jcq/fluency"]["mean"] == 4
-    assert metrics["measures"]["jcq/mean"]["mean"] == 3.5
+    assert metrics["measures"]["jcq/fluency"]["value"] == 4
+    assert metrics["measures"]["jcq/mean"]["value"] == 3.5
     assert (metrics["scored_items"], metrics["measures"]["jcq/mean"]["n"]) == (34, 68)
     assert "unparseable" in done.stdout
     assert "35, 34 with a score" in " ".join(done.stdout.split())
@@ -149,8 +149,8 @@ def test_answers_that_were_cut_or_empty_are_counted_beside_the_mean(tmp_path):
     states = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))["answer_states"]
     assert states == {"whole": 15, "truncated": 10, "filtered": 0, "error": 0, "empty": 10}
     shown = " ".join(done.stdout.split())
-    assert "Answers: truncated 10 of 35, 28.57%" in shown
-    assert "Answers: empty 10 of 35, 28.57%" in shown
+    assert "Answers: truncated 10 of 35, 28.6%" in shown
+    assert "Answers: empty 10 of 35, 28.6%" in shown
     assert "10 of 35 answers cut off" in shown
     assert "CUT OFF: judged without their end" in shown
     assert "answers were cut at" not in shown  # 10 of 35 are not most
@@ -213,8 +213,8 @@ def test_sat_from_stories_to_a_row(tmp_path):
         assert len(requests) == asked
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
     assert (metrics["num_items"], metrics["measures"]["sat"]["n"], metrics["reasons"]["empty"]) == (113, 112, 1)
-    assert metrics["measures"]["sat"]["mean"] == pytest.approx(0, abs=1e-6)
-    assert metrics["measures"]["sat/copied"]["mean"] > 0.99
+    assert metrics["measures"]["sat"]["value"] == pytest.approx(0, abs=1e-6)
+    assert metrics["measures"]["sat/copied"]["value"] > 0.99
     assert "112 of 113" in done.stdout
     # What was written can be scored again, with no model.
     done = evaluate(tmp_path, "score", "sat", "out", "--output", "again")

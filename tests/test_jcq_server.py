@@ -145,7 +145,7 @@ def test_a_client_killed_while_answers_are_drawn_and_while_they_are_judged(serve
         assert (line.finish_reason, line.completion_tokens) == ("stop", 2)
     metrics = json.loads((out / "metrics.json").read_text("utf-8"))
     assert {name: count for name, count in metrics["statuses"].items() if count} == {"unparseable": 35}
-    assert (metrics["measures"]["jcq/mean"]["mean"], metrics["measures"]["jcq/mean"]["n"]) == (None, 0)
+    assert (metrics["measures"]["jcq/mean"]["value"], metrics["measures"]["jcq/mean"]["n"]) == (None, 0)
     assert metrics["prompt_tokens"] == sum(line.prompt_tokens for line in judgements) > 0
     assert "0 of 35" in shown
 
@@ -159,7 +159,7 @@ def test_a_judge_that_gives_verdicts(served, tmp_path):
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
     assert metrics["statuses"]["ok"] == 35
     expected = {"fluency": 4, "flexibility": 3, "originality": 2, "elaboration": 5, "mean": 3.5}
-    assert {name: metrics["measures"][f"jcq/{name}"]["mean"] for name in expected} == expected
+    assert {name: metrics["measures"][f"jcq/{name}"]["value"] for name in expected} == expected
     answers = finished_run(tmp_path / "out").scored
     assert [answer.item for answer in answers] == [question.id for question in trial_questions()]
     assert {answer.text for answer in answers} <= set(ANSWERS)

@@ -37,7 +37,7 @@ def b(tmp_path):
 def cells(task, run):
     """The row of a task: mean, n and N of each criterion, and of all four."""
     of_row = [run.cell(measure_of(task, name)) for name in (*CRITERIA, MEAN)]
-    return [(cell.value, cell.n, cell.of) for cell in of_row]
+    return [(cell.value, cell.estimate.n, cell.of) for cell in of_row]
 
 
 def test_a_model_by_criterion_and_by_task(a, b):
@@ -58,8 +58,8 @@ def test_the_cells_that_are_correlated_one_by_one(a, b):
     assert list(grid) == [(task, criterion) for task in (*TASKS, ALL) for criterion in (*CRITERIA, MEAN)]
     assert all(measure == measure_of(*cell) for cell, measure in grid.items())
     assert grid_of(Sat) == grid_of(Sipen) == {}
-    assert a.estimate(grid[USES, MEAN]).mean == 2.75
-    assert [b.estimate(grid[cell, "fluency"]).mean for cell in (ALL, "situation")] == [4.0, None]
+    assert a.estimate(grid[USES, MEAN]).value == 2.75
+    assert [b.estimate(grid[cell, "fluency"]).value for cell in (ALL, "situation")] == [4.0, None]
 
 
 @pytest.mark.parametrize(("count", "ends"), [(9, (None, None)), (10, (2.418, 5.0))])
@@ -67,8 +67,8 @@ def test_means_of_fewer_than_ten_questions_have_no_interval(tmp_path, count, end
     questions = [Question(str(k), USES, f"?{k}") for k in range(count)]
     jcq_run(tmp_path, "m", {q.id: [(1 + 4 * (k % 4 > 0),) * 4] for k, q in enumerate(questions)}, questions=questions)
     run = JcqRunResult("jcq", Jcq.measures[0], tmp_path, {"judge": JUDGE}, {}, {})
-    cell = run.cell(measure_of(USES, MEAN))
-    assert (cell.low, cell.high) == (ends if ends[0] is None else pytest.approx(ends, abs=1e-3))
+    found = run.cell(measure_of(USES, MEAN)).estimate
+    assert (found.low, found.high) == (ends if ends[0] is None else pytest.approx(ends, abs=1e-3))
 
 
 def test_nothing_scored_is_no_mean(tmp_path):

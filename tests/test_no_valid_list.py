@@ -134,13 +134,13 @@ def test_ten_words_found_stand_beside_as_asked_and_change_no_score(tmp_path):
     run_ = scored(tmp_path, texts)
     plain = scored(tmp_path / "plain", [GOOD] * 10 + ["できません"] * 10)
     assert run_.metrics["ten_words"] == 19
-    assert run_.metrics["measures"]["dat/valid"]["mean"] == 0.5
+    assert run_.metrics["measures"]["dat/valid"]["value"] == 0.5
     assert run_.metrics["measures"] == plain.metrics["measures"]
     assert plain.metrics["ten_words"] == 10
     assert json.loads((tmp_path / "run" / "metrics.json").read_text("utf-8"))["ten_words"] == 19
 
     notes = run_.task.view.notes(run_.result)
-    assert notes[0].startswith("As asked: 10 of 20 (50.00%). Ten words found: 19 of 20 (95.00%)")
+    assert notes[0].startswith("As asked: 10 of 20 (50.0%). Ten words found: 19 of 20 (95.0%)")
     other, no_noun = each("{k}) {w}"), list_text(JA[:9] + "走")
     assert notes[1:5] == [f"format: {other!r}"] * 2 + [f"not_noun: {no_noun!r}"] * 2
     assert "docs/valid-lists.md" in notes[-1]
@@ -158,7 +158,7 @@ def test_where_nothing_is_valid_the_texts_are_always_shown_without_their_control
     run_ = scored(tmp_path, texts)
     assert run_.metrics["ten_words"] == 0
     notes = run_.task.view.notes(run_.result)
-    assert notes[0].startswith("As asked: 0 of 3 (0.00%). Ten words found: 0 of 3 (0.00%)")
+    assert notes[0].startswith("As asked: 0 of 3 (0.0%). Ten words found: 0 of 3 (0.0%)")
     assert len(notes) == 4  # of the three texts two
     assert notes[1].startswith("format: '\\x1b[31m[bold]犬[/bold]\\r\\n:dog:\\u202eあ")
     assert all(line.isprintable() and len(line) < 400 for line in notes)
@@ -408,12 +408,12 @@ def test_the_recipe_leads_from_no_valid_list_to_valid_ones(cold, tmp_path):
     first, stopped, drawn, _, then, _ = said
     assert status == [3, 2, 0, 0, 0, 0], [done.stderr[-500:] for done in said]
     assert "not finished: none of the first 300 answers is valid" in first.stdout
-    assert "As asked: 0 of 300 (0.00%). Ten words found: " in first.stdout
+    assert "As asked: 0 of 300 (0.0%). Ten words found: " in first.stdout
     assert re.search("Invalid: format +300 of 300", first.stdout)
     assert first.stdout.count("\nformat: '") == 2
     assert stopped.stderr.splitlines()[-1].startswith("grpo_dat: step 10: ")
-    assert "1024 of 1024" in drawn.stdout.replace(",", "")
-    found = re.search(r"Valid +100 of ([\d,]+)", then.stdout)
+    assert "1,024 of 1,024" in " ".join(drawn.stdout.split())
+    found = re.search(r"Valid \S+% \[\S+, \S+\], 100 of ([\d,]+)", " ".join(then.stdout.split()))
     assert found, then.stdout
     assert int(found[1].replace(",", "")) < 2000
 

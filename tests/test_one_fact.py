@@ -31,7 +31,7 @@ COLUMNS = """
 model base task measure kind unit value low high level p p_corrected n base_n of counted model_value base_value effect
 by seeds target state first_screen caveats reason
 """
-GAINS = ("gain_own", "gain_second", "gain_shuffled", "pairing", "known_pairs")  # of a gain's parts; files have all
+GAINS = ("gain_own", "gain_second", "gain_shuffled", "gain_pairing", "known_pairs")  # of a gain's parts; files have all
 ARROWS = {"higher": "▲ ", "lower": "▼ "}
 TEX = {r"\par\scriptsize\hspace{0pt}": " ", r"\allowbreak{}": "", "$-$": "−", "{[}": "[", r"\%": "%", "--": "–"}
 TEX |= {r"$^{\uparrow}$": "▲ ", r"$^{\downarrow}$": "▼ ", r"\_": "_", r"\textasciitilde ": "~"}

@@ -76,7 +76,7 @@ def test_the_run_delivers_and_the_answer_is_an_error(trouble, bad, concurrency, 
             run = run_task(Long(), settings, SamplingOptions(batch_size=batch_size), folder)
             metrics = run.metrics
             assert (metrics["num_answers"], metrics["valid"], metrics["reasons"]) == (6, 5, {"error": 1})
-            assert [(e["mean"], e["n"], e["of"]) for e in metrics["measures"].values()] == [(4, 5, 6), (1, 5, 6)]
+            assert [(e["value"], e["n"], e["of"]) for e in metrics["measures"].values()] == [(4, 5, 6), (1, 5, 6)]
             assert len(requests) <= 1 + 5 + 2 * 3 + 2  # the bad one twice, a greeting after it
             # Asking again asks nobody, and scoring what is there once more keeps it.
             requests.clear()
@@ -181,7 +181,7 @@ def test_jcq_does_not_judge_what_never_came(tmp_path):
         assert (metrics["num_answers"], metrics["valid"], metrics["scored_items"]) == (35, 34, 34)
         assert {name: n for name, n in metrics["reasons"].items() if n} == {"error": 1}
         assert metrics["answer_states"]["error"] == 1
-        assert (metrics["measures"]["jcq/mean"]["mean"], metrics["measures"]["jcq/mean"]["n"]) == (3.5, 34)
+        assert (metrics["measures"]["jcq/mean"]["value"], metrics["measures"]["jcq/mean"]["n"]) == (3.5, 34)
         assert len(read_judgements(tmp_path / "out" / "judgements.jsonl", (JCQ_V1,))) == 34
         again = score_answers(task(), tmp_path / "out", tmp_path / "again")
     assert {n: v for n, v in again.metrics.items() if n != "source"} == {
@@ -221,7 +221,7 @@ def test_what_never_came_is_no_misunderstanding(tmp_path):
     metrics = run.metrics
     assert (metrics["num_answers"], metrics["valid"]) == (len(items), len(items) - 1)
     assert metrics["reasons"] == {"unparseable": 0, "error": 1}
-    assert metrics["measures"]["sipen/unparseable"]["mean"] == 0
+    assert metrics["measures"]["sipen/unparseable"]["value"] == 0
     assert sum(n for of in metrics["answers"].values() for n in of.values()) == len(items) - 1
 
 
@@ -241,7 +241,7 @@ def test_what_never_came_is_no_invalid_list_and_is_never_trained_on(tmp_path):
     assert 5 < errors < 30
     assert metrics["valid"] + sum(metrics["reasons"].values()) == metrics["num_answers"] == 64
     share = metrics["measures"]["dat/valid"]
-    assert (share["mean"], share["n"]) == (pytest.approx(metrics["valid"] / (64 - errors)), 64 - errors)
+    assert (share["value"], share["n"]) == (pytest.approx(metrics["valid"] / (64 - errors)), 64 - errors)
     assert len(run.result.by_answer(Dat.measures[1])) == 64 - errors
     pairs = select_pairs(tmp_path, 64 - errors - metrics["valid"], seed=0)
     assert set(pairs.rejected.texts) == {"犬"}

@@ -175,16 +175,16 @@ def test_gates_ask_what_the_paper_asks_and_no_more(tmp_path):
     by_name = {"specificity": 72, "technical_validity": 48, "innovativeness": 24, "competitive_advantage": 24, **later}
     assert {name: asked.count(name) for name in by_name} == by_name
     measures = run.metrics["measures"]
-    assert [measures[f"pbig/{name}"]["mean"] for name in ("specific", "feasible")] == [pytest.approx(2 / 3), 0.5]
+    assert [measures[f"pbig/{name}"]["value"] for name in ("specific", "feasible")] == [pytest.approx(2 / 3), 0.5]
     assert (measures["pbig/feasible"]["n"], measures["pbig/feasible"]["of"]) == (48, 72)
-    assert measures["pbig/specificity"]["mean"] == pytest.approx(3)
-    assert (measures["pbig/innovativeness"]["mean"], measures["pbig/innovativeness"]["n"]) == (2, 24)
+    assert measures["pbig/specificity"]["value"] == pytest.approx(3)
+    assert (measures["pbig/innovativeness"]["value"], measures["pbig/innovativeness"]["n"]) == (2, 24)
     # 4 3 2 2 and a market of 2 and 2; 3 1 and such a market; 2: each one's place on its scale, over five.
     good, unbuildable, vague = 1 + 2 / 3 + 1 / 4 + 1 / 3 + 2 / 3, 2 / 3 + 2 / 3, 1 / 3
-    assert measures["pbig/worth"]["mean"] == pytest.approx((good + unbuildable + vague) / 15)
+    assert measures["pbig/worth"]["value"] == pytest.approx((good + unbuildable + vague) / 15)
     assert run.metrics["statuses"]["ok"] == len(asked) == 360
-    assert 0 < measures["pbig/distance"]["mean"] < 1
-    assert measures["pbig/same_title"]["mean"] == 0
+    assert 0 < measures["pbig/distance"]["value"] < 1
+    assert measures["pbig/same_title"]["value"] == 0
     assert finished_run(tmp_path / "run").by_item(Pbig.measures[0])["nlp-1"] == pytest.approx(
         (good + unbuildable + vague) / 15
     )
@@ -226,11 +226,11 @@ def test_a_judge_for_each_expert_is_shown_her_own_ratings_of_other_patents(tmp_p
     assert leaks == []
     # Both rate specificity; T5 the three technical axes, B2 the four of business.
     assert run.metrics["statuses"]["ok"] == 72 * (2 + 3 + 4)
-    worths = {name: mean["mean"] for name, mean in run.metrics["experts"].items()}
+    worths = {name: mean["value"] for name, mean in run.metrics["experts"].items()}
     # B2B is not served, for its size is 0; B2C is, to the full.
     assert worths == {"T5": pytest.approx(1), "B2": pytest.approx(1)}
-    assert run.metrics["measures"]["pbig/b2b"]["mean"] == 0
-    assert run.metrics["measures"]["pbig/worth"]["mean"] == pytest.approx(1)
+    assert run.metrics["measures"]["pbig/b2b"]["value"] == 0
+    assert run.metrics["measures"]["pbig/worth"]["value"] == pytest.approx(1)
     with pytest.raises(UserError, match="holds no rating by T9; B1, B2"):
         load_experts(["T9"], load_rubric("pbig"), 10)
 
@@ -256,13 +256,13 @@ def test_means_leave_out_what_is_no_product_for_a_market(tmp_path):
     run = scored(tmp_path / "run", FakeJudge(reply))
     measures = run.metrics["measures"]
     for name in ("need_validity_b2b", "market_size_b2b"):
-        assert (measures[f"pbig/{name}"]["mean"], measures[f"pbig/{name}"]["n"], measures[f"pbig/{name}"]["of"]) == (
+        assert (measures[f"pbig/{name}"]["value"], measures[f"pbig/{name}"]["n"], measures[f"pbig/{name}"]["of"]) == (
             *(3, 48),
             72,
         )
-    assert (measures["pbig/b2b"]["mean"], measures["pbig/b2b"]["n"]) == (pytest.approx(2 / 3), 72)
-    assert (measures["pbig/b2c"]["mean"], measures["pbig/b2c"]["n"]) == (1, 72)
-    assert measures["pbig/worth"]["mean"] == pytest.approx((1 + 1 + 3 / 4 + 1 + 1) / 5)
+    assert (measures["pbig/b2b"]["value"], measures["pbig/b2b"]["n"]) == (pytest.approx(2 / 3), 72)
+    assert (measures["pbig/b2c"]["value"], measures["pbig/b2c"]["n"]) == (1, 72)
+    assert measures["pbig/worth"]["value"] == pytest.approx((1 + 1 + 3 / 4 + 1 + 1) / 5)
     text = write_evaluation(tmp_path / "r.html", find_evaluated([str(run.folder)]))[0].read_text("utf-8")
     assert "A B2B product" in text
     assert "B2B製品である" in text
@@ -274,11 +274,11 @@ def test_a_failed_judgement_is_no_score_and_opens_no_gate(tmp_path):
 
     run = scored(tmp_path / "run", FakeJudge(failing))
     measures = run.metrics["measures"]
-    assert (measures["pbig/technical_validity"]["mean"], measures["pbig/technical_validity"]["n"]) == (None, 0)
+    assert (measures["pbig/technical_validity"]["value"], measures["pbig/technical_validity"]["n"]) == (None, 0)
     assert measures["pbig/innovativeness"]["n"] == 0
     assert run.metrics["statuses"]["unparseable"] == 48
     # Of a vague idea all is known: it is worth little. Of the others it is not known what they are worth.
-    assert (measures["pbig/worth"]["mean"], measures["pbig/worth"]["n"]) == (pytest.approx(1 / 15), 24)
+    assert (measures["pbig/worth"]["value"], measures["pbig/worth"]["n"]) == (pytest.approx(1 / 15), 24)
     assert run.metrics["reasons"] == {"unparseable": 48}
     table = finished_run(tmp_path / "run").table()
     assert table["score"].null_count == 48
@@ -344,9 +344,9 @@ def test_from_patents_to_a_page(tmp_path):
     assert (metrics["valid"], metrics["num_answers"], metrics["reasons"]) == (4, 6, {"no_json": 2})
     assert metrics["cut"]["description"] == 2
     same = metrics["measures"]["pbig/same_title"]
-    assert (same["mean"], same["n"], same["of"]) == (1, 2, 3)
+    assert (same["value"], same["n"], same["of"]) == (1, 2, 3)
     specific = metrics["measures"]["pbig/specific"]
-    assert (specific["mean"], specific["low"] >= 0, specific["high"] <= 1) == (0.5, True, True)
+    assert (specific["value"], specific["low"], specific["reason"]) == (0.5, None, "2 values: an interval needs 3")
     assert "no_json" in done.stdout
     assert done.stdout.index("Specific") < done.stdout.index("Worth")
     done = sozo(tmp_path, "report", "runs", "--output", "page.html")

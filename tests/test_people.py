@@ -301,9 +301,9 @@ def test_our_headings_do_not_collide(fake, tmp_path):
 
 def test_alpha_by_hand_and_by_simulation():
     # Variances 1 and 1 of the lists, 3 of the sums: 2 (1 - 2 / 3).
-    assert cronbach_alpha([[1, 1], [2, 3], [3, 2]]).mean == pytest.approx(2 / 3)
+    assert cronbach_alpha([[1, 1], [2, 3], [3, 2]]).value == pytest.approx(2 / 3)
     assert cronbach_alpha([[1], [2], [3]]).reason == "none from one list"
-    assert cronbach_alpha([[1, 2], [2, 1]]).mean is None
+    assert cronbach_alpha([[1, 2], [2, 1]]).value is None
     assert cronbach_alpha([[1, 3], [2, 2], [3, 1]]).reason == "the sums of all persons are equal"
     # Three lists that correlate by 0.5 in truth: alpha 0.75. Feldt's interval covers it 95% of the time.
     rng = np.random.default_rng(0)
@@ -334,7 +334,7 @@ def test_the_example_page_says_what_was_done(tmp_path, monkeypatch, capsys):
     pairs = np.array(scores).reshape(8, 2)
     pairs = pairs[~np.isnan(pairs).any(axis=1)]
     page = (tmp_path / "out/people.md").read_text("utf-8")
-    assert f"{cronbach_alpha(pairs).mean:.2f} [" in page
+    assert f"{cronbach_alpha(pairs).value:.2f} [" in page
     for fact in (
         "sozo 0.1.0",
         "jumandic 1.0.0",

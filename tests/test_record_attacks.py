@@ -12,6 +12,8 @@ from sozo.eval.draw import SamplingOptions
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.run import run_task
 from sozo.models.settings import GeneratorSettings
+from sozo.models.trained_on import YES, target
+from sozo.tasks import TASKS
 from sozo.tasks.jcq.questions import trial_questions
 from sozo.training.config import parse
 from sozo.training.grpo import GrpoArguments, GrpoSettings, train_grpo
@@ -64,12 +66,17 @@ def record(model):
 
 
 def measured(model, folder):
-    """What a measured run of a model says of its training: `loaded`, and the tasks by which the report calls it one."""
+    """What a measured run of a model says of its training: `loaded`, and the tasks whose measure is a target."""
     sampling = SamplingOptions(num_responses=3)
     run_task(kanji(), GeneratorSettings(str(model), max_new_tokens=4), sampling, folder)
     loaded = json.loads((folder / "config.json").read_text("utf-8"))["loaded"]
     (evaluated,) = find_evaluated([str(folder)])
-    return set(leaves(loaded["trained_on"])), evaluated.targets
+    return set(leaves(loaded["trained_on"])), targets(evaluated.trainings)
+
+
+def targets(trainings, said=YES):
+    """The tasks whose first measure training went for; or those of which that is not so, or not known."""
+    return {task.name for task in TASKS if target(trainings, task, task.measures[0]) == said}
 
 
 def unknown(said):
@@ -91,8 +98,8 @@ def test_a_table_s_task_encoder_and_judge_are_recorded(kinds, method, tables, mi
     output = train(method, mini, [tables / kind for kind in kinds], tmp_path / "out", 4)
     wanted = set().union(*(NAMED[kind] for kind in kinds))
     assert wanted <= record(output)
-    said, targets = measured(output, tmp_path / "run")
-    assert targets == {kind if kind in ("kanji", "jcq") else "dat" for kind in kinds}
+    said, went_for = measured(output, tmp_path / "run")
+    assert went_for == {kind if kind in ("kanji", "jcq") else "dat" for kind in kinds}
     assert not unknown(said)
 
 
@@ -105,14 +112,14 @@ def test_of_bare_parts_nothing_is_known(method, tables, mini, tmp_path):
 
 def test_of_a_mix_the_known_part_is_named_and_the_other_is_not_known(tables, mini, tmp_path):
     output = train("sft", mini, [tables / "jcq", tables / "bare"], tmp_path / "out", 8)
-    said, targets = measured(output, tmp_path / "run")
-    assert "jcq" in targets
+    said, went_for = measured(output, tmp_path / "run")
+    assert "jcq" in went_for
     assert unknown(said)
 
 
 def test_a_model_that_was_not_trained_here_claims_nothing(mini, tmp_path):
-    said, targets = measured(mini, tmp_path / "run")
-    assert (targets, unknown(said)) == (set(), False)
+    said, went_for = measured(mini, tmp_path / "run")
+    assert (went_for, unknown(said)) == (set(), False)
 
 
 def test_sft_of_sft_carries_the_first_record_on(tables, mini, tmp_path):
@@ -120,8 +127,8 @@ def test_sft_of_sft_carries_the_first_record_on(tables, mini, tmp_path):
     second = train("dpo", first, [tables / "random"], tmp_path / "second", 4)
     assert NAMED["jcq"] | NAMED["random"] <= record(second)
     third = train("sft", second, [tables / "kanji"], tmp_path / "third", 4)
-    _, targets = measured(third, tmp_path / "run")
-    assert targets == {"jcq", "dat", "kanji"}
+    _, went_for = measured(third, tmp_path / "run")
+    assert went_for == {"jcq", "dat", "kanji"}
     # Whoever begins from a checkpoint begins from the same training.
     shutil.copytree(first, tmp_path / "moved")
     fourth = train("sft", tmp_path / "moved", [tables / "random"], tmp_path / "fourth", 4)
@@ -159,12 +166,12 @@ def older(folder):
 @pytest.mark.parametrize("method", METHODS)
 def test_a_folder_of_before_says_so(method, tables, mini, tmp_path):
     first = older(train(method, mini, [tables / "random"], tmp_path / "first", 4))
-    said, targets = measured(first, tmp_path / "run")
-    assert (targets, unknown(said)) == (set(), True)
+    said, went_for = measured(first, tmp_path / "run")
+    assert (went_for, unknown(said)) == (set(), True)
     # And so does what starts from it, beside what is known.
     second = train("sft", first, [tables / "kanji"], tmp_path / "second", 4)
-    said, targets = measured(second, tmp_path / "run2")
-    assert (targets, unknown(said)) == ({"kanji"}, True)
+    said, went_for = measured(second, tmp_path / "run2")
+    assert (went_for, unknown(said)) == ({"kanji"}, True)
 
 
 @pytest.mark.parametrize("method", METHODS)

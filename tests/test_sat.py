@@ -159,14 +159,21 @@ def summarise(tmp_path: Path) -> Any:
 
 
 def test_the_mean_is_over_stories(summarise: Any) -> None:
-    rows = [rated("1", 0.2), rated("1", 0.4, 1), rated("2", 0.9), rated("2", None, 1), rated("3", None)]
+    rows = [
+        rated("1", 0.2),
+        rated("1", 0.4, 1),
+        rated("2", 0.9),
+        rated("2", None, 1),
+        rated("3", 0.6),
+        rated("4", None),
+    ]
     summary = summarise(rows, 5)
     score = summary["measures"]["sat"]
-    assert (score["n"], score["of"], summary["num_items"]) == (2, 5, 5)
-    assert (summary["valid"], summary["num_answers"]) == (3, 5)
-    assert score["mean"] == pytest.approx(0.6)  # of 0.3 and 0.9; over rewrites it were 0.5
-    margin = 12.706205 * math.sqrt(2 * 0.3**2) / math.sqrt(2)  # Student's t of 1 degree of freedom
-    assert (score["low"], score["high"]) == pytest.approx((0.6 - margin, 0.6 + margin))
+    assert (score["n"], score["of"], summary["num_items"]) == (3, 5, 5)
+    assert (summary["valid"], summary["num_answers"]) == (4, 6)
+    assert score["value"] == pytest.approx(0.6)  # of 0.3, 0.9 and 0.6; over rewrites it were 0.525
+    margin = 4.302653 * 0.3 / math.sqrt(3)  # Student's t of 2 degrees of freedom
+    assert (score["low"], score["high"]) == pytest.approx((0, 0.6 + margin))  # no distance is below 0
     assert summary["reasons"] == {"empty": 2}
 
 
@@ -179,24 +186,25 @@ def test_compliance_stands_beside_the_score_with_intervals(summarise: Any) -> No
         rated("5", 0.6, length=500),
     ]
     summary = summarise(rows, 113)
-    measures = {name.removeprefix("sat/"): Estimate(**value) for name, value in summary["measures"].items()}
-    shares = [measures[name].mean for name in ("compliant", "length_ok", "one_line", "only_story")]
+    measures = {}
+    for name, value in summary["measures"].items():
+        measures[name.removeprefix("sat/")] = Estimate(**{part: value[part] for part in value if part != "of"})
+    shares = [measures[name].value for name in ("compliant", "length_ok", "one_line", "only_story")]
     assert shares == pytest.approx([2 / 5, 3 / 5, 3 / 5, 3 / 5])
     assert {measures[name].n for name in ("compliant", "length_ok", "length")} == {5}
     # Clopper and Pearson's of 2 of 5.
     assert (measures["compliant"].low, measures["compliant"].high) == pytest.approx((0.0527, 0.8534), abs=1e-4)
-    assert (measures["compliant_mean"].mean, measures["compliant_mean"].n) == (pytest.approx(0.5), 2)
-    margin = 12.706205 * 0.1  # of 0.4 and 0.6
-    assert measures["compliant_mean"].high == pytest.approx(0.5 + margin)
-    assert measures["sat"].mean == pytest.approx(0.7)
-    assert measures["length"].mean == pytest.approx((300 + 501 + 400 + 0 + 500) / 5)
-    assert (measures["copied"].mean, measures["copied"].n) == (pytest.approx((0.2 + 0.1 + 0.1 + 0.1) / 4), 4)
+    assert (measures["compliant_mean"].value, measures["compliant_mean"].n) == (pytest.approx(0.5), 2)
+    assert measures["compliant_mean"].reason == "2 values: an interval needs 3"  # 0.4 and 0.6
+    assert measures["sat"].value == pytest.approx(0.7)
+    assert measures["length"].value == pytest.approx((300 + 501 + 400 + 0 + 500) / 5)
+    assert (measures["copied"].value, measures["copied"].n) == (pytest.approx((0.2 + 0.1 + 0.1 + 0.1) / 4), 4)
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
 
 
 def test_nothing_scored_has_no_mean(summarise: Any) -> None:
     measures = summarise([rated("1", None)], 3)["measures"]
-    assert (measures["sat"]["mean"], measures["sat"]["low"], measures["sat/compliant_mean"]["mean"]) == (None,) * 3
+    assert (measures["sat"]["value"], measures["sat"]["low"], measures["sat/compliant_mean"]["value"]) == (None,) * 3
 
 
 # The packaged encoder
@@ -292,7 +300,7 @@ def test_a_run_writes_its_folder_once_and_can_be_scored_again(small: tuple[Path,
     assert (score["n"], score["of"], first.metrics["source"]) == (1, 3, "m, theirs.jsonl")
     rows = first.result.scored
     assert [(row.id, row.item, row.reason) for row in rows] == [("桃-0", "桃", None), ("鶴-0", "鶴", "empty")]
-    assert rows[0].values["sat"] == score["mean"]
+    assert rows[0].values["sat"] == score["value"]
     config = json.loads((tmp_path / "run" / "config.json").read_text("utf-8"))
     assert config["loaded"]["scorer"]["embedding_model"] == "ja-ginza-texts"
     again = score_answers(task, file, tmp_path / "run")

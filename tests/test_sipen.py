@@ -249,13 +249,16 @@ def test_items_without_controls_have_no_understanding_to_show(tmp_path):
     items = [item for item in trial_items() if item.direction in IMPLICATURE]
     run = run_of(tmp_path, lambda _: "Maybe.", items=items)
     assert run.metrics["measures"][CONTROLS] == {
-        **dict.fromkeys(("value", "low", "high")),
+        "value": None,
+        "low": None,
+        "high": None,
         "n": 0,
-        "of": 0,
         "reason": "no values",
+        "of": 0,
     }
     assert run.metrics["controls"] == {}
-    assert run.result.cell(run.task.measures[0]).text == "–"
+    cell = run.result.cell(run.task.measures[0])
+    assert (cell.text, cell.why) == ("–", "0 of 0")
 
 
 def test_nonsense_is_counted_and_wrong(tmp_path):

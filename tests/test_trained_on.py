@@ -11,11 +11,13 @@ from sozo.data.errors import UserError
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.run import run_task
 from sozo.models.settings import GeneratorSettings
-from sozo.models.trained_on import NOT_RECORDED, of_answers, recorded, targets, trained_on
-from sozo.tasks import read_run
+from sozo.models.trained_on import NO, NOT_KNOWN, NOT_RECORDED, YES, of_answers, recorded, target, trained_on
+from sozo.tasks import TASKS, Dat, read_run
+from sozo.tasks.jcq.task import Jcq
 from sozo.training.config import parse
 from sozo.training.sft_dpo import SftArguments, SftSettings
 from test_list_attacks import answered, dat, kanji, train
+from test_record_attacks import targets
 from test_report_lead import facts_of, page_of
 
 UNKNOWN = dict.fromkeys(("task", "measure", "encoder", "judge", "by"), NOT_RECORDED)
@@ -58,6 +60,7 @@ def test_what_answers_were_drawn_by_and_what_they_were_chosen_by(frontier, tmp_p
     even = read_run(frontier("even", 0.0, 0.0))
     assert of_answers(even, "sft", chosen=False) == [unchosen]
     assert (targets([unchosen]), targets([one("frontier"), unchosen])) == (set(), {"dat"})
+    assert targets([unchosen], NO) == {task.name for task in TASKS}
     # A trained model's answers carry on what it was trained on.
     edited(even.folder, model_trained=True, trained_on=[one("grpo", task="sat")])
     assert of_answers(read_run(even.folder), "dpo", chosen=True) == [one("dpo")]  # a frontier's lists have no model
@@ -67,6 +70,18 @@ def test_what_answers_were_drawn_by_and_what_they_were_chosen_by(frontier, tmp_p
     shutil.rmtree(tmp_path / "drawn" / "responses")
     bare = frontier("parts", 300.0, None) / "responses"
     assert of_answers(read_run(bare), "sft", chosen=True) == [UNKNOWN | {"task": "dat", "measure": "dat", "by": "sft"}]
+
+
+def test_which_measures_a_training_goes_for():
+    """What it pays for, and usable answers; what a second encoder says of pairing only by the encoder that paid."""
+    score, usable, words, dat = Dat.measures[0], *Dat.beside(), [one("grpo")]
+    assert [target(dat, Dat, measure) for measure in (score, usable, words)] == [YES, YES, NO]
+    assert [target(dat, Dat, Dat.second, encoder) for encoder in ("ja-ginza", "glove")] == [YES, NO]
+    fluency, whole = Jcq.measure_named("jcq/fluency"), Jcq.beside()[1]
+    by_one = [one("grpo", "jcq", "jcq/fluency", None, "judge-a")]
+    assert [target(by_one, Jcq, m) for m in (Jcq.measures[0], fluency, whole)] == [YES, YES, NO]
+    assert target([one("grpo", "jcq", "jcq", None, "judge-a")], Jcq, fluency) == NO
+    assert (target(dat, Jcq, Jcq.measures[0]), target([UNKNOWN, *dat], Dat, words)) == (NO, NOT_KNOWN)
 
 
 def test_a_training_writes_it_once_each_behind_its_start_s(frontier, mini, tmp_path):
@@ -89,6 +104,7 @@ def test_runs_of_before_say_what_grpo_paid_for_and_no_more(tmp_path):
     ):
         run = read_run(edited(folder, **loaded))
         assert (recorded(run), targets(recorded(run))) == (said, marked)
+        assert targets(recorded(run), NOT_KNOWN) == {task.name for task in TASKS} - marked
     assert facts_of(page_of(tmp_path, tmp_path), "DAT")["Trained on"] == "not recorded, JCQ (grpo)"
     edited(folder, trained_on=[one("sft"), one("dpo", "jcq", "jcq", None, "judge-a")])
     assert facts_of(page_of(tmp_path, tmp_path), "DAT")["Trained on"] == "DAT (ja-ginza, sft), JCQ (judge-a, dpo)"

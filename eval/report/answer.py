@@ -133,9 +133,9 @@ def fact(row: Finding, several: bool) -> str:
         inside = number(known.value, row.measure, kind)
         if ends := interval(known.low, known.high, row.measure, kind):
             inside = translatable("{difference} {interval}", difference=inside, interval=ends)
-    own = [caveat for caveat in row.caveats if not caveat.startswith("by ")] if is_main(row.measure) else []
+    own = row.caveats if is_main(row.measure) else ()
     more = [*([known.reason] if row.state == NO_INTERVAL and known.reason else []), *own]
-    texts = [inside, *more]
+    texts = [inside, *[translatable("less is better")] * (row.measure.better < 0), *more]
     return translatable("{name} ({texts})", name=value, texts=texts)
 
 
@@ -189,7 +189,7 @@ def _cell(page: TaskOnPage, method: Method, measure: Measure) -> Cell:
     base = bases.get(method.name)
     change = found.difference(method.name, base.name, measure) if base else None
     if mean is None:
-        cell = bare(change) if change else Cell()
+        cell = replace(bare(change), mark="") if change and method.reference else bare(change) if change else Cell()
     else:
         # Beside differences no interval of a number alone: two intervals that overlap say nothing of the difference.
         known = mean.estimate if not bases else replace(mean.estimate, low=None, high=None)

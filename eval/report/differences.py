@@ -12,7 +12,7 @@ from sozo.scoring.table import Cell, Table
 from sozo.scoring.translatable import translatable
 
 _EFFECT = Measure("effect", 2)
-_SHOWN = ("gain_own", "gain_second", "gain_shuffled", "pairing", "known_pairs")
+_SHOWN = ("gain_own", "gain_second", "gain_shuffled", "gain_pairing", "known_pairs")
 
 
 def differences(found: Findings) -> list[Table]:
@@ -32,7 +32,7 @@ def difference_table(page: TaskOnPage) -> Table:
     rows = []
     for base, method in page.found.compared.pairs:
         cells = {row.measure.name: detailed(row) for row in own if (row.model, row.base) == (method.name, base.name)}
-        if cells and base.of_task(page.task.name) and method.of_task(page.task.name):
+        if cells and base.of_task(page.task.name) and method.of_task(page.task.name) and not method.reference:
             rows.append(page.row(method, [cells.get(name, Cell(why="not_measured")) for name in measures], base.name))
     scales = filter(None, dict.fromkeys(run.scale.get("score_name") for run in page.runs))
     notes = ("differences_note", "arrow_note", *scales)

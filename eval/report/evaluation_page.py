@@ -14,7 +14,7 @@ from sozo.eval.evaluated import Evaluated
 from sozo.eval.findings import Findings, findings, frame
 from sozo.eval.report.answer import first_screen
 from sozo.eval.report.differences import differences
-from sozo.eval.report.exports import ONE_COLUMN, Typeset, write_tables
+from sozo.eval.report.exports import ONE_COLUMN, Typeset, csv_of, write_tables
 from sozo.eval.report.facts import fact_table
 from sozo.eval.report.labels import task_title
 from sozo.eval.report.pictures import pictures, training_curves
@@ -64,15 +64,12 @@ def write_evaluation(
         "failures": [table for page in shown if len((table := page.failures()).columns) > 1],
         "facts": list(map(fact_table, shown)),
     }
-    drawn = {page.task.name: list(pictures(page)) for page in shown}
-    # The first task's picture of scores against what they may have cost stands on the first screen.
-    first_figures = [figure for figure in drawn[shown[0].task.name] if figure.plane][:1] if shown else []
-    sections = [
-        (task_title(page.task), page.own_tables(), [one for one in drawn[page.task.name] if one not in first_figures])
-        for page in shown
-    ]
+    sections = [(task_title(page.task), page.own_tables(), list(pictures(page))) for page in shown]
     if learned := list(training_curves(compared.models)):
         sections.append((translatable("curves"), [], learned))
+    # The first task's picture of scores against different words stands on the first screen.
+    own = sections[0][2] if sections else []
+    first_figures = [own.pop(k) for k in [k for k, figure in enumerate(own) if figure.plane][:1]]
     first: dict[str, Any] = {
         "notes": notes,
         "answer": answer,
@@ -85,7 +82,7 @@ def write_evaluation(
     tables += [table for _, own, _ in sections for table in own]
     folder = path.with_name(f"{path.stem}-tables")
     write_tables(folder, tables, typeset)
-    write_whole(folder / "findings.csv", frame(found).to_csv(index=False).encode("utf-8-sig"))
+    write_whole(folder / "findings.csv", csv_of(frame(found)))
     # The first page last: when it is there, all are.
     for number in reversed(range(len(pages))):
         values = first if number == 0 else dict.fromkeys(first, ())
@@ -97,6 +94,7 @@ def write_evaluation(
 
 def _shared(compared: Compared, tasks: Sequence[type[Task]]) -> dict[str, Any]:
     """What every page of a report needs."""
+    writers = [model.name for model in compared.models if not model.reference]
     return {
         "styles": ("style.css", "evaluation.css"),
         "scripts": ("tables.js", "reader.js"),
@@ -104,7 +102,7 @@ def _shared(compared: Compared, tasks: Sequence[type[Task]]) -> dict[str, Any]:
         "names": [
             (model.name, n % SERIES) for n, method in enumerate(compared.methods) for model in method.runs.values()
         ],
-        "ticked": {base.first.name for base, _ in compared.pairs} | {compared.models[-1].name},
+        "ticked": {base.first.name for base, _ in compared.pairs} | set(writers[-1:]),
         "sampled": samples(compared.models, tasks),
         "words": [word for task in tasks for word in task.view.words],
         # The page's script knows no task: the tabs of the reader are these, each with its scores' decimals.

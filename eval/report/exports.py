@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import printable
@@ -18,6 +18,9 @@ from sozo.scoring.table import Cell, Table
 from sozo.scoring.translatable import Translatable
 
 _PARTS = ("value", "low", "high", "n", "of")
+if TYPE_CHECKING:
+    import pandas as pd
+
 _MOST_ROWS = 40  # of a table on one page
 _FORMAT = (  # so many columns of numbers, each as wide as one of so many: they break where their line ends
     r"@{}>{\footnotesize\raggedright}p{.25\linewidth}"
@@ -84,6 +87,12 @@ def files(table: Table, name: str, typeset: Typeset = ONE_COLUMN) -> list[tuple[
     # With a byte-order mark, without which a spreadsheet garbles Japanese.
     as_csv = f"{name}.csv", csv_text(table).encode("utf-8-sig")
     return [as_csv] if table.csv_only else [as_csv, (f"{name}.tex", latex(table, name, typeset).encode())]
+
+
+def csv_of(frame: "pd.DataFrame") -> bytes:
+    """A data frame as CSV for a spreadsheet, in which no text is a formula."""
+    texts = frame.map(lambda value: as_text(printable(value)) if isinstance(value, str) else value)
+    return bytes(texts.to_csv(index=False).encode("utf-8-sig"))
 
 
 def csv_text(table: Table) -> str:

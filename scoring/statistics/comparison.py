@@ -44,14 +44,12 @@ def compare_paired(
     if reason := not_finite(differences, "differences" if n else "common items"):
         return Estimate(n=n, level=level, reason=reason)
     mean = float(differences.mean())
-    if share and n > 1:
-        if reason := few(n, "common items"):
-            return Estimate(mean, n=n, level=level, reason=reason)
+    if reason := few(n, "common items") or (None if share else _all_equal(pairs)):
+        return Estimate(mean, n=n, level=level, reason=reason)
+    if share:
         more = np.append(differences, [1.0, -1.0])
         low, high, p = t_test(float(more.mean()), float(more.std(ddof=1)) / math.sqrt(n + 2), n + 1, level)
         return Estimate(mean, max(low, -1.0), min(high, 1.0), n, level=level, p=p)
-    if reason := _all_equal(pairs):
-        return Estimate(mean, n=n, level=level, reason=reason)
     kinds = [strata[item] for item in shared] if strata else None
     return mean_interval(differences, level=level, strata=kinds)
 
@@ -127,6 +125,56 @@ def welch(a: np.ndarray, b: np.ndarray, level: float = LEVEL) -> tuple[float, fl
     parts = [float(side.var(ddof=1)) / len(side) for side in (a, b)]
     freedom = welch_freedom(parts, (len(a), len(b)))
     return t_test(float(b.mean() - a.mean()), math.sqrt(sum(parts)), freedom, level)
+
+
+def base_variance(base: Sequence[float] | np.ndarray, *, share: bool = False) -> float:
+    """The squared standard error of the mean of a base's scores, shape (n,), as `compare_independent` reckons it.
+
+    >>> round(base_variance([1.5, 2.5, 3.5]), 3), round(base_variance([1, 1, 1], share=True), 3)
+    (0.333, 0.04)
+    """
+    values = as_floats(base)
+    if share:
+        values = np.append(values, [0.0, 1.0])
+    return float(values.var(ddof=1)) / len(values)
+
+
+def shared_by_item(
+    pairs: Sequence[tuple[ByItem, ByItem]],
+    *,
+    share: bool = False,
+    strata: Mapping[Any, str] | None = None,
+) -> tuple[float, int]:
+    """The variance that mean differences share, each of a base and a model, and on how many items it rests.
+
+    It is their mean covariance over items: what the only run of a base wrote to each, and which items are easier for
+    all of the models than for the base. `strata` are as in `compare_paired`, and `share`, which is for one run of a
+    base: it may have failed at none by chance. Items that one of them lacks are left out. 0 where fewer than two items
+    or pairs show none.
+
+    >>> base = {"a": 0, "b": 2, "c": 1}
+    >>> shared_by_item([(base, {"a": 1, "b": 1, "c": 1}), (base, {"a": 3, "b": 3, "c": 3})])
+    (0.3333333333333333, 3)
+    """
+    by_item = [_gaps(*pair) for pair in pairs]
+    items = [item for item in by_item[0] if all(item in gaps for gaps in by_item)]
+    n, models = len(items), len(pairs)
+    if n < 2 or models < 2:
+        return 0.0, n
+    gaps = np.array([[own[item] for item in items] for own in by_item], np.float64)
+    kinds = np.array([strata[item] if strata and not share else "" for item in items])
+    if share:
+        gaps, kinds = np.hstack([gaps, np.tile([1.0, -1.0], (models, 1))]), np.append(kinds, ["", ""])
+    parts = [gaps[:, kinds == kind] for kind in dict.fromkeys(kinds.tolist())]
+    if min(part.shape[1] for part in parts) < 2:
+        parts = [gaps]
+    covariance = sum(part.shape[1] * np.cov(part) for part in parts) / gaps.shape[1] ** 2
+    return max(0.0, float(covariance.sum() - covariance.trace()) / (models * (models - 1))), n
+
+
+def _gaps(base: ByItem, other: ByItem) -> dict[Any, float]:
+    pairs, shared = _pairs(base, other)
+    return dict(zip(shared, (pairs[:, 1] - pairs[:, 0]).tolist(), strict=True))
 
 
 def _pairs(base: ByItem, other: ByItem) -> tuple[np.ndarray, list[Any]]:

@@ -92,6 +92,18 @@ def hill_ratio(
     return Estimate(value, math.exp(low), math.exp(high), n, n, level, p)
 
 
+def log_hill_variance(
+    answers: Sequence[Iterable[str]] | np.ndarray, size: int | None = None, *, order: int = 0
+) -> float:
+    """The squared standard error of the logarithm of a Hill number, as in `hill_interval`; 0 where it has none.
+
+    >>> round(log_hill_variance([["dog", "cat"], ["dog", "sun"], ["dog", "cat"]], 2), 4)
+    0.0731
+    """
+    _, error, _, _ = _log_hill(answers, size, order)
+    return (error or 0.0) ** 2
+
+
 def _log_hill(
     answers: Sequence[Iterable[str]] | np.ndarray, size: int | None, order: int
 ) -> tuple[float | None, float | None, float, int]:

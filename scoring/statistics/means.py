@@ -46,7 +46,7 @@ def mean_interval(
         least = float(betaincinv(successes, n - successes + 1, tail)) if successes else 0.0
         most = float(betaincinv(successes + 1, n - successes, 1 - tail)) if successes < n else 1.0
         return Estimate(float(scores.mean()), least, most, n, level=level)
-    reason = few(n) if share else no_spread(scores) or few_whole(scores)
+    reason = few(n) or no_spread(scores) or few_whole(scores)
     if strata is None or reason:
         return student(scores, reason, level)
     kinds = [scores[np.asarray(strata) == kind] for kind in dict.fromkeys(strata)]

@@ -6,7 +6,7 @@ import numpy as np
 
 from sozo.scoring.distance import distance_of_known
 from sozo.scoring.measure import LEVEL, Estimate
-from sozo.scoring.second_encoder import GainParts, SecondEncoder, gain_of
+from sozo.scoring.second_encoder import GainParts, SecondEncoder, gain_of, gain_with_variances
 
 _CHUNK = 4096
 FEWEST_LISTS = 3  # the jackknife leaves one out, and what is left must hold two
@@ -116,10 +116,17 @@ class SeenLists:
         """The gain over the base's lists, with intervals of a level."""
         plain, centred = (base.plain, self.plain), (base.centred, self.centred)
         total, shuffled = (_part(*plain, 0, of_row, level) for of_row in (0, 1))
-        return GainParts(self.plain.known_pairs, total, shuffled, *(_part(*centred, k, k, level) for k in range(4)))
+        mean, choice, position, pairing = (_part(*centred, k, k, level) for k in range(4))
+        found = gain_with_variances(base.centred.scores, *_sides(*centred, 3, 3))
+        variance = found[1][0] if found else 0.0
+        return GainParts(self.plain.known_pairs, total, shuffled, mean, choice, position, pairing, variance)
 
 
 def _part(base: Parts, row: Parts, of_base: int, of_row: int, level: float) -> Estimate | None:
     """The difference of two values of decompositions, by their places in `Parts.values`."""
+    return gain_of(base.scores, *_sides(base, row, of_base, of_row), len(row.scores), level)
+
+
+def _sides(base: Parts, row: Parts, of_base: int, of_row: int) -> tuple[tuple[float, np.ndarray], tuple[float, float]]:
     before, after = (base.values[of_base], base.without[of_base]), (row.values[of_row], row.variances[of_row])
-    return gain_of(base.scores, before, after, len(row.scores), level)
+    return before, after

@@ -17,7 +17,7 @@ from sozo.scoring.measure import LEVEL, Estimate, Measure, t_interval
 from sozo.scoring.parse import reasons_in
 from sozo.scoring.second_encoder import SecondEncoder
 from sozo.scoring.statistics import mean_interval
-from sozo.scoring.statistics.hill import hill_interval, hill_ratio
+from sozo.scoring.statistics.hill import hill_interval, hill_ratio, log_hill_variance
 from sozo.tasks.dat.decomposition import SeenLists
 from sozo.tasks.dat.shuffle import shuffled_badly
 from sozo.tasks.dat.table import read_lists, read_table, valid_scores
@@ -196,6 +196,15 @@ class DatRunResult(RunResult):
         if measure.name != DIFFERENT_WORDS.name:
             return super().against(base, measure, level)
         return hill_ratio(base.lists, self.lists, level=level)
+
+    @classmethod
+    def shared(
+        cls, pairs: Sequence[tuple[Self, Self]], measure: Measure, *, one_base: bool
+    ) -> tuple[float, int] | None:
+        if measure.name != DIFFERENT_WORDS.name:
+            return super().shared(pairs, measure, one_base=one_base)
+        base, n = pairs[0][0].lists, min(len(run.lists) for pair in pairs for run in pair)
+        return (log_hill_variance(base, n), len(base)) if one_base else None
 
     def sides(self, base: Self, measure: Measure) -> tuple[float | None, float | None]:
         if measure.name != DIFFERENT_WORDS.name:

@@ -46,7 +46,7 @@ class Dat(Task):
         Measure("dat", per_item=False, scale=(0, 2)),
         Measure("dat/valid", share=True, per_item=False),
     )
-    second = Measure("dat/pairing", 2, unit="sd")
+    second = Measure("dat/gain_pairing", 2, unit="sd")
     max_new_tokens = 256
     batch_size = 1024
     result_type = DatRunResult

@@ -69,7 +69,7 @@ class DatView(View[DatRunResult]):
         errors = dict.fromkeys(name for run in runs for name in run.summary.instruments if name.endswith(_ENDS))
         return [
             stored("num_answers", "dat_responses", NUMBERS),
-            stored("valid", shown=WANDB | CARD),
+            RunColumn("valid", lambda run: run.summary.valid, shown=WANDB | CARD, key="num_valid"),
             measured(valid, "valid", key="valid_rate"),
             measured(score, "mean", key="mean"),
             RunColumn("std", std, shown=RESULT),

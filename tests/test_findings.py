@@ -24,6 +24,8 @@ from whole_runs import jcq_run, sat_run, write
 
 NOUNS = load_nouns()[:600]
 LISTS = 120
+MEASURES = {"dat", "dat/valid", "dat/different_words", "jcq/mean", "jcq/scored", "jcq/whole"}
+MEASURES |= {"sat", "sat/scored", "sat/whole", "sat/compliant"}
 FAR = "深夜の工場では、機械が静かに夢を見ていた。" * 20
 OPPOSITE = {HIGHER: LOWER, LOWER: HIGHER, NOT_APART: NOT_APART, NO_INTERVAL: NO_INTERVAL, NOT_COMPARED: NOT_COMPARED}
 
@@ -265,17 +267,14 @@ def test_with_another_base_signs_and_states_swap_and_nothing_else_does(scored, t
     random, questions = np.random.default_rng(seed), trial_questions()
     for name in ("base", "model"):
         first, bad, lost = (int(random.integers(0, most)) for most in (len(scored) - LISTS, LISTS // 3, 113))
-        lists_run(
-            tmp_path / f"{name}-dat", name, [w[: 9 if k < bad else 10] for k, w in enumerate(scored[first:][:LISTS])]
-        )
+        lists = [words[: 9 if k < bad else 10] for k, words in enumerate(scored[first:][:LISTS])]
+        lists_run(tmp_path / f"{name}-dat", name, lists)
         gain = random.integers(0, 3, len(questions))
         jcq_run(tmp_path / f"{name}-jcq", name, str, lambda q, gain=gain: (2 + int(gain[questions.index(q)]), 3, 3, 3))
         cut = {story.id for story in load_stories()[:lost]}
         sat_run(tmp_path / f"{name}-sat", name, lambda s, cut=cut: FAR if s.id in cut else "夜の工場だ。")
     there, back = rows_of(tmp_path), rows_of(tmp_path, base="model", model="base")
-    assert (
-        there.keys() == back.keys() == {*["dat", "dat/valid", "dat/different_words", "jcq/mean", "jcq/scored"], *REST}
-    )
+    assert there.keys() == back.keys() == MEASURES
     for name, row in there.items():
         mirrored, known = back[name].estimate, row.estimate
         assert back[name].state == OPPOSITE[row.state]
@@ -285,9 +284,6 @@ def test_with_another_base_signs_and_states_swap_and_nothing_else_does(scored, t
         if known.low is not None:
             ends = turned(known.value), turned(known.high), turned(known.low)
             assert (mirrored.value, mirrored.low, mirrored.high) == pytest.approx(ends, abs=1e-9)
-
-
-REST = ("jcq/whole", "sat/whole", "sat", "sat/scored", "sat/compliant")
 
 
 # Levels: 0.025 for the tasks' first measures, 0.025 for the others, in equal parts.

@@ -59,9 +59,13 @@ def dat(tmp_path):
 def jcq(tmp_path, sha256, scored=698):
     folder = tmp_path / "runs" / "jcq"
     config(folder, questions_sha256=sha256)
-    write_run(folder, Jcq(), [Item("1", "?")], [Answer("1-0", "1", "案")], [Row({"jcq/mean": 3.5})])
-    mean = {"mean": 3.5, "low": 3.4, "high": 3.6, "n": scored, "of": 700}
-    mean = mean if scored else {"mean": None, "low": None, "high": None, "n": 0, "of": 700}
+    names = [str(k) for k in range(700)]
+    values = dict.fromkeys((f"jcq/{name}" for name in ("mean", *CRITERIA)), 3.5)
+    rows = [Row(values) if k < scored else Row({}, "refused") for k in range(700)]
+    answers = [Answer(f"{name}-0", name, "案", finish_reason="stop") for name in names]
+    write_run(folder, Jcq(), [Item(name, "?") for name in names], answers, rows)
+    mean = {"value": 3.5, "low": 3.4, "high": 3.6, "n": scored, "of": 700}
+    mean = mean if scored else {"value": None, "low": None, "high": None, "n": 0, "of": 700}
     statuses = {"ok": scored, "refused": 700 - scored}
     counts = {
         "num_items": 700,
@@ -70,8 +74,8 @@ def jcq(tmp_path, sha256, scored=698):
         "statuses": statuses,
         "answer_states": {"whole": 700, "truncated": 0},
     }
-    measures = dict.fromkeys((f"jcq/{name}" for name in ("mean", *CRITERIA)), mean)
-    metrics = {"judge": "gpt-4o", "prompt": "jcq-v1", **counts, "measures": measures}
+    measures = dict.fromkeys(values, mean)
+    metrics = {"source": "m", "judge": "gpt-4o", "prompt": "jcq-v1", **counts, "measures": measures}
     return TaskRun(Jcq(), folder, metrics, False)
 
 
@@ -92,10 +96,10 @@ def test_a_cards_text_and_metadata_stay(tmp_path, dat, mark):
     assert card.data.to_dict()["model-index"][0]["name"] == "out"
     results = {result.metric_type: result for result in card.data.eval_results}
     mean = results["dat_mean"]
-    assert (mean.task_type, mean.dataset_type, mean.metric_value) == ("text-generation", "dat-ja", 0.8812)
+    assert (mean.task_type, mean.dataset_type, mean.metric_value) == ("text-generation", "dat-ja", 0.881234)
     shown = {"low": 0.878, "high": 0.884, "embedding_model": "ja-ginza", "range": "0 to 2", "seed": 0}
     assert shown.items() <= mean.metric_args.items()
-    assert (results["dat_valid"].metric_value, results["dat_valid_rate"].metric_value) == (100, round(100 / 104, 4))
+    assert (results["dat_valid"].metric_value, results["dat_valid_rate"].metric_value) == (100, 100 / 104)
     assert results["dat_unique_words"].metric_value == 700
     assert [path.name for path in folder.iterdir()] == ["README.md"]
 
@@ -126,7 +130,7 @@ def test_jcq_names_its_judge_and_n_of_n_and_what_has_no_score_has_no_mean(tmp_pa
     assert results["jcq_fluency"].metric_name == "JCQ: Fluency (698 of 700)"
     assert results["jcq_fluency"].dataset_split == "test"
     assert results["jcq_mean"].metric_args["judge"] == "gpt-4o"
-    assert results["jcq_scored"].metric_value == round(698 / 700, 4)
+    assert results["jcq_scored"].metric_value == 698 / 700
     write_card(folder, jcq(tmp_path, CONTENT_SHA256, scored=0))
     (only,) = ModelCard.load(folder / "README.md").data.eval_results
     assert (only.metric_type, only.metric_value) == ("jcq_scored", 0.0)

@@ -29,8 +29,9 @@ def left(tmp_path):
     folders = {name: tmp_path / "responses" / name.replace(" ", "-") for name in ("after GRPO", "after SFT", "before")}
     folders |= {"random": tmp_path / "responses" / "random", COPIED: tmp_path / "lists"}
     for name, path in folders.items():
-        words = ("犬", "猫") if name == "after GRPO" else ("水", "火")
-        lists = [Response("0", "m", 0, "", ("犬", "猫"), 0.5), Response("1", "m", 0, "", words, 0.7)]
+        first, other = (tuple(f"語{k}" for k in range(start, start + 10)) for start in (0, 10))
+        again = first if name == "after GRPO" else other
+        lists = [Response("0", "m", 0, "", first, 0.5), Response("1", "m", 0, "", again, 0.7)]
         if name == "before":
             lists.append(Response("2", "m", 0, "", None, None, "format"))
         dat_run(path, name, 0.6, valid=2)
@@ -47,13 +48,15 @@ def left(tmp_path):
 
 
 def test_the_page_says_what_was_aimed_at_and_how_training_went(left, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(quickstart, "find_spec", lambda _: None)  # lists of two words have no pairing
+    monkeypatch.setattr(quickstart, "find_spec", lambda _: None)  # two lists have no pairing
+    monkeypatch.setenv("COLUMNS", "200")
     (tmp_path / "grpo" / "trainer_state.json").write_text(json.dumps({"log_history": HISTORY}), "utf-8")
     quickstart.show(argparse.Namespace(output_dir=tmp_path), left)
     printed = capsys.readouterr().out
-    assert printed.startswith("Which differ? ")
-    assert re.search(r"after GRPO +50\.00% +0\.6000 +2\b", printed)  # two words in two lists
-    assert re.search(r"before +50\.00% +0\.6000 +4\b", printed)
+    assert printed.startswith("Compared with before. ")
+    assert re.search(r"after GRPO +0\.6000 +50\.0% +10\b", printed)  # ten words in two lists
+    assert re.search(r"before +0\.6000 +50\.0% +20\b", printed)
+    assert re.search(r"after GRPO: .*\n(  .*\n)*  not known: what it was trained on\n", printed)
     assert quickstart.NOTES[0][0] in " ".join(printed.split())
     page = html.unescape((tmp_path / "report.html").read_text("utf-8"))
     for english, japanese in quickstart.NOTES:
@@ -68,7 +71,7 @@ def test_the_page_says_what_was_aimed_at_and_how_training_went(left, tmp_path, c
 def test_what_it_leaves_is_compared_with_before_and_trainings_are_no_answers(left, tmp_path):
     compared = compare_models(find_evaluated([str(tmp_path)]))
     assert [method.name for method in compared.methods] == ["before", "random", COPIED, "after GRPO", "after SFT"]
-    assert {method.name for method in compared.against.values()} == {"before"}
+    assert {base.name for base in compared.bases.values()} == {"before"}
     assert [method.name for method in compared.methods if method.reference] == ["random", COPIED]
 
 
@@ -82,7 +85,7 @@ def test_quickstart_twice_gives_the_same_table_and_page(tmp_path):
         return done.stdout
 
     def rows(printed):
-        return [line for line in printed.splitlines() if re.match(r" \S.*\d\.\d\d%", line)]
+        return [line for line in printed.splitlines() if re.match(r" \S.*\d\.\d{4} +\d+\.\d%", line)]
 
     def train(name):
         flags = ["--num_responses", "256", "--max_steps", "12", "--num_lists", "160"]

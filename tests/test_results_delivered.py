@@ -98,7 +98,7 @@ def test_results_go_into_the_run_that_trained_the_checkpoint_and_the_key_nowhere
     jcq, sat = ([row for row in history if f"eval/{kind}/mean" in row] for kind in ("jcq", "sat"))
     assert [row["train/global_step"] for row in jcq] == [row["train/global_step"] for row in sat] == [9, 12]
     metrics = json.loads((tmp_path / "out" / "grpo" / "final" / "jcq" / "metrics.json").read_text("utf-8"))
-    assert jcq[1]["eval/jcq/mean"] == metrics["measures"]["jcq/mean"]["mean"] == 3.5
+    assert jcq[1]["eval/jcq/mean"] == metrics["measures"]["jcq/mean"]["value"] == 3.5
     assert (jcq[1]["eval/jcq/mean_n"], jcq[1]["eval/jcq/num_items"]) == (34, 35)
     assert (jcq[1]["eval/jcq/judgements_unparseable"], jcq[1]["eval/jcq/whole_of"]) == (1, 35)
     assert (sat[1]["eval/sat/mean_n"], sat[1]["eval/sat/mean_of"]) == (112, 113)

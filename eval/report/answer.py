@@ -168,8 +168,9 @@ def _overview(found: Findings) -> Table:
         base = bases[method.name].name if several and method.name in bases else ""
         single = method.first.trained and not method.several
         rows.append(TableRow(method.name, tuple(cells), base, method.seeds, single))
-    known = [page.of for page in tasks_on_page(found) if page.of != page.task.name]
-    of = translatable("{of}", of=known) if known else ""
+    of = ""
+    for page in (page for page in tasks_on_page(found) if page.of != page.task.name):
+        of = translatable("{first}; {second}", first=of, second=page.of) if of else page.of
     return without_empty(Table("overview", ("model", *columns), tuple(rows), tuple(_legend(found)), of=of))
 
 

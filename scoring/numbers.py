@@ -45,9 +45,9 @@ def between(low: float, high: float, measure: Measure, kind: str) -> str:
 
     >>> from sozo.scoring.measure import DIFFERENCE
     >>> between(-0.05, 0.1, SHARE, DIFFERENCE)
-    'between −5.0 and +10.0 points'
+    'difference between −5.0 and +10.0 points'
     """
-    form = "between {low} and {high}"
+    form = "difference between {low} and {high}"
     return translatable(form, low=_digits(low, measure, kind), high=number(high, measure, kind))
 
 

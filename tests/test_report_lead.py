@@ -65,7 +65,7 @@ def test_the_first_screen_has_facts_and_an_overview(three, tmp_path):
     page = page_of(three, tmp_path, base="base")
     text = first_of(page)
     assert text.startswith("Compared with base. In brackets: intervals of the differences, so wide that all")
-    full = [f"{name} 100.0% (between −9.1 and +9.1 points)" for name in ("with a score", "complete")]
+    full = [f"{name} 100.0% (difference between −9.1 and +9.1 points)" for name in ("with a score", "complete")]
     unknown = {"not told apart": full, "not known": ["what it was trained on"]}
     assert facts(page) == {
         "better": {"higher": ["score by judge-a 3.29 (+0.29 [+0.25, +0.32], 35 trial questions)"], **unknown},
@@ -183,7 +183,7 @@ def test_a_target_is_called_target_wherever_its_number_stands(three, tmp_path):
     assert overview(page)["worse"] == ["▼ 2.71 −0.29 [−0.32, −0.25]"]
     told = facts(page)["better"]
     assert told == {
-        "not told apart": ["complete 100.0% (between −9.1 and +9.1 points)"],
+        "not told apart": ["complete 100.0% (difference between −9.1 and +9.1 points)"],
         "paid for or shown in training, so no evidence": [
             "score by judge-a 3.29 (+0.29 [+0.25, +0.32], 35 trial questions)",
             "with a score 100.0% (+0.0 points [−9.1, +9.1])",

@@ -43,12 +43,15 @@ class SecondGain:
             return Estimate(reason=translatable("the encoder scores too few"))
         if len(known) == 1:
             return known[0]
-        values, level = {k: one.value for k, one in known.items() if one.value is not None}, known[0].level
-        return over_seeds(values, shared=self.shared if name == "gain_pairing" else None, level=level)
+        if self.from_one and name != "gain_pairing":  # what these share is not known
+            values = [one.value for one in known.values() if one.value is not None]
+            return Estimate(sum(values) / len(values), n=len(values), reason=translatable("from one run"))
+        by_run, level = {k: one.value for k, one in known.items() if one.value is not None}, known[0].level
+        return over_seeds(by_run, shared=self.shared, level=level)
 
     @property
     def shared(self) -> tuple[float, int] | None:
-        """What the gains from a base's only run share in pairing, and of how many answers it is known."""
+        """The variance that gains in pairing from a base's only run share, and of how many answers it is known."""
         known = [(one.base_variance, one.pairing.base_n) for one in self.parts if one and one.pairing]
         if not (self.from_one and known):
             return None

@@ -42,7 +42,7 @@ class SecondEncoder:
     def of(self, language):
         return self
 
-    def over(self, base, level):
+    def over(self, base, level=0.95):
         self.gain += 0.001  # no two seeds are equal
         half = {"n": 400, "base_n": 400, "level": level}
         total, pairing = (Estimate(value, value - 0.05, value + 0.05, **half) for value in (9.0, self.gain))

@@ -99,7 +99,7 @@ def test_a_cards_text_and_metadata_stay(tmp_path, dat, mark):
     assert (mean.task_type, mean.dataset_type, mean.metric_value) == ("text-generation", "dat-ja", 0.881234)
     shown = {"low": 0.878, "high": 0.884, "embedding_model": "ja-ginza", "range": "0 to 2", "seed": 0}
     assert shown.items() <= mean.metric_args.items()
-    assert (results["dat_valid"].metric_value, results["dat_valid_rate"].metric_value) == (100, 100 / 104)
+    assert (results["dat_num_valid"].metric_value, results["dat_valid_rate"].metric_value) == (100, 100 / 104)
     assert results["dat_unique_words"].metric_value == 700
     assert [path.name for path in folder.iterdir()] == ["README.md"]
 

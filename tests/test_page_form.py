@@ -33,8 +33,8 @@ def test_csv_has_all_digits_with_interval_and_n():
     cell = Cell(Estimate(1 / 3, 0.1, 2 / 3, 34), SCORE, of=35)
     shown = table(TableRow("m", (cell, Cell.share(1, 3))), columns=("model", "mean", "valid"))
     (heading, row) = read(csv_text(shown))
-    assert heading == ["Model", "Mean", "Mean low", "Mean high", "Mean n", "Mean of", "Valid", "Valid n"]
-    assert row == ["m", repr(1 / 3), "0.1", repr(2 / 3), "34", "35", repr(1 / 3), "3"]
+    assert heading == ["Model", "Mean", "Mean low", "Mean high", "Mean n", "Mean of", "Valid", "Valid n", "Valid of"]
+    assert row == ["m", repr(1 / 3), "0.1", repr(2 / 3), "34", "35", repr(1 / 3), "3", "3"]
 
 
 def test_csv_has_a_difference_in_the_unit_of_its_number():

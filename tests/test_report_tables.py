@@ -38,6 +38,7 @@ def finding(value, measure=SCORE, *, half=0.01, kind=DIFFERENCE, **more):
 def test_a_difference_of_shares_is_percentage_points():
     cell = detailed(finding(0.05, SHARE))
     assert (cell.text, cell.lines[0]) == ("+5.0 points", "[+4.0, +6.0]")
+    assert detailed(finding(0.0, SHARE, of=12)).counts == "9 of 12"  # of a difference n is its pairs, no share's
     below = bare(finding(-0.05, SHARE))
     assert (below.text, below.interval, below.lines) == ("−5.0 points", "[−6.0, −4.0]", ("[−6.0, −4.0]",))
     assert detailed(finding(0.05)).text == "+0.05"

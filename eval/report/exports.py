@@ -21,7 +21,7 @@ _PARTS = ("value", "low", "high", "n", "of")
 if TYPE_CHECKING:
     import pandas as pd
 
-_MOST_ROWS = 40  # of a table on one page
+_MOST_LINES = 45  # of a table on one page
 _FORMAT = (  # so many columns of numbers, each as wide as one of so many: they break where their line ends
     r"@{}>{\footnotesize\raggedright}p{.25\linewidth}"
     r"*{%d}{@{\hspace{6pt}}>{\footnotesize\raggedleft\arraybackslash\hspace{0pt}}p{\dimexpr.75\linewidth/%d-6pt}}@{}"
@@ -132,15 +132,13 @@ def latex(table: Table, name: str, typeset: Typeset = ONE_COLUMN) -> str:
     """
     first, *headings = map(_label, table.columns)
     kept = _kept(table, headings, typeset)
-    long = len(table.rows) > _MOST_ROWS
     differing = {k for k in kept if len(_counts(table, k)) > 1}  # then each cell says its own, else the caption
-    text = _styled(
-        [
-            [_lines(row.name, *map(english, row.below)), *(_stack(row.cells[k], k in differing) for k in kept)]
-            for row in table.rows
-        ],
-        [first, *(_breakable(headings[k]) for k in kept)],
-    ).to_latex(
+    rows = [
+        [_lines(row.name, *map(english, row.below)), *(_stack(row.cells[k], k in differing) for k in kept)]
+        for row in table.rows
+    ]
+    long = sum(max(cell.count("\n") + 1 for cell in row) for row in rows) > _MOST_LINES
+    text = _styled(rows, [first, *(_breakable(headings[k]) for k in kept)]).to_latex(
         hrules=True,
         column_format=_FORMAT % (len(kept), max(len(kept), 3)),
         environment="longtable" if long else "table*" if typeset.two_columns else "table",

@@ -34,21 +34,14 @@ def interval(low: float | None, high: float | None, measure: Measure, kind: str 
     >>> from sozo.scoring.measure import DIFFERENCE
     >>> interval(0.4, 0.6, SHARE), interval(-0.1, 0.25, Measure("a", 2), DIFFERENCE), interval(None, None, SHARE)
     ('[40.0, 60.0]', '[−0.10, +0.25]', '')
+    >>> interval(0.0012, 0.25, Measure("a", 2), DIFFERENCE)
+    '[+0.001, +0.25]'
     """
     if low is None or high is None:
         return ""
-    return f"[{_digits(low, measure, kind)}, {_digits(high, measure, kind)}]"
-
-
-def between(low: float, high: float, measure: Measure, kind: str) -> str:
-    """The ends of an interval in words, with their unit.
-
-    >>> from sozo.scoring.measure import DIFFERENCE
-    >>> between(-0.05, 0.1, SHARE, DIFFERENCE)
-    'difference between −5.0 and +10.0 points'
-    """
-    form = "difference between {low} and {high}"
-    return translatable(form, low=_digits(low, measure, kind), high=number(high, measure, kind))
+    none = 1.0 if kind == RATIO else 0.0
+    apart = kind != MEAN and not low <= none <= high  # then neither end is written as 0
+    return f"[{_digits(low, measure, kind, apart)}, {_digits(high, measure, kind, apart)}]"
 
 
 def n_of(part: int, total: int) -> str:
@@ -91,13 +84,18 @@ def cost_line(prompt_tokens: int, completion_tokens: int, cost: float, unknown_c
     return translatable("{tokens}, {cost}", tokens=tokens, cost=translatable(form, n=unknown_cost, cost=cost))
 
 
-def _digits(value: float, measure: Measure, kind: str) -> str:
-    """Without the unit, of which percentages have one decimal; what rounds to 0 is not negative."""
+def _digits(value: float, measure: Measure, kind: str, apart: bool = False) -> str:
+    """Without the unit, of which percentages have one decimal; what rounds to 0 is not negative.
+
+    What is `apart` from 0 has as many decimals as show it.
+    """
     digits = measure.digits
     if kind == RATIO:
         value, digits = 100 * (value - 1), 1
     elif measure.share:
         value, digits = 100 * value, 1
+    while apart and value and round(value, digits) == 0:
+        digits += 1
     rounded = round(value, digits) + 0.0
     sign = "−" if rounded < 0 else "" if kind == MEAN else "+"
     return f"{sign}{abs(rounded):,.{digits}f}"

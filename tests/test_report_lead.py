@@ -65,12 +65,7 @@ def test_the_first_screen_has_facts_and_an_overview(three, tmp_path):
     page = page_of(three, tmp_path, base="base")
     text = first_of(page)
     assert text.startswith("Compared with base. In brackets: intervals of the differences, so wide that all")
-<<<<<<< HEAD
-    full = [f"{name} 100.0% (difference between −9.1 and +9.1 points)" for name in ("with a score", "complete")]
-    unknown = {"not told apart": full, "not known": ["what it was trained on"]}
-=======
     unknown = {"not known": ["what it was trained on"]}  # and what both always have is no fact
->>>>>>> tests1
     assert facts(page) == {
         "better": {"higher": ["score by judge-a 3.29 (+0.29 [+0.25, +0.32], 35 trial questions)"], **unknown},
         "worse": {"lower": ["score by judge-a 2.71 (−0.29 [−0.32, −0.25], 35 trial questions)"], **unknown},
@@ -187,10 +182,6 @@ def test_a_target_is_called_target_wherever_its_number_stands(three, tmp_path):
     assert overview(page)["worse"] == ["▼ 2.71 −0.29 [−0.32, −0.25]"]
     told = facts(page)["better"]
     assert told == {
-<<<<<<< HEAD
-        "not told apart": ["complete 100.0% (difference between −9.1 and +9.1 points)"],
-=======
->>>>>>> tests1
         "paid for or shown in training, so no evidence": [
             "score by judge-a 3.29 (+0.29 [+0.25, +0.32], 35 trial questions)"
         ],

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from sozo.eval.compare import Compared
 from sozo.eval.findings import (
     NO_INTERVAL,
-    NOT_APART,
     NOT_COMPARED,
     STATES,
     Finding,
@@ -22,7 +21,7 @@ from sozo.eval.report.tables import TaskOnPage, bare, tasks_on_page, without_emp
 from sozo.eval.seeds import Method
 from sozo.models.trained_on import NOT_KNOWN, YES
 from sozo.scoring.measure import RATIO, Measure
-from sozo.scoring.numbers import between, interval, number
+from sozo.scoring.numbers import interval, number
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
 from sozo.tasks import task_types
@@ -99,7 +98,8 @@ def _lines(rows: Sequence[Finding], several: bool) -> list[tuple[str, Sequence[s
     lines: list[tuple[str, Sequence[str]]] = []
     for state in STATES[:-1]:
         if texts := [fact(row, several) for row in rows if row.state == state and row.target != YES]:
-            lines.append((translatable(state), texts))
+            form = f"{state} than {{base}}" if state in (HIGHER, LOWER) else state
+            lines.append((translatable(form, base=rows[0].base), texts))
     if texts := _apart([row for row in rows if row.state == NOT_COMPARED], several):
         lines.append((translatable(NOT_COMPARED), texts))
     if texts := [fact(row, several) for row in rows if row.target == YES and row.state != NOT_COMPARED]:
@@ -127,12 +127,9 @@ def fact(row: Finding, several: bool) -> str:
         value = translatable(form, name=name, value=number(row.value, row.measure), n=row.of)
     else:
         value = translatable("{name} {value}", name=name, value=number(row.value, row.measure))
-    if row.state == NOT_APART and row.target != YES and known.low is not None and known.high is not None:
-        inside = between(known.low, known.high, row.measure, kind)
-    else:
-        inside = number(known.value, row.measure, kind)
-        if ends := interval(known.low, known.high, row.measure, kind):
-            inside = translatable("{difference} {interval}", difference=inside, interval=ends)
+    inside = number(known.value, row.measure, kind)
+    if ends := interval(known.low, known.high, row.measure, kind):
+        inside = translatable("{difference} {interval}", difference=inside, interval=ends)
     own = row.caveats if is_main(row.measure) else ()
     more = [*([known.reason] if row.state == NO_INTERVAL and known.reason else []), *own]
     texts = [inside, *[translatable("less is better")] * (row.measure.better < 0), *more]
@@ -212,6 +209,8 @@ def _legend(found: Findings) -> list[str]:
         for column in (column for column in page.columns.values() if column.change and column.change.ratio):
             sizes = {column.of(run).estimate.n for run in page.runs}
             notes.append(translatable("Different words: in {n:,} answers each.", n=min(sizes)))
+    if encoders := dict.fromkeys(row.by for row in found.rows if row.column == "gain_pairing"):
+        notes.append(translatable("pairing_says", encoder=next(iter(encoders))))
     if not found.compared.bases:
         return notes
     target = any(row.target == YES for row in found.rows)
@@ -246,9 +245,11 @@ def _notes(found: Findings, another_seed: str) -> list[str]:
     ]
     notes += [translatable("Not run: {tasks}.", tasks=missing)] if missing else []
     if drawn := [method.name for method in compared.methods if method.reference]:
-        notes.append(translatable("references", names=", ".join(drawn)))
+        notes.append(translatable("references", names=", ".join(drawn), base=_base(compared)))
     held = {method.name for _, method in compared.pairs}
     contestants = [method for method in compared.methods if method.name in held or not held]
+    if len(contestants) > 1 and compared.bases:
+        notes.append(translatable("not_each_other", base=_base(compared)))
     if any(not method.several and method.first.trained for method in contestants):
         known = list(_moved(found)) or [another_seed or translatable("another_seed_unknown")]
         notes += [translatable("one_training"), *known]

@@ -33,7 +33,7 @@ class Sat(Task):
         Measure("sat/compliant_mean", compared=False, scale=(0, 2)),
         *(Measure(f"sat/{name}", share=True, compared=False) for name in ("length_ok", "one_line", "only_story")),
         Measure("sat/length", 0, unit="characters", better=0, compared=False),
-        Measure("sat/copied", share=True, better=0, compared=False),
+        Measure("sat/copied", 3, scale=(0, 1), better=0, compared=False),
     )
     rubrics = (SAT_V1,)
     result_type = SatRunResult

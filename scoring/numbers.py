@@ -94,7 +94,7 @@ def _digits(value: float, measure: Measure, kind: str, apart: bool = False) -> s
         value, digits = 100 * (value - 1), 1
     elif measure.share:
         value, digits = 100 * value, 1
-    while apart and value and round(value, digits) == 0:
+    while apart and value and round(value, digits) == 0 and digits < 9:
         digits += 1
     rounded = round(value, digits) + 0.0
     sign = "−" if rounded < 0 else "" if kind == MEAN else "+"

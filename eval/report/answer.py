@@ -8,14 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sozo.eval.compare import Compared
-from sozo.eval.findings import (
-    NO_INTERVAL,
-    NOT_COMPARED,
-    STATES,
-    Finding,
-    Findings,
-    first_measures,
-)
+from sozo.eval.findings import HIGHER, LOWER, NO_INTERVAL, NOT_COMPARED, STATES, Finding, Findings, first_measures
 from sozo.eval.report.labels import english, is_main, measure_label
 from sozo.eval.report.tables import TaskOnPage, bare, tasks_on_page, without_empty
 from sozo.eval.seeds import Method

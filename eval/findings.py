@@ -89,8 +89,8 @@ class Finding:
 
     @property
     def unit(self) -> str:
-        """Of its numbers: % (stored from 0 to 1), words, sd, or nothing of scores; a ratio has none."""
-        return "" if self.kind == RATIO else "%" if self.measure.share else self.measure.unit
+        """Of its numbers: `share` (from 0 to 1), words, sd, or nothing of scores; a ratio has none."""
+        return "" if self.kind == RATIO else "share" if self.measure.share else self.measure.unit
 
     @property
     def cell(self) -> Cell:
@@ -310,9 +310,10 @@ class _Pair:
             first = [measure.name for measure in first_measures(task)]
             # Drawn lists are no contestants: of them only gains are told, which have no number of their own.
             for measure in compared_measures(task) if not self.method.reference else ():
-                level = self._level(task, measure) if measure.name in first else LEVEL
+                shown = measure.name in first and not self._full(task, measure)
+                level = self._level(task, measure) if shown else LEVEL
                 if found := compare(self.base, self.method, measure, level):
-                    yield self._row(task, measure, found, measure.name in first)
+                    yield self._row(task, measure, found, shown)
             if task.second and self.seers:
                 level = self._level(task, task.second)
                 if gains := self.seers.gains(self.base, self.method, task, level):
@@ -345,7 +346,7 @@ class _Pair:
             self.method.seeds,
             self._target(task, measure),
             first,
-            _caveats(self.method.of_task(task.name)),
+            self._caveats(task),
             tuple(notes),
         )
 
@@ -386,6 +387,12 @@ class _Pair:
             seeds=self.method.seeds,
         )
 
+    def _caveats(self, task: type[Task]) -> tuple[str, ...]:
+        """The model's, and the base's with its name, where the model has them not."""
+        own = _caveats(self.method.of_task(task.name))
+        others = [caveat for caveat in _caveats(self.base.of_task(task.name)) if caveat not in own]
+        return (*own, *(translatable("{model}: {caveat}", model=self.base.name, caveat=caveat) for caveat in others))
+
     def _target(self, task: type[Task], measure: Measure, encoder: str = "") -> str:
         trainings = different(chain(*(model.trainings for model in self.method.runs.values())))
         return target(trainings, task, measure, encoder)
@@ -411,7 +418,11 @@ class _Pair:
             sides = [side.of_task(task.name) for side in (self.base, self.method)]
             encoder = self.seers.name if self.seers and measure == task.second else ""
             there = all(sides) and not_alike(sides[0][0], sides[1][0], measure) is None
-            full = measure.share and there and all(run.estimate(measure).value == 1 for run in chain(*sides))
-            counts = there and not full and self._target(task, measure, encoder) != YES
+            counts = there and not self._full(task, measure) and self._target(task, measure, encoder) != YES
             self._known[measure.name] = counts
         return self._known[measure.name]
+
+    def _full(self, task: type[Task], measure: Measure) -> bool:
+        """Whether it is a share that both sides always have, which cannot differ."""
+        runs = [*self.base.of_task(task.name), *self.method.of_task(task.name)]
+        return measure.share and bool(runs) and all(run.estimate(measure).value == 1 for run in runs)

@@ -138,7 +138,7 @@ class TableRow:
         """What stands below its name: texts in English that can be translated."""
         seeds = [translatable("mean over {n} seeds", n=self.seeds)] if self.seeds else []
         single = [translatable("this checkpoint")] if self.one_training else []
-        return [*seeds, *single, *([translatable("from {base}", base=self.base)] if self.base else [])]
+        return [*seeds, *single, *([translatable("against {base}", base=self.base)] if self.base else [])]
 
 
 @dataclass(frozen=True, slots=True)

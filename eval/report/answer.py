@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 
 from sozo.eval.compare import Compared
 from sozo.eval.findings import HIGHER, LOWER, NO_INTERVAL, NOT_COMPARED, STATES, Finding, Findings, first_measures
-from sozo.eval.report.labels import english, is_main, measure_label
+from sozo.eval.report.labels import english, is_main, labels, measure_label
 from sozo.eval.report.tables import TaskOnPage, bare, tasks_on_page, without_empty
 from sozo.eval.seeds import Method
 from sozo.models.trained_on import NOT_KNOWN, YES
 from sozo.scoring.measure import RATIO, Measure
-from sozo.scoring.numbers import interval, number
+from sozo.scoring.numbers import P_VALUE, interval, number
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
 from sozo.tasks import task_types
@@ -65,8 +65,7 @@ def first_screen(found: Findings, another_seed: str = "") -> FirstScreen:
 def _facts(found: Findings) -> Iterator[Facts]:
     for base, method in found.compared.pairs:
         own = (row for row in found.rows if row.first and (row.model, row.base) == (method.name, base.name))
-        # What both sides always have cannot differ.
-        if rows := [row for row in own if not (row.measure.share and row.value == row.base_value == 1)]:
+        if rows := list(own):
             name = method.name
             if len(found.compared.base_names) > 1:
                 name = translatable("{model} against {base}", model=name, base=base.name)
@@ -158,10 +157,19 @@ def _overview(found: Findings) -> Table:
         base = bases[method.name].name if several and method.name in bases else ""
         single = method.first.trained and not method.several
         rows.append(TableRow(method.name, tuple(cells), base, method.seeds, single))
-    of = ""
-    for page in (page for page in tasks_on_page(found) if page.of != page.task.name):
-        of = translatable("{first}; {second}", first=of, second=page.of) if of else page.of
-    return without_empty(Table("overview", ("model", *columns), tuple(rows), tuple(_legend(found)), of=of))
+    return without_empty(Table("overview", ("model", *columns), tuple(rows), tuple(_legend(found)), of=_of(found)))
+
+
+def compared_table(found: Findings) -> Table:
+    """The first screen's differences for a paper, a line each: the model's number, the base's, and the difference."""
+    rows = []
+    for row in (row for row in found.rows if row.first and row.estimate.value is not None):
+        values = [Cell(value, row.measure) for value in (row.value, row.base_value)]
+        name = f"{english(row_name(row, len(found.tasks) > 1))}"
+        below = [f"p {number(row.p_corrected, P_VALUE)}"] if row.p_corrected is not None else []
+        change = replace(row.cell, below=(*below, *["target"] * (row.target == YES)))
+        rows.append(TableRow(f"{row.model}: {name}", (*values, change), row.base))
+    return Table("compared", ("measure", "model", "base", "difference"), tuple(rows), of=_of(found))
 
 
 def _column(page: TaskOnPage, measure: Measure, several: bool) -> str:
@@ -194,6 +202,14 @@ def _cell(page: TaskOnPage, method: Method, measure: Measure) -> Cell:
     return page.with_own_caveats(cell, runs) if measure == page.task.measures[0] else cell
 
 
+def _of(found: Findings) -> str:
+    """What the numbers of each task must not be read without."""
+    of = ""
+    for page in (page for page in tasks_on_page(found) if page.of != page.task.name):
+        of = translatable("{first}; {second}", first=of, second=page.of) if of else page.of
+    return of
+
+
 def _legend(found: Findings) -> list[str]:
     pages = tasks_on_page(found)
     names = dict.fromkeys(str(run.scale.get("score_name") or "") for page in pages for run in page.runs)
@@ -203,7 +219,7 @@ def _legend(found: Findings) -> list[str]:
             sizes = {column.of(run).estimate.n for run in page.runs}
             notes.append(translatable("Different words: in {n:,} answers each.", n=min(sizes)))
     if encoders := dict.fromkeys(row.by for row in found.rows if row.column == "gain_pairing"):
-        notes.append(translatable("pairing_says", encoder=next(iter(encoders))))
+        notes.append(translatable("pairing_by", encoder=next(iter(encoders))))
     if not found.compared.bases:
         return notes
     target = any(row.target == YES for row in found.rows)
@@ -237,6 +253,9 @@ def _notes(found: Findings, another_seed: str) -> list[str]:
         if not (task.only_if_named or task.name in found.tasks)
     ]
     notes += [translatable("Not run: {tasks}.", tasks=missing)] if missing else []
+    for name in found.tasks:
+        if f"{name}_items" in labels() and any(run.other_items() for run in found.runs(name)):
+            notes.append(translatable(f"{name}_items"))
     if drawn := [method.name for method in compared.methods if method.reference]:
         notes.append(translatable("references", names=", ".join(drawn), base=_base(compared)))
     held = {method.name for _, method in compared.pairs}

@@ -12,7 +12,7 @@ from sozo.data.record import refuse_link, write_json, write_whole
 from sozo.eval.compare import Compared
 from sozo.eval.evaluated import Evaluated
 from sozo.eval.findings import Findings, findings, frame
-from sozo.eval.report.answer import first_screen
+from sozo.eval.report.answer import compared_table, first_screen
 from sozo.eval.report.differences import differences
 from sozo.eval.report.exports import ONE_COLUMN, Typeset, csv_of, write_tables
 from sozo.eval.report.facts import fact_table
@@ -78,7 +78,7 @@ def write_evaluation(
         "folded": folded,
         "by_task": sections,
     }
-    tables = [answer.overview, *(table for own in folded.values() for table in own)]
+    tables = [answer.overview, compared_table(found), *(table for own in folded.values() for table in own)]
     tables += [table for _, own, _ in sections for table in own]
     folder = path.with_name(f"{path.stem}-tables")
     write_tables(folder, tables, typeset)

@@ -14,6 +14,7 @@ from sozo.data.record import write_whole
 from sozo.data.sheet import as_text
 from sozo.eval.report.labels import english, labels
 from sozo.eval.report.names import Names
+from sozo.scoring.measure import MEAN
 from sozo.scoring.table import Cell, Table
 from sozo.scoring.translatable import Translatable
 
@@ -149,13 +150,14 @@ def latex(table: Table, name: str, typeset: Typeset = ONE_COLUMN) -> str:
     head = "% \\usepackage{array, booktabs, longtable}; Japanese: LuaLaTeX with luatexja, or upLaTeX\n"
     if left_out := [heading for k, heading in enumerate(headings) if k not in kept]:
         head += f"% In {name}.csv only (sozo report --columns NAME ... chooses): {'; '.join(left_out)}\n"
-    return head + text
+    return head + text.replace("\\centering\n", "\\centering\\setlength{\\belowcaptionskip}{4pt}\n", 1)
 
 
 def _kept(table: Table, headings: Sequence[str], typeset: Typeset) -> list[int]:
-    """Which of its columns LaTeX has: those chosen, or the first with numbers that have an interval or a difference."""
-    measured = {k for row in table.rows for k, cell in enumerate(row.cells) if cell.interval or cell.change}
-    by_default = sorted(range(len(headings)), key=lambda k: k not in measured)[: typeset.most]
+    """Which of its columns LaTeX has: those chosen, or those with a difference, then those with an interval."""
+    cells = [(k, cell) for row in table.rows for k, cell in enumerate(row.cells)]
+    compared, measured = ({k for k, cell in cells if getattr(cell, part)} for part in ("change", "interval"))
+    by_default = sorted(range(len(headings)), key=lambda k: (k not in compared, k not in measured))[: typeset.most]
     return [headings.index(column) for column in typeset.columns if column in headings] or sorted(by_default)
 
 
@@ -176,11 +178,16 @@ def _caption(table: Table, headings: Sequence[str], kept: Iterable[int]) -> str:
             said = "" if share or each[0].startswith("n = ") else "n = "
             counts.setdefault(said + english(each[0]), []).append(headings[k])
     sentences += [f"{count} ({'; '.join(columns)})" for count, columns in counts.items()]
-    estimates = [one.estimate for row in table.rows for k in kept for one in (row.cells[k], row.cells[k].change) if one]
-    if levels := [100 * one.level for one in estimates if one.low is not None]:
+    cells = [row.cells[k] for row in table.rows for k in kept]
+    changes = [one for cell in cells for one in (cell, cell.change) if one and one.kind != MEAN and one.interval]
+    if any(cell.kind == MEAN and cell.interval for cell in cells):
+        sentences.append("In brackets: 95% intervals")
+    if levels := [100 * one.estimate.level for one in changes]:
         least, most = f"{min(levels):.3g}%", f"{max(levels):.3g}%"
-        wide = f"of {least} to {most}, so wide that all of a model hold together in 95%" if most != "95%" else "of 95%"
-        sentences.append(f"In brackets: intervals {wide}")
+        wide = (
+            f"of {least} to {most}; those of the first screen hold at once for a model" if most != "95%" else "of 95%"
+        )
+        sentences.append(f"In brackets, of differences: intervals {wide}")
     return " ".join(f"{sentence.rstrip('.')}." for sentence in sentences if sentence)
 
 

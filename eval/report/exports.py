@@ -184,9 +184,8 @@ def _caption(table: Table, headings: Sequence[str], kept: Iterable[int]) -> str:
         sentences.append("In brackets: 95% intervals")
     if levels := [100 * one.estimate.level for one in changes]:
         least, most = f"{min(levels):.3g}%", f"{max(levels):.3g}%"
-        wide = (
-            f"of {least} to {most}; those of the first screen hold at once for a model" if most != "95%" else "of 95%"
-        )
+        at_once = "; those of the first screen hold at once for a model"
+        wide = "of 95%" if most == "95%" else f"of {least} to {most}{at_once}"
         sentences.append(f"In brackets, of differences: intervals {wide}")
     return " ".join(f"{sentence.rstrip('.')}." for sentence in sentences if sentence)
 

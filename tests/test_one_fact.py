@@ -80,14 +80,14 @@ def report(request, tmp_path_factory):
         runs = {run.folder: printed(lambda run=run: print_run(run)) for run in made}
     page = (folder / "r.html").read_text("utf-8")
     files = folder / "r-tables"
-    names = [path.stem for path in files.glob("*.csv") if path.stem not in ("findings", "compared") and not path.stem.endswith("-paper")]
+    names = [path.stem for path in files.glob("*.csv") if path.stem not in ("findings", "compared_models") and not path.stem.endswith("-paper")]
     return SimpleNamespace(
         found=found,
         runs=made,
         run_texts=runs,
         json=json.loads((folder / "r.json").read_text("utf-8")),
         findings_csv=read_csv(files / "findings.csv"),
-        compared=read_csv(files / "compared.csv") if (files / "compared.csv").is_file() else [],
+        compared=read_csv(files / "compared_models.csv") if (files / "compared_models.csv").is_file() else [],
         page={name: by_model(cells_of(table_of(page, name))) for name in names},
         csv={name: by_model(read_csv(files / f"{name}.csv")) for name in names},
         latex={name: of_latex(file.read_text("utf-8")) for name in names if (file := files / f"{name}.tex").is_file()},

@@ -65,7 +65,7 @@ def test_the_page_has_one_row_a_method(runs, tmp_path):
     write_evaluation(tmp_path / "r.html", find_evaluated([str(runs)]), base="base")
     page = (tmp_path / "r.html").read_text("utf-8")
     means = cells_of(page, labels()["table12"][0])
-    assert [row[0] for row in means[1:]] == ["base", "SFT mean over 3 seeds from base"]
+    assert [row[0] for row in means[1:]] == ["base", "SFT mean over 3 seeds against base"]
     assert means[2][3] == "3.80 [2.81, 4.79] n = 3 +0.80 [−0.19, +1.79]"
     changed = cells_of(page, "JCQ: differences")[1]
     assert [cell for cell in changed if cell.endswith("from one run")]

@@ -169,7 +169,7 @@ def compared_table(found: Findings) -> Table:
         below = [f"p {number(row.p_corrected, P_VALUE)}"] if row.p_corrected is not None else []
         change = replace(row.cell, below=(*below, *["target"] * (row.target == YES)))
         rows.append(TableRow(f"{row.model}: {name}", (*values, change), row.base))
-    return Table("compared", ("measure", "model", "base", "difference"), tuple(rows), of=_of(found))
+    return Table("compared_models", ("measure_name", "model", "base_value", "difference_value"), tuple(rows), of=_of(found))
 
 
 def _column(page: TaskOnPage, measure: Measure, several: bool) -> str:

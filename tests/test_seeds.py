@@ -71,7 +71,7 @@ def test_the_page_has_one_row_a_method(runs, tmp_path):
     assert [cell for cell in changed if cell.endswith("from one run")]
     text = english_text(page)
     # Of the criteria's mean 0.2 [-0.048, 0.448] at 95% is wider at 97.5%: Student's t of two degrees is 6.205.
-    assert "score by judge-a 3.20 (difference between −0.16 and +0.56, 35 trial questions)" in text
+    assert "score by judge-a 3.20 (+0.20 [−0.16, +0.56], 35 trial questions)" in text
     assert "SFT: means over 3 trainings." in text
     assert "With 3 trainings a difference is told apart only from 6.2 standard errors on." in text
     assert "one training" not in text

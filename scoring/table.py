@@ -84,7 +84,7 @@ class Cell:
             return ""
         if known.base_n is not None:
             return translatable("n = {n:,}, base {base_n:,}", n=known.n, base_n=known.base_n)
-        if self.measure.share and self.of is not None and known.value is not None:
+        if self.measure.share and self.kind == MEAN and self.of is not None and known.value is not None:
             held = known.value * known.n  # of means over several answers to an item no count
             return n_of(round(held), known.n) if abs(held - round(held)) < 1e-6 else f"n = {known.n:,}"
         return f"n = {known.n:,}" if self.of is None else n_of(known.n, self.of)

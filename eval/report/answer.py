@@ -54,7 +54,7 @@ class FirstScreen:
         yield english(self.heading)
         for one in self.facts:
             for k, (state, texts) in enumerate(one.lines):
-                name = english(one.model) if not k else ""
+                name = one.model if not k else ""
                 yield f"{name}{': ' if name else '  '}{english(state)}: {'; '.join(map(english, texts))}"
 
 

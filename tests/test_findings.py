@@ -258,6 +258,13 @@ def test_a_model_called_like_a_task_keeps_its_name(scored, tmp_path):
     assert any(line.startswith("dat: ") for line in lines)
 
 
+def test_each_method_of_several_seeds_is_said_to_be_one(scored, tmp_path):
+    for k, name in enumerate(("base", "A@1", "A@2", "A@3", "B@1", "B@2", "B@3")):
+        lists_run(tmp_path / name, name, scored[10 * k : 10 * k + 20])
+    notes = first_screen(findings(find_evaluated([str(tmp_path)]), "base")).notes
+    assert [note.values["name"] for note in notes if note.form == "over_seeds"] == ["A", "B"]
+
+
 def test_by_another_judge_scores_are_not_compared_and_what_no_judge_decides_is(tmp_path):
     jcq(tmp_path, "base")
     jcq(tmp_path, "model", lambda k: 1, judge="judge-b")

@@ -257,7 +257,7 @@ def _notes(found: Findings, another_seed: str) -> list[str]:
         notes.append(translatable("over_seeds", name=method.name, n=method.seeds))
         if rows:
             notes.append(translatable("seeds_show", n=method.seeds, t=f"{_quantile(rows):.1f}"))
-    return list(dict.fromkeys(notes))
+    return list({english(note): note for note in notes}.values())  # two notes of one label may say two things
 
 
 def _moved(found: Findings) -> Iterator[str]:

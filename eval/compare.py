@@ -51,11 +51,9 @@ class Compared:
 
     @property
     def bases(self) -> dict[str, Method]:
-        """What each method is held against, if it is one."""
-        own: dict[str, list[Method]] = {}
-        for base, method in self.pairs:
-            own.setdefault(method.name, []).append(base)
-        return {name: bases[0] for name, bases in own.items() if len(bases) == 1}
+        """What each method is held against; none where one is held against several."""
+        own = {method.name: base for base, method in self.pairs}
+        return own if len(own) == len(self.pairs) else {}
 
 
 def compare_models(models: Sequence[Evaluated], base: str | None = None, *, all_pairs: bool = False) -> Compared:

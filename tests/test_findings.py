@@ -11,6 +11,7 @@ from sozo.data.jumandic import load_nouns
 from sozo.eval.compare import compare_models
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.findings import HIGHER, LOWER, NO_INTERVAL, NOT_APART, NOT_COMPARED, findings, frame, first_measures
+from sozo.eval.report.answer import first_screen
 from sozo.eval.run import score_answers
 from sozo.models.trained_on import NO, NOT_KNOWN, YES
 from sozo.scoring.measure import Estimate
@@ -240,6 +241,30 @@ def test_all_pairs_are_of_models_and_once_each(scored, tmp_path):
         ("base", "third"),
         ("model", "third"),
     }
+
+
+def test_of_all_pairs_no_model_is_the_base(scored, tmp_path):
+    for k, name in enumerate(("a", "b", "dat")):
+        lists_run(tmp_path / name, name, scored[10 * k : 10 * k + 20])
+    found = findings(find_evaluated([str(tmp_path)]), all_pairs=True)
+    screen = first_screen(found)
+    assert found.compared.bases == {}
+    assert (screen.heading.form, len(screen.facts)) == ("compared_pairs", 3)
+    assert [cell.change for row in screen.overview.rows for cell in row.cells if cell.change] == []
+
+
+def test_a_model_called_like_a_task_keeps_its_name(scored, tmp_path):
+    for k, name in enumerate(("a", "dat")):
+        lists_run(tmp_path / name, name, scored[10 * k : 10 * k + 20])
+    lines = [*first_screen(findings(find_evaluated([str(tmp_path)]))).lines()]
+    assert any(line.startswith("dat: ") for line in lines)
+
+
+def test_each_method_of_several_seeds_is_said_to_be_one(scored, tmp_path):
+    for k, name in enumerate(("base", "A@1", "A@2", "A@3", "B@1", "B@2", "B@3")):
+        lists_run(tmp_path / name, name, scored[10 * k : 10 * k + 20])
+    notes = first_screen(findings(find_evaluated([str(tmp_path)]), "base")).notes
+    assert [note.values["name"] for note in notes if note.form == "over_seeds"] == ["A", "B"]
 
 
 def test_by_another_judge_scores_are_not_compared_and_what_no_judge_decides_is(tmp_path):

@@ -46,7 +46,7 @@ class FirstScreen:
         yield english(self.heading)
         for one in self.facts:
             for k, (state, texts) in enumerate(one.lines):
-                name = english(one.model) if not k else ""
+                name = one.model if not k else ""
                 yield f"{name}{': ' if name else '  '}{english(state)}: {'; '.join(map(english, texts))}"
 
 
@@ -270,7 +270,7 @@ def _notes(found: Findings, another_seed: str) -> list[str]:
         notes.append(translatable("over_seeds", name=method.name, n=method.seeds))
         if rows:
             notes.append(translatable("seeds_show", n=method.seeds, t=f"{_quantile(rows):.1f}"))
-    return list(dict.fromkeys(notes))
+    return list({english(note): note for note in notes}.values())  # two notes of one label may say two things
 
 
 def _moved(found: Findings) -> Iterator[str]:

@@ -30,13 +30,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PART = "part"  # of a gain by an encoder, in standard deviations of the base's scores
-HIGHER, LOWER, NOT_APART, NO_INTERVAL, NOT_COMPARED = (
-    "higher",
-    "lower",
-    "not told apart",
-    "no interval",
-    "not compared",
-)
+HIGHER = "higher"
+LOWER = "lower"
+NOT_APART = "not told apart"
+NO_INTERVAL = "no interval"
+NOT_COMPARED = "not compared"
 STATES = (HIGHER, LOWER, NOT_APART, NO_INTERVAL, NOT_COMPARED)
 
 
@@ -125,7 +123,7 @@ class Finding:
             "base_value": self.base_value,
             "effect": self.effect,
             "by": self.by,
-            "seeds": self.seeds,
+            "seeds": self.seeds or None,
             "target": self.target,
             "state": self.state,
             "first_screen": self.first,
@@ -199,7 +197,7 @@ def frame(found: Findings) -> "pd.DataFrame":
 def first_measures(task: type[Task]) -> tuple[Measure, ...]:
     """The task's measures that stand on the first screen, the one that it is known by first."""
     if task.control:
-        return tuple(filter(None, (task.control.measure, task.control.errors)))
+        return task.control.measures
     return task.measures[0], *task.beside()
 
 

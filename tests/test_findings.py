@@ -11,6 +11,8 @@ from sozo.data.jumandic import load_nouns
 from sozo.eval.compare import compare_models
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.findings import HIGHER, LOWER, NO_INTERVAL, NOT_APART, NOT_COMPARED, findings, frame
+from sozo.eval.report.answer import first_screen
+from sozo.eval.report.labels import english
 from sozo.eval.run import score_answers
 from sozo.models.trained_on import NO, NOT_KNOWN, YES
 from sozo.scoring.measure import Estimate
@@ -232,12 +234,14 @@ def test_all_pairs_are_of_models_and_once_each(scored, tmp_path):
     base_and(tmp_path, scored, scored[-LISTS:])
     lists_run(tmp_path / "random", "random", scored[:10], model="random")
     lists_run(tmp_path / "third", "third", scored[:LISTS])
-    rows = findings(find_evaluated([str(tmp_path)]), all_pairs=True).rows
-    assert {(row.base, row.model) for row in rows if row.base} == {
+    found = findings(find_evaluated([str(tmp_path)]), all_pairs=True)
+    assert {(row.base, row.model) for row in found.rows if row.base} == {
         ("base", "model"),
         ("base", "third"),
         ("model", "third"),
     }
+    assert english(first_screen(found).heading).startswith("Each model against each one before it.")
+    assert found.compared.bases == {}  # so no row of the table has a difference
 
 
 def test_by_another_judge_scores_are_not_compared_and_what_no_judge_decides_is(tmp_path):

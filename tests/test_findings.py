@@ -400,6 +400,28 @@ def test_over_seeds_all_numbers_are_over_the_seeds(scored, tmp_path):
     assert rows["dat/valid"].state == NO_INTERVAL  # all are usable at every seed
 
 
+def gains_of(folder, model):
+    """Of a method's gains by their names."""
+    rows = findings(find_evaluated([str(folder)]), "base", SecondEncoder()).rows
+    return {row.column: row.estimate for row in rows if (row.model, row.base) == (model, "base")}
+
+
+def test_gains_over_seeds_share_the_error_of_a_base_that_stands_behind_several(scored, tmp_path):
+    for k, name in enumerate(("base@1", "base@2", "base@3", "A@1", "A@2", "A@3", "B@7", "B@8", "B@9")):
+        lists_run(tmp_path / name, name, scored[20 * k :][:LISTS])
+    paired, apart = gains_of(tmp_path, "A")["gain_own"], gains_of(tmp_path, "B")["gain_own"]
+    assert paired.low is not None
+    assert (apart.low, apart.reason) == (None, "from one run")  # no seed of B has a base of its own
+
+
+def test_a_gain_by_two_own_encoders_says_in_what_they_differ(scored, tmp_path):
+    base_and(tmp_path, scored, scored[-LISTS:])
+    change_config(tmp_path / "model", "loaded", scorer={"embedding_model": "e5"})
+    gains = gains_of(tmp_path, "model")
+    assert (gains["gain_own"].value, gains["gain_pairing"].low is None) == (None, False)
+    assert gains["gain_own"].reason.startswith("embedding_model is ")
+
+
 def test_no_end_is_off_the_scale(tmp_path):
     for k, name in enumerate(("base", "model")):
         jcq_run(

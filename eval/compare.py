@@ -11,7 +11,7 @@ from itertools import combinations
 from sozo.data.errors import UserError
 from sozo.eval.evaluated import Evaluated, not_alike
 from sozo.eval.seeds import Method, fold
-from sozo.scoring.measure import LEVEL, Estimate, Measure
+from sozo.scoring.measure import FEWEST, LEVEL, Estimate, Measure
 from sozo.scoring.statistics.seeds import difference, over_seeds
 from sozo.scoring.translatable import translatable
 
@@ -105,8 +105,9 @@ def _compare_models(base: Evaluated, model: Evaluated, measure: Measure, level: 
             reason = translatable(form, own=after.scorer, base=base.name, other=before.scorer)
         return Difference(Estimate(level=level, reason=reason))
     found = after.against(before, measure, level)
-    of = len({*before.by_item(measure), *after.by_item(measure)}) if measure.per_item else None
-    of = found.n if measure.ratio else of
+    of = found.n if measure.ratio else None
+    if measure.per_item:
+        of = len({*before.by_item(measure), *after.by_item(measure)})
     return Difference(found, *after.sides(before, measure), of, after.effect(before, measure))
 
 
@@ -119,27 +120,27 @@ def _over_seeds(
         assert value is not None
         return math.log(value) if measure.ratio else value
 
-    gaps = {seed: scaled(one.estimate.value) for seed, one in each.items()}
-    shared = [seed for seed in gaps if seed in base.runs]
-    one = not base.several
-    if one or len(shared) > 2:
-        how = _FROM_ONE if one else _PAIRED
-        own = gaps if one else {seed: gaps[seed] for seed in shared}
-        runs = [(base.at(seed).run(measure.task), method.runs[seed].run(measure.task)) for seed in own]
+    one_base = not base.several
+    shared = {seed: one for seed, one in each.items() if one_base or seed in base.runs}
+    if one_base or len(shared) >= FEWEST:
+        how, ours, theirs = _FROM_ONE if one_base else _PAIRED, shared, shared
+        runs = [(base.at(seed).run(measure.task), method.runs[seed].run(measure.task)) for seed in shared]
         pairs = [(before, after) for before, after in runs if before and after]
-        found = over_seeds(own, shared=pairs[0][1].shared(pairs, measure, one_base=one), level=level)
+        gaps = {seed: scaled(one.estimate.value) for seed, one in shared.items()}
+        found = over_seeds(gaps, shared=pairs[0][1].shared(pairs, measure, one_base=one_base), level=level)
     else:
         of_base = {seed: _compare_models(model, method.first, measure, level) for seed, model in base.runs.items()}
         if missing := next((one for one in of_base.values() if one.estimate.value is None), None):
             return missing
-        ours = {seed: scaled(one.value) for seed, one in each.items()}
-        theirs = {seed: scaled(one.base_value) for seed, one in of_base.items()}
-        found, how = difference(ours, theirs, level=level), _APART
+        how, ours, theirs = _APART, dict(each), of_base
+        values = {seed: scaled(one.value) for seed, one in ours.items()}
+        base_values = {seed: scaled(one.base_value) for seed, one in theirs.items()}
+        found = difference(values, base_values, level=level)
     if measure.ratio:
         found = _exp(found)
-    sides = (_average([getattr(one, name) for one in each.values()]) for name in ("value", "base_value", "effect"))
-    value, base_value, effect = sides
-    of = min(one.of or 0 for one in each.values()) if measure.ratio else None
+    value, effect = (_average([getattr(one, name) for one in ours.values()]) for name in ("value", "effect"))
+    base_value = _average([one.base_value for one in theirs.values()])
+    of = min(one.of or 0 for one in (*ours.values(), *theirs.values())) if measure.ratio else None
     return Difference(found, value, base_value, of, effect, how)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sozo.eval.compare import Compared, Difference, compare, compare_models
 from sozo.eval.evaluated import Evaluated, not_alike
@@ -30,13 +30,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PART = "part"  # of a gain by an encoder, in standard deviations of the base's scores
-HIGHER, LOWER, NOT_APART, NO_INTERVAL, NOT_COMPARED = (
-    "higher",
-    "lower",
-    "not told apart",
-    "no interval",
-    "not compared",
-)
+HIGHER = "higher"
+LOWER = "lower"
+NOT_APART = "not told apart"
+NO_INTERVAL = "no interval"
+NOT_COMPARED = "not compared"
 STATES = (HIGHER, LOWER, NOT_APART, NO_INTERVAL, NOT_COMPARED)
 
 
@@ -125,7 +123,7 @@ class Finding:
             "base_value": self.base_value,
             "effect": self.effect,
             "by": self.by,
-            "seeds": self.seeds,
+            "seeds": self.seeds or None,
             "target": self.target,
             "state": self.state,
             "first_screen": self.first,
@@ -199,7 +197,7 @@ def frame(found: Findings) -> "pd.DataFrame":
 def first_measures(task: type[Task]) -> tuple[Measure, ...]:
     """The task's measures that stand on the first screen, the one that it is known by first."""
     if task.control:
-        return tuple(filter(None, (task.control.measure, task.control.errors)))
+        return task.control.measures
     return task.measures[0], *task.beside()
 
 
@@ -303,7 +301,6 @@ class _Pair:
     tasks: Sequence[type[Task]]
     noises: Mapping[str, tuple[float, int]]
     seers: SecondGains | None
-    _known: dict[str, bool] = field(default_factory=dict)
 
     def rows(self) -> Iterator[Finding]:
         for task in self.tasks:
@@ -311,13 +308,12 @@ class _Pair:
             # Drawn lists are no contestants: of them only gains are told, which have no number of their own.
             for measure in compared_measures(task) if not self.method.reference else ():
                 shown = measure.name in first and not self._full(task, measure)
-                level = self._level(task, measure) if shown else LEVEL
+                level = self._level(measure) if shown else LEVEL
                 if found := compare(self.base, self.method, measure, level):
                     yield self._row(task, measure, found, shown)
             if task.second and self.seers:
-                level = self._level(task, task.second)
-                if gains := self.seers.gains(self.base, self.method, task, level):
-                    yield from self._parts(task, gains, self.seers.name)
+                gains = self.seers.gains(self.base, self.method, task, self._level(task.second))
+                yield from self._parts(task, gains, self.seers.name) if gains else ()
 
     def _row(self, task: type[Task], measure: Measure, found: Difference, first: bool) -> Finding:
         runs = [*self.method.of_task(task.name), *self.base.of_task(task.name)]
@@ -328,26 +324,20 @@ class _Pair:
         if noise and measure == task.measures[0] and not self.method.several and estimate.low is not None:
             estimate = with_noise(estimate, noise, times)
             notes.append(translatable("with the judge's noise, {noise}", noise=f"{noise:.{measure.digits + 1}f}"))
-        return Finding(
-            self.method.name,
-            self.base.name,
-            task.name,
-            measure.short,
-            measure.name,
+        return self._finding(
             shown,
             kind,
             shown.inside(estimate, kind),  # last: the noise is added to the whole interval
-            found.of,
-            "seeds" if self.method.several else "items" if measure.per_item else "answers",
-            found.value,
-            found.base_value,
-            found.effect,
-            _by(runs[0], measure) if runs else "",
-            self.method.seeds,
-            self._target(task, measure),
-            first,
-            self._caveats(task),
-            tuple(notes),
+            of=found.of,
+            counted="seeds" if self.method.several else "items" if measure.per_item else "answers",
+            value=found.value,
+            base_value=found.base_value,
+            effect=found.effect,
+            by=_by(runs[0], measure) if runs else "",
+            target=self._target(task, measure),
+            first=first,
+            caveats=self._caveats(task),
+            below=tuple(notes),
         )
 
     def _parts(self, task: type[Task], gains: SecondGain, encoder: str) -> Iterator[Finding]:
@@ -357,35 +347,23 @@ class _Pair:
         for name in PARTS:
             pairing = name == "gain_pairing"
             measure = task.second if pairing else replace(task.second, name=f"{task.name}/{name}")
-            yield Finding(
-                self.method.name,
-                self.base.name,
-                task.name,
-                measure.short,
-                measure.name,
+            yield self._finding(
                 measure,
                 DIFFERENCE if pairing else PART,
                 gains.estimate(name),
                 counted="seeds" if self.method.several else "answers",
                 by=(runs[0].scorer or "") if name == "gain_own" else encoder,
-                seeds=self.method.seeds,
                 target=self._target(task, task.second if pairing else task.measures[0], encoder),
                 first=pairing and not self.method.reference,
-                caveats=_caveats(self.method.of_task(task.name)),
+                caveats=self._caveats(task),
             )
         known = Measure(f"{task.name}/known_pairs", share=True)
-        yield Finding(
-            self.method.name,
-            self.base.name,
-            task.name,
-            known.short,
-            known.name,
-            known,
-            MEAN,
-            Estimate(gains.known_pairs),
-            by=encoder,
-            seeds=self.method.seeds,
-        )
+        yield self._finding(known, MEAN, Estimate(gains.known_pairs), by=encoder)
+
+    def _finding(self, measure: Measure, kind: str, estimate: Estimate, **more: Any) -> Finding:
+        """A row of the two."""
+        names = self.method.name, self.base.name, measure.task, measure.short, measure.name
+        return Finding(*names, measure, kind, estimate, seeds=self.method.seeds, **more)
 
     def _caveats(self, task: type[Task]) -> tuple[str, ...]:
         """The model's, and the base's with its name, where the model has them not."""
@@ -397,30 +375,24 @@ class _Pair:
         trainings = different(chain(*(model.trainings for model in self.method.runs.values())))
         return target(trainings, task, measure, encoder)
 
-    def _level(self, task: type[Task], measure: Measure) -> float:
+    def _level(self, measure: Measure) -> float:
         """Of simultaneous intervals: half of 5% for the tasks' first measures, half for the others, in equal parts."""
-        mains = {one.measures[0].name for one in self.tasks if not one.control}
-        parts = [
-            one.name
-            for kind in self.tasks
-            for one in (*first_measures(kind), *([kind.second] if kind.second else []))
-            if self._counts(kind, one)
-        ]
-        among = [name for name in parts if (name in mains) == (measure.name in mains)]
+        mains = {task.measures[0].name for task in self.tasks if not task.control}
+        among = [name for name in self._sharing if (name in mains) == (measure.name in mains)]
         return 1 - (1 - LEVEL) / 2 / max(1, len(among))
 
-    def _counts(self, task: type[Task], measure: Measure) -> bool:
-        """Whether a difference is one of those that could be told apart by chance, whatever flags were given.
+    @cached_property
+    def _sharing(self) -> list[str]:
+        """The measures by name whose differences could be told apart by chance, whatever flags were given."""
+        every = [(task, one) for task in self.tasks for one in filter(None, (*first_measures(task), task.second))]
+        return [one.name for task, one in every if self._could_differ(task, one)]
 
-        A target is no evidence, what both sides always have cannot differ, and what is not compared has no interval.
-        """
-        if measure.name not in self._known:
-            sides = [side.of_task(task.name) for side in (self.base, self.method)]
-            encoder = self.seers.name if self.seers and measure == task.second else ""
-            there = all(sides) and not_alike(sides[0][0], sides[1][0], measure) is None
-            counts = there and not self._full(task, measure) and self._target(task, measure, encoder) != YES
-            self._known[measure.name] = counts
-        return self._known[measure.name]
+    def _could_differ(self, task: type[Task], measure: Measure) -> bool:
+        """A target is no evidence, what both sides always have cannot differ, what is not compared has no interval."""
+        sides = [side.of_task(task.name) for side in (self.base, self.method)]
+        encoder = self.seers.name if self.seers and measure == task.second else ""
+        there = all(sides) and not_alike(sides[0][0], sides[1][0], measure) is None
+        return there and not self._full(task, measure) and self._target(task, measure, encoder) != YES
 
     def _full(self, task: type[Task], measure: Measure) -> bool:
         """Whether it is a share that both sides always have, which cannot differ."""

@@ -29,39 +29,40 @@ PARTS = {
 class SecondGain:
     """A method's gains over its base in a task's first measure, a run each."""
 
-    own: Sequence[Estimate | None]  # None where both runs are not on one scale, or of too few answers
-    parts: Sequence[GainParts | None]  # None where the second encoder can score too few
-    from_one: bool  # whether all are from one run of the base
+    own: Sequence[Estimate]  # without a value, but with a reason, where both runs are not on one scale
+    parts: Sequence[GainParts]
+    from_one: bool  # whether some are from one run of the base, whose error they share
 
     def estimate(self, name: str) -> Estimate:
         """One of `PARTS`, over the runs."""
-        each = [*self.own]
+        each = self.own
         if name != "gain_own":
-            each = [getattr(one, PARTS[name]) if one else None for one in self.parts]
-        known = {k: one for k, one in enumerate(each) if one is not None}
-        if len(known) < len(each):
-            return Estimate(reason=translatable("the encoder scores too few"))
-        if len(known) == 1:
-            return known[0]
+            each = [getattr(one, PARTS[name]) or _too_few() for one in self.parts]
+        values = {k: one.value for k, one in enumerate(each) if one.value is not None}
+        if len(values) < len(each):
+            return next(one for one in each if one.value is None)
+        if len(each) == 1:
+            return each[0]
         if self.from_one and name != "gain_pairing":  # what these share is not known
-            values = [one.value for one in known.values() if one.value is not None]
-            return Estimate(sum(values) / len(values), n=len(values), reason=translatable("from one run"))
-        by_run, level = {k: one.value for k, one in known.items() if one.value is not None}, known[0].level
-        return over_seeds(by_run, shared=self.shared, level=level)
+            return Estimate(sum(values.values()) / len(values), n=len(values), reason=translatable("from one run"))
+        return over_seeds(values, shared=self.shared, level=each[0].level)
 
     @property
     def shared(self) -> tuple[float, int] | None:
         """The variance that gains in pairing from a base's only run share, and of how many answers it is known."""
-        known = [(one.base_variance, one.pairing.base_n) for one in self.parts if one and one.pairing]
+        known = [(one.base_variance, one.pairing.base_n) for one in self.parts if one.pairing]
         if not (self.from_one and known):
             return None
         return sum(variance for variance, _ in known) / len(known), known[0][1] or 0
 
     @property
-    def known_pairs(self) -> float | None:
+    def known_pairs(self) -> float:
         """The share of the pairs of words of which the second encoder knows both."""
-        known = [one.known_pairs for one in self.parts if one]
-        return sum(known) / len(known) if known else None
+        return sum(one.known_pairs for one in self.parts) / len(self.parts)
+
+
+def _too_few() -> Estimate:
+    return Estimate(reason=translatable("the encoder scores too few"))
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class SecondGains:
 
     def gains(self, base: Method, method: Method, task: type[Task], level: float = LEVEL) -> SecondGain | None:
         """The gains of a method in a task, with intervals of a level for pairing, and else of 95%; None without any."""
-        own, parts = list[Estimate | None](), list[GainParts | None]()
+        own, parts, bases = list[Estimate](), list[GainParts](), set[str]()
         for seed, model in method.runs.items():
             before, after = base.at(seed).run(task.name), model.run(task.name)
             if before is None or after is None:
@@ -89,11 +90,14 @@ class SecondGains:
             seen = [self._see(run) for run in (before, after)]
             if seen[0] is None or seen[1] is None:
                 continue
-            alike = not_alike(before, after) is None
-            own.append(gain(before.by_answer(before.main), after.by_answer(after.main)) if alike else None)
+            if apart := not_alike(before, after):
+                own.append(Estimate(reason=apart))
+            else:
+                own.append(gain(before.by_answer(before.main), after.by_answer(after.main)) or _too_few())
+            bases.add(str(before.folder))
             pairing = seen[1].over(seen[0], level).pairing
             parts.append(replace(seen[1].over(seen[0]), pairing=pairing))
-        return SecondGain(own, parts, not base.several) if parts else None
+        return SecondGain(own, parts, len(bases) < len(parts)) if parts else None
 
     def _see(self, run: RunResult) -> Seen | None:
         key = str(run.folder)

@@ -26,6 +26,11 @@ class Method:
         return len(self.runs) if self.several else 0
 
     @property
+    def one_training(self) -> bool:
+        """Whether one training of ours stands behind it, of which another seed may say otherwise."""
+        return self.first.trained and not self.several
+
+    @property
     def first(self) -> Evaluated:
         """The model of the first seed."""
         return next(iter(self.runs.values()))

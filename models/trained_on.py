@@ -11,6 +11,7 @@ from typing import Any
 from sozo.data.checkpoints import STATE, record_of
 from sozo.data.record import read_json
 from sozo.models.settings import FRONTIER
+from sozo.scoring.embeddings.prompts import parts_of
 from sozo.scoring.measure import Measure
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Task
@@ -92,13 +93,15 @@ def different(trainings: Iterable[Training]) -> list[Training]:
 def target(trainings: Sequence[Training], task: type[Task], measure: Measure, second_encoder: str = "") -> str:
     """Whether answers were paid for, drawn or chosen by a measure: YES, NO or NOT_KNOWN; then a gain is no evidence.
 
-    Whoever pays for a task's answers pays 0 for one that is not usable, and shows usable ones only. What a second
-    encoder says of pairing is a target only if training went by that encoder.
+    Whoever pays for a task's answers pays 0 for one that is not usable, and shows usable ones only; what else is paid
+    for is part of the first measure. What a second encoder says of pairing is a target only if training went by that
+    encoder, in whatever task and whatever it was combined with.
     """
     of_task = [one for one in trainings if one["task"] in (task.name, NOT_RECORDED) and one["measure"] is not None]
     known = [one for one in of_task if one["task"] == task.name]
     if measure == task.second:
-        hit = any(one["encoder"] == second_encoder for one in known)
+        own = set(parts_of(second_encoder)) if second_encoder else set()
+        hit = any(one["encoder"] and own & set(parts_of(one["encoder"])) for one in trainings)
     else:
         meant = {task.measures[0].name, task.beside()[0].name, *(one["measure"] for one in known)}
         hit = bool(known) and measure.name in meant

@@ -74,6 +74,11 @@ class Control:
     chance: float  # the share of who guesses, or always says the same
     errors: Measure | None = None  # a share of other answers, wrong however they are read
 
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """Both, or the one."""
+        return (self.measure,) if self.errors is None else (self.measure, self.errors)
+
 
 class NounSource(Protocol):
     """Of a task whose answers are lists of nouns: what lists need that are drawn, and what answers show together."""

@@ -12,6 +12,7 @@ from sozo.eval.compare import compare_models
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.findings import HIGHER, LOWER, NO_INTERVAL, NOT_APART, NOT_COMPARED, findings, frame, first_measures
 from sozo.eval.report.answer import first_screen
+from sozo.eval.report.labels import english
 from sozo.eval.run import score_answers
 from sozo.models.trained_on import NO, NOT_KNOWN, YES
 from sozo.scoring.measure import Estimate
@@ -235,12 +236,14 @@ def test_all_pairs_are_of_models_and_once_each(scored, tmp_path):
     base_and(tmp_path, scored, scored[-LISTS:])
     lists_run(tmp_path / "random", "random", scored[:10], model="random")
     lists_run(tmp_path / "third", "third", scored[:LISTS])
-    rows = findings(find_evaluated([str(tmp_path)]), all_pairs=True).rows
-    assert {(row.base, row.model) for row in rows if row.base} == {
+    found = findings(find_evaluated([str(tmp_path)]), all_pairs=True)
+    assert {(row.base, row.model) for row in found.rows if row.base} == {
         ("base", "model"),
         ("base", "third"),
         ("model", "third"),
     }
+    assert english(first_screen(found).heading).startswith("Each model against each one before it.")
+    assert found.compared.bases == {}  # so no row of the table has a difference
 
 
 def test_of_all_pairs_no_model_is_the_base(scored, tmp_path):
@@ -421,6 +424,28 @@ def test_over_seeds_all_numbers_are_over_the_seeds(scored, tmp_path):
     assert {row.estimate.n for name, row in rows.items() if name != "dat/valid"} == {3}
     assert rows["dat/gain_pairing"].state == HIGHER
     assert rows["dat/valid"].state == NO_INTERVAL  # all are usable at every seed
+
+
+def gains_of(folder, model):
+    """Of a method's gains by their names."""
+    rows = findings(find_evaluated([str(folder)]), "base", SecondEncoder()).rows
+    return {row.column: row.estimate for row in rows if (row.model, row.base) == (model, "base")}
+
+
+def test_gains_over_seeds_share_the_error_of_a_base_that_stands_behind_several(scored, tmp_path):
+    for k, name in enumerate(("base@1", "base@2", "base@3", "A@1", "A@2", "A@3", "B@7", "B@8", "B@9")):
+        lists_run(tmp_path / name, name, scored[20 * k :][:LISTS])
+    paired, apart = gains_of(tmp_path, "A")["gain_own"], gains_of(tmp_path, "B")["gain_own"]
+    assert paired.low is not None
+    assert (apart.low, apart.reason) == (None, "from one run")  # no seed of B has a base of its own
+
+
+def test_a_gain_by_two_own_encoders_says_in_what_they_differ(scored, tmp_path):
+    base_and(tmp_path, scored, scored[-LISTS:])
+    change_config(tmp_path / "model", "loaded", scorer={"embedding_model": "e5"})
+    gains = gains_of(tmp_path, "model")
+    assert (gains["gain_own"].value, gains["gain_pairing"].low is None) == (None, False)
+    assert gains["gain_own"].reason.startswith("embedding_model is ")
 
 
 def test_no_end_is_off_the_scale(tmp_path):

@@ -61,6 +61,18 @@ def test_seeds_are_paired_where_both_have_them_else_two_samples(tmp_path):
     assert (few.state, few.estimate.reason) == ("no interval", "2 seeds without partners: an interval needs 3")
 
 
+def test_the_two_numbers_of_a_difference_are_those_that_were_subtracted(tmp_path):
+    numbers = {"A@0": 0, "A@1": 7, "A@2": 14, "B@0": 7, "B@1": 21, "B@2": 21, "B@3": 35, "C@7": 7, "C@8": 14, "C@9": 28}
+    rows = differences_of(jcq(tmp_path, numbers), "A")
+    for name, how, value, base_value in (
+        ("B", "paired", 3 + 2 * 49 / 105, 3 + 2 * 21 / 105),  # B@3 has no partner
+        ("C", "not paired", 3 + 2 * 49 / 105, 3 + 2 * 21 / 105),
+    ):
+        row = rows[name, "jcq/originality"]
+        assert (row.below, row.value, row.base_value) == ((how,), pytest.approx(value), pytest.approx(base_value))
+        assert row.estimate.value == pytest.approx(value - base_value)
+
+
 def test_the_page_has_one_row_a_method(runs, tmp_path):
     write_evaluation(tmp_path / "r.html", find_evaluated([str(runs)]), base="base")
     page = (tmp_path / "r.html").read_text("utf-8")

@@ -155,8 +155,7 @@ def _overview(found: Findings) -> Table:
     rows = []
     for method, *cells in zip(methods, *columns.values(), strict=True):
         base = bases[method.name].name if several and method.name in bases else ""
-        single = method.first.trained and not method.several
-        rows.append(TableRow(method.name, tuple(cells), base, method.seeds, single))
+        rows.append(TableRow(method.name, tuple(cells), base, method.seeds, method.one_training))
     return without_empty(Table("overview", ("model", *columns), tuple(rows), tuple(_legend(found)), of=_of(found)))
 
 
@@ -245,7 +244,7 @@ def _short(text: str) -> str:
 def _notes(found: Findings, another_seed: str) -> list[str]:
     """What the base is, what was not run, on how many trainings it rests, and what these cannot show."""
     compared, notes = found.compared, list[str]()
-    if compared.by_place and len(compared.bases) and compared.pairs:
+    if compared.by_place:
         notes.append(translatable("base_by_place", base=compared.pairs[0][0].name))
     missing = [
         translatable(task.name)
@@ -262,7 +261,7 @@ def _notes(found: Findings, another_seed: str) -> list[str]:
     contestants = [method for method in compared.methods if method.name in held or not held]
     if len(contestants) > 1 and compared.bases:
         notes.append(translatable("not_each_other", base=_base(compared)))
-    if any(not method.several and method.first.trained for method in contestants):
+    if any(method.one_training for method in contestants):
         known = list(_moved(found)) or [another_seed or translatable("another_seed_unknown")]
         notes += [translatable("one_training"), *known]
     for method in (method for method in compared.methods if method.several):

@@ -6,6 +6,7 @@ from sozo.eval.findings import PART, Finding, Findings
 from sozo.eval.report.labels import measure_label
 from sozo.eval.report.tables import TaskOnPage, tasks_on_page, without_empty
 from sozo.eval.second_encoder import PARTS
+from sozo.models.trained_on import YES
 from sozo.scoring.measure import DIFFERENCE, LEVEL, RATIO, Measure
 from sozo.scoring.numbers import number, p_value
 from sozo.scoring.table import Cell, Table
@@ -65,7 +66,7 @@ def detailed(row: Finding) -> Cell:
         lines.append(f"d = {number(row.effect, _EFFECT, DIFFERENCE)}")
     if known.reason:
         lines.append(known.reason)
-    if row.target == "yes":
+    if row.target == YES:
         lines.append("target")
     more = {"level": known.level, "p": row.p_corrected, "effect": row.effect, "base_n": known.base_n}
     known_of = {name: value for name, value in more.items() if value is not None and known.value is not None}

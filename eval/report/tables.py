@@ -51,7 +51,7 @@ class TaskOnPage:
     def row(self, method: Method, cells: Sequence[Cell], base: str = "") -> TableRow:
         """A method's line."""
         seeds = min(method.seeds, len(method.of_task(self.task.name)))
-        return TableRow(method.name, tuple(cells), base, seeds, method.first.trained and not method.several)
+        return TableRow(method.name, tuple(cells), base, seeds, method.one_training)
 
     def rows(self, columns: Sequence[RunColumn]) -> list[TableRow]:
         """A line for each method that has a run: over its seeds, with the differences that columns name."""

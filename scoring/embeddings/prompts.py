@@ -26,6 +26,15 @@ CARDS = {
 }
 
 
+def parts_of(name: str) -> list[str]:
+    """The encoders that an encoder is made of, without their prompts.
+
+    >>> parts_of("centred:e5+org/model[query: ]")
+    ['e5', 'org/model']
+    """
+    return [split_prompt(part.removeprefix("centred:"))[0] for part in BETWEEN_PARTS.split(name)]
+
+
 def split_prompt(name: str) -> tuple[str, str | None]:
     """A name without its prompt, and the prompt; None where it names none.
 

@@ -13,7 +13,7 @@ from sozo.data.errors import UserError
 from sozo.data.settings import from_validation, hint, read_yaml
 from sozo.eval.draw import SamplingOptions
 from sozo.models.settings import GeneratorSettings
-from sozo.scoring.embeddings.prompts import BETWEEN_PARTS, split_prompt
+from sozo.scoring.embeddings.prompts import parts_of
 from sozo.scoring.languages import LANGUAGES
 from sozo.studies.study.arms import PAPER, Arm, read_arms
 from sozo.studies.study.claims import CLAIM_KEYS, Claim, Difference, check_claims
@@ -190,6 +190,6 @@ def _encoders(settings: Any) -> Iterator[str]:
     if isinstance(settings, Mapping):
         for key, value in settings.items():
             if key in ("embedding_model", "frontier_encoder") and value is not None:
-                yield from (split_prompt(part.removeprefix("centred:"))[0] for part in BETWEEN_PARTS.split(str(value)))
+                yield from parts_of(str(value))
             else:
                 yield from _encoders(value)

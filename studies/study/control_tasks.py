@@ -1,6 +1,6 @@
 """What a study's `control_tasks` say of its rows: what a model understands, and its difference from its base."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,17 +39,11 @@ def control_rows(folders: Iterable[tuple[str, Path]], bases: Mapping[str, str]) 
         for row, base in bases.items():
             if row in by_row and base not in by_row:
                 raise UserError(f"{task}: {row} is compared with {base}, of which there is no run")
-        for measure in _measures(control_of(task)):
+        for measure in control_of(task).measures:
             asked = {row: run for row, run in by_row.items() if run.by_item(measure)}
             if asked:
                 found[measure] = {row: _cell(run, asked.get(bases.get(row, "")), measure) for row, run in asked.items()}
     return found
-
-
-def _measures(control: Control) -> Iterator[Measure]:
-    yield control.measure
-    if control.errors is not None:
-        yield control.errors
 
 
 def _cell(run: RunResult, base: RunResult | None, measure: Measure) -> Cell:

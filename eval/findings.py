@@ -323,7 +323,7 @@ class _Pair:
         noise, times = self.noises.get(measure.name, (0.0, 0))
         notes = [found.seeds] if found.seeds else []
         shown, estimate = runs[0].shown(measure) if runs else measure, found.estimate
-        kind = RATIO if measure.ratio else DIFFERENCE
+        kind, over_seeds = RATIO if measure.ratio else DIFFERENCE, self.method.several or self.base.several
         # Seeds that are judged one by one show their judge's noise in their spread, but not that of a base's one run.
         sides = 0 if self.method.several and self.base.several else 1 if self.method.several else 2
         if noise and sides and estimate.low is not None:
@@ -334,7 +334,7 @@ class _Pair:
             kind,
             shown.inside(estimate, kind),  # last: the noise is added to the whole interval
             of=found.of,
-            counted="seeds" if self.method.several else "items" if measure.per_item else "answers",
+            counted="seeds" if over_seeds else "items" if measure.per_item else "answers",
             value=found.value,
             base_value=found.base_value,
             effect=found.effect,

@@ -203,7 +203,9 @@ def _cell(page: TaskOnPage, method: Method, measure: Measure) -> Cell:
         cell = replace(mean.cell, content=replace(known, n=0), of=None, below=())
         if change:
             told = change.estimate.value is not None
-            why = () if told or not change.estimate.reason else (translatable("not compared"), change.estimate.reason)
+            why: tuple[str, ...] = ()
+            if change.estimate.reason and not told:
+                why = translatable("not compared"), change.estimate.reason
             if change.kind == RATIO and not method.seeds and told and change.of != mean.estimate.n:
                 why = (translatable("in {n:,} answers", n=change.of),)  # more than the column has of every model
             cell = replace(cell, change=bare(change) if told else None, mark=change.cell.mark, below=why)

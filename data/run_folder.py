@@ -123,9 +123,8 @@ def read_metrics(folder: Path) -> dict[str, Any]:
     metrics = read_json(path)
     measures = metrics.get("measures")
     if isinstance(measures, dict) and any(isinstance(one, dict) and "mean" in one for one in measures.values()):
-        again = "delete it and run the same command again (nothing is asked or judged twice)"
         new = f"sozo score TASK {folder} --output NEW (a copied judgements.jsonl is read)"
-        raise UserError(f"{path}: is of an earlier sozo; {again}, or: {new}")
+        raise UserError(f"{path}: is of an earlier sozo; score the answers anew: {new}")
     return metrics
 
 

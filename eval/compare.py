@@ -51,9 +51,9 @@ class Compared:
 
     @property
     def bases(self) -> dict[str, Method]:
-        """What each method is held against; empty where some are held against several."""
-        names = [method.name for _, method in self.pairs]
-        return {method.name: base for base, method in self.pairs} if len(names) == len(set(names)) else {}
+        """What each method is held against; none where one is held against several."""
+        own = {method.name: base for base, method in self.pairs}
+        return own if len(own) == len(self.pairs) else {}
 
 
 def compare_models(models: Sequence[Evaluated], base: str | None = None, *, all_pairs: bool = False) -> Compared:

@@ -219,7 +219,7 @@ def test_numbers_of_an_earlier_sozo_are_made_anew_by_the_same_command(tmp_path):
     }
     path.write_text(json.dumps(run.metrics | {"measures": measures}), "utf-8")
     for look in (lambda: finished_run(run.folder), lambda: judged_by(lambda _: VERDICT, run.folder)):
-        with pytest.raises(UserError, match=r"metrics.json: is of an earlier sozo; delete it and run the") as error:
+        with pytest.raises(UserError, match=r"metrics.json: is of an earlier sozo; score the answers anew") as error:
             look()
         assert "\n" not in str(error.value)
     # Its answers can be scored into another folder, and where they are; judgements are read.

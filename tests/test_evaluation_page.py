@@ -86,14 +86,14 @@ def test_the_page_says_what_the_runs_say(runs, tmp_path):
     scores = ["4.00 35 of 35", "3.00 35 of 35", "2.00 35 of 35", "3.00 35 of 35", "3.00 35 of 35"]
     assert criteria[1] == ["before", *scores, "100.0% [90.0, 100.0] 35 of 35"]
     assert criteria[2][3] == "3.00 34 of 35 +1.00"  # all differences are 1: there is no interval of them
-    assert criteria[2][:2] == ["after from before", "4.00 34 of 35 +0.00"]
+    assert criteria[2][:2] == ["after against before", "4.00 34 of 35 +0.00"]
     overview = cells_of(page)
     assert overview[0][:4] == ["Model", "DAT score", "DAT usable", "DAT different words"]
     assert "JCQ score" in overview[0]
-    assert "DAT, by ja-ginza, JCQ, 35 trial questions, by judge-a" in english_text(page)
+    assert "DAT, by ja-ginza; JCQ, 35 trial questions, by judge-a" in english_text(page)
     changed = cells_of(page, "JCQ: differences")
     assert changed[0][:3] == ["Model", "score", "with a score"]
-    assert changed[1][0] == "after from before"
+    assert changed[1][0] == "after against before"
     assert "34 of 35" in changed[1][1]
     dat = cells_of(page, labels()["table11"][0])
     summary = find_evaluated([str(runs / "before")])[0].run("dat").summary

@@ -255,8 +255,8 @@ def test_compare_shows_models_within_and_between(standins):
     for pair in ("echo × template", "echo × independent", "independent × template"):
         assert pair in re.sub(r"\s+", " ", between)
     assert len(re.findall(r"other prompts 0\.\d{4}", between)) == 12
-    assert "echo: higher: score 1.0000 (+0." in done.stdout
-    assert "independent: lower: score 0." in done.stdout
+    assert "echo: higher than template: score 1.0000 (+0." in done.stdout
+    assert "independent: lower than template: score 0." in done.stdout
     assert "never run on a capable model" in done.stdout
 
 
@@ -293,7 +293,7 @@ def test_runs_by_other_prompts_are_not_compared(standins, tmp_path):
     assert [name for name in FORMS if metrics["measures"][name]["n"]] == ["hivemind", "hivemind/uncut"]
     done = sozo(standins, "compare", "runs", tmp_path / "else", "--base", "template", COLUMNS="300")
     assert done.returncode == 0, done.stderr
-    assert "else: not compared: score, with a score, complete (items_sha256 is " in done.stdout
+    assert "else: not compared: score (other items were asked)" in done.stdout  # what both always have is no fact
 
 
 def test_fewer_than_two_answers_are_refused_before_anything_starts(standins):

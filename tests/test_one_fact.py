@@ -80,13 +80,14 @@ def report(request, tmp_path_factory):
         runs = {run.folder: printed(lambda run=run: print_run(run)) for run in made}
     page = (folder / "r.html").read_text("utf-8")
     files = folder / "r-tables"
-    names = [path.stem for path in files.glob("*.csv") if path.stem != "findings" and not path.stem.endswith("-paper")]
+    names = [path.stem for path in files.glob("*.csv") if path.stem not in ("findings", "compared_models") and not path.stem.endswith("-paper")]
     return SimpleNamespace(
         found=found,
         runs=made,
         run_texts=runs,
         json=json.loads((folder / "r.json").read_text("utf-8")),
         findings_csv=read_csv(files / "findings.csv"),
+        compared=read_csv(files / "compared_models.csv") if (files / "compared_models.csv").is_file() else [],
         page={name: by_model(cells_of(table_of(page, name))) for name in names},
         csv={name: by_model(read_csv(files / f"{name}.csv")) for name in names},
         latex={name: of_latex(file.read_text("utf-8")) for name in names if (file := files / f"{name}.tex").is_file()},
@@ -99,21 +100,24 @@ def report(request, tmp_path_factory):
 # What a row says, worked out here: a number in the unit of its measure, and its interval.
 
 
-def said(value, row, kind=None):
-    """A value in the row's unit, as people read it."""
+def said(value, row, kind=None, apart=False):
+    """A value in the row's unit, as people read it; what is `apart` from 0 is not written as 0."""
     kind, measure = kind or row.kind, row.measure
     digits, unit = measure.digits, " sd" * (measure.unit == "sd")
     if kind == "ratio":
         value, digits, unit = 100 * (value - 1), 1, "%"
     elif measure.share:
         value, digits, unit = 100 * value, 1, "%" if kind == "mean" else " points"
+    while apart and round(value, digits) == 0:
+        digits += 1
     value = round(value, digits) + 0.0
     sign = "−" if value < 0 else "" if kind == "mean" else "+"
     return f"{sign}{abs(value):,.{digits}f}{unit}"
 
 
 def bare(value, row):
-    return re.sub(r"(%| points| sd)$", "", said(value, row))
+    apart = row.state in ("higher", "lower")
+    return re.sub(r"(%| points| sd)$", "", said(value, row, apart=apart))
 
 
 def number(row, *, interval=True):
@@ -178,7 +182,7 @@ def of_terminal(text):
             rows = tables.setdefault(before.partition(" (")[0].strip(), {})
         elif rows is not None and line.strip():
             name, *cells = (line[a:b].strip() for a, b in pairwise([*columns, None]))
-            if name and not name.startswith(("from ", "mean over ", "this checkpoint")):
+            if name and not name.startswith(("against ", "mean over ", "this checkpoint")):
                 own = rows.setdefault(name, dict.fromkeys(heads[1:], ""))
             for head, cell in zip(heads[1:], cells, strict=True):
                 own[head] = f"{own[head]} {cell}".strip()
@@ -258,7 +262,7 @@ def plain(row):
     numbers = (known.value, known.low, known.high, level if known.low is not None else None, known.p, corrected)
     counts = (known.n or None, known.base_n, row.of, row.counted)
     sides = (row.value, row.base_value, row.effect, row.by, row.seeds, row.target, row.state, row.first)
-    unit = "" if row.kind == "ratio" else "%" if row.measure.share else row.measure.unit
+    unit = "" if row.kind == "ratio" else "share" if row.measure.share else row.measure.unit
     names = (row.model, row.base, row.task, row.measure.name, row.kind, unit)
     texts = ("; ".join(row.caveats), known.reason or "")
     return dict(zip(COLUMNS.split(), (*names, *numbers, *counts, *sides, *texts), strict=True))
@@ -391,11 +395,23 @@ def test_facts_of_the_first_screen(report):
                 continue
             value = "" if row.value is None else f" {said(row.value, row, 'mean')}"
             value += f" in {row.of:,} answers" if row.kind == "ratio" else ""
-            if row.state == "not told apart" and row.target != "yes":
-                change = f"between {bare(known.low, row)} and {said(known.high, row)}"
-            else:
-                change = number(row)
-            assert f"{name}{value} ({change}" in text, (row, text)
+            assert f"{name}{value} ({number(row)}" in text, (row, text)
+
+
+def test_the_papers_table_has_each_difference_of_the_first_screen(report):
+    several, told = len(report.found.tasks) > 1, {}
+    for line in report.compared[1:]:
+        record = dict(zip(report.compared[0], line, strict=True))
+        told[record["Measure"], record["from"]] = record
+    rows = [row for row in report.found.rows if row.first and row.estimate.value is not None]
+    assert len(told) == len(rows)
+    for row in rows:
+        record = told[f"{row.model}: {english(row_name(row, several))}", row.base]
+        parts = {"Model": row.value, "Base": row.base_value, "Difference": row.estimate.value}
+        parts |= {"Difference low": row.estimate.low, "Difference high": row.estimate.high}
+        for name, value in parts.items():
+            cell = record.get(name, "")
+            assert (float(cell) if cell else None) == value, (name, row)
 
 
 def test_a_runs_own_row_in_the_terminal_wandb_and_the_card(report):

@@ -64,11 +64,11 @@ def facts(page):
 def test_the_first_screen_has_facts_and_an_overview(three, tmp_path):
     page = page_of(three, tmp_path, base="base")
     text = first_of(page)
-    assert text.startswith("Compared with base. In brackets: intervals of the differences, so wide that all")
+    assert text.startswith("Compared with base. In brackets: intervals of the differences. They are so wide that all")
     unknown = {"not known": ["what it was trained on"]}  # and what both always have is no fact
     assert facts(page) == {
-        "better": {"higher": ["score by judge-a 3.29 (+0.29 [+0.25, +0.32], 35 trial questions)"], **unknown},
-        "worse": {"lower": ["score by judge-a 2.71 (−0.29 [−0.32, −0.25], 35 trial questions)"], **unknown},
+        "better": {"higher than base": ["score by judge-a 3.29 (+0.29 [+0.25, +0.32], 35 trial questions)"], **unknown},
+        "worse": {"lower than base": ["score by judge-a 2.71 (−0.29 [−0.32, −0.25], 35 trial questions)"], **unknown},
     }
     assert overview(page) == {
         "Model": ["score"],
@@ -104,15 +104,15 @@ def test_each_p_stands_in_the_tables_alone(three, tmp_path):
     page = page_of(three, tmp_path, base="base")
     prose = english_text(re.sub(r"<table>.*?</table>", "", page.split('id="packed"')[0], flags=re.DOTALL))
     assert not re.search(r"p [<=]", prose.split("Compared with base.")[1])
-    rows = {row[0].partition(" from ")[0]: row[1:] for row in cells_of(page, "JCQ: differences")}
+    rows = {row[0].partition(" against ")[0]: row[1:] for row in cells_of(page, "JCQ: differences")}
     number = r"▲ \+0\.29 \[\+0\.25, \+0\.32\] 35 of 35 interval of 97\.5% p < 0\.001 d = \+\d\.\d\d"
     assert re.fullmatch(number, rows["better"][0])
-    assert rows["better"][1] == "+0.0 points [−9.1, +9.1] 35 of 35 interval of 97.5% p = 1.000"
+    assert rows["better"][1] == "+0.0 points [−7.9, +7.9] 35 of 35 p = 1.000"
 
 
 def test_nobody_is_said_to_be_best(three, tmp_path):
     page = page_of(three, tmp_path, base="better")
-    assert {model: next(iter(lines)) for model, lines in facts(page).items()} == {"base": "lower", "worse": "lower"}
+    assert {model: next(iter(lines)) for model, lines in facts(page).items()} == dict.fromkeys(("base", "worse"), "lower than better")
     assert not re.search(r"\b(best|ahead|behind|winner|significant)", english_text(page.split('id="packed"')[0]))
 
 
@@ -150,8 +150,8 @@ def test_lists_of_nouns_are_rows_and_no_contestants(tmp_path):
     page = page_of(tmp_path, tmp_path, base="base")
     assert list(facts(page)) == ["trained"]
     assert {"base", "trained", "random", "top"} <= overview(page).keys()
-    assert "random, top: lists that a program drew; no model wrote them." in first_of(page)
-    assert [row[0] for row in cells_of(page, "DAT: differences")] == ["Model", "trained from base"]
+    assert "random, top: lists that a program drew; no model wrote them, and they are not tested against base." in first_of(page)
+    assert [row[0] for row in cells_of(page, "DAT: differences")] == ["Model", "trained against base"]
     # Beside drawn lists alone nobody is compared.
     shutil.rmtree(tmp_path / "trained")
     drawn = page_of(tmp_path, tmp_path, base="base")
@@ -166,7 +166,7 @@ def test_of_many_models_the_table_alone_tells(tmp_path):
     assert facts(page) == {}
     rows = overview(page)
     assert (rows["m1"], rows["m7"]) == (["3.00 +0.00"], ["▲ 3.29 +0.29 [+0.25, +0.32]"])
-    assert "of many equal models one or another has an arrow" in first_of(page)
+    assert "if many models equal the base, one or another gets an arrow by chance" in first_of(page)
     assert 'class="samples"' not in page
 
 
@@ -187,7 +187,7 @@ def test_a_target_is_called_target_wherever_its_number_stands(three, tmp_path):
         ],
     }
     assert "target: paid for or shown in training, so a gain is no evidence" in first_of(page)
-    assert "This checkpoint: one training stands behind the row" in first_of(page)
+    assert "This checkpoint: what one training came to." in first_of(page)
     assert "target" in cells_of(page, "JCQ: differences")[1][1]
 
 
@@ -258,7 +258,7 @@ def test_a_caveat_stands_wherever_its_number_does(three, tmp_path, capsys):
     assert f"At a glance ({trial})" in printed
     assert f"JCQ: differences ({trial})" in printed
     fact = "score by judge-a 3.29 (+0.29 [+0.25, +0.32], 35 trial questions)"
-    assert f"better: higher: {fact}" in printed
+    assert f"better: higher than base: {fact}" in printed
     assert fact in page
 
 
@@ -269,7 +269,7 @@ def test_answers_cut_off_stand_beside_their_models_number_alone(tmp_path):
     page = page_of(tmp_path, tmp_path, base="base")
     assert overview(page)["cut"] == ["3.00 +0.00 15 of 35 answers cut off", "▼ 57.1% −42.9 points [−62.8, −23.0]"]
     assert overview(page)["base"] == ["3.00", "100.0%"]
-    assert facts(page)["cut"]["lower"] == ["complete 57.1% (−42.9 points [−62.8, −23.0])"]
+    assert facts(page)["cut"]["lower than base"] == ["complete 57.1% (−42.9 points [−62.8, −23.0])"]
     with (tmp_path / "r-tables" / "overview.csv").open(encoding="utf-8-sig", newline="") as file:
         base, cut = csv.DictReader(file)
     assert (base["score caveats"], cut["score caveats"]) == ("", "15 of 35 answers cut off")

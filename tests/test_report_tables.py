@@ -124,3 +124,9 @@ def test_empty_columns_and_tables_are_a_line_that_says_why():
     said = "Not shown, since they have no values: a, c (0 of 35: 35 truncated)"
     assert (kept.empty, wording(kept.empty[0])[1]) == ((said,), "値がないため省略：a、c（0 of 35: 35 truncated）")
     assert without_empty(Table("x", ("model", "a"), (TableRow("m", (none,)),))).rows == ()
+
+
+def test_a_difference_of_shares_has_no_count_of_those_that_have_it():
+    share, paired = Measure("a/scored", share=True), Estimate(-1 / 35, -0.3, 0.2, n=35)
+    assert Cell(paired, share, DIFFERENCE, of=40).counts == "35 of 40"
+    assert Cell(Estimate(0.6, n=35), share, of=35).counts == "21 of 35"

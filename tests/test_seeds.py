@@ -77,13 +77,13 @@ def test_the_page_has_one_row_a_method(runs, tmp_path):
     write_evaluation(tmp_path / "r.html", find_evaluated([str(runs)]), base="base")
     page = (tmp_path / "r.html").read_text("utf-8")
     means = cells_of(page, labels()["table12"][0])
-    assert [row[0] for row in means[1:]] == ["base", "SFT mean over 3 seeds from base"]
+    assert [row[0] for row in means[1:]] == ["base", "SFT mean over 3 seeds against base"]
     assert means[2][3] == "3.80 [2.81, 4.79] n = 3 +0.80 [−0.19, +1.79]"
     changed = cells_of(page, "JCQ: differences")[1]
     assert [cell for cell in changed if cell.endswith("from one run")]
     text = english_text(page)
     # Of the criteria's mean 0.2 [-0.048, 0.448] at 95% is wider at 97.5%: Student's t of two degrees is 6.205.
-    assert "score by judge-a 3.20 (difference between −0.16 and +0.56, 35 trial questions)" in text
+    assert "score by judge-a 3.20 (+0.20 [−0.16, +0.56], 35 trial questions)" in text
     assert "SFT: means over 3 trainings." in text
     assert "With 3 trainings a difference is told apart only from 6.2 standard errors on." in text
     assert "one training" not in text

@@ -131,13 +131,13 @@ def test_report(runs, tmp_path):
     ]
     assert [row[0] for row in overview[1:]] == ["one", "three", "two"]
     table = cells_of(page, "lipogram</h3>", escape=False)
-    rows = {row[0].partition(" from ")[0]: row[1:] for row in table}
+    rows = {row[0].partition(" against ")[0]: row[1:] for row in table}
     assert rows["Model"] == ["lipogram", "words"]
-    assert rows["two"][0].startswith("100.0% [54.1, 100.0] 6 of 6 +")
+    assert rows["two"][0].startswith("▲ 100.0% [54.1, 100.0] 6 of 6 +")
     assert re.fullmatch(r"\S+% \[\S+, \S+\] n = 5 \S+ points \[\S+, \S+\] 1 of 6 answers cut off", rows["three"][0])
     changed = cells_of(page, "lipogram: differences")
     assert changed[0] == ["Model", "score", "with a score", "complete", "words"]
-    assert "5 of 6" in next(row for row in changed if row[0] == "three from one")[1]
+    assert "5 of 6" in next(row for row in changed if row[0] == "three against one")[1]
     assert cells_of(page, "lipogram: answers without a score")[0] == ["Model", "No score: empty"]
     held = json.loads(gzip.decompress(b64decode(re.search(r'id="packed">([^<]+)<', page)[1])))
     items = [item for item in held["items"] if item["kind"] == "lipogram"]
@@ -165,7 +165,7 @@ def test_compare(runs, tmp_path):
     printed = evaluate(tmp_path, "compare", runs[0] / "out", "--base", "one")
     assert "At a glance" in printed
     assert "lipogram: differences" in printed
-    assert "from one" in printed
+    assert "against one" in printed
 
 
 class _WithVowels(View):

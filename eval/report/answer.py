@@ -46,7 +46,7 @@ class FirstScreen:
         yield english(self.heading)
         for one in self.facts:
             for k, (state, texts) in enumerate(one.lines):
-                name = english(one.model) if not k else ""
+                name = one.model if not k else ""
                 yield f"{name}{': ' if name else '  '}{english(state)}: {'; '.join(map(english, texts))}"
 
 
@@ -168,7 +168,7 @@ def compared_table(found: Findings) -> Table:
         below = [p_value(row.p_corrected)] if row.p_corrected is not None else []
         change = replace(row.cell, below=(*below, *["target"] * (row.target == YES)))
         rows.append(TableRow(f"{row.model}: {name}", (*values, change), row.base))
-    return Table("compared", ("measure", "model", "base", "difference"), tuple(rows), of=_of(found))
+    return Table("compared_models", ("measure_name", "model", "base_value", "difference_value"), tuple(rows), of=_of(found))
 
 
 def _column(page: TaskOnPage, measure: Measure, several: bool) -> str:
@@ -269,7 +269,7 @@ def _notes(found: Findings, another_seed: str) -> list[str]:
         notes.append(translatable("over_seeds", name=method.name, n=method.seeds))
         if rows:
             notes.append(translatable("seeds_show", n=method.seeds, t=f"{_quantile(rows):.1f}"))
-    return list(dict.fromkeys(notes))
+    return list({english(note): note for note in notes}.values())  # two notes of one label may say two things
 
 
 def _moved(found: Findings) -> Iterator[str]:

@@ -175,7 +175,8 @@ def _caption(table: Table, headings: Sequence[str], kept: Iterable[int]) -> str:
     counts: dict[str, list[str]] = {}
     for k in kept:
         if len(each := _counts(table, k)) == 1:
-            share = any(row.cells[k].measure.share for row in table.rows)  # of which it is how many of how many
+            cells = [row.cells[k] for row in table.rows]
+            share = any(cell.measure.share and cell.kind == MEAN for cell in cells)  # it is how many of how many
             said = "" if share or each[0].startswith("n = ") else "n = "
             counts.setdefault(said + english(each[0]), []).append(headings[k])
     sentences += [f"{count} ({'; '.join(columns)})" for count, columns in counts.items()]

@@ -185,7 +185,7 @@ def test_one_rating_under_two_names_is_refused(tmp_path):
     [
         ("judge", "JCQ of a .* and of c .* do not compare: judge.model is j and k"),
         ("encoder", "DAT of a .* and of c .* do not compare: embedding_model is ja-ginza and other"),
-        ("stories", "SAT of a .* and of c .* do not compare: stories_sha256 is"),
+        ("stories", "SAT of a .* and of c .* do not compare: other items were asked"),
     ],
 )
 def test_scores_on_different_scales_are_not_correlated(change, message, tmp_path):

@@ -218,7 +218,7 @@ def means(method: Method, task: type[Task], columns: Iterable[RunColumn]) -> Ite
             continue
         measure = column.change or column.measure
         named = replace(cell.measure, name=measure.name if column.change else f"{task.name}/{column.name}")
-        several = method.seeds and len(runs) > 1
+        several = len(runs) > 1
         scored = column.change is not None or column.measure in task.measures
         yield Finding(
             method.name,
@@ -232,7 +232,7 @@ def means(method: Method, task: type[Task], columns: Iterable[RunColumn]) -> Ite
             cell.of,
             "seeds" if several else _counted(runs[0], named) if scored else "",
             by=_by(runs[0], named) if scored else "",
-            seeds=min(method.seeds, len(runs)),
+            seeds=len(runs) if several else 0,
             caveats=caveats,
             below=cell.below,
             more=cell.more,

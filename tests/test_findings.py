@@ -10,7 +10,7 @@ from sozo.data.errors import UserError
 from sozo.data.jumandic import load_nouns
 from sozo.eval.compare import compare_models
 from sozo.eval.evaluated import find_evaluated
-from sozo.eval.findings import HIGHER, LOWER, NO_INTERVAL, NOT_APART, NOT_COMPARED, findings, frame, first_measures
+from sozo.eval.findings import HIGHER, LOWER, NO_INTERVAL, NOT_APART, NOT_COMPARED, findings, first_measures, frame
 from sozo.eval.report.answer import first_screen
 from sozo.eval.report.labels import english
 from sozo.eval.run import score_answers

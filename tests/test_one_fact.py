@@ -261,7 +261,7 @@ def plain(row):
     corrected = None if known.p is None else min(1.0, known.p * (1 - LEVEL) / (1 - level))
     numbers = (known.value, known.low, known.high, level if known.low is not None else None, known.p, corrected)
     counts = (known.n or None, known.base_n, row.of, row.counted)
-    sides = (row.value, row.base_value, row.effect, row.by, row.seeds, row.target, row.state, row.first)
+    sides = (row.value, row.base_value, row.effect, row.by, row.seeds or None, row.target, row.state, row.first)
     unit = "" if row.kind == "ratio" else "share" if row.measure.share else row.measure.unit
     names = (row.model, row.base, row.task, row.measure.name, row.kind, unit)
     texts = ("; ".join(row.caveats), known.reason or "")

@@ -62,6 +62,7 @@ def compare_models(models: Sequence[Evaluated], base: str | None = None, *, all_
     With `all_pairs` each is held against each one before it, drawn lists left out; of more than twelve UserError.
     """
     methods = fold(models)
+    _twice(methods)
     if not all_pairs:
         pairs = _with_base(methods, base)
         return Compared(methods, pairs, base is None and any(one.first.method != "base" for one, _ in pairs))
@@ -69,6 +70,12 @@ def compare_models(models: Sequence[Evaluated], base: str | None = None, *, all_
     if len(writers) > MOST_PAIRED:
         raise UserError(f"--all-pairs: {len(writers)} models are too many for pairs; name at most {MOST_PAIRED}")
     return Compared(methods, list(combinations(writers, 2)))
+
+
+def _twice(methods: Sequence[Method]) -> None:
+    names = [method.name for method in methods]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UserError(f"two models are called {twice}; name one of their folders otherwise: NAME=DIR")
 
 
 def _with_base(methods: Sequence[Method], name: str | None) -> list[tuple[Method, Method]]:
@@ -87,7 +94,7 @@ def compare(base: Method, method: Method, measure: Measure, level: float = LEVEL
     if not any(model.run(measure.task) for pair in pairs.values() for model in pair):
         return None
     each = {seed: _compare_models(*pair, measure, level) for seed, pair in pairs.items()}
-    if not method.several:
+    if not (method.several or base.several):
         return each[next(iter(each))]
     if missing := next((one for one in each.values() if one.estimate.value is None), None):
         return missing
@@ -120,7 +127,7 @@ def _over_seeds(
         assert value is not None
         return math.log(value) if measure.ratio else value
 
-    one_base = not base.several
+    one_base = not base.several  # else a model of one training has no spread, and so no interval
     shared = {seed: one for seed, one in each.items() if one_base or seed in base.runs}
     if one_base or len(shared) >= FEWEST:
         how, ours, theirs = _FROM_ONE if one_base else _PAIRED, shared, shared

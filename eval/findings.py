@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sozo.eval.compare import Compared, Difference, compare, compare_models
 from sozo.eval.evaluated import Evaluated, not_alike
-from sozo.eval.judge_noise import judge_noise, with_noise
+from sozo.eval.judge_noise import judge_noise, judged_twice, with_noise
 from sozo.eval.second_encoder import PARTS, SecondGain, SecondGains
 from sozo.eval.seeds import Method
 from sozo.models.trained_on import YES, different, target
@@ -181,7 +181,10 @@ def findings(
             for method in compared.methods:
                 rows += means(method, task, columns[task.name])
     seers = SecondGains(second) if second else None
-    noises = {name: judge_noise(compared, task_types()[name]) for name in columns}
+    noises: dict[str, tuple[float, int]] = {}
+    for task in (task_types()[name] for name in columns):
+        if twice := judged_twice(compared, task):
+            noises |= {one.name: judge_noise(twice, one) for one in compared_measures(task) if not one.share}
     for pair in compared.pairs:
         rows += _Pair(*pair, [task_types()[name] for name in columns], noises, seers).rows()
     return Findings(compared, rows, columns)
@@ -317,19 +320,21 @@ class _Pair:
 
     def _row(self, task: type[Task], measure: Measure, found: Difference, first: bool) -> Finding:
         runs = [*self.method.of_task(task.name), *self.base.of_task(task.name)]
-        noise, times = self.noises[task.name]
+        noise, times = self.noises.get(measure.name, (0.0, 0))
         notes = [found.seeds] if found.seeds else []
         shown, estimate = runs[0].shown(measure) if runs else measure, found.estimate
-        kind = RATIO if measure.ratio else DIFFERENCE
-        if noise and measure == task.measures[0] and not self.method.several and estimate.low is not None:
-            estimate = with_noise(estimate, noise, times)
+        kind, over_seeds = RATIO if measure.ratio else DIFFERENCE, self.method.several or self.base.several
+        # Seeds that are judged one by one show their judge's noise in their spread, but not that of a base's one run.
+        sides = 0 if self.method.several and self.base.several else 1 if self.method.several else 2
+        if noise and sides and estimate.low is not None:
+            estimate = with_noise(estimate, noise, times, sides)
             notes.append(translatable("with the judge's noise, {noise}", noise=f"{noise:.{measure.digits + 1}f}"))
         return self._finding(
             shown,
             kind,
             shown.inside(estimate, kind),  # last: the noise is added to the whole interval
             of=found.of,
-            counted="seeds" if self.method.several else "items" if measure.per_item else "answers",
+            counted="seeds" if over_seeds else "items" if measure.per_item else "answers",
             value=found.value,
             base_value=found.base_value,
             effect=found.effect,
@@ -372,8 +377,10 @@ class _Pair:
         return (*own, *(translatable("{model}: {caveat}", model=self.base.name, caveat=caveat) for caveat in others))
 
     def _target(self, task: type[Task], measure: Measure, encoder: str = "") -> str:
-        trainings = different(chain(*(model.trainings for model in self.method.runs.values())))
-        return target(trainings, task, measure, encoder)
+        """Of the model, or of the base: what went for one of both tells them apart without more."""
+        sides = (different(chain(*(one.trainings for one in side.runs.values()))) for side in (self.method, self.base))
+        ours, theirs = (target(trainings, task, measure, encoder) for trainings in sides)
+        return YES if theirs == YES else ours
 
     def _level(self, measure: Measure) -> float:
         """Of simultaneous intervals: half of 5% for the tasks' first measures, half for the others, in equal parts."""

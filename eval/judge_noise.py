@@ -7,27 +7,25 @@ from typing import Any
 
 from sozo.eval.compare import Compared
 from sozo.eval.evaluated import not_alike
-from sozo.scoring.measure import Estimate, t_test_of_both
+from sozo.scoring.measure import Estimate, Measure, t_test_of_both
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Task
 
 
-def judge_noise(compared: Compared, task: type[Task]) -> tuple[float, int]:
-    """By how much a mean of a judged task moves if the same answers are judged again, and how often any were.
-
-    `noise_of` the runs that hold one source's very answers again.
-    """
+def judged_twice(compared: Compared, task: type[Task]) -> list[tuple[RunResult, RunResult]]:
+    """The runs of a judged task that hold one source's very answers, each again after the first of them."""
     twice: dict[tuple[Any, ...], list[RunResult]] = {}
     for run in (run for model in compared.models if (run := model.run(task.name))):
         if "judge" in run.settings:
             answers = ((answer.id, answer.text) for answer in run.answers())
             twice.setdefault((run.metrics["source"], *answers), []).append(run)
-    gaps = []
-    for first, *others in twice.values():
-        for run in (run for run in others if not not_alike(first, run)):
-            change = run.against(first, task.measures[0])
-            if change.value is not None:
-                gaps.append((change.value, _error(change) if change.low is not None else 0.0))
+    return [(first, run) for first, *others in twice.values() for run in others if not not_alike(first, run)]
+
+
+def judge_noise(twice: Sequence[tuple[RunResult, RunResult]], measure: Measure) -> tuple[float, int]:
+    """By how much a mean moves if the same answers are judged again (`noise_of`), and how often any were."""
+    changes = [change for first, again in twice if (change := again.against(first, measure)).value is not None]
+    gaps = [(change.value or 0.0, _error(change) if change.low is not None else 0.0) for change in changes]
     return noise_of(gaps), len(gaps)
 
 
@@ -58,13 +56,13 @@ def _quantile(change: Estimate, share: float) -> float:
     return float(stdtrit(change.n - 1, share))
 
 
-def with_noise(change: Estimate, noise: float, times: int) -> Estimate:
-    """The change of two means, each of which moves by the judge's noise too, known from so many repeated judgings.
+def with_noise(change: Estimate, noise: float, times: int, sides: int = 2) -> Estimate:
+    """The change of two means, of which so many `sides` move by the judge's noise too, known from repeated judgings.
 
     The noise has as many degrees of freedom as repetitions.
     """
     if change.low is None or change.value is None:
         return change
-    errors = (_error(change), change.n - 1), (math.sqrt(2) * noise, times)
+    errors = (_error(change), change.n - 1), (math.sqrt(sides) * noise, times)
     low, high, p = t_test_of_both(change.value, errors, change.level)
     return replace(change, low=low, high=high, p=p)

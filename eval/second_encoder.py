@@ -32,9 +32,12 @@ class SecondGain:
     own: Sequence[Estimate]  # without a value, but with a reason, where both runs are not on one scale
     parts: Sequence[GainParts]
     from_one: bool  # whether some are from one run of the base, whose error they share
+    lacking: bool  # whether it can score too few answers of some run
 
     def estimate(self, name: str) -> Estimate:
         """One of `PARTS`, over the runs."""
+        if self.lacking:
+            return _too_few()
         each = self.own
         if name != "gain_own":
             each = [getattr(one, PARTS[name]) or _too_few() for one in self.parts]
@@ -56,13 +59,13 @@ class SecondGain:
         return sum(variance for variance, _ in known) / len(known), known[0][1] or 0
 
     @property
-    def known_pairs(self) -> float:
-        """The share of the pairs of words of which the second encoder knows both."""
-        return sum(one.known_pairs for one in self.parts) / len(self.parts)
+    def known_pairs(self) -> float | None:
+        """The share of the pairs of words of which the second encoder knows both; None where it scores too few."""
+        return None if self.lacking else sum(one.known_pairs for one in self.parts) / len(self.parts)
 
 
 def _too_few() -> Estimate:
-    return Estimate(reason=translatable("the encoder scores too few"))
+    return Estimate(reason=translatable("the second encoder scores too few lists"))
 
 
 @dataclass(frozen=True)
@@ -82,11 +85,12 @@ class SecondGains:
 
     def gains(self, base: Method, method: Method, task: type[Task], level: float = LEVEL) -> SecondGain | None:
         """The gains of a method in a task, with intervals of a level for pairing, and else of 95%; None without any."""
-        own, parts, bases = list[Estimate](), list[GainParts](), set[str]()
+        own, parts, bases, there = list[Estimate](), list[GainParts](), set[str](), False
         for seed, model in method.runs.items():
             before, after = base.at(seed).run(task.name), model.run(task.name)
             if before is None or after is None:
                 continue
+            there = True
             seen = [self._see(run) for run in (before, after)]
             if seen[0] is None or seen[1] is None:
                 continue
@@ -97,7 +101,8 @@ class SecondGains:
             bases.add(str(before.folder))
             pairing = seen[1].over(seen[0], level).pairing
             parts.append(replace(seen[1].over(seen[0]), pairing=pairing))
-        return SecondGain(own, parts, len(bases) < len(parts)) if parts else None
+        lacking = len(parts) < len(method.runs)
+        return SecondGain(own, parts, len(bases) < len(parts), lacking) if there else None
 
     def _see(self, run: RunResult) -> Seen | None:
         key = str(run.folder)

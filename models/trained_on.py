@@ -97,14 +97,16 @@ def target(trainings: Sequence[Training], task: type[Task], measure: Measure, se
     for is part of the first measure. What a second encoder says of pairing is a target only if training went by that
     encoder, in whatever task and whatever it was combined with.
     """
-    of_task = [one for one in trainings if one["task"] in (task.name, NOT_RECORDED) and one["measure"] is not None]
+    shown = [one for one in trainings if one["task"] in (task.name, NOT_RECORDED)]
+    of_task = [one for one in shown if one["measure"] is not None]
     known = [one for one in of_task if one["task"] == task.name]
     if measure == task.second:
         own = set(parts_of(second_encoder)) if second_encoder else set()
         hit = any(one["encoder"] and own & set(parts_of(one["encoder"])) for one in trainings)
     else:
         meant = {task.measures[0].name, task.beside()[0].name, *(one["measure"] for one in known)}
-        hit = bool(known) and measure.name in meant
+        usable = measure.name == task.beside()[0].name and any(one["task"] == task.name for one in shown)
+        hit = usable or (bool(known) and measure.name in meant)
     if hit:
         return YES
     return NOT_KNOWN if not trainings or any(NOT_RECORDED in one.values() for one in of_task) else NO

@@ -205,7 +205,14 @@ class RunResult:
         return np.array([value for value in values if value is not None], np.float64)
 
     def against(self, base: Self, measure: Measure, level: float = LEVEL) -> Estimate:
-        """This run's answers against the base's by a measure: paired by item, or not at all."""
+        """This run's answers against the base's by a measure: paired by item, or not at all.
+
+        A `ratio` is one's own: a task with such a measure has a result type that compares it.
+        """
+        if measure.ratio:
+            raise NotImplementedError(
+                f"{measure.name} is compared by a ratio: {type(self).__name__}.against must do it"
+            )
         if measure.per_item:
             sides, strata = (base.by_item(measure), self.by_item(measure)), self._strata
             # Of items that are one (a premise's) a mean is no 0 or 1, unless all are alike.

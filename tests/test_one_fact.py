@@ -80,7 +80,8 @@ def report(request, tmp_path_factory):
         runs = {run.folder: printed(lambda run=run: print_run(run)) for run in made}
     page = (folder / "r.html").read_text("utf-8")
     files = folder / "r-tables"
-    names = [path.stem for path in files.glob("*.csv") if path.stem not in ("findings", "compared_models") and not path.stem.endswith("-paper")]
+    others = ("findings", "compared_models")
+    names = [path.stem for path in files.glob("*.csv") if path.stem not in others and not path.stem.endswith("-paper")]
     return SimpleNamespace(
         found=found,
         runs=made,

@@ -54,7 +54,7 @@ def test_seeds_are_paired_where_both_have_them_else_two_samples(tmp_path):
     assert (paired.estimate.value, paired.estimate.n, paired.below) == (pytest.approx(2 / 3), 3, ("paired",))
     assert (apart.estimate.value, apart.below) == (pytest.approx(0.8 - 0.8 / 3), ("not paired",))
     assert (apart.estimate.n, apart.estimate.base_n) == (3, 3)
-    assert (alone.base, alone.estimate.n, alone.counted, alone.below) == ("A", 35, "items", ())  # over its answers
+    assert (alone.base, alone.estimate.n, alone.estimate.base_n, alone.state) == ("A", 1, 3, "no interval")
     unknown = rows["B", "jcq/fluency"].estimate
     assert (unknown.value, unknown.low, unknown.reason) == (0, None, "all 3 seeds are equal")
     few = rows["E", "jcq/originality"]
@@ -84,8 +84,8 @@ def test_the_page_has_one_row_a_method(runs, tmp_path):
     text = english_text(page)
     # Of the criteria's mean 0.2 [-0.048, 0.448] at 95% is wider at 97.5%: Student's t of two degrees is 6.205.
     assert "score by judge-a 3.20 (+0.20 [−0.16, +0.56], 35 trial questions)" in text
-    assert "SFT: means over 3 trainings." in text
-    assert "With 3 trainings a difference is told apart only from 6.2 standard errors on." in text
+    assert "SFT: means over 3 seeds." in text
+    assert "With 3 seeds a difference is told apart only from 6.2 standard errors on." in text
     assert "one training" not in text
     boxes = re.findall(r'type="checkbox" value="\d".*?<span>([^<]+)</span>', page.replace("<wbr>", ""))
     assert read_packed(page)["models"] == boxes == ["base", "SFT", "SFT@1", "SFT@2"]

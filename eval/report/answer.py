@@ -124,7 +124,10 @@ def fact(row: Finding, several: bool) -> str:
         inside = translatable("{difference} {interval}", difference=inside, interval=ends)
     own = row.caveats if is_main(row.measure) else ()
     more = [*([known.reason] if row.state == NO_INTERVAL and known.reason else []), *own]
-    texts = [inside, *[translatable("less is better")] * (row.measure.better < 0), *more]
+    common = []
+    if row.counted == "items" and row.of and known.n < row.of:
+        common.append(translatable("over {n} of {of} items", n=known.n, of=row.of))
+    texts = [inside, *common, *[translatable("less is better")] * (row.measure.better < 0), *more]
     return translatable("{name} ({texts})", name=value, texts=texts)
 
 
@@ -142,7 +145,7 @@ def _overview(found: Findings) -> Table:
     names = [method.name for method in compared.methods]
     base_of = {one.name: bases[one.name].name if one.name in bases else one.name for one in compared.methods}
     methods = sorted(compared.methods, key=lambda one: (names.index(base_of[one.name]), one.name in bases))
-    columns: dict[str, list[Cell]] = {}
+    columns: list[tuple[str, list[Cell]]] = []
     for page in tasks_on_page(found):
         main, *beside = first_measures(page.task)
         second = [page.task.second] if page.task.second else []
@@ -150,13 +153,17 @@ def _overview(found: Findings) -> Table:
             cells = [_cell(page, method, measure) for method in methods]
             full = measure.share and measure != main and all(cell.value in (1.0, None) for cell in cells)
             if not full and (measure == main or any(cell.value is not None for cell in cells)):
-                columns[_column(page, measure, len(found.tasks) > 1)] = cells
+                columns.append((_column(page, measure, len(found.tasks) > 1), cells))
     several = len({base.name for base in bases.values()}) > 1
     rows = []
-    for method, *cells in zip(methods, *columns.values(), strict=True):
+    for method, *cells in zip(methods, *(cells for _, cells in columns), strict=True):
         base = bases[method.name].name if several and method.name in bases else ""
         rows.append(TableRow(method.name, tuple(cells), base, method.seeds, method.one_training))
-    return without_empty(Table("overview", ("model", *columns), tuple(rows), tuple(_legend(found)), of=_of(found)))
+    return without_empty(
+        Table(
+            "overview", ("model", *(label for label, _ in columns)), tuple(rows), tuple(_legend(found)), of=_of(found)
+        )
+    )
 
 
 def compared_table(found: Findings) -> Table:
@@ -168,7 +175,9 @@ def compared_table(found: Findings) -> Table:
         below = [p_value(row.p_corrected)] if row.p_corrected is not None else []
         change = replace(row.cell, below=(*below, *["target"] * (row.target == YES)))
         rows.append(TableRow(f"{row.model}: {name}", (*values, change), row.base))
-    return Table("compared_models", ("measure_name", "model", "base_value", "difference_value"), tuple(rows), of=_of(found))
+    return Table(
+        "compared_models", ("measure_name", "model", "base_value", "difference_value"), tuple(rows), of=_of(found)
+    )
 
 
 def _column(page: TaskOnPage, measure: Measure, several: bool) -> str:
@@ -194,7 +203,11 @@ def _cell(page: TaskOnPage, method: Method, measure: Measure) -> Cell:
         cell = replace(mean.cell, content=replace(known, n=0), of=None, below=())
         if change:
             told = change.estimate.value is not None
-            why = () if told or not change.estimate.reason else (translatable("not compared"), change.estimate.reason)
+            why: tuple[str, ...] = ()
+            if change.estimate.reason and not told:
+                why = translatable("not compared"), change.estimate.reason
+            if change.kind == RATIO and not method.seeds and told and change.of != mean.estimate.n:
+                why = (translatable("in {n:,} answers", n=change.of),)  # more than the column has of every model
             cell = replace(cell, change=bare(change) if told else None, mark=change.cell.mark, below=why)
     if change and change.target == YES:
         cell = replace(cell, below=(*cell.below, "target"))
@@ -279,9 +292,9 @@ def _moved(found: Findings) -> Iterator[str]:
             values = [run.estimate(task.measures[0]).value for run in method.of_task(name)]
             known = [value for value in values if value is not None]
             if len(known) > 1:
-                middle, digits = sum(known) / len(known), task.measures[0]
-                moved = number(max(abs(value - middle) for value in known), digits)
-                form = "Another seed moved the {task} score of {name} by up to {moved} ({n} seeds)."
+                digits = task.measures[0]
+                moved = number(max(known) - min(known), digits)
+                form = "From seed to seed the {task} score of {name} differed by up to {moved} ({n} seeds)."
                 yield translatable(form, task=translatable(name), name=method.name, moved=moved, n=len(known))
 
 

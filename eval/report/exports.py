@@ -31,7 +31,15 @@ _FORMAT = (  # so many columns of numbers, each as wide as one of so many: they 
 # Signs of ours, and what pandas leaves as it is though LaTeX makes another sign of it, or an argument of what precedes.
 _TEX = str.maketrans(
     {"`": r"\textasciigrave{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "[": "{[}", "*": "{*}"}
-    | {"−": "$-$", "–": "--", "×": r"$\times$", "≤": r"$\le$", "▲": r"$^{\uparrow}$", "▼": r"$^{\downarrow}$"}
+    | {
+        "−": "$-$",
+        "–": "--",
+        "×": r"$\times$",
+        "≤": r"$\le$",
+        "≥": r"$\ge$",
+        "▲": r"$^{\uparrow}$",
+        "▼": r"$^{\downarrow}$",
+    }
     # A cell's lines below the first are small; the space of no width lets LaTeX hyphenate their first words.
     | {"\u200b": r"\allowbreak{}", "\n": r"\par\scriptsize\hspace{0pt}"}
 )

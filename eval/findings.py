@@ -24,7 +24,7 @@ from sozo.scoring.translatable import translatable
 from sozo.tasks import task_types
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Task
-from sozo.tasks.view import Place, RunColumn, measured
+from sozo.tasks.view import RunColumn, measured
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -181,12 +181,12 @@ def findings(
             for method in compared.methods:
                 rows += means(method, task, columns[task.name])
     seers = SecondGains(second) if second else None
-    noises: dict[str, tuple[float, int]] = {}
-    for task in (task_types()[name] for name in columns):
+    tasks, noises = [task_types()[name] for name in columns], dict[str, tuple[float, int]]()
+    for task in tasks:
         if twice := judged_twice(compared, task):
             noises |= {one.name: judge_noise(twice, one) for one in compared_measures(task) if not one.share}
     for pair in compared.pairs:
-        rows += _Pair(*pair, [task_types()[name] for name in columns], noises, seers).rows()
+        rows += _Pair(*pair, tasks, noises, seers).rows()
     return Findings(compared, rows, columns)
 
 
@@ -221,7 +221,7 @@ def means(method: Method, task: type[Task], columns: Iterable[RunColumn]) -> Ite
             continue
         measure = column.change or column.measure
         named = replace(cell.measure, name=measure.name if column.change else f"{task.name}/{column.name}")
-        several = method.seeds and len(runs) > 1
+        several = len(runs) > 1
         scored = column.change is not None or column.measure in task.measures
         yield Finding(
             method.name,
@@ -235,24 +235,11 @@ def means(method: Method, task: type[Task], columns: Iterable[RunColumn]) -> Ite
             cell.of,
             "seeds" if several else _counted(runs[0], named) if scored else "",
             by=_by(runs[0], named) if scored else "",
-            seeds=min(method.seeds, len(runs)),
+            seeds=len(runs) if several else 0,
             caveats=caveats,
             below=cell.below,
             more=cell.more,
         )
-
-
-def of_run(task: type[Task], run: RunResult, place: Place) -> list[Finding]:
-    """What one run says in the columns that are shown in a place, such as W&B; texts are no findings."""
-    model = Evaluated(str(run.metrics["source"]), runs={(run.task, run.kind): run})
-    columns = [column for column in task.view.columns(task.measures, [run]) if place in column.shown]
-    return list(means(Method(model.name, {"": model}), task, columns))
-
-
-def texts_of_run(task: type[Task], run: RunResult, place: Place) -> dict[str, str]:
-    """The texts that one run says there, by their columns: who judged, which prompt."""
-    shown = [(column.name, cell.content) for column, cell in task.view.shown(place, task.measures, run)]
-    return {name: content for name, content in shown if isinstance(content, str)}
 
 
 def over_runs(cells: Sequence[Cell]) -> Cell:

@@ -19,7 +19,6 @@ from sozo.tasks.view import TERMINAL, RunColumn
 if TYPE_CHECKING:
     from sozo.eval.report.answer import FirstScreen
 
-_ARROWS = {"higher": "▲ ", "lower": "▼ "}
 _NARROW = 18  # cells that hold most intervals in one line
 
 
@@ -99,7 +98,7 @@ def print_tables(tables: Sequence[Table]) -> None:
     for shown in tables:
         heads, rows, width = [english(column) for column in shown.columns], [], console().width
         for row in shown.rows:
-            cells = [Text("\n".join(_lines(cell)), "bold" if cell.mark in _ARROWS else "") for cell in row.cells]
+            cells = [Text("\n".join(_lines(cell)), "bold" if cell.mark else "") for cell in row.cells]
             rows.append([Text("\n".join([row.name, *map(english, row.below)])), *cells])
         columns = [[head, *(str(row[k]) for row in rows)] for k, head in enumerate(heads)]
         widths = [_longest(column) for column in columns]
@@ -126,8 +125,7 @@ def _lines(cell: Cell) -> list[str]:
     from sozo.eval.report.labels import english
 
     shown = english(cell.text) if isinstance(cell.content, str) else cell.text
-    mark = cell.mark or (cell.change.mark if cell.change else "")
-    return [f"{_ARROWS.get(mark, '')}{shown}", *map(english, cell.lines)]
+    return [f"{cell.arrow} {shown}".lstrip(), *map(english, cell.lines)]
 
 
 def _side_by_side(widths: Sequence[int], room: int) -> list[list[int]]:

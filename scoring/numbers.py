@@ -71,6 +71,15 @@ def p_value(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
+def percent(level: float) -> str:
+    """The level of an interval.
+
+    >>> percent(0.95), percent(1 - 0.025 / 3)
+    ('95%', '99.17%')
+    """
+    return f"{100 * level:.4g}%"
+
+
 def cost_line(prompt_tokens: int, completion_tokens: int, cost: float, unknown_cost: int) -> str:
     """What a judge's replies took: tokens, and the cost in the prices' currency, unless that of some is unknown.
 

@@ -38,7 +38,7 @@ class Cell:
     below: tuple[str, ...] = ()  # what else stands below it: labels, or texts
     why: str = ""  # why there is no number: a label or a text
     change: "Cell | None" = None  # the difference from the base model
-    mark: str = ""  # `higher` or `lower` where it is told apart from the base; a colour's name in other tables
+    mark: str = ""  # `higher` or `lower` where it is told apart from the base
     printed: str = ""  # the number as its source prints it, digit for digit
     more: Mapping[str, float | str] = field(default_factory=dict, hash=False)  # what else files say, by name
 
@@ -96,6 +96,11 @@ class Cell:
             return self.change.text if self.change else ""
         form = "{difference} {interval}"
         return translatable(form, difference=self.change.text, interval=self.change.interval)
+
+    @property
+    def arrow(self) -> str:
+        """Where it, or its difference from the base, is told apart from it."""
+        return {"higher": "▲", "lower": "▼"}.get(self.mark or (self.change.mark if self.change else ""), "")
 
     @property
     def lines(self) -> tuple[str, ...]:

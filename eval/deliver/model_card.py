@@ -8,7 +8,7 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.record import write_whole
-from sozo.eval.findings import of_run, texts_of_run
+from sozo.eval.deliver.one_run import of_run, texts_of_run
 from sozo.eval.report.labels import english
 from sozo.eval.run import TaskRun
 from sozo.tasks.view import CARD

@@ -10,7 +10,7 @@ from sozo.data.errors import UserError
 from sozo.data.foreign import parse_json
 from sozo.data.record import read_json, write_json
 from sozo.data.wandb_run import WandbRun, start_wandb, trained_by, training_summary
-from sozo.eval.findings import of_run, texts_of_run
+from sozo.eval.deliver.one_run import of_run, texts_of_run
 from sozo.eval.run import TaskRun
 from sozo.tasks.judged import LEDGER
 from sozo.tasks.run_result import ITEMS

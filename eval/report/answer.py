@@ -14,7 +14,7 @@ from sozo.eval.report.tables import TaskOnPage, bare, tasks_on_page, without_emp
 from sozo.eval.seeds import Method
 from sozo.models.trained_on import NOT_KNOWN, YES
 from sozo.scoring.measure import RATIO, Measure
-from sozo.scoring.numbers import P_VALUE, interval, number
+from sozo.scoring.numbers import interval, number, p_value
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
 from sozo.tasks import task_types
@@ -171,8 +171,8 @@ def compared_table(found: Findings) -> Table:
     rows = []
     for row in (row for row in found.rows if row.first and row.estimate.value is not None):
         values = [Cell(value, row.measure) for value in (row.value, row.base_value)]
-        name = f"{english(row_name(row, len(found.tasks) > 1))}"
-        below = [f"p {number(row.p_corrected, P_VALUE)}"] if row.p_corrected is not None else []
+        name = english(row_name(row, len(found.tasks) > 1))
+        below = [p_value(row.p_corrected)] if row.p_corrected is not None else []
         change = replace(row.cell, below=(*below, *["target"] * (row.target == YES)))
         rows.append(TableRow(f"{row.model}: {name}", (*values, change), row.base))
     return Table(

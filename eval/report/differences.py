@@ -8,7 +8,7 @@ from sozo.eval.report.tables import TaskOnPage, tasks_on_page, without_empty
 from sozo.eval.second_encoder import PARTS
 from sozo.models.trained_on import YES
 from sozo.scoring.measure import DIFFERENCE, LEVEL, RATIO, Measure
-from sozo.scoring.numbers import number, p_value
+from sozo.scoring.numbers import number, p_value, percent
 from sozo.scoring.table import Cell, Table
 from sozo.scoring.translatable import translatable
 
@@ -59,7 +59,7 @@ def detailed(row: Finding) -> Cell:
     cell, known = row.cell, row.estimate
     lines: list[str] = []
     if known.low is not None and known.level != LEVEL:
-        lines.append(translatable("interval of {level}%", level=f"{100 * known.level:.4g}"))
+        lines.append(translatable("interval of {level}", level=percent(known.level)))
     if row.p_corrected is not None:
         lines.append(p_value(row.p_corrected))
     if row.effect is not None:

@@ -15,6 +15,7 @@ from sozo.data.sheet import as_text
 from sozo.eval.report.labels import english, labels
 from sozo.eval.report.names import Names
 from sozo.scoring.measure import MEAN
+from sozo.scoring.numbers import percent
 from sozo.scoring.table import Cell, Table
 from sozo.scoring.translatable import Translatable
 
@@ -191,8 +192,8 @@ def _caption(table: Table, headings: Sequence[str], kept: Iterable[int]) -> str:
     changes = [one for cell in cells for one in (cell, cell.change) if one and one.kind != MEAN and one.interval]
     if any(cell.kind == MEAN and cell.interval for cell in cells):
         sentences.append("In brackets: 95% intervals")
-    if levels := [100 * one.estimate.level for one in changes]:
-        least, most = f"{min(levels):.3g}%", f"{max(levels):.3g}%"
+    if levels := [one.estimate.level for one in changes]:
+        least, most = percent(min(levels)), percent(max(levels))
         at_once = "; those of the first screen hold at once for a model"
         wide = "of 95%" if most == "95%" else f"of {least} to {most}{at_once}"
         sentences.append(f"In brackets, of differences: intervals {wide}")
@@ -202,16 +203,11 @@ def _caption(table: Table, headings: Sequence[str], kept: Iterable[int]) -> str:
 def _stack(cell: Cell, with_counts: bool) -> str:
     """The lines of a cell."""
     counts = english(cell.counts) if with_counts else ""
-    return _lines(_mark(cell) + cell.text, cell.interval, counts, english(cell.changed), *map(english, cell.below))
+    return _lines(cell.arrow + cell.text, cell.interval, counts, english(cell.changed), *map(english, cell.below))
 
 
 def _lines(*texts: str) -> str:
     return "\n".join(_breakable(text) for text in texts if text)
-
-
-def _mark(cell: Cell) -> str:
-    """An arrow where the interval of the difference leaves out 0."""
-    return {"higher": "▲", "lower": "▼"}.get(cell.mark or (cell.change.mark if cell.change else ""), "")
 
 
 def _breakable(text: str) -> str:

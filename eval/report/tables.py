@@ -50,8 +50,8 @@ class TaskOnPage:
 
     def row(self, method: Method, cells: Sequence[Cell], base: str = "") -> TableRow:
         """A method's line."""
-        seeds = min(method.seeds, len(method.of_task(self.task.name)))
-        return TableRow(method.name, tuple(cells), base, seeds, method.one_training)
+        n = len(method.of_task(self.task.name))
+        return TableRow(method.name, tuple(cells), base, n if n > 1 else 0, method.one_training)
 
     def rows(self, columns: Sequence[RunColumn]) -> list[TableRow]:
         """A line for each method that has a run: over its seeds, with the differences that columns name."""

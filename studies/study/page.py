@@ -21,8 +21,6 @@ from sozo.studies.study.arms import PAPER
 from sozo.studies.study.charts import unique_words_chart
 from sozo.studies.study.claims import (
     DEVIATIONS,
-    FAILED,
-    HELD,
     MEASURES,
     ONE_SIDED,
     SCORE,
@@ -55,7 +53,6 @@ REASONS = {
 }
 _INSTRUMENTS = "What the mean is made of, and how the words are chosen"
 _SAMPLES = 3  # responses of each row that are shown
-_MARKS = {HELD: "good", FAILED: "bad"}
 
 
 def plane(result: StudyResult) -> str:
@@ -108,7 +105,7 @@ def claims_table(result: StudyResult) -> Table:
             "It needs": claim.needs,
             "Found": _difference_cell(claim, verdict.interval, verdict.reason),
             "p": None if verdict.p is None else p_value(verdict.p),
-            "So it": Cell(verdict.verdict, mark=_MARKS.get(verdict.verdict, "")),
+            "So it": Cell(verdict.verdict),
             "Written": when_noted(Path(result.study.output_dir), claim),
         }
         rows.append(cells)
@@ -234,7 +231,7 @@ def reasons_table(table: Table11) -> Table:
         for reason in map(str, Reason):
             invalid = row.summary.reasons.get(reason, 0)
             of_all = (share(invalid, row.summary.num_responses),) if invalid else ()
-            cells[reason] = Cell(invalid, below=of_all, mark="" if invalid else "zero")
+            cells[reason] = Cell(invalid, below=of_all)
         rows.append(cells)
     return tabulate("Why responses are invalid", rows, [f"{reason}: {text}" for reason, text in REASONS.items()])
 

@@ -281,8 +281,7 @@ def test_the_page_leads_with_the_plane_and_escapes(result, tmp_path):
     claims = (tmp_path / "p-tables" / "claims.csv").read_text("utf-8-sig").splitlines()
     assert claims[0] == "Claim,It needs,Found,Found low,Found high,Found n,p,So it,Written"
     assert (tmp_path / "p-tables" / "the-arms.tex").is_file()
-    assert page.count('class="good"') == 1
-    assert [cell.mark for cell in (line.cells[3] for line in claims_table(result).rows)] == ["", "good", ""]
+    assert [line.cells[3].text for line in claims_table(result).rows] == ["cannot be said", "held", "cannot be said"]
 
 
 def test_the_plane_shows_every_arm_and_every_seed():

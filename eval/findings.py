@@ -390,5 +390,5 @@ class _Pair:
 
     def _full(self, task: type[Task], measure: Measure) -> bool:
         """Whether it is a share that both sides always have, which cannot differ."""
-        runs = [*self.base.of_task(task.name), *self.method.of_task(task.name)]
-        return measure.share and bool(runs) and all(run.estimate(measure).value == 1 for run in runs)
+        sides = [side.of_task(task.name) for side in (self.base, self.method)]
+        return measure.share and all(sides) and all(run.estimate(measure).value == 1 for run in chain(*sides))

@@ -8,6 +8,7 @@ from sozo.eval.evaluated import not_alike
 from sozo.eval.seeds import Method
 from sozo.scoring.measure import LEVEL, Estimate
 from sozo.scoring.second_encoder import GainParts, SecondEncoder, Seen, gain
+from sozo.scoring.statistics.means import few
 from sozo.scoring.statistics.seeds import over_seeds
 from sozo.scoring.translatable import translatable
 from sozo.tasks.run_result import RunResult
@@ -33,6 +34,7 @@ class SecondGain:
     parts: Sequence[GainParts]
     from_one: bool  # whether some are from one run of the base, whose error they share
     lacking: bool  # whether it can score too few answers of some run
+    alone: bool  # whether it is of one training beside a base of several, whose spread is not that of the model
 
     def estimate(self, name: str) -> Estimate:
         """One of `PARTS`, over the runs."""
@@ -44,6 +46,8 @@ class SecondGain:
         values = {k: one.value for k, one in enumerate(each) if one.value is not None}
         if len(values) < len(each):
             return next(one for one in each if one.value is None)
+        if self.alone:
+            return Estimate(each[0].value, n=1, reason=few(1, "seeds"))
         if len(each) == 1:
             return each[0]
         if self.from_one and name != "gain_pairing":  # what these share is not known
@@ -102,7 +106,8 @@ class SecondGains:
             pairing = seen[1].over(seen[0], level).pairing
             parts.append(replace(seen[1].over(seen[0]), pairing=pairing))
         lacking = len(parts) < len(method.runs)
-        return SecondGain(own, parts, len(bases) < len(parts), lacking) if there else None
+        alone = base.several and not method.several
+        return SecondGain(own, parts, len(bases) < len(parts), lacking, alone) if there else None
 
     def _see(self, run: RunResult) -> Seen | None:
         key = str(run.folder)

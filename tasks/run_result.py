@@ -216,7 +216,7 @@ class RunResult:
         if measure.per_item:
             sides, strata = (base.by_item(measure), self.by_item(measure)), self._strata
             # Of items that are one (a premise's) a mean is no 0 or 1, unless all are alike.
-            if measure.share and any("unit" in item for item in self.items.values()):
+            if measure.share and any(item.get("unit") for item in self.items.values()):
                 found = compare_paired(*sides, level=level, strata=strata)
                 if found.low is not None:
                     return found

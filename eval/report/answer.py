@@ -281,7 +281,7 @@ def _notes(found: Findings, another_seed: str) -> list[str]:
         rows = [row for row in found.rows if row.first and row.model == method.name and row.estimate.low is not None]
         notes.append(translatable("over_seeds", name=method.name, n=method.seeds))
         if rows:
-            notes.append(translatable("seeds_show", n=method.seeds, t=f"{_quantile(rows):.1f}"))
+            notes.append(translatable("seeds_show", n=method.seeds, t=_standard_errors(rows)))
     return list({english(note): note for note in notes}.values())  # two notes of one label may say two things
 
 
@@ -298,8 +298,9 @@ def _moved(found: Findings) -> Iterator[str]:
                 yield translatable(form, task=translatable(name), name=method.name, moved=moved, n=len(known))
 
 
-def _quantile(rows: Sequence[Finding]) -> float:
-    """How many standard errors a difference over seeds must be off 0 at least, to be told apart."""
+def _standard_errors(rows: Sequence[Finding]) -> str:
+    """How many standard errors a difference over seeds must be off 0, to be told apart: of the first and the last."""
     from scipy.special import stdtrit
 
-    return float(max(stdtrit(row.estimate.n - 1, (1 + row.estimate.level) / 2) for row in rows))
+    needed = [float(stdtrit(row.estimate.n - 1, (1 + row.estimate.level) / 2)) for row in rows]
+    return "–".join(dict.fromkeys((f"{min(needed):.1f}", f"{max(needed):.1f}")))

@@ -214,7 +214,7 @@ def difference_cell(values: Mapping[str, float], base: Mapping[str, float], name
 
     >>> base, row = {"domains": 0.1, "domains_se": 0.03}, {"domains": 0.2, "domains_se": 0.04}
     >>> difference_cell(row, base, "domains").line
-    '+0.10 [+0.00, +0.20]'
+    '+0.10 [+0.002, +0.20]'
     """
     if (pair := difference(values, base, name)) is None:
         return None

@@ -269,9 +269,9 @@ def test_answers_cut_off_stand_beside_their_models_number_alone(tmp_path):
         ends = iter(["" if k < cut else "</think>案" for k in range(35)])
         jcq_run(tmp_path / name, name, lambda q, ends=ends: f"<think>{q.id}{next(ends)}", lambda q: (3, 3, 3, 3))
     page = page_of(tmp_path, tmp_path, base="base")
-    assert overview(page)["cut"] == ["3.00 +0.00 15 of 35 answers cut off", "▼ 57.1% −42.9 points [−62.8, −23.0]"]
+    assert overview(page)["cut"] == ["3.00 +0.00 15 of 35 answers cut off", "▼ 57.1% −42.9 points [−61.7, −19.4]"]
     assert overview(page)["base"] == ["3.00", "100.0%"]
-    assert facts(page)["cut"]["lower than base"] == ["complete 57.1% (−42.9 points [−62.8, −23.0])"]
+    assert facts(page)["cut"]["lower than base"] == ["complete 57.1% (−42.9 points [−61.7, −19.4])"]
     with (tmp_path / "r-tables" / "overview.csv").open(encoding="utf-8-sig", newline="") as file:
         base, cut = csv.DictReader(file)
     assert (base["score caveats"], cut["score caveats"]) == ("", "15 of 35 answers cut off")

@@ -266,8 +266,8 @@ def _notes(found: Findings, another_seed: str) -> list[str]:
     ]
     notes += [translatable("Not run: {tasks}.", tasks=missing)] if missing else []
     for name in found.tasks:
-        if f"{name}_items" in labels() and any(run.other_items() for run in found.runs(name)):
-            notes.append(translatable(f"{name}_items"))
+        if f"{name}_trial" in labels() and any(run.other_items() for run in found.runs(name)):
+            notes.append(translatable(f"{name}_trial"))
     if drawn := [method.name for method in compared.methods if method.reference]:
         notes.append(translatable("references", names=", ".join(drawn), base=_base(compared)))
     held = {method.name for _, method in compared.pairs}

@@ -133,7 +133,7 @@ def test_report(runs, tmp_path):
     table = cells_of(page, "lipogram</h3>", escape=False)
     rows = {row[0].partition(" against ")[0]: row[1:] for row in table}
     assert rows["Model"] == ["lipogram", "words"]
-    assert rows["two"][0].startswith("▲ 100.0% [54.1, 100.0] 6 of 6 +")
+    assert rows["two"][0].startswith("100.0% [54.1, 100.0] 6 of 6 +")
     assert re.fullmatch(r"\S+% \[\S+, \S+\] n = 5 \S+ points \[\S+, \S+\] 1 of 6 answers cut off", rows["three"][0])
     changed = cells_of(page, "lipogram: differences")
     assert changed[0] == ["Model", "score", "with a score", "complete", "words"]

@@ -60,13 +60,13 @@ def test_one_table_by_hand():
     small = r"\par\scriptsize\hspace{0pt}"
     number = r"@{\hspace{6pt}}>{\footnotesize\raggedleft\arraybackslash\hspace{0pt}}p{\dimexpr.75\linewidth/5-6pt}"
     assert table.splitlines() == [
-        r"\centering",
+        r"\centering\setlength{\belowcaptionskip}{4pt}",
         (
             r"\caption[At a glance]{\sloppy At a glance. JCQ, 35 trial questions. Mean cosine distance by e5. "
             r"$^{\uparrow}$ higher, $^{\downarrow}$ lower than org/\allowbreak{}base: the interval of the difference "
-            r"leaves out 0. No arrow does not mean equal. The intervals hold together for one model: of many equal "
-            r"models one or another has an arrow. 9 of 36 (b). In brackets: intervals of 95\% to 97.5\%, so wide that "
-            r"all of a model hold together in 95\%.}"
+            r"leaves out 0. No arrow does not mean equal. This is so for one model: if many models equal the base, one "
+            r"or another gets an arrow by chance. 9 of 36 (b). In brackets: 95\% intervals. In brackets, of differences: "
+            r"intervals of 97.5\%; those of the first screen hold at once for a model.}"
         ),
         r"\label{tab:overview}",
         rf"\begin{{tabular}}{{@{{}}>{{\footnotesize\raggedright}}p{{.25\linewidth}}*{{5}}{{{number}}}@{{}}}}",
@@ -75,7 +75,7 @@ def test_one_table_by_hand():
         r"\midrule",
         rf"org/\allowbreak{{}}base & 0.50{small}{{[}}0.40, 0.60]{small}34 of 35 & 25.0\% & 2 & 3 & 4 \\",
         (
-            rf"m\_\allowbreak{{}}1{small}mean over 3 seeds{small}from org/\allowbreak{{}}base & "
+            rf"m\_\allowbreak{{}}1{small}mean over 3 seeds{small}against org/\allowbreak{{}}base & "
             rf"$^{{\downarrow}}$0.25{small}{{[}}0.20, 0.30]{small}n = 3{small}$-$0.25 {{[}}$-$0.30, $-$0.20]"
             rf"{small}2 answers cut off & 25.0\% & 2 & 3 & 4 \\"
         ),
@@ -98,11 +98,11 @@ def test_a_table_fits_the_columns_of_its_page():
 
 
 def test_the_caption_says_the_levels_of_its_intervals():
-    cells = Cell(Estimate(0.5, 0.4, 0.6, level=0.975), SCORE), Cell(Estimate(0.5, 0.4, 0.6), SCORE)
-    table = Table("changes", ("model", "mean", "b"), (TableRow("m", cells),))
-    together = r"so wide that all of a model hold together in 95\%."
-    assert rf"In brackets: intervals of 95\% to 97.5\%, {together}" in latex(table, "changes")
-    assert r"In brackets: intervals of 95\%." in latex(table, "changes", Typeset(("b",)))
+    cells = [Cell(Estimate(0.5, 0.4, 0.6, level=level), SCORE, DIFFERENCE) for level in (0.975, 0.95)]
+    table = Table("changes", ("model", "mean", "b"), (TableRow("m", tuple(cells)),))
+    together = "those of the first screen hold at once for a model."
+    assert rf"In brackets, of differences: intervals of 95\% to 97.5\%; {together}" in latex(table, "changes")
+    assert r"In brackets, of differences: intervals of 95\%." in latex(table, "changes", Typeset(("b",)))
 
 
 def test_counts_stand_in_the_caption_only_where_all_are_one():

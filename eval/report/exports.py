@@ -14,7 +14,7 @@ from sozo.data.record import write_whole
 from sozo.data.sheet import as_text
 from sozo.eval.report.labels import english, labels
 from sozo.eval.report.names import Names
-from sozo.scoring.measure import MEAN
+from sozo.scoring.measure import LEVEL, MEAN
 from sozo.scoring.numbers import percent
 from sozo.scoring.table import Cell, Table
 from sozo.scoring.translatable import Translatable
@@ -193,10 +193,9 @@ def _caption(table: Table, headings: Sequence[str], kept: Iterable[int]) -> str:
     if any(cell.kind == MEAN and cell.interval for cell in cells):
         sentences.append("In brackets: 95% intervals")
     if levels := [one.estimate.level for one in changes]:
-        least, most = percent(min(levels)), percent(max(levels))
-        at_once = "; those of the first screen hold at once for a model"
-        wide = "of 95%" if most == "95%" else f"of {least} to {most}{at_once}"
-        sentences.append(f"In brackets, of differences: intervals {wide}")
+        ends = " to ".join(dict.fromkeys((percent(min(levels)), percent(max(levels)))))
+        at_once = "; those of the first screen hold at once for a model" if max(levels) > LEVEL else ""
+        sentences.append(f"In brackets, of differences: intervals of {ends}{at_once}")
     return " ".join(f"{sentence.rstrip('.')}." for sentence in sentences if sentence)
 
 

@@ -23,7 +23,7 @@ _PARTS = ("value", "low", "high", "n", "of")
 if TYPE_CHECKING:
     import pandas as pd
 
-_MOST_LINES = 45  # of a table on one page
+_MOST_LINES = 24  # of a table on one page, beside its caption
 _FORMAT = (  # so many columns of numbers, each as wide as one of so many: they break where their line ends
     r"@{}>{\footnotesize\raggedright}p{.25\linewidth}"
     r"*{%d}{@{\hspace{6pt}}>{\footnotesize\raggedleft\arraybackslash\hspace{0pt}}p{\dimexpr.75\linewidth/%d-6pt}}@{}"

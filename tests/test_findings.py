@@ -15,7 +15,7 @@ from sozo.eval.report.answer import first_screen
 from sozo.eval.report.labels import english
 from sozo.eval.run import score_answers
 from sozo.models.trained_on import NO, NOT_KNOWN, YES
-from sozo.scoring.measure import Estimate
+from sozo.scoring.measure import Estimate, Measure
 from sozo.scoring.second_encoder import GainParts
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
@@ -473,3 +473,11 @@ def test_without_a_base_there_are_means_only(scored, tmp_path):
     assert {(row.kind, row.base, row.state, row.p_corrected) for row in found.rows} == {("mean", "", "", None)}
     (mean,) = [row for row in found.rows if row.measure.name == "dat"]
     assert (mean.estimate.n, mean.of, mean.counted, mean.by) == (20, 20, "answers", "ja-ginza")
+
+
+def test_a_ratio_of_ones_own_is_not_subtracted(tmp_path):
+    for name in ("base", "model"):
+        jcq(tmp_path, name)
+    base, model = (one.run("jcq") for one in find_evaluated([str(tmp_path)]))
+    with pytest.raises(NotImplementedError, match=r"jcq/own is compared by a ratio: JcqRunResult\.against must do it"):
+        model.against(base, Measure("jcq/own", ratio=True))

@@ -130,3 +130,16 @@ def test_a_difference_of_shares_has_no_count_of_those_that_have_it():
     share, paired = Measure("a/scored", share=True), Estimate(-1 / 35, -0.3, 0.2, n=35)
     assert Cell(paired, share, DIFFERENCE, of=40).counts == "35 of 40"
     assert Cell(Estimate(0.6, n=35), share, of=35).counts == "21 of 35"
+
+
+LABELS = [house.ROOT / "eval/report" / name for name in ("labels.yaml", "japanese.yaml")]
+LABELS += sorted(house.ROOT.glob("tasks/*/labels.yaml"))
+
+
+@pytest.mark.parametrize("path", LABELS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_no_label_stands_twice(path):
+    nodes = [yaml.compose(path.read_text("utf-8"))]
+    for node in nodes:  # YAML would take the last of two, and say nothing
+        keys = [key.value for key, _ in node.value]
+        assert sorted(keys) == sorted(set(keys))
+        nodes += [value for _, value in node.value if isinstance(value, yaml.MappingNode)]

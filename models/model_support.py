@@ -120,7 +120,7 @@ def why_not_equal(model: Any, plain: Callable[[], Any], spared: Callable[[], Any
     import torch
 
     name = type(without_adapter(model)).__name__
-    with torch.no_grad(), in_eval_mode(model):
+    with torch.no_grad(), in_eval_mode(model), _computed_dtypes(model) as dtypes:
         expected = plain().float().softmax(-1)
         if not torch.isfinite(expected).all():
             return None  # broken weights are told of elsewhere
@@ -130,11 +130,30 @@ def why_not_equal(model: Any, plain: Callable[[], Any], spared: Callable[[], Any
             raise
         except Exception as error:  # whatever an architecture's own code runs into
             return f"{type(error).__name__} in {name}: {' '.join(str(error).split())}"
-        half = torch.is_autocast_enabled(expected.device.type) or next(model.parameters()).dtype != torch.float32
+        half = any(dtype != torch.float32 for dtype in dtypes)
         distance = float((result - expected).abs().sum(-1).mean() / 2)
     if distance < (0.1 if half else 0.01):  # never true of NaN
         return None
     return f"in a trial {name} gave other numbers (total variation {distance:.3f})"
+
+
+@contextmanager
+def _computed_dtypes(model: Any) -> Iterator[list[Any]]:
+    """The dtypes in which the output layer computes while this lasts.
+
+    accelerate wraps `forward` in autocast and makes its logits float32 again: neither the weights' dtype nor that of
+    the logits nor `torch.is_autocast_enabled` tells, from outside, that everything in between is rounded.
+    """
+    dtypes = [next(model.parameters()).dtype]
+    head = without_adapter(model).get_output_embeddings()
+    if head is None:
+        yield dtypes
+        return
+    hook = head.register_forward_hook(lambda _module, _inputs, output: dtypes.append(output.dtype))
+    try:
+        yield dtypes
+    finally:
+        hook.remove()
 
 
 def encode_prompt(tokenizer: Any, prompt: str | list[Message], **template_arguments: Any) -> list[int]:

@@ -188,8 +188,9 @@ class _Layer(DynamicLayer):
     def update(self, key_states: Any, value_states: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Store one token per slot. The attention function is handed this layer in place of keys and values."""
         slots, lengths = self.cache.slots, self.cache.lengths
-        self.keys[slots, :, lengths] = key_states[:, :, 0]
-        self.values[slots, :, lengths] = value_states[:, :, 0]
+        # Under autocast a prompt's values are stored as wide as its keys, and come here narrower.
+        self.keys[slots, :, lengths] = key_states[:, :, 0].to(self.keys.dtype)
+        self.values[slots, :, lengths] = value_states[:, :, 0].to(self.values.dtype)
         return self, self
 
     def attend(self, query: Tensor, scaling: float | None) -> Tensor:

@@ -5,6 +5,7 @@ from inspect import signature
 import numpy as np
 import pytest
 import torch
+from accelerate.utils import convert_outputs_to_fp32
 from transformers import (
     Gemma2Config,
     Gemma2ForCausalLM,
@@ -98,6 +99,30 @@ def test_logits_are_those_of_a_full_forward(make, slots, check_every, alike, mon
         assert draw(full, torch.tensor(numbers[: len(row)], dtype=torch.float64)).tolist() == row
     if check_every == 1:
         assert len(seen) == sum(map(len, rows))  # nothing was computed for rows that had ended
+
+
+@pytest.mark.parametrize("make", [llama, qwen, gemma])
+def test_float32_weights_under_bfloat16_autocast_as_accelerate_wraps_them(make, monkeypatch):
+    """`bf16: true` with `dtype: float32`: keys are wider than values, and logits are float32 again outside."""
+    model = make(initializer_range=1.0)
+    plain = model.forward
+    model.forward = convert_outputs_to_fp32(torch.autocast("cpu", torch.bfloat16)(plain))
+    seen = []
+
+    def recording(logits, *args):
+        seen.append(logits.clone())
+        return draw(logits, *args)
+
+    monkeypatch.setattr(shared_prefix, "draw", recording)
+    row = sample_tokens(model, PROMPT, uniforms(1, 12), ends=[])[0]  # it was not refused by its trial
+    with torch.no_grad():
+        expected = model(input_ids=torch.tensor([PROMPT + row])).logits[0, len(PROMPT) - 1 : -1].softmax(-1)
+        exact = plain(input_ids=torch.tensor([PROMPT + row])).logits[0, len(PROMPT) - 1 : -1].softmax(-1)
+    ours = torch.cat(seen).softmax(-1)
+    apart = [float((ours - other).abs().sum(-1).mean() / 2) for other in (expected, exact)]
+    rounding = float((expected - exact).abs().sum(-1).mean() / 2)
+    assert rounding > 0.01 or make is gemma  # more than a trial in full precision allows
+    assert max(apart) < max(3 * rounding, 0.01)
 
 
 def test_rows_end_where_they_should():

@@ -9,7 +9,9 @@ import numpy as np
 
 from sozo.tasks.dat.decomposition import parts_of
 
-Run = dict[str, Any]  # what a model's answers to a task came out as: values by the measures' names
+Run = dict[
+    str, Any
+]  # what a model's answers to a task came out as: values by the measures' names
 
 
 @cache
@@ -17,20 +19,35 @@ def pool() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """50,000 lists of 2,000 words by Zipf's law, shape (lists, 10); their scores; what a model may prefer of them in
     standard deviations, shape (3, lists); the other encoder's vectors without their mean."""
     random, words = np.random.default_rng(1), 2000
-    raw = [random.normal(size=(words, 40)) + 0.8 * random.normal(size=40) for _ in range(2)]
-    own, other = ((v / np.linalg.norm(v, axis=1, keepdims=True)).astype(np.float32) for v in raw)
+    raw = [
+        random.normal(size=(words, 40)) + 0.8 * random.normal(size=40) for _ in range(2)
+    ]
+    own, other = (
+        (v / np.linalg.norm(v, axis=1, keepdims=True)).astype(np.float32) for v in raw
+    )
     other = other - other.mean(0)
     other /= np.linalg.norm(other, axis=1, keepdims=True)
     rate = (np.arange(1, words + 1) ** 0.9).astype(np.float32)
     lists = np.concatenate(
         [
-            np.argpartition(random.standard_exponential((1000, words), np.float32) * rate, 10, axis=1)[:, :10]
+            np.argpartition(
+                random.standard_exponential((1000, words), np.float32) * rate,
+                10,
+                axis=1,
+            )[:, :10]
             for _ in range(50)
         ]
     )
-    scores, others = (1 - ((unit[lists].sum(1) ** 2).sum(1) - 10) / 90 for unit in (own, other))
+    scores, others = (
+        1 - ((unit[lists].sum(1) ** 2).sum(1) - 10) / 90 for unit in (own, other)
+    )
     facts = np.stack([scores, others, -np.log(lists + 1.0).sum(1)])
-    return lists, scores, (facts - facts.mean(1, keepdims=True)) / facts.std(1, keepdims=True), other
+    return (
+        lists,
+        scores,
+        (facts - facts.mean(1, keepdims=True)) / facts.std(1, keepdims=True),
+        other,
+    )
 
 
 @dataclass(frozen=True)
@@ -50,7 +67,13 @@ class Dat:
     def world(self, random: np.random.Generator) -> "Dat":
         return self
 
-    def run(self, random: np.random.Generator, *, is_base: bool = False, trained: bool = True) -> Run:
+    def run(
+        self,
+        random: np.random.Generator,
+        *,
+        is_base: bool = False,
+        trained: bool = True,
+    ) -> Run:
         lists, scores, facts, other = pool()
         usable, spread = self.usable, self.spread * trained
         preferred = np.zeros(3) if is_base else np.array([self.gain, 0.0, self.common])
@@ -99,28 +122,47 @@ class Jcq:
         kinds = np.arange(self.items) % 7
         levels = np.linspace(2.2, 4.4, 7)[kinds] + self.higher
         liked = random.normal(0, self.taste, self.items) if self.taste else 0.0
-        return replace(self, questions=levels + random.normal(0, 0.4, self.items), liked=liked)
+        return replace(
+            self, questions=levels + random.normal(0, 0.4, self.items), liked=liked
+        )
 
     def judging(self, random: np.random.Generator, answers: np.ndarray) -> np.ndarray:
         criteria = answers[:, None] + random.normal(0, 0.5, (self.items, 4))
-        return np.clip(np.rint(criteria), 1, 5).mean(1) + (random.normal(0, self.judge) if self.judge else 0.0)
+        return np.clip(np.rint(criteria), 1, 5).mean(1) + (
+            random.normal(0, self.judge) if self.judge else 0.0
+        )
 
-    def run(self, random: np.random.Generator, *, is_base: bool = False, trained: bool = True) -> Run:
+    def run(
+        self,
+        random: np.random.Generator,
+        *,
+        is_base: bool = False,
+        trained: bool = True,
+    ) -> Run:
         n = self.items
-        answers = self.questions + random.normal(0, 0.5, n) + (0.0 if is_base else self.liked)
+        answers = (
+            self.questions + random.normal(0, 0.5, n) + (0.0 if is_base else self.liked)
+        )
         scores, judged = self.judging(random, answers), random.random(n) < self.judged
         moved = self.gain * (not is_base) + self.spread * trained * random.normal()
         run = {
-            "jcq": {k: s + moved if j else None for k, (s, j) in enumerate(zip(scores.tolist(), judged, strict=True))},
+            "jcq": {
+                k: s + moved if j else None
+                for k, (s, j) in enumerate(zip(scores.tolist(), judged, strict=True))
+            },
             "jcq/judged": dict(enumerate(judged.astype(float).tolist())),
-            "jcq/complete": dict(enumerate((random.random(n) < self.complete).astype(float).tolist())),
+            "jcq/complete": dict(
+                enumerate((random.random(n) < self.complete).astype(float).tolist())
+            ),
             "kinds": {k: str(k % 7) for k in range(n)},
         }
         if is_base and self.again:
             run["judge"] = self.noise(random, answers, scores), self.again
         return run
 
-    def noise(self, random: np.random.Generator, answers: np.ndarray, scores: np.ndarray) -> float:
+    def noise(
+        self, random: np.random.Generator, answers: np.ndarray, scores: np.ndarray
+    ) -> float:
         """The judge's noise, of the base's answers and as many other runs' as are judged again."""
         from sozo.eval.judge_noise import noise_of
 
@@ -130,7 +172,9 @@ class Jcq:
                 answers = self.questions + random.normal(0, 0.5, self.items)
                 scores = self.judging(random, answers)
             apart = self.judging(random, answers) - scores
-            gaps.append((float(apart.mean()), float(apart.std(ddof=1)) / math.sqrt(self.items)))
+            gaps.append(
+                (float(apart.mean()), float(apart.std(ddof=1)) / math.sqrt(self.items))
+            )
         return noise_of(gaps)
 
 
@@ -145,12 +189,28 @@ class Sat:
     def world(self, random: np.random.Generator) -> "Sat":
         return replace(self, stories=random.normal(0.5, 0.08, 113))
 
-    def run(self, random: np.random.Generator, *, is_base: bool = False, trained: bool = True) -> Run:
+    def run(
+        self,
+        random: np.random.Generator,
+        *,
+        is_base: bool = False,
+        trained: bool = True,
+    ) -> Run:
         n, error = len(self.stories), 0.04
-        moved = (self.gain * (not is_base) + self.spread * trained * random.normal()) * error * math.sqrt(2)
-        run = {"sat": dict(enumerate((self.stories + moved + random.normal(0, error, n)).tolist()))}
+        moved = (
+            (self.gain * (not is_base) + self.spread * trained * random.normal())
+            * error
+            * math.sqrt(2)
+        )
+        run = {
+            "sat": dict(
+                enumerate((self.stories + moved + random.normal(0, error, n)).tolist())
+            )
+        }
         for name, share in (("judged", 1.0), ("complete", 0.99), ("kept", 0.85)):
-            run[f"sat/{name}"] = dict(enumerate((random.random(n) < share).astype(float).tolist()))
+            run[f"sat/{name}"] = dict(
+                enumerate((random.random(n) < share).astype(float).tolist())
+            )
         return run
 
 

@@ -73,7 +73,9 @@ class Difference:
         """The variance of the only run of a base."""
         raise NotImplementedError
 
-    def shared(self, bases: Sequence[Run], models: Sequence[Run]) -> tuple[float, int] | None:
+    def shared(
+        self, bases: Sequence[Run], models: Sequence[Run]
+    ) -> tuple[float, int] | None:
         return self.of_base(bases[0], models) if len(bases) == 1 else None
 
 
@@ -81,7 +83,11 @@ class Apart(Difference):
     """A mean of answers that have no partners."""
 
     def between(self, base: Run, model: Run, level: float) -> Found:
-        return found_of(compare_independent(base[self.name], model[self.name], share=self.share, level=level))
+        return found_of(
+            compare_independent(
+                base[self.name], model[self.name], share=self.share, level=level
+            )
+        )
 
     def of_base(self, base: Run, models: Sequence[Run]) -> tuple[float, int]:
         return base_variance(base[self.name], share=self.share), len(base[self.name])
@@ -92,12 +98,23 @@ class Paired(Difference):
 
     def between(self, base: Run, model: Run, level: float) -> Found:
         sides = base[self.name], model[self.name]
-        found = compare_paired(*sides, share=self.share, level=level, strata=base.get("kinds"))
-        return with_judge(found_of(found), found.n, base, level) if self.first and "judge" in base else found_of(found)
+        found = compare_paired(
+            *sides, share=self.share, level=level, strata=base.get("kinds")
+        )
+        return (
+            with_judge(found_of(found), found.n, base, level)
+            if self.first and "judge" in base
+            else found_of(found)
+        )
 
     def shared(self, bases: Sequence[Run], models: Sequence[Run]) -> tuple[float, int]:
-        pairs = [(base[self.name], model[self.name]) for base, model in pairs_of(bases, models)]
-        return shared_by_item(pairs, share=self.share and len(bases) == 1, strata=bases[0].get("kinds"))
+        pairs = [
+            (base[self.name], model[self.name])
+            for base, model in pairs_of(bases, models)
+        ]
+        return shared_by_item(
+            pairs, share=self.share and len(bases) == 1, strata=bases[0].get("kinds")
+        )
 
 
 class Words(Difference):
@@ -105,12 +122,20 @@ class Words(Difference):
 
     def between(self, base: Run, model: Run, level: float) -> Found:
         ratio = hill_ratio(base["lists"], model["lists"], level=level)
-        return Found(*(None if end is None else math.log(end) for end in (ratio.value, ratio.low, ratio.high)))
+        return Found(
+            *(
+                None if end is None else math.log(end)
+                for end in (ratio.value, ratio.low, ratio.high)
+            )
+        )
 
     def gap(self, base: Run, model: Run) -> float:
         lists = base["lists"], model["lists"]
         counts = [np.unique(own, return_counts=True)[1] for own in lists]
-        words = [hill_number(n, len(own), min(map(len, lists))) for n, own in zip(counts, lists, strict=True)]
+        words = [
+            hill_number(n, len(own), min(map(len, lists)))
+            for n, own in zip(counts, lists, strict=True)
+        ]
         return math.log(words[1] / words[0])
 
     def of_base(self, base: Run, models: Sequence[Run]) -> tuple[float, int]:
@@ -124,29 +149,48 @@ class Pairing(Difference):
     def gain(self, base: Run, model: Run) -> tuple[float, tuple[float, float]] | None:
         before, after = base["parts"], model["parts"]
         values = float(after.values[3]), float(after.variances[3])
-        return gain_with_variances(before.scores, (float(before.values[3]), before.without[3]), values)
+        return gain_with_variances(
+            before.scores, (float(before.values[3]), before.without[3]), values
+        )
 
     def between(self, base: Run, model: Run, level: float) -> Found:
         gain = self.gain(base, model)
         if gain is None:
             return Found(None, None, None)
         value, variances = gain
-        freedom = welch_freedom(variances, [len(side["parts"].scores) for side in (base, model)])
-        return Found(value, *t_test(value, math.sqrt(sum(variances)), freedom, level)[:2])
+        freedom = welch_freedom(
+            variances, [len(side["parts"].scores) for side in (base, model)]
+        )
+        return Found(
+            value, *t_test(value, math.sqrt(sum(variances)), freedom, level)[:2]
+        )
 
     def of_base(self, base: Run, models: Sequence[Run]) -> tuple[float, int]:
         gains = [self.gain(base, model) for model in models]
-        return float(np.mean([gain[1][0] for gain in gains if gain])), len(base["parts"].scores)
+        return float(np.mean([gain[1][0] for gain in gains if gain])), len(
+            base["parts"].scores
+        )
 
 
 def pairs_of(bases: Sequence[Run], models: Sequence[Run]) -> list[tuple[Run, Run]]:
     """Each model after the base of its seed, or after the only one."""
-    return list(zip(bases if len(bases) > 1 else [*bases] * len(models), models, strict=True))
+    return list(
+        zip(bases if len(bases) > 1 else [*bases] * len(models), models, strict=True)
+    )
 
 
 DIFFERENCES = {
-    "dat": (Apart("dat", first=True), Apart("dat/usable", share=True), Words("dat/words"), Pairing("dat/pairing")),
-    "jcq": (Paired("jcq", first=True), Paired("jcq/judged", share=True), Paired("jcq/complete", share=True)),
+    "dat": (
+        Apart("dat", first=True),
+        Apart("dat/usable", share=True),
+        Words("dat/words"),
+        Pairing("dat/pairing"),
+    ),
+    "jcq": (
+        Paired("jcq", first=True),
+        Paired("jcq/judged", share=True),
+        Paired("jcq/complete", share=True),
+    ),
     "sat": (
         Paired("sat", first=True),
         *(Paired(f"sat/{name}", share=True) for name in ("judged", "complete", "kept")),
@@ -176,33 +220,55 @@ class Condition:
     truth: str = ""
     name: str = field(default="", kw_only=True)
 
-    def runs(self, random: np.random.Generator) -> Iterator[tuple[str, list[Run], list[Run]]]:
+    def runs(
+        self, random: np.random.Generator
+    ) -> Iterator[tuple[str, list[Run], list[Run]]]:
         for asked in self.tasks:
             task = asked.world(random)
-            bases = [task.run(random, is_base=True, trained=self.base_seeds > 1) for _ in range(self.base_seeds)]
-            yield type(asked).__name__.lower(), bases, [task.run(random) for _ in range(self.seeds)]
+            bases = [
+                task.run(random, is_base=True, trained=self.base_seeds > 1)
+                for _ in range(self.base_seeds)
+            ]
+            yield (
+                type(asked).__name__.lower(),
+                bases,
+                [task.run(random) for _ in range(self.seeds)],
+            )
 
 
-def levels(differences: Sequence[tuple[Difference, Sequence[Run]]]) -> dict[str, list[float]]:
+def levels(
+    differences: Sequence[tuple[Difference, Sequence[Run]]],
+) -> dict[str, list[float]]:
     """The levels of the intervals of a model's differences by each rule; of each with its runs, the base's first.
 
     A share that is full in all runs cannot differ, and is not counted.
     """
-    counted = [d for d, runs in differences if not (d.share and all(full(run[d.name]) for run in runs))]
+    counted = [
+        d
+        for d, runs in differences
+        if not (d.share and all(full(run[d.name]) for run in runs))
+    ]
     first = sum(d.first for d in counted)
     rest, tasks = len(counted) - first, sum(d.first for d, _ in differences)
     now = [1 - 0.025 / max(1, first if d.first else rest) for d, _ in differences]
-    return {"now": now, "before": [1 - 0.05 / tasks if d.first else LEVEL for d, _ in differences]}
+    return {
+        "now": now,
+        "before": [1 - 0.05 / tasks if d.first else LEVEL for d, _ in differences],
+    }
 
 
 def full(values: Any) -> bool:
     return min(values.values() if isinstance(values, dict) else values) == 1
 
 
-def over(difference: Difference, bases: Sequence[Run], models: Sequence[Run]) -> dict[str, Any]:
+def over(
+    difference: Difference, bases: Sequence[Run], models: Sequence[Run]
+) -> dict[str, Any]:
     """By each rule a function from a level to the interval."""
     if len(models) == 1:
-        return dict.fromkeys(RULES, lambda level: difference.between(bases[0], models[0], level))
+        return dict.fromkeys(
+            RULES, lambda level: difference.between(bases[0], models[0], level)
+        )
     values = [difference.gap(base, model) for base, model in pairs_of(bases, models)]
     gaps = {seed: value for seed, value in enumerate(values) if value is not None}
     shared = difference.shared(bases, models)
@@ -214,7 +280,11 @@ def over(difference: Difference, bases: Sequence[Run], models: Sequence[Run]) ->
 
 def arrows(condition: Condition, random: np.random.Generator) -> dict[str, set[str]]:
     """The names of the differences that have an arrow in one world, by each rule."""
-    there = [(d, bases, models) for name, bases, models in condition.runs(random) for d in DIFFERENCES[name]]
+    there = [
+        (d, bases, models)
+        for name, bases, models in condition.runs(random)
+        for d in DIFFERENCES[name]
+    ]
     by_rule = levels([(d, [*bases, *models]) for d, bases, models in there])
     shown: dict[str, set[str]] = {rule: set() for rule in RULES}
     for k, (difference, bases, models) in enumerate(there):
@@ -226,7 +296,11 @@ def arrows(condition: Condition, random: np.random.Generator) -> dict[str, set[s
     return shown
 
 
-SPREADS = {"alike": 0, "spread by one error": 1, "spread by three errors": 3}  # of trainings; in errors of a run
+SPREADS = {
+    "alike": 0,
+    "spread by one error": 1,
+    "spread by three errors": 3,
+}  # of trainings; in errors of a run
 
 
 def equal() -> Iterator[Condition]:
@@ -236,19 +310,35 @@ def equal() -> Iterator[Condition]:
         yield Condition((Dat(answers, usable),), name=f"DAT, {answers} answers{rare}")
     for items in (35, 700):
         yield Condition((Jcq(items),), name=f"JCQ, {items} items")
-        yield Condition((Jcq(items, higher=1.2),), name=f"JCQ, {items} items, many at the ceiling")
-    for noise, error in (("half an error", 0.015), ("one error", 0.03), ("two errors", 0.06)):
+        yield Condition(
+            (Jcq(items, higher=1.2),), name=f"JCQ, {items} items, many at the ceiling"
+        )
+    for noise, error in (
+        ("half an error", 0.015),
+        ("one error", 0.03),
+        ("two errors", 0.06),
+    ):
         for again, times in ((1, "once"), (2, "twice")):
             task = Jcq(700, judge=error, again=again)
-            yield Condition((task,), name=f"JCQ, 700 items, judge's noise of {noise}, judged again {times}")
+            yield Condition(
+                (task,),
+                name=f"JCQ, 700 items, judge's noise of {noise}, judged again {times}",
+            )
     for noise, error in (("two errors", 0.06), ("three errors", 0.09)):
         tasks = Dat(), Jcq(700, judge=error, again=1), Sat()
-        yield Condition(tasks, name=f"three tasks, JCQ 700 items, judge's noise of {noise}, judged again once")
+        yield Condition(
+            tasks,
+            name=f"three tasks, JCQ 700 items, judge's noise of {noise}, judged again once",
+        )
     yield Condition((Dat(), Jcq(35), Sat()), name="three tasks, JCQ 35 items")
     yield Condition((Dat(), Jcq(700), Sat()), name="three tasks, JCQ 700 items")
     for spread, errors in SPREADS.items():
         # A run's mean over 35 questions is off by 0.09, one over 113 stories by this share of a deviation.
-        tasks = Dat(spread=errors), Jcq(spread=0.09 * errors), Sat(spread=errors / math.sqrt(2 * 113))
+        tasks = (
+            Dat(spread=errors),
+            Jcq(spread=0.09 * errors),
+            Sat(spread=errors / math.sqrt(2 * 113)),
+        )
         for of, seeds, base_seeds in (
             (tasks[:1], 3, 1),
             (tasks[:1], 5, 1),
@@ -256,7 +346,9 @@ def equal() -> Iterator[Condition]:
             (tasks[:1], 5, 5),
             (tasks, 5, 5),
         ):
-            yield Condition(of, seeds, base_seeds, name=name_of(of, seeds, base_seeds, spread))
+            yield Condition(
+                of, seeds, base_seeds, name=name_of(of, seeds, base_seeds, spread)
+            )
 
     own, alike = (Jcq(taste=0.4),), "alike, each model with questions of its own"
     yield Condition(own, name="JCQ, 35 items, each model with questions of its own")
@@ -272,42 +364,79 @@ def name_of(tasks: Sequence[Task], seeds: int, base_seeds: int, spread: str) -> 
 def true() -> Iterator[Condition]:
     """Models that differ from their bases."""
     gain, fewer = Dat(gain=0.29), Dat(common=0.455)
-    higher, words, all_higher = "score +0.29 sd", "different words -9%", "DAT +0.29 sd, JCQ +0.2, SAT +0.21 sd"
+    higher, words, all_higher = (
+        "score +0.29 sd",
+        "different words -9%",
+        "DAT +0.29 sd, JCQ +0.2, SAT +0.21 sd",
+    )
     yield Condition((gain,), truth=higher, name="DAT, 300 answers")
     yield Condition((fewer,), truth=words, name="DAT, 300 answers")
     for items in (35, 700):
         jcq = Jcq(items, gain=0.2)
         yield Condition((jcq,), truth="score +0.2", name=f"JCQ, {items} items")
-        yield Condition((gain, jcq, Sat(gain=0.21)), truth=all_higher, name=f"three tasks, JCQ {items} items")
-        yield Condition((fewer, Jcq(items), Sat()), truth=words, name=f"three tasks, JCQ {items} items")
+        yield Condition(
+            (gain, jcq, Sat(gain=0.21)),
+            truth=all_higher,
+            name=f"three tasks, JCQ {items} items",
+        )
+        yield Condition(
+            (fewer, Jcq(items), Sat()),
+            truth=words,
+            name=f"three tasks, JCQ {items} items",
+        )
     for spread, errors in SPREADS.items():
         for base_seeds in (1, 5):
             for truth, task in ((higher, gain), (words, fewer)):
                 tasks = (replace(task, spread=errors),)
-                yield Condition(tasks, 5, base_seeds, truth, name=name_of(tasks, 5, base_seeds, spread))
+                yield Condition(
+                    tasks,
+                    5,
+                    base_seeds,
+                    truth,
+                    name=name_of(tasks, 5, base_seeds, spread),
+                )
 
 
 def simulate(condition: Condition, seed: int, worlds: int) -> Iterator[dict[str, Any]]:
     """Rows of the table: in which share of the worlds any difference has an arrow, and each one."""
-    random = np.random.default_rng([seed, *condition.name.encode(), *condition.truth.encode()])
+    random = np.random.default_rng(
+        [seed, *condition.name.encode(), *condition.truth.encode()]
+    )
     shown: dict[str, Counter[str]] = {rule: Counter() for rule in RULES}
     for _ in range(worlds):
         for rule, names in arrows(condition, random).items():
             shown[rule].update([*names, "any"] if names else [])
-    names = [d.name for task in condition.tasks for d in DIFFERENCES[type(task).__name__.lower()]]
+    names = [
+        d.name
+        for task in condition.tasks
+        for d in DIFFERENCES[type(task).__name__.lower()]
+    ]
     for name in ("any", *names):
         rates = {rule: f"{shown[rule][name] / worlds:.4f}" for rule in RULES}
-        of = {"condition": condition.name, "truth": condition.truth, "seed": seed, "worlds": worlds}
+        of = {
+            "condition": condition.name,
+            "truth": condition.truth,
+            "seed": seed,
+            "worlds": worlds,
+        }
         yield of | {"difference": name} | rates
 
 
 def main() -> None:
     """Simulate what the table lacks, and write it after each condition."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--worlds", type=int, default=2000, help="of equal models")
-    parser.add_argument("--true", type=int, default=300, help="worlds with a true difference")
-    parser.add_argument("--only", default="", help="regular expression that a condition's name has to match")
+    parser.add_argument(
+        "--true", type=int, default=300, help="worlds with a true difference"
+    )
+    parser.add_argument(
+        "--only",
+        default="",
+        help="regular expression that a condition's name has to match",
+    )
     parser.add_argument("--output", type=Path, default=TABLE)
     args = parser.parse_args()
     rows: list[dict[str, Any]] = []
@@ -316,7 +445,10 @@ def main() -> None:
             rows = list(csv.DictReader(file))
     known = {tuple(str(row[name]) for name in FIELDS[:4]) for row in rows}
     conditions = [*equal(), *true()]
-    places = {(condition.name, condition.truth): place for place, condition in enumerate(conditions)}
+    places = {
+        (condition.name, condition.truth): place
+        for place, condition in enumerate(conditions)
+    }
     for condition in conditions:
         worlds = args.true if condition.truth else args.worlds
         key = condition.name, condition.truth, str(args.seed), str(worlds)
@@ -324,16 +456,25 @@ def main() -> None:
             continue
         started = time.monotonic()
         rows += simulate(condition, args.seed, worlds)
-        rows.sort(key=lambda row: places.get((row["condition"], row["truth"]), len(places)))
+        rows.sort(
+            key=lambda row: places.get((row["condition"], row["truth"]), len(places))
+        )
         with args.output.open("w", encoding="utf-8", newline="") as file:
             table = csv.DictWriter(file, FIELDS, lineterminator="\n")
             table.writeheader()
             table.writerows(rows)
-        print(f"{condition.name}; {condition.truth or 'equal'}: {worlds} worlds, {time.monotonic() - started:.0f} s")
-        for row in (row for row in rows if tuple(str(row[name]) for name in FIELDS[:4]) == key):
+        print(
+            f"{condition.name}; {condition.truth or 'equal'}: {worlds} worlds, {time.monotonic() - started:.0f} s"
+        )
+        for row in (
+            row for row in rows if tuple(str(row[name]) for name in FIELDS[:4]) == key
+        ):
             now, before = (float(row[rule]) for rule in RULES)
             error = math.sqrt(now * (1 - now) / worlds)
-            print(f"    {row['difference']:14} {now:6.1%} (se {error:.1%}), before {before:.1%}", flush=True)
+            print(
+                f"    {row['difference']:14} {now:6.1%} (se {error:.1%}), before {before:.1%}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

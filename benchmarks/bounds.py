@@ -37,14 +37,26 @@ for _ in sys.stdin:
 
 def main() -> None:
     """Time both in turns; print seconds and ratio as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--before", type=Path, required=True, help="a checkout without the bounds")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--before", type=Path, required=True, help="a checkout without the bounds"
+    )
     parser.add_argument("--answers", type=int, default=131_072)
     parser.add_argument("--rounds", type=int, default=9)
     options = parser.parse_args()
-    pipe = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "bufsize": 1}
+    pipe = {
+        "stdin": subprocess.PIPE,
+        "stdout": subprocess.PIPE,
+        "text": True,
+        "bufsize": 1,
+    }
     workers = {
-        name: subprocess.Popen([sys.executable, "-c", WORKER, str(path / "src"), str(options.answers)], **pipe)
+        name: subprocess.Popen(
+            [sys.executable, "-c", WORKER, str(path / "src"), str(options.answers)],
+            **pipe,
+        )
         for name, path in (("before", options.before.resolve()), ("after", ROOT))
     }
     seconds: dict[str, list[float]] = {name: [] for name in workers}
@@ -56,8 +68,19 @@ def main() -> None:
         worker.stdin.close()
         worker.wait()
     medians = {name: round(statistics.median(own), 3) for name, own in seconds.items()}
-    pairs = [after / before for before, after in zip(seconds["before"], seconds["after"], strict=True)]
-    print(json.dumps({**medians, "ratio": round(statistics.median(pairs), 3), "at": time.strftime("%Y-%m-%d")}))
+    pairs = [
+        after / before
+        for before, after in zip(seconds["before"], seconds["after"], strict=True)
+    ]
+    print(
+        json.dumps(
+            {
+                **medians,
+                "ratio": round(statistics.median(pairs), 3),
+                "at": time.strftime("%Y-%m-%d"),
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -25,7 +25,9 @@ SIZE = 2**28  # bytes of the file that a gigabyte's cost is taken from
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--save_steps", type=int, default=5)
     parser.add_argument("--max_steps", type=int, default=40)
     arguments = parser.parse_args()
@@ -47,10 +49,18 @@ def main() -> None:
         start = time.process_time()
         checkpoints._digest(file)
         gigabyte = (time.process_time() - start) * 1e9 / SIZE
-    between = [[later[k] - earlier[k] for earlier, later in pairwise(ends)] for k in (0, 1)]
-    processor, clock = (statistics.median(taken) / statistics.median(seconds) for seconds in between)
-    print(f"{len(taken)} checkpoints, every {arguments.save_steps} steps: digests of {statistics.median(taken):.4f} s")
-    print(f"share of the processor time between checkpoints: {processor:.2%}; of the time on the clock: {clock:.2%}")
+    between = [
+        [later[k] - earlier[k] for earlier, later in pairwise(ends)] for k in (0, 1)
+    ]
+    processor, clock = (
+        statistics.median(taken) / statistics.median(seconds) for seconds in between
+    )
+    print(
+        f"{len(taken)} checkpoints, every {arguments.save_steps} steps: digests of {statistics.median(taken):.4f} s"
+    )
+    print(
+        f"share of the processor time between checkpoints: {processor:.2%}; of the time on the clock: {clock:.2%}"
+    )
     print(f"a gigabyte: {gigabyte:.2f} s of one core")
 
 
@@ -58,8 +68,15 @@ def train(output: str, settings: dict[str, Any]) -> None:
     """The recipe, in this process."""
     from launch import launch
 
-    flags = {"output_dir": output, "report_to": "none", "save_total_limit": 2} | settings
-    sys.argv = ["grpo_dat.py", *(word for name, value in flags.items() for word in (f"--{name}", str(value)))]
+    flags = {
+        "output_dir": output,
+        "report_to": "none",
+        "save_total_limit": 2,
+    } | settings
+    sys.argv = [
+        "grpo_dat.py",
+        *(word for name, value in flags.items() for word in (f"--{name}", str(value))),
+    ]
     launch("grpo")
 
 

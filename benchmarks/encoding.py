@@ -26,27 +26,41 @@ from sozo.scoring.embeddings import SentenceTransformerEncoder, WordVectors
 def bert(folder: Path, words: list[str]) -> SentenceTransformer:
     """BERT-base (12 layers of 768) over characters."""
     characters = sorted({c for word in words for c in word})
-    vocabulary = {token: i for i, token in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *characters])}
+    vocabulary = {
+        token: i
+        for i, token in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *characters])
+    }
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex("."), "isolated")
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     fast = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]"
+        tokenizer_object=tokenizer,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
     )
     torch.manual_seed(0)
     BertModel(BertConfig(vocab_size=len(vocabulary))).eval().save_pretrained(folder)
     fast.save_pretrained(folder)
     transformer = Transformer(str(folder))
-    return SentenceTransformer(modules=[transformer, Pooling(768, "mean")], device="cpu")
+    return SentenceTransformer(
+        modules=[transformer, Pooling(768, "mean")], device="cpu"
+    )
 
 
 class Calls:
     """Counts the calls of an encoder."""
 
     def __init__(self, encoder: SentenceTransformerEncoder) -> None:
-        self.encoder, self.name, self.revision, self.calls = encoder, encoder.name, encoder.revision, 0
+        self.encoder, self.name, self.revision, self.calls = (
+            encoder,
+            encoder.name,
+            encoder.revision,
+            0,
+        )
 
     def encode(self, words: list[str]) -> np.ndarray:
         self.calls += 1
@@ -54,20 +68,30 @@ class Calls:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--words", type=int, default=5000)
-    parser.add_argument("--single", type=int, default=300, help="words of one call each, per round")
+    parser.add_argument(
+        "--single", type=int, default=300, help="words of one call each, per round"
+    )
     parser.add_argument("--rounds", type=int, default=2)
     args = parser.parse_args()
-    words = [str(w) for w in np.random.default_rng(0).permutation(load_nouns())[: args.words]]
+    words = [
+        str(w) for w in np.random.default_rng(0).permutation(load_nouns())[: args.words]
+    ]
     with tempfile.TemporaryDirectory() as folder:
         model = bert(Path(folder) / "bert", words)
-        encoder = SentenceTransformerEncoder(model, name="bert-base-random", revision="seed-0")
+        encoder = SentenceTransformerEncoder(
+            model, name="bert-base-random", revision="seed-0"
+        )
         encoder.encode(words[:64])
         ratios = []
         for number in range(args.rounds):
             start = time.perf_counter()
-            single = np.concatenate([encoder.encode([word]) for word in words[: args.single]])
+            single = np.concatenate(
+                [encoder.encode([word]) for word in words[: args.single]]
+            )
             alone = (time.perf_counter() - start) / args.single
             cache, counted = Path(folder) / str(number), Calls(encoder)
             vectors = WordVectors(counted, cache)
@@ -85,7 +109,9 @@ def main() -> None:
             again = Calls(encoder)
             start = time.perf_counter()
             WordVectors(again, cache).rows(words)
-            print(f"second run with the disk cache: {again.calls} encoder calls, {time.perf_counter() - start:.2f} s")
+            print(
+                f"second run with the disk cache: {again.calls} encoder calls, {time.perf_counter() - start:.2f} s"
+            )
             assert again.calls == 0
         print(f"median {statistics.median(ratios):.1f} times")
 

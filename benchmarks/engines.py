@@ -25,8 +25,18 @@ from pathlib import Path
 from typing import Any
 
 ASKED = ("1 x 32", "1 x 128", "32 x 4")
-WAYS = ("generate", "sozo", "continuous", "vllm-eager", "vllm-compiled", "vllm-bound", "vllm-best")
-Draw = Callable[[list[list[int]], int, int], Sequence[Sequence[int]]]  # prompts, new tokens, seed -> completions
+WAYS = (
+    "generate",
+    "sozo",
+    "continuous",
+    "vllm-eager",
+    "vllm-compiled",
+    "vllm-bound",
+    "vllm-best",
+)
+Draw = Callable[
+    [list[list[int]], int, int], Sequence[Sequence[int]]
+]  # prompts, new tokens, seed -> completions
 
 
 def sozo(model: Any) -> Draw:
@@ -46,7 +56,13 @@ def sozo(model: Any) -> Draw:
 def own_distribution(most: int) -> Any:
     from transformers import GenerationConfig
 
-    whole = {"do_sample": True, "temperature": 1.0, "top_k": 0, "top_p": 1.0, "pad_token_id": 0}
+    whole = {
+        "do_sample": True,
+        "temperature": 1.0,
+        "top_k": 0,
+        "top_p": 1.0,
+        "pad_token_id": 0,
+    }
     return GenerationConfig(**whole, max_new_tokens=most)
 
 
@@ -56,10 +72,19 @@ def generate(model: Any) -> Draw:
     def draw(prompts: list[list[int]], most: int, seed: int) -> Sequence[Sequence[int]]:
         torch.manual_seed(seed)
         longest = max(map(len, prompts))
-        ids = torch.tensor([[0] * (longest - len(row)) + row for row in prompts], device=model.device)
-        mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in prompts], device=model.device)
+        ids = torch.tensor(
+            [[0] * (longest - len(row)) + row for row in prompts], device=model.device
+        )
+        mask = torch.tensor(
+            [[0] * (longest - len(row)) + [1] * len(row) for row in prompts],
+            device=model.device,
+        )
         with torch.no_grad():
-            new = model.generate(input_ids=ids, attention_mask=mask, generation_config=own_distribution(most))
+            new = model.generate(
+                input_ids=ids,
+                attention_mask=mask,
+                generation_config=own_distribution(most),
+            )
         return new[:, longest:].tolist()
 
     return draw
@@ -73,10 +98,16 @@ def continuous(model: Any) -> Draw:
     cache = ContinuousBatchingConfig(max_memory_percent=0.2, seed=0)
 
     def draw(prompts: list[list[int]], most: int, seed: int) -> Sequence[Sequence[int]]:
-        settings = {"generation_config": own_distribution(most), "continuous_batching_config": cache}
+        settings = {
+            "generation_config": own_distribution(most),
+            "continuous_batching_config": cache,
+        }
         with torch.no_grad():
             done = model.generate_batch(prompts, **settings)
-        return [done[name].generated_tokens for name in sorted(done, key=lambda name: int(name.partition("_")[2]))]
+        return [
+            done[name].generated_tokens
+            for name in sorted(done, key=lambda name: int(name.partition("_")[2]))
+        ]
 
     return draw
 
@@ -84,12 +115,24 @@ def continuous(model: Any) -> Draw:
 def vllm(options: argparse.Namespace, eager: bool) -> Draw:
     from vllm import LLM, SamplingParams
 
-    settings = {"dtype": options.dtype, "max_model_len": options.window, "max_num_seqs": 128}
-    llm = LLM(options.model, enforce_eager=eager, enable_prefix_caching=True, generation_config="vllm", **settings)
+    settings = {
+        "dtype": options.dtype,
+        "max_model_len": options.window,
+        "max_num_seqs": 128,
+    }
+    llm = LLM(
+        options.model,
+        enforce_eager=eager,
+        enable_prefix_caching=True,
+        generation_config="vllm",
+        **settings,
+    )
 
     def draw(prompts: list[list[int]], most: int, seed: int) -> Sequence[Sequence[int]]:
         request = SamplingParams(temperature=1.0, max_tokens=most, ignore_eos=True)
-        outputs = llm.generate([{"prompt_token_ids": row} for row in prompts], request, use_tqdm=False)
+        outputs = llm.generate(
+            [{"prompt_token_ids": row} for row in prompts], request, use_tqdm=False
+        )
         return [output.outputs[0].token_ids for output in outputs]
 
     return draw
@@ -114,7 +157,9 @@ def measure(options: argparse.Namespace) -> None:
     def prompts_of(name: str, number: int) -> list[list[int]]:
         """Numbered by the round, too: no way finds a prompt in its cache that an earlier round computed."""
         different, each = map(int, name.split(" x "))
-        return [encode_text(tokenizer, f"{number}.{k:02} {dat}") for k in range(different)] * each
+        return [
+            encode_text(tokenizer, f"{number}.{k:02} {dat}") for k in range(different)
+        ] * each
 
     options.window = len(prompts_of("1 x 32", 0)[0]) + options.max_new_tokens + 9
     start = time.perf_counter()
@@ -122,9 +167,15 @@ def measure(options: argparse.Namespace) -> None:
         draw = vllm(options, eager=options.way in ("vllm-eager", "vllm-bound"))
     else:
         device = "cuda" if torch.cuda.is_available() else "cpu"
-        model = AutoModelForCausalLM.from_pretrained(options.model, dtype=options.dtype).to(device).eval()
+        model = (
+            AutoModelForCausalLM.from_pretrained(options.model, dtype=options.dtype)
+            .to(device)
+            .eval()
+        )
         model.generation_config.eos_token_id = None
-        draw = {"sozo": sozo, "generate": generate, "continuous": continuous}[options.way](model)
+        draw = {"sozo": sozo, "generate": generate, "continuous": continuous}[
+            options.way
+        ](model)
     started = time.perf_counter() - start
     processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
     for name in options.asked:
@@ -133,15 +184,32 @@ def measure(options: argparse.Namespace) -> None:
             prompts = prompts_of(name, number)
             start, used = time.perf_counter(), processor_time(processes)
             rows = draw(prompts, options.max_new_tokens, number)
-            seconds, used = time.perf_counter() - start, processor_time(processes) - used
+            seconds, used = (
+                time.perf_counter() - start,
+                processor_time(processes) - used,
+            )
             tokens = sum(map(len, rows))
-            assert tokens == len(prompts) * options.max_new_tokens, f"{tokens} tokens of {len(prompts)} completions"
+            assert tokens == len(prompts) * options.max_new_tokens, (
+                f"{tokens} tokens of {len(prompts)} completions"
+            )
             pairs = zip(prompts, rows, strict=True)
-            histories = {(tuple(text), *row[:k]) for text, row in pairs for k in range(len(row))}
+            histories = {
+                (tuple(text), *row[:k]) for text, row in pairs for k in range(len(row))
+            }
             resident = sum(one.memory_info().rss for one in processes) / 2**30
-            values = {"tokens": tokens, "seconds": seconds, "cpu": used, "GiB": resident}
+            values = {
+                "tokens": tokens,
+                "seconds": seconds,
+                "cpu": used,
+                "GiB": resident,
+            }
             values["computed"] = len(histories) / tokens
-            facts = {"way": options.way, "asked": name, "prompt": max(map(len, prompts)), "started": started}
+            facts = {
+                "way": options.way,
+                "asked": name,
+                "prompt": max(map(len, prompts)),
+                "started": started,
+            }
             with options.to.open("a") as file:
                 file.write(json.dumps(facts | values) + "\n")
 
@@ -150,7 +218,9 @@ def environment(way: str) -> dict[str, str]:
     """vLLM's cache of 4 GB, and where its kernels' threads are bound to."""
     fixed = {"VLLM_CPU_KVCACHE_SPACE": "4", "VLLM_LOGGING_LEVEL": "ERROR"}
     if way in ("vllm-bound", "vllm-best"):
-        fixed["VLLM_CPU_OMP_THREADS_BIND"] = ",".join(map(str, sorted(os.sched_getaffinity(0))))
+        fixed["VLLM_CPU_OMP_THREADS_BIND"] = ",".join(
+            map(str, sorted(os.sched_getaffinity(0)))
+        )
     return os.environ | fixed
 
 
@@ -174,12 +244,24 @@ def table(rows: list[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model", help="a folder")
     parser.add_argument(
-        "--ways", nargs="+", choices=WAYS, default=WAYS, help="the first is what others are compared to"
+        "--ways",
+        nargs="+",
+        choices=WAYS,
+        default=WAYS,
+        help="the first is what others are compared to",
     )
-    parser.add_argument("--asked", nargs="+", choices=ASKED, default=ASKED, help="prompts x completions of each")
+    parser.add_argument(
+        "--asked",
+        nargs="+",
+        choices=ASKED,
+        default=ASKED,
+        help="prompts x completions of each",
+    )
     parser.add_argument("--dtype", default="bfloat16")
     parser.add_argument("--max_new_tokens", type=int, default=48)
     parser.add_argument("--rounds", type=int, default=3)
@@ -192,9 +274,21 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         to, rows = Path(folder, "rows.jsonl"), []
         for way in options.ways:
-            command = [sys.executable, __file__, *sys.argv[1:], "--way", way, "--to", str(to)]
+            command = [
+                sys.executable,
+                __file__,
+                *sys.argv[1:],
+                "--way",
+                way,
+                "--to",
+                str(to),
+            ]
             done = subprocess.run(command, env=environment(way), check=False)
-            rows = [json.loads(line) for line in to.read_text().splitlines()] if to.exists() else []
+            rows = (
+                [json.loads(line) for line in to.read_text().splitlines()]
+                if to.exists()
+                else []
+            )
             if done.returncode:
                 print(f"{way} ended with {done.returncode}", flush=True)
     table(rows)

@@ -25,7 +25,11 @@ _CHECK, _MOST = 100, 100_000
 
 
 def loop(
-    unit: np.ndarray, lists: np.ndarray, strength: float, mean: float, rng: np.random.Generator
+    unit: np.ndarray,
+    lists: np.ndarray,
+    strength: float,
+    mean: float,
+    rng: np.random.Generator,
 ) -> tuple[int, float]:
     """Steps until the mean is reached (or `_MOST`), and the mean."""
     rows, total = np.arange(len(lists)), unit[lists].sum(axis=1)
@@ -35,7 +39,9 @@ def loop(
         moved = total - unit[lists[rows, k]] + unit[new]
         squares = np.einsum("ij,ij->i", total, total)
         gain = (squares - np.einsum("ij,ij->i", moved, moved)) / 90
-        take = ~(lists == new[:, None]).any(axis=1) & (np.log(rng.random(len(lists))) < strength * gain)
+        take = ~(lists == new[:, None]).any(axis=1) & (
+            np.log(rng.random(len(lists))) < strength * gain
+        )
         lists[rows[take], k], total[take] = new[take], moved[take]
         seen.append(float(1 - (squares.mean() - 10) / 90))
         if (step + 1) % _CHECK == 0 and abs(np.mean(seen[-_CHECK:]) - mean) < AGREE:
@@ -44,7 +50,9 @@ def loop(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--lists", type=int, default=2048)
     parser.add_argument("--strength", type=float, default=1000.0)
     args = parser.parse_args()
@@ -54,9 +62,14 @@ def main() -> None:
     for strength in suited_strengths(nouns.unit):
         start = time.perf_counter()
         point = frontier_point(nouns.unit, strength, args.lists, seed=0)
-        mean = f"{at.mean:.4f} with {at.unique_words:,.0f} words" if (at := point.free) else "-"
+        mean = (
+            f"{at.mean:.4f} with {at.unique_words:,.0f} words"
+            if (at := point.free)
+            else "-"
+        )
         print(
-            f"strength {strength:6g}: {mean} ({point.sweeps} sweeps), {time.perf_counter() - start:.1f} s", flush=True
+            f"strength {strength:6g}: {mean} ({point.sweeps} sweeps), {time.perf_counter() - start:.1f} s",
+            flush=True,
         )
         if not at:
             break
@@ -66,12 +79,19 @@ def main() -> None:
     assert point.free is not None
     start, rng = time.perf_counter(), np.random.default_rng(0)
     table = free_lists(nouns.unit, args.strength, args.lists, rng)
-    ours, mean = time.perf_counter() - start, mean_pairwise_distance(nouns.unit, table).mean()
-    print(f"strength {args.strength:g}, two starts {point.free.mean:.4f}: sozo {mean:.4f} in {ours:.1f} s")
+    ours, mean = (
+        time.perf_counter() - start,
+        mean_pairwise_distance(nouns.unit, table).mean(),
+    )
+    print(
+        f"strength {args.strength:g}, two starts {point.free.mean:.4f}: sozo {mean:.4f} in {ours:.1f} s"
+    )
     start, lists = time.perf_counter(), random_lists(len(nouns.nouns), args.lists, rng)
     steps, mean = loop(nouns.unit, lists, args.strength, point.free.mean, rng)
     theirs = time.perf_counter() - start
-    print(f"loop {mean:.4f} after {steps:,} steps in {theirs:.1f} s: {theirs / ours:.1f} times sozo's time")
+    print(
+        f"loop {mean:.4f} after {steps:,} steps in {theirs:.1f} s: {theirs / ours:.1f} times sozo's time"
+    )
 
 
 if __name__ == "__main__":

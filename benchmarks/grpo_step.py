@@ -25,31 +25,59 @@ WAYS = {
 }
 
 
-def run(config: Path, way: str, seed: int, steps: int, folder: Path, flags: list[str]) -> list[dict]:
+def run(
+    config: Path, way: str, seed: int, steps: int, folder: Path, flags: list[str]
+) -> list[dict]:
     """The log of one run of the recipe."""
     output = folder / f"{way}-{seed}"
-    command = [sys.executable, str(ROOT / "recipes" / "grpo_dat.py"), "--config", str(config), *WAYS[way]]
-    command += ["--output_dir", str(output), "--seed", str(seed), "--max_steps", str(steps), "--logging_steps", "1"]
+    command = [
+        sys.executable,
+        str(ROOT / "recipes" / "grpo_dat.py"),
+        "--config",
+        str(config),
+        *WAYS[way],
+    ]
+    command += [
+        "--output_dir",
+        str(output),
+        "--seed",
+        str(seed),
+        "--max_steps",
+        str(steps),
+        "--logging_steps",
+        "1",
+    ]
     command += ["--report_to", "none", "--save_strategy", "no", *flags]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    history = json.loads((output / "trainer_state.json").read_text("utf-8"))["log_history"]
+    history = json.loads((output / "trainer_state.json").read_text("utf-8"))[
+        "log_history"
+    ]
     return [entry for entry in history if "reward" in entry]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("config", type=Path)
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
-    args, flags = parser.parse_known_args()  # what is unknown here are further flags of the recipe
+    args, flags = (
+        parser.parse_known_args()
+    )  # what is unknown here are further flags of the recipe
     seconds: dict[str, list[float]] = {way: [] for way in args.ways}
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(args.rounds):
             for way in args.ways:
                 log = run(args.config, way, seed, args.steps, Path(folder), flags)
-                seconds[way].append(statistics.median(entry["step_time"] for entry in log[1:] or log))
-                means = {key: statistics.mean(e[key] for e in log) for key in ("reward", "dat/valid_rate", "loss")}
+                seconds[way].append(
+                    statistics.median(entry["step_time"] for entry in log[1:] or log)
+                )
+                means = {
+                    key: statistics.mean(e[key] for e in log)
+                    for key in ("reward", "dat/valid_rate", "loss")
+                }
                 print(
                     f"{way:>16}, seed {seed}: {seconds[way][-1]:.2f} s a step; over {len(log)} steps: "
                     + ", ".join(f"{key} {value:.4f}" for key, value in means.items()),
@@ -58,7 +86,9 @@ def main() -> None:
     first, *others = args.ways
     for way in others:
         ratios = [b / a for a, b in zip(seconds[way], seconds[first], strict=True)]
-        print(f"{way}: {statistics.median(ratios):.2f} times faster than {first} ({min(ratios):.2f}-{max(ratios):.2f})")
+        print(
+            f"{way}: {statistics.median(ratios):.2f} times faster than {first} ({min(ratios):.2f}-{max(ratios):.2f})"
+        )
 
 
 if __name__ == "__main__":

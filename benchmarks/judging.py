@@ -30,14 +30,29 @@ def serve(port: Connection, latency: float) -> None:
     """A judge in a process of its own, as light as it can be."""
     message = {"role": "assistant", "content": VERDICT}
     usage = {"prompt_tokens": 1500, "completion_tokens": 40}
-    body = json.dumps({"id": "x", "choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}).encode()
-    answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    body = json.dumps(
+        {
+            "id": "x",
+            "choices": [{"message": message, "finish_reason": "stop"}],
+            "usage": usage,
+        }
+    ).encode()
+    answer = (
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+        % (len(body), body)
+    )
 
-    async def connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def connection(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
-                length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+                length = next(
+                    line
+                    for line in head.lower().split(b"\r\n")
+                    if line.startswith(b"content-length:")
+                )
                 await reader.readexactly(int(length.split(b":")[1]))
                 await asyncio.sleep(latency)
                 writer.write(answer)
@@ -60,18 +75,26 @@ def timed(run: Callable[[], int]) -> tuple[float, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--items", type=int, default=700)
     parser.add_argument("--concurrency", type=int, default=50)
     parser.add_argument("--latency", type=float, default=0.2)
-    parser.add_argument("--serial", type=int, default=30, help="items of the run one at a time")
+    parser.add_argument(
+        "--serial", type=int, default=30, help="items of the run one at a time"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
     os.environ["OPENAI_API_KEY"] = "none"
     long = "案を挙げて詳しく述べます。" * 60
-    answers = [ToJudge(str(k), str(k), f"質問{k}", f"{k}. {long}") for k in range(args.items)]
+    answers = [
+        ToJudge(str(k), str(k), f"質問{k}", f"{k}. {long}") for k in range(args.items)
+    ]
     ours, theirs = multiprocessing.Pipe()
-    server = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs, args.latency), daemon=True)
+    server = multiprocessing.get_context("spawn").Process(
+        target=serve, args=(theirs, args.latency), daemon=True
+    )
     server.start()
     url = f"http://127.0.0.1:{ours.recv()}/v1"
 
@@ -88,7 +111,9 @@ def main() -> None:
         to_ideal, to_serial = [], []
         for number in range(args.rounds):
             serial, _ = timed(lambda k=number: judged(args.serial, 1, f"serial-{k}"))
-            many, cpu = timed(lambda k=number: judged(args.items, args.concurrency, f"many-{k}"))
+            many, cpu = timed(
+                lambda k=number: judged(args.items, args.concurrency, f"many-{k}")
+            )
             to_ideal.append(many / ideal)
             to_serial.append(serial / many)
             print(

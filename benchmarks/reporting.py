@@ -49,7 +49,11 @@ class Dice:
         return {"model": self.name}
 
     async def ask(self, prompt: str) -> Reply:
-        verdict = {"score": self.chance.randint(1, 4), "reason": "dice", "confidence": 90}
+        verdict = {
+            "score": self.chance.randint(1, 4),
+            "reason": "dice",
+            "confidence": 90,
+        }
         return Reply(json.dumps(verdict), False, "stop", "", 100, 20)
 
     async def close(self) -> None:
@@ -59,7 +63,9 @@ class Dice:
 def write(path: Path, rows: Iterable[Mapping[str, object]]) -> Path:
     """Rows as JSONL."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+    path.write_text(
+        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8"
+    )
     return path
 
 
@@ -68,11 +74,21 @@ def make(folder: Path, number: int) -> None:
     chance, name, nouns = random.Random(number), f"model-{number}", load_nouns()
     files, runs = folder / "files" / name, folder / "runs" / name
     text = "".join(story.text for story in load_stories())
-    lists = ("\n".join(f"{k}. {word}" for k, word in enumerate(chance.sample(nouns, 10), 1)) for _ in range(200))
+    lists = (
+        "\n".join(f"{k}. {word}" for k, word in enumerate(chance.sample(nouns, 10), 1))
+        for _ in range(200)
+    )
     texts = write(files / "dat.jsonl", ({"text": words} for words in lists))
-    score_answers(Dat(DatSettings(noun_checker="jumandic")), texts, runs / "dat", source=name)
-    rewrites = [{"story_id": s.id, "text": "".join(chance.sample(s.text, len(s.text)))} for s in load_stories()]
-    score_answers(Sat(), write(files / "sat.jsonl", rewrites), runs / "sat", source=name)
+    score_answers(
+        Dat(DatSettings(noun_checker="jumandic")), texts, runs / "dat", source=name
+    )
+    rewrites = [
+        {"story_id": s.id, "text": "".join(chance.sample(s.text, len(s.text)))}
+        for s in load_stories()
+    ]
+    score_answers(
+        Sat(), write(files / "sat.jsonl", rewrites), runs / "sat", source=name
+    )
     ids = range(1, QUESTIONS + 1)
     asked = write(
         folder / "files" / "questions.jsonl",
@@ -81,37 +97,58 @@ def make(folder: Path, number: int) -> None:
     starts = [chance.randrange(len(text) - 600) for _ in ids]
     answers = write(
         files / "answers.jsonl",
-        ({"id": k, "question_id": k, "answer": text[at : at + 600]} for k, at in zip(ids, starts, strict=True)),
+        (
+            {"id": k, "question_id": k, "answer": text[at : at + 600]}
+            for k, at in zip(ids, starts, strict=True)
+        ),
     )
-    verdicts = (write_verdict({criterion: chance.randint(1, 5) for criterion in CRITERIA}) for _ in ids)
+    verdicts = (
+        write_verdict({criterion: chance.randint(1, 5) for criterion in CRITERIA})
+        for _ in ids
+    )
     judgements = write(
         files / "judgements.jsonl",
-        ({"answer_id": k, "judgement": verdict} for k, verdict in zip(ids, verdicts, strict=True)),
+        (
+            {"answer_id": k, "judgement": verdict}
+            for k, verdict in zip(ids, verdicts, strict=True)
+        ),
     )
-    settings = JcqSettings(questions=str(asked), any_questions=True, judgements=str(judgements))
+    settings = JcqSettings(
+        questions=str(asked), any_questions=True, judgements=str(judgements)
+    )
     score_answers(Jcq(settings), answers, runs / "jcq", source=name)
     sipen, pbig = Sipen(), Pbig()
     options = ("はい", "いいえ", "どちらともいえない")
     chosen = ({"item": item.id, "text": chance.choice(options)} for item in sipen.asked)
-    score_answers(sipen, write(files / "sipen.jsonl", chosen), runs / "sipen", source=name)
+    score_answers(
+        sipen, write(files / "sipen.jsonl", chosen), runs / "sipen", source=name
+    )
     pbig.judge = Dice(chance)
     ideas = Path(str(packaged("sozo.data"))) / "pbig_trial" / "ideas.jsonl"
     score_answers(pbig, ideas, runs / "pbig", source=name)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--models", type=int, default=50)
-    parser.add_argument("--folder", type=Path, help="keep everything there; it must be new")
+    parser.add_argument(
+        "--folder", type=Path, help="keep everything there; it must be new"
+    )
     args = parser.parse_args()
     folder = args.folder or Path(tempfile.mkdtemp())
     for number in range(args.models):
         make(folder, number)
     start = time.perf_counter()
-    pages = write_evaluation(folder / "report.html", find_evaluated([str(folder / "runs")]))
+    pages = write_evaluation(
+        folder / "report.html", find_evaluated([str(folder / "runs")])
+    )
     done = time.perf_counter()
     sizes = " + ".join(f"{page.stat().st_size / 1e6:.1f}" for page in pages)
-    print(f"{args.models} models: reported in {done - start:.1f} s; pages of {sizes} MB ({folder / 'report.html'})")
+    print(
+        f"{args.models} models: reported in {done - start:.1f} s; pages of {sizes} MB ({folder / 'report.html'})"
+    )
 
 
 if __name__ == "__main__":

@@ -14,8 +14,14 @@ from pathlib import Path
 def main() -> None:
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    history = json.loads((Path(sys.argv[1]) / "trainer_state.json").read_text("utf-8"))["log_history"]
-    steps = [(entry["dat/seconds"], entry["step_time"]) for entry in history if "dat/seconds" in entry][1:]
+    history = json.loads((Path(sys.argv[1]) / "trainer_state.json").read_text("utf-8"))[
+        "log_history"
+    ]
+    steps = [
+        (entry["dat/seconds"], entry["step_time"])
+        for entry in history
+        if "dat/seconds" in entry
+    ][1:]
     shares = [reward / step for reward, step in steps]
     print(
         f"{len(steps)} logging steps: reward {1000 * statistics.median(r for r, _ in steps):.1f} ms "

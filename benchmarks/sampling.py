@@ -38,34 +38,60 @@ from sozo.models.tiny import ensure_tiny
 def plain(model: object, prompts: list[list[int]], most: int, ends: list[int]) -> int:
     """New tokens, end token included, of a completion of each prompt by `model.generate`."""
     settings = GenerationConfig(
-        do_sample=True, top_k=0, top_p=1.0, max_new_tokens=most, eos_token_id=ends, pad_token_id=ends[0]
+        do_sample=True,
+        top_k=0,
+        top_p=1.0,
+        max_new_tokens=most,
+        eos_token_id=ends,
+        pad_token_id=ends[0],
     )
     longest = max(map(len, prompts))
     ids = torch.tensor([[ends[0]] * (longest - len(row)) + row for row in prompts])
-    mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in prompts])
+    mask = torch.tensor(
+        [[0] * (longest - len(row)) + [1] * len(row) for row in prompts]
+    )
     with torch.no_grad():
-        new = model.generate(input_ids=ids, attention_mask=mask, generation_config=settings)
+        new = model.generate(
+            input_ids=ids, attention_mask=mask, generation_config=settings
+        )
     ended = torch.isin(new[:, longest:], torch.tensor(ends)).cumsum(1)
     return int((ended == 0).sum() + (ended.amax(1) > 0).sum())
 
 
 def of_stories(path: str, count: int) -> list[str]:
     """SAT's prompt with `count` different texts: the stories, and beginnings of them that end with a sentence."""
-    stories = [json.loads(line)["text"] for line in Path(path).read_text("utf-8").splitlines()]
-    sentences = [[part + "。" for part in story.split("。") if part.strip()] for story in stories]
-    cuts = [(row, len(row) - less) for less in range(max(map(len, sentences))) for row in sentences if len(row) > less]
-    return [prompt("sat").replace("{story}", "".join(row[:kept])) for row, kept in cuts[:count]]
+    stories = [
+        json.loads(line)["text"] for line in Path(path).read_text("utf-8").splitlines()
+    ]
+    sentences = [
+        [part + "。" for part in story.split("。") if part.strip()] for story in stories
+    ]
+    cuts = [
+        (row, len(row) - less)
+        for less in range(max(map(len, sentences)))
+        for row in sentences
+        if len(row) > less
+    ]
+    return [
+        prompt("sat").replace("{story}", "".join(row[:kept]))
+        for row, kept in cuts[:count]
+    ]
 
 
-def outside(model: Any, prompt: list[int], one: list[int], two: list[int], random: np.ndarray) -> float:
+def outside(
+    model: Any, prompt: list[int], one: list[int], two: list[int], random: np.ndarray
+) -> float:
     """How far the number at which two responses part is outside of the intervals of their tokens, at the most."""
     place = next(k for k, (a, b) in enumerate(zip(one, two, strict=False)) if a != b)
     with torch.no_grad():
-        logits = model(input_ids=torch.tensor([prompt + one[:place]]), logits_to_keep=1).logits[0, -1]
+        logits = model(
+            input_ids=torch.tensor([prompt + one[:place]]), logits_to_keep=1
+        ).logits[0, -1]
     borders = np.concatenate([[0.0], logits.double().softmax(0).cumsum(0).numpy()])
     u = random[place]
     return max(
-        borders[token] - u if u < borders[token] else u - borders[token + 1] for token in (one[place], two[place])
+        borders[token] - u if u < borders[token] else u - borders[token + 1]
+        for token in (one[place], two[place])
     )
 
 
@@ -102,10 +128,19 @@ def product_speed(dtype: torch.dtype) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model", help="a folder, or tiny")
-    parser.add_argument("--counts", type=int, nargs="+", default=[64, 256], help="completions at once")
-    parser.add_argument("--prompts", type=int, default=1, help="of unequal length; counts are multiples of it")
+    parser.add_argument(
+        "--counts", type=int, nargs="+", default=[64, 256], help="completions at once"
+    )
+    parser.add_argument(
+        "--prompts",
+        type=int,
+        default=1,
+        help="of unequal length; counts are multiples of it",
+    )
     parser.add_argument("--stories", help="JSONL with a column text: prompts are SAT's")
     parser.add_argument("--dtype", default="auto")
     parser.add_argument("--rounds", type=int, default=3)
@@ -118,15 +153,26 @@ def main() -> None:
     ids, ends = encode_text(tokenizer, prompt("dat")), end_tokens(model, tokenizer)
     vocabulary = model.get_output_embeddings().weight.shape[0]
     weights = (
-        sum(p.numel() for p in model.base_model.parameters() if p.ndim == 2) - vocabulary * model.config.hidden_size
+        sum(p.numel() for p in model.base_model.parameters() if p.ndim == 2)
+        - vocabulary * model.config.hidden_size
     )
     per_token = 2 * (weights + vocabulary * model.config.hidden_size)
-    print(f"{args.model}: {model.dtype}, prompt of {len(ids)} tokens, vocabulary of {vocabulary}, {args.rounds} rounds")
+    print(
+        f"{args.model}: {model.dtype}, prompt of {len(ids)} tokens, vocabulary of {vocabulary}, {args.rounds} rounds"
+    )
 
-    random_tokens = np.random.default_rng(8).integers(2, vocabulary, (args.prompts, 63)).tolist()
-    several = [ids + more[: 63 * k // max(1, args.prompts - 1)] for k, more in enumerate(random_tokens)]
+    random_tokens = (
+        np.random.default_rng(8).integers(2, vocabulary, (args.prompts, 63)).tolist()
+    )
+    several = [
+        ids + more[: 63 * k // max(1, args.prompts - 1)]
+        for k, more in enumerate(random_tokens)
+    ]
     if args.stories:
-        several = [encode_text(tokenizer, text) for text in of_stories(args.stories, args.prompts)]
+        several = [
+            encode_text(tokenizer, text)
+            for text in of_stories(args.stories, args.prompts)
+        ]
     print(f"prompts of {min(map(len, several))} to {max(map(len, several))} tokens")
 
     sample_tokens(model, ids, np.random.default_rng(9).random((8, 8)), ends=ends)
@@ -137,7 +183,10 @@ def main() -> None:
         for number in range(args.rounds):
             random = np.random.default_rng([number, n]).random((n, args.max_new_tokens))
             start = time.perf_counter()
-            with Memory() as memory, freed_memory_kept():  # as sozo's generator does on a CPU
+            with (
+                Memory() as memory,
+                freed_memory_kept(),
+            ):  # as sozo's generator does on a CPU
                 responses = sample_each(model, prompts, random, ends=ends, slots=n)
             ours.append((time.perf_counter() - start, sum(map(len, responses))))
             if args.prompts > 1:
@@ -145,22 +194,33 @@ def main() -> None:
                 with freed_memory_kept():
                     for first in range(0, n, n // args.prompts):
                         rows = slice(first, first + n // args.prompts)
-                        alone += sample_tokens(model, prompts[first], random[rows], ends=ends, slots=n)
+                        alone += sample_tokens(
+                            model, prompts[first], random[rows], ends=ends, slots=n
+                        )
                 taken = time.perf_counter() - start
-                parted = [row for row in zip(prompts, alone, responses, random, strict=True) if row[1] != row[2]]
+                parted = [
+                    row
+                    for row in zip(prompts, alone, responses, random, strict=True)
+                    if row[1] != row[2]
+                ]
                 apart.append((taken, len(parted)))
                 far += [outside(model, *row) for row in parted]
             if number == 0:
                 longest, held = max(map(len, several)), max(map(len, responses)) - 1
                 reckoned = cache_bytes(model, len(several) * longest + n * held, n)
-                print(f"  {n:>5} completions: {memory.peak / 2**20:.0f} MiB, reckoned {reckoned / 2**20:.0f}")
+                print(
+                    f"  {n:>5} completions: {memory.peak / 2**20:.0f} MiB, reckoned {reckoned / 2**20:.0f}"
+                )
             torch.manual_seed(number)
             start = time.perf_counter()
             tokens = plain(model, prompts, args.max_new_tokens, ends)
             theirs.append((time.perf_counter() - start, tokens))
             limits.append(product_speed(model.dtype))
         ratios = [b[0] / a[0] for a, b in zip(ours, theirs, strict=True)]
-        shares = [t * per_token / limit / s for (s, t), limit in zip(ours, limits, strict=True)]
+        shares = [
+            t * per_token / limit / s
+            for (s, t), limit in zip(ours, limits, strict=True)
+        ]
         print(
             f"  {n:>5} completions: ours {n / statistics.median(s for s, _ in ours):.2f}/s "
             f"({statistics.median(t / s for s, t in ours):.0f} tokens/s), "

@@ -23,9 +23,24 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from sozo.models import shared_prefix
 from sozo.models.shared_prefix import sample_each
 
-WAITS = ("_local_scalar_dense", "nonzero", "unique", "is_nonzero", "equal", "masked_select")
+WAITS = (
+    "_local_scalar_dense",
+    "nonzero",
+    "unique",
+    "is_nonzero",
+    "equal",
+    "masked_select",
+)
 # They make no kernel run: a shape, an alias, memory that nobody has written to.
-FREE = ("detach", "empty", "lift_fresh", "new_empty", "empty_like", "alias", "_unsafe_view")
+FREE = (
+    "detach",
+    "empty",
+    "lift_fresh",
+    "new_empty",
+    "empty_like",
+    "alias",
+    "_unsafe_view",
+)
 
 
 class Counted(TorchDispatchMode):
@@ -36,12 +51,15 @@ class Counted(TorchDispatchMode):
         self.launches: Counter[str] = Counter()
         self.waits: Counter[str] = Counter()
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         name = func.overloadpacket.__name__
         if func.is_view or name in FREE:
             return func(*args, **(kwargs or {}))
         masks = name.startswith("index") and any(
-            getattr(index, "dtype", None) == torch.bool for index in (args[1] if isinstance(args[1], list) else ())
+            getattr(index, "dtype", None) == torch.bool
+            for index in (args[1] if isinstance(args[1], list) else ())
         )
         if masks or name.startswith(WAITS):
             self.waits["a mask as an index" if masks else name] += 1
@@ -51,7 +69,11 @@ class Counted(TorchDispatchMode):
 
 
 def count(
-    model: Any, asked: list[list[int]], most: int, options: dict[str, Any], ends: list[int]
+    model: Any,
+    asked: list[list[int]],
+    most: int,
+    options: dict[str, Any],
+    ends: list[int],
 ) -> tuple[Counted, int]:
     """What responses of up to `most` tokens to `asked` take, and how many times the model was called for them."""
     steps = 0
@@ -61,7 +83,9 @@ def count(
         steps += 1
         return inner(*args)
 
-    def tolist(tensor: torch.Tensor) -> Any:  # on a CPU it is no operation, elsewhere a copy to the host
+    def tolist(
+        tensor: torch.Tensor,
+    ) -> Any:  # on a CPU it is no operation, elsewhere a copy to the host
         counted.waits["tolist"] += 1
         return plainly(tensor)
 
@@ -69,7 +93,13 @@ def count(
     plainly, torch.Tensor.tolist = torch.Tensor.tolist, tolist  # type: ignore[method-assign]
     try:
         with Counted() as counted:
-            sample_each(model, asked, np.random.default_rng(0).random((len(asked), most)), ends=ends, **options)
+            sample_each(
+                model,
+                asked,
+                np.random.default_rng(0).random((len(asked), most)),
+                ends=ends,
+                **options,
+            )
     finally:
         shared_prefix._step = inner
         torch.Tensor.tolist = plainly  # type: ignore[method-assign]
@@ -77,19 +107,38 @@ def count(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--layers", type=int, default=32, help="of the model; an 8B one has 32")
-    parser.add_argument("--prompts", type=int, default=1, help="of different lengths; at most 32")
-    parser.add_argument("--check_every", type=int, help="tokens between two looks at what has ended")
-    parser.add_argument("--names", action="store_true", help="also what the launches and waits are")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--layers", type=int, default=32, help="of the model; an 8B one has 32"
+    )
+    parser.add_argument(
+        "--prompts", type=int, default=1, help="of different lengths; at most 32"
+    )
+    parser.add_argument(
+        "--check_every", type=int, help="tokens between two looks at what has ended"
+    )
+    parser.add_argument(
+        "--names", action="store_true", help="also what the launches and waits are"
+    )
     args = parser.parse_args()
     torch.manual_seed(0)
-    shape = {"hidden_size": 16, "intermediate_size": 32, "num_attention_heads": 2, "num_key_value_heads": 1}
-    config = LlamaConfig(vocab_size=2048, num_hidden_layers=args.layers, initializer_range=0.3, **shape)
+    shape = {
+        "hidden_size": 16,
+        "intermediate_size": 32,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 1,
+    }
+    config = LlamaConfig(
+        vocab_size=2048, num_hidden_layers=args.layers, initializer_range=0.3, **shape
+    )
     model = LlamaForCausalLM(config).eval()
     options = {"check_every": args.check_every} if args.check_every else {}
     prompts = [[5 + k, 9, 3, 7] * (k + 1) for k in range(args.prompts)]
-    count(model, prompts[:1] * 2, 2, {}, [])  # the trial of the model, which is made once
+    count(
+        model, prompts[:1] * 2, 2, {}, []
+    )  # the trial of the model, which is made once
     # Two tokens are enough for all histories to differ; nothing ends in the first case, about every 40th token does
     # in the second, where three in four responses wait for a slot.
     cases = [
@@ -103,9 +152,14 @@ def main() -> None:
         steps = many - few
         launches, waits = (
             {each: (after[each] - before[each]) / steps for each in after}
-            for before, after in ((short.launches, long.launches), (short.waits, long.waits))
+            for before, after in (
+                (short.launches, long.launches),
+                (short.waits, long.waits),
+            )
         )
-        print(f"{name}: {sum(launches.values()):.0f} launches and {sum(waits.values()):.2f} waits a step")
+        print(
+            f"{name}: {sum(launches.values()):.0f} launches and {sum(waits.values()):.2f} waits a step"
+        )
         for each, times in [*launches.items(), *waits.items()] if args.names else []:
             print(f"  {each}: {times:.2f}")
 

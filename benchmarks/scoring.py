@@ -47,22 +47,36 @@ def naive(scorer: DatScorer, texts: Sequence[str]) -> tuple[np.ndarray, list[boo
         lines = text.strip().split("\n")
         for k, line in enumerate(lines, 1):
             match = re.fullmatch(r"(\d+)\.[ \u3000](\S+)", line)
-            if match and match[1] == str(k) and len(lines) == 10 and script_reason(match[2]) is None:
-                analysis = scorer.checker.analyse(match[2]) if len(match[2]) <= 40 else []
-                if apply_rules(match[2], analysis, NounRules()).is_noun and vectors.rows([match[2]])[0] >= 0:
+            if (
+                match
+                and match[1] == str(k)
+                and len(lines) == 10
+                and script_reason(match[2]) is None
+            ):
+                analysis = (
+                    scorer.checker.analyse(match[2]) if len(match[2]) <= 40 else []
+                )
+                if (
+                    apply_rules(match[2], analysis, NounRules()).is_noun
+                    and vectors.rows([match[2]])[0] >= 0
+                ):
                     words.append(match[2])
         if len(words) < 10 or len(set(words)) < 10:
             scores.append(np.nan)
             seen.append(False)
             continue
         rows = [vectors.matrix[vectors.rows([word])[0]] for word in words]
-        scores.append(sum(cosine(a, b) for a, b in itertools.combinations(rows, 2)) / 45)
+        scores.append(
+            sum(cosine(a, b) for a, b in itertools.combinations(rows, 2)) / 45
+        )
         seen.append(tuple(words) in earlier)
         earlier.add(tuple(words))
     return np.array(scores), seen
 
 
-def make_tidy(scorer: DatScorer) -> Callable[[Sequence[str]], tuple[np.ndarray, list[bool]]]:
+def make_tidy(
+    scorer: DatScorer,
+) -> Callable[[Sequence[str]], tuple[np.ndarray, list[bool]]]:
     """One loop, nothing asked twice."""
     verdicts: dict[str, bool] = {}
     rows: dict[str, int] = {}
@@ -70,7 +84,9 @@ def make_tidy(scorer: DatScorer) -> Callable[[Sequence[str]], tuple[np.ndarray, 
     def usable(word: str) -> bool:
         verdict = verdicts.get(word)
         if verdict is None:
-            verdict = script_reason(word) is None and scorer.checker.check([word])[0].is_noun
+            verdict = (
+                script_reason(word) is None and scorer.checker.check([word])[0].is_noun
+            )
             if verdict:
                 rows[word] = scorer.vectors.rows([word])[0]
                 verdict = rows[word] >= 0
@@ -122,14 +138,21 @@ def malformed(texts: Sequence[str]) -> list[str]:
     return [draw.choice(breaks)(text) for text in texts]
 
 
-def compare(scorer: DatScorer, tidy: Callable, texts: Sequence[str], broken: Sequence[str]) -> float:
+def compare(
+    scorer: DatScorer, tidy: Callable, texts: Sequence[str], broken: Sequence[str]
+) -> float:
     """Largest difference of the three, which must give the same texts no score."""
     worst = 0.0
-    for sample, baselines in ((texts, [tidy]), ([*broken, *texts[:2000]], [tidy, lambda t: naive(scorer, t)])):
+    for sample, baselines in (
+        (texts, [tidy]),
+        ([*broken, *texts[:2000]], [tidy, lambda t: naive(scorer, t)]),
+    ):
         ours = sozo(scorer, sample)
         for baseline in baselines:
             theirs = baseline(sample)
-            assert (np.isnan(ours[0]) == np.isnan(theirs[0])).all(), "they disagree on what is valid"
+            assert (np.isnan(ours[0]) == np.isnan(theirs[0])).all(), (
+                "they disagree on what is valid"
+            )
             worst = max(worst, float(np.nanmax(np.abs(ours[0] - theirs[0]))))
             assert ours[1] == theirs[1], "they disagree on duplicates"
     assert worst < 1e-6, f"scores differ by {worst}"
@@ -137,19 +160,30 @@ def compare(scorer: DatScorer, tidy: Callable, texts: Sequence[str], broken: Seq
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--responses", type=int, default=131072)
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
-    scorer = DatScorer.of(DatSettings(noun_checker="jumandic", embedding_model="ja-ginza"))
+    scorer = DatScorer.of(
+        DatSettings(noun_checker="jumandic", embedding_model="ja-ginza")
+    )
     nouns = load_nouns()
-    texts = [completion.text for completion in RandomNouns(nouns).answer([""] * args.responses, seed=0, batch=0)]
+    texts = [
+        completion.text
+        for completion in RandomNouns(nouns).answer(
+            [""] * args.responses, seed=0, batch=0
+        )
+    ]
     share = texts[: args.responses // NAIVE_SHARE]
     tidy = make_tidy(scorer)
     scorer.score(texts)
     tidy(texts)  # warm
     worst = compare(scorer, tidy, texts, malformed(texts[:2000]))
-    print(f"{args.responses:,} responses; largest difference of scores {worst:.1e}; all malformed texts agree")
+    print(
+        f"{args.responses:,} responses; largest difference of scores {worst:.1e}; all malformed texts agree"
+    )
 
     seconds: dict[str, list[float]] = {"naive": [], "tidy": [], "sozo": []}
     for _ in range(args.rounds):
@@ -168,12 +202,16 @@ def main() -> None:
             f"{args.responses / statistics.median(runs):9,.0f} responses/s  "
             f"{statistics.median(ratios):6.1f} times sozo's time ({min(ratios):.1f}-{max(ratios):.1f})"
         )
-    cold = DatScorer.of(DatSettings(noun_checker="jumandic", embedding_model="ja-ginza"))
+    cold = DatScorer.of(
+        DatSettings(noun_checker="jumandic", embedding_model="ja-ginza")
+    )
     words = len(nouns)
     start = time.perf_counter()
     cold.checker.check(nouns)
     per_response = (time.perf_counter() - start) / words * 10
-    print(f"new to the noun cache: {1000 * per_response:.3f} ms per response of ten new words")
+    print(
+        f"new to the noun cache: {1000 * per_response:.3f} ms per response of ten new words"
+    )
 
 
 if __name__ == "__main__":

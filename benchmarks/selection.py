@@ -34,15 +34,23 @@ PART = 1024
 def write_table(folder: Path, n: int) -> None:
     """A table of n random-noun responses with made-up scores, a tenth of them invalid, in parts."""
     draw = random.Random(0)
-    texts = [completion.text for completion in RandomNouns(load_nouns()).answer([""] * n, seed=0, batch=0)]
-    scores = [None if draw.random() < 0.1 else draw.gauss(0.88, 0.016) for _ in range(n)]
+    texts = [
+        completion.text
+        for completion in RandomNouns(load_nouns()).answer([""] * n, seed=0, batch=0)
+    ]
+    scores = [
+        None if draw.random() < 0.1 else draw.gauss(0.88, 0.016) for _ in range(n)
+    ]
     for part, start in enumerate(range(0, n, PART)):
         rows = range(start, min(start + PART, n))
         columns = {
             "id": [f"random-0-{row:07d}" for row in rows],
             "source": ["random"] * len(rows),
             "text": [texts[row] for row in rows],
-            "words": [[line.partition(" ")[2] for line in texts[row].split("\n")] for row in rows],
+            "words": [
+                [line.partition(" ")[2] for line in texts[row].split("\n")]
+                for row in rows
+            ],
             "score": [scores[row] for row in rows],
             "reason": ["no_vector" if scores[row] is None else None for row in rows],
         }
@@ -58,26 +66,44 @@ def naive(folder: Path, k: int) -> Texts:
     def best_first(row: dict[str, Any]) -> tuple[float, str]:
         return -(row["score"] or 0.0), row["id"]
 
-    top, table = (sorted((r for t in iter_tables(folder) for r in t.to_pylist()), key=best_first) for _ in range(2))
+    top, table = (
+        sorted((r for t in iter_tables(folder) for r in t.to_pylist()), key=best_first)
+        for _ in range(2)
+    )
     top = top[:k]
     last = table[::-1][:k]
     rejected = [last[row] for row in np.random.default_rng(0).permutation(k)]
-    return [r["text"] for r in top], [r["text"] for r in table[:k]], [r["text"] for r in rejected]
+    return (
+        [r["text"] for r in top],
+        [r["text"] for r in table[:k]],
+        [r["text"] for r in rejected],
+    )
 
 
 def datasets_of(texts: Texts) -> tuple[Dataset, Dataset]:
     top, chosen, rejected = (
-        Selected(column, [prompt("dat")] * len(column), column, np.zeros(len(column)), 0, len(column))
+        Selected(
+            column,
+            [prompt("dat")] * len(column),
+            column,
+            np.zeros(len(column)),
+            0,
+            len(column),
+        )
         for column in texts
     )
     return (
         Dataset.from_list(training_rows({"completion": top}, conversational=True)),
-        Dataset.from_list(training_rows({"chosen": chosen, "rejected": rejected}, conversational=True)),
+        Dataset.from_list(
+            training_rows({"chosen": chosen, "rejected": rejected}, conversational=True)
+        ),
     )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--responses", type=int, default=131072)
     parser.add_argument("--k", type=int, default=16384)
     parser.add_argument("--rounds", type=int, default=3)
@@ -87,8 +113,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder)
         write_table(table, args.responses)
-        assert sozo(table, args.k) == naive(table, args.k), "they select different responses"
-        print(f"{args.responses:,} responses, {args.k:,} for SFT and {args.k:,} pairs for DPO; both ways agree")
+        assert sozo(table, args.k) == naive(table, args.k), (
+            "they select different responses"
+        )
+        print(
+            f"{args.responses:,} responses, {args.k:,} for SFT and {args.k:,} pairs for DPO; both ways agree"
+        )
         for _ in range(args.rounds):
             for name, select in ways.items():
                 start = time.perf_counter()
@@ -97,8 +127,12 @@ def main() -> None:
                 datasets_of(texts)
                 seconds[name].append((selected - start, time.perf_counter() - start))
     for name, runs in seconds.items():
-        selecting, whole = (statistics.median(column) for column in zip(*runs, strict=True))
-        ratios = [base[1] / ours[1] for base, ours in zip(runs, seconds["sozo"], strict=True)]
+        selecting, whole = (
+            statistics.median(column) for column in zip(*runs, strict=True)
+        )
+        ratios = [
+            base[1] / ours[1] for base, ours in zip(runs, seconds["sozo"], strict=True)
+        ]
         print(
             f"{name:6} selecting {selecting:6.2f} s, with both datasets {whole:6.2f} s, "
             f"{statistics.median(ratios):4.1f} times sozo's time ({min(ratios):.1f}-{max(ratios):.1f})"

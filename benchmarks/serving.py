@@ -42,17 +42,27 @@ def bodies(most: int) -> dict[str, tuple[bytes, int]]:
     def sent(**body: object) -> bytes:
         return json.dumps(body, ensure_ascii=False).encode()
 
-    conversations = [[{"role": "assistant", "content": listed(k)}] for k in range(COUNT)]
+    conversations = [
+        [{"role": "assistant", "content": listed(k)}] for k in range(COUNT)
+    ]
     prompts = [[{"role": "user", "content": f"名詞を10個 {k}"}] for k in range(COUNT)]
     wide = sent(completions=[f"{'a' * ((most - 5_000_000) // COUNT)}😀"] * COUNT)
     return {
         "131,072 valid lists": (sent(completions=[listed(k) for k in range(COUNT)]), 1),
-        "131,072 conversations with prompts": (sent(completions=conversations, prompts=prompts), 1),
+        "131,072 conversations with prompts": (
+            sent(completions=conversations, prompts=prompts),
+            1,
+        ),
         "64 MB of Japanese": (sent(completions=filled("犬", most)), 1),
         "64 MB of ASCII with an emoji in each": (wide, 1),
-        "one text of 64 MB with an emoji": (sent(completions=["a" * (most - 1000) + "😀"]), 1),
+        "one text of 64 MB with an emoji": (
+            sent(completions=["a" * (most - 1000) + "😀"]),
+            1,
+        ),
         "the most values, as pairs": (
-            b'{"completions": [], "item": [' + b'{"a":"\xc3\xa9\xe7\x8a\xac"},' * 1_048_000 + b"0]}",
+            b'{"completions": [], "item": ['
+            + b'{"a":"\xc3\xa9\xe7\x8a\xac"},' * 1_048_000
+            + b"0]}",
             1,
         ),
         "64 MB eight times at once": (wide, 8),
@@ -65,8 +75,20 @@ def server() -> Iterator[tuple[int, int]]:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]
-    command = [sys.executable, "-m", "sozo", "serve", "dat", "--noun-checker", "jumandic", "--port", str(port)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    command = [
+        sys.executable,
+        "-m",
+        "sozo",
+        "serve",
+        "dat",
+        "--noun-checker",
+        "jumandic",
+        "--port",
+        str(port),
+    ]
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
         try:
             while not post(port, json.dumps({"completions": [listed(0)]}).encode()):
                 time.sleep(0.2)

@@ -17,7 +17,13 @@ from sozo.scoring.measure import MEAN, Estimate
 from sozo.scoring.numbers import SHARE
 from sozo.scoring.statistics.means import no_spread, student
 from sozo.scoring.table import Cell, markdown, tabulate
-from sozo.tasks.sipen.items import CONTROL, ENTAILMENT, SipenItem, read_items, trial_items
+from sozo.tasks.sipen.items import (
+    CONTROL,
+    ENTAILMENT,
+    SipenItem,
+    read_items,
+    trial_items,
+)
 
 
 def n_grams(text: str) -> set[str]:
@@ -48,14 +54,18 @@ def without_reading(
     if len(kinds) < 2 or len(names) < 2:
         return None
     place = {token: k for k, token in enumerate(sorted(set().union(*tokens)))}
-    seen = np.zeros((len(tokens), len(place)), np.float32)  # which tokens a question has
+    seen = np.zeros(
+        (len(tokens), len(place)), np.float32
+    )  # which tokens a question has
     for row, of_one in zip(seen, tokens, strict=True):
         row[[place[token] for token in of_one]] = 1
     is_kind = np.eye(len(kinds))[kind]
     in_all, right = is_kind.T @ seen, np.empty(len(tokens))
     for number in range(len(names)):
         own = group == number
-        counts = in_all - is_kind[own].T @ seen[own] + 1  # of each answer; one more of each token, as Laplace has it
+        counts = (
+            in_all - is_kind[own].T @ seen[own] + 1
+        )  # of each answer; one more of each token, as Laplace has it
         likely = seen[own] @ np.log(counts / counts.sum(axis=1, keepdims=True)).T
         right[own] = likely.argmax(axis=1) == kind[own]
     questions = is_kind.sum(axis=0)
@@ -73,21 +83,44 @@ def shortcuts(items: Iterable[SipenItem]) -> dict[str, dict[str, Estimate]]:
     hypothesis alone, by the premise alone, both as runs of characters, and by the form of the two: lengths, overlap,
     equality and last letters. They are cross-validated by premise, and premises of one story stay together.
     """
-    return {"controls": of_labels(items, CONTROL), "scale items": of_labels(items, ENTAILMENT)}
+    return {
+        "controls": of_labels(items, CONTROL),
+        "scale items": of_labels(items, ENTAILMENT),
+    }
 
 
-def of_labels(items: Iterable[SipenItem], labels: Mapping[str, str]) -> dict[str, Estimate]:
+def of_labels(
+    items: Iterable[SipenItem], labels: Mapping[str, str]
+) -> dict[str, Estimate]:
     own = [item for item in items if item.direction in labels]
-    answers, groups = [labels[item.direction] for item in own], [item.story or item.premise_id for item in own]
-    means = {part: without_reading(list(map(see, own)), answers, groups) for part, see in _PARTS.items()}
+    answers, groups = (
+        [labels[item.direction] for item in own],
+        [item.story or item.premise_id for item in own],
+    )
+    means = {
+        part: without_reading(list(map(see, own)), answers, groups)
+        for part, see in _PARTS.items()
+    }
     return {part: mean for part, mean in means.items() if mean}
 
 
 def _form(item: SipenItem) -> set[str]:
     own = n_grams(item.hypothesis)
-    sizes = len(item.hypothesis), len(item.premise), 30 * len(n_grams(item.premise) & own) // len(own)
-    steps = {f"size {k} from {step}" for k, size in enumerate(sizes) for step in range(0, size, 2)}
-    return steps | {item.hypothesis[-k:] for k in range(1, 5)} | {f"equal {item.premise == item.hypothesis}"}
+    sizes = (
+        len(item.hypothesis),
+        len(item.premise),
+        30 * len(n_grams(item.premise) & own) // len(own),
+    )
+    steps = {
+        f"size {k} from {step}"
+        for k, size in enumerate(sizes)
+        for step in range(0, size, 2)
+    }
+    return (
+        steps
+        | {item.hypothesis[-k:] for k in range(1, 5)}
+        | {f"equal {item.premise == item.hypothesis}"}
+    )
 
 
 _PARTS: dict[str, Callable[[SipenItem], set[str]]] = {
@@ -99,10 +132,16 @@ _PARTS: dict[str, Callable[[SipenItem], set[str]]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--items", type=Path, help="JSONL as for --sipen-items (default: sozo's Japanese trial set)")
+    parser.add_argument(
+        "--items",
+        type=Path,
+        help="JSONL as for --sipen-items (default: sozo's Japanese trial set)",
+    )
     options = parser.parse_args()
     rows = []
-    for name, means in shortcuts(read_items(options.items) if options.items else trial_items()).items():
+    for name, means in shortcuts(
+        read_items(options.items) if options.items else trial_items()
+    ).items():
         cells = {part: Cell(replace(mean, n=0), SHARE) for part, mean in means.items()}
         if cells:
             rows.append({"items": name, **cells})

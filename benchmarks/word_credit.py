@@ -21,7 +21,14 @@ from sozo.training.config import parse
 from sozo.training.grpo import GrpoArguments, GrpoSettings, train_grpo
 
 NAMES = [f"sozo.rewards.make_dat_{name}" for name in ("validity", "distance", "rarity")]
-WORDS = ["--multi_objective_aggregation", "normalize_then_sum", "--credit", "word", "--word_entropy", "0.1"]
+WORDS = [
+    "--multi_objective_aggregation",
+    "normalize_then_sum",
+    "--credit",
+    "word",
+    "--word_entropy",
+    "0.1",
+]
 WORDS += ["--unique_words", "590", "--unique_words_of", "640"]
 
 
@@ -42,16 +49,27 @@ class Timed(dict):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("config", type=Path)
     parser.add_argument("--steps", type=int, default=14)
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
     (task,) = yaml.safe_load(args.config.read_text("utf-8"))["tasks"]
     scorer = {key: value for key, value in task.items() if key not in ("task", "scale")}
-    task = {key: value for key, value in task.items() if key != "scale"} | {"reward_weights": [1.0, 1.0, 0.3]}
+    task = {key: value for key, value in task.items() if key != "scale"} | {
+        "reward_weights": [1.0, 1.0, 0.3]
+    }
     task |= {"reward_funcs": NAMES, "reward_args": dict.fromkeys(NAMES, scorer)}
-    fixed = ["--config", str(args.config), "--max_steps", str(args.steps), "--report_to", "none"]
+    fixed = [
+        "--config",
+        str(args.config),
+        "--max_steps",
+        str(args.steps),
+        "--report_to",
+        "none",
+    ]
     ways = {"paper": fixed, "words": [*fixed, *WORDS, "--tasks", json.dumps(task)]}
     seconds: dict[str, list[float]] = {way: [] for way in ways}
     (timed := Timed()).watch()
@@ -59,11 +77,23 @@ def main() -> None:
         for way, words in ways.items():
             timed.clear()
             with tempfile.TemporaryDirectory() as folder:
-                train_grpo(*parse(GrpoArguments, GrpoSettings, [*words, "--output_dir", folder]))
+                train_grpo(
+                    *parse(
+                        GrpoArguments, GrpoSettings, [*words, "--output_dir", folder]
+                    )
+                )
             seconds[way].append(statistics.median(list(timed.values())[2:]))
-            print(f"{way}, round {number}: {1000 * seconds[way][-1]:.0f} ms a step", flush=True)
-    ratios = [words / paper for paper, words in zip(seconds["paper"], seconds["words"], strict=True)]
-    print(f"with words: {statistics.median(ratios):.3f} times the paper's step ({min(ratios):.3f}-{max(ratios):.3f})")
+            print(
+                f"{way}, round {number}: {1000 * seconds[way][-1]:.0f} ms a step",
+                flush=True,
+            )
+    ratios = [
+        words / paper
+        for paper, words in zip(seconds["paper"], seconds["words"], strict=True)
+    ]
+    print(
+        f"with words: {statistics.median(ratios):.3f} times the paper's step ({min(ratios):.3f}-{max(ratios):.3f})"
+    )
 
 
 if __name__ == "__main__":

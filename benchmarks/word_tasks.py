@@ -24,7 +24,18 @@ from sozo.tasks.words.kanji import read_partners, solve
 
 Write = Callable[[Item, np.random.Generator], str]
 FULL_WIDTH = str.maketrans("0123456789.", "０１２３４５６７８９．")
-FIXED = ["茶碗", "憲法", "台風", "微分", "靴下", "恋愛", "肝臓", "大工", "金星", "味噌"]  # the README's list
+FIXED = [
+    "茶碗",
+    "憲法",
+    "台風",
+    "微分",
+    "靴下",
+    "恋愛",
+    "肝臓",
+    "大工",
+    "金星",
+    "味噌",
+]  # the README's list
 
 
 def farthest_list(unit: np.ndarray, pool: np.ndarray, size: int) -> np.ndarray:
@@ -78,11 +89,16 @@ class CueLists:
 
     def by_frequency(self, item: Item, rng: np.random.Generator) -> list[str]:
         weights = self.frequency[self.pool(item)]
-        return self.words(item, rng.choice(self.pool(item), 10, replace=False, p=weights / weights.sum()))
+        return self.words(
+            item,
+            rng.choice(self.pool(item), 10, replace=False, p=weights / weights.sum()),
+        )
 
     def greedy(self, item: Item, rng: np.random.Generator) -> list[str]:
         if item.id not in self.greedy_lists:
-            self.greedy_lists[item.id] = self.words(item, farthest_list(self.unit, self.pool(item), 10))
+            self.greedy_lists[item.id] = self.words(
+                item, farthest_list(self.unit, self.pool(item), 10)
+            )
         return self.greedy_lists[item.id]
 
     def one_fixed_list(self, item: Item, rng: np.random.Generator) -> list[str]:
@@ -91,12 +107,26 @@ class CueLists:
     def farthest_from_the_cue(self, item: Item, rng: np.random.Generator) -> list[str]:
         return self.words(item, self.pool(item)[np.argsort(self.nearness(item))[:9]])
 
-    def nine_of_the_farthest_hundred(self, item: Item, rng: np.random.Generator) -> list[str]:
-        return self.words(item, rng.choice(self.pool(item)[np.argsort(self.nearness(item))[:100]], 9, replace=False))
+    def nine_of_the_farthest_hundred(
+        self, item: Item, rng: np.random.Generator
+    ) -> list[str]:
+        return self.words(
+            item,
+            rng.choice(
+                self.pool(item)[np.argsort(self.nearness(item))[:100]], 9, replace=False
+            ),
+        )
 
-    def one_of_eight_fixed_lists(self, item: Item, rng: np.random.Generator) -> list[str]:
+    def one_of_eight_fixed_lists(
+        self, item: Item, rng: np.random.Generator
+    ) -> list[str]:
         """A table: of eight clusters' lists that whose centre is farthest from the cue."""
-        best = min(self.clusters, key=lambda numbers: self.unit[numbers].sum(axis=0) @ self.unit[self.place[item.id]])
+        best = min(
+            self.clusters,
+            key=lambda numbers: (
+                self.unit[numbers].sum(axis=0) @ self.unit[self.place[item.id]]
+            ),
+        )
         return self.words(item, [k for k in best if self.nouns[k] != item.id])
 
     def synonyms_of_the_cue(self, item: Item, rng: np.random.Generator) -> list[str]:
@@ -108,7 +138,9 @@ class KanjiAnswers:
         self.key = read_partners()
         own = [item.columns["solutions"] for item in task.items()]
         train = type(task)(type(task.settings)(split="train", num_items=4096))
-        self.train = Counter("".join(item.columns["solutions"] for item in train.items()))
+        self.train = Counter(
+            "".join(item.columns["solutions"] for item in train.items())
+        )
         self.best = Counter("".join(own)).most_common(1)[0][0]
         self.all = sorted(self.key)
 
@@ -118,7 +150,9 @@ class KanjiAnswers:
     def one_kanji_the_best_of_train(self, item: Item, rng: np.random.Generator) -> str:
         return self.train.most_common(1)[0][0]
 
-    def one_kanji_the_best_of_these_items(self, item: Item, rng: np.random.Generator) -> str:
+    def one_kanji_the_best_of_these_items(
+        self, item: Item, rng: np.random.Generator
+    ) -> str:
         return self.best
 
     def most_productive_partner(self, item: Item, rng: np.random.Generator) -> str:
@@ -126,7 +160,10 @@ class KanjiAnswers:
         return max(sorted(near), key=lambda kanji: len(self.key[kanji]))
 
     def fits(self, item: Item, rng: np.random.Generator, cues: int) -> str:
-        fitting = sorted(set(solve(self.key, item.columns["cues"][:cues])) - set(item.columns["cues"]))
+        fitting = sorted(
+            set(solve(self.key, item.columns["cues"][:cues]))
+            - set(item.columns["cues"])
+        )
         return fitting[rng.integers(len(fitting))]
 
     def fits_the_first_cue(self, item: Item, rng: np.random.Generator) -> str:
@@ -155,10 +192,15 @@ KINDS = {"cue_dat": CueLists, "kanji": KanjiAnswers}
 def ways(task: Task) -> dict[str, Write]:
     """Name -> who writes an answer to an item so."""
     answers = KINDS[task.name](task)
-    names = [name for name in vars(type(answers)) if name[0] != "_" and name not in HELPERS]
+    names = [
+        name for name in vars(type(answers)) if name[0] != "_" and name not in HELPERS
+    ]
     if task.name == "kanji":
         return {name.replace("_", " "): getattr(answers, name) for name in names}
-    written = {name: lambda item, rng, name=name: write_list(getattr(answers, name)(item, rng)) for name in names}
+    written = {
+        name: lambda item, rng, name=name: write_list(getattr(answers, name)(item, rng))
+        for name in names
+    }
 
     def ending_in(last: Callable[[list[str]], str]) -> Write:
         def write(item: Item, rng: np.random.Generator) -> str:
@@ -167,10 +209,12 @@ def ways(task: Task) -> dict[str, Write]:
 
         return write
 
-    written["such a list, in prose"] = lambda item, rng: "考えた結果です。\n" + write_list(answers.random(item, rng))
-    written["such a list, full-width digits"] = lambda item, rng: write_list(answers.random(item, rng)).translate(
-        FULL_WIDTH
+    written["such a list, in prose"] = lambda item, rng: (
+        "考えた結果です。\n" + write_list(answers.random(item, rng))
     )
+    written["such a list, full-width digits"] = lambda item, rng: write_list(
+        answers.random(item, rng)
+    ).translate(FULL_WIDTH)
     written["such a list, a word twice"] = ending_in(lambda words: words[4])
     written["such a list, the cue again"] = ending_in(lambda words: words[-1])
     return {name.replace("_", " "): way for name, way in written.items()}
@@ -183,21 +227,33 @@ def main() -> None:
     parser.add_argument("--by", default="ja-ginza", help="encoder of the score")
     parser.add_argument("--items", type=int, default=256)
     parser.add_argument("--answers", type=int, default=4, help="to each item")
-    parser.add_argument("--only", default=".*", help="regular expression of the rows' names")
+    parser.add_argument(
+        "--only", default=".*", help="regular expression of the rows' names"
+    )
     options = parser.parse_args()
     kind = task_type(options.task)
-    own = {} if options.task == "kanji" else {"cue_nouns": options.nouns, "noun_checker": "jumandic"}
+    own = (
+        {}
+        if options.task == "kanji"
+        else {"cue_nouns": options.nouns, "noun_checker": "jumandic"}
+    )
     task = kind(kind.Settings(num_items=options.items, **own))
     items, by = task.items(), task
-    if options.by != "ja-ginza":  # validity stays as it is, only the value is another encoder's
-        by = kind(kind.Settings(num_items=options.items, embedding_model=options.by, **own))
+    if (
+        options.by != "ja-ginza"
+    ):  # validity stays as it is, only the value is another encoder's
+        by = kind(
+            kind.Settings(num_items=options.items, embedding_model=options.by, **own)
+        )
         known = set(by.nouns)
         by.asked = items = tuple(item for item in items if item.id in known)
     print(
         f"{len(items)} items, {options.answers} answers each, scored by {options.by}, "
         f"{len(read_nouns(options.nouns)):,} nouns"
     )
-    print("| answers | valid | value | unshared words | why invalid |\n|---|---|---|---|---|")
+    print(
+        "| answers | valid | value | unshared words | why invalid |\n|---|---|---|---|---|"
+    )
     for name, way in ways(task).items():
         if not re.fullmatch(options.only, name):
             continue
@@ -205,7 +261,11 @@ def main() -> None:
         asked = [item for item in items for _ in range(options.answers)]
         answers = [Answer("", item.id, way(item, rng)) for item in asked]
         rows = task.with_others(asked, answers, task.score(asked, answers))
-        good = [(item.id, row) for item, row in zip(asked, rows, strict=True) if row.reason is None]
+        good = [
+            (item.id, row)
+            for item, row in zip(asked, rows, strict=True)
+            if row.reason is None
+        ]
         values = np.array([row.values[kind.name] for _, row in good])
         if by is not task and good:
             lists = [row.facts["words"] for _, row in good]
@@ -219,7 +279,9 @@ def main() -> None:
             shares = [row.values[name_of] for row in rows if name_of in row.values]
             fixed = f"{np.mean(shares):.0%}" if shares else "–"
         reasons = ", ".join(
-            f"{reason} {n / len(rows):.0%}" for reason, n in Counter(row.reason for row in rows).most_common() if reason
+            f"{reason} {n / len(rows):.0%}"
+            for reason, n in Counter(row.reason for row in rows).most_common()
+            if reason
         )
         error = 1.96 * np.std(values) / len(values) ** 0.5 if len(values) else 0
         value = (

@@ -14,7 +14,9 @@ def cache_home() -> Path:
     try:
         return Path(os.environ.get("SOZO_CACHE") or Path.home() / ".cache" / "sozo")
     except RuntimeError:
-        raise UserError("nobody knows where your home is; set SOZO_CACHE to a folder") from None
+        raise UserError(
+            "nobody knows where your home is; set SOZO_CACHE to a folder"
+        ) from None
 
 
 def make_cache(folder: Path) -> Path:
@@ -22,7 +24,9 @@ def make_cache(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"{folder}: cannot be written ({error.strerror}); {_OTHER}") from error
+        raise UserError(
+            f"{folder}: cannot be written ({error.strerror}); {_OTHER}"
+        ) from error
     if not os.access(folder, os.W_OK | os.X_OK):
         raise UserError(f"{folder}: cannot be written; {_OTHER}")
     return folder

@@ -25,21 +25,38 @@ _BLOCK = 2**22  # bytes read at once
 
 def checkpoints(output: Path) -> list[Path]:
     """The checkpoints of a training output, the newest first; whatever else is called like one is left alone."""
-    steps = {path: re.fullmatch(r"checkpoint-([0-9]{1,18})", path.name) for path in output.glob("checkpoint-*")}
-    numbers = {path: int(step[1]) for path, step in steps.items() if step and path.is_dir()}
+    steps = {
+        path: re.fullmatch(r"checkpoint-([0-9]{1,18})", path.name)
+        for path in output.glob("checkpoint-*")
+    }
+    numbers = {
+        path: int(step[1]) for path, step in steps.items() if step and path.is_dir()
+    }
     return sorted(numbers, key=lambda path: numbers[path], reverse=True)
 
 
 def last_checkpoint(output: Path) -> Path | None:
     """The newest marked checkpoint, for who only reads of it; one that a kill cut short is passed over."""
-    return next((path for path in checkpoints(output) if (path / STATE).is_file()), None)
+    return next(
+        (path for path in checkpoints(output) if (path / STATE).is_file()), None
+    )
 
 
 def sizes(checkpoint: Path) -> dict[str, int]:
     """The bytes of each file of a checkpoint, by its path in it."""
-    files = {path.relative_to(checkpoint).as_posix(): path for path in sorted(checkpoint.rglob("*")) if path.is_file()}
-    ours = re.compile(rf"{re.escape(STATE)}|{_DIGESTS.format('[0-9]+')}|(.*/)?\..*")  # hidden: no part of it
-    return {name: path.stat().st_size for name, path in files.items() if not ours.fullmatch(name)}
+    files = {
+        path.relative_to(checkpoint).as_posix(): path
+        for path in sorted(checkpoint.rglob("*"))
+        if path.is_file()
+    }
+    ours = re.compile(
+        rf"{re.escape(STATE)}|{_DIGESTS.format('[0-9]+')}|(.*/)?\..*"
+    )  # hidden: no part of it
+    return {
+        name: path.stat().st_size
+        for name, path in files.items()
+        if not ours.fullmatch(name)
+    }
 
 
 def newer(output: Path, than: Path | None) -> set[Path]:
@@ -58,7 +75,9 @@ def record_of(model: Path) -> Path | None:
     """Where it is recorded how a model in a folder, or a checkpoint in it, was trained; None without a record."""
     within = (model / STATE).is_file() or model.name.startswith("checkpoint-")
     places = [model, model.parent] if within else [model]
-    return next(filter(Path.is_file, (place / "run_config.json" for place in places)), None)
+    return next(
+        filter(Path.is_file, (place / "run_config.json" for place in places)), None
+    )
 
 
 def unmark(checkpoint: Path) -> None:
@@ -67,7 +86,9 @@ def unmark(checkpoint: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def whole_checkpoint(output: Path, named: Path | None = None) -> tuple[Path | None, list[str]]:
+def whole_checkpoint(
+    output: Path, named: Path | None = None
+) -> tuple[Path | None, list[str]]:
     """The newest checkpoint that a run can go on from, or the `named` one; and what is wrong with those after it.
 
     None where a run begins: without any, or where a kill cut the first short. UserError where the named one, or all of
@@ -79,16 +100,24 @@ def whole_checkpoint(output: Path, named: Path | None = None) -> tuple[Path | No
             raise UserError(f"resume_from_checkpoint {named}: no such folder; {remedy}")
         if gather(named.resolve().parent != output.resolve())[0]:
             remedy = "leave it out, or start a run from it by --model_name_or_path"
-            raise UserError(f"resume_from_checkpoint {named}: is no checkpoint of {output}; {remedy}")
+            raise UserError(
+                f"resume_from_checkpoint {named}: is no checkpoint of {output}; {remedy}"
+            )
         if wrong := faults(named):
             last, _ = _newest(output)
-            remedy = f"the last whole one is {last.name}" if last else "no other is whole"
-            raise UserError(f"resume_from_checkpoint {named}: {'; '.join(wrong)}; {remedy}")
+            remedy = (
+                f"the last whole one is {last.name}" if last else "no other is whole"
+            )
+            raise UserError(
+                f"resume_from_checkpoint {named}: {'; '.join(wrong)}; {remedy}"
+            )
         return named, []
     found, wrong = _newest(output)
     if found is None and not all(_CUT_SHORT in line for line in wrong):
         remedy = "restore what is damaged, or give another --output_dir"
-        raise UserError(f"{output}: no checkpoint is whole: {'; '.join(wrong)}; {remedy}")
+        raise UserError(
+            f"{output}: no checkpoint is whole: {'; '.join(wrong)}; {remedy}"
+        )
     return found, wrong
 
 
@@ -113,31 +142,49 @@ def faults(checkpoint: Path) -> list[str]:
     mark = gather(_read_mark(checkpoint))[0]
     if isinstance(mark, str):
         return [mark]
-    found = gather(list(_compare(checkpoint, mark, _shares(mark, world_size())[rank()])))
+    found = gather(
+        list(_compare(checkpoint, mark, _shares(mark, world_size())[rank()]))
+    )
     lines = list(dict.fromkeys(line for lines in found for line in lines))
     if not lines and not any("optim" in name for name in mark or sizes(checkpoint)):
-        lines = ["it has no optimizer (save_only_model), so that no run can go on from it"]
+        lines = [
+            "it has no optimizer (save_only_model), so that no run can go on from it"
+        ]
     return lines
 
 
 def cut_short(checkpoint: Path) -> list[str]:
     """The files of a checkpoint that are there but not of the size that its mark says: for who reads only its model."""
     mark = _read_mark(checkpoint)
-    files = {} if isinstance(mark, str) else {checkpoint / name: size for name, size in mark.items()}
-    return [path.name for path, size in files.items() if path.is_file() and path.stat().st_size != size]
+    files = (
+        {}
+        if isinstance(mark, str)
+        else {checkpoint / name: size for name, size in mark.items()}
+    )
+    return [
+        path.name
+        for path, size in files.items()
+        if path.is_file() and path.stat().st_size != size
+    ]
 
 
 def _read_mark(checkpoint: Path) -> dict[str, int] | str:
     """The sizes that the mark of a checkpoint says, none in version 1; or what is wrong with it."""
     if not (checkpoint / STATE).is_file():
         # Digests are written after the mark.
-        return f"{STATE} is missing" if any(checkpoint.glob(_DIGESTS.format("*"))) else f"{_CUT_SHORT} (no {STATE})"
+        return (
+            f"{STATE} is missing"
+            if any(checkpoint.glob(_DIGESTS.format("*")))
+            else f"{_CUT_SHORT} (no {STATE})"
+        )
     try:
         values = read_json(checkpoint / STATE)
     except UserError:
         return f"{STATE} cannot be read"
     files = values.get(SIZES, {} if values.get("version") == 1 else None)
-    if not isinstance(files, dict) or not all(type(size) is int for size in files.values()):
+    if not isinstance(files, dict) or not all(
+        type(size) is int for size in files.values()
+    ):
         return f"{STATE} does not say what the checkpoint holds"
     return files
 
@@ -158,7 +205,9 @@ def _shares(files: dict[str, int], world: int) -> list[list[str]]:
     return shares
 
 
-def _compare(checkpoint: Path, mark: dict[str, int], mine: Sequence[str]) -> Iterator[str]:
+def _compare(
+    checkpoint: Path, mark: dict[str, int], mine: Sequence[str]
+) -> Iterator[str]:
     """What is wrong with this process's share of the files."""
     digests: dict[str, str] = {}
     for path in sorted(checkpoint.glob(_DIGESTS.format("*"))):
@@ -222,5 +271,7 @@ def _write_digests(checkpoint: Path, names: Sequence[str], stop: Event) -> None:
         if stop.is_set():
             return
         partial = own_name(checkpoint / _DIGESTS.format(rank()))
-        partial.write_text(json.dumps(digests, indent=2) + "\n", "utf-8")  # never makes the folder anew
+        partial.write_text(
+            json.dumps(digests, indent=2) + "\n", "utf-8"
+        )  # never makes the folder anew
         partial.replace(checkpoint / _DIGESTS.format(rank()))

@@ -22,7 +22,13 @@ where while who why will with would yes you your
 def dictionary() -> dict[str, dict[str, list[str]]]:
     """Part of speech (noun, verb, adj, adv, aux) -> word, in any form -> its lemmas."""
     require("lemminflect", "the dictionary of English nouns")
-    path = Path(str(distribution("lemminflect").locate_file("lemminflect/resources/lemma_lu.csv.gz")))
+    path = Path(
+        str(
+            distribution("lemminflect").locate_file(
+                "lemminflect/resources/lemma_lu.csv.gz"
+            )
+        )
+    )
     words: dict[str, dict[str, list[str]]] = {}
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for word, pos, lemmas in csv.reader(file):
@@ -41,7 +47,11 @@ def noun_lemmas() -> dict[str, str]:
     ('mouse', 'scissors', False, False)
     """
     function = frozenset(_FUNCTION.split())
-    nouns = {word: own for word, own in dictionary()["noun"].items() if word.islower() and word not in function}
+    nouns = {
+        word: own
+        for word, own in dictionary()["noun"].items()
+        if word.islower() and word not in function
+    }
     return {word: word if word in own else own[0] for word, own in nouns.items()}
 
 
@@ -55,12 +65,18 @@ def newer_noun_lemmas() -> dict[str, str]:
     ['selfie', 'app', None]
     """
     require("spylls", "the dictionary of newer English nouns")
-    path = Path(str(distribution("spylls").locate_file("spylls/hunspell/data/en/en_US.dic")))
+    path = Path(
+        str(distribution("spylls").locate_file("spylls/hunspell/data/en/en_US.dic"))
+    )
     lemmas = {}
-    for word, _, endings in (line.partition("/") for line in path.read_text("utf-8").split()):
+    for word, _, endings in (
+        line.partition("/") for line in path.read_text("utf-8").split()
+    ):
         if word.islower() and "M" in endings and word not in _FUNCTION.split():
             stem = re.sub("(?<![aeiou])y$", "ie", word)
-            lemmas[word] = lemmas[stem + ("es" if word[-1] in "sxzh" else "s") * ("S" in endings)] = word
+            lemmas[word] = lemmas[
+                stem + ("es" if word[-1] in "sxzh" else "s") * ("S" in endings)
+            ] = word
     return lemmas
 
 
@@ -71,5 +87,9 @@ def english_nouns() -> tuple[str, ...]:
     >>> len(english_nouns()), "umbrella" in english_nouns(), "umbrellas" in english_nouns()
     (18163, True, False)
     """
-    alone = (word for word, lemma in noun_lemmas().items() if word == lemma and word.isascii() and word.isalpha())
+    alone = (
+        word
+        for word, lemma in noun_lemmas().items()
+        if word == lemma and word.isascii() and word.isalpha()
+    )
     return tuple(sorted(word for word in alone if len(word) > 2))

@@ -16,7 +16,15 @@ from sozo.data.processes import is_first, say_last
 from sozo.data.secrets import without_credentials
 
 # What the system says of a place where nothing can be read or written; any other failure is a bug.
-_OF_THE_PLACE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP}
+_OF_THE_PLACE = {
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.ENAMETOOLONG,
+    errno.ELOOP,
+}
 _OF_THE_PLACE |= {errno.ENOSPC, errno.EDQUOT, errno.EPIPE, errno.EIO}
 
 
@@ -39,7 +47,9 @@ class UndecidedError(UserError):
 def require(package: str, purpose: str) -> None:
     """Refuse `purpose` where `package` is not installed: a UserError with the command that installs its extra."""
     if find_spec(package) is None:
-        raise UserError(f"{purpose} needs the package {package}: {install_command(EXTRA_OF[package])}")
+        raise UserError(
+            f"{purpose} needs the package {package}: {install_command(EXTRA_OF[package])}"
+        )
 
 
 class _AsText(logging.Formatter):
@@ -59,7 +69,10 @@ def one_line_errors(program: str) -> Iterator[None]:
         try:
             if logging.lastResort:
                 logging.lastResort.setFormatter(_AsText())
-            for stream in (sys.stdout, sys.stderr):  # a letter that the terminal lacks is written out
+            for stream in (
+                sys.stdout,
+                sys.stderr,
+            ):  # a letter that the terminal lacks is written out
                 if isinstance(stream, TextIOWrapper):
                     stream.reconfigure(errors="backslashreplace")
             yield
@@ -73,16 +86,22 @@ def one_line_errors(program: str) -> Iterator[None]:
         except OSError as error:
             if error.errno not in _OF_THE_PLACE:
                 raise
-            if error.filename is None:  # what is left to print would fail once more when Python ends
+            if (
+                error.filename is None
+            ):  # what is left to print would fail once more when Python ends
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             place = error.filename or "what is printed"
-            raise UserError(f"{place}: cannot be used ({error.strerror}); give another place") from error
+            raise UserError(
+                f"{place}: cannot be used ({error.strerror}); give another place"
+            ) from error
     except KeyboardInterrupt:
         sys.stderr.write("interrupted; the same command continues where it stopped\n")
         raise SystemExit(130) from None
     except UserError as error:
         if not is_first():
-            time.sleep(10)  # the launcher ends this process as soon as the first one, which says the same, has failed
+            time.sleep(
+                10
+            )  # the launcher ends this process as soon as the first one, which says the same, has failed
         line = f"{program}: {error}\n"
         sys.stderr.write(line)
         sys.stderr.flush()

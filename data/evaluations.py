@@ -13,10 +13,16 @@ def read_evaluations(folder: Path) -> dict[int, dict[str, float]]:
     """The values of each evaluation by its step, ascending; nothing of a folder without any."""
     if not (path := folder / _FILE).is_file():
         return {}
-    return dict(sorted((int(row["step"]), dict(row["values"])) for _, row in read_objects(path)))
+    return dict(
+        sorted((int(row["step"]), dict(row["values"])) for _, row in read_objects(path))
+    )
 
 
-def write_evaluations(folder: Path, evaluations: Mapping[int, Mapping[str, float]]) -> None:
+def write_evaluations(
+    folder: Path, evaluations: Mapping[int, Mapping[str, float]]
+) -> None:
     """Write all of them, whole or not at all."""
-    rows: Iterable[dict[str, Any]] = ({"step": step, "values": dict(of)} for step, of in sorted(evaluations.items()))
+    rows: Iterable[dict[str, Any]] = (
+        {"step": step, "values": dict(of)} for step, of in sorted(evaluations.items())
+    )
     write_objects(folder / _FILE, rows)

@@ -5,12 +5,23 @@ import sys
 from pathlib import Path
 
 REPOSITORY = "git+<this repository>"
-CLONE = Path(__file__).resolve().parents[1]  # without a pyproject.toml it is an installed wheel
+CLONE = (
+    Path(__file__).resolve().parents[1]
+)  # without a pyproject.toml it is an installed wheel
 # What is imported of each extra in pyproject.toml. Where two extras bring a package, the first one is named.
 _PACKAGES = {
     "encoders": ("sentence_transformers",),
     "train": (
-        *("torch", "transformers", "trl", "accelerate", "peft", "deepspeed", "datasets", "wandb"),
+        *(
+            "torch",
+            "transformers",
+            "trl",
+            "accelerate",
+            "peft",
+            "deepspeed",
+            "datasets",
+            "wandb",
+        ),
         *("tokenizers", "huggingface_hub", "safetensors"),
     ),
     "report": ("jinja2", "matplotlib", "pandas"),
@@ -23,7 +34,9 @@ _PACKAGES = {
     "serve": ("starlette", "uvicorn"),
     "gguf": ("gguf",),
 }
-EXTRA_OF = {package: extra for extra, packages in _PACKAGES.items() for package in packages}
+EXTRA_OF = {
+    package: extra for extra, packages in _PACKAGES.items() for package in packages
+}
 
 # The program that an extra drives and that no package brings, and where to get it.
 _PROGRAMS = {"juman": ("jumanpp", "Juman++ 2, https://github.com/ku-nlp/jumanpp")}
@@ -32,7 +45,11 @@ _PROGRAMS = {"juman": ("jumanpp", "Juman++ 2, https://github.com/ku-nlp/jumanpp"
 def no_program(extra: str) -> str | None:
     """What to say where the program that `extra` drives is not on the PATH; None where it is, or there is none."""
     command, source = _PROGRAMS.get(extra, ("", ""))
-    return f"no command {command} ({source})" if command and not shutil.which(command) else None
+    return (
+        f"no command {command} ({source})"
+        if command and not shutil.which(command)
+        else None
+    )
 
 
 def install_command(*extras: str) -> str:

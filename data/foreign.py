@@ -15,8 +15,13 @@ MOST_COLUMNS = 1_000  # of a spreadsheet
 MOST_DIGITS = 4_000  # of a whole number
 DEEPEST = 100  # levels of JSON and YAML
 _MOST_VALUES = 10_000_000  # of JSON and YAML, on one level
-_MOST_SAID, _END_SAID = 900, 300  # characters of a message, and of its end, which says what to do
-_MOST_MARKS = 30  # combining marks in a row, as in Unicode's stream-safe text format (UAX 15)
+_MOST_SAID, _END_SAID = (
+    900,
+    300,
+)  # characters of a message, and of its end, which says what to do
+_MOST_MARKS = (
+    30  # combining marks in a row, as in Unicode's stream-safe text format (UAX 15)
+)
 # What steers a terminal, or turns the order of its letters: control characters but tab and line feed, marks of
 # direction, invisible operators, tags.
 _STEERING = re.compile(
@@ -41,7 +46,11 @@ def brief(text: str, most: int = MOST_QUOTED, end: int = 0) -> str:
     >>> brief("0123456789", 8, 2)
     '012...89'
     """
-    return text if len(text) <= most else f"{text[: most - end - 3]}...{text[len(text) - end :]}"
+    return (
+        text
+        if len(text) <= most
+        else f"{text[: most - end - 3]}...{text[len(text) - end :]}"
+    )
 
 
 def shown(text: str) -> str:
@@ -79,8 +88,13 @@ def whole_word(word: str) -> str:
 @cache
 def _many_marks() -> re.Pattern[str]:
     """Marks in a row; ﾞ is none, but becomes one."""
-    normalised = ((chr(code), unicodedata.normalize("NFKD", chr(code))) for code in range(0x300, 0x1F000))
-    marks = "".join(character for character, parts in normalised if unicodedata.combining(parts[0]))
+    normalised = (
+        (chr(code), unicodedata.normalize("NFKD", chr(code)))
+        for code in range(0x300, 0x1F000)
+    )
+    marks = "".join(
+        character for character, parts in normalised if unicodedata.combining(parts[0])
+    )
     return re.compile(f"[{marks}]{{{_MOST_MARKS}}}")
 
 
@@ -90,7 +104,9 @@ def nfkc(text: str) -> str:
     >>> nfkc("１０ｶﾞ")
     '10ガ'
     """
-    return unicodedata.normalize("NFKC", text if text.isascii() else _many_marks().sub("\\g<0>\u034f", text))
+    return unicodedata.normalize(
+        "NFKC", text if text.isascii() else _many_marks().sub("\\g<0>\u034f", text)
+    )
 
 
 def parse_json(text: str | bytes, *, nan: bool = False) -> Any:
@@ -104,10 +120,15 @@ def parse_json(text: str | bytes, *, nan: bool = False) -> Any:
     """
     try:
         value = json.loads(
-            text, object_pairs_hook=_unique, parse_int=_whole, parse_constant=float if nan else _no_number
+            text,
+            object_pairs_hook=_unique,
+            parse_int=_whole,
+            parse_constant=float if nan else _no_number,
         )
     except json.JSONDecodeError as error:
-        raise ValueError(f"{error.msg}: line {error.lineno} column {error.colno}") from None
+        raise ValueError(
+            f"{error.msg}: line {error.lineno} column {error.colno}"
+        ) from None
     except RecursionError:
         raise ValueError(f"nested deeper than {DEEPEST} levels") from None
     return not_deep(value)
@@ -122,7 +143,11 @@ def not_deep(value: Any) -> Any:
             return value
         if sum(map(len, inner)) > _MOST_VALUES:  # in YAML an alias may stand for much
             raise ValueError(f"more than {_MOST_VALUES:,} values")
-        level = [each for part in inner for each in (part.values() if isinstance(part, dict) else part)]
+        level = [
+            each
+            for part in inner
+            for each in (part.values() if isinstance(part, dict) else part)
+        ]
     raise ValueError(f"nested deeper than {DEEPEST} levels")
 
 

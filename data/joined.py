@@ -12,7 +12,9 @@ from sozo.data.errors import UserError
 from sozo.data.foreign import in_one_line
 
 COMMANDS = "sozo.commands"  # NAME = "package.module:function"; the function's parameters become flags
-TASKS = "sozo.tasks"  # NAME = "package.module:Class", a subclass of sozo.tasks.task.Task
+TASKS = (
+    "sozo.tasks"  # NAME = "package.module:Class", a subclass of sozo.tasks.task.Task
+)
 
 
 class Joined(NamedTuple):
@@ -32,16 +34,23 @@ def joined(group: str) -> dict[str, Joined]:
     for entry in _entry_points().select(group=group):
         package = entry.dist.name if entry.dist else "a package"
         if entry.name in packages:
-            raise UserError(f"{packages[entry.name]} and {package} both bring {entry.name}; uninstall one of them")
+            raise UserError(
+                f"{packages[entry.name]} and {package} both bring {entry.name}; uninstall one of them"
+            )
         packages[entry.name] = package
         try:
             values[entry.name] = Joined(package, entry.load())
         except Exception as error:  # whatever another package does when it is imported
             if not _is_core_alone(error):
-                _tell(entry, f"{package} cannot be loaded ({type(error).__name__}: {error})")
+                _tell(
+                    entry,
+                    f"{package} cannot be loaded ({type(error).__name__}: {error})",
+                )
     for entry in _declared(group):
         if entry.name not in packages:
-            _tell(entry, "the installation is older than pyproject.toml; run make install")
+            _tell(
+                entry, "the installation is older than pyproject.toml; run make install"
+            )
     return values
 
 
@@ -51,7 +60,9 @@ def _entry_points() -> Any:
 
 
 def _tell(entry: EntryPoint, why: str) -> None:
-    sys.stderr.write(f"{in_one_line(f'{entry.group}: {entry.name} is missing: {why}')}\n")
+    sys.stderr.write(
+        f"{in_one_line(f'{entry.group}: {entry.name} is missing: {why}')}\n"
+    )
 
 
 def _is_core_alone(error: Exception) -> bool:
@@ -63,5 +74,10 @@ def _declared(group: str) -> list[EntryPoint]:
     root = Path(sozo.__file__).resolve().parents[2]
     if not ((root / "pyproject.toml").is_file() and (root / "studies").is_dir()):
         return []
-    declared = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"]
-    return [EntryPoint(name, value, group) for name, value in declared.get(group, {}).items()]
+    declared = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"][
+        "entry-points"
+    ]
+    return [
+        EntryPoint(name, value, group)
+        for name, value in declared.get(group, {}).items()
+    ]

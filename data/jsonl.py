@@ -19,7 +19,11 @@ T = TypeVar("T")
 
 
 def _named(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, str | int)
+        or not str(value).strip()
+    ):
         raise ValueError("is neither a string nor an integer, or is blank; fix it")
     return str(value)
 
@@ -55,7 +59,9 @@ def record_of(kind: type[T], where: str, row: Mapping[str, Any], **defaults: Any
     A column that is null is missing; `defaults` are those of columns whose fields have none.
     """
     try:
-        record: T = _adapter(kind).validate_python(defaults | {k: v for k, v in row.items() if v is not None})
+        record: T = _adapter(kind).validate_python(
+            defaults | {k: v for k, v in row.items() if v is not None}
+        )
         return record
     except ValidationError as error:
         raise from_validation(error, where) from None
@@ -72,13 +78,27 @@ def read_numbered(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
     The rows of a parquet file, of a JSON list and of a log of inspect in JSON are objects, too.
     """
     if not path.is_file():
-        raise UserError(f"{path}: {'not a file' if path.exists() else 'no such file'}; give a JSONL file")
+        raise UserError(
+            f"{path}: {'not a file' if path.exists() else 'no such file'}; give a JSONL file"
+        )
     if path.suffix == ".eval":
-        raise UserError(f"{path}: a packed log; write it as JSON: inspect log dump {path.name} > {path.stem}.json")
-    rows = parquet_rows(path) if path.suffix == ".parquet" else _listed(path) if path.suffix == ".json" else None
+        raise UserError(
+            f"{path}: a packed log; write it as JSON: inspect log dump {path.name} > {path.stem}.json"
+        )
+    rows = (
+        parquet_rows(path)
+        if path.suffix == ".parquet"
+        else _listed(path)
+        if path.suffix == ".json"
+        else None
+    )
     if rows is not None:
         for number, row in enumerate(rows):
-            yield number, f"{path}, row {number + 1}", _object(f"{path}, row {number + 1}", row)
+            yield (
+                number,
+                f"{path}, row {number + 1}",
+                _object(f"{path}, row {number + 1}", row),
+            )
         return
     # In binary: only a line feed ends a line, where text mode would also cut at a lone carriage return.
     with path.open("rb") as file:
@@ -101,11 +121,15 @@ def _listed(path: Path) -> list[Any] | None:
 def _parse_object(where: str, number: int, line: bytes) -> dict[str, Any]:
     try:
         # Windows tools like to open a file with a byte order mark.
-        return _object(where, parse_json(line.decode("utf-8-sig" if number == 0 else "utf-8")))
+        return _object(
+            where, parse_json(line.decode("utf-8-sig" if number == 0 else "utf-8"))
+        )
     except UnicodeDecodeError:
         raise UserError(f"{where}: not UTF-8; convert the file to UTF-8") from None
     except ValueError as error:
-        raise UserError(f"{where}: not JSON ({error}); write one JSON object per line") from None
+        raise UserError(
+            f"{where}: not JSON ({error}); write one JSON object per line"
+        ) from None
 
 
 def _object(where: str, row: Any) -> dict[str, Any]:
@@ -114,7 +138,9 @@ def _object(where: str, row: Any) -> dict[str, Any]:
     return row
 
 
-def read_records(path: Path, record: Callable[[str, dict[str, Any]], Any], what: str, example: str) -> tuple[Any, ...]:
+def read_records(
+    path: Path, record: Callable[[str, dict[str, Any]], Any], what: str, example: str
+) -> tuple[Any, ...]:
     """The records of a file, each with an `id` of its own; `record` makes one of where an object stands and the object.
 
     A file without any is refused with `what` they are and an `example` of a line.
@@ -123,7 +149,9 @@ def read_records(path: Path, record: Callable[[str, dict[str, Any]], Any], what:
     for where, row in read_objects(path):
         new = record(where, row)
         if new.id in records:
-            raise UserError(f"{where}: the id {quoted(new.id)} comes twice; make ids unique")
+            raise UserError(
+                f"{where}: the id {quoted(new.id)} comes twice; make ids unique"
+            )
         records[new.id] = new
     if not records:
         raise UserError(f"{path}: holds no {what}; write one per line: {example}")
@@ -132,7 +160,12 @@ def read_records(path: Path, record: Callable[[str, dict[str, Any]], Any], what:
 
 def write_objects(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Write a file of JSON lines, whole or not at all. Lone surrogates must have been written out (`utf8_safe`)."""
-    write_whole(path, "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows).encode())
+    write_whole(
+        path,
+        "".join(
+            json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows
+        ).encode(),
+    )
 
 
 def write_records(path: Path, records: Iterable[Any]) -> None:
@@ -140,7 +173,9 @@ def write_records(path: Path, records: Iterable[Any]) -> None:
     write_objects(path, map(asdict, records))
 
 
-def text_column(row: dict[str, Any], name: str, where: str, default: str | None = None) -> str:
+def text_column(
+    row: dict[str, Any], name: str, where: str, default: str | None = None
+) -> str:
     """A column that holds text; `default` where it is missing or null."""
     value = row.get(name)
     if value is None and default is not None:
@@ -151,12 +186,22 @@ def text_column(row: dict[str, Any], name: str, where: str, default: str | None 
     return value
 
 
-def id_column(row: dict[str, Any], name: str, where: str, default: str | None = None) -> str:
+def id_column(
+    row: dict[str, Any], name: str, where: str, default: str | None = None
+) -> str:
     """A column that names something: a string that is not blank, or an integer."""
     value = row.get(name)
     if value is None and default is not None:
         return default
-    if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
-        state = "is missing" if name not in row else "is neither a string nor an integer, or is blank"
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, str | int)
+        or not str(value).strip()
+    ):
+        state = (
+            "is missing"
+            if name not in row
+            else "is neither a string nor an integer, or is blank"
+        )
         raise UserError(f"{where}: the column {name} {state}; fix it")
     return str(value)

@@ -21,14 +21,40 @@ from sozo.data.extras import install_command
 _MAGIC = 0xEF718F77
 _HEADER = 72
 _TOKEN = np.dtype(
-    [("left", "<u2"), ("right", "<u2"), ("pos", "<u2"), ("cost", "<i2"), ("feature", "<u4"), ("compound", "<u4")]
+    [
+        ("left", "<u2"),
+        ("right", "<u2"),
+        ("pos", "<u2"),
+        ("cost", "<i2"),
+        ("feature", "<u4"),
+        ("compound", "<u4"),
+    ]
 )
 _NOUN = re.compile("名詞,(?:普通名詞|サ変名詞|時相名詞),")
 _REPRESENTATIVE = re.compile(r'代表表記:([^\s/"]+)/')
 # How people sorted the nouns: semantic categories (カテゴリ) and domains (ドメイン).
 CATEGORIES = (
-    *("人", "組織・団体", "動物", "動物-部位", "植物", "植物-部位", "自然物", "色", "形・模様", "数量", "時間"),
-    *("抽象物", "人工物-その他", "人工物-乗り物", "人工物-食べ物", "人工物-衣類", "人工物-金銭"),
+    *(
+        "人",
+        "組織・団体",
+        "動物",
+        "動物-部位",
+        "植物",
+        "植物-部位",
+        "自然物",
+        "色",
+        "形・模様",
+        "数量",
+        "時間",
+    ),
+    *(
+        "抽象物",
+        "人工物-その他",
+        "人工物-乗り物",
+        "人工物-食べ物",
+        "人工物-衣類",
+        "人工物-金銭",
+    ),
     *("場所-その他", "場所-機能", "場所-施設", "場所-施設部位", "場所-自然"),
 )
 _LABEL = r':([^\s,"]+)'
@@ -54,14 +80,26 @@ class CompiledDictionary:
         self.folder = folder
         path = folder / "sys.dic"
         if not path.is_file():
-            raise UserError(f"{path}: no compiled JumanDIC here; {install_command('offline')} brings one")
+            raise UserError(
+                f"{path}: no compiled JumanDIC here; {install_command('offline')} brings one"
+            )
         with path.open("rb") as file:
             self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        magic, _, _, _, _, _, array_size, token_size, feature_size, _ = struct.unpack("<10I", self._bytes[:40])
-        if magic ^ _MAGIC != len(self._bytes) or not self._bytes[40:_HEADER].lower().startswith(b"utf-8\0"):
-            raise UserError(f"{path}: not a MeCab dictionary compiled as UTF-8; reinstall the package jumandic")
-        self._array = np.frombuffer(self._bytes, "<i4", array_size // 4, _HEADER).reshape(-1, 2)
-        self._tokens = np.frombuffer(self._bytes, _TOKEN, token_size // _TOKEN.itemsize, _HEADER + array_size)
+        magic, _, _, _, _, _, array_size, token_size, feature_size, _ = struct.unpack(
+            "<10I", self._bytes[:40]
+        )
+        if magic ^ _MAGIC != len(self._bytes) or not self._bytes[
+            40:_HEADER
+        ].lower().startswith(b"utf-8\0"):
+            raise UserError(
+                f"{path}: not a MeCab dictionary compiled as UTF-8; reinstall the package jumandic"
+            )
+        self._array = np.frombuffer(
+            self._bytes, "<i4", array_size // 4, _HEADER
+        ).reshape(-1, 2)
+        self._tokens = np.frombuffer(
+            self._bytes, _TOKEN, token_size // _TOKEN.itemsize, _HEADER + array_size
+        )
         self._features = _HEADER + array_size + token_size
         self._end = self._features + feature_size
         self._left_size = int(np.fromfile(folder / "matrix.bin", "<u2", 1)[0])
@@ -90,9 +128,13 @@ class CompiledDictionary:
 
     def _entry(self, token: np.void) -> DictionaryEntry:
         start = self._features + int(token["feature"])
-        feature = self._bytes[start : self._bytes.find(b"\0", start)].decode("utf-8", "replace")
+        feature = self._bytes[start : self._bytes.find(b"\0", start)].decode(
+            "utf-8", "replace"
+        )
         # The cost of the sentence "BOS word EOS"; the context id of both ends is 0.
-        edges = int(self._matrix[self._left_size * int(token["left"])]) + int(self._matrix[int(token["right"])])
+        edges = int(self._matrix[self._left_size * int(token["left"])]) + int(
+            self._matrix[int(token["right"])]
+        )
         return DictionaryEntry(feature, int(token["cost"]) + edges)
 
 
@@ -100,7 +142,9 @@ class CompiledDictionary:
 def default_dictionary() -> CompiledDictionary:
     """The dictionary of the installed package jumandic."""
     require("jumandic", "the dictionary of nouns")
-    return CompiledDictionary(Path(str(distribution("jumandic").locate_file("jumandic/dicdir"))))
+    return CompiledDictionary(
+        Path(str(distribution("jumandic").locate_file("jumandic/dicdir")))
+    )
 
 
 def make_tagger(options: str = "") -> Any:
@@ -123,7 +167,11 @@ def load_nouns() -> tuple[str, ...]:
     (22128, True)
     """
     features = default_dictionary().features()
-    forms = (_REPRESENTATIVE.search(f) for f in features if _NOUN.match(f) and "自動獲得" not in f)
+    forms = (
+        _REPRESENTATIVE.search(f)
+        for f in features
+        if _NOUN.match(f) and "自動獲得" not in f
+    )
     return tuple(sorted({form[1] for form in forms if form}))
 
 
@@ -151,5 +199,7 @@ def domains(word: str) -> frozenset[str]:
 
 def _labels(label: re.Pattern[str], word: str) -> frozenset[str]:
     features = (entry.feature for entry in default_dictionary().lookup(word))
-    matches = (label.search(feature) for feature in features if feature.startswith("名詞,"))
+    matches = (
+        label.search(feature) for feature in features if feature.startswith("名詞,")
+    )
     return frozenset(name for match in matches if match for name in match[1].split(";"))

@@ -22,7 +22,10 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     widths = [max(cell_len(cells[i]) for cells in grid) for i in range(len(headings))]
     lines = []
     for cells in grid:
-        padded = [cell + " " * (width - cell_len(cell)) for cell, width in zip(cells, widths, strict=True)]
+        padded = [
+            cell + " " * (width - cell_len(cell))
+            for cell, width in zip(cells, widths, strict=True)
+        ]
         lines.append(f"| {' | '.join(padded)} |")
     lines.insert(1, f"|-{'-|-'.join('-' * width for width in widths)}-|")
     return "\n".join(lines) + "\n"

@@ -28,18 +28,26 @@ def parts_of(folder: Path, n: int, rows: int) -> list[TablePart]:
     if n < 1 or rows < 1:
         raise ValueError(f"cannot make {n} responses in batches of {rows}")
     starts = enumerate(range(0, n, rows))
-    return [TablePart(folder / f"part-{number:05d}.parquet", min(rows, n - start)) for number, start in starts]
+    return [
+        TablePart(folder / f"part-{number:05d}.parquet", min(rows, n - start))
+        for number, start in starts
+    ]
 
 
 def write_missing(
-    parts: Sequence[TablePart], columns: Callable[[int], Columns], what: str, processes: Processes
+    parts: Sequence[TablePart],
+    columns: Callable[[int], Columns],
+    what: str,
+    processes: Processes,
 ) -> None:
     """Write those of this process's parts that are missing."""
     # Every process looks at all parts, so that one that cannot be used ends them all before any work is done.
     written = [is_there(part) for part in parts]
     mine = [number for number in range(len(parts)) if processes.mine(number)]
     done = sum(parts[number].rows for number in mine if written[number])
-    with responses_bar(what, sum(parts[n].rows for n in mine), done, quiet=not processes.first) as advance:
+    with responses_bar(
+        what, sum(parts[n].rows for n in mine), done, quiet=not processes.first
+    ) as advance:
         waiting, tried = [n for n in mine if not written[n]], set[int]()
         for number in waiting:
             try:
@@ -48,7 +56,9 @@ def write_missing(
                 if number in tried:
                     raise
                 tried.add(number)
-                waiting.append(number)  # once another one could be written, this one can
+                waiting.append(
+                    number
+                )  # once another one could be written, this one can
                 continue
             write_columns(parts[number].path, part)
             advance(parts[number].rows, _valid(part))
@@ -59,7 +69,11 @@ def _valid(part: Columns) -> int | None:
     scores = part.get("score")
     if scores is None:
         return None
-    return len(scores) - scores.null_count if hasattr(scores, "null_count") else sum(s is not None for s in scores)
+    return (
+        len(scores) - scores.null_count
+        if hasattr(scores, "null_count")
+        else sum(s is not None for s in scores)
+    )
 
 
 def is_there(part: TablePart) -> bool:
@@ -68,5 +82,7 @@ def is_there(part: TablePart) -> bool:
         return False
     rows = count_rows(part.path)
     if rows != part.rows:
-        raise UserError(f"{part.path}: has {rows} rows where {part.rows} belong; give another --output")
+        raise UserError(
+            f"{part.path}: has {rows} rows where {part.rows} belong; give another --output"
+        )
     return True

@@ -18,7 +18,10 @@ _phase = {"saves": False, "asked": False}
 
 def obey_sigterm() -> None:
     """From now on SIGTERM ends this process with PREEMPTED, unless somebody else has use for the signal."""
-    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+    if (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    ):
         signal.signal(signal.SIGTERM, _on_sigterm)
         os.register_at_fork(after_in_child=_obey_no_more)
 

@@ -12,7 +12,10 @@ from typing import Any, NamedTuple
 
 _DEATH_SIGNAL = 1  # Linux' PR_SET_PDEATHSIG
 _launcher: list[int] = []  # a descriptor that can be read once the launcher has ended
-_OF_LAUNCHERS = ("TORCHELASTIC_RUN_ID", "ACCELERATE_DYNAMO_BACKEND")  # variables of torchrun, and of accelerate
+_OF_LAUNCHERS = (
+    "TORCHELASTIC_RUN_ID",
+    "ACCELERATE_DYNAMO_BACKEND",
+)  # variables of torchrun, and of accelerate
 
 
 def end_with_parent(by: signal.Signals) -> None:
@@ -121,5 +124,10 @@ def wait() -> None:
 def _connected() -> Any:
     """torch.distributed where it connects several processes; nobody can have connected them without torch."""
     group = getattr(sys.modules.get("torch"), "distributed", None)
-    several = group and group.is_available() and group.is_initialized() and group.get_world_size() > 1
+    several = (
+        group
+        and group.is_available()
+        and group.is_initialized()
+        and group.get_world_size() > 1
+    )
     return group if several else None

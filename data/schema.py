@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 SCHEMA_VERSION = 2
-FAILED = "error"  # how a completion ends that never came, and why its answer is not scored
+FAILED = (
+    "error"  # how a completion ends that never came, and why its answer is not scored
+)
 _VERSION_KEY = b"sozo_schema_version"
 EARLIER = "of an earlier sozo: its commit 6c04a71 reads it"
 
@@ -41,7 +43,9 @@ class Completion:
     """One text that a generator wrote, and how it ended."""
 
     text: str
-    finish_reason: str | None = None  # `stop` or `length`, or an endpoint's own word; None where it means nothing
+    finish_reason: str | None = (
+        None  # `stop` or `length`, or an endpoint's own word; None where it means nothing
+    )
 
 
 def never_came(answer: Any) -> bool:
@@ -71,8 +75,20 @@ def arrow_schema() -> "pa.Schema":
     import pyarrow as pa
 
     text, number = pa.string(), pa.float64()
-    columns = {"id": text, "item": text, "source": text, "seed": pa.int64(), "text": text, "words": pa.list_(text)}
-    columns |= {"score": number, "values": pa.map_(text, number), "reason": text, "facts": text}
+    columns = {
+        "id": text,
+        "item": text,
+        "source": text,
+        "seed": pa.int64(),
+        "text": text,
+        "words": pa.list_(text),
+    }
+    columns |= {
+        "score": number,
+        "values": pa.map_(text, number),
+        "reason": text,
+        "facts": text,
+    }
     columns |= {"temperature": pa.float32(), "finish_reason": text}
     return pa.schema(columns, metadata={_VERSION_KEY: str(SCHEMA_VERSION).encode()})
 
@@ -84,11 +100,18 @@ def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
 
     schema = arrow_schema()
     if unknown := set(columns) - set(schema.names):
-        raise ValueError(f"{path}: no such column in the response table: {', '.join(sorted(unknown))}")
+        raise ValueError(
+            f"{path}: no such column in the response table: {', '.join(sorted(unknown))}"
+        )
     rows = len(next(iter(columns.values())))
     columns, empty = {"item": [""] * rows, **columns}, [None] * rows
     buffer = pa.BufferOutputStream()
-    pq.write_table(pa.table({name: columns.get(name, empty) for name in schema.names}, schema=schema), buffer)
+    pq.write_table(
+        pa.table(
+            {name: columns.get(name, empty) for name in schema.names}, schema=schema
+        ),
+        buffer,
+    )
     write_whole(path, buffer.getvalue())
 
 
@@ -99,7 +122,9 @@ def part_paths(path: Path) -> list[Path]:
     for folder in (path, path / "responses"):
         if parts := sorted(folder.glob("part-*.parquet")):
             return parts
-    raise UserError(f"{path}: no response table here (looked for part-*.parquet and responses/part-*.parquet)")
+    raise UserError(
+        f"{path}: no response table here (looked for part-*.parquet and responses/part-*.parquet)"
+    )
 
 
 def count_rows(part: Path) -> int:
@@ -109,7 +134,9 @@ def count_rows(part: Path) -> int:
         return int(file.metadata.num_rows)
 
 
-def iter_tables(path: Path, columns: Sequence[str] | None = None) -> Iterator["pa.Table"]:
+def iter_tables(
+    path: Path, columns: Sequence[str] | None = None
+) -> Iterator["pa.Table"]:
     """The table part by part, so that its size never has to fit in memory. Refuses another schema version."""
     for part in part_paths(path):
         with _opened(part) as file:
@@ -144,7 +171,9 @@ def _opened(part: Path) -> Iterator["pq.ParquetFile"]:
         raise
     except Exception as error:
         cause = brief(" ".join(str(error).split()))
-        raise UserError(f"{part}: not a readable parquet file ({cause}); move it away and write it again") from error
+        raise UserError(
+            f"{part}: not a readable parquet file ({cause}); move it away and write it again"
+        ) from error
 
 
 def _check_version(part: Path, file: "pq.ParquetFile") -> None:
@@ -154,4 +183,6 @@ def _check_version(part: Path, file: "pq.ParquetFile") -> None:
             raise UserError(f"{part}: is {EARLIER}")
         columns = brief(", ".join(file.schema_arrow.names))
         other = f"response table of schema version {version}; this sozo reads {SCHEMA_VERSION}"
-        raise UserError(f"{part}: {other}, and `sozo score` answers of others (columns {columns})")
+        raise UserError(
+            f"{part}: {other}, and `sozo score` answers of others (columns {columns})"
+        )

@@ -45,7 +45,11 @@ def without_credentials(value: Any) -> Any:
 
 def _hidden(word: str) -> str:
     scheme = re.search("https?://", word)
-    return word[: scheme.end()] + word[scheme.end() :].rpartition("@")[2] if scheme else word
+    return (
+        word[: scheme.end()] + word[scheme.end() :].rpartition("@")[2]
+        if scheme
+        else word
+    )
 
 
 def secrets_of(key: str, address: str) -> tuple[str, ...]:
@@ -53,5 +57,10 @@ def secrets_of(key: str, address: str) -> tuple[str, ...]:
     credentials = urlsplit(address).netloc.rpartition("@")[0]
     plain = unquote(credentials)
     secrets = [key, plain.partition(":")[2], b64encode(plain.encode()).decode()]
-    forms = [form for secret in secrets if len(secret) >= _LEAST_SECRET for form in (secret, quote(secret, safe=""))]
+    forms = [
+        form
+        for secret in secrets
+        if len(secret) >= _LEAST_SECRET
+        for form in (secret, quote(secret, safe=""))
+    ]
     return tuple(dict.fromkeys([*forms, *([f"{credentials}@"] if credentials else [])]))

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 T = TypeVar("T")
-_UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")  # what pydantic calls it
+_UNKNOWN_KEY = (
+    "extra_forbidden",
+    "unexpected_keyword_argument",
+)  # what pydantic calls it
 
 
 class _Line(str):
@@ -32,7 +35,12 @@ class _Line(str):
 
 
 def setting(
-    default: Any, text: str, *, affects_result: bool = True, least: float | None = None, rare: bool = False
+    default: Any,
+    text: str,
+    *,
+    affects_result: bool = True,
+    least: float | None = None,
+    rare: bool = False,
 ) -> Any:
     """A dataclass field with the line that `--help` shows.
 
@@ -59,7 +67,11 @@ def deciding(settings: Any) -> dict[str, Any]:
     >>> deciding(Example())
     {'seed': 1}
     """
-    decide = [f.name for f in fields(settings) if getattr(f.metadata.get("help"), "affects_result", True)]
+    decide = [
+        f.name
+        for f in fields(settings)
+        if getattr(f.metadata.get("help"), "affects_result", True)
+    ]
     return {name: getattr(settings, name) for name in decide}
 
 
@@ -79,10 +91,17 @@ class Checked:
 
     def __post_init__(self) -> None:
         for f in fields(self):  # type: ignore[arg-type]
-            value, least = getattr(self, f.name), getattr(f.metadata.get("help"), "least", None)
+            value, least = (
+                getattr(self, f.name),
+                getattr(f.metadata.get("help"), "least", None),
+            )
             if isinstance(value, int | float):
-                if not abs(value) < 2**63:  # so NaN, too; nothing that is stored or sent can be larger
-                    raise UserError(f"{f.name} must be a number that is finite and not huge, not {str(value)[:20]}")
+                if (
+                    not abs(value) < 2**63
+                ):  # so NaN, too; nothing that is stored or sent can be larger
+                    raise UserError(
+                        f"{f.name} must be a number that is finite and not huge, not {str(value)[:20]}"
+                    )
                 if least is not None and value < least:
                     raise UserError(f"{f.name} must be at least {least}, not {value}")
 
@@ -103,11 +122,15 @@ def settings_of(settings: type[T], values: Mapping[str, Any]) -> T:
     names = [f.name for f in fields(settings)]  # type: ignore[arg-type]
     for name in values:
         if name not in names:
-            raise UserError(f"unknown setting: {brief(name)}" + hint(name, names, _exist(names)))
+            raise UserError(
+                f"unknown setting: {brief(name)}" + hint(name, names, _exist(names))
+            )
     return settings(**values)
 
 
-def from_validation(error: "ValidationError", where: str, known: Iterable[str] = ()) -> UserError:
+def from_validation(
+    error: "ValidationError", where: str, known: Iterable[str] = ()
+) -> UserError:
     """The first mistake that pydantic found as one line for people: where it stands, what is wrong, what is written.
 
     `known` are the keys among which an unknown one may have been meant.
@@ -137,7 +160,9 @@ def from_validation(error: "ValidationError", where: str, known: Iterable[str] =
         message = message.replace("tuple", "list").replace("Tuple", "List") + written
     place = ""
     for part in path:
-        place += f" {part + 1}" if isinstance(part, int) else f", {part}" if place else part
+        place += (
+            f" {part + 1}" if isinstance(part, int) else f", {part}" if place else part
+        )
     return UserError(": ".join(filter(None, (where, place, message))))
 
 
@@ -154,13 +179,21 @@ def read_yaml(path: Path) -> dict[str, Any]:
     try:
         settings = parse_yaml(path.read_text("utf-8"))
     except FileNotFoundError as error:
-        raise UserError(f"{path}: no such file; recipes/*/*.yaml are examples") from error
+        raise UserError(
+            f"{path}: no such file; recipes/*/*.yaml are examples"
+        ) from error
     except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror}); give a YAML file") from error
+        raise UserError(
+            f"{path}: cannot be read ({error.strerror}); give a YAML file"
+        ) from error
     except ValueError as error:
         raise UserError(f"{path}: this is not YAML ({error})") from error
-    if not isinstance(settings, dict) or not all(isinstance(key, str) for key in settings):
-        raise UserError(f"{path}: must hold lines `setting: value`, as recipes/tiny/grpo.yaml does")
+    if not isinstance(settings, dict) or not all(
+        isinstance(key, str) for key in settings
+    ):
+        raise UserError(
+            f"{path}: must hold lines `setting: value`, as recipes/tiny/grpo.yaml does"
+        )
     return settings
 
 
@@ -172,12 +205,18 @@ def load_dotted(path: str, what: str) -> Any:
     """
     module, dot, name = path.rpartition(".")
     if not dot:
-        raise UserError(f"{what} {path!r} is no dotted path such as my_package.{path or 'name'}")
+        raise UserError(
+            f"{what} {path!r} is no dotted path such as my_package.{path or 'name'}"
+        )
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
     try:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         room = module.partition(".")[0]
-        ours = f"; sozo's own is sozo.{path}" if importlib.util.find_spec(f"sozo.{room}") else ""
+        ours = (
+            f"; sozo's own is sozo.{path}"
+            if importlib.util.find_spec(f"sozo.{room}")
+            else ""
+        )
         raise UserError(f"{what} {path}: {error}{ours}") from error

@@ -43,10 +43,14 @@ class Sheet:
         headings = [_plain(heading) for heading in self.cells.columns]
         for name in map(_plain, names):
             if headings.count(name) > 1:
-                raise UserError(f"{self.path}: two columns are called {name}; rename one of them")
+                raise UserError(
+                    f"{self.path}: two columns are called {name}; rename one of them"
+                )
             if name in headings:
                 cells = self.cells.iloc[:, headings.index(name)]
-                return cells.str.strip().str.replace(r"^([0-9]+)\.0+$", r"\1", regex=True)
+                return cells.str.strip().str.replace(
+                    r"^([0-9]+)\.0+$", r"\1", regex=True
+                )
         return None
 
     def sets(self) -> list[tuple[str, dict[int, Any]]]:
@@ -68,7 +72,11 @@ class Sheet:
     def answers(self) -> "Sheet":
         """Without rows that repeat the headings, or explain them by the signs of Qualtrics and SurveyMonkey."""
         headings = (self.cells.to_numpy() == self.cells.columns.to_numpy()).all(axis=1)
-        ids = self.cells.map(lambda cell: not cell or cell.startswith(_EXPLAINS)).all(axis=1).to_numpy()[:2]
+        ids = (
+            self.cells.map(lambda cell: not cell or cell.startswith(_EXPLAINS))
+            .all(axis=1)
+            .to_numpy()[:2]
+        )
         headings[: 1 + ids.argmax()] |= ids.any()
         return replace(self, cells=self.cells[~headings])
 
@@ -76,7 +84,9 @@ class Sheet:
         """That a column is missing, which there are, and which headings are known."""
         there = ", ".join(map(brief, filter(None, self.cells.columns)))
         also = f". Known headings: {', '.join(known)}" if known else ""
-        return UserError(f"{self.path}: no column {' and no column '.join(names)}; the columns are: {there}{also}")
+        return UserError(
+            f"{self.path}: no column {' and no column '.join(names)}; the columns are: {there}{also}"
+        )
 
 
 def read_sheet(path: Path) -> Sheet:
@@ -91,25 +101,38 @@ def read_sheet(path: Path) -> Sheet:
     if path.suffix.lower() in _WORKBOOKS:
         raise UserError(f"{path}: is a workbook, not CSV; {_AS_CSV}")
     if not path.is_file():
-        raise UserError(f"{path}: {'not a file' if path.exists() else 'no such file'}; give a CSV file")
+        raise UserError(
+            f"{path}: {'not a file' if path.exists() else 'no such file'}; give a CSV file"
+        )
     text, encoding = _decoded(path, path.read_bytes())
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise UserError(f"{path}, line {line}: holds a NUL character, which no text has; {_AS_CSV}")
+        raise UserError(
+            f"{path}, line {line}: holds a NUL character, which no text has; {_AS_CSV}"
+        )
     sep = _SEP.match(text)
     text = text[sep.end() :] if sep else text.lstrip("\r\n")
     delimiter = sep[1] if sep else max(",;\t", key=text.partition("\n")[0].count)
     if text.partition("\n")[0].count(delimiter) >= MOST_COLUMNS:
-        raise UserError(f"{path}: has more than {MOST_COLUMNS} columns; leave those out that say nothing")
+        raise UserError(
+            f"{path}: has more than {MOST_COLUMNS} columns; leave those out that say nothing"
+        )
     try:
-        options = {"header": None, "dtype": str, "keep_default_na": False, "skip_blank_lines": False}
+        options = {
+            "header": None,
+            "dtype": str,
+            "keep_default_na": False,
+            "skip_blank_lines": False,
+        }
         cells = pd.read_csv(io.StringIO(text), sep=delimiter, **options).fillna("")
     except ValueError as error:  # pandas' own errors are such
         raise UserError(f"{path}: not CSV ({error}); {_AS_CSV}") from None
     filled = cells.map(str.strip) != ""
     cells = cells.loc[filled.any(axis=1), filled.any()]
     if len(cells) < 2:
-        raise UserError(f"{path}: holds no rows; write headings into the first row, and answers below")
+        raise UserError(
+            f"{path}: holds no rows; write headings into the first row, and answers below"
+        )
     answers = cells.iloc[1:].set_axis(cells.iloc[0], axis=1)
     return Sheet(path, answers.set_axis(answers.index + 1), encoding, delimiter)
 
@@ -117,7 +140,12 @@ def read_sheet(path: Path) -> Sheet:
 def write_sheet(path: Path, cells: "pd.DataFrame", delimiter: str) -> None:
     """Write a CSV file that Excel opens (UTF-8 with a byte order mark), whole or not at all; each text by `as_text`."""
     safe = cells.map(as_text).rename(columns=as_text)
-    write_whole(path, safe.to_csv(sep=delimiter, index=False, float_format="%.4f").encode("utf-8-sig"))
+    write_whole(
+        path,
+        safe.to_csv(sep=delimiter, index=False, float_format="%.4f").encode(
+            "utf-8-sig"
+        ),
+    )
 
 
 def as_text(cell: object) -> object:
@@ -131,7 +159,9 @@ def as_text(cell: object) -> object:
 
 def _plain(heading: str) -> str:
     # Without what a heading says of itself behind it: 学籍番号(半角).
-    return re.sub(r"[\s_\-]|(?<=\w)\s*\([^()]*\)$", "", nfkc(heading).strip().casefold())
+    return re.sub(
+        r"[\s_\-]|(?<=\w)\s*\([^()]*\)$", "", nfkc(heading).strip().casefold()
+    )
 
 
 def _decoded(path: Path, content: bytes) -> tuple[str, str]:
@@ -141,7 +171,9 @@ def _decoded(path: Path, content: bytes) -> tuple[str, str]:
         try:
             text = content.decode(encoding)
         except UnicodeDecodeError as error:
-            problems.append(f"line {content[: error.start].count(10) + 1} is not {name}")
+            problems.append(
+                f"line {content[: error.start].count(10) + 1} is not {name}"
+            )
             continue
         # Shift_JIS takes almost any bytes: of UTF-8 it makes kanji that nobody wrote.
         if "\x1b$" in text:

@@ -29,7 +29,9 @@ class StudyFolder:
     """A study."""
 
     name: str
-    paper_model: str | None  # the paper's name of the model it starts from (`Swallow-8B`); None if the paper has none
+    paper_model: (
+        str | None
+    )  # the paper's name of the model it starts from (`Swallow-8B`); None if the paper has none
     rows: dict[
         str, StudyRow
     ]  # by the paper's names of the methods (`sozo.data.published.METHODS`), or the arms'; in order
@@ -40,16 +42,30 @@ def write_study(folder: Path, study: StudyFolder) -> None:
 
     def stored(path: str | Path) -> str:
         absolute, base = Path(path).resolve(), folder.resolve()
-        return f"./{absolute.relative_to(base)}" if absolute.is_relative_to(base) else str(path)
+        return (
+            f"./{absolute.relative_to(base)}"
+            if absolute.is_relative_to(base)
+            else str(path)
+        )
 
     rows = {
-        name: {"model": None if row.model is None else stored(row.model), "responses": stored(row.responses)}
+        name: {
+            "model": None if row.model is None else stored(row.model),
+            "responses": stored(row.responses),
+        }
         for name, row in study.rows.items()
     }
-    values = {"format": _FORMAT, "name": study.name, "paper_model": study.paper_model, "rows": rows}
+    values = {
+        "format": _FORMAT,
+        "name": study.name,
+        "paper_model": study.paper_model,
+        "rows": rows,
+    }
     content = (json.dumps(values, ensure_ascii=False, indent=2) + "\n").encode()
     path = folder / STUDY
-    if not path.is_file() or path.read_bytes() != content:  # a finished study is not touched
+    if (
+        not path.is_file() or path.read_bytes() != content
+    ):  # a finished study is not touched
         write_whole(path, content)
 
 
@@ -67,9 +83,14 @@ def read_study(folder: Path) -> StudyFolder | None:
         if values["format"] != _FORMAT:
             raise ValueError("it is of another version of sozo")
         rows = {
-            name: StudyRow(None if row["model"] is None else place(row["model"]), Path(place(row["responses"])))
+            name: StudyRow(
+                None if row["model"] is None else place(row["model"]),
+                Path(place(row["responses"])),
+            )
             for name, row in values["rows"].items()
         }
         return StudyFolder(str(values["name"]), values["paper_model"], rows)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"{path}: cannot be used ({error}); run sozo study again, which writes it") from error
+        raise UserError(
+            f"{path}: cannot be used ({error}); run sozo study again, which writes it"
+        ) from error

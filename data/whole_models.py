@@ -19,7 +19,9 @@ def refuse_missing(name: str, model: Any, keys: list[str]) -> None:
 
 
 @contextmanager
-def whole_models(missing: Callable[[str, Any, list[str]], None] = refuse_missing) -> Iterator[None]:
+def whole_models(
+    missing: Callable[[str, Any, list[str]], None] = refuse_missing,
+) -> Iterator[None]:
     """While this lasts, transformers loads whole models: weights that are missing or of another size are a UserError.
 
     What counts is its own report, in which weights that are tied to others are not missing. Weights that the model has
@@ -33,10 +35,19 @@ def whole_models(missing: Callable[[str, Any, list[str]], None] = refuse_missing
     original, said = modeling_utils.log_state_dict_report, set()
     before = sys.exc_info()[1]
 
-    def of_model(*, model: Any, pretrained_model_name_or_path: str, loading_info: Any, **options: Any) -> None:
+    def of_model(
+        *,
+        model: Any,
+        pretrained_model_name_or_path: str,
+        loading_info: Any,
+        **options: Any,
+    ) -> None:
         if sys.exc_info()[1] is not before:  # loading failed, and that says why
             return
-        name, unused = str(pretrained_model_name_or_path), sorted(loading_info.unexpected_keys)
+        name, unused = (
+            str(pretrained_model_name_or_path),
+            sorted(loading_info.unexpected_keys),
+        )
         _refuse_sizes(name, loading_info)
         if lost := sorted(loading_info.missing_keys):
             missing(name, model, lost)
@@ -45,15 +56,27 @@ def whole_models(missing: Callable[[str, Any, list[str]], None] = refuse_missing
             use = f"{type(model).__name__} has no use for {len(unused):,} of its weights, such as {unused[0]}"
             sys.stderr.write(f"{name}: {use}\n")
         if loading_info.error_msgs or loading_info.conversion_errors:
-            original(model=model, pretrained_model_name_or_path=name, loading_info=loading_info, **options)
+            original(
+                model=model,
+                pretrained_model_name_or_path=name,
+                loading_info=loading_info,
+                **options,
+            )
 
-    def of_adapter(*, pretrained_model_name_or_path: str, loading_info: Any, **_: Any) -> None:
+    def of_adapter(
+        *, pretrained_model_name_or_path: str, loading_info: Any, **_: Any
+    ) -> None:
         name = str(pretrained_model_name_or_path)
         _refuse_sizes(name, loading_info)
         if problem := misfit(loading_info.unexpected_keys, loading_info.missing_keys):
-            raise UserError(f"{name}: the adapter does not fit its base model: {problem}")
+            raise UserError(
+                f"{name}: the adapter does not fit its base model: {problem}"
+            )
 
-    modeling_utils.log_state_dict_report, peft.log_state_dict_report = of_model, of_adapter
+    modeling_utils.log_state_dict_report, peft.log_state_dict_report = (
+        of_model,
+        of_adapter,
+    )
     try:
         yield
     finally:
@@ -64,10 +87,14 @@ def misfit(stray: Iterable[str], lost: Iterable[str]) -> str:
     """Why an adapter does not fit its base: weights without a place, and places without a weight; "" if it does."""
     problems = []
     if stray := sorted(stray):
-        problems.append(f"{len(stray):,} of its weights found no place, such as {stray[0]}")
+        problems.append(
+            f"{len(stray):,} of its weights found no place, such as {stray[0]}"
+        )
     if lost := sorted(lost):
         layers = {name.split(".lora_")[0] for name in lost}
-        problems.append(f"{len(layers):,} of the layers lack weights, such as {lost[0]}")
+        problems.append(
+            f"{len(layers):,} of the layers lack weights, such as {lost[0]}"
+        )
     return ", and ".join(problems)
 
 

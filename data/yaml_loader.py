@@ -24,7 +24,9 @@ class SettingsLoader(yaml.SafeLoader):
     def compose_node(self, parent: Any, index: Any) -> Any:
         """The next node; at a depth that nobody means the rest is not read: it would take the square of the depth."""
         if self._level > DEEPEST:
-            raise yaml.composer.ComposerError(None, None, f"nested deeper than {DEEPEST} levels", self.get_mark())
+            raise yaml.composer.ComposerError(
+                None, None, f"nested deeper than {DEEPEST} levels", self.get_mark()
+            )
         self._level += 1
         node: Any = super().compose_node(parent, index)  # type: ignore[no-untyped-call]
         self._level -= 1
@@ -37,7 +39,9 @@ class SettingsLoader(yaml.SafeLoader):
         for key, _ in node.value:
             written = (key.tag, str(key.value))
             if key.tag != _MERGE and written in keys:
-                raise yaml.composer.ComposerError(None, None, f"the key {key.value} comes twice", key.start_mark)
+                raise yaml.composer.ComposerError(
+                    None, None, f"the key {key.value} comes twice", key.start_mark
+                )
             keys.add(written)
         return node
 
@@ -45,25 +49,35 @@ class SettingsLoader(yaml.SafeLoader):
         """A whole number, in whatever base, that Python can write."""
         value: int = super().construct_yaml_int(node)
         if value.bit_length() > 3 * MOST_DIGITS:
-            raise yaml.constructor.ConstructorError(None, None, "the number is too long", node.start_mark)
+            raise yaml.constructor.ConstructorError(
+                None, None, "the number is too long", node.start_mark
+            )
         return value
 
     def construct_yaml_str(self, node: Any) -> str:
         """A text that can be written: half of a surrogate pair cannot."""
         text: str = super().construct_yaml_str(node)
         if utf8_safe(text) != text:
-            raise yaml.constructor.ConstructorError(None, None, "it is no text of Unicode", node.start_mark)
+            raise yaml.constructor.ConstructorError(
+                None, None, "it is no text of Unicode", node.start_mark
+            )
         return text
 
     def flatten_mapping(self, node: Any) -> None:
         """Put the keys of what is merged into a mapping."""
         super().flatten_mapping(node)
         if len(node.value) > _MOST_KEYS:
-            raise yaml.constructor.ConstructorError(None, None, "it merges too many keys", node.start_mark)
+            raise yaml.constructor.ConstructorError(
+                None, None, "it merges too many keys", node.start_mark
+            )
 
 
-SettingsLoader.add_constructor("tag:yaml.org,2002:int", SettingsLoader.construct_yaml_int)
-SettingsLoader.add_constructor("tag:yaml.org,2002:str", SettingsLoader.construct_yaml_str)
+SettingsLoader.add_constructor(
+    "tag:yaml.org,2002:int", SettingsLoader.construct_yaml_int
+)
+SettingsLoader.add_constructor(
+    "tag:yaml.org,2002:str", SettingsLoader.construct_yaml_str
+)
 
 
 def parse_yaml(text: str) -> Any:
@@ -77,5 +91,11 @@ def parse_yaml(text: str) -> Any:
     except RecursionError:
         raise ValueError(f"nested deeper than {DEEPEST} levels") from None
     except Exception as error:  # a tag that does not fit its value raises whatever the value's type does
-        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None) or str(error)
-        raise ValueError((f"line {mark.line + 1}: " if mark else "") + brief(" ".join(problem.split()))) from error
+        mark, problem = (
+            getattr(error, "problem_mark", None),
+            getattr(error, "problem", None) or str(error),
+        )
+        raise ValueError(
+            (f"line {mark.line + 1}: " if mark else "")
+            + brief(" ".join(problem.split()))
+        ) from error

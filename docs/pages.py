@@ -26,7 +26,12 @@ class Examples(griffe.Extension):
     def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:
         """Fence them."""
         if obj.docstring:
-            obj.docstring.value = re.sub(r"^(>>> (?:.+\n?)+)", r"```pycon\n\1\n```\n", obj.docstring.value, flags=re.M)
+            obj.docstring.value = re.sub(
+                r"^(>>> (?:.+\n?)+)",
+                r"```pycon\n\1\n```\n",
+                obj.docstring.value,
+                flags=re.M,
+            )
 
 
 def write(name: str, text: str) -> None:
@@ -43,8 +48,15 @@ def shown(file: Path) -> str:
     page = []
     for cell in json.loads(text)["cells"]:
         source = "".join(cell["source"])
-        page.append(source if cell["cell_type"] == "markdown" else fence.format("python", source))
-        page += [fence.format("text", "".join(output["text"])) for output in cell.get("outputs", ())]
+        page.append(
+            source
+            if cell["cell_type"] == "markdown"
+            else fence.format("python", source)
+        )
+        page += [
+            fence.format("text", "".join(output["text"]))
+            for output in cell.get("outputs", ())
+        ]
     return "\n\n".join(page)
 
 
@@ -60,12 +72,23 @@ def copy(file: Path) -> None:
 
 def reference(path: Path) -> str:
     """Write the page of a module, and return its line in the list of all."""
-    module = ".".join(["sozo", *path.relative_to(ROOT).with_suffix("").parts]).removesuffix(".__init__")
+    module = ".".join(
+        ["sozo", *path.relative_to(ROOT).with_suffix("").parts]
+    ).removesuffix(".__init__")
     tree = ast.parse(path.read_text("utf-8"))
     text = f"# {module} {{#{module}}}\n\n::: {module}\n"
     # A package lends names from its modules, which are shown only where they are asked for.
-    lent = [node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets) == "__all__"]
-    if names := [node.value for value in lent for node in ast.walk(value) if isinstance(node, ast.Constant)]:
+    lent = [
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets) == "__all__"
+    ]
+    if names := [
+        node.value
+        for value in lent
+        for node in ast.walk(value)
+        if isinstance(node, ast.Constant)
+    ]:
         text += f"    options: {{members: [{', '.join(names)}], show_if_no_docstring: true}}\n"
     write(f"api/{module}.md", text)
     summary = (ast.get_docstring(tree) or "").partition("\n\n")[0].replace("\n", " ")
@@ -75,8 +98,21 @@ def reference(path: Path) -> str:
 if __name__ == "__main__":
     shutil.rmtree(PAGES, ignore_errors=True)
     shutil.copytree(ROOT / "docs", PAGES / "docs")
-    readmes = [f"{folder}/**/README.md" for folder in ("benchmarks", "data", "examples", "recipes")]
-    for page in [page for pattern in ("*.md", "docs/*.md", *readmes) for page in ROOT.glob(pattern)]:
+    readmes = [
+        f"{folder}/**/README.md"
+        for folder in ("benchmarks", "data", "examples", "recipes")
+    ]
+    for page in [
+        page
+        for pattern in ("*.md", "docs/*.md", *readmes)
+        for page in ROOT.glob(pattern)
+    ]:
         copy(page)
-    modules = [reference(path) for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))]
-    write("api/README.md", "# All modules\n\n| module | |\n|---|---|\n" + "".join(modules))
+    modules = [
+        reference(path)
+        for room in ROOMS
+        for path in sorted((ROOT / room).rglob("*.py"))
+    ]
+    write(
+        "api/README.md", "# All modules\n\n| module | |\n|---|---|\n" + "".join(modules)
+    )

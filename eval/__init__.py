@@ -7,11 +7,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 if __name__ != "sozo.eval":
-    raise ImportError(f"{__name__} is a folder of sozo's repository; import it as sozo.eval")
+    raise ImportError(
+        f"{__name__} is a folder of sozo's repository; import it as sozo.eval"
+    )
 
 
 def frame(
-    runs: Sequence[str], base: str | None = None, second_encoder: str | None = None, *, all_pairs: bool = False
+    runs: Sequence[str],
+    base: str | None = None,
+    second_encoder: str | None = None,
+    *,
+    all_pairs: bool = False,
 ) -> "pd.DataFrame":
     """Every finding about finished runs as a pandas data frame, a row a number, as `sozo report` has them.
 
@@ -25,4 +31,6 @@ def frame(
     from sozo.scoring.second_encoder import SecondEncoder
 
     second = SecondEncoder(second_encoder) if second_encoder else None
-    return findings.frame(findings.findings(find_evaluated(runs), base, second, all_pairs=all_pairs))
+    return findings.frame(
+        findings.findings(find_evaluated(runs), base, second, all_pairs=all_pairs)
+    )

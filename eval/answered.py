@@ -9,7 +9,13 @@ from pathlib import Path
 from sozo.data.errors import UserError
 from sozo.data.parts import Columns, parts_of, write_missing
 from sozo.data.processes import Processes
-from sozo.data.schema import count_rows, is_table, iter_tables, part_paths, write_columns
+from sozo.data.schema import (
+    count_rows,
+    is_table,
+    iter_tables,
+    part_paths,
+    write_columns,
+)
 from sozo.eval.draw import part_columns
 from sozo.scoring.judges.run import Judging
 from sozo.tasks.answer_files import read_answers_file
@@ -27,13 +33,21 @@ def read_answers(task: Task, path: Path, source: str | None) -> list[Answer]:
     items = {item.id for item in task.items()}
     (only,) = items if len(items) == 1 else ("",)
     answers = []
-    for answer in _read_table(path) if is_table(path) else read_answers_file(path, items):
+    for answer in (
+        _read_table(path) if is_table(path) else read_answers_file(path, items)
+    ):
         item = answer.item or only
         if item not in items:
-            to = f"is to {item!r}, which {task.name} does not ask" if item else f"names no item of {task.name}"
+            to = (
+                f"is to {item!r}, which {task.name} does not ask"
+                if item
+                else f"names no item of {task.name}"
+            )
             remedy = f"its column item must name one, such as {min(items)!r}"
             raise UserError(f"{path}: the answer {answer.id!r} {to}; {remedy}")
-        answers.append(replace(answer, item=item, source=source or answer.source or path.name))
+        answers.append(
+            replace(answer, item=item, source=source or answer.source or path.name)
+        )
     return answers
 
 
@@ -43,7 +57,9 @@ def _read_table(path: Path) -> Iterator[Answer]:
             yield Answer(**row)
 
 
-def score_parts(task: Task, answers: Sequence[Answer], folder: Path, *, part_rows: int = 16_384) -> None:
+def score_parts(
+    task: Task, answers: Sequence[Answer], folder: Path, *, part_rows: int = 16_384
+) -> None:
     """Score answers into parts of a folder, as far as they are not there."""
     if task.in_groups():
         part_rows = len(answers)  # whatever the order in which they come
@@ -59,8 +75,13 @@ def score_parts(task: Task, answers: Sequence[Answer], folder: Path, *, part_row
 
 def judge_parts(task: JudgedTask, folder: Path) -> Judging:
     """Have all answers of a run judged, and write into its parts what they are worth: again and again the same."""
-    answers, items = read_answers(task, folder, None), {item.id: item for item in task.items()}
-    rows, judging = task.judged([items[answer.item] for answer in answers], answers, folder / LEDGER)
+    answers, items = (
+        read_answers(task, folder, None),
+        {item.id: item for item in task.items()},
+    )
+    rows, judging = task.judged(
+        [items[answer.item] for answer in answers], answers, folder / LEDGER
+    )
     start = 0
     for path in part_paths(folder):
         own = slice(start, start + count_rows(path))
@@ -73,5 +94,9 @@ def answers_digest(answers: Sequence[Answer]) -> str:
     """SHA-256 of what answers say, whatever file they come from."""
     digest = hashlib.sha256()
     for a in answers:
-        digest.update(json.dumps([a.id, a.item, a.text, a.source, a.seed, a.temperature, a.finish_reason]).encode())
+        digest.update(
+            json.dumps(
+                [a.id, a.item, a.text, a.source, a.seed, a.temperature, a.finish_reason]
+            ).encode()
+        )
     return digest.hexdigest()

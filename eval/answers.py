@@ -18,7 +18,18 @@ from sozo.tasks import task_type, task_types
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Task
 
-_COLUMNS = ("model", "task", "item", "group", "asked", "id", "text", "score", "reason", "state")
+_COLUMNS = (
+    "model",
+    "task",
+    "item",
+    "group",
+    "asked",
+    "id",
+    "text",
+    "score",
+    "reason",
+    "state",
+)
 _LAST = "run"
 
 
@@ -41,10 +52,17 @@ def write_answers(path: Path, models: Sequence[Evaluated]) -> int:
     """
     as_csv = path.suffix.lower() == ".csv"
     if not as_csv and path.suffix.lower() != ".jsonl":
-        raise UserError(f"{path}: name a file that ends in .csv or .jsonl, as --output answers.csv")
+        raise UserError(
+            f"{path}: name a file that ends in .csv or .jsonl, as --output answers.csv"
+        )
     _refuse_foreign(path, as_csv)
     ran = {run.task for model in models for run in model.runs.values()}
-    measures = [measure for name, task in task_types().items() if name in ran for measure in _others(task)]
+    measures = [
+        measure
+        for name, task in task_types().items()
+        if name in ran
+        for measure in _others(task)
+    ]
     names = (*_COLUMNS, *(measure.name for measure in measures), _LAST)
     count = 0
     with whole_file(path) as file:
@@ -58,7 +76,14 @@ def write_answers(path: Path, models: Sequence[Evaluated]) -> int:
             if as_csv:
                 sheet.writerow(map(as_text, row))
             else:
-                text.write(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False, allow_nan=False) + "\n")
+                text.write(
+                    json.dumps(
+                        dict(zip(names, row, strict=True)),
+                        ensure_ascii=False,
+                        allow_nan=False,
+                    )
+                    + "\n"
+                )
     return count
 
 
@@ -74,25 +99,53 @@ def _refuse_foreign(path: Path, as_csv: bool) -> None:
     except (OSError, ValueError, TypeError, csv.Error):
         names = []
     if (*names[: len(_COLUMNS)], *names[-1:]) != (*_COLUMNS, _LAST):
-        raise UserError(f"{path}: exists, and its columns are not those of sozo's answers; give another --output")
+        raise UserError(
+            f"{path}: exists, and its columns are not those of sozo's answers; give another --output"
+        )
 
 
 def _others(task: type[Task]) -> list[Measure]:
     """All measures but the first, and but those that are another one's of a kind of items (`jcq/situation`)."""
-    return [measure for measure in task.measures[1:] if measure.kinds[:1] != tuple(measure.name.split("/")[1:2])]
+    return [
+        measure
+        for measure in task.measures[1:]
+        if measure.kinds[:1] != tuple(measure.name.split("/")[1:2])
+    ]
 
 
-def _rows(models: Sequence[Evaluated], measures: Sequence[Measure]) -> Iterator[list[Any]]:
+def _rows(
+    models: Sequence[Evaluated], measures: Sequence[Measure]
+) -> Iterator[list[Any]]:
     for model in models:
         for run in model.runs.values():
             asked = {item: _asked(run, item) for item in run.items}
             own = {measure for measure in measures if measure.task == run.main.task}
             for answer in run.answers():
-                values = [run.value(answer, measure) if measure in own else None for measure in measures]
-                texts = model.name, run.task, answer.item, answer.group, asked[answer.item], answer.id, answer.text
+                values = [
+                    run.value(answer, measure) if measure in own else None
+                    for measure in measures
+                ]
+                texts = (
+                    model.name,
+                    run.task,
+                    answer.item,
+                    answer.group,
+                    asked[answer.item],
+                    answer.id,
+                    answer.text,
+                )
                 score = answer.values.get(run.main.name)
-                row = [*texts, score, answer.reason, answer.state, *values, str(run.folder)]
-                yield [utf8_safe(cell) if isinstance(cell, str) else cell for cell in row]
+                row = [
+                    *texts,
+                    score,
+                    answer.reason,
+                    answer.state,
+                    *values,
+                    str(run.folder),
+                ]
+                yield [
+                    utf8_safe(cell) if isinstance(cell, str) else cell for cell in row
+                ]
 
 
 def _asked(run: RunResult, item: str) -> str:

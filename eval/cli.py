@@ -19,7 +19,14 @@ from sozo.eval.flags import add_command, expand_flags, list_flags, with_flags
 from sozo.eval.isolated_failures import IsolatedFailures
 from sozo.eval.people import people
 from sozo.eval.run import TaskRun, run_task, run_tasks, score_answers
-from sozo.eval.terminal import print_answer, print_explained, print_lines, print_run, print_tables, printing
+from sozo.eval.terminal import (
+    print_answer,
+    print_explained,
+    print_lines,
+    print_run,
+    print_tables,
+    printing,
+)
 from sozo.models.generators import Loaded
 from sozo.models.judges import make_judge
 from sozo.models.settings import GeneratorSettings
@@ -29,21 +36,44 @@ from sozo.tasks.judged import LEDGER, JudgedTask
 from sozo.tasks.task import Task
 from sozo.tasks.view import TERMINAL
 
-_FROM_FILES = ("judgements",)  # settings that only mean something where answers exist already
+_FROM_FILES = (
+    "judgements",
+)  # settings that only mean something where answers exist already
 
-Output = Annotated[Path, typer.Option(help="Folder of this run; the same command again continues where it stopped.")]
+Output = Annotated[
+    Path,
+    typer.Option(
+        help="Folder of this run; the same command again continues where it stopped."
+    ),
+]
 Runs = Annotated[
-    list[str], typer.Argument(metavar="DIR", help="Folders of finished runs, however deep: DIR, or NAME=DIR.")
+    list[str],
+    typer.Argument(
+        metavar="DIR", help="Folders of finished runs, however deep: DIR, or NAME=DIR."
+    ),
 ]
 Base = Annotated[
     str | None,
-    typer.Option(help="The model to compare the others with (default: a study's base, before, or the first)."),
+    typer.Option(
+        help="The model to compare the others with (default: a study's base, before, or the first)."
+    ),
 ]
 Second = Annotated[
-    str | None, typer.Option("--second-encoder", help="A second encoder that nobody trained on, such as e5.")
+    str | None,
+    typer.Option(
+        "--second-encoder", help="A second encoder that nobody trained on, such as e5."
+    ),
 ]
-Pairs = Annotated[bool, typer.Option("--all-pairs", help="Compare each model with each other one, twelve at most.")]
-Explain = Annotated[bool, typer.Option("--explain", help="Say below the tables what their columns mean.")]
+Pairs = Annotated[
+    bool,
+    typer.Option(
+        "--all-pairs", help="Compare each model with each other one, twelve at most."
+    ),
+]
+Explain = Annotated[
+    bool,
+    typer.Option("--explain", help="Say below the tables what their columns mean."),
+]
 
 
 def _print_version(wanted: bool) -> None:
@@ -54,7 +84,13 @@ def _print_version(wanted: bool) -> None:
 
 def main(
     version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
+        bool,
+        typer.Option(
+            "--version",
+            is_eager=True,
+            callback=_print_version,
+            help="Print the version.",
+        ),
     ] = False,
 ) -> None:
     """Measure the creativity of language models in Japanese, by DAT in English too.
@@ -64,40 +100,71 @@ def main(
 
 
 def run(
-    output: Annotated[Path, typer.Option(help="OUTPUT/MODEL/TASK is a run's folder; finished ones are skipped.")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            help="OUTPUT/MODEL/TASK is a run's folder; finished ones are skipped."
+        ),
+    ],
     model: Annotated[
         list[str],
-        typer.Option(help="Folders (a training output means its end, a study its rows), hub ids, tiny."),
+        typer.Option(
+            help="Folders (a training output means its end, a study its rows), hub ids, tiny."
+        ),
     ],
     generator: GeneratorSettings,
     sampling: SamplingOptions,
     results: ResultOptions,
     tasks: Annotated[
-        list[str] | None, typer.Option(help="What is asked (default: dat, jcq, sat, sipen, pbig, and your own).")
+        list[str] | None,
+        typer.Option(
+            help="What is asked (default: dat, jcq, sat, sipen, pbig, and your own)."
+        ),
     ] = None,
     checkpoints: Annotated[
-        bool, typer.Option("--checkpoints", help="Of a training output its checkpoints too, equal ones once.")
+        bool,
+        typer.Option(
+            "--checkpoints",
+            help="Of a training output its checkpoints too, equal ones once.",
+        ),
     ] = False,
     **settings: Any,
 ) -> None:
     """Models through tasks: sozo run --model A B --tasks dat sat."""
-    from sozo.eval.models_to_run import Target, find_targets, write_studies  # here, so that every command starts sooner
+    from sozo.eval.models_to_run import (  # here, so that every command starts sooner
+        Target,
+        find_targets,
+        write_studies,
+    )
 
     targets, studies = find_targets(model, checkpoints=checkpoints)
     with Loaded() as loaded:
-        names = tasks or [name for name, kind in task_types().items() if not kind.only_if_named]
-        asked = _make_tasks(names, settings, loaded)  # once: a budget is for all models together
+        names = tasks or [
+            name for name, kind in task_types().items() if not kind.only_if_named
+        ]
+        asked = _make_tasks(
+            names, settings, loaded
+        )  # once: a budget is for all models together
         check_delivery([target.model for target in targets], results)
         if not targets:
             raise UserError("give at least one --model")
-        for target in targets:  # what is wrong with a name shows before the first model is loaded
+        for target in (
+            targets
+        ):  # what is wrong with a name shows before the first model is loaded
             replace(generator, model=target.model).settled()
         for task in asked:  # and what cannot be asked of any of them
             task.items()
         write_studies(output, studies)
         for judged in (task for task in asked if isinstance(task, JudgedTask)):
-            judged.ledgers = [output / target.folder / task.name / LEDGER for target in targets for task in asked]
-        finished, failures = list[TaskRun | None](), IsolatedFailures(len(targets) * len(asked), loaded)
+            judged.ledgers = [
+                output / target.folder / task.name / LEDGER
+                for target in targets
+                for task in asked
+            ]
+        finished, failures = (
+            list[TaskRun | None](),
+            IsolatedFailures(len(targets) * len(asked), loaded),
+        )
         for target in targets:
             writer = replace(generator, model=target.model, source=target.source)
 
@@ -105,23 +172,33 @@ def run(
                 finished.append(run)
                 _show(run, target.model, results, output, output / target.folder)
 
-            run_tasks(asked, writer, sampling, output / target.folder, loaded, failures, show)
+            run_tasks(
+                asked, writer, sampling, output / target.folder, loaded, failures, show
+            )
     show_all(finished, results.explain, failures)
 
 
 def report(
     runs: Runs,
-    output: Annotated[Path, typer.Option(help="The page, an HTML file.")] = Path("report.html"),
+    output: Annotated[Path, typer.Option(help="The page, an HTML file.")] = Path(
+        "report.html"
+    ),
     base: Base = None,
     all_pairs: Pairs = False,
     title: Annotated[str, typer.Option(help="The page's heading.")] = "sozo",
     second_encoder: Second = None,
     columns: Annotated[
         list[str] | None,
-        typer.Option(help="Columns of the LaTeX tables, by their headings (default: three, or five in two columns)."),
+        typer.Option(
+            help="Columns of the LaTeX tables, by their headings (default: three, or five in two columns)."
+        ),
     ] = None,
     two_columns: Annotated[
-        bool, typer.Option("--two-columns", help="LaTeX tables as wide as both columns of a page (table*).")
+        bool,
+        typer.Option(
+            "--two-columns",
+            help="LaTeX tables as wide as both columns of a page (table*).",
+        ),
     ] = False,
 ) -> None:
     """One page of runs: what differs, tables, answers to read."""
@@ -146,7 +223,9 @@ def report(
 
 def answers(
     runs: Runs,
-    output: Annotated[Path, typer.Option(help="The table: a .csv or .jsonl file.")] = Path("answers.csv"),
+    output: Annotated[
+        Path, typer.Option(help="The table: a .csv or .jsonl file.")
+    ] = Path("answers.csv"),
 ) -> None:
     """All answers of runs, with their scores or why they have none."""
     from sozo.eval.answers import write_answers
@@ -157,7 +236,11 @@ def answers(
 
 
 def compare(
-    runs: Runs, base: Base = None, all_pairs: Pairs = False, second_encoder: Second = None, explain: Explain = False
+    runs: Runs,
+    base: Base = None,
+    all_pairs: Pairs = False,
+    second_encoder: Second = None,
+    explain: Explain = False,
 ) -> None:
     """What differs between models, and by how much."""
     from sozo.eval.evaluated import find_evaluated
@@ -170,7 +253,9 @@ def compare(
 
     models = find_evaluated(runs)
     if len(fold(models)) < 2:
-        raise UserError(f"{' '.join(runs)}: there is one model only; give the runs of two or more")
+        raise UserError(
+            f"{' '.join(runs)}: there is one model only; give the runs of two or more"
+        )
     second = SecondEncoder(second_encoder) if second_encoder else None
     found = findings(models, base, second, all_pairs=all_pairs)
     print_answer(first_screen(found))
@@ -178,7 +263,11 @@ def compare(
     if explain:
         for page in tasks_on_page(found):
             names = {measure.name for measure in compared_measures(page.task)}
-            columns = [column for column in page.columns.values() if column.change and column.change.name in names]
+            columns = [
+                column
+                for column in page.columns.values()
+                if column.change and column.change.name in names
+            ]
             print_explained(page.task, columns, page.runs[0])
 
 
@@ -186,10 +275,16 @@ def _task_command(kind: type[Task]) -> Callable[..., None]:
     """`sozo TASK`: one model, one task."""
 
     def command(
-        output: Output, generator: GeneratorSettings, sampling: SamplingOptions, results: ResultOptions, **settings: Any
+        output: Output,
+        generator: GeneratorSettings,
+        sampling: SamplingOptions,
+        results: ResultOptions,
+        **settings: Any,
     ) -> None:
         if not generator.model:
-            raise UserError(f"give a --model; answers that exist already: sozo score {kind.name} FILE")
+            raise UserError(
+                f"give a --model; answers that exist already: sozo score {kind.name} FILE"
+            )
         check_delivery([generator.model], results)
         with Loaded() as loaded:
             (task,) = _make_tasks([kind.name], settings, loaded)
@@ -205,26 +300,39 @@ def _score_command(kind: type[Task]) -> Callable[..., None]:
     """`sozo score TASK FILE`: answers that exist already."""
 
     def command(
-        file: Annotated[Path, typer.Argument(help="A file of answers, or the folder of an earlier run.")],
+        file: Annotated[
+            Path,
+            typer.Argument(help="A file of answers, or the folder of an earlier run."),
+        ],
         output: Output,
         results: ResultOptions,
-        source: Annotated[str | None, typer.Option(help="Who wrote them (default: as they say, or the file).")] = None,
+        source: Annotated[
+            str | None,
+            typer.Option(help="Who wrote them (default: as they say, or the file)."),
+        ] = None,
         model: Annotated[
-            str, typer.Option(help="Folder of the model that wrote them, for --wandb, --model-card.")
+            str,
+            typer.Option(
+                help="Folder of the model that wrote them, for --wandb, --model-card."
+            ),
         ] = "",
         **settings: Any,
     ) -> None:
         check_delivery([model], results)
         if file.suffix.lower() in KINDS:
             models = "a model's answers are given as JSON lines with a column text (docs/answer-files.md, From CSV)"
-            raise UserError(f"{file}: is a spreadsheet; what people wrote is scored by: sozo people {file}; {models}")
+            raise UserError(
+                f"{file}: is a spreadsheet; what people wrote is scored by: sozo people {file}; {models}"
+            )
         with Loaded() as loaded:
             (task,) = _make_tasks([kind.name], settings, loaded)
             run = score_answers(task, file, output, source=source)
         _show(run, model, results, output)
         show_all([run], results.explain)
 
-    command.__doc__ = f"{kind.title}.\n\nScore answers that exist already, and print the row."
+    command.__doc__ = (
+        f"{kind.title}.\n\nScore answers that exist already, and print the row."
+    )
     return with_flags(command, {kind.name: kind.Settings})
 
 
@@ -232,21 +340,36 @@ def _serve_command(kind: type[Task]) -> Callable[..., None]:
     """`sozo serve TASK`: the task's reward over HTTP."""
 
     def command(
-        host: Annotated[str, typer.Option(help="Address to listen at; there is no password.")] = "127.0.0.1",
+        host: Annotated[
+            str, typer.Option(help="Address to listen at; there is no password.")
+        ] = "127.0.0.1",
         port: Annotated[int, typer.Option(help="Port to listen at.")] = 8765,
-        most_megabytes: Annotated[int, typer.Option(help="A larger request is refused.", min=1)] = 64,
-        reward: Annotated[str, typer.Option(help='Options of the reward (JSON), such as {"scale": 1}.')] = "{}",
+        most_megabytes: Annotated[
+            int, typer.Option(help="A larger request is refused.", min=1)
+        ] = 64,
+        reward: Annotated[
+            str,
+            typer.Option(help='Options of the reward (JSON), such as {"scale": 1}.'),
+        ] = "{}",
         journal: Annotated[
-            Path | None, typer.Option(help="Folder in which a restart finds what was replied and seen.")
+            Path | None,
+            typer.Option(
+                help="Folder in which a restart finds what was replied and seen."
+            ),
         ] = None,
-        allow_host: Annotated[list[str] | None, typer.Option(help="Another name by which clients call it.")] = None,
+        allow_host: Annotated[
+            list[str] | None,
+            typer.Option(help="Another name by which clients call it."),
+        ] = None,
         **settings: Any,
     ) -> None:
         from sozo.rewards.integrations.core import OBJECT, Integration, checked
         from sozo.rewards.integrations.serve import serve
 
         integration = Integration(
-            kind.name, **asdict(settings[kind.name]), **checked(OBJECT.validate_json, reward, "--reward")
+            kind.name,
+            **asdict(settings[kind.name]),
+            **checked(OBJECT.validate_json, reward, "--reward"),
         )
         serve(integration, host, port, most_megabytes << 20, allow_host or (), journal)
 
@@ -254,7 +377,9 @@ def _serve_command(kind: type[Task]) -> Callable[..., None]:
     return with_flags(command, {kind.name: kind.Settings})
 
 
-def _make_tasks(names: Sequence[str], settings: Mapping[str, Any], loaded: Loaded) -> list[Task]:
+def _make_tasks(
+    names: Sequence[str], settings: Mapping[str, Any], loaded: Loaded
+) -> list[Task]:
     """The tasks of these names, each with its settings and its judge, if it has one."""
     tasks = [task_type(name)(settings.get(name)) for name in dict.fromkeys(names)]
     for task in tasks:
@@ -263,35 +388,55 @@ def _make_tasks(names: Sequence[str], settings: Mapping[str, Any], loaded: Loade
     return tasks
 
 
-def _show(run: TaskRun | None, model: str, results: ResultOptions, folder: Path, home: Path | None = None) -> None:
+def _show(
+    run: TaskRun | None,
+    model: str,
+    results: ResultOptions,
+    folder: Path,
+    home: Path | None = None,
+) -> None:
     """Print a run's row and send its results where they are wanted."""
     if run is not None:  # of several processes the first one shows it
         print_run(run)
         print_lines(deliver(run, model, results, folder, home))
 
 
-def show_all(runs: Sequence[TaskRun | None], explain: bool, failures: IsolatedFailures | None = None) -> None:
+def show_all(
+    runs: Sequence[TaskRun | None],
+    explain: bool,
+    failures: IsolatedFailures | None = None,
+) -> None:
     """What explains the rows of all runs, once, or how to ask for it; where answers are read; which `failures` came.
 
     Exit 3 if a judge, or the drawing of answers, stopped before the end: a script must not take that for the end.
     """
     shown = [run for run in runs if run is not None]
-    for task, result in {type(run.task): run.result for run in shown if explain}.items():
-        columns = [column for column, _ in task.view.shown(TERMINAL, task.measures, result)]
+    for task, result in {
+        type(run.task): run.result for run in shown if explain
+    }.items():
+        columns = [
+            column for column, _ in task.view.shown(TERMINAL, task.measures, result)
+        ]
         print_explained(task, columns, result)
     if shown and not explain:
         print_lines(["What the rows mean: the same command with --explain"])
     if finished := [run.folder for run in shown if not run.stopped]:
         folder = commonpath(finished)
         print_lines([f"A page to read: sozo report {folder} --output {folder}.html"])
-        print_lines([f"Every answer, with its score or why it has none: sozo answers {folder} --output {folder}.csv"])
+        print_lines(
+            [
+                f"Every answer, with its score or why it has none: sozo answers {folder} --output {folder}.csv"
+            ]
+        )
     if failures:
         failures.end()
     if any(run.stopped for run in shown):
         raise typer.Exit(3)
 
 
-_ELSEWHERE = {name: f"accelerate launch recipes/{name}_dat.py" for name in ("grpo", "sft", "dpo")} | {
+_ELSEWHERE = {
+    name: f"accelerate launch recipes/{name}_dat.py" for name in ("grpo", "sft", "dpo")
+} | {
     "train": "accelerate launch recipes/{grpo,sft,dpo}_dat.py",
     "quickstart": "make quickstart",
 }
@@ -305,13 +450,18 @@ def make_app() -> typer.Typer:
             no_args_is_help=True,
             pretty_exceptions_enable=False,
             rich_markup_mode=None,  # plain help keeps long flags whole in a narrow terminal
-            context_settings={"max_content_width": 110, "help_option_names": ["-h", "--help"]},
+            context_settings={
+                "max_content_width": 110,
+                "help_option_names": ["-h", "--help"],
+            },
         )
         for _ in range(3)
     )
     app.callback()(main)
     settings = {name: task.Settings for name, task in task_types().items()}
-    add_command(app, "run", with_flags(run, settings, without=("model", "source", *_FROM_FILES)))
+    add_command(
+        app, "run", with_flags(run, settings, without=("model", "source", *_FROM_FILES))
+    )
     for name, task in task_types().items():
         add_command(app, name, _task_command(task))
         add_command(score, name, _score_command(task))
@@ -319,14 +469,22 @@ def make_app() -> typer.Typer:
             add_command(serve, name, _serve_command(task))
         for own in task.commands:
             add_command(app, own.__name__.replace("_", "-"), with_flags(printing(own)))
-    app.add_typer(score, name="score", help="Score answers that exist already: sozo score TASK FILE.")
-    app.add_typer(serve, name="serve", help="Pay for answers over HTTP: sozo serve TASK.")
+    app.add_typer(
+        score,
+        name="score",
+        help="Score answers that exist already: sozo score TASK FILE.",
+    )
+    app.add_typer(
+        serve, name="serve", help="Pay for answers over HTTP: sozo serve TASK."
+    )
     for command in (people, report, answers, compare):
         add_command(app, command.__name__, with_flags(command))
     taken = {each.name for each in app.registered_commands}
     for name, (package, command) in joined(COMMANDS).items():
         if name in taken | {"score", "serve"}:
-            raise UserError(f"{package} brings a command {name}, which sozo has; uninstall it")
+            raise UserError(
+                f"{package} brings a command {name}, which sozo has; uninstall it"
+            )
         add_command(app, name, with_flags(command))
     return app
 
@@ -337,5 +495,7 @@ def run_cli() -> None:
         commands = typer.main.get_command(make_app())
         known = list_flags(commands)
         for name in {*sys.argv[1:2]} & _ELSEWHERE.keys() - known.keys():
-            raise UserError(f"sozo has no command {name}; in the repository (recipes/README.md): {_ELSEWHERE[name]}")
+            raise UserError(
+                f"sozo has no command {name}; in the repository (recipes/README.md): {_ELSEWHERE[name]}"
+            )
         commands(expand_flags(sys.argv[1:], known), prog_name="sozo")

@@ -24,9 +24,13 @@ class Difference:
     """A model's number against the base's, beside the two numbers that it is made of."""
 
     estimate: Estimate  # model - base, or model / base; without a value, but with a reason, if they do not compare
-    value: float | None = None  # the model's number: of pairs over the common items, of words at equal n
+    value: float | None = (
+        None  # the model's number: of pairs over the common items, of words at equal n
+    )
     base_value: float | None = None
-    of: int | None = None  # of pairs: items that one of them has; of words: answers of each side that hold them
+    of: int | None = (
+        None  # of pairs: items that one of them has; of words: answers of each side that hold them
+    )
     effect: float | None = None  # Cohen's d
     seeds: str = ""  # of a method of several seeds: which ones were subtracted
 
@@ -56,7 +60,9 @@ class Compared:
         return own if len(own) == len(self.pairs) else {}
 
 
-def compare_models(models: Sequence[Evaluated], base: str | None = None, *, all_pairs: bool = False) -> Compared:
+def compare_models(
+    models: Sequence[Evaluated], base: str | None = None, *, all_pairs: bool = False
+) -> Compared:
     """Hold models against the one called `base`, else the base of their study, or the first that is no drawn list.
 
     With `all_pairs` each is held against each one before it, drawn lists left out; of more than twelve UserError.
@@ -65,61 +71,103 @@ def compare_models(models: Sequence[Evaluated], base: str | None = None, *, all_
     _twice(methods)
     if not all_pairs:
         pairs = _with_base(methods, base)
-        return Compared(methods, pairs, base is None and any(one.first.method != "base" for one, _ in pairs))
+        return Compared(
+            methods,
+            pairs,
+            base is None and any(one.first.method != "base" for one, _ in pairs),
+        )
     writers = [method for method in methods if not method.reference]
     if len(writers) > MOST_PAIRED:
-        raise UserError(f"--all-pairs: {len(writers)} models are too many for pairs; name at most {MOST_PAIRED}")
+        raise UserError(
+            f"--all-pairs: {len(writers)} models are too many for pairs; name at most {MOST_PAIRED}"
+        )
     return Compared(methods, list(combinations(writers, 2)))
 
 
 def _twice(methods: Sequence[Method]) -> None:
     names = [method.name for method in methods]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise UserError(f"two models are called {twice}; name one of their folders otherwise: NAME=DIR")
+        raise UserError(
+            f"two models are called {twice}; name one of their folders otherwise: NAME=DIR"
+        )
 
 
-def _with_base(methods: Sequence[Method], name: str | None) -> list[tuple[Method, Method]]:
+def _with_base(
+    methods: Sequence[Method], name: str | None
+) -> list[tuple[Method, Method]]:
     by_name = {method.name: method for method in methods}
     if name is not None and name not in by_name:
         raise UserError(f"there is no model {name}; there are {', '.join(by_name)}")
-    of_study = {method.first.study: method for method in methods if method.first.method == "base"}
+    of_study = {
+        method.first.study: method
+        for method in methods
+        if method.first.method == "base"
+    }
     first = next((method for method in methods if not method.reference), methods[0])
-    bases = [of_study.get(m.first.study, first) if name is None else by_name[name] for m in methods]
-    return [(base, method) for base, method in zip(bases, methods, strict=True) if base is not method]
+    bases = [
+        of_study.get(m.first.study, first) if name is None else by_name[name]
+        for m in methods
+    ]
+    return [
+        (base, method)
+        for base, method in zip(bases, methods, strict=True)
+        if base is not method
+    ]
 
 
-def compare(base: Method, method: Method, measure: Measure, level: float = LEVEL) -> Difference | None:
+def compare(
+    base: Method, method: Method, measure: Measure, level: float = LEVEL
+) -> Difference | None:
     """What a method has more or less of a measure than its base, with an interval; None if neither has a run of it."""
     pairs = {seed: (base.at(seed), model) for seed, model in method.runs.items()}
     if not any(model.run(measure.task) for pair in pairs.values() for model in pair):
         return None
-    each = {seed: _compare_models(*pair, measure, level) for seed, pair in pairs.items()}
+    each = {
+        seed: _compare_models(*pair, measure, level) for seed, pair in pairs.items()
+    }
     if not (method.several or base.several):
         return each[next(iter(each))]
-    if missing := next((one for one in each.values() if one.estimate.value is None), None):
+    if missing := next(
+        (one for one in each.values() if one.estimate.value is None), None
+    ):
         return missing
     return _over_seeds(base, method, measure, each, level)
 
 
-def _compare_models(base: Evaluated, model: Evaluated, measure: Measure, level: float) -> Difference:
+def _compare_models(
+    base: Evaluated, model: Evaluated, measure: Measure, level: float
+) -> Difference:
     before, after = base.run(measure.task), model.run(measure.task)
     if before is None or after is None:
         lacking = base if before is None else model
-        return Difference(Estimate(level=level, reason=translatable("{model} has no run of it", model=lacking.name)))
+        return Difference(
+            Estimate(
+                level=level,
+                reason=translatable("{model} has no run of it", model=lacking.name),
+            )
+        )
     if (reason := not_alike(before, after, measure)) is not None:
         if before.scorer != after.scorer:
             form = "scored by {own}, {base} by {other}"
-            reason = translatable(form, own=after.scorer, base=base.name, other=before.scorer)
+            reason = translatable(
+                form, own=after.scorer, base=base.name, other=before.scorer
+            )
         return Difference(Estimate(level=level, reason=reason))
     found = after.against(before, measure, level)
     of = found.n if measure.ratio else None
     if measure.per_item:
         of = len({*before.by_item(measure), *after.by_item(measure)})
-    return Difference(found, *after.sides(before, measure), of, after.effect(before, measure))
+    return Difference(
+        found, *after.sides(before, measure), of, after.effect(before, measure)
+    )
 
 
 def _over_seeds(
-    base: Method, method: Method, measure: Measure, each: Mapping[str, Difference], level: float
+    base: Method,
+    method: Method,
+    measure: Measure,
+    each: Mapping[str, Difference],
+    level: float,
 ) -> Difference:
     """Of the differences at the seeds that the base has too, or from its one run; else of two samples of seeds."""
 
@@ -127,17 +175,31 @@ def _over_seeds(
         assert value is not None
         return math.log(value) if measure.ratio else value
 
-    one_base = not base.several  # else a model of one training has no spread, and so no interval
+    one_base = (
+        not base.several
+    )  # else a model of one training has no spread, and so no interval
     shared = {seed: one for seed, one in each.items() if one_base or seed in base.runs}
     if one_base or len(shared) >= FEWEST:
         how, ours, theirs = _FROM_ONE if one_base else _PAIRED, shared, shared
-        runs = [(base.at(seed).run(measure.task), method.runs[seed].run(measure.task)) for seed in shared]
+        runs = [
+            (base.at(seed).run(measure.task), method.runs[seed].run(measure.task))
+            for seed in shared
+        ]
         pairs = [(before, after) for before, after in runs if before and after]
         gaps = {seed: scaled(one.estimate.value) for seed, one in shared.items()}
-        found = over_seeds(gaps, shared=pairs[0][1].shared(pairs, measure, one_base=one_base), level=level)
+        found = over_seeds(
+            gaps,
+            shared=pairs[0][1].shared(pairs, measure, one_base=one_base),
+            level=level,
+        )
     else:
-        of_base = {seed: _compare_models(model, method.first, measure, level) for seed, model in base.runs.items()}
-        if missing := next((one for one in of_base.values() if one.estimate.value is None), None):
+        of_base = {
+            seed: _compare_models(model, method.first, measure, level)
+            for seed, model in base.runs.items()
+        }
+        if missing := next(
+            (one for one in of_base.values() if one.estimate.value is None), None
+        ):
             return missing
         how, ours, theirs = _APART, dict(each), of_base
         values = {seed: scaled(one.value) for seed, one in ours.items()}
@@ -145,14 +207,23 @@ def _over_seeds(
         found = difference(values, base_values, level=level)
     if measure.ratio:
         found = _exp(found)
-    value, effect = (_average([getattr(one, name) for one in ours.values()]) for name in ("value", "effect"))
+    value, effect = (
+        _average([getattr(one, name) for one in ours.values()])
+        for name in ("value", "effect")
+    )
     base_value = _average([one.base_value for one in theirs.values()])
-    of = min(one.of or 0 for one in (*ours.values(), *theirs.values())) if measure.ratio else None
+    of = (
+        min(one.of or 0 for one in (*ours.values(), *theirs.values()))
+        if measure.ratio
+        else None
+    )
     return Difference(found, value, base_value, of, effect, how)
 
 
 def _exp(found: Estimate) -> Estimate:
-    low, value, high = (None if x is None else math.exp(x) for x in (found.low, found.value, found.high))
+    low, value, high = (
+        None if x is None else math.exp(x) for x in (found.low, found.value, found.high)
+    )
     return replace(found, low=low, value=value, high=high)
 
 

@@ -40,38 +40,72 @@ class SamplingOptions(Checked):
 
     panel = "Sampling"
     num_valid: int | None = setting(
-        None, "Valid responses: the benchmark (DAT; the paper: 100 trials, the default).", least=1
+        None,
+        "Valid responses: the benchmark (DAT; the paper: 100 trials, the default).",
+        least=1,
     )
     num_responses: int | None = setting(
-        None, "Responses in all, valid or not (DAT; the paper's Table 11: 131072).", least=1
+        None,
+        "Responses in all, valid or not (DAT; the paper's Table 11: 131072).",
+        least=1,
     )
     responses_per_item: int | None = setting(
-        None, "Responses to each item, such as a question of JCQ (default: the task's, mostly 1).", least=1
+        None,
+        "Responses to each item, such as a question of JCQ (default: the task's, mostly 1).",
+        least=1,
     )
-    seed: int = setting(0, "Seed; a batch's randomness is a function of it and of the batch's number.", least=0)
-    retry_errors: bool = setting(False, "Ask again where no response came (`error`).", affects_result=False)
-    batch_size: int = rare_setting(0, "Responses per batch and per parquet part (0: the task's own).", least=0)
+    seed: int = setting(
+        0,
+        "Seed; a batch's randomness is a function of it and of the batch's number.",
+        least=0,
+    )
+    retry_errors: bool = setting(
+        False, "Ask again where no response came (`error`).", affects_result=False
+    )
+    batch_size: int = rare_setting(
+        0, "Responses per batch and per parquet part (0: the task's own).", least=0
+    )
     keep_going: bool = rare_setting(
-        False, "Draw on though none of the first 256 responses is valid (DAT).", affects_result=False
+        False,
+        "Draw on though none of the first 256 responses is valid (DAT).",
+        affects_result=False,
     )
 
     def settled(self, task: Task, items: Sequence[Item]) -> Self:
         """With the task's defaults filled in: of one item 100 valid responses, and no batch larger than that."""
         if self.num_responses is not None and self.num_valid is not None:
-            raise UserError("give either num_responses (in all) or num_valid (valid ones), not both")
+            raise UserError(
+                "give either num_responses (in all) or num_valid (valid ones), not both"
+            )
         batch_size = self.batch_size or task.batch_size
         per_item = self.responses_per_item or task.responses_per_item
         grouped = task.measures[0].together
         if grouped and per_item < 2:
-            raise UserError(f"{task.name} compares the answers to one item; give --responses-per-item 2 or more")
+            raise UserError(
+                f"{task.name} compares the answers to one item; give --responses-per-item 2 or more"
+            )
         if task.in_groups():
-            batch_size += -batch_size % per_item  # a part holds all answers to its items
+            batch_size += (
+                -batch_size % per_item
+            )  # a part holds all answers to its items
         if len(items) > 1 or grouped:
-            return replace(self, num_responses=None, num_valid=None, responses_per_item=per_item, batch_size=batch_size)
+            return replace(
+                self,
+                num_responses=None,
+                num_valid=None,
+                responses_per_item=per_item,
+                batch_size=batch_size,
+            )
         if per_item > 1 and self.num_responses is None and self.num_valid is None:
             remedy = "say how many by num_valid (valid ones) or num_responses (in all)"
-            raise UserError(f"responses_per_item is for tasks of many items, and {task.name} asks one thing; {remedy}")
-        num_valid = 100 if self.num_responses is None and self.num_valid is None else self.num_valid
+            raise UserError(
+                f"responses_per_item is for tasks of many items, and {task.name} asks one thing; {remedy}"
+            )
+        num_valid = (
+            100
+            if self.num_responses is None and self.num_valid is None
+            else self.num_valid
+        )
         size = min(batch_size, num_valid or batch_size)
         return replace(self, num_valid=num_valid, responses_per_item=1, batch_size=size)
 
@@ -96,9 +130,15 @@ def draw_answers(
     if processes.first and sampling.retry_errors:
         _take_back(parts)
     wait()
-    if folder.begun and not sampling.num_valid and all(is_there(part) for part in parts):
+    if (
+        folder.begun
+        and not sampling.num_valid
+        and all(is_there(part) for part in parts)
+    ):
         return None  # no model needs to be loaded to score what is there
-    pinned = generator.pinned() if processes.first else None  # what has to be made or downloaded is made once
+    pinned = (
+        generator.pinned() if processes.first else None
+    )  # what has to be made or downloaded is made once
     wait()
     pinned = pinned or generator.pinned()
     writer = load_generator(pinned, keep=folder.responses, task=task, loaded=loaded)
@@ -114,7 +154,14 @@ def draw_answers(
             "model_trained": (model / STATE).is_file(),
             TRAINED_ON: trained_on(model),
         }
-        folder.start(known, {"model_folder": pinned.model, "processes": processes.world, **task.facts()})
+        folder.start(
+            known,
+            {
+                "model_folder": pinned.model,
+                "processes": processes.world,
+                **task.facts(),
+            },
+        )
     wait()  # no part before config.json: nobody could account for it
     try:
         draw_parts(task, items, writer, sampling, folder.responses, processes)
@@ -124,7 +171,12 @@ def draw_answers(
 
 
 def draw_parts(
-    task: Task, items: Sequence[Item], writer: Generator, sampling: SamplingOptions, folder: Path, processes: Processes
+    task: Task,
+    items: Sequence[Item],
+    writer: Generator,
+    sampling: SamplingOptions,
+    folder: Path,
+    processes: Processes,
 ) -> None:
     """Draw the parts of a table that are not in `folder` yet, which the caller vouches belongs to these settings.
 
@@ -134,17 +186,31 @@ def draw_parts(
     parts = parts_of(folder, sampling.count(items), batch_size)
 
     def columns(number: int) -> Columns:
-        if len(items) == 1 and not sampling.keep_going and not isinstance(task, JudgedTask):
+        if (
+            len(items) == 1
+            and not sampling.keep_going
+            and not isinstance(task, JudgedTask)
+        ):
             _expect_valid(parts[:number])
         first = number * batch_size
-        ids, batch = zip(*(_asked(items, sampling, k) for k in range(first, first + parts[number].rows)), strict=True)
-        return part_columns(task, batch, answer_items(writer, batch, sampling.seed, number, ids))
+        ids, batch = zip(
+            *(
+                _asked(items, sampling, k)
+                for k in range(first, first + parts[number].rows)
+            ),
+            strict=True,
+        )
+        return part_columns(
+            task, batch, answer_items(writer, batch, sampling.seed, number, ids)
+        )
 
     if not sampling.num_valid:
         write_missing(parts, columns, f"sampling {writer.name}", processes)
         return
     valid = drawn = 0
-    with responses_bar(f"sampling {writer.name}", sampling.num_valid, count_valid=True) as advance:
+    with responses_bar(
+        f"sampling {writer.name}", sampling.num_valid, count_valid=True
+    ) as advance:
         for number, part in enumerate(parts):
             if not is_there(part):
                 write_columns(part.path, columns(number))
@@ -183,7 +249,11 @@ def _take_back(parts: Sequence[TablePart]) -> None:
             (table,) = iter_tables(part.path, ("text", "finish_reason"))
             answers = [Completion(**row) for row in table.to_pylist()]
             if any(map(never_came, answers)):
-                came = {k: answer for k, answer in enumerate(answers) if not never_came(answer)}
+                came = {
+                    k: answer
+                    for k, answer in enumerate(answers)
+                    if not never_came(answer)
+                }
                 keep_answers(part.path.parent, number, came)
                 part.path.unlink()
 
@@ -194,7 +264,9 @@ def scorer_facts(task: Task) -> dict[str, Any]:
     return {"scorer": described} if described else {}
 
 
-def _asked(items: Sequence[Item], sampling: SamplingOptions, k: int) -> tuple[str, Item]:
+def _asked(
+    items: Sequence[Item], sampling: SamplingOptions, k: int
+) -> tuple[str, Item]:
     """Id and item of answer number `k` of the table."""
     if len(items) == 1:
         return f"{k:08d}", items[0]
@@ -202,6 +274,8 @@ def _asked(items: Sequence[Item], sampling: SamplingOptions, k: int) -> tuple[st
     return f"{items[place].id}-{number}", items[place]
 
 
-def part_columns(task: Task, items: Sequence[Item], answers: Sequence[Answer]) -> Columns:
+def part_columns(
+    task: Task, items: Sequence[Item], answers: Sequence[Answer]
+) -> Columns:
     """A part of the table; a judged task's has no worth before all answers are there."""
     return known_columns(answers) | task.columns(items, answers)

@@ -24,20 +24,31 @@ class Evaluated:
     """A model and its finished runs."""
 
     name: str  # the runs' source, or what the caller calls it
-    method: str | None = None  # of a study's row, the paper's name of the method (`sozo.data.published.METHODS`)
-    paper_model: str | None = None  # of a study, the paper's name of the model that it starts from
+    method: str | None = (
+        None  # of a study's row, the paper's name of the method (`sozo.data.published.METHODS`)
+    )
+    paper_model: str | None = (
+        None  # of a study, the paper's name of the model that it starts from
+    )
     study: Path | None = None  # which study it is a row of: the study's folder
-    runs: Mapping[tuple[str, str], RunResult] = field(default_factory=dict)  # by task and kind (`RunResult.kind`)
+    runs: Mapping[tuple[str, str], RunResult] = field(
+        default_factory=dict
+    )  # by task and kind (`RunResult.kind`)
 
     def of_task(self, task: str) -> list[RunResult]:
         """All runs of a task, the one that says most last (`RunResult.kinds`)."""
         runs = [run for (name, _), run in self.runs.items() if name == task]
-        return sorted(runs, key=lambda run: run.kinds.index(run.kind) if run.kind in run.kinds else -1)
+        return sorted(
+            runs,
+            key=lambda run: run.kinds.index(run.kind) if run.kind in run.kinds else -1,
+        )
 
     @property
     def reference(self) -> bool:
         """Whether its lists of nouns were drawn (`random`, `frontier`), so that no model wrote them."""
-        return bool(self.runs) and all(run.settings.get("model") in OF_NOUNS for run in self.runs.values())
+        return bool(self.runs) and all(
+            run.settings.get("model") in OF_NOUNS for run in self.runs.values()
+        )
 
     @property
     def trained(self) -> bool:
@@ -47,7 +58,9 @@ class Evaluated:
     @property
     def trainings(self) -> list[Training]:
         """What it was trained on, as far as its runs say so."""
-        return different(training for run in self.runs.values() for training in recorded(run))
+        return different(
+            training for run in self.runs.values() for training in recorded(run)
+        )
 
     def run(self, task: str) -> RunResult | None:
         """The run of a task that says most; None without one."""
@@ -73,14 +86,30 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
         prefix, path = named(place)
         folder = Path(path)
         if not folder.is_dir():
-            raise UserError(f"{folder}: no such folder; give the --output of earlier runs")
-        rows = sorted(_rows(folder), key=lambda row: (str(row[0].study or ""), _order(row[0].name)))
+            raise UserError(
+                f"{folder}: no such folder; give the --output of earlier runs"
+            )
+        rows = sorted(
+            _rows(folder),
+            key=lambda row: (str(row[0].study or ""), _order(row[0].name)),
+        )
         if not rows:
             if (page := folder / "people.html").is_file():
-                raise UserError(f"{folder}: holds people's scores and no run of a model; their page is {page}")
-            raise UserError(f"{folder}: holds no finished run; finish one first: sozo run")
-        several = len({model.study for model, _ in rows if model.study}) > 1  # their rows have the same names
-        names = [f"{model.study.name}/{model.name}" if several and model.study else model.name for model, _ in rows]
+                raise UserError(
+                    f"{folder}: holds people's scores and no run of a model; their page is {page}"
+                )
+            raise UserError(
+                f"{folder}: holds no finished run; finish one first: sozo run"
+            )
+        several = (
+            len({model.study for model, _ in rows if model.study}) > 1
+        )  # their rows have the same names
+        names = [
+            f"{model.study.name}/{model.name}"
+            if several and model.study
+            else model.name
+            for model, _ in rows
+        ]
         alone = len(set(names)) == 1
         for (model, run), own in zip(rows, names, strict=True):
             name = own if prefix is None else prefix if alone else f"{prefix}/{own}"
@@ -88,22 +117,31 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
             key = (run.task, run.kind)
             if key in known.runs:
                 folders = f"{known.runs[key].folder} and {run.folder}"
-                raise UserError(f"{name} has two runs of one kind, {folders}; name the folders: NAME=DIR")
-            places_of = {other.written_at for other in known.runs.values()} | {run.written_at}
+                raise UserError(
+                    f"{name} has two runs of one kind, {folders}; name the folders: NAME=DIR"
+                )
+            places_of = {other.written_at for other in known.runs.values()} | {
+                run.written_at
+            }
             if prefix is None and len(places_of - {None}) > 1:
                 servers = " and ".join(sorted(filter(None, places_of)))
                 raise UserError(
                     f"{name} was answered by {servers}, which may be two models ({run.folder}); name the "
                     f"folders: NAME=DIR, with one name for both if it is one model"
                 )
-            models[name] = replace(known, runs={**known.runs, key: replace(run, study=model.study)})
+            models[name] = replace(
+                known, runs={**known.runs, key: replace(run, study=model.study)}
+            )
     return tuple(models.values())
 
 
 def _order(name: str) -> tuple[int, list[Any]]:
     first = ("before", *METHODS)  # the base, where nobody names one, is the first model
     place = first.index(name) if name in first else len(first)
-    return place, [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
+    return place, [
+        (int(part), "") if part.isdecimal() else (-1, part)
+        for part in re.split(r"(\d+)", name)
+    ]
 
 
 def _rows(folder: Path) -> Iterator[tuple[Evaluated, RunResult]]:
@@ -116,12 +154,16 @@ def _rows(folder: Path) -> Iterator[tuple[Evaluated, RunResult]]:
         if study := read_study(place):
             studies[place] = place, study
             for method, row in study.rows.items():  # its tables may lie elsewhere
-                if row.responses.resolve() not in seen and (run := finished_run(row.responses)):
+                if row.responses.resolve() not in seen and (
+                    run := finished_run(row.responses)
+                ):
                     seen.add(row.responses.resolve())
                     yield Evaluated(method, method, study.paper_model, place), run
         elif place.parent in studies:
             studies[place] = studies[place.parent]
-        finished = {"config.json", "metrics.json"} <= set(names) and place.resolve() not in seen
+        finished = {"config.json", "metrics.json"} <= set(
+            names
+        ) and place.resolve() not in seen
         if finished and (run := finished_run(place)):
             inside.clear()
             source = str(run.metrics["source"])
@@ -132,7 +174,9 @@ def _rows(folder: Path) -> Iterator[tuple[Evaluated, RunResult]]:
                 yield Evaluated(source), run
 
 
-def not_alike(run: RunResult, other: RunResult, measure: Measure | None = None) -> str | None:
+def not_alike(
+    run: RunResult, other: RunResult, measure: Measure | None = None
+) -> str | None:
     """The first thing on which their scores depend and in which they differ; None if they are on one scale.
 
     Of a `measure` that nobody scores, such as whether an answer came to its end, only what was asked counts.
@@ -142,11 +186,15 @@ def not_alike(run: RunResult, other: RunResult, measure: Measure | None = None) 
     difference = first_difference(ours, theirs)
     if difference is None and scored:
         both_know = sorted(run.servers.keys() & other.servers.keys())
-        known, others = ({name: side.servers[name] for name in both_know} for side in (run, other))
+        known, others = (
+            {name: side.servers[name] for name in both_know} for side in (run, other)
+        )
         difference = first_difference(known, others)
     if difference is None:
         return None
     if difference[0].endswith("_sha256"):
         return translatable("other items were asked")
-    name, one, two = ("not set" if value is MISSING else shortened(value) for value in difference)
+    name, one, two = (
+        "not set" if value is MISSING else shortened(value) for value in difference
+    )
     return translatable("{name} is {one} and {other}", name=name, one=one, other=two)

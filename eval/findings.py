@@ -52,7 +52,9 @@ class Finding:
     estimate: Estimate
     of: int | None = None  # of how many the estimate has its n
     counted: str = ""  # what n counts: answers, items, seeds
-    value: float | None = None  # of a difference the model's number and the base's: of pairs those of common items
+    value: float | None = (
+        None  # of a difference the model's number and the base's: of pairs those of common items
+    )
     base_value: float | None = None
     effect: float | None = None  # Cohen's d
     by: str = ""  # the encoder or judge that scored
@@ -88,7 +90,13 @@ class Finding:
     @property
     def unit(self) -> str:
         """Of its numbers: `share` (from 0 to 1), words, sd, or nothing of scores; a ratio has none."""
-        return "" if self.kind == RATIO else "share" if self.measure.share else self.measure.unit
+        return (
+            ""
+            if self.kind == RATIO
+            else "share"
+            if self.measure.share
+            else self.measure.unit
+        )
 
     @property
     def cell(self) -> Cell:
@@ -97,7 +105,16 @@ class Finding:
         mark = self.state if self.state in (HIGHER, LOWER) else ""
         why = self.estimate.reason or ""
         of = None if kind == RATIO else self.of
-        return Cell(self.estimate, self.measure, kind, of, self.below, why, mark=mark, more=self.more)
+        return Cell(
+            self.estimate,
+            self.measure,
+            kind,
+            of,
+            self.below,
+            why,
+            mark=mark,
+            more=self.more,
+        )
 
     def to_json(self) -> dict[str, object]:
         """The row as files and data frames have it: the same names in every report."""
@@ -143,7 +160,9 @@ class Findings:
     @cached_property
     def tasks(self) -> dict[str, type[Task]]:
         """The tasks that have runs, in their order."""
-        return {name: task for name, task in task_types().items() if name in self.columns}
+        return {
+            name: task for name, task in task_types().items() if name in self.columns
+        }
 
     @cached_property
     def _by_place(self) -> dict[tuple[str, str, str, str], Finding]:
@@ -181,10 +200,17 @@ def findings(
             for method in compared.methods:
                 rows += means(method, task, columns[task.name])
     seers = SecondGains(second) if second else None
-    tasks, noises = [task_types()[name] for name in columns], dict[str, tuple[float, int]]()
+    tasks, noises = (
+        [task_types()[name] for name in columns],
+        dict[str, tuple[float, int]](),
+    )
     for task in tasks:
         if twice := judged_twice(compared, task):
-            noises |= {one.name: judge_noise(twice, one) for one in compared_measures(task) if not one.share}
+            noises |= {
+                one.name: judge_noise(twice, one)
+                for one in compared_measures(task)
+                if not one.share
+            }
     for pair in compared.pairs:
         rows += _Pair(*pair, tasks, noises, seers).rows()
     return Findings(compared, rows, columns)
@@ -206,11 +232,16 @@ def first_measures(task: type[Task]) -> tuple[Measure, ...]:
 
 def compared_measures(task: type[Task]) -> list[Measure]:
     """Those of the first screen, and the others that are compared, once each."""
-    measures = (*first_measures(task), *(measure for measure in task.measures if measure.compared))
+    measures = (
+        *first_measures(task),
+        *(measure for measure in task.measures if measure.compared),
+    )
     return list({measure.name: measure for measure in measures}.values())
 
 
-def means(method: Method, task: type[Task], columns: Iterable[RunColumn]) -> Iterator[Finding]:
+def means(
+    method: Method, task: type[Task], columns: Iterable[RunColumn]
+) -> Iterator[Finding]:
     """What a method's runs of a task say in their columns, over its seeds; texts are no findings."""
     if not (runs := method.of_task(task.name)):
         return
@@ -220,7 +251,10 @@ def means(method: Method, task: type[Task], columns: Iterable[RunColumn]) -> Ite
         if isinstance(cell.content, str):
             continue
         measure = column.change or column.measure
-        named = replace(cell.measure, name=measure.name if column.change else f"{task.name}/{column.name}")
+        named = replace(
+            cell.measure,
+            name=measure.name if column.change else f"{task.name}/{column.name}",
+        )
         several = len(runs) > 1
         scored = column.change is not None or column.measure in task.measures
         yield Finding(
@@ -231,7 +265,9 @@ def means(method: Method, task: type[Task], columns: Iterable[RunColumn]) -> Ite
             column.label,
             named,
             MEAN,
-            replace(cell.estimate, p=None, reason=cell.why or cell.estimate.reason),  # nobody asks whether it is 0
+            replace(
+                cell.estimate, p=None, reason=cell.why or cell.estimate.reason
+            ),  # nobody asks whether it is 0
             cell.of,
             "seeds" if several else _counted(runs[0], named) if scored else "",
             by=_by(runs[0], named) if scored else "",
@@ -251,11 +287,19 @@ def over_runs(cells: Sequence[Cell]) -> Cell:
     """
     if len(cells) == 1:
         return cells[0]
-    values = {k: cell.value for k, cell in enumerate(cells) if isinstance(cell.value, int | float)}
+    values = {
+        k: cell.value
+        for k, cell in enumerate(cells)
+        if isinstance(cell.value, int | float)
+    }
     if not values:
         return Cell(why=cells[0].why)
     first = cells[next(iter(values))]
-    lacking = (translatable("{n} seeds", n=n_of(len(values), len(cells))),) if len(values) < len(cells) else ()
+    lacking = (
+        (translatable("{n} seeds", n=n_of(len(values), len(cells))),)
+        if len(values) < len(cells)
+        else ()
+    )
     mean = first.measure.inside(over_seeds(values), MEAN)
     return Cell(mean, first.measure, first.kind, below=lacking)
 
@@ -264,7 +308,14 @@ def _columns(task: type[Task], runs: Sequence[RunResult]) -> list[RunColumn]:
     """What the task's view declares, and the measures of the first screen that are in no column."""
     declared = task.view.columns(task.measures, runs)
     known = {column.change.name for column in declared if column.change}
-    return [*declared, *(measured(one, key=one.name) for one in first_measures(task) if one.name not in known)]
+    return [
+        *declared,
+        *(
+            measured(one, key=one.name)
+            for one in first_measures(task)
+            if one.name not in known
+        ),
+    ]
 
 
 def _caveats(runs: Iterable[RunResult]) -> tuple[str, ...]:
@@ -274,7 +325,11 @@ def _caveats(runs: Iterable[RunResult]) -> tuple[str, ...]:
 
 
 def _counted(run: RunResult, measure: Measure) -> str:
-    return "answers" if not measure.per_item or (run.counts_answers and not measure.together) else "items"
+    return (
+        "answers"
+        if not measure.per_item or (run.counts_answers and not measure.together)
+        else "items"
+    )
 
 
 def _by(run: RunResult, measure: Measure) -> str:
@@ -302,26 +357,50 @@ class _Pair:
                 if found := compare(self.base, self.method, measure, level):
                     yield self._row(task, measure, found, shown)
             if task.second and self.seers:
-                gains = self.seers.gains(self.base, self.method, task, self._level(task.second))
+                gains = self.seers.gains(
+                    self.base, self.method, task, self._level(task.second)
+                )
                 yield from self._parts(task, gains, self.seers.name) if gains else ()
 
-    def _row(self, task: type[Task], measure: Measure, found: Difference, first: bool) -> Finding:
+    def _row(
+        self, task: type[Task], measure: Measure, found: Difference, first: bool
+    ) -> Finding:
         runs = [*self.method.of_task(task.name), *self.base.of_task(task.name)]
         noise, times = self.noises.get(measure.name, (0.0, 0))
         notes = [found.seeds] if found.seeds else []
         shown, estimate = runs[0].shown(measure) if runs else measure, found.estimate
-        kind, over_seeds = RATIO if measure.ratio else DIFFERENCE, self.method.several or self.base.several
+        kind, over_seeds = (
+            RATIO if measure.ratio else DIFFERENCE,
+            self.method.several or self.base.several,
+        )
         # Seeds that are judged one by one show their judge's noise in their spread, but not that of a base's one run.
-        sides = 0 if self.method.several and self.base.several else 1 if self.method.several else 2
+        sides = (
+            0
+            if self.method.several and self.base.several
+            else 1
+            if self.method.several
+            else 2
+        )
         if noise and sides and estimate.low is not None:
             estimate = with_noise(estimate, noise, times, sides)
-            notes.append(translatable("with the judge's noise, {noise}", noise=f"{noise:.{measure.digits + 1}f}"))
+            notes.append(
+                translatable(
+                    "with the judge's noise, {noise}",
+                    noise=f"{noise:.{measure.digits + 1}f}",
+                )
+            )
         return self._finding(
             shown,
             kind,
-            shown.inside(estimate, kind),  # last: the noise is added to the whole interval
+            shown.inside(
+                estimate, kind
+            ),  # last: the noise is added to the whole interval
             of=found.of,
-            counted="seeds" if over_seeds else "items" if measure.per_item else "answers",
+            counted="seeds"
+            if over_seeds
+            else "items"
+            if measure.per_item
+            else "answers",
             value=found.value,
             base_value=found.base_value,
             effect=found.effect,
@@ -332,53 +411,90 @@ class _Pair:
             below=tuple(notes),
         )
 
-    def _parts(self, task: type[Task], gains: SecondGain, encoder: str) -> Iterator[Finding]:
+    def _parts(
+        self, task: type[Task], gains: SecondGain, encoder: str
+    ) -> Iterator[Finding]:
         """Gains in the base's standard deviations: by the runs' own encoder, and by the second one."""
         assert task.second is not None
         runs = [*self.method.of_task(task.name), *self.base.of_task(task.name)]
         for name in PARTS:
             pairing = name == "gain_pairing"
-            measure = task.second if pairing else replace(task.second, name=f"{task.name}/{name}")
+            measure = (
+                task.second
+                if pairing
+                else replace(task.second, name=f"{task.name}/{name}")
+            )
             yield self._finding(
                 measure,
                 DIFFERENCE if pairing else PART,
                 gains.estimate(name),
                 counted="seeds" if self.method.several else "answers",
                 by=(runs[0].scorer or "") if name == "gain_own" else encoder,
-                target=self._target(task, task.second if pairing else task.measures[0], encoder),
+                target=self._target(
+                    task, task.second if pairing else task.measures[0], encoder
+                ),
                 first=pairing and not self.method.reference,
                 caveats=self._caveats(task),
             )
         known = Measure(f"{task.name}/known_pairs", share=True)
         yield self._finding(known, MEAN, Estimate(gains.known_pairs), by=encoder)
 
-    def _finding(self, measure: Measure, kind: str, estimate: Estimate, **more: Any) -> Finding:
+    def _finding(
+        self, measure: Measure, kind: str, estimate: Estimate, **more: Any
+    ) -> Finding:
         """A row of the two."""
-        names = self.method.name, self.base.name, measure.task, measure.short, measure.name
+        names = (
+            self.method.name,
+            self.base.name,
+            measure.task,
+            measure.short,
+            measure.name,
+        )
         return Finding(*names, measure, kind, estimate, seeds=self.method.seeds, **more)
 
     def _caveats(self, task: type[Task]) -> tuple[str, ...]:
         """The model's, and the base's with its name, where the model has them not."""
         own = _caveats(self.method.of_task(task.name))
-        others = [caveat for caveat in _caveats(self.base.of_task(task.name)) if caveat not in own]
-        return (*own, *(translatable("{model}: {caveat}", model=self.base.name, caveat=caveat) for caveat in others))
+        others = [
+            caveat
+            for caveat in _caveats(self.base.of_task(task.name))
+            if caveat not in own
+        ]
+        return (
+            *own,
+            *(
+                translatable("{model}: {caveat}", model=self.base.name, caveat=caveat)
+                for caveat in others
+            ),
+        )
 
     def _target(self, task: type[Task], measure: Measure, encoder: str = "") -> str:
         """Of the model, or of the base: what went for one of both tells them apart without more."""
-        sides = (different(chain(*(one.trainings for one in side.runs.values()))) for side in (self.method, self.base))
-        ours, theirs = (target(trainings, task, measure, encoder) for trainings in sides)
+        sides = (
+            different(chain(*(one.trainings for one in side.runs.values())))
+            for side in (self.method, self.base)
+        )
+        ours, theirs = (
+            target(trainings, task, measure, encoder) for trainings in sides
+        )
         return YES if theirs == YES else ours
 
     def _level(self, measure: Measure) -> float:
         """Of simultaneous intervals: half of 5% for the tasks' first measures, half for the others, in equal parts."""
         mains = {task.measures[0].name for task in self.tasks if not task.control}
-        among = [name for name in self._sharing if (name in mains) == (measure.name in mains)]
+        among = [
+            name for name in self._sharing if (name in mains) == (measure.name in mains)
+        ]
         return 1 - (1 - LEVEL) / 2 / max(1, len(among))
 
     @cached_property
     def _sharing(self) -> list[str]:
         """The measures by name whose differences could be told apart by chance, whatever flags were given."""
-        every = [(task, one) for task in self.tasks for one in filter(None, (*first_measures(task), task.second))]
+        every = [
+            (task, one)
+            for task in self.tasks
+            for one in filter(None, (*first_measures(task), task.second))
+        ]
         return [one.name for task, one in every if self._could_differ(task, one)]
 
     def _could_differ(self, task: type[Task], measure: Measure) -> bool:
@@ -386,9 +502,17 @@ class _Pair:
         sides = [side.of_task(task.name) for side in (self.base, self.method)]
         encoder = self.seers.name if self.seers and measure == task.second else ""
         there = all(sides) and not_alike(sides[0][0], sides[1][0], measure) is None
-        return there and not self._full(task, measure) and self._target(task, measure, encoder) != YES
+        return (
+            there
+            and not self._full(task, measure)
+            and self._target(task, measure, encoder) != YES
+        )
 
     def _full(self, task: type[Task], measure: Measure) -> bool:
         """Whether it is a share that both sides always have, which cannot differ."""
         sides = [side.of_task(task.name) for side in (self.base, self.method)]
-        return measure.share and all(sides) and all(run.estimate(measure).value == 1 for run in chain(*sides))
+        return (
+            measure.share
+            and all(sides)
+            and all(run.estimate(measure).value == 1 for run in chain(*sides))
+        )

@@ -31,9 +31,14 @@ class PanelCommand(TyperCommand):
         panels = dict[str, list[tuple[str, str]]]()
         for parameter in self.get_params(ctx):
             if record := parameter.get_help_record(ctx):
-                panel = getattr(parameter, "rich_help_panel", None) or f"{parameter.param_type_name}s".capitalize()
+                panel = (
+                    getattr(parameter, "rich_help_panel", None)
+                    or f"{parameter.param_type_name}s".capitalize()
+                )
                 panels.setdefault(panel, []).append(record)
-        if rare := sum(getattr(parameter, "hidden", False) for parameter in self.params):
+        if rare := sum(
+            getattr(parameter, "hidden", False) for parameter in self.params
+        ):
             panels["Options"].append(("--help-all", f"Rarer flags, too: {rare} more."))
         for panel, records in panels.items():
             with formatter.section(panel):
@@ -42,11 +47,15 @@ class PanelCommand(TyperCommand):
 
 def add_command(app: typer.Typer, name: str, command: Callable[..., None]) -> None:
     """Add a function with flags; in the list of commands its first line is never cut."""
-    app.command(name, cls=PanelCommand, short_help=(command.__doc__ or "").partition("\n")[0])(command)
+    app.command(
+        name, cls=PanelCommand, short_help=(command.__doc__ or "").partition("\n")[0]
+    )(command)
 
 
 def with_flags(
-    command: Callable[..., None], groups: Mapping[str, Any] | None = None, without: Collection[str] = ()
+    command: Callable[..., None],
+    groups: Mapping[str, Any] | None = None,
+    without: Collection[str] = (),
 ) -> Callable[..., None]:
     """Let typer see every field of a command's dataclass parameters, but those `without`, as a flag of its own.
 
@@ -70,44 +79,78 @@ def with_flags(
     parameters += declared.values()
     names = [parameter.name for parameter in parameters]
     if repeated := {name for name in names if names.count(name) > 1}:
-        raise UserError(f"two tasks have a setting {min(repeated)}; rename the field of one of them")
+        raise UserError(
+            f"two tasks have a setting {min(repeated)}; rename the field of one of them"
+        )
 
     def run(**values: Any) -> None:
         with one_line_errors("error"):
             settings = {
-                name: group(**{f.name: values[f.name] for f in fields(group) if f.name not in without})
+                name: group(
+                    **{
+                        f.name: values[f.name]
+                        for f in fields(group)
+                        if f.name not in without
+                    }
+                )
                 for name, group in every.items()
             }
-            command(**{name: value for name, value in values.items() if name in own_names}, **settings)
+            command(
+                **{name: value for name, value in values.items() if name in own_names},
+                **settings,
+            )
 
     run.__name__, run.__doc__ = command.__name__, command.__doc__
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__annotations__ = {
+        parameter.name: parameter.annotation for parameter in parameters
+    }
     return run
 
 
-def _flags_of(group: Any, panel: str | None) -> Iterator[tuple[Field[Any], inspect.Parameter]]:
+def _flags_of(
+    group: Any, panel: str | None
+) -> Iterator[tuple[Field[Any], inspect.Parameter]]:
     """The dataclass' own fields, which a subclass shares with it, each with its flag."""
     hints = get_type_hints(group)
-    owners = {name: owner for owner in reversed(group.__mro__) for name in inspect.get_annotations(owner)}
+    owners = {
+        name: owner
+        for owner in reversed(group.__mro__)
+        for name in inspect.get_annotations(owner)
+    }
     for field in fields(group):
         # A flag that is off by default needs no --no-... beside it.
         names = [f"--{field.name.replace('_', '-')}"] if field.default is False else []
         line, own = field.metadata["help"], vars(owners[field.name]).get("panel", panel)
-        hint: Any = Annotated[hints[field.name], typer.Option(*names, help=line, rich_help_panel=own, hidden=line.rare)]
+        hint: Any = Annotated[
+            hints[field.name],
+            typer.Option(*names, help=line, rich_help_panel=own, hidden=line.rare),
+        ]
         keyword = inspect.Parameter.KEYWORD_ONLY
-        yield field, inspect.Parameter(field.name, keyword, default=field.default, annotation=hint)
+        yield (
+            field,
+            inspect.Parameter(
+                field.name, keyword, default=field.default, annotation=hint
+            ),
+        )
 
 
 def list_flags(group: Any) -> dict[str, list[str]]:
     """Of each command of a click group the flags that take several values."""
     return {
-        name: [flag for parameter in command.params if getattr(parameter, "multiple", False) for flag in parameter.opts]
+        name: [
+            flag
+            for parameter in command.params
+            if getattr(parameter, "multiple", False)
+            for flag in parameter.opts
+        ]
         for name, command in group.commands.items()
     }
 
 
-def expand_flags(argv: Sequence[str], variadic: Mapping[str, Collection[str]]) -> list[str]:
+def expand_flags(
+    argv: Sequence[str], variadic: Mapping[str, Collection[str]]
+) -> list[str]:
     """The command line with `--model A B` written as `--model A --model B`, which is what click takes.
 
     `variadic` holds of each command the flags that take several values. A flag may have underscores, as in a recipe.

@@ -41,4 +41,6 @@ class IsolatedFailures:
         """Refuse to call it a success if any run failed."""
         if self._failed:
             failed = f"{len(self._failed)} of {self._count} failed: {' and '.join(dict.fromkeys(self._failed))}"
-            raise UserError(f"{failed}; the others are done, and the same command tries these again")
+            raise UserError(
+                f"{failed}; the others are done, and the same command tries these again"
+            )

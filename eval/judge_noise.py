@@ -12,20 +12,36 @@ from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Task
 
 
-def judged_twice(compared: Compared, task: type[Task]) -> list[tuple[RunResult, RunResult]]:
+def judged_twice(
+    compared: Compared, task: type[Task]
+) -> list[tuple[RunResult, RunResult]]:
     """The runs of a judged task that hold one source's very answers, each again after the first of them."""
     twice: dict[tuple[Any, ...], list[RunResult]] = {}
     for run in (run for model in compared.models if (run := model.run(task.name))):
         if "judge" in run.settings:
             answers = ((answer.id, answer.text) for answer in run.answers())
             twice.setdefault((run.metrics["source"], *answers), []).append(run)
-    return [(first, run) for first, *others in twice.values() for run in others if not not_alike(first, run)]
+    return [
+        (first, run)
+        for first, *others in twice.values()
+        for run in others
+        if not not_alike(first, run)
+    ]
 
 
-def judge_noise(twice: Sequence[tuple[RunResult, RunResult]], measure: Measure) -> tuple[float, int]:
+def judge_noise(
+    twice: Sequence[tuple[RunResult, RunResult]], measure: Measure
+) -> tuple[float, int]:
     """By how much a mean moves if the same answers are judged again (`noise_of`), and how often any were."""
-    changes = [change for first, again in twice if (change := again.against(first, measure)).value is not None]
-    gaps = [(change.value or 0.0, _error(change) if change.low is not None else 0.0) for change in changes]
+    changes = [
+        change
+        for first, again in twice
+        if (change := again.against(first, measure)).value is not None
+    ]
+    gaps = [
+        (change.value or 0.0, _error(change) if change.low is not None else 0.0)
+        for change in changes
+    ]
     return noise_of(gaps), len(gaps)
 
 

@@ -26,7 +26,9 @@ class Target:
     source: str  # what its rows are called
 
 
-def find_targets(names: Sequence[str], *, checkpoints: bool = False) -> tuple[list[Target], dict[str, StudyFolder]]:
+def find_targets(
+    names: Sequence[str], *, checkpoints: bool = False
+) -> tuple[list[Target], dict[str, StudyFolder]]:
     """The models that `--model` names: of a training output its end, of a study its rows.
 
     A training that was cut off ends with its last checkpoint. With `checkpoints` all come, by steps, before the end; of
@@ -49,17 +51,25 @@ def find_targets(names: Sequence[str], *, checkpoints: bool = False) -> tuple[li
             study = replace(study, name=name or study.name)
             studies.setdefault(_safe(study.name), study)
         base = name or _last_parts(model, 1 if ends[_last_parts(model, 1)] == 1 else 2)
-        for target in _rows(Path(model), study) if study else _models(model, base, checkpoints):
+        for target in (
+            _rows(Path(model), study) if study else _models(model, base, checkpoints)
+        ):
             if (other := targets.setdefault(target.folder, target)) is not target:
                 models_text = f"{other.model} and {target.model}"
                 remedy = "call one by another name: --model NAME=MODEL"
-                raise UserError(f"two models would go to the folder {target.folder}: {models_text}; {remedy}")
+                raise UserError(
+                    f"two models would go to the folder {target.folder}: {models_text}; {remedy}"
+                )
     return list(targets.values()), studies
 
 
 def _last_parts(model: str, count: int) -> str:
     path = Path(model)
-    parts = path.resolve().parts if path.is_dir() else tuple(part for part in model.split("/") if part)
+    parts = (
+        path.resolve().parts
+        if path.is_dir()
+        else tuple(part for part in model.split("/") if part)
+    )
     return "-".join(parts[-count:])
 
 
@@ -67,11 +77,16 @@ def write_studies(output: Path, studies: dict[str, StudyFolder]) -> None:
     """Copy each `study.json` beside its results, with where the study is."""
     copies = {}
     for name, study in studies.items():
-        rows = {row: StudyRow(_absolute(of.model), of.responses.resolve()) for row, of in study.rows.items()}
+        rows = {
+            row: StudyRow(_absolute(of.model), of.responses.resolve())
+            for row, of in study.rows.items()
+        }
         copies[output / name] = replace(study, rows=rows)
     for folder, study in copies.items():
         if (other := read_study(folder)) is not None and other != study:
-            raise UserError(f"{folder}: holds results of another study called {other.name}; give another --output")
+            raise UserError(
+                f"{folder}: holds results of another study called {other.name}; give another --output"
+            )
     for folder, study in copies.items():
         write_study(folder, study)
 
@@ -80,22 +95,36 @@ def _models(name: str, source: str, checkpoints: bool) -> list[Target]:
     path, base = Path(name), _safe(source)
     saved = []
     if checkpoints or not is_model(path):
-        saved = [checkpoint for checkpoint in checkpoints_of(path)[::-1] if _is_whole(checkpoint)]
+        saved = [
+            checkpoint
+            for checkpoint in checkpoints_of(path)[::-1]
+            if _is_whole(checkpoint)
+        ]
     if not checkpoints:
         saved = saved[-1:]
     models = [(f"{base}/{checkpoint.name}", str(checkpoint)) for checkpoint in saved]
     if not models or is_model(path):
         models.append((f"{base}/final" if models else base, name))
     if len(models) > 1:
-        models = list({tensors_of(Path(model)) or model: (folder, model) for folder, model in models}.values())
-    return [Target(folder, model, source if folder == base else folder) for folder, model in models]
+        models = list(
+            {
+                tensors_of(Path(model)) or model: (folder, model)
+                for folder, model in models
+            }.values()
+        )
+    return [
+        Target(folder, model, source if folder == base else folder)
+        for folder, model in models
+    ]
 
 
 def _is_whole(checkpoint: Path) -> bool:
     """Whether a checkpoint holds a whole model, as far as names and sizes tell; what has half of one is named."""
     if not is_model(checkpoint):
         return False
-    unmarked = (checkpoint.parent / "run_config.json").is_file() and not (checkpoint / STATE).is_file()
+    unmarked = (checkpoint.parent / "run_config.json").is_file() and not (
+        checkpoint / STATE
+    ).is_file()
     if unmarked or cut_short(checkpoint):
         logger.warning("%s was cut short, and is passed over", checkpoint)
         return False
@@ -108,14 +137,22 @@ def _rows(folder: Path, study: StudyFolder) -> Iterator[Target]:
             continue
         trained = Path(row.model)
         # metrics.json is the last file that training writes.
-        if trained.is_relative_to(folder) and not (is_model(trained) and (trained / "metrics.json").is_file()):
+        if trained.is_relative_to(folder) and not (
+            is_model(trained) and (trained / "metrics.json").is_file()
+        ):
             unfinished = f"{folder}: the step {trained.name} of this study ({name}) is not finished"
-            raise UserError(f"{unfinished}; run sozo study again, which continues where it stopped")
+            raise UserError(
+                f"{unfinished}; run sozo study again, which continues where it stopped"
+            )
         yield Target(f"{_safe(study.name)}/{_safe(name)}", row.model, name)
 
 
 def _absolute(model: str | None) -> str | None:
-    return str(Path(model).resolve()) if model is not None and Path(model).is_dir() else model
+    return (
+        str(Path(model).resolve())
+        if model is not None and Path(model).is_dir()
+        else model
+    )
 
 
 def _safe(name: str) -> str:

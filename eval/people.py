@@ -25,13 +25,24 @@ from sozo.tasks.dat.scorer import DatSettings
 class PeopleOptions:
     """What goes with a spreadsheet of what people wrote."""
 
-    send_words: bool = setting(False, "People's words may go to the server of openai:NAME.")
-    norms: str | None = setting(None, "CSV of your own sample's scores, for percentiles.")
+    send_words: bool = setting(
+        False, "People's words may go to the server of openai:NAME."
+    )
+    norms: str | None = setting(
+        None, "CSV of your own sample's scores, for percentiles."
+    )
 
 
 def people(
-    file: Annotated[Path, typer.Argument(help="A table of what people wrote (CSV, TSV), a row or some rows a person.")],
-    output: Annotated[Path, typer.Option(help="Folder; the same command again shows what it holds.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="A table of what people wrote (CSV, TSV), a row or some rows a person."
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option(help="Folder; the same command again shows what it holds.")
+    ],
     settings: DatSettings,
     options: PeopleOptions,
 ) -> None:
@@ -41,7 +52,12 @@ def people(
     """
     score_people(Dat(settings), file, output, options)
     names = ("config.json", "metrics.json", "people.html", "scores.csv", "people.md")
-    print_lines([(output / "people.md").read_text("utf-8"), *(str(output / name) for name in names)])
+    print_lines(
+        [
+            (output / "people.md").read_text("utf-8"),
+            *(str(output / name) for name in names),
+        ]
+    )
 
 
 def score_people(task: Dat, file: Path, output: Path, options: PeopleOptions) -> None:
@@ -51,28 +67,49 @@ def score_people(task: Dat, file: Path, output: Path, options: PeopleOptions) ->
     server, folder = task.words_go()
     if server and not options.send_words:
         local = "take an encoder on this machine such as ja-ginza, or add --send-words if people agreed to it"
-        raise UserError(f"{file}: {server} is a server, and would get every word that people wrote; {local}")
+        raise UserError(
+            f"{file}: {server} is a server, and would get every word that people wrote; {local}"
+        )
     norms = Path(options.norms) if options.norms else None
     given = {"file_sha256": file, "norms_sha256": norms}
-    digests = {name: sha256(path.read_bytes()).hexdigest() for name, path in given.items() if path and path.is_file()}
-    page = RunFolder(output, {"task": f"{task.name} of people", **digests, **task.deciding()})
+    digests = {
+        name: sha256(path.read_bytes()).hexdigest()
+        for name, path in given.items()
+        if path and path.is_file()
+    }
+    page = RunFolder(
+        output, {"task": f"{task.name} of people", **digests, **task.deciding()}
+    )
     if page.metrics() is not None and (output / "people.md").is_file():
         print_lines([f"{output}: finished before; nothing was computed again"])
         return
     if folder:
-        print_lines([f"{folder} will hold every word that people wrote; --embedding-cache none keeps none"])
+        print_lines(
+            [
+                f"{folder} will hold every word that people wrote; --embedding-cache none keeps none"
+            ]
+        )
     from sozo.eval.report.labels import wording  # which takes a while to import
 
     scored = score_sheet(task, file, norms, lambda text: wording(text)[1])
     page.start({"scorer": task.describe()}, {"file": str(file)})
     write_sheet(output / "scores.csv", scored.sheet.cells, scored.sheet.delimiter)
     title = f"{task.title}: {file.name}"
-    html = render("people.html", title=title, tables=scored.tables, methods=scored.methods)
+    html = render(
+        "people.html", title=title, tables=scored.tables, methods=scored.methods
+    )
     write_whole(output / "people.html", html)
     n = len(scored.sheet.cells)
     read = f"{n:,} row{'s' * (n != 1)} read as {scored.sheet.encoding}."
     notes = [plain(note) for table in scored.tables[:-1] for note in table.notes]
     methods = map(plain, scored.methods)
-    parts = [f"# {title}", read, *map(markdown, scored.tables[:-1]), *notes, "## Methods, to paste", *methods]
+    parts = [
+        f"# {title}",
+        read,
+        *map(markdown, scored.tables[:-1]),
+        *notes,
+        "## Methods, to paste",
+        *methods,
+    ]
     write_whole(output / "people.md", "\n\n".join(parts).encode())
     page.finish({})

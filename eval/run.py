@@ -41,7 +41,11 @@ class TaskRun:
 
 
 def run_task(
-    task: Task, generator: GeneratorSettings, sampling: SamplingOptions, output: Path, loaded: Loaded | None = None
+    task: Task,
+    generator: GeneratorSettings,
+    sampling: SamplingOptions,
+    output: Path,
+    loaded: Loaded | None = None,
 ) -> TaskRun | None:
     """Let a model answer the task's items, and score the answers.
 
@@ -82,17 +86,31 @@ def run_tasks(
 
 
 def answer_task(
-    task: Task, generator: GeneratorSettings, sampling: SamplingOptions, output: Path, loaded: Loaded
+    task: Task,
+    generator: GeneratorSettings,
+    sampling: SamplingOptions,
+    output: Path,
+    loaded: Loaded,
 ) -> Callable[[], TaskRun | None]:
     """The first half of `run_task`: the answers; the function that is returned does the second, and needs no model."""
     items = task.items()
-    sampling, generator = sampling.settled(task, items), generator.settled(task.max_new_tokens, task.temperature)
+    sampling, generator = (
+        sampling.settled(task, items),
+        generator.settled(task.max_new_tokens, task.temperature),
+    )
     if generator.backend in OF_NOUNS and task.noun_source() is None:
-        raise UserError(f"lists of nouns are no answer to {task.name}; give a language model as --model")
+        raise UserError(
+            f"lists of nouns are no answer to {task.name}; give a language model as --model"
+        )
     if sampling.num_valid and world_size() > 1:
         launch = "run it without accelerate launch, or give num_responses"
         raise UserError(f"num_valid responses are drawn by one process: {launch}")
-    settings = {"task": task.name, **generator.deciding(), **deciding(sampling), **task.deciding()}
+    settings = {
+        "task": task.name,
+        **generator.deciding(),
+        **deciding(sampling),
+        **task.deciding(),
+    }
     with launched() as processes:
         folder = RunFolder(output, settings)
         metrics = folder.metrics()
@@ -101,18 +119,30 @@ def answer_task(
             return lambda: before
         if processes.first:
             folder.reopen()  # a second scoring that is cut off must not leave numbers that its files do not bear out
-        stopped = next(filter(None, gather(draw_answers(task, generator, sampling, folder, processes, loaded))), None)
+        stopped = next(
+            filter(
+                None,
+                gather(
+                    draw_answers(task, generator, sampling, folder, processes, loaded)
+                ),
+            ),
+            None,
+        )
         first, again = processes.first, metrics is not None
 
     def finish() -> TaskRun | None:
         if not first:
             return None
-        return _finish(task, folder, str(generator.source), again, sampling.num_valid, stopped)
+        return _finish(
+            task, folder, str(generator.source), again, sampling.num_valid, stopped
+        )
 
     return finish
 
 
-def score_answers(task: Task, path: Path, output: Path, *, source: str | None = None) -> TaskRun:
+def score_answers(
+    task: Task, path: Path, output: Path, *, source: str | None = None
+) -> TaskRun:
     """Score answers that exist already: a file that somebody else wrote, or the answers of an earlier run.
 
     `path` is a file (`sozo.tasks.answer_files`) or a table of ours (a run's folder, or its parts).
@@ -121,10 +151,16 @@ def score_answers(task: Task, path: Path, output: Path, *, source: str | None = 
     if path.is_dir() and output.resolve() in (path.resolve(), path.resolve().parent):
         raise UserError(f"{output}: is the table itself; give another --output")
     if (path / "config.json").exists() and not (path / "metrics.json").exists():
-        raise UserError(f"{path}: is not finished; run the command that wrote it again first")
+        raise UserError(
+            f"{path}: is not finished; run the command that wrote it again first"
+        )
     answers = read_answers(task, path, source)
     # In the order in which a difference is named: the digest is of the other two as well.
-    answered = {"source": source, "num_answers": len(answers), "answers_sha256": answers_digest(answers)}
+    answered = {
+        "source": source,
+        "num_answers": len(answers),
+        "answers_sha256": answers_digest(answers),
+    }
     settings = {"task": task.name, **answered, **task.deciding()}
     existed, folder = output.exists(), RunFolder(output, settings)
     metrics, begun = folder.metrics(), folder.begun
@@ -132,10 +168,15 @@ def score_answers(task: Task, path: Path, output: Path, *, source: str | None = 
         return TaskRun(task, output, metrics, True)
     folder.reopen()
     # Somebody else drew these answers: seed and decoder are not known here.
-    folder.start({**scorer_facts(task), "seed": None, "decoder": None}, {"answers": str(path), **task.facts()})
+    folder.start(
+        {**scorer_facts(task), "seed": None, "decoder": None},
+        {"answers": str(path), **task.facts()},
+    )
     try:
         score_parts(task, answers, folder.responses)
-        sources = source or ", ".join(dict.fromkeys(answer.source for answer in answers))
+        sources = source or ", ".join(
+            dict.fromkeys(answer.source for answer in answers)
+        )
         return _finish(task, folder, sources, metrics is not None)
     except UserError:
         # Nobody was asked and nothing scored: the folder is free for the right file.
@@ -151,7 +192,13 @@ def score_answers(task: Task, path: Path, output: Path, *, source: str | None = 
 def write_items(folder: Path, items: Sequence[Item]) -> None:
     """Write what was asked, so that a run's folder can be read alone."""
     names = [field.name for field in fields(Item) if field.name != "columns"]
-    write_objects(folder / ITEMS, ({**{name: getattr(item, name) for name in names}, **item.columns} for item in items))
+    write_objects(
+        folder / ITEMS,
+        (
+            {**{name: getattr(item, name) for name in names}, **item.columns}
+            for item in items
+        ),
+    )
 
 
 def _finish(
@@ -166,11 +213,18 @@ def _finish(
     if task.result_type.items is RunResult.items:  # it reads them there
         write_items(folder.path, task.items())
     metrics = task.finish(Complete(folder.path, source, num_valid, judging))
-    texts = (text for part in iter_tables(folder.path, ["text"]) for text in part["text"].to_pylist())
+    texts = (
+        text
+        for part in iter_tables(folder.path, ["text"])
+        for text in part["text"].to_pylist()
+    )
     if unknown := count_unknown(texts, task.name):
         metrics |= {"unknown_marks": unknown}
     if num_valid:
-        metrics |= {"trials": num_valid, "drawn": sum(count_rows(part) for part in part_paths(folder.responses))}
+        metrics |= {
+            "trials": num_valid,
+            "drawn": sum(count_rows(part) for part in part_paths(folder.responses)),
+        }
     unjudged = judging.stopped if judging else None
     if stopped is None and (unjudged is None or again):
         folder.finish(metrics)

@@ -30,7 +30,9 @@ PARTS = {
 class SecondGain:
     """A method's gains over its base in a task's first measure, a run each."""
 
-    own: Sequence[Estimate]  # without a value, but with a reason, where both runs are not on one scale
+    own: Sequence[
+        Estimate
+    ]  # without a value, but with a reason, where both runs are not on one scale
     parts: Sequence[GainParts]
     from_one: bool  # whether some are from one run of the base, whose error they share
     lacking: bool  # whether it can score too few answers of some run
@@ -51,13 +53,19 @@ class SecondGain:
         if len(each) == 1:
             return each[0]
         if self.from_one and name != "gain_pairing":  # what these share is not known
-            return Estimate(sum(values.values()) / len(values), n=len(values), reason=translatable("from one run"))
+            return Estimate(
+                sum(values.values()) / len(values),
+                n=len(values),
+                reason=translatable("from one run"),
+            )
         return over_seeds(values, shared=self.shared, level=each[0].level)
 
     @property
     def shared(self) -> tuple[float, int] | None:
         """The variance that gains in pairing from a base's only run share, and of how many answers it is known."""
-        known = [(one.base_variance, one.pairing.base_n) for one in self.parts if one.pairing]
+        known = [
+            (one.base_variance, one.pairing.base_n) for one in self.parts if one.pairing
+        ]
         if not (self.from_one and known):
             return None
         return sum(variance for variance, _ in known) / len(known), known[0][1] or 0
@@ -65,7 +73,11 @@ class SecondGain:
     @property
     def known_pairs(self) -> float | None:
         """The share of the pairs of words of which the second encoder knows both; None where it scores too few."""
-        return None if self.lacking else sum(one.known_pairs for one in self.parts) / len(self.parts)
+        return (
+            None
+            if self.lacking
+            else sum(one.known_pairs for one in self.parts) / len(self.parts)
+        )
 
 
 def _too_few() -> Estimate:
@@ -87,9 +99,16 @@ class SecondGains:
     def _known(self) -> dict[str, Seen | None]:
         return {}
 
-    def gains(self, base: Method, method: Method, task: type[Task], level: float = LEVEL) -> SecondGain | None:
+    def gains(
+        self, base: Method, method: Method, task: type[Task], level: float = LEVEL
+    ) -> SecondGain | None:
         """The gains of a method in a task, with intervals of a level for pairing, and else of 95%; None without any."""
-        own, parts, bases, there = list[Estimate](), list[GainParts](), set[str](), False
+        own, parts, bases, there = (
+            list[Estimate](),
+            list[GainParts](),
+            set[str](),
+            False,
+        )
         for seed, model in method.runs.items():
             before, after = base.at(seed).run(task.name), model.run(task.name)
             if before is None or after is None:
@@ -101,13 +120,20 @@ class SecondGains:
             if apart := not_alike(before, after):
                 own.append(Estimate(reason=apart))
             else:
-                own.append(gain(before.by_answer(before.main), after.by_answer(after.main)) or _too_few())
+                own.append(
+                    gain(before.by_answer(before.main), after.by_answer(after.main))
+                    or _too_few()
+                )
             bases.add(str(before.folder))
             pairing = seen[1].over(seen[0], level).pairing
             parts.append(replace(seen[1].over(seen[0]), pairing=pairing))
         lacking = len(parts) < len(method.runs)
         alone = base.several and not method.several
-        return SecondGain(own, parts, len(bases) < len(parts), lacking, alone) if there else None
+        return (
+            SecondGain(own, parts, len(bases) < len(parts), lacking, alone)
+            if there
+            else None
+        )
 
     def _see(self, run: RunResult) -> Seen | None:
         key = str(run.folder)

@@ -13,7 +13,9 @@ class Method:
     """A model, or what one training makes at several seeds."""
 
     name: str  # without the seed, if there are several
-    runs: Mapping[str, Evaluated]  # model by seed; "" is that of a name without a number, a study's first one
+    runs: Mapping[
+        str, Evaluated
+    ]  # model by seed; "" is that of a name without a number, a study's first one
 
     @property
     def several(self) -> bool:
@@ -62,4 +64,7 @@ def fold(models: Sequence[Evaluated]) -> list[Method]:
             name, seed = model.name, ""
         found.setdefault((model.study, name), {})[seed] = model
     methods = [Method(name, runs) for (_, name), runs in found.items()]
-    return [method if method.several else Method(method.first.name, {"": method.first}) for method in methods]
+    return [
+        method if method.several else Method(method.first.name, {"": method.first})
+        for method in methods
+    ]

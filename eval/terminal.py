@@ -29,12 +29,25 @@ def print_run(run: TaskRun) -> None:
 
     task, result = run.task, run.result
     shown = task.view.shown(TERMINAL, task.measures, result)
-    rows = tuple(TableRow(english(column.label), (Cell(cell.line),)) for column, cell in shown)
+    rows = tuple(
+        TableRow(english(column.label), (Cell(cell.line),)) for column, cell in shown
+    )
     notes = [*task.view.notes(result), *_cut_short(result)]
     if run.finished_before:
         print_lines([f"{run.folder}: finished before; nothing was computed again"])
-    source = translatable("{name}", name=run.metrics["source"])  # a name is no label, whatever it is called
-    print_tables([Table(task_label(task.name, result.caveats), ("Source", source), rows, tuple(notes))])
+    source = translatable(
+        "{name}", name=run.metrics["source"]
+    )  # a name is no label, whatever it is called
+    print_tables(
+        [
+            Table(
+                task_label(task.name, result.caveats),
+                ("Source", source),
+                rows,
+                tuple(notes),
+            )
+        ]
+    )
     print_lines(str(run.folder / name) for name in task.view.files)
     if run.stopped:
         print_lines([f"not finished: {run.stopped}"])
@@ -42,19 +55,31 @@ def print_run(run: TaskRun) -> None:
 
 def _cut_short(run: RunResult) -> list[str]:
     """Where most answers ended at their limit, that they did: of a cut reasoning no text is left that would show it."""
-    if (limit := run.settings.get("max_new_tokens")) is None:  # not known of answers that somebody else drew
+    if (
+        limit := run.settings.get("max_new_tokens")
+    ) is None:  # not known of answers that somebody else drew
         return []
-    reasons = (part["finish_reason"].to_pylist() for part in iter_tables(run.folder, ["finish_reason"]))
+    reasons = (
+        part["finish_reason"].to_pylist()
+        for part in iter_tables(run.folder, ["finish_reason"])
+    )
     cut = [ending(reason) is Ending.CUT for reason in chain(*reasons)]
     text = f"{n_of(sum(cut), len(cut))} answers were cut at {limit} tokens: --max-new-tokens"
     return [text] if 2 * sum(cut) > len(cut) else []
 
 
-def print_explained(task: type[Task], columns: Iterable[RunColumn], run: RunResult) -> None:
+def print_explained(
+    task: type[Task], columns: Iterable[RunColumn], run: RunResult
+) -> None:
     """What columns of a task mean: what stands below the page's tables of them. `run` is one that has them."""
     from sozo.eval.report.labels import english, explanations
 
-    notes = [note for table in task.view.tables(task.measures) for note in table.notes if note != "scale_note"]
+    notes = [
+        note
+        for table in task.view.tables(task.measures)
+        for note in table.notes
+        if note != "scale_note"
+    ]
     texts = dict.fromkeys([*notes, *explanations(task, columns, run)])
     print_lines(" ".join(english(text).split()) for text in texts)
 
@@ -96,25 +121,42 @@ def print_tables(tables: Sequence[Table]) -> None:
     from sozo.eval.report.labels import english
 
     for shown in tables:
-        heads, rows, width = [english(column) for column in shown.columns], [], console().width
+        heads, rows, width = (
+            [english(column) for column in shown.columns],
+            [],
+            console().width,
+        )
         for row in shown.rows:
-            cells = [Text("\n".join(_lines(cell)), "bold" if cell.mark else "") for cell in row.cells]
+            cells = [
+                Text("\n".join(_lines(cell)), "bold" if cell.mark else "")
+                for cell in row.cells
+            ]
             rows.append([Text("\n".join([row.name, *map(english, row.below)])), *cells])
-        columns = [[head, *(str(row[k]) for row in rows)] for k, head in enumerate(heads)]
+        columns = [
+            [head, *(str(row[k]) for row in rows)] for k, head in enumerate(heads)
+        ]
         widths = [_longest(column) for column in columns]
         if sum(widths) + 3 * len(widths) > width:
             room = max(width // 3, 10)
             widths = [min(widths[0], room)]
             widths += [
-                min(_longest(column), max(_whole_numbers(column[1:]), _NARROW), width - room - 6)
+                min(
+                    _longest(column),
+                    max(_whole_numbers(column[1:]), _NARROW),
+                    width - room - 6,
+                )
                 for column in columns[1:]
             ]
         for k, numbers in enumerate(_side_by_side(widths, width) if rows else ()):
             of = f" ({english(shown.of)})" if shown.of else ""
             title = f"{english(shown.name)}{of}{' (continued)' if k else ''}"
-            table = rich.Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+            table = rich.Table(
+                title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
+            )
             for number in numbers:
-                table.add_column(Text(heads[number]), width=widths[number], overflow="fold")
+                table.add_column(
+                    Text(heads[number]), width=widths[number], overflow="fold"
+                )
             for texts in rows:
                 table.add_row(*(texts[number] for number in numbers))
             console().print(table)
@@ -136,7 +178,10 @@ def _side_by_side(widths: Sequence[int], room: int) -> list[list[int]]:
     """
     tables = [[0]]
     for number in range(1, len(widths)):
-        if len(tables[-1]) > 1 and sum(widths[k] + 3 for k in (*tables[-1], number)) > room:
+        if (
+            len(tables[-1]) > 1
+            and sum(widths[k] + 3 for k in (*tables[-1], number)) > room
+        ):
             tables.append([0])
         tables[-1].append(number)
     return tables
@@ -151,5 +196,7 @@ def _longest(texts: Iterable[str]) -> int:
 
 def _whole_numbers(texts: Iterable[str]) -> int:
     """Cells of the longest word with a digit in it: in a narrower column a number would be cut."""
-    words = (word for text in texts for word in text.split() if any(map(str.isdigit, word)))
+    words = (
+        word for text in texts for word in text.split() if any(map(str.isdigit, word))
+    )
     return _longest(["", *words])

@@ -26,7 +26,9 @@ class VectorFile:
         content = path.read_bytes()
         self.name, self.revision = path.name, hashlib.sha256(content).hexdigest()[:12]
         rows = [line.split() for line in content.decode().splitlines()]
-        self._vectors = {row[0]: np.array(row[1:], np.float32) for row in rows if len(row) > 2}
+        self._vectors = {
+            row[0]: np.array(row[1:], np.float32) for row in rows if len(row) > 2
+        }
         self._none = np.zeros_like(next(iter(self._vectors.values())))
 
     def encode(self, words: Sequence[str]) -> np.ndarray:

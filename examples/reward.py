@@ -23,25 +23,34 @@ class FreshWordsReward(Reward):
     """
 
     def __init__(self, scale: float = 1.0) -> None:
-        super().__init__("fresh_words", "fresh_words", scale=scale)  # its name in TRL's logs, and its metrics' prefix
+        super().__init__(
+            "fresh_words", "fresh_words", scale=scale
+        )  # its name in TRL's logs, and its metrics' prefix
 
-    def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
+    def alone(
+        self, items: Sequence[Item], answers: Sequence[Answer]
+    ) -> list[ScoredCompletion]:
         """What each answer is worth by itself. Each process asks about its own completions."""
         scored = []
         for item, answer in zip(items, answers, strict=True):
             words = split_list(answer.text)
             score, reason = (0.0, None) if words else (None, "format")
-            scored.append(self.scored(item, answer.text, score, reason, words=words or ()))
+            scored.append(
+                self.scored(item, answer.text, score, reason, words=words or ())
+            )
         return scored
 
     def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
         """What each is worth among those of all processes; every process must come to the same result."""
-        named = Counter((c.group, word) for c in completions for word in c.facts["words"])
+        named = Counter(
+            (c.group, word) for c in completions for word in c.facts["words"]
+        )
         paid = []
         for completion in super().among(completions):
             words = completion.facts["words"]
             if words:
-                share = sum(named[completion.group, word] == 1 for word in words) / len(words)
+                alone = sum(named[completion.group, word] == 1 for word in words)
+                share = alone / len(words)
                 completion = replace(completion, score=share, reward=self.scale * share)
             paid.append(completion)
         return paid

@@ -40,7 +40,11 @@ class Judge(BaseHTTPRequestHandler):
         answer = prompt.split("\n# 回答\n", 1)[-1].rsplit("\n\n# 流暢性", 1)[0]
         text = VERDICT.format(*grade(answer))
         message = {"role": "assistant", "content": text}
-        body = {"id": "scripted", "model": request["model"], "choices": [{"message": message, "finish_reason": "stop"}]}
+        body = {
+            "id": "scripted",
+            "model": request["model"],
+            "choices": [{"message": message, "finish_reason": "stop"}],
+        }
         body["usage"] = {"prompt_tokens": len(prompt), "completion_tokens": len(text)}
         content = json.dumps(body).encode()
         self.send_response(200)

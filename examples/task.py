@@ -22,18 +22,26 @@ class Acrostic(Task):
     name = "acrostic"
     title = "Acrostics"
     measures = (
-        Measure("acrostic", digits=3, scale=(0.0, 1.0)),  # the part of its lines that begin as they must
+        Measure(
+            "acrostic", digits=3, scale=(0.0, 1.0)
+        ),  # the part of its lines that begin as they must
         Measure("acrostic/length", digits=1, better=0),  # characters of a line
     )
     max_new_tokens = 128
 
     def items(self) -> Sequence[Item]:
         """One for each word; the columns are what `score` needs to know of it, and columns of the training data."""
-        return [Item(name, PROMPT.format(word=word), {"word": word}) for name, word in WORDS.items()]
+        return [
+            Item(name, PROMPT.format(word=word), {"word": word})
+            for name, word in WORDS.items()
+        ]
 
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
         """Values by the measures' names, or the reason why there are none; `items[k]` is what `answers[k]` answers."""
-        return [score_lines(item.columns["word"], answer.text) for item, answer in zip(items, answers, strict=True)]
+        return [
+            score_lines(item.columns["word"], answer.text)
+            for item, answer in zip(items, answers, strict=True)
+        ]
 
 
 def score_lines(word: str, text: str) -> Row:
@@ -47,5 +55,12 @@ def score_lines(word: str, text: str) -> Row:
         return Row(reason="number_of_lines")
     if min(map(len, lines)) < SHORTEST:
         return Row(reason="short_line")
-    kept = sum(line.startswith(letter) for line, letter in zip(lines, word, strict=True))
-    return Row({"acrostic": kept / len(word), "acrostic/length": sum(map(len, lines)) / len(lines)})
+    kept = sum(
+        line.startswith(letter) for line, letter in zip(lines, word, strict=True)
+    )
+    return Row(
+        {
+            "acrostic": kept / len(word),
+            "acrostic/length": sum(map(len, lines)) / len(lines),
+        }
+    )

@@ -29,7 +29,9 @@ class Generator(Protocol):
 def entropy(seed: int, batch: int) -> list[int]:
     """What seeds batch number `batch`, for `numpy.random.SeedSequence`."""
     if seed < 0 or batch < 0:
-        raise UserError(f"seed and batch must not be negative, but are {seed} and {batch}")
+        raise UserError(
+            f"seed and batch must not be negative, but are {seed} and {batch}"
+        )
     return [seed, batch]
 
 
@@ -44,12 +46,24 @@ def request_seeds(n: int, seed: int, batch: int) -> list[int]:
 
 
 def answer_items(
-    generator: Generator, items: Sequence[Item], seed: int, batch: int, ids: Sequence[str] | None = None
+    generator: Generator,
+    items: Sequence[Item],
+    seed: int,
+    batch: int,
+    ids: Sequence[str] | None = None,
 ) -> list[Answer]:
     """The generator's answer to each of `items`, which are batch number `batch`; `ids` are names for the answers."""
     completions = generator.answer([item.prompt for item in items], seed, batch)
     names = ids or [str(number) for number in range(len(items))]
     return [
-        Answer(name, item.id, c.text, generator.name, seed, generator.temperature, c.finish_reason)
+        Answer(
+            name,
+            item.id,
+            c.text,
+            generator.name,
+            seed,
+            generator.temperature,
+            c.finish_reason,
+        )
         for name, item, c in zip(names, items, completions, strict=True)
     ]

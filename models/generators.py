@@ -26,7 +26,12 @@ class Loaded(AbstractContextManager["Loaded"]):
         self._parts: dict[Any, Any] = {}
         self._closing = ExitStack()
 
-    def part(self, key: Any, make: Callable[[], Any], close: Callable[[Any], Any] = lambda _: None) -> Any:
+    def part(
+        self,
+        key: Any,
+        make: Callable[[], Any],
+        close: Callable[[Any], Any] = lambda _: None,
+    ) -> Any:
         """What `make` made for this `key`; `close` lets go of it."""
         if key not in self._parts:
             self._parts[key] = made = make()
@@ -47,7 +52,11 @@ class Loaded(AbstractContextManager["Loaded"]):
 
 
 def load_generator(
-    settings: GeneratorSettings, *, keep: Path | None = None, task: Task | None = None, loaded: Loaded | None = None
+    settings: GeneratorSettings,
+    *,
+    keep: Path | None = None,
+    task: Task | None = None,
+    loaded: Loaded | None = None,
 ) -> Generator:
     """The generator that `settings` name; `keep` is for `sozo.models.openai_endpoint`, the others draw at no price.
 
@@ -64,33 +73,63 @@ def load_generator(
         return RandomNouns(nouns, name=name, accepts=source.accepts if source else None)
     if settings.strength is not None:
         if source is None:
-            raise UserError(f"there is no {FRONTIER} here; give a language model as --model")
-        frontier = source.frontier(read_nouns(settings.nouns, language), settings.frontier_encoder)
-        return FrontierNouns(frontier, settings.strength, settings.word_strength, name=name)
+            raise UserError(
+                f"there is no {FRONTIER} here; give a language model as --model"
+            )
+        frontier = source.frontier(
+            read_nouns(settings.nouns, language), settings.frontier_encoder
+        )
+        return FrontierNouns(
+            frontier, settings.strength, settings.word_strength, name=name
+        )
     if settings.backend == "openai":
         from sozo.models.openai_endpoint import OpenAIGenerator
 
         return OpenAIGenerator(settings, keep=keep)
     if task:  # of a limit that is the task's own, answers get what fits
         window = model_window(settings.model, settings.model_revision)
-        limit = 1 if settings.max_new_tokens in (None, task.max_new_tokens) else settings.max_new_tokens
-        tokenizer, texts = load_tokenizer(settings.model, settings.model_revision), (i.prompt for i in task.items())
-        refuse_beyond(name, window, longest_prompt(tokenizer, texts, settings.form), limit)
+        limit = (
+            1
+            if settings.max_new_tokens in (None, task.max_new_tokens)
+            else settings.max_new_tokens
+        )
+        tokenizer, texts = (
+            load_tokenizer(settings.model, settings.model_revision),
+            (i.prompt for i in task.items()),
+        )
+        refuse_beyond(
+            name, window, longest_prompt(tokenizer, texts, settings.form), limit
+        )
     if settings.backend == "vllm":
         require("vllm", "the backend vllm")
         from sozo.models.vllm_engine import VllmEngine, VllmGenerator
 
-        return VllmGenerator(settings, loaded.part(weights, lambda: VllmEngine(settings), VllmEngine.close))
+        return VllmGenerator(
+            settings,
+            loaded.part(weights, lambda: VllmEngine(settings), VllmEngine.close),
+        )
 
     import torch
 
     def load() -> tuple[Any, Any]:
-        model, tokenizer = load_model(settings.model, revision=settings.model_revision, dtype=settings.dtype)
-        device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu"
+        model, tokenizer = load_model(
+            settings.model, revision=settings.model_revision, dtype=settings.dtype
+        )
+        device = (
+            f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
+            if torch.cuda.is_available()
+            else "cpu"
+        )
         return model.to(device).eval(), tokenizer
 
     model, tokenizer = loaded.part(weights, load)
     most = settings.max_new_tokens or 1
     slots = settings.slots or fitting_slots(model, most)
-    decoder: dict[str, Any] = {"max_new_tokens": most, "temperature": settings.temperature, "slots": slots}
-    return TransformersGenerator(model, tokenizer, name=settings.source, form=settings.form, **decoder)
+    decoder: dict[str, Any] = {
+        "max_new_tokens": most,
+        "temperature": settings.temperature,
+        "slots": slots,
+    }
+    return TransformersGenerator(
+        model, tokenizer, name=settings.source, form=settings.form, **decoder
+    )

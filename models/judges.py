@@ -20,16 +20,27 @@ def make_judge(settings: JudgeSettings, loaded: Loaded | None = None) -> Judge:
     if settings.judge_backend == "openai":
         return endpoint_judge(settings)
     if settings.judge_backend not in ("transformers", "vllm"):
-        raise UserError(f"judge_backend must be openai, transformers or vllm, not {settings.judge_backend}")
+        raise UserError(
+            f"judge_backend must be openai, transformers or vllm, not {settings.judge_backend}"
+        )
     for name in ("judge_base_url", "judge_endpoint"):
         if getattr(settings, name):
-            raise UserError(f"{name} goes with judge_backend openai, not with {settings.judge_backend}")
+            raise UserError(
+                f"{name} goes with judge_backend openai, not with {settings.judge_backend}"
+            )
     name, limit = settings.judge_model, settings.judge_max_tokens
-    model = GeneratorSettings(name, settings.judge_backend, temperature=_GREEDY, max_new_tokens=limit).settled()
+    model = GeneratorSettings(
+        name, settings.judge_backend, temperature=_GREEDY, max_new_tokens=limit
+    ).settled()
 
     def reply(prompts: list[str]) -> list[Completion]:
-        generator: Generator = loaded.part(model, lambda: load_generator(model, loaded=loaded))
+        generator: Generator = loaded.part(
+            model, lambda: load_generator(model, loaded=loaded)
+        )
         return generator.answer(prompts, 0, 0)
 
-    options: dict[str, Any] = {"parameters": {"temperature": _GREEDY}, "batch_size": settings.judge_concurrency}
+    options: dict[str, Any] = {
+        "parameters": {"temperature": _GREEDY},
+        "batch_size": settings.judge_concurrency,
+    }
     return LocalJudge(name, reply, max_tokens=limit, **options)

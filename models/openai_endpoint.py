@@ -16,7 +16,13 @@ from sozo.data.record import refuse_link, room, write_whole
 from sozo.data.schema import FAILED, Completion
 from sozo.models.generator import request_seeds
 from sozo.models.settings import GeneratorSettings
-from sozo.scoring.endpoint.client import FILTERED, OFFICIAL, Endpoint, RequestOutcome, RetryPolicy
+from sozo.scoring.endpoint.client import (
+    FILTERED,
+    OFFICIAL,
+    Endpoint,
+    RequestOutcome,
+    RetryPolicy,
+)
 from sozo.scoring.endpoint.pace import Blame
 from sozo.scoring.endpoint.profile import NONE, read_profile
 
@@ -39,21 +45,38 @@ class OpenAIGenerator:
     """
 
     def __init__(
-        self, settings: GeneratorSettings, *, keep: Path | None = None, retry: RetryPolicy | None = None
+        self,
+        settings: GeneratorSettings,
+        *,
+        keep: Path | None = None,
+        retry: RetryPolicy | None = None,
     ) -> None:
         self._profile = profile = read_profile(settings.endpoint)
         self._endpoint = Endpoint(
-            settings.model, settings.base_url, concurrency=settings.concurrency, retry=retry, profile=profile
+            settings.model,
+            settings.base_url,
+            concurrency=settings.concurrency,
+            retry=retry,
+            profile=profile,
         )
-        temperature = settings.temperature if profile.temperature is None else profile.temperature
+        temperature = (
+            settings.temperature if profile.temperature is None else profile.temperature
+        )
         self.name = settings.source or settings.model
-        self.temperature = None if temperature is None or temperature == NONE else float(temperature)
+        self.temperature = (
+            None if temperature is None or temperature == NONE else float(temperature)
+        )
         self._settings, self._keep = settings, keep
         self._kept: Path | None = None  # the file of the latest batch
-        self._blame, self._proven = Blame(), keep is not None and any(keep.glob("part-*"))  # by an earlier run
+        self._blame, self._proven = (
+            Blame(),
+            keep is not None and any(keep.glob("part-*")),
+        )  # by an earlier run
         self._form, self._request = self._accepted_form()
         self._server = profile.server_at(self._endpoint.url)
-        self._models = tuple(self._endpoint.models)  # what the first reply said that it came from
+        self._models = tuple(
+            self._endpoint.models
+        )  # what the first reply said that it came from
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
         """One completion for each of `prompts`, as many at once as `concurrency` says."""
@@ -64,7 +87,10 @@ class OpenAIGenerator:
             self._blame.is_servers(prompts[k], True)
         # Each prompt once before any is asked again: one that is never answered must not come alone.
         places = defaultdict[str, Iterator[int]](count)
-        missing = sorted((k for k in range(len(prompts)) if k not in kept), key=lambda k: next(places[prompts[k]]))
+        missing = sorted(
+            (k for k in range(len(prompts)) if k not in kept),
+            key=lambda k: next(places[prompts[k]]),
+        )
         errors: dict[int, str | None] = {}
         if path:
             refuse_link(path)
@@ -75,17 +101,23 @@ class OpenAIGenerator:
 
             def keep(number: int, outcome: RequestOutcome[Completion]) -> None:
                 # Azure's filter: an error 400 about this one prompt, which no later attempt would pass.
-                declined = Completion("", FILTERED) if outcome.code == FILTERED else None
+                declined = (
+                    Completion("", FILTERED) if outcome.code == FILTERED else None
+                )
                 completion, k = declined or outcome.value, missing[number]
                 if completion is None:
                     errors[k] = outcome.error
                 if self._blame.is_servers(prompts[k], completion is not None):
-                    raise _ServerSuspectedError(str(self._endpoint.failure(outcome.error)))
+                    raise _ServerSuspectedError(
+                        str(self._endpoint.failure(outcome.error))
+                    )
                 if completion is None:
                     return
                 if self._models and len(self._endpoint.models) > 1:
                     names = " and ".join(self._endpoint.models)
-                    raise self._endpoint.failure(f"replies came from {names}, and a run is of one model")
+                    raise self._endpoint.failure(
+                        f"replies came from {names}, and a run is of one model"
+                    )
                 kept[k] = completion
                 if path and file:
                     line = _line(k, completion)
@@ -93,23 +125,34 @@ class OpenAIGenerator:
                         file.write(line)
 
             while missing:
-                bodies = [self._body(prompts[k], seeds[k], self._request) for k in missing]
+                bodies = [
+                    self._body(prompts[k], seeds[k], self._request) for k in missing
+                ]
                 try:
                     self._endpoint.post_all(_PATH, bodies, self._read, keep)
                 except _ServerSuspectedError:
                     # Unless a prompt that it answered before is answered again: then these prompts are at fault.
-                    if not self._blame.answered or self._greet(self._request, min(self._blame.answered)).value is None:
+                    if (
+                        not self._blame.answered
+                        or self._greet(self._request, min(self._blame.answered)).value
+                        is None
+                    ):
                         raise
                     self._blame.in_a_row.clear()
                 missing = [k for k in missing if k not in kept and k not in errors]
         if errors:
-            if self._blame.in_a_row and (greeted := self._greet(self._request)).value is None:
+            if (
+                self._blame.in_a_row
+                and (greeted := self._greet(self._request)).value is None
+            ):
                 raise self._endpoint.failure(greeted.error)
             why = next(iter(errors.values()))
             if not (self._blame.answered or self._proven):
                 raise UndecidedError(str(self._endpoint.failure(why)))
             lost = f"{len(errors)} of {len(prompts)} prompts got no answer ({why})"
-            tqdm.write(f"{self.name}: {lost}; --retry-errors asks again", file=sys.stderr)
+            tqdm.write(
+                f"{self.name}: {lost}; --retry-errors asks again", file=sys.stderr
+            )
         return [kept.get(k) or Completion("", FAILED) for k in range(len(prompts))]
 
     def _file(self, batch: int) -> Path | None:
@@ -125,12 +168,24 @@ class OpenAIGenerator:
         if isinstance(content, dict) and content.get("choices") == []:
             return Completion("")
         chat = self._endpoint.chat_reply(content)
-        return Completion("", FILTERED) if chat.refused else Completion(chat.text or "", chat.finish_reason)
+        return (
+            Completion("", FILTERED)
+            if chat.refused
+            else Completion(chat.text or "", chat.finish_reason)
+        )
 
     def _body(self, text: str, seed: int, request: dict[str, Any]) -> dict[str, Any]:
-        decoder = {"temperature": self.temperature, "top_p": 1.0, "seed": seed, **request}
+        decoder = {
+            "temperature": self.temperature,
+            "top_p": 1.0,
+            "seed": seed,
+            **request,
+        }
         form = self._settings.form
-        body: dict[str, Any] = {"model": self._settings.model, "messages": form.prompt(text, conversational=True)}
+        body: dict[str, Any] = {
+            "model": self._settings.model,
+            "messages": form.prompt(text, conversational=True),
+        }
         # vLLM's and SGLang's; OpenAI has no template.
         body |= {"chat_template_kwargs": dict(form.arguments)} if form.arguments else {}
         return body | self._profile.decoder(decoder)
@@ -144,7 +199,10 @@ class OpenAIGenerator:
         for limit, form in product(limits, _forms(1)):
             if self._endpoint.url == OFFICIAL and form not in ("openai", "bare"):
                 continue
-            if form == "bare" and self.temperature not in (1.0, None):  # the server's own would be another one
+            if form == "bare" and self.temperature not in (
+                1.0,
+                None,
+            ):  # the server's own would be another one
                 continue
             greeted = self._greet(_forms(limit)[form])
             if greeted.value is not None:
@@ -153,11 +211,15 @@ class OpenAIGenerator:
                 break
         raise self._endpoint.failure(greeted.error)
 
-    def _greet(self, request: dict[str, Any], prompt: str = _GREETING) -> RequestOutcome[Completion]:
+    def _greet(
+        self, request: dict[str, Any], prompt: str = _GREETING
+    ) -> RequestOutcome[Completion]:
         """What the server answers to a prompt that nobody could refuse."""
         outcomes: list[RequestOutcome[Completion]] = []
         body = self._body(prompt, 0, request)
-        self._endpoint.post_all(_PATH, [body], self._read, lambda _, outcome: outcomes.append(outcome))
+        self._endpoint.post_all(
+            _PATH, [body], self._read, lambda _, outcome: outcomes.append(outcome)
+        )
         return outcomes[0]
 
     def describe(self) -> dict[str, Any]:
@@ -185,15 +247,26 @@ def _forms(limit: int | None) -> dict[str, dict[str, Any]]:
     config = {"do_sample": True, "top_k": 0, "top_p": 1.0, **untruncated}
     return {
         "top_k": {"max_tokens": limit, "top_k": -1, **untruncated},
-        "generation_config": {"max_tokens": limit, "generation_config": json.dumps(config)},
+        "generation_config": {
+            "max_tokens": limit,
+            "generation_config": json.dumps(config),
+        },
         "openai": {"max_completion_tokens": limit},
-        "bare": {"max_completion_tokens": limit, "temperature": None, "top_p": None, "seed": None},
+        "bare": {
+            "max_completion_tokens": limit,
+            "temperature": None,
+            "top_p": None,
+            "seed": None,
+        },
     }
 
 
 def keep_answers(folder: Path, batch: int, answers: Mapping[int, Completion]) -> None:
     """Keep some answers of a batch, by their numbers: whoever draws it anew asks for the others only."""
-    write_whole(_kept_file(folder, batch), b"".join(_line(*answer) for answer in answers.items()))
+    write_whole(
+        _kept_file(folder, batch),
+        b"".join(_line(*answer) for answer in answers.items()),
+    )
 
 
 def _kept_file(folder: Path, batch: int) -> Path:

@@ -24,19 +24,31 @@ class Prefixes:
     """
 
     def __init__(self, filled: Sequence[DynamicCache]) -> None:
-        if not all(type(layer) is DynamicLayer for cache in filled for layer in cache.layers):
+        if not all(
+            type(layer) is DynamicLayer for cache in filled for layer in cache.layers
+        ):
             raise UserError("a layer's cache is more than keys and values")
         sizes = [cache.get_seq_length() for cache in filled]
         by_layer = list(zip(*(cache.layers for cache in filled), strict=True))
         device = by_layer[0][0].keys.device
-        self.lengths, columns = torch.tensor(sizes, device=device), torch.arange(max(sizes), device=device)
+        self.lengths, columns = (
+            torch.tensor(sizes, device=device),
+            torch.arange(max(sizes), device=device),
+        )
         uneven = min(sizes) < max(sizes)
-        self.padding = (columns >= self.lengths[:, None])[:, None, None] if uneven else None
+        self.padding = (
+            (columns >= self.lengths[:, None])[:, None, None] if uneven else None
+        )
         # What is not written is zero: 0 times NaN is no 0.
         self.layers = [
             [
-                torch.cat([pad(part, (0, 0, 0, max(sizes) - part.shape[2])) for part in parts])
-                for parts in ([layer.keys for layer in same], [layer.values for layer in same])
+                torch.cat(
+                    [pad(part, (0, 0, 0, max(sizes) - part.shape[2])) for part in parts]
+                )
+                for parts in (
+                    [layer.keys for layer in same],
+                    [layer.values for layer in same],
+                )
             ]
             for same in by_layer
         ]
@@ -49,15 +61,23 @@ class SharedPrefixCache(Cache):
     slots; a response may have `most` tokens in the cache.
     """
 
-    def __init__(self, prefixes: Prefixes, prompts: Tensor, most: int, *, room: int | None = None) -> None:
+    def __init__(
+        self, prefixes: Prefixes, prompts: Tensor, most: int, *, room: int | None = None
+    ) -> None:
         slots = room or len(prompts)
-        super().__init__(layers=[_Layer(self, keys, values, slots) for keys, values in prefixes.layers])
+        super().__init__(
+            layers=[
+                _Layer(self, keys, values, slots) for keys, values in prefixes.layers
+            ]
+        )
         self.lengths, self.prompts = torch.zeros_like(prompts), prompts
         self.used = self.room = 0
         # What the host must know of `lengths` in each step, so that no step waits for the device.
         self.longest, self._even = 0, True
         self.hidden: Tensor | None = None
-        self.slots = self.lengths  # of the live ones their numbers, from `begin_step` on
+        self.slots = (
+            self.lengths
+        )  # of the live ones their numbers, from `begin_step` on
         self.prefixes, self._most, self._stem = prefixes, most, self
         self._seat()
 
@@ -66,7 +86,9 @@ class SharedPrefixCache(Cache):
         child = SharedPrefixCache(self.prefixes, self.prompts[parents], self._most)
         child._stem = self
         child._reserve(self.used)
-        child.longest = self.longest  # before a cache is branched from, its slots are equally long
+        child.longest = (
+            self.longest
+        )  # before a cache is branched from, its slots are equally long
         child._copy(self, torch.arange(len(parents), device=parents.device), parents)
         return child
 
@@ -83,20 +105,29 @@ class SharedPrefixCache(Cache):
         childless[parents] = False
         free = torch.nonzero(childless)[:, 0]
         more = torch.nonzero(~first)[:, 0]
-        added = torch.arange(live, live + max(0, len(more) - len(free)), device=parents.device)
+        added = torch.arange(
+            live, live + max(0, len(more) - len(free)), device=parents.device
+        )
         places = parents.clone()
         places[more] = torch.cat([free, added])[: len(more)]
-        self.lengths, self.prompts = (pad(part, (0, len(added))) for part in (self.lengths, self.prompts))
+        self.lengths, self.prompts = (
+            pad(part, (0, len(added))) for part in (self.lengths, self.prompts)
+        )
         self._copy(self, places[more], parents[more])
         held = self._close(free[len(more) :])
         now = torch.zeros(live + len(added), dtype=torch.long, device=parents.device)
         now[held] = torch.arange(len(held), device=parents.device)
         return now[places]
 
-    def _copy(self, source: "SharedPrefixCache", slots: Tensor, parents: Tensor) -> None:
+    def _copy(
+        self, source: "SharedPrefixCache", slots: Tensor, parents: Tensor
+    ) -> None:
         if not len(slots):
             return  # not even an empty copy: each would be two launches a layer
-        self.lengths[slots], self.prompts[slots] = source.lengths[parents], source.prompts[parents]
+        self.lengths[slots], self.prompts[slots] = (
+            source.lengths[parents],
+            source.prompts[parents],
+        )
         used = source.used
         for layer, other in zip(self.layers, source.layers, strict=True):
             layer.keys[slots, :, :used] = other.keys[parents, :, :used]
@@ -124,11 +155,18 @@ class SharedPrefixCache(Cache):
         """
         self.seats = self.occupants = None
         if (count := len(self.prefixes.lengths)) > 1 and len(self.prompts):
-            taken = torch.zeros_like(self.prefixes.lengths).scatter_add_(0, self.prompts, torch.ones_like(self.prompts))
+            taken = torch.zeros_like(self.prefixes.lengths).scatter_add_(
+                0, self.prompts, torch.ones_like(self.prompts)
+            )
             row, width = self.prompts.argsort(stable=True), int(taken.max())
-            prompts, slots = self.prompts[row], torch.arange(len(row), device=row.device)
+            prompts, slots = (
+                self.prompts[row],
+                torch.arange(len(row), device=row.device),
+            )
             self.seats = torch.empty_like(row)
-            self.seats[row] = prompts * width + slots - (taken.cumsum(0) - taken)[prompts]
+            self.seats[row] = (
+                prompts * width + slots - (taken.cumsum(0) - taken)[prompts]
+            )
             self.occupants = row.new_zeros(count * width)
             self.occupants[self.seats] = slots
 
@@ -142,14 +180,24 @@ class SharedPrefixCache(Cache):
         if used > self.room:
             self.room = min(max(2 * self.room, used, 64), self._most)
             for layer in self.layers:
-                more = (0, 0, 0, self.room - layer.keys.shape[2])  # what is not written is zero: 0 times NaN is no 0
-                layer.keys, layer.values = pad(layer.keys, more), pad(layer.values, more)
+                more = (
+                    0,
+                    0,
+                    0,
+                    self.room - layer.keys.shape[2],
+                )  # what is not written is zero: 0 times NaN is no 0
+                layer.keys, layer.values = (
+                    pad(layer.keys, more),
+                    pad(layer.values, more),
+                )
 
     def begin_step(self) -> None:
         """Make room for one more token of every slot and note which of the tokens stored are whose."""
         self._reserve(self.longest + 1)
         self.slots = torch.arange(len(self.lengths), device=self.lengths.device)
-        self.hidden = None  # Where all are equally long, nothing is hidden from anybody.
+        self.hidden = (
+            None  # Where all are equally long, nothing is hidden from anybody.
+        )
         if not self._even:
             columns = torch.arange(self.used, device=self.lengths.device)
             self.hidden = (columns > self.lengths[:, None])[:, None, None]
@@ -159,7 +207,9 @@ class SharedPrefixCache(Cache):
         self.lengths += 1
         self.longest += 1
 
-    def replace(self, rows: Tensor, ended: Tensor, started: Tensor, parents: Tensor) -> Tensor:
+    def replace(
+        self, rows: Tensor, ended: Tensor, started: Tensor, parents: Tensor
+    ) -> Tensor:
         """Give the slots of ended rows to `started`, close the gaps that are left, and return the rows now in slots.
 
         `rows` are those of the live slots and `ended` the slots that have ended, ascending; at most as many are
@@ -179,13 +229,20 @@ class SharedPrefixCache(Cache):
 class _Layer(DynamicLayer):
     """One layer: keys and values of prompts (prompts, heads, longest, size) and of slots (slots, heads, room, size)."""
 
-    def __init__(self, cache: SharedPrefixCache, keys: Tensor, values: Tensor, slots: int) -> None:
+    def __init__(
+        self, cache: SharedPrefixCache, keys: Tensor, values: Tensor, slots: int
+    ) -> None:
         super().__init__()
         self.cache, self.prefix_keys, self.prefix_values = cache, keys, values
-        self.keys, self.values = (part.new_zeros((slots, part.shape[1], 0, part.shape[3])) for part in (keys, values))
+        self.keys, self.values = (
+            part.new_zeros((slots, part.shape[1], 0, part.shape[3]))
+            for part in (keys, values)
+        )
         self.is_initialized = True
 
-    def update(self, key_states: Any, value_states: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    def update(
+        self, key_states: Any, value_states: Any, *args: Any, **kwargs: Any
+    ) -> tuple[Any, Any]:
         """Store one token per slot. The attention function is handed this layer in place of keys and values."""
         slots, lengths = self.cache.slots, self.cache.lengths
         # Under autocast a prompt's values are stored as wide as its keys, and come here narrower.
@@ -199,24 +256,34 @@ class _Layer(DynamicLayer):
         heads, length = self.prefix_keys.shape[1:3]
         group, used = query_heads // heads, self.cache.used
         keys, values = self.keys[:live, :, :used], self.values[:live, :, :used]
-        query = (query * (size**-0.5 if scaling is None else scaling)).view(live, heads, group, size)
+        query = (query * (size**-0.5 if scaling is None else scaling)).view(
+            live, heads, group, size
+        )
         # One matrix product per head for all slots of a prompt: this is where the shared prompt pays.
         to_prefix = self._by_prompt(query) @ self.prefix_keys.transpose(2, 3)
         if self.cache.prefixes.padding is not None:
             to_prefix.masked_fill_(self.cache.prefixes.padding, -torch.inf)
-        to_own = (keys @ query.transpose(2, 3)).transpose(2, 3)  # twice as fast as query @ keys on a CPU
+        to_own = (keys @ query.transpose(2, 3)).transpose(
+            2, 3
+        )  # twice as fast as query @ keys on a CPU
         if self.cache.hidden is not None:
             to_own = to_own.masked_fill(self.cache.hidden, -torch.inf)
         logits = torch.cat([self._by_slot(to_prefix, group), to_own], dim=-1)
         weights = logits.softmax(dim=-1, dtype=torch.float32).to(query.dtype)
-        output = self._by_slot(self._by_prompt(weights[..., :length]) @ self.prefix_values, group)
+        output = self._by_slot(
+            self._by_prompt(weights[..., :length]) @ self.prefix_values, group
+        )
         output = output + weights[..., length:] @ values
         return output.reshape(live, 1, query_heads, -1)
 
     def _by_prompt(self, part: Tensor) -> Tensor:
         """(live, heads, group, columns) -> (prompts, heads, slots of a prompt * group, columns)."""
         seated = part if self.cache.occupants is None else part[self.cache.occupants]
-        return seated.unflatten(0, (len(self.prefix_keys), -1)).transpose(1, 2).flatten(2, 3)
+        return (
+            seated.unflatten(0, (len(self.prefix_keys), -1))
+            .transpose(1, 2)
+            .flatten(2, 3)
+        )
 
     def _by_slot(self, part: Tensor, group: int) -> Tensor:
         """(prompts, heads, slots of a prompt * group, columns) -> (live, heads, group, columns)."""
@@ -229,12 +296,20 @@ class _Layer(DynamicLayer):
 
 
 def _attend(
-    module: Any, query: Tensor, key: Any, value: Any, attention_mask: Any, scaling: float | None = None, **kw: Any
+    module: Any,
+    query: Tensor,
+    key: Any,
+    value: Any,
+    attention_mask: Any,
+    scaling: float | None = None,
+    **kw: Any,
 ) -> tuple[Tensor, None]:
     """transformers' attention function for a `SharedPrefixCache`: `key` is one of its layers."""
     for name in ("softcap", "s_aux", "position_bias"):
         if kw.get(name) is not None:
-            raise UserError(f"{type(module).__name__} needs {name}, which a shared prompt does not have")
+            raise UserError(
+                f"{type(module).__name__} needs {name}, which a shared prompt does not have"
+            )
     return key.attend(query, scaling), None
 
 

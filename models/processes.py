@@ -18,9 +18,16 @@ _kept = False  # whether this process keeps freed memory to its end
 def run_module(module: str, *arguments: str, failure: str) -> None:
     """`python -m module arguments`, outside the distributed run; what it prints goes to standard error."""
     ours = re.compile("ACCELERATE_|MASTER_|TORCHELASTIC_|(LOCAL_)?(RANK|WORLD_SIZE)$")
-    environment = {name: value for name, value in os.environ.items() if not ours.match(name)}
+    environment = {
+        name: value for name, value in os.environ.items() if not ours.match(name)
+    }
     # Our own standard output may be read by somebody; 2 is standard error even where sys.stderr is no file.
-    done = subprocess.run([sys.executable, "-m", module, *arguments], env=environment, check=False, stdout=2)
+    done = subprocess.run(
+        [sys.executable, "-m", module, *arguments],
+        env=environment,
+        check=False,
+        stdout=2,
+    )
     if done.returncode:
         raise UserError(f"{failure} (the lines above say why)")
 
@@ -35,11 +42,17 @@ def quiet_libraries(*, use_cpu: bool) -> None:
     os.environ.setdefault("DO_NOT_TRACK", "1")  # of processes to come, vLLM's too
     constants.HF_HUB_DISABLE_TELEMETRY = True
     # TRL 1.16 uses transformers' old name of activation checkpointing.
-    warnings.filterwarnings("ignore", message=".*gradient_checkpointing", category=FutureWarning)
+    warnings.filterwarnings(
+        "ignore", message=".*gradient_checkpointing", category=FutureWarning
+    )
     if use_cpu:
-        os.environ.setdefault("DS_ACCELERATOR", "cpu")  # else DeepSpeed warns that it found no GPU
+        os.environ.setdefault(
+            "DS_ACCELERATOR", "cpu"
+        )  # else DeepSpeed warns that it found no GPU
     if not sys.stderr.isatty():
-        os.environ.setdefault("TQDM_DISABLE", "1")  # which TRL asks before it shows a bar of its own
+        os.environ.setdefault(
+            "TQDM_DISABLE", "1"
+        )  # which TRL asks before it shows a bar of its own
         from datasets import disable_progress_bars
         from transformers.utils import logging
 

@@ -13,7 +13,10 @@ from sozo.models.weights import check_model, pinned
 from sozo.scoring.endpoint.profile import HELP, check_address, read_profile
 
 BACKENDS = ("auto", "transformers", "vllm", "openai")
-RANDOM, FRONTIER = OF_NOUNS = "random", "frontier"  # no language models: they draw lists of nouns
+RANDOM, FRONTIER = OF_NOUNS = (
+    "random",
+    "frontier",
+)  # no language models: they draw lists of nouns
 OF_FORM = ("system_prompt", "chat_template_kwargs")
 _LOCAL = ("transformers", "vllm")
 _OF_FRONTIER = ("strength", "word_strength", "frontier_encoder")
@@ -24,36 +27,61 @@ class GeneratorSettings(Checked):
     """What decides how a model writes. `--help` says what each field means."""
 
     panel = "Model"
-    model: str = setting("", "A folder (LoRA adapter's too), a hub id, tiny (embedded), random (nouns) or frontier.")
-    backend: str = setting("auto", "auto, transformers, vllm (offline engine) or openai (any compatible endpoint).")
-    base_url: str | None = setting(None, "Address of the endpoint, up to /v1; the key comes from OPENAI_API_KEY.")
+    model: str = setting(
+        "",
+        "A folder (LoRA adapter's too), a hub id, tiny (embedded), random (nouns) or frontier.",
+    )
+    backend: str = setting(
+        "auto",
+        "auto, transformers, vllm (offline engine) or openai (any compatible endpoint).",
+    )
+    base_url: str | None = setting(
+        None, "Address of the endpoint, up to /v1; the key comes from OPENAI_API_KEY."
+    )
     temperature: float | None = setting(
-        None, "Sampling temperature (default: 1, of SIPeN 0.0001); nothing is truncated (top_k 0, top_p 1)."
+        None,
+        "Sampling temperature (default: 1, of SIPeN 0.0001); nothing is truncated (top_k 0, top_p 1).",
     )
     max_new_tokens: int | None = setting(
-        None, "Length limit in tokens (default: 256 for DAT, 4096 for JCQ, 16 for SIPeN, 1024 for others).", least=1
+        None,
+        "Length limit in tokens (default: 256 for DAT, 4096 for JCQ, 16 for SIPeN, 1024 for others).",
+        least=1,
     )
-    system_prompt: str | None = setting(None, "System message before each prompt (default: what it was trained with).")
-    source: str | None = setting(None, "Name of the row; like the model or the file if not given.")
+    system_prompt: str | None = setting(
+        None, "System message before each prompt (default: what it was trained with)."
+    )
+    source: str | None = setting(
+        None, "Name of the row; like the model or the file if not given."
+    )
     endpoint: str | None = rare_setting(None, f"How the endpoint is spoken to: {HELP}.")
-    concurrency: int = rare_setting(16, "Requests under way at once (openai).", affects_result=False, least=1)
+    concurrency: int = rare_setting(
+        16, "Requests under way at once (openai).", affects_result=False, least=1
+    )
     slots: int | None = rare_setting(
         None,
         "Responses decoded at once (transformers; default: 256, on a GPU what fits of 1024).",
         affects_result=False,
         least=1,
     )
-    model_revision: str | None = rare_setting(None, "Hub revision of the model; the commit is recorded.")
-    dtype: str = rare_setting("auto", "Weights' type: auto, bfloat16, float16 or float32.")
+    model_revision: str | None = rare_setting(
+        None, "Hub revision of the model; the commit is recorded."
+    )
+    dtype: str = rare_setting(
+        "auto", "Weights' type: auto, bfloat16, float16 or float32."
+    )
     chat_template_kwargs: str | None = rare_setting(
         None, "Arguments of the chat template, JSON (default: as system_prompt)."
     )
     nouns: str | None = rare_setting(
-        None, "Of random and frontier: nouns from this file, one per line, or those of tiny."
+        None,
+        "Of random and frontier: nouns from this file, one per line, or those of tiny.",
     )
-    strength: float | None = rare_setting(None, "Of frontier: lists are drawn with p ~ exp(strength x score).")
+    strength: float | None = rare_setting(
+        None, "Of frontier: lists are drawn with p ~ exp(strength x score)."
+    )
     word_strength: float | None = rare_setting(
-        None, "Of frontier: words come as often as independent ones of this strength; strength only combines them."
+        None,
+        "Of frontier: words come as often as independent ones of this strength; strength only combines them.",
     )
     frontier_encoder: str | None = rare_setting(
         None, "Of frontier: encoder of that score (default: what scores the run)."
@@ -64,7 +92,9 @@ class GeneratorSettings(Checked):
         unused = [name for name in OF_FORM if getattr(self, name) is None]
         if self.backend != FRONTIER:  # nothing of a language model's record
             unused += _OF_FRONTIER
-        values = {name: value for name, value in deciding(self).items() if name not in unused}
+        values = {
+            name: value for name, value in deciding(self).items() if name not in unused
+        }
         profile = read_profile(self.endpoint)
         if self.base_url:
             values["base_url"] = profile.server_at(public_url(self.base_url))
@@ -89,11 +119,28 @@ class GeneratorSettings(Checked):
         if backend in _LOCAL:
             check_model(self.model)
         folder = self.model if backend in _LOCAL else None
-        system, arguments = settled_form(self.system_prompt, self.chat_template_kwargs, folder)
-        template = None if arguments is None else json.dumps(arguments, ensure_ascii=False, sort_keys=True)
-        settled = replace(self, system_prompt=system, chat_template_kwargs=template, max_new_tokens=limit)
+        system, arguments = settled_form(
+            self.system_prompt, self.chat_template_kwargs, folder
+        )
+        template = (
+            None
+            if arguments is None
+            else json.dumps(arguments, ensure_ascii=False, sort_keys=True)
+        )
+        settled = replace(
+            self,
+            system_prompt=system,
+            chat_template_kwargs=template,
+            max_new_tokens=limit,
+        )
         source = self.source or self.model
-        return replace(settled, backend=backend, source=source, base_url=base_url, temperature=temperature)
+        return replace(
+            settled,
+            backend=backend,
+            source=source,
+            base_url=base_url,
+            temperature=temperature,
+        )
 
     def _check_fit(self, backend: str) -> None:
         """Refuse settings that belong to another backend, and a frontier without its strength."""
@@ -103,13 +150,21 @@ class GeneratorSettings(Checked):
         for name, (kind, backends) in owners.items():
             if backend not in backends and getattr(self, name) not in (None, ""):
                 other = backend if kind == "backend" else self.model
-                raise UserError(f"{name} goes with the {kind} {' and '.join(backends)}, not with {other}")
-        if backend == FRONTIER and (self.strength is None or not 0 <= self.strength < float("inf")):
-            raise UserError(f"the model {FRONTIER} needs a strength of 0 or more (1000, say), not {self.strength}")
+                raise UserError(
+                    f"{name} goes with the {kind} {' and '.join(backends)}, not with {other}"
+                )
+        if backend == FRONTIER and (
+            self.strength is None or not 0 <= self.strength < float("inf")
+        ):
+            raise UserError(
+                f"the model {FRONTIER} needs a strength of 0 or more (1000, say), not {self.strength}"
+            )
 
     def _backend(self, base_url: str | None) -> str:
         if self.backend not in (*BACKENDS, *OF_NOUNS):
-            raise UserError(f"unknown backend {self.backend!r}; choose one of {', '.join(BACKENDS)}")
+            raise UserError(
+                f"unknown backend {self.backend!r}; choose one of {', '.join(BACKENDS)}"
+            )
         if self.backend != "auto":
             return self.backend
         if base_url:

@@ -20,12 +20,23 @@ from torch import Tensor
 from transformers import Cache, DynamicCache
 
 from sozo.data.errors import UserError
-from sozo.models.model_support import cache_bytes, free_bytes, why_not_equal, why_not_shared, window_of, without_adapter
+from sozo.models.model_support import (
+    cache_bytes,
+    free_bytes,
+    why_not_equal,
+    why_not_shared,
+    window_of,
+    without_adapter,
+)
 from sozo.models.prefix_cache import Prefixes, SharedPrefixCache, shared_attention
 
 _BLOCK = 512
-_BROKEN = -1  # the token of logits that are not finite: asking at once would wait for the device
-_trials: WeakKeyDictionary[Any, str | None] = WeakKeyDictionary()  # of each model that was tried: why not
+_BROKEN = (
+    -1
+)  # the token of logits that are not finite: asking at once would wait for the device
+_trials: WeakKeyDictionary[Any, str | None] = (
+    WeakKeyDictionary()
+)  # of each model that was tried: why not
 
 
 def why_not_sampled(model: Any, length: int) -> str | None:
@@ -42,16 +53,29 @@ def why_not_sampled(model: Any, length: int) -> str | None:
 
 def _trial(model: Any) -> str | None:
     """Two tokens of each of three slots behind prompts of four, four and three, beside the forward pass of the rows."""
-    device, vocabulary = next(model.parameters()).device, model.config.get_text_config().vocab_size
-    rows, sizes = torch.arange(4, 22, device=device).view(3, 6) % vocabulary, torch.tensor([4, 4, 3], device=device)
+    device, vocabulary = (
+        next(model.parameters()).device,
+        model.config.get_text_config().vocab_size,
+    )
+    rows, sizes = (
+        torch.arange(4, 22, device=device).view(3, 6) % vocabulary,
+        torch.tensor([4, 4, 3], device=device),
+    )
     rows[1, :4] = rows[0, :4]
     slots = torch.arange(3, device=device)
 
     def steps() -> Tensor:
-        prefixes = Prefixes([_fill(model, row[:size].tolist())[0] for row, size in ((rows[0], 4), (rows[2], 3))])
+        prefixes = Prefixes(
+            [
+                _fill(model, row[:size].tolist())[0]
+                for row, size in ((rows[0], 4), (rows[2], 3))
+            ]
+        )
         cache = SharedPrefixCache(prefixes, torch.tensor([0, 0, 1], device=device), 2)
         with shared_attention(model):
-            return torch.stack([_step(model, cache, rows[slots, sizes + k]) for k in range(2)], dim=1)
+            return torch.stack(
+                [_step(model, cache, rows[slots, sizes + k]) for k in range(2)], dim=1
+            )
 
     def plain() -> Tensor:
         logits = model(input_ids=rows, use_cache=False).logits
@@ -62,14 +86,19 @@ def _trial(model: Any) -> str | None:
 
 def _fill(model: Any, prompt: Sequence[int]) -> tuple[DynamicCache, Tensor]:
     """A prompt's keys and values, and the logits (1, vocabulary) behind it."""
-    cache, ids = DynamicCache(), torch.tensor([list(prompt)], device=next(model.parameters()).device)
+    cache, ids = (
+        DynamicCache(),
+        torch.tensor([list(prompt)], device=next(model.parameters()).device),
+    )
     return cache, _last_logits(model, cache, input_ids=ids)
 
 
 def _step(model: Any, cache: SharedPrefixCache, tokens: Tensor) -> Tensor:
     """Logits (slots, vocabulary) behind one more token of each slot."""
     cache.begin_step()
-    logits = _last_logits(model, cache, input_ids=tokens[:, None], position_ids=cache.positions[:, None])
+    logits = _last_logits(
+        model, cache, input_ids=tokens[:, None], position_ids=cache.positions[:, None]
+    )
     cache.end_step()
     return logits
 
@@ -83,20 +112,28 @@ def _last_logits(model: Any, cache: Cache, **inputs: Tensor) -> Tensor:
 @functools.cache
 def _cache_argument(architecture: Any) -> str:
     """What its forward calls the cache: transformers 5.24 renamed it, and 5.40 will not know the old name."""
-    return "cache" if "cache" in signature(architecture.forward).parameters else "past_key_values"
+    return (
+        "cache"
+        if "cache" in signature(architecture.forward).parameters
+        else "past_key_values"
+    )
 
 
 class _Responses:
     """The tokens of all responses, shape (responses, most new tokens), and what draws the next ones."""
 
-    def __init__(self, model: Any, uniforms: np.ndarray, ends: Sequence[int], temperature: float) -> None:
+    def __init__(
+        self, model: Any, uniforms: np.ndarray, ends: Sequence[int], temperature: float
+    ) -> None:
         device = next(model.parameters()).device
         self.model, self.temperature = model, temperature
         self.random = torch.from_numpy(np.ascontiguousarray(uniforms)).to(device)
         self.stop = torch.tensor([_BROKEN, *ends], dtype=torch.long, device=device)
         self.tokens = torch.zeros(uniforms.shape, dtype=torch.long, device=device)
 
-    def write(self, logits: Tensor, rows: Any, places: Any, which: Tensor | None = None) -> Tensor:
+    def write(
+        self, logits: Tensor, rows: Any, places: Any, which: Tensor | None = None
+    ) -> Tensor:
         """Draw the tokens of responses `rows` at `places`; says which of them have ended. `which` is that of `draw`."""
         tokens = draw(logits, self.random[rows, places], self.temperature, which)
         self.tokens[rows, places] = tokens
@@ -105,14 +142,23 @@ class _Responses:
     def texts(self) -> list[list[int]]:
         """Each response up to its end token; what was drawn behind it is nobody's."""
         ends = torch.isin(self.tokens, self.stop)
-        lengths = torch.where(ends.any(dim=1), ends.long().argmax(dim=1) + 1, self.tokens.shape[1])
-        rows = [row[:length] for row, length in zip(self.tokens.tolist(), lengths.tolist(), strict=True)]
+        lengths = torch.where(
+            ends.any(dim=1), ends.long().argmax(dim=1) + 1, self.tokens.shape[1]
+        )
+        rows = [
+            row[:length]
+            for row, length in zip(self.tokens.tolist(), lengths.tolist(), strict=True)
+        ]
         if any(row[-1] == _BROKEN for row in rows):
-            raise FloatingPointError("the model's logits are not finite: its weights are broken or overflow this dtype")
+            raise FloatingPointError(
+                "the model's logits are not finite: its weights are broken or overflow this dtype"
+            )
         return rows
 
 
-def sample_tokens(model: Any, prompt: Sequence[int], uniforms: np.ndarray, **options: Any) -> list[list[int]]:
+def sample_tokens(
+    model: Any, prompt: Sequence[int], uniforms: np.ndarray, **options: Any
+) -> list[list[int]]:
     """Responses to one prompt: `sample_each` of it repeated for every row of `uniforms`."""
     return sample_each(model, [prompt] * len(uniforms), uniforms, **options)
 
@@ -143,12 +189,19 @@ def sample_each(
     A FloatingPointError if the model's logits are not finite.
     """
     if not all(prompts):
-        raise UserError("a prompt has no token for an answer to follow; give one that is not empty")
-    window, by_most = window_of(model) or sys.maxsize, dict[int, dict[tuple[int, ...], list[int]]]()
+        raise UserError(
+            "a prompt has no token for an answer to follow; give one that is not empty"
+        )
+    window, by_most = (
+        window_of(model) or sys.maxsize,
+        dict[int, dict[tuple[int, ...], list[int]]](),
+    )
     for row, prompt in enumerate(prompts):
         most = min(uniforms.shape[1], max(1, window - len(prompt)))
         by_most.setdefault(most, {}).setdefault(tuple(prompt), []).append(row)
-    if reason := by_most and why_not_sampled(model, max(most + max(map(len, of)) for most, of in by_most.items())):
+    if reason := by_most and why_not_sampled(
+        model, max(most + max(map(len, of)) for most, of in by_most.items())
+    ):
         name = type(without_adapter(model)).__name__
         raise UserError(f"{name} cannot share its prompt among samples: {reason}")
     device = next(model.parameters()).device
@@ -163,14 +216,20 @@ def sample_each(
         rows = [row for prompt in wave for row in rows_of[prompt]]
         drawn = _Responses(model, uniforms[rows, :most], ends, temperature)
         check = check_every or (1 if device.type == "cpu" else 4)
-        _sample(drawn, wave, [len(rows_of[prompt]) for prompt in wave], slots_there, check)
+        _sample(
+            drawn, wave, [len(rows_of[prompt]) for prompt in wave], slots_there, check
+        )
         for row, response in zip(rows, drawn.texts(), strict=True):
             responses[row] = response
     return responses
 
 
 def _waves(
-    model: Any, rows_of: dict[tuple[int, ...], list[int]], most: int, slots: int, free: int | None
+    model: Any,
+    rows_of: dict[tuple[int, ...], list[int]],
+    most: int,
+    slots: int,
+    free: int | None,
 ) -> list[tuple[list[tuple[int, ...]], int]]:
     """Which prompts are decoded together, and in how many slots.
 
@@ -187,11 +246,19 @@ def _waves(
 
     waves: list[tuple[list[tuple[int, ...]], int]] = []
     rows = 0
-    for prompt in sorted(rows_of, key=lambda prompt: (len(rows_of[prompt]), len(prompt))):
+    for prompt in sorted(
+        rows_of, key=lambda prompt: (len(rows_of[prompt]), len(prompt))
+    ):
         count, wave = len(rows_of[prompt]), waves[-1][0] if waves else []
         longest, live = max(map(len, [*wave, prompt])), min(rows + count, slots)
-        padded = (len(wave) + 1) * count > 2 * live or (len(wave) + 1) * longest > slots * most
-        if wave and not padded and fitting(len(wave) + 1, longest, rows + count) == live:
+        padded = (len(wave) + 1) * count > 2 * live or (
+            len(wave) + 1
+        ) * longest > slots * most
+        if (
+            wave
+            and not padded
+            and fitting(len(wave) + 1, longest, rows + count) == live
+        ):
             rows += count
             waves[-1] = ([*wave, prompt], live)
             continue
@@ -206,18 +273,30 @@ def _waves(
     return waves
 
 
-def _sample(responses: _Responses, prompts: Sequence[Sequence[int]], counts: list[int], slots: int, check: int) -> None:
+def _sample(
+    responses: _Responses,
+    prompts: Sequence[Sequence[int]],
+    counts: list[int],
+    slots: int,
+    check: int,
+) -> None:
     """Draw the responses, so many of each prompt one behind the other."""
     n, most = responses.tokens.shape
     device = responses.tokens.device
-    filled, logits = zip(*(_fill(responses.model, prompt) for prompt in prompts), strict=True)
+    filled, logits = zip(
+        *(_fill(responses.model, prompt) for prompt in prompts), strict=True
+    )
     numbers = torch.arange(len(prompts), device=device)
-    stem = SharedPrefixCache(Prefixes(filled), numbers, most - 1, room=min(n, max(slots, len(prompts))))
+    stem = SharedPrefixCache(
+        Prefixes(filled), numbers, most - 1, room=min(n, max(slots, len(prompts)))
+    )
     # The slot of `stem` that holds a response's tokens.
     history = numbers.repeat_interleave(torch.tensor(counts, device=device))
     ended = responses.write(torch.cat(logits), slice(None), 0, history)
     with shared_attention(responses.model):
-        live, alone = _share_beginnings(responses, stem, history, torch.nonzero(~ended)[:, 0], slots)
+        live, alone = _share_beginnings(
+            responses, stem, history, torch.nonzero(~ended)[:, 0], slots
+        )
         # Each slot holds one response from here on: nothing is sorted, and nothing waits for the device but `nonzero`.
         rows, waiting, cache = live[:slots], live[slots:], stem
         if alone:
@@ -228,7 +307,11 @@ def _sample(responses: _Responses, prompts: Sequence[Sequence[int]], counts: lis
 
 
 def _share_beginnings(
-    responses: _Responses, stem: SharedPrefixCache, history: Tensor, live: Tensor, slots: int
+    responses: _Responses,
+    stem: SharedPrefixCache,
+    history: Tensor,
+    live: Tensor,
+    slots: int,
 ) -> tuple[Tensor, bool]:
     """Decode while several responses have begun alike; which still go on, and whether each has its own slot of `stem`.
 
@@ -238,7 +321,9 @@ def _share_beginnings(
     for t in range(1, responses.tokens.shape[1]):
         if not len(live):
             break
-        starts, which = torch.stack([history[live], responses.tokens[live, t - 1]]).unique(dim=1, return_inverse=True)
+        starts, which = torch.stack(
+            [history[live], responses.tokens[live, t - 1]]
+        ).unique(dim=1, return_inverse=True)
         if len(live) > slots and starts.shape[1] > min(slots, len(live) // 2):
             return live, False
         places = stem.follow(starts[0])
@@ -246,14 +331,21 @@ def _share_beginnings(
         step[places], history[live] = starts[1], places[which]
         logits = _step(responses.model, stem, step)
         ended = responses.write(logits, live, t, history[live])
-        if starts.shape[1] == len(live):  # and so for good: histories that have parted never meet again
+        if starts.shape[1] == len(
+            live
+        ):  # and so for good: histories that have parted never meet again
             return live, True
         live = live[~ended]
     return live[:0], False  # as long as they may be
 
 
 def _fill_slots(
-    responses: _Responses, cache: SharedPrefixCache, rows: Tensor, waiting: Tensor, history: Tensor, check_every: int
+    responses: _Responses,
+    cache: SharedPrefixCache,
+    rows: Tensor,
+    waiting: Tensor,
+    history: Tensor,
+    check_every: int,
 ) -> None:
     """Decode the responses `rows`, one in each slot of `cache`; as each ends, one of `waiting` takes its slot."""
     most = responses.tokens.shape[1] - 1
@@ -270,7 +362,12 @@ def _fill_slots(
             over |= responses.write(logits, rows, cache.lengths)
 
 
-def draw(logits: Tensor, uniforms: Tensor, temperature: float = 1.0, which: Tensor | None = None) -> Tensor:
+def draw(
+    logits: Tensor,
+    uniforms: Tensor,
+    temperature: float = 1.0,
+    which: Tensor | None = None,
+) -> Tensor:
     """Tokens (draws,) from softmax(logits / temperature), exact to float32 rounding, by inverting the CDF.
 
     The first search is among the masses of blocks of 512 tokens, the second among the tokens of that block. `logits`
@@ -294,18 +391,27 @@ def draw(logits: Tensor, uniforms: Tensor, temperature: float = 1.0, which: Tens
         mass[:, vocabulary:] = -torch.inf
         if temperature != 1.0:
             mass.div_(temperature)
-        torch.softmax(mass, dim=1, out=mass)  # in place: one pass with the processor's own vector exponential
+        torch.softmax(
+            mass, dim=1, out=mass
+        )  # in place: one pass with the processor's own vector exponential
         by_block = mass.view(len(part), blocks, _BLOCK)
         cumulative = by_block.sum(dim=2).double().cumsum(dim=1)
         if which is None:
-            draws, row = slice(start, start + chunk), torch.arange(len(part), device=logits.device)
+            draws, row = (
+                slice(start, start + chunk),
+                torch.arange(len(part), device=logits.device),
+            )
         else:
             draws = torch.nonzero((which >= start) & (which < start + chunk))[:, 0]
             row = which[draws] - start
         cumulative = cumulative[row]
         target = uniforms[draws] * cumulative[:, -1]
         block = _invert(cumulative, target)
-        before = torch.where(block > 0, cumulative.gather(1, (block - 1).clamp(min=0)[:, None])[:, 0], 0.0)
+        before = torch.where(
+            block > 0,
+            cumulative.gather(1, (block - 1).clamp(min=0)[:, None])[:, 0],
+            0.0,
+        )
         inside = by_block[row, block].double().cumsum(dim=1)
         token = block * _BLOCK + _invert(inside, target - before)
         tokens[draws] = torch.where(cumulative[:, -1].isfinite(), token, _BROKEN)

@@ -31,7 +31,12 @@ from sozo.models.processes import quiet_libraries, run_module
 from sozo.scoring.parse import NUM_WORDS, write_list
 
 TINY = "tiny"
-_SETTINGS: dict[str, Any] = {"revision": 3, "hidden": 128, "layers": 2, "embedding_norm": 0.5}
+_SETTINGS: dict[str, Any] = {
+    "revision": 3,
+    "hidden": 128,
+    "layers": 2,
+    "embedding_norm": 0.5,
+}
 _SETTINGS |= {"lists": 7168, "batch": 32, "learning_rate": 3e-3}
 _CHAT_TEMPLATE = (
     "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content + eos_token }}"
@@ -52,10 +57,14 @@ def tiny_seed(name: str | None) -> int | None:
 def tiny_folder(name: str = TINY) -> Path:
     """Where the warm-started model is kept: SOZO_CACHE (default ~/.cache/sozo), by all that decides its weights."""
     try:
-        versions = [version(package) for package in ("torch", "transformers", "trl", "ja-ginza")]
+        versions = [
+            version(package) for package in ("torch", "transformers", "trl", "ja-ginza")
+        ]
     except PackageNotFoundError as error:
         needed = install_command("train", "offline")
-        raise UserError(f"the embedded model needs the package {error.name}: {needed}") from error
+        raise UserError(
+            f"the embedded model needs the package {error.name}: {needed}"
+        ) from error
     settings = _SETTINGS | {"seed": tiny_seed(name)}
     decisive = json.dumps([settings, versions, prompt("dat"), tiny_nouns()])
     digest = hashlib.sha256(decisive.encode()).hexdigest()[:12]
@@ -69,7 +78,9 @@ def ensure_tiny(name: str = TINY) -> Path:
         # In a process of its own it comes out the same inside any distributed run.
         make_cache(folder.parent)
         failure = "the embedded model could not be made"
-        run_module("sozo.models.tiny", str(folder), str(tiny_seed(name)), failure=failure)
+        run_module(
+            "sozo.models.tiny", str(folder), str(tiny_seed(name)), failure=failure
+        )
     return folder
 
 
@@ -82,18 +93,31 @@ def noun_vectors(nouns: Sequence[str]) -> np.ndarray:
 
 def build_tokenizer(nouns: Sequence[str]) -> Any:
     """Word-level tokenizer: special tokens, the DAT prompt, the ten list numbers, the nouns."""
-    from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
+    from tokenizers import (
+        AddedToken,
+        Regex,
+        Tokenizer,
+        decoders,
+        models,
+        pre_tokenizers,
+    )
     from transformers import PreTrainedTokenizerFast
 
     numbers = [f"{k}. " if k == 1 else f"\n{k}. " for k in range(1, NUM_WORDS + 1)]
     tokens = ["<pad>", "</s>", "<unk>", prompt("dat"), *numbers, *nouns]
-    tokenizer = Tokenizer(models.WordLevel({token: i for i, token in enumerate(tokens)}, unk_token="<unk>"))
+    tokenizer = Tokenizer(
+        models.WordLevel(
+            {token: i for i, token in enumerate(tokens)}, unk_token="<unk>"
+        )
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"\n?[0-9]+\. "), "isolated")
     tokenizer.decoder = decoders.Fuse()
     # An added token is cut out before the text is split: the whole prompt is one token.
     tokenizer.add_tokens([AddedToken(prompt("dat"), normalized=False)])
     special = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, padding_side="left", **special)
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, padding_side="left", **special
+    )
     fast.chat_template, fast.model_max_length = _CHAT_TEMPLATE, 128
     return fast
 
@@ -104,30 +128,65 @@ def build_model(vocabulary_size: int, vectors: np.ndarray) -> Any:
     from transformers import LlamaConfig, LlamaForCausalLM
 
     hidden = _SETTINGS["hidden"]
-    sizes = {"vocab_size": vocabulary_size, "hidden_size": hidden, "intermediate_size": 4 * hidden}
-    sizes |= {"num_hidden_layers": _SETTINGS["layers"], "num_attention_heads": 4, "max_position_embeddings": 128}
+    sizes = {
+        "vocab_size": vocabulary_size,
+        "hidden_size": hidden,
+        "intermediate_size": 4 * hidden,
+    }
+    sizes |= {
+        "num_hidden_layers": _SETTINGS["layers"],
+        "num_attention_heads": 4,
+        "max_position_embeddings": 128,
+    }
     tokens = {"pad_token_id": 0, "eos_token_id": 1, "bos_token_id": None}
     model = LlamaForCausalLM(LlamaConfig(**sizes, **tokens, tie_word_embeddings=True))
     centred = vectors - vectors.mean(axis=0)
-    meaning = torch.tensor(centred @ np.linalg.svd(centred, full_matrices=False).Vh[:hidden].T)
+    meaning = torch.tensor(
+        centred @ np.linalg.svd(centred, full_matrices=False).Vh[:hidden].T
+    )
     # The nouns are the last tokens. Equal lengths: at first no noun is likelier than another.
     embeddings = model.get_input_embeddings().weight.data
-    embeddings[-len(meaning) :] = meaning * _SETTINGS["embedding_norm"] / meaning.norm(dim=1, keepdim=True)
+    embeddings[-len(meaning) :] = (
+        meaning * _SETTINGS["embedding_norm"] / meaning.norm(dim=1, keepdim=True)
+    )
     return model
 
 
-def warm_start(model: Any, tokenizer: Any, texts: Sequence[str], output_dir: Path, **settings: Any) -> Any:
+def warm_start(
+    model: Any, tokenizer: Any, texts: Sequence[str], output_dir: Path, **settings: Any
+) -> Any:
     """The model fine-tuned in memory to write `texts`, on the CPU; `settings` are further fields of TRL's SFTConfig."""
     from datasets import Dataset
     from trl import SFTConfig, SFTTrainer
 
     conversational = bool(tokenizer.chat_template)
     question = PLAIN.prompt(prompt("dat"), conversational=conversational)
-    rows = [{"prompt": question, "completion": as_completion(text, conversational=conversational)} for text in texts]
-    fixed = {"max_length": None, "save_strategy": "no", "report_to": "none", "use_cpu": True, "bf16": False}
-    fixed |= {"activation_checkpointing": False, "dataloader_pin_memory": False, "completion_only_loss": True}
-    arguments, data = SFTConfig(output_dir=str(output_dir), **fixed, **settings), Dataset.from_list(rows)
-    trainer = SFTTrainer(model=model, args=arguments, train_dataset=data, processing_class=tokenizer)
+    rows = [
+        {
+            "prompt": question,
+            "completion": as_completion(text, conversational=conversational),
+        }
+        for text in texts
+    ]
+    fixed = {
+        "max_length": None,
+        "save_strategy": "no",
+        "report_to": "none",
+        "use_cpu": True,
+        "bf16": False,
+    }
+    fixed |= {
+        "activation_checkpointing": False,
+        "dataloader_pin_memory": False,
+        "completion_only_loss": True,
+    }
+    arguments, data = (
+        SFTConfig(output_dir=str(output_dir), **fixed, **settings),
+        Dataset.from_list(rows),
+    )
+    trainer = SFTTrainer(
+        model=model, args=arguments, train_dataset=data, processing_class=tokenizer
+    )
     trainer.train()
     return trainer.model
 
@@ -139,19 +198,35 @@ def main(folder: Path, seed: int) -> None:
     quiet_libraries(use_cpu=True)
     set_seed(seed)
     nouns, draw = tiny_nouns(), random.Random(seed)
-    lists = [write_list(draw.sample(nouns, NUM_WORDS)) for _ in range(_SETTINGS["lists"])]
+    lists = [
+        write_list(draw.sample(nouns, NUM_WORDS)) for _ in range(_SETTINGS["lists"])
+    ]
     tokenizer = build_tokenizer(nouns)
-    settings = {"per_device_train_batch_size": _SETTINGS["batch"], "learning_rate": _SETTINGS["learning_rate"]}
-    settings |= {"lr_scheduler_type": "cosine", "warmup_steps": 20, "num_train_epochs": 1, "logging_steps": 20}
+    settings = {
+        "per_device_train_batch_size": _SETTINGS["batch"],
+        "learning_rate": _SETTINGS["learning_rate"],
+    }
+    settings |= {
+        "lr_scheduler_type": "cosine",
+        "warmup_steps": 20,
+        "num_train_epochs": 1,
+        "logging_steps": 20,
+    }
     settings |= {"seed": seed, "disable_tqdm": not sys.stderr.isatty()}
     model = build_model(len(tokenizer), noun_vectors(nouns))
     with TemporaryDirectory() as work:
-        save(folder, warm_start(model, tokenizer, lists, Path(work), **settings), tokenizer)
+        save(
+            folder,
+            warm_start(model, tokenizer, lists, Path(work), **settings),
+            tokenizer,
+        )
 
 
 def save(folder: Path, model: Any, tokenizer: Any) -> None:
     """Save a model and its tokenizer in `folder`, which appears only when it is complete."""
-    work = folder.with_name(f"{folder.name}.{os.getpid()}")  # another process may be building it too
+    work = folder.with_name(
+        f"{folder.name}.{os.getpid()}"
+    )  # another process may be building it too
     model.save_pretrained(work)
     tokenizer.save_pretrained(work)
     try:

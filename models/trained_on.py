@@ -33,7 +33,9 @@ def trained_on(model: Path) -> list[Training]:
     if "trained_on" in config:
         return list(config["trained_on"])
     paid = of_rewards(config.get("settings", {}).get("rewards", []))
-    start = config.get("loaded", {}).get("model_sha256")  # only of a folder, which may have been trained
+    start = config.get("loaded", {}).get(
+        "model_sha256"
+    )  # only of a folder, which may have been trained
     return [_training()] * bool(start or not paid) + paid
 
 
@@ -59,7 +61,11 @@ def of_answers(run: RunResult, by: str, *, chosen: bool) -> list[Training]:
     worth: dict[str, str | None] = {"measure": None, "encoder": None, "judge": None}
     if chosen:
         judge = run.scale.get("judge", {}).get("model")
-        worth = {"measure": run.main.name, "encoder": run.scale.get("embedding_model"), "judge": judge}
+        worth = {
+            "measure": run.main.name,
+            "encoder": run.scale.get("embedding_model"),
+            "judge": judge,
+        }
     return [*_drawn_by(run), _training(by, task=run.task, **worth)]
 
 
@@ -70,15 +76,24 @@ def _drawn_by(run: RunResult) -> list[Training]:
     if not (decoder["strength"] or decoder["word_strength"]):  # every list is as likely
         return []
     encoder = decoder.get("embedding_model")
-    return [_training(FRONTIER, task=run.task, measure=run.main.name, encoder=encoder, judge=None)]
+    return [
+        _training(
+            FRONTIER, task=run.task, measure=run.main.name, encoder=encoder, judge=None
+        )
+    ]
 
 
 def recorded(run: RunResult) -> list[Training]:
     """The trainings of the model that wrote a run's answers, as the run recorded them."""
     trainings = run.loaded.get("trained_on") or []
-    if not run.loaded.get("model_trained") or (trainings and isinstance(trainings[0], dict)):
+    if not run.loaded.get("model_trained") or (
+        trainings and isinstance(trainings[0], dict)
+    ):
         return trainings
-    return [_training(), *(_training("grpo", task=task) for task in trainings)]  # before, they were GRPO's tasks
+    return [
+        _training(),
+        *(_training("grpo", task=task) for task in trainings),
+    ]  # before, they were GRPO's tasks
 
 
 def different(trainings: Iterable[Training]) -> list[Training]:
@@ -90,7 +105,12 @@ def different(trainings: Iterable[Training]) -> list[Training]:
     return known
 
 
-def target(trainings: Sequence[Training], task: type[Task], measure: Measure, second_encoder: str = "") -> str:
+def target(
+    trainings: Sequence[Training],
+    task: type[Task],
+    measure: Measure,
+    second_encoder: str = "",
+) -> str:
     """Whether answers were paid for, drawn or chosen by a measure: YES, NO or NOT_KNOWN; then a gain is no evidence.
 
     Whoever pays for a task's answers pays 0 for one that is not usable, and shows usable ones only; what else is paid
@@ -102,14 +122,26 @@ def target(trainings: Sequence[Training], task: type[Task], measure: Measure, se
     known = [one for one in of_task if one["task"] == task.name]
     if measure == task.second:
         own = set(parts_of(second_encoder)) if second_encoder else set()
-        hit = any(one["encoder"] and own & set(parts_of(one["encoder"])) for one in trainings)
+        hit = any(
+            one["encoder"] and own & set(parts_of(one["encoder"])) for one in trainings
+        )
     else:
-        meant = {task.measures[0].name, task.beside()[0].name, *(one["measure"] for one in known)}
-        usable = measure.name == task.beside()[0].name and any(one["task"] == task.name for one in shown)
+        meant = {
+            task.measures[0].name,
+            task.beside()[0].name,
+            *(one["measure"] for one in known),
+        }
+        usable = measure.name == task.beside()[0].name and any(
+            one["task"] == task.name for one in shown
+        )
         hit = usable or (bool(known) and measure.name in meant)
     if hit:
         return YES
-    return NOT_KNOWN if not trainings or any(NOT_RECORDED in one.values() for one in of_task) else NO
+    return (
+        NOT_KNOWN
+        if not trainings or any(NOT_RECORDED in one.values() for one in of_task)
+        else NO
+    )
 
 
 def _training(by: str = NOT_RECORDED, **known: str | None) -> Training:

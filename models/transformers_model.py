@@ -47,59 +47,103 @@ class TransformersGenerator:
         form: PromptForm = PLAIN,
     ) -> None:
         if temperature <= 0 or max_new_tokens < 1 or slots < 1:
-            raise ValueError("temperature must be above 0, max_new_tokens and slots at least 1")
-        self.name = name or str(getattr(model.config, "_name_or_path", "") or type(model).__name__)
-        self.temperature, self._max_new_tokens, self._slots = temperature, max_new_tokens, slots
+            raise ValueError(
+                "temperature must be above 0, max_new_tokens and slots at least 1"
+            )
+        self.name = name or str(
+            getattr(model.config, "_name_or_path", "") or type(model).__name__
+        )
+        self.temperature, self._max_new_tokens, self._slots = (
+            temperature,
+            max_new_tokens,
+            slots,
+        )
         # transformers fills an unset top_k with 50.
-        self._decoder = {"temperature": temperature, "top_k": 0, "top_p": 1.0, "max_new_tokens": max_new_tokens}
+        self._decoder = {
+            "temperature": temperature,
+            "top_k": 0,
+            "top_p": 1.0,
+            "max_new_tokens": max_new_tokens,
+        }
         self._form = form
-        self._model, self._tokenizer, self._ends = model, tokenizer, end_tokens(model, tokenizer)
+        self._model, self._tokenizer, self._ends = (
+            model,
+            tokenizer,
+            end_tokens(model, tokenizer),
+        )
         self._window = Window(self.name, window_of(model), max_new_tokens)
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
         """One completion for each of `prompts`; of one prompt, completion k is the same however many there are."""
         if not prompts:
             return []
-        ids = {text: encode_text(self._tokenizer, text, self._form) for text in dict.fromkeys(prompts)}
+        ids = {
+            text: encode_text(self._tokenizer, text, self._form)
+            for text in dict.fromkeys(prompts)
+        }
         shared = {text for text in ids if not self._obstacle(len(ids[text]))}
         # The prompts that the sampler takes come first, all others behind them.
         rows = sorted(range(len(prompts)), key=lambda row: prompts[row] not in shared)
-        uniforms = np.random.default_rng(entropy(seed, batch)).random((len(prompts), self._max_new_tokens))
-        ordered, first = [ids[prompts[row]] for row in rows], sum(text in shared for text in prompts)
+        uniforms = np.random.default_rng(entropy(seed, batch)).random(
+            (len(prompts), self._max_new_tokens)
+        )
+        ordered, first = (
+            [ids[prompts[row]] for row in rows],
+            sum(text in shared for text in prompts),
+        )
         try:
             with in_eval_mode(self._model):
                 together = self._shared(ordered[:first], uniforms[rows[:first]])
                 alone = self._plain(ordered[first:], seed, batch)
         except FloatingPointError as error:
-            raise UserError(f"{self.name}: {error}; try --dtype float32 or another checkpoint") from error
+            raise UserError(
+                f"{self.name}: {error}; try --dtype float32 or another checkpoint"
+            ) from error
         responses = dict(zip(rows, together + alone, strict=True))
         tokens = [responses[row] for row in range(len(prompts))]
         texts = [decode(self._tokenizer, row) for row in tokens]
-        reasons = ["stop" if response[-1] in self._ends else "length" for response in tokens]
-        return [Completion(text, reason) for text, reason in zip(texts, reasons, strict=True)]
+        reasons = [
+            "stop" if response[-1] in self._ends else "length" for response in tokens
+        ]
+        return [
+            Completion(text, reason)
+            for text, reason in zip(texts, reasons, strict=True)
+        ]
 
     def _obstacle(self, prompt: int) -> str | None:
         from sozo.models.shared_prefix import why_not_sampled
 
         return why_not_sampled(self._model, prompt + self._window.room(prompt))
 
-    def _shared(self, prompts: list[list[int]], uniforms: np.ndarray) -> list[list[int]]:
+    def _shared(
+        self, prompts: list[list[int]], uniforms: np.ndarray
+    ) -> list[list[int]]:
         from sozo.models.shared_prefix import sample_each
 
-        options = {"ends": self._ends, "temperature": self.temperature, "slots": self._slots}
+        options = {
+            "ends": self._ends,
+            "temperature": self.temperature,
+            "slots": self._slots,
+        }
         with freed_memory_kept() if self._model.device.type == "cpu" else nullcontext():
             return sample_each(self._model, prompts, uniforms, **options)
 
-    def _plain(self, prompts: list[list[int]], seed: int, batch: int) -> list[list[int]]:
+    def _plain(
+        self, prompts: list[list[int]], seed: int, batch: int
+    ) -> list[list[int]]:
         """By `model.generate`, padded on the left."""
         import torch
         from transformers import GenerationConfig
 
         model, ends, pad = self._model, self._ends, (self._ends or [0])[0]
-        state = np.random.SeedSequence(entropy(seed, batch)).generate_state(1, np.uint64)
+        state = np.random.SeedSequence(entropy(seed, batch)).generate_state(
+            1, np.uint64
+        )
         # The caller may be in the middle of training: its random numbers must not depend on what is sampled here.
         devices = [model.device] if model.device.type == "cuda" else []
-        settings = GenerationConfig(do_sample=True, **self._decoder, eos_token_id=ends or None, pad_token_id=pad)
+        settings = GenerationConfig(
+            do_sample=True, **self._decoder, eos_token_id=ends or None, pad_token_id=pad
+        )
         rows: list[list[int]] = []
         # In its place, not beside it: what is unset in one that is passed comes from the model's own.
         before, model.generation_config = model.generation_config, settings
@@ -109,13 +153,24 @@ class TransformersGenerator:
                 for start in range(0, len(prompts), self._slots):
                     part = prompts[start : start + self._slots]
                     longest = max(map(len, part))
-                    ids = torch.tensor([[pad] * (longest - len(p)) + p for p in part], device=model.device)
-                    mask = torch.tensor([[0] * (longest - len(p)) + [1] * len(p) for p in part], device=model.device)
+                    ids = torch.tensor(
+                        [[pad] * (longest - len(p)) + p for p in part],
+                        device=model.device,
+                    )
+                    mask = torch.tensor(
+                        [[0] * (longest - len(p)) + [1] * len(p) for p in part],
+                        device=model.device,
+                    )
                     settings.max_new_tokens = self._window.room(longest)
                     output = model.generate(input_ids=ids, attention_mask=mask)
                     for row in output[:, longest:].tolist():
-                        end = next((k for k, token in enumerate(row, 1) if token in ends), len(row))
-                        rows.append(row[:end])  # what follows the first end token is padding
+                        end = next(
+                            (k for k, token in enumerate(row, 1) if token in ends),
+                            len(row),
+                        )
+                        rows.append(
+                            row[:end]
+                        )  # what follows the first end token is padding
         finally:
             model.generation_config = before
         return rows
@@ -126,7 +181,12 @@ class TransformersGenerator:
         sampler = f"model.generate ({obstacle})" if obstacle else "shared_prefix"
         tokens = self._window.tokens
         window = {"window": tokens} if tokens and tokens <= self._max_new_tokens else {}
-        return {"generator": "transformers", "sampler": sampler, **self._decoder, **window}
+        return {
+            "generator": "transformers",
+            "sampler": sampler,
+            **self._decoder,
+            **window,
+        }
 
 
 class SharedPrefixRollout:
@@ -141,7 +201,11 @@ class SharedPrefixRollout:
     """
 
     def __init__(self, *, temperature: float, max_new_tokens: int, seed: int) -> None:
-        self._temperature, self._max_new_tokens, self._seed = temperature, max_new_tokens, seed
+        self._temperature, self._max_new_tokens, self._seed = (
+            temperature,
+            max_new_tokens,
+            seed,
+        )
         self._at = (-1, 0)  # optimizer step, and the number of the call in it
 
     def __call__(self, prompts: list[Any], trainer: Any) -> dict[str, Any]:
@@ -151,21 +215,41 @@ class SharedPrefixRollout:
         from sozo.models.shared_prefix import sample_each
 
         if trainer.is_fsdp_enabled:
-            raise UserError("sampler shared_prefix does not work under FSDP; set sampler: trl or sampler: vllm")
+            raise UserError(
+                "sampler shared_prefix does not work under FSDP; set sampler: trl or sampler: vllm"
+            )
         tokenizer, step = trainer.processing_class, trainer.state.global_step
-        prompt_ids = [encode_prompt(tokenizer, prompt, **trainer.chat_template_kwargs or {}) for prompt in prompts]
+        prompt_ids = [
+            encode_prompt(tokenizer, prompt, **trainer.chat_template_kwargs or {})
+            for prompt in prompts
+        ]
         self._at = (step, self._at[1] + 1 if self._at[0] == step else 0)
         # TRL deals one batch out, a slice to each process.
         first = trainer.args.process_index * len(prompts)
         random = np.random.default_rng([self._seed, *self._at])
         uniforms = random.random((first + len(prompts), self._max_new_tokens))[first:]
-        with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model, in_eval_mode(model):
-            options = {"ends": end_tokens(model, tokenizer), "temperature": self._temperature, "slots": _USUAL}
+        with (
+            unwrap_model_for_generation(
+                trainer.model_wrapped, trainer.accelerator
+            ) as model,
+            in_eval_mode(model),
+        ):
+            options = {
+                "ends": end_tokens(model, tokenizer),
+                "temperature": self._temperature,
+                "slots": _USUAL,
+            }
             try:
                 completion_ids = sample_each(model, prompt_ids, uniforms, **options)
             except FloatingPointError as error:
-                raise UserError(f"step {step + 1}: {error}; if it has diverged, lower learning_rate") from error
-        return {"prompt_ids": prompt_ids, "completion_ids": completion_ids, "logprobs": None}
+                raise UserError(
+                    f"step {step + 1}: {error}; if it has diverged, lower learning_rate"
+                ) from error
+        return {
+            "prompt_ids": prompt_ids,
+            "completion_ids": completion_ids,
+            "logprobs": None,
+        }
 
 
 def fitting_slots(model: Any, max_new_tokens: int, free: int | None = None) -> int:
@@ -176,4 +260,8 @@ def fitting_slots(model: Any, max_new_tokens: int, free: int | None = None) -> i
     logits, the other half for what else a step needs. On a CPU more rows cost as much more.
     """
     free = free_bytes(model.device) if free is None else free
-    return _USUAL if free is None else max(_USUAL, min(_MOST, free // 2 // cache_bytes(model, max_new_tokens, 1)))
+    return (
+        _USUAL
+        if free is None
+        else max(_USUAL, min(_MOST, free // 2 // cache_bytes(model, max_new_tokens, 1)))
+    )

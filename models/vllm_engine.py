@@ -17,7 +17,14 @@ from sozo.models.weights import ADAPTER_FILE, cannot_load, check_adapter, is_ada
 from sozo.scoring.final_text import decode
 
 _LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
-_LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+_LAUNCHER = (
+    "RANK",
+    "LOCAL_RANK",
+    "WORLD_SIZE",
+    "LOCAL_WORLD_SIZE",
+    "MASTER_ADDR",
+    "MASTER_PORT",
+)
 
 
 class VllmEngine:
@@ -59,9 +66,21 @@ class VllmEngine:
                 model = values["base_model_name_or_path"]
                 rank = next((r for r in _LORA_RANKS if r >= values["r"]), values["r"])
                 lora = {"enable_lora": True, "max_lora_rank": rank}
-            options = {"revision": settings.model_revision, "dtype": settings.dtype, "seed": seed, **lora}
-            with _own_gpu():  # of its generation config vLLM then takes the end tokens only
-                return vllm.LLM(model, enable_prefix_caching=True, generation_config="vllm", **options)
+            options = {
+                "revision": settings.model_revision,
+                "dtype": settings.dtype,
+                "seed": seed,
+                **lora,
+            }
+            with (
+                _own_gpu()
+            ):  # of its generation config vLLM then takes the end tokens only
+                return vllm.LLM(
+                    model,
+                    enable_prefix_caching=True,
+                    generation_config="vllm",
+                    **options,
+                )
         except Exception as error:  # whatever a folder or the engine's start holds, the user needs one line
             raise cannot_load(settings.model, error) from error
 
@@ -78,7 +97,11 @@ class VllmGenerator:
     def __init__(self, settings: GeneratorSettings, engine: VllmEngine) -> None:
         import vllm
 
-        self.name, self._settings, self._engine = settings.source or settings.model, settings, engine
+        self.name, self._settings, self._engine = (
+            settings.source or settings.model,
+            settings,
+            engine,
+        )
         whole = {"temperature": settings.temperature, "top_k": 0, "top_p": 1.0}
         self._request = vllm.SamplingParams(**whole, max_tokens=settings.max_new_tokens)
         self.temperature = self._request.temperature  # vLLM takes 0.01 for less
@@ -87,19 +110,34 @@ class VllmGenerator:
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
         """One completion for each of `prompts`; vLLM forms its own batches."""
-        llm = self._engine.llm(int(np.random.SeedSequence(entropy(seed, batch)).generate_state(1)[0]))
-        tokens = {text: encode_text(llm.get_tokenizer(), text, self._settings.form) for text in set(prompts)}
-        self._window = self._window or Window(self.name, llm.model_config.max_model_len, self._request.max_tokens)
+        llm = self._engine.llm(
+            int(np.random.SeedSequence(entropy(seed, batch)).generate_state(1)[0])
+        )
+        tokens = {
+            text: encode_text(llm.get_tokenizer(), text, self._settings.form)
+            for text in set(prompts)
+        }
+        self._window = self._window or Window(
+            self.name, llm.model_config.max_model_len, self._request.max_tokens
+        )
         for ids in tokens.values():
             self._window.room(len(ids))
         inputs = [{"prompt_token_ids": tokens[text]} for text in prompts]
-        outputs = llm.generate(inputs, self._request, use_tqdm=False, lora_request=self._engine.lora)
+        outputs = llm.generate(
+            inputs, self._request, use_tqdm=False, lora_request=self._engine.lora
+        )
         drawn = [output.outputs[0] for output in outputs]
-        return [Completion(decode(llm.get_tokenizer(), one.token_ids), one.finish_reason) for one in drawn]
+        return [
+            Completion(decode(llm.get_tokenizer(), one.token_ids), one.finish_reason)
+            for one in drawn
+        ]
 
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record."""
-        weights = {"dtype": self._settings.dtype, "max_new_tokens": self._settings.max_new_tokens}
+        weights = {
+            "dtype": self._settings.dtype,
+            "max_new_tokens": self._settings.max_new_tokens,
+        }
         return {"generator": "vllm", **self._decoder, **weights}
 
 
@@ -108,7 +146,9 @@ def _own_gpu() -> Iterator[None]:
     """While the engine starts, its processes see this process's GPU only, and nothing of the launcher's group."""
     rank, before = os.environ.get("LOCAL_RANK"), dict(os.environ)
     if rank is not None:
-        visible = [gpu for gpu in before.get("CUDA_VISIBLE_DEVICES", "").split(",") if gpu]
+        visible = [
+            gpu for gpu in before.get("CUDA_VISIBLE_DEVICES", "").split(",") if gpu
+        ]
         os.environ["CUDA_VISIBLE_DEVICES"] = visible[int(rank)] if visible else rank
         for name in _LAUNCHER:
             os.environ.pop(name, None)

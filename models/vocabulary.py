@@ -24,13 +24,20 @@ from sozo.data.record import provenance, room, whole_folder, write_json
 from sozo.models.weights import check_model, load_model, pinned
 from sozo.scoring.parse import NUM_WORDS, write_list
 
-_PROBES, _PROBE_TOKENS = 4, 128  # rows whose logits are compared, and the tokens of each
+_PROBES, _PROBE_TOKENS = (
+    4,
+    128,
+)  # rows whose logits are compared, and the tokens of each
 _ODD = ("continuing_subword_prefix", "end_of_word_suffix", "dropout")
 _ORIGIN = "cut_from"  # in a cut model's config, so that every model trained from it has it too
 
 
 def cut_vocabulary(
-    name: str, output: Path, nouns: Sequence[str], prompts: Sequence[str], dtype: str = "auto"
+    name: str,
+    output: Path,
+    nouns: Sequence[str],
+    prompts: Sequence[str],
+    dtype: str = "auto",
 ) -> dict[str, Any]:
     """Write into `output` the model `name` with the tokens of `prompts` and of lists of `nouns`; what was done.
 
@@ -43,44 +50,72 @@ def cut_vocabulary(
     4539
     """
     if len(nouns := list(dict.fromkeys(nouns))) < NUM_WORDS:
-        raise UserError(f"a list has {NUM_WORDS} nouns, and only {len(nouns)} different ones are given")
+        raise UserError(
+            f"a list has {NUM_WORDS} nouns, and only {len(nouns)} different ones are given"
+        )
     with whole_folder(output) as partial:
         return _cut_into(partial, name, nouns, prompts, dtype)
 
 
-def _cut_into(partial: Path, name: str, nouns: list[str], prompts: Sequence[str], dtype: str) -> dict[str, Any]:
+def _cut_into(
+    partial: Path, name: str, nouns: list[str], prompts: Sequence[str], dtype: str
+) -> dict[str, Any]:
     model, tokenizer = _load(name, dtype)
     embedding, parameters = model.get_input_embeddings().weight, model.num_parameters()
     if model.get_output_embeddings().weight is not embedding:
-        raise UserError(f"{name}: its output layer is not its embedding; only a model with tied ones can be cut")
+        raise UserError(
+            f"{name}: its output layer is not its embedding; only a model with tied ones can be cut"
+        )
     whole = _bpe(name, tokenizer)
     needed = _needed(name, tokenizer, nouns, prompts)
     ids = tokenizer(needed)["input_ids"]
-    kept = {*tokenizer.all_special_ids, *(i for _, _, named in _settings(model) for i in np.atleast_1d(named).tolist())}
+    kept = {
+        *tokenizer.all_special_ids,
+        *(i for _, _, named in _settings(model) for i in np.atleast_1d(named).tolist()),
+    }
     small, old = _cut(whole, kept.union(*ids))
     new = {token: number for number, token in enumerate(old)}
-    before, origin = _logits(model, old), {"model": name, "embedding_sha256": _digest(embedding)}
+    before, origin = (
+        _logits(model, old),
+        {"model": name, "embedding_sha256": _digest(embedding)},
+    )
     embedding.data[: len(old)] = embedding.data[old]
     model.resize_token_embeddings(len(old))
     for config, key, named in _settings(model):
-        setattr(config, key, [new[i] for i in named if i in new] if isinstance(named, list) else new.get(named))
+        setattr(
+            config,
+            key,
+            [new[i] for i in named if i in new]
+            if isinstance(named, list)
+            else new.get(named),
+        )
     setattr(model.config, _ORIGIN, origin)
     record = {"tokens": len(old), "tokens_before": len(tokenizer)}
-    record |= {"parameters": model.num_parameters(), "parameters_before": parameters, "nouns": len(nouns)}
+    record |= {
+        "parameters": model.num_parameters(),
+        "parameters_before": parameters,
+        "nouns": len(nouns),
+    }
     _save(model, tokenizer, name, partial)
     write_json(partial / "cut.json", origin | record | {"old_ids": old} | provenance())
-    (partial / "tokenizer.json").write_text(json.dumps(small, ensure_ascii=False), "utf-8")
+    (partial / "tokenizer.json").write_text(
+        json.dumps(small, ensure_ascii=False), "utf-8"
+    )
     (partial / "nouns.txt").write_text("\n".join(nouns) + "\n", "utf-8")
 
     model, tokenizer = load_model(str(partial))
     for text, row, cut in zip(needed, ids, tokenizer(needed)["input_ids"], strict=True):
         if len(tokenizer) != len(old) or [new[i] for i in row] != cut:
-            raise UserError(f"{name}: its tokenizer cannot be cut: {text[-40:]!r} comes out otherwise")
+            raise UserError(
+                f"{name}: its tokenizer cannot be cut: {text[-40:]!r} comes out otherwise"
+            )
     _compare(name, before, _logits(model, range(len(old))))
     return record
 
 
-def restore_vocabulary(name: str, full: str, output: Path, dtype: str = "auto") -> dict[str, Any]:
+def restore_vocabulary(
+    name: str, full: str, output: Path, dtype: str = "auto"
+) -> dict[str, Any]:
     """Write into `output` the model `full` with the weights of `name`, cut from it and trained; what was done.
 
     Tokens that were cut away keep the rows of `full`. All others have the same logits as in `name` to the bit, which is
@@ -94,12 +129,22 @@ def _restore_into(partial: Path, name: str, full: str, dtype: str) -> dict[str, 
     model, small = _load(name, dtype)
     whole, tokenizer = _load(full)
     origin = getattr(model.config, _ORIGIN, None)
-    if not isinstance(origin, dict) or not {"model", "embedding_sha256"} <= origin.keys():
-        raise UserError(f"{name}: was not cut from a model; give one that cut_vocabulary made, or one trained from it")
+    if (
+        not isinstance(origin, dict)
+        or not {"model", "embedding_sha256"} <= origin.keys()
+    ):
+        raise UserError(
+            f"{name}: was not cut from a model; give one that cut_vocabulary made, or one trained from it"
+        )
     embedding = whole.get_input_embeddings().weight
     # Tied to its output layer, as that of the model that was cut.
-    if whole.get_output_embeddings().weight is not embedding or _digest(embedding) != origin["embedding_sha256"]:
-        raise UserError(f"{full}: is not the model that {name} was cut from, which was {origin['model']}")
+    if (
+        whole.get_output_embeddings().weight is not embedding
+        or _digest(embedding) != origin["embedding_sha256"]
+    ):
+        raise UserError(
+            f"{full}: is not the model that {name} was cut from, which was {origin['model']}"
+        )
     rows = range(model.get_input_embeddings().num_embeddings)
     old = tokenizer.convert_tokens_to_ids(small.convert_ids_to_tokens(rows))
     whole = whole.to(model.dtype)
@@ -109,12 +154,17 @@ def _restore_into(partial: Path, name: str, full: str, dtype: str) -> dict[str, 
     tokenizer.chat_template = small.chat_template
     _save(whole, tokenizer, name, partial)
     record = {"tokens": len(rows), "tokens_untrained": len(tokenizer) - len(rows)}
-    write_json(partial / "restored.json", {"model": name, "full": full, **record, **provenance()})
+    write_json(
+        partial / "restored.json",
+        {"model": name, "full": full, **record, **provenance()},
+    )
     _compare(name, before, _logits(load_model(str(partial))[0], old))
     return record
 
 
-def merges_of(token: str, ranks: dict[tuple[str, str], int]) -> Iterator[tuple[str, str]]:
+def merges_of(
+    token: str, ranks: dict[tuple[str, str], int]
+) -> Iterator[tuple[str, str]]:
     """The merges by which BPE makes a token of its characters: the earliest of the list first, from left to right.
 
     Within any text it makes the token by the same ones: no merge over the token's ends can have come between.
@@ -124,7 +174,10 @@ def merges_of(token: str, ranks: dict[tuple[str, str], int]) -> Iterator[tuple[s
     """
     symbols = list(token)
     while len(symbols) > 1:
-        rank, place = min((ranks.get(pair, math.inf), place) for place, pair in enumerate(pairwise(symbols)))
+        rank, place = min(
+            (ranks.get(pair, math.inf), place)
+            for place, pair in enumerate(pairwise(symbols))
+        )
         if rank == math.inf:
             return
         yield symbols[place], symbols[place + 1]
@@ -134,12 +187,16 @@ def merges_of(token: str, ranks: dict[tuple[str, str], int]) -> Iterator[tuple[s
 def _bpe(name: str, tokenizer: Any) -> dict[str, Any]:
     """The tokenizer as tokenizer.json has it, added tokens in the vocabulary too."""
     if not tokenizer.is_fast:
-        raise UserError(f"{name}: only a tokenizer of the library tokenizers (tokenizer.json) can be cut")
+        raise UserError(
+            f"{name}: only a tokenizer of the library tokenizers (tokenizer.json) can be cut"
+        )
     whole: dict[str, Any] = json.loads(tokenizer.backend_tokenizer.to_str())
     model = whole["model"]
     if model["type"] != "BPE" or any(model[key] for key in _ODD):
         odd = [model["type"], *(key for key in _ODD if model.get(key))]
-        raise UserError(f"{name}: only a plain BPE tokenizer can be cut, not {' with '.join(odd)}")
+        raise UserError(
+            f"{name}: only a plain BPE tokenizer can be cut, not {' with '.join(odd)}"
+        )
     model["vocab"] |= {added["content"]: added["id"] for added in whole["added_tokens"]}
     return whole
 
@@ -159,14 +216,32 @@ def _cut(whole: dict[str, Any], kept: set[int]) -> tuple[dict[str, Any], list[in
     tokens = {token for token, old in number.items() if old in kept}
     made = tokens - {token["content"] for token in whole["added_tokens"]}
     applied = {pair for token in made for pair in merges_of(token, ranks)}
-    spare = [f"<0x{byte:02X}>" for byte in range(256)] if model["byte_fallback"] else ByteLevel.alphabet()
-    tokens.update(spare, [model["unk_token"]], *made, *((*pair, "".join(pair)) for pair in applied))
+    spare = (
+        [f"<0x{byte:02X}>" for byte in range(256)]
+        if model["byte_fallback"]
+        else ByteLevel.alphabet()
+    )
+    tokens.update(
+        spare,
+        [model["unk_token"]],
+        *made,
+        *((*pair, "".join(pair)) for pair in applied),
+    )
     left = sorted(tokens & number.keys(), key=number.__getitem__)
     new = {token: k for k, token in enumerate(left)}
-    added = [{**token, "id": new[token["content"]]} for token in whole["added_tokens"] if token["content"] in new]
+    added = [
+        {**token, "id": new[token["content"]]}
+        for token in whole["added_tokens"]
+        if token["content"] in new
+    ]
     parts = {"vocab": new, "merges": [pair for pair in merges if pair in applied]}
     processor = _renumbered(whole["post_processor"], new)
-    cut = {**whole, "model": model | parts, "added_tokens": added, "post_processor": processor}
+    cut = {
+        **whole,
+        "model": model | parts,
+        "added_tokens": added,
+        "post_processor": processor,
+    }
     return cut, [number[token] for token in left]
 
 
@@ -181,16 +256,22 @@ def _renumbered(part: Any, new: dict[str, int]) -> Any:
     return {key: _renumbered(one, new) for key, one in part.items()}
 
 
-def _needed(name: str, tokenizer: Any, nouns: list[str], texts: Sequence[str]) -> list[str]:
+def _needed(
+    name: str, tokenizer: Any, nouns: list[str], texts: Sequence[str]
+) -> list[str]:
     """What must give the same tokens: prompts as they are asked, answers behind them, each noun in each place."""
     form, cycle = trained_form(name), nouns + nouns[:NUM_WORDS]
-    lists = [write_list(cycle[first : first + NUM_WORDS]) for first in range(len(nouns))]
+    lists = [
+        write_list(cycle[first : first + NUM_WORDS]) for first in range(len(nouns))
+    ]
     talks = bool(tokenizer.chat_template)
     prompts: list[Any] = [form.prompt(text, conversational=talks) for text in texts]
     answered = [prompts[0] + as_completion(one, conversational=talks) for one in lists]
     if talks:
         options = {"tokenize": False, **form.arguments}
-        prompts = tokenizer.apply_chat_template(prompts, add_generation_prompt=True, **options)
+        prompts = tokenizer.apply_chat_template(
+            prompts, add_generation_prompt=True, **options
+        )
         answered = tokenizer.apply_chat_template(answered, **options)
     # Behind the last noun comes the end, or whatever a line break begins.
     return [*texts, *prompts, *answered, *(f"\n{one}\n1. " for one in lists)]
@@ -200,8 +281,16 @@ def _settings(model: Any) -> list[tuple[Any, str, Any]]:
     """Settings that name tokens by number, one or several: whose they are, what they are called, the numbers."""
     configs = (model.config, model.config.get_text_config(), model.generation_config)
     ends = ("_token_id", "_token_index")
-    settings = [(c, *item) for c in {id(c): c for c in configs}.values() for item in c.to_dict().items()]
-    return [setting for setting in settings if setting[1].endswith(ends) and setting[2] is not None]
+    settings = [
+        (c, *item)
+        for c in {id(c): c for c in configs}.values()
+        for item in c.to_dict().items()
+    ]
+    return [
+        setting
+        for setting in settings
+        if setting[1].endswith(ends) and setting[2] is not None
+    ]
 
 
 def _digest(weight: Any) -> str:
@@ -214,7 +303,10 @@ def _logits(model: Any, numbers: Sequence[int]) -> list[Any]:
     import torch
 
     rng, rows = np.random.default_rng(0), torch.tensor(numbers)
-    drawn = [rows[torch.from_numpy(rng.integers(len(rows), size=_PROBE_TOKENS))] for _ in range(_PROBES)]
+    drawn = [
+        rows[torch.from_numpy(rng.integers(len(rows), size=_PROBE_TOKENS))]
+        for _ in range(_PROBES)
+    ]
     with torch.inference_mode():
         return [model(input_ids=ids[None]).logits[0][:, rows].float() for ids in drawn]
 
@@ -236,5 +328,10 @@ def _save(model: Any, tokenizer: Any, source: str, partial: Path) -> None:
 
 def _compare(name: str, before: list[Any], after: list[Any]) -> None:
     """UserError if logits are not as they were."""
-    if worst := max(float((one - other).abs().max()) for one, other in zip(before, after, strict=True)):
-        raise UserError(f"{name}: logits of tokens that were kept differ by {worst:.2g}; this model cannot be cut")
+    if worst := max(
+        float((one - other).abs().max())
+        for one, other in zip(before, after, strict=True)
+    ):
+        raise UserError(
+            f"{name}: logits of tokens that were kept differ by {worst:.2g}; this model cannot be cut"
+        )

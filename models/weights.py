@@ -34,14 +34,20 @@ def tensors_of(folder: Path) -> frozenset[tuple[str, str, tuple[int, ...], str]]
         with safe_open(path, framework="pt") as file:
             for name in file.keys():  # noqa: SIM118 (it cannot be iterated)
                 tensor = file.get_tensor(name)
-                content = hashlib.sha256(tensor.contiguous().flatten().view(torch.uint8).numpy())
-                tensors.add((name, str(tensor.dtype), tuple(tensor.shape), content.hexdigest()))
+                content = hashlib.sha256(
+                    tensor.contiguous().flatten().view(torch.uint8).numpy()
+                )
+                tensors.add(
+                    (name, str(tensor.dtype), tuple(tensor.shape), content.hexdigest())
+                )
     return frozenset(tensors)
 
 
 def is_adapter(folder: str) -> bool:
     """Does the folder hold a LoRA adapter and not a whole model?"""
-    return (Path(folder) / ADAPTER_FILE).is_file() and not (Path(folder) / _WHOLE).is_file()
+    return (Path(folder) / ADAPTER_FILE).is_file() and not (
+        Path(folder) / _WHOLE
+    ).is_file()
 
 
 def check_model(name: str) -> None:
@@ -50,9 +56,15 @@ def check_model(name: str) -> None:
     if tiny_seed(name) is not None or is_model(folder):
         return
     if folder.is_dir():
-        raise UserError(f"{name}: holds no model (neither {_WHOLE} nor {ADAPTER_FILE}); give a model's folder")
-    if folder.exists() or name.count("/") > 1 or name.startswith((".", "/", "~")):  # a hub id has one slash at most
-        raise UserError(f"{name}: no such folder; give a model's folder, a hub id, or {TINY}")
+        raise UserError(
+            f"{name}: holds no model (neither {_WHOLE} nor {ADAPTER_FILE}); give a model's folder"
+        )
+    if (
+        folder.exists() or name.count("/") > 1 or name.startswith((".", "/", "~"))
+    ):  # a hub id has one slash at most
+        raise UserError(
+            f"{name}: no such folder; give a model's folder, a hub id, or {TINY}"
+        )
 
 
 def cannot_load(name: str, error: Exception) -> UserError:
@@ -60,8 +72,12 @@ def cannot_load(name: str, error: Exception) -> UserError:
     cause, file = _cause(error), Path(name) / ADAPTER_FILE
     if is_adapter(name) and not Path(base := _base(name)).is_dir():
         remedy = f"it stands in {file} as base_model_name_or_path: name there a model's folder, or a hub id"
-        return UserError(f"{name}: the adapter's base {base} cannot be loaded ({cause}); {remedy}")
-    return UserError(f"cannot load the model {name} ({cause}); give a model's folder, or a hub id that can be reached")
+        return UserError(
+            f"{name}: the adapter's base {base} cannot be loaded ({cause}); {remedy}"
+        )
+    return UserError(
+        f"cannot load the model {name} ({cause}); give a model's folder, or a hub id that can be reached"
+    )
 
 
 def _base(adapter: str) -> str:
@@ -80,7 +96,9 @@ def pinned(name: str, revision: str | None) -> tuple[str, str | None]:
         return name, revision
     from transformers import AutoConfig
 
-    return name, getattr(_load(AutoConfig, name, revision=revision), "_commit_hash", None) or revision
+    return name, getattr(
+        _load(AutoConfig, name, revision=revision), "_commit_hash", None
+    ) or revision
 
 
 def model_window(name: str, revision: str | None = None) -> int | None:
@@ -107,11 +125,15 @@ def _load(kind: Any, name: str, **options: Any) -> Any:
         return kind.from_pretrained(name, **options)
     except UserError:
         raise
-    except Exception as error:  # whatever a folder or the hub holds, the user needs one line
+    except (
+        Exception
+    ) as error:  # whatever a folder or the hub holds, the user needs one line
         raise cannot_load(name, error) from error
 
 
-def load_model(path: str, *, revision: str | None = None, dtype: str = "auto", merged: bool = False) -> tuple[Any, Any]:
+def load_model(
+    path: str, *, revision: str | None = None, dtype: str = "auto", merged: bool = False
+) -> tuple[Any, Any]:
     """Model and tokenizer of a folder or a hub id, on the CPU; a LoRA adapter comes in its base model.
 
     In float32 it is merged. In half precision it stays beside the weights, as it was trained, unless it must be
@@ -133,7 +155,9 @@ def load_model(path: str, *, revision: str | None = None, dtype: str = "auto", m
         try:
             model = adapted.merge_and_unload() if merges else adapted.get_base_model()
         except RuntimeError as error:
-            raise UserError(f"{path}: cannot be merged into its base ({_cause(error)})") from error
+            raise UserError(
+                f"{path}: cannot be merged into its base ({_cause(error)})"
+            ) from error
     else:
         with whole_models():
             model = _load(AutoModelForCausalLM, path, revision=revision, dtype=dtype)
@@ -160,7 +184,12 @@ def load_adapter(path: str, *, is_trainable: bool = False, **options: Any) -> An
         if own is None or isinstance(base, own):
             raise
     del base  # before another one takes as much memory
-    return _adapted(_load_base(own, path, options), _adapter_config(path), path, is_trainable=is_trainable)
+    return _adapted(
+        _load_base(own, path, options),
+        _adapter_config(path),
+        path,
+        is_trainable=is_trainable,
+    )
 
 
 def check_adapter(path: str) -> None:
@@ -183,9 +212,13 @@ def _adapter_config(path: str) -> Any:
 
     config = _load(PeftConfig, path)
     if config.task_type not in (None, "CAUSAL_LM"):
-        raise UserError(f"{path}: is an adapter for {config.task_type}; give one for CAUSAL_LM")
+        raise UserError(
+            f"{path}: is an adapter for {config.task_type}; give one for CAUSAL_LM"
+        )
     if not config.base_model_name_or_path:
-        raise UserError(f"{path}: {ADAPTER_FILE} names no base model; name it there as base_model_name_or_path")
+        raise UserError(
+            f"{path}: {ADAPTER_FILE} names no base model; name it there as base_model_name_or_path"
+        )
     return config
 
 
@@ -203,7 +236,9 @@ def _load_base(kind: Any, path: str, options: dict[str, Any]) -> Any:
         with whole_models():
             return kind.from_pretrained(_base(path), **options)
     except UserError as error:
-        raise UserError(f"{path}: the adapter's base model cannot be used: {error}") from error
+        raise UserError(
+            f"{path}: the adapter's base model cannot be used: {error}"
+        ) from error
     except Exception as error:
         raise cannot_load(path, error) from error
 
@@ -217,16 +252,25 @@ def _adapted(base: Any, config: Any, path: str, **options: Any) -> Any:
     _make_room(base, weights)
     config.inference_mode = not options.get("is_trainable")
     try:
-        adapted = PeftModelForCausalLM(base, config, low_cpu_mem_usage=options.get("low_cpu_mem_usage", False))
+        adapted = PeftModelForCausalLM(
+            base, config, low_cpu_mem_usage=options.get("low_cpu_mem_usage", False)
+        )
     except Exception as error:  # its config.json may ask for anything
         raise _misfit(path, _cause(error)) from error
     # What PEFT would save of it, in the names of the file; the embeddings too, which it saves where they were resized.
-    own = get_peft_model_state_dict(adapted, adapted.state_dict(), save_embedding_layers=True)
-    sizes = {name: (tuple(weights[name].shape), tuple(own[name].shape)) for name in weights.keys() & own.keys()}
+    own = get_peft_model_state_dict(
+        adapted, adapted.state_dict(), save_embedding_layers=True
+    )
+    sizes = {
+        name: (tuple(weights[name].shape), tuple(own[name].shape))
+        for name in weights.keys() & own.keys()
+    }
     if others := sorted(name for name, (here, there) in sizes.items() if here != there):
         here, there = sizes[others[0]]
         of = f"{len(others):,} of its weights are of another size"
-        raise _misfit(path, f"{of}, such as {others[0]}, {here} in the file and {there} there")
+        raise _misfit(
+            path, f"{of}, such as {others[0]}, {here} in the file and {there} there"
+        )
     try:
         report = adapted.load_adapter(path, "default", **options)
     except KeyError as error:  # of what is trained as a whole beside LoRA
@@ -234,7 +278,10 @@ def _adapted(base: Any, config: Any, path: str, **options: Any) -> Any:
     except Exception as error:
         raise _misfit(path, _cause(error)) from error
     # A weight under the name of one of the base's own takes its place, and PEFT says nothing.
-    stray = {*report.unexpected_keys, *((weights.keys() & adapted.state_dict().keys()) - own.keys())}
+    stray = {
+        *report.unexpected_keys,
+        *((weights.keys() & adapted.state_dict().keys()) - own.keys()),
+    }
     if problem := misfit(stray, report.missing_keys):
         raise _misfit(path, problem)
     return adapted
@@ -243,16 +290,24 @@ def _adapted(base: Any, config: Any, path: str, **options: Any) -> Any:
 def _make_room(base: Any, weights: dict[str, Any]) -> None:
     """As many rows in the base's embeddings as those that the adapter brings, where tokens were added for it."""
     embeddings, head = base.get_input_embeddings(), base.get_output_embeddings()
-    names = {f"base_model.model.{name}.weight" for name, module in base.named_modules() if module in (embeddings, head)}
+    names = {
+        f"base_model.model.{name}.weight"
+        for name, module in base.named_modules()
+        if module in (embeddings, head)
+    }
     brought = {len(weight) for name, weight in weights.items() if name in names}
-    whole = len(brought) == 1 and (head is None or head.weight is embeddings.weight or names <= weights.keys())
+    whole = len(brought) == 1 and (
+        head is None or head.weight is embeddings.weight or names <= weights.keys()
+    )
     if whole and (rows := brought.pop()) > embeddings.num_embeddings:
         base.resize_token_embeddings(rows, mean_resizing=False)
 
 
 def _misfit(path: str, problem: str) -> UserError:
     remedy = "give the base that it was trained on, and the whole adapter"
-    return UserError(f"{path}: the adapter does not fit its base {_base(path)}: {problem}; {remedy}")
+    return UserError(
+        f"{path}: the adapter does not fit its base {_base(path)}: {problem}; {remedy}"
+    )
 
 
 def rounding_error(adapted: Any) -> float:
@@ -262,11 +317,17 @@ def rounding_error(adapted: Any) -> float:
     missed = added = 0.0
     for layer in adapted.modules():
         if isinstance(layer, LoraLayer):
-            weight, wanted = layer.get_base_layer().weight.detach(), layer.get_delta_weight("default").detach().float()
+            weight, wanted = (
+                layer.get_base_layer().weight.detach(),
+                layer.get_delta_weight("default").detach().float(),
+            )
             if weight.shape != wanted.shape:  # quantized, or a shard of ZeRO-3
                 continue
             kept = (weight.float() + wanted).to(weight.dtype).float() - weight.float()
-            missed, added = missed + float((kept - wanted).square().sum()), added + float(wanted.square().sum())
+            missed, added = (
+                missed + float((kept - wanted).square().sum()),
+                added + float(wanted.square().sum()),
+            )
     return math.sqrt(missed / added) if added else 0.0
 
 
@@ -274,7 +335,9 @@ def refuse_rounding(path: str, adapted: Any) -> None:
     """A UserError where merging would lose more than a tenth of what a LoRA adapter adds."""
     if (error := rounding_error(adapted)) > _ROUNDED:
         lost = f"merged in {str(adapted.dtype).removeprefix('torch.')} it would lose {error:.0%} of what it adds"
-        raise UserError(f"{path}: {lost}; give float32 (--dtype float32, or merge to float32)")
+        raise UserError(
+            f"{path}: {lost}; give float32 (--dtype float32, or merge to float32)"
+        )
 
 
 def load_tokenizer(path: str, revision: str | None = None) -> Any:
@@ -303,23 +366,50 @@ def _refuse_beyond(name: str, revision: str | None, tokenizer: Any) -> None:
 
     Special tokens that no text and no prompt holds are none of these: Gemma 3 has one for images beyond the last row.
     """
-    rows, vocabulary = getattr(_text_config(name, revision), "vocab_size", None), tokenizer.get_vocab()
+    rows, vocabulary = (
+        getattr(_text_config(name, revision), "vocab_size", None),
+        tokenizer.get_vocab(),
+    )
     if rows is None or max(vocabulary.values(), default=0) < rows:
         return
     if is_adapter(name):  # which may bring embeddings of its own
         from peft.utils import load_peft_weights
 
         brought = load_peft_weights(name, device="cpu")
-        rows = max([rows, *(len(weight) for key, weight in brought.items() if ".lora_" not in key)])
-    rendered, own = "", {tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id}
-    with suppress(Exception):  # a template may refuse such a conversation, or there is none
-        rendered = tokenizer.apply_chat_template([{"role": "user", "content": ""}], tokenize=False)
-    special = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
+        rows = max(
+            [
+                rows,
+                *(
+                    len(weight)
+                    for key, weight in brought.items()
+                    if ".lora_" not in key
+                ),
+            ]
+        )
+    rendered, own = (
+        "",
+        {tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id},
+    )
+    with suppress(
+        Exception
+    ):  # a template may refuse such a conversation, or there is none
+        rendered = tokenizer.apply_chat_template(
+            [{"role": "user", "content": ""}], tokenize=False
+        )
+    special = {
+        number
+        for number, token in tokenizer.added_tokens_decoder.items()
+        if token.special
+    }
     for token, number in vocabulary.items():
-        if number >= rows and (number not in special or number in own or token in rendered):
+        if number >= rows and (
+            number not in special or number in own or token in rendered
+        ):
             known = f"its tokenizer knows {len(tokenizer):,} tokens, {token!r} as number {number:,}"
             remedy = "save the tokenizer that the model was trained with, or resize the embeddings"
-            raise UserError(f"{name}: {known}, and the model has embeddings for {rows:,}; {remedy}")
+            raise UserError(
+                f"{name}: {known}, and the model has embeddings for {rows:,}; {remedy}"
+            )
 
 
 def merge_adapter(adapter: str, folder: Path, dtype: str) -> None:

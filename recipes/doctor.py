@@ -14,7 +14,9 @@ from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-sys.path.insert(1, str(Path(__file__).parents[1] / "src"))  # nothing may be installed, sozo neither
+sys.path.insert(
+    1, str(Path(__file__).parents[1] / "src")
+)  # nothing may be installed, sozo neither
 
 from sozo.data.extras import install_command, no_program
 
@@ -64,7 +66,9 @@ def missing(requirements: Iterable[str]) -> list[str]:
         if present is None:
             lacking.append(f"no {requirement.name}")
         elif not requirement.specifier.contains(present, prereleases=True):
-            lacking.append(f"{requirement.name} {present} instead of {requirement.specifier}")
+            lacking.append(
+                f"{requirement.name} {present} instead of {requirement.specifier}"
+            )
     return lacking
 
 
@@ -80,24 +84,38 @@ def requirements(extra: str, extras: dict[str, list[str]]) -> Iterator[str]:
 
 def main() -> int:
     """Look, print, and say whether the base install is whole."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.parse_args()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    extras, needed = project["optional-dependencies"], re.sub(r"[^\d.]", "", project["requires-python"])
+    extras, needed = (
+        project["optional-dependencies"],
+        re.sub(r"[^\d.]", "", project["requires-python"]),
+    )
     old = sys.version_info < tuple(map(int, needed.split(".")))
     base = [f"Python {needed}"] * old + missing([*project["dependencies"], "sozo"])
     rows: list[tuple[str, str, list[str], str, str | None]] = [
         ("sozo", "what nothing works without", base, "make install", None)
     ]
     rows += [
-        (f"[{extra}]", FEATURES[extra], missing(requirements(extra, extras)), install_command(extra), no_program(extra))
+        (
+            f"[{extra}]",
+            FEATURES[extra],
+            missing(requirements(extra, extras)),
+            install_command(extra),
+            no_program(extra),
+        )
         for extra in extras
     ]
     for name, feature, packages, command, program in rows:
         lacking = ", ".join([*packages, *filter(None, [program])])
         state = "ok" if not lacking else "NEEDED" if name == "sozo" else "missing"
         how = f" -> {command}" if packages else ""
-        print(f"{state:<8} {name:<11} {feature}" + (f": {lacking}{how}" if lacking else ""))
+        print(
+            f"{state:<8} {name:<11} {feature}"
+            + (f": {lacking}{how}" if lacking else "")
+        )
     return 1 if base else 0
 
 

@@ -16,7 +16,10 @@ def plan(script: Any, training: Any, model: Any) -> Iterator[str]:
     from sozo.models.needs import not_here
 
     entries = getattr(script, "entries", ())
-    settings = [from_json(script.evaluate, "evaluate"), *(entry.model_dump() for entry in entries)]
+    settings = [
+        from_json(script.evaluate, "evaluate"),
+        *(entry.model_dump() for entry in entries),
+    ]
     lacking = list(not_here(settings, {str(model.model_name_or_path)}))
     for entry in entries:
         paid = ", ".join(entry.reward_funcs or ["its own reward"])
@@ -24,7 +27,9 @@ def plan(script: Any, training: Any, model: Any) -> Iterator[str]:
             _ = entry.rewards  # imported, and made of their arguments
         except UserError as error:
             lacking.append(str(error))
-        completions = int(entry.count * training.num_generations * training.num_train_epochs)
+        completions = int(
+            entry.count * training.num_generations * training.num_train_epochs
+        )
         counts = f"{entry.count:,} prompts x {training.num_generations} make {completions:,} completions"
         yield f"{entry.name}: {counts}, each paid by {paid}"
     yield from (f"missing: {line}" for line in dict.fromkeys(lacking))
@@ -40,7 +45,11 @@ def launch(method: str) -> None:
     obey_sigterm()
     argv = sys.argv[1:]
     if not any(word.partition("=")[0] == "--config" for word in argv):
-        argv = ["--config", str(Path(__file__).parent / "tiny" / f"{method}.yaml"), *argv]
+        argv = [
+            "--config",
+            str(Path(__file__).parent / "tiny" / f"{method}.yaml"),
+            *argv,
+        ]
     with one_line_errors(f"{method}_dat"):
         from sozo.training.config import parse
         from sozo.training.methods import recipe
@@ -48,7 +57,11 @@ def launch(method: str) -> None:
         train, own, settings = recipe(method)
         dry_run = "--dry-run" in argv
         if dry_run:
-            argv = [*(word for word in argv if word != "--dry-run"), "--bf16", "false"]  # bf16 needs a GPU
+            argv = [
+                *(word for word in argv if word != "--dry-run"),
+                "--bf16",
+                "false",
+            ]  # bf16 needs a GPU
         chosen: tuple[Any, Any, Any] = parse(own, settings, argv)
         if dry_run:
             if is_first():

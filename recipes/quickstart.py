@@ -57,37 +57,71 @@ after SFT：別の複製に、SFT's lists の行のリストを1回ずつ学習�
 """
 NOTES = [
     (english.replace("\n", " "), japanese.replace("\n", ""))
-    for english, japanese in zip(ENGLISH.strip().split("\n\n"), JAPANESE.strip().split("\n\n"), strict=True)
+    for english, japanese in zip(
+        ENGLISH.strip().split("\n\n"), JAPANESE.strip().split("\n\n"), strict=True
+    )
 ]
 
 
-def launch(commands: Sequence[Sequence[object]], seed: int, log: Path | None = None) -> None:
+def launch(
+    commands: Sequence[Sequence[object]], seed: int, log: Path | None = None
+) -> None:
     """Start recipes one after the other, each in its own process, as a user would; with `log` they write there."""
     for script, *words in commands:
-        command = ["launch", "--config_file", str(HERE / "accelerate" / "single.yaml"), str(HERE / str(script))]
+        command = [
+            "launch",
+            "--config_file",
+            str(HERE / "accelerate" / "single.yaml"),
+            str(HERE / str(script)),
+        ]
         command += [*map(str, words), "--seed", str(seed)]
         console(stderr=True).print(f"[dim]$ accelerate {' '.join(command)}[/dim]")
         if log:
             log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") if log else nullcontext() as output:
-            start = [sys.executable, "-m", "accelerate.commands.accelerate_cli", *command]
-            if status := subprocess.run(start, check=False, stdout=output, stderr=output).returncode:
+            start = [
+                sys.executable,
+                "-m",
+                "accelerate.commands.accelerate_cli",
+                *command,
+            ]
+            if status := subprocess.run(
+                start, check=False, stdout=output, stderr=output
+            ).returncode:
                 where = f"; {log} says why" if log else ""
-                raise UserError(f"{script} ended with exit status {status}{where}; the same command continues")
+                raise UserError(
+                    f"{script} ended with exit status {status}{where}; the same command continues"
+                )
 
 
 def train(args: argparse.Namespace, flags: list[str]) -> None:
     """Train both models, beside each other; what is finished is left alone."""
     lists, log = args.output_dir / "lists", args.output_dir / "sft.log"
     grpo = ["grpo_dat.py", "--output_dir", args.output_dir / "grpo", *flags]
-    draw = ["sample_dat.py", *LISTS.split(), "--source", COPIED, "--num_responses", args.num_lists]
+    draw = [
+        "sample_dat.py",
+        *LISTS.split(),
+        "--source",
+        COPIED,
+        "--num_responses",
+        args.num_lists,
+    ]
     draw += ["--output_dir", lists]
     # The simplest second training whose gain was shown (docs/beyond.md): the words as drawn, not their distributions.
-    sft = ["sft_dat.py", "--config", HERE / "tiny" / "sft-word-targets.yaml", "--word_targets", "false"]
+    sft = [
+        "sft_dat.py",
+        "--config",
+        HERE / "tiny" / "sft-word-targets.yaml",
+        "--word_targets",
+        "false",
+    ]
     sft += ["--responses", lists]
     sft += ["--top_k", args.num_lists, "--output_dir", args.output_dir / "sft"]
     with ThreadPoolExecutor(2) as pool:
-        jobs = [pool.submit(launch, [grpo], args.seed), pool.submit(launch, [draw, sft], args.seed, log)]
+        jobs = [
+            pool.submit(launch, [grpo], args.seed),
+            pool.submit(launch, [draw, sft], args.seed, log),
+        ]
         for job in as_completed(jobs):
             if error := job.exception():  # now: the other training may take minutes
                 console(stderr=True, style="red", markup=False).print(
@@ -110,18 +144,35 @@ def draw(args: argparse.Namespace) -> dict[str, Path]:
     from sozo.tasks.dat.task import Dat
 
     logging.disable_progress_bar()
-    limit = yaml.safe_load((HERE / "tiny" / "grpo.yaml").read_text("utf-8"))["max_completion_length"]
-    task = Dat(DatSettings(noun_checker="jumandic", embedding_model="ja-ginza"))  # what grpo.yaml pays for
-    sampling = SamplingOptions(num_responses=args.num_responses, seed=args.seed, batch_size=512, keep_going=True)
+    limit = yaml.safe_load((HERE / "tiny" / "grpo.yaml").read_text("utf-8"))[
+        "max_completion_length"
+    ]
+    task = Dat(
+        DatSettings(noun_checker="jumandic", embedding_model="ja-ginza")
+    )  # what grpo.yaml pays for
+    sampling = SamplingOptions(
+        num_responses=args.num_responses,
+        seed=args.seed,
+        batch_size=512,
+        keep_going=True,
+    )
     models = {"random": "random", "before": str(ensure_tiny())}
-    models |= {"after GRPO": str(args.output_dir / "grpo"), "after SFT": str(args.output_dir / "sft")}
-    folders = {name: args.output_dir / "responses" / name.replace(" ", "-") for name in models}
+    models |= {
+        "after GRPO": str(args.output_dir / "grpo"),
+        "after SFT": str(args.output_dir / "sft"),
+    }
+    folders = {
+        name: args.output_dir / "responses" / name.replace(" ", "-") for name in models
+    }
     for folder in folders.values():
         remove_run(folder)  # of an earlier model
     for name, model in models.items():
         nouns = "tiny" if model == "random" else None
         run_task(
-            task, GeneratorSettings(model, source=name, max_new_tokens=limit, nouns=nouns), sampling, folders[name]
+            task,
+            GeneratorSettings(model, source=name, max_new_tokens=limit, nouns=nouns),
+            sampling,
+            folders[name],
         )
     return folders | {COPIED: args.output_dir / "lists"}
 
@@ -148,20 +199,39 @@ def show(args: argparse.Namespace, folders: dict[str, Path]) -> None:
     print_answer(first_screen(findings(models, "before", second), another_seed))
     print(*(english for english, _ in NOTES), sep="\n")
     page = args.output_dir / "report.html"
-    title = translatable("sozo quickstart: a tiny model learns the Divergent Association Task")
-    write_evaluation(
-        page, models, base="before", title=title, second_encoder=second, notes=NOTES, another_seed=another_seed
+    title = translatable(
+        "sozo quickstart: a tiny model learns the Divergent Association Task"
     )
-    print(f"The page with these numbers, learning curves, distributions and lists to read: {page}")
+    write_evaluation(
+        page,
+        models,
+        base="before",
+        title=title,
+        second_encoder=second,
+        notes=NOTES,
+        another_seed=another_seed,
+    )
+    print(
+        f"The page with these numbers, learning curves, distributions and lists to read: {page}"
+    )
     print(f"All lists: sozo answers {args.output_dir / 'responses'} --output lists.csv")
 
 
 def main() -> None:
     """Train, draw, print, write the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--output_dir", type=Path, default=Path("runs/quickstart"))
-    parser.add_argument("--num_lists", type=int, default=32000, help="frontier lists for SFT, sixteen a step")
-    parser.add_argument("--num_responses", type=int, default=2048, help="responses drawn for each row")
+    parser.add_argument(
+        "--num_lists",
+        type=int,
+        default=32000,
+        help="frontier lists for SFT, sixteen a step",
+    )
+    parser.add_argument(
+        "--num_responses", type=int, default=2048, help="responses drawn for each row"
+    )
     parser.add_argument("--seed", type=int, default=0)
     args, flags = parser.parse_known_args()
     started = time.monotonic()

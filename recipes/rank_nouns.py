@@ -29,15 +29,30 @@ from sozo.tasks.dat.words import PROMPTS
 from sozo.training.known_nouns import log_probabilities
 from sozo.training.word_targets import spell
 
-CHECKERS = {"ja": "jumandic", "en": "lemminflect"}  # of each language the one that needs no program
+CHECKERS = {
+    "ja": "jumandic",
+    "en": "lemminflect",
+}  # of each language the one that needs no program
 
 
 def rank(
-    name: str, language: str, nouns_of: str | None, output: Path, dtype: str, lists: int, most: int
+    name: str,
+    language: str,
+    nouns_of: str | None,
+    output: Path,
+    dtype: str,
+    lists: int,
+    most: int,
 ) -> dict[str, float]:
     """Log-probability of each noun that passes DAT's rules and has at most so many tokens, best known first."""
     check_model(name)
-    settings = {"model": name, "language": language, "nouns": nouns_of, "dtype": dtype, "num_lists": lists}
+    settings = {
+        "model": name,
+        "language": language,
+        "nouns": nouns_of,
+        "dtype": dtype,
+        "num_lists": lists,
+    }
     settings["most_tokens"] = most
     folder, path = RunFolder(output, settings), output / "nouns.jsonl"
     done = _read(path)
@@ -45,26 +60,46 @@ def rank(
         nouns = _nouns(language, nouns_of)
         source, revision = pinned(name, None)
         model, tokenizer = load_model(source, revision=revision, dtype=dtype)
-        nouns = [noun for noun, tokens in zip(nouns, spell(tokenizer, nouns), strict=True) if len(tokens) <= most]
+        nouns = [
+            noun
+            for noun, tokens in zip(nouns, spell(tokenizer, nouns), strict=True)
+            if len(tokens) <= most
+        ]
         folder.start({"nouns": len(nouns)}, {})
         asked = encode_text(tokenizer, prompt(PROMPTS[language]), trained_form(name))
-        with path.open("ab") as file, responses_bar("nouns", len(nouns), len(done)) as advance:
-            for batch in log_probabilities(model, tokenizer, nouns, asked, known=done, lists=lists):
-                lines = (json.dumps({"noun": noun, "nats": nats}, ensure_ascii=False) for noun, nats in batch.items())
+        with (
+            path.open("ab") as file,
+            responses_bar("nouns", len(nouns), len(done)) as advance,
+        ):
+            for batch in log_probabilities(
+                model, tokenizer, nouns, asked, known=done, lists=lists
+            ):
+                lines = (
+                    json.dumps({"noun": noun, "nats": nats}, ensure_ascii=False)
+                    for noun, nats in batch.items()
+                )
                 content = "".join(f"{line}\n" for line in lines).encode()
                 with room(output, len(content)):
                     file.write(content)
                     file.flush()
                 advance(len(batch), None)
                 done |= batch
-        folder.finish({"nouns": len(nouns), "mean_nats": sum(done.values()) / len(done)})
+        folder.finish(
+            {"nouns": len(nouns), "mean_nats": sum(done.values()) / len(done)}
+        )
     return dict(sorted(done.items(), key=lambda known: -known[1]))
 
 
 def _nouns(language: str, name: str | None) -> list[str]:
-    words = [word for word in read_nouns(name, language) if script_reason(word, language) is None]
+    words = [
+        word
+        for word in read_nouns(name, language)
+        if script_reason(word, language) is None
+    ]
     verdicts = make_noun_checker(CHECKERS[language]).check(words)
-    return [word for word, verdict in zip(words, verdicts, strict=True) if verdict.is_noun]
+    return [
+        word for word, verdict in zip(words, verdicts, strict=True) if verdict.is_noun
+    ]
 
 
 def _read(path: Path) -> dict[str, float]:
@@ -77,27 +112,71 @@ def _read(path: Path) -> dict[str, float]:
 
 def main() -> None:
     """The model that the command line names."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", help="a model's folder (a LoRA adapter's too), or a hub id")
-    parser.add_argument("--first", type=int, default=4000, help="how many nouns nouns.txt holds (default: 4000)")
-    parser.add_argument("--language", choices=CHECKERS, default="ja", help="of the nouns and of the prompt")
-    parser.add_argument("--nouns", help="a file, one noun per line, or tiny (default: the language's dictionary)")
-    parser.add_argument("--num_lists", type=int, default=3, help="in how many lists a noun is looked at (default: 3)")
-    parser.add_argument("--most_tokens", type=int, default=99, help="leave out nouns of more tokens (default: 99)")
-    parser.add_argument("--output_dir", type=Path, required=True, help="folder of the nouns, and to be")
-    parser.add_argument("--dtype", default="auto", help="weights' type: auto, bfloat16, float16 or float32")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "model", help="a model's folder (a LoRA adapter's too), or a hub id"
+    )
+    parser.add_argument(
+        "--first",
+        type=int,
+        default=4000,
+        help="how many nouns nouns.txt holds (default: 4000)",
+    )
+    parser.add_argument(
+        "--language",
+        choices=CHECKERS,
+        default="ja",
+        help="of the nouns and of the prompt",
+    )
+    parser.add_argument(
+        "--nouns",
+        help="a file, one noun per line, or tiny (default: the language's dictionary)",
+    )
+    parser.add_argument(
+        "--num_lists",
+        type=int,
+        default=3,
+        help="in how many lists a noun is looked at (default: 3)",
+    )
+    parser.add_argument(
+        "--most_tokens",
+        type=int,
+        default=99,
+        help="leave out nouns of more tokens (default: 99)",
+    )
+    parser.add_argument(
+        "--output_dir", type=Path, required=True, help="folder of the nouns, and to be"
+    )
+    parser.add_argument(
+        "--dtype",
+        default="auto",
+        help="weights' type: auto, bfloat16, float16 or float32",
+    )
     options = parser.parse_args()
     quiet_libraries(use_cpu=True)
     limits = options.num_lists, options.most_tokens
-    ranked = rank(options.model, options.language, options.nouns, options.output_dir, options.dtype, *limits)
+    ranked = rank(
+        options.model,
+        options.language,
+        options.nouns,
+        options.output_dir,
+        options.dtype,
+        *limits,
+    )
     if not NUM_WORDS <= options.first <= len(ranked):
         raise UserError(
             f"--first {options.first}: give {NUM_WORDS} to {len(ranked):,}, which is how many nouns there are"
         )
     first = list(ranked)[: options.first]
     write_whole(options.output_dir / "nouns.txt", ("\n".join(first) + "\n").encode())
-    ends = " to ".join(f"{ranked[noun]:.1f} nats ({noun})" for noun in (first[0], first[-1]))
-    print(f"{options.output_dir / 'nouns.txt'}: {len(first):,} of {len(ranked):,} nouns, {ends}")
+    ends = " to ".join(
+        f"{ranked[noun]:.1f} nats ({noun})" for noun in (first[0], first[-1])
+    )
+    print(
+        f"{options.output_dir / 'nouns.txt'}: {len(first):,} of {len(ranked):,} nouns, {ends}"
+    )
 
 
 if __name__ == "__main__":

@@ -26,7 +26,10 @@ class Sampled:
     """What is asked, and where the answers go."""
 
     task: str = setting("dat", "Name of a task; its settings are flags too.")
-    output_dir: str = setting("", "Folder of this run: config.json, metrics.json and responses/part-*.parquet.")
+    output_dir: str = setting(
+        "",
+        "Folder of this run: config.json, metrics.json and responses/part-*.parquet.",
+    )
 
 
 def main() -> None:

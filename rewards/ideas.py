@@ -46,28 +46,47 @@ class IdeaReward(JudgeReward):
         names = [criterion.name for criterion in CRITERIA]
         for name in (*(axes or ()), *(weights or {})):
             if name not in names:
-                raise UserError(f"idea_reward: no axis {name}" + hint(name, names, f"; {', '.join(names)} exist"))
-        self.criteria = [criterion for criterion in CRITERIA if axes is None or criterion.name in axes]
+                raise UserError(
+                    f"idea_reward: no axis {name}"
+                    + hint(name, names, f"; {', '.join(names)} exist")
+                )
+        self.criteria = [
+            criterion
+            for criterion in CRITERIA
+            if axes is None or criterion.name in axes
+        ]
         if not self.criteria:
-            raise UserError("idea_reward: axes is empty; name one or more, or leave it out")
-        super().__init__(criteria_rubric(self.criteria), ledger=ledger, scale=scale, **options)
+            raise UserError(
+                "idea_reward: axes is empty; name one or more, or leave it out"
+            )
+        super().__init__(
+            criteria_rubric(self.criteria), ledger=ledger, scale=scale, **options
+        )
         self.__name__ = "idea_reward"
         self.weights, self.rank = dict(weights or {}), rank
 
-    def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
+    def alone(
+        self, items: Sequence[Item], answers: Sequence[Answer]
+    ) -> list[ScoredCompletion]:
         """The ideas of the texts; the first process judges for all."""
         completions = []
         for item, answer in zip(items, answers, strict=True):
             idea, patent = parse_idea(answer.text), question_of(item)
             text = idea.fields and f"{patent}\n{idea_text(idea.fields)}"
             facts = {"question": patent, "prompt": item.prompt, "idea": text}
-            completions.append(self.scored(item, answer.text, None, idea.reason and str(idea.reason), **facts))
+            completions.append(
+                self.scored(
+                    item, answer.text, None, idea.reason and str(idea.reason), **facts
+                )
+            )
         return completions
 
     def about(self, completion: ScoredCompletion) -> tuple[str, str] | None:
         return ("", completion.facts["idea"]) if completion.facts["idea"] else None
 
-    def paid(self, completion: ScoredCompletion, verdict: StatusScores | None) -> ScoredCompletion:
+    def paid(
+        self, completion: ScoredCompletion, verdict: StatusScores | None
+    ) -> ScoredCompletion:
         status, scores = verdict or (self.unasked, None)
         facts = {**completion.facts, "status": status, "scores": scores}
         score = worth(scores or {}, self.criteria, self.weights)
@@ -84,8 +103,14 @@ class IdeaReward(JudgeReward):
         for completion in paid:
             if completion.score is not None:
                 groups[completion.group].append(completion.score)
-        ranks = [self.scale * _rank(completion.score, groups[completion.group]) for completion in paid]
-        return [c if c.reward is None else replace(c, reward=rank) for c, rank in zip(paid, ranks, strict=True)]
+        ranks = [
+            self.scale * _rank(completion.score, groups[completion.group])
+            for completion in paid
+        ]
+        return [
+            c if c.reward is None else replace(c, reward=rank)
+            for c, rank in zip(paid, ranks, strict=True)
+        ]
 
     def describe(self) -> dict[str, Any]:
         return super().describe() | {"weights": self.weights, "rank": self.rank}
@@ -114,10 +139,17 @@ class IdeaFormat(Reward):
     def __init__(self) -> None:
         super().__init__("idea_format_reward", "idea_format")
 
-    def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
+    def alone(
+        self, items: Sequence[Item], answers: Sequence[Answer]
+    ) -> list[ScoredCompletion]:
         parsed = [parse_idea(answer.text) for answer in answers]
         return [
-            self.scored(item, answer.text, 1.0 if idea.fields else None, idea.reason and str(idea.reason))
+            self.scored(
+                item,
+                answer.text,
+                1.0 if idea.fields else None,
+                idea.reason and str(idea.reason),
+            )
             for item, answer, idea in zip(items, answers, parsed, strict=True)
         ]
 

@@ -11,7 +11,13 @@ from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
 from sozo.data.processes import gather, rank
 from sozo.rewards.duplicates import SeenResponses
-from sozo.scoring.final_text import completion_text, count_unknown, decode, question_text, without_end_marks
+from sozo.scoring.final_text import (
+    completion_text,
+    count_unknown,
+    decode,
+    question_text,
+    without_end_marks,
+)
 from sozo.scoring.keys import KEY_BYTES
 from sozo.tasks.task import Answer, Item
 
@@ -25,7 +31,9 @@ class Columns(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         there = ", ".join(self) or "none"
-        raise UserError(f"needs the dataset's column {name}, a value for each completion; its columns are: {there}")
+        raise UserError(
+            f"needs the dataset's column {name}, a value for each completion; its columns are: {there}"
+        )
 
 
 class Part(NamedTuple):
@@ -43,12 +51,22 @@ class ScoredCompletion:
     text: str  # what was written
     score: float | None  # what it is worth by the reward's measure; None when invalid
     reason: str | None  # why it is invalid; None when valid
-    reward: float | None  # what is paid; None is TRL's word for a completion that gets no number from this reward
+    reward: (
+        float | None
+    )  # what is paid; None is TRL's word for a completion that gets no number from this reward
     duplicate: bool = False  # whether this run has seen it before, if that is penalised
-    facts: Mapping[str, Any] = field(default_factory=dict)  # what else a reader wants to know
-    group: str = field(default="", compare=False)  # digest of what was asked: one prompt is one group
-    key: bytes | None = field(default=None, compare=False)  # tells it from others; None for what is no duplicate ever
-    parts: Sequence[Part] = field(default=(), compare=False)  # in the order of the text; none where `in_parts` is False
+    facts: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # what else a reader wants to know
+    group: str = field(
+        default="", compare=False
+    )  # digest of what was asked: one prompt is one group
+    key: bytes | None = field(
+        default=None, compare=False
+    )  # tells it from others; None for what is no duplicate ever
+    parts: Sequence[Part] = field(
+        default=(), compare=False
+    )  # in the order of the text; none where `in_parts` is False
 
 
 class Reward:
@@ -68,30 +86,55 @@ class Reward:
     [0.5, 1.5]
     """
 
-    console: Sequence[tuple[str, str, str]] = ()  # name, metric and format of what a line per logging step shows
-    free: frozenset[str] = frozenset()  # names of arguments that decide no reward: a resumed run may change them
+    console: Sequence[
+        tuple[str, str, str]
+    ] = ()  # name, metric and format of what a line per logging step shows
+    free: frozenset[str] = (
+        frozenset()
+    )  # names of arguments that decide no reward: a resumed run may change them
     keeps_words = False  # whether it pays for different words: `unique_words` of a GRPO run then turns its weight
     in_parts = False  # whether it says what each part of a text earned, so that credit can go to each word
-    tokenizer: Any = None  # of what trains: where it is known, ids decide what is reasoning
+    tokenizer: Any = (
+        None  # of what trains: where it is known, ids decide what is reasoning
+    )
     loaded = ""  # name of a cached property that every process loads for itself
     offset = 0.0  # what a valid response is paid besides
     # Of its metrics: the share that is valid, the mean score, what stands before a reason.
     logged = ("valid_rate", "mean_score", "reason")
 
-    def __init__(self, name: str, prefix: str, *, scale: float = 1.0, penalise_duplicates: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        prefix: str,
+        *,
+        scale: float = 1.0,
+        penalise_duplicates: bool = False,
+    ) -> None:
         for option, value in {"scale": scale, "offset": self.offset}.items():
-            if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 2**63:  # so NaN, too
-                raise UserError(f"{option} must be a finite number, not {quoted(value)}")
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, int | float)
+                or not abs(value) < 2**63
+            ):  # so NaN, too
+                raise UserError(
+                    f"{option} must be a finite number, not {quoted(value)}"
+                )
         if not isinstance(penalise_duplicates, bool):
-            raise UserError(f"penalise_duplicates must be true or false, not {quoted(penalise_duplicates)}")
+            raise UserError(
+                f"penalise_duplicates must be true or false, not {quoted(penalise_duplicates)}"
+            )
         self.__name__, self.prefix = name, prefix
         self.scale, self.penalise_duplicates = scale, penalise_duplicates
         self.seen = SeenResponses()  # of the duplicate penalty
-        self.last: list[ScoredCompletion] = []  # the previous call's completions of all processes, in rank order
+        self.last: list[
+            ScoredCompletion
+        ] = []  # the previous call's completions of all processes, in rank order
 
         self.mine: list[ScoredCompletion] = []  # of these, this process's
 
-    def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
+    def alone(
+        self, items: Sequence[Item], answers: Sequence[Answer]
+    ) -> list[ScoredCompletion]:
         """What each answer is worth by itself; `items[k]` is what `answers[k]` answers. An invalid one is worth 0."""
         raise NotImplementedError
 
@@ -127,31 +170,59 @@ class Reward:
 
     def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
         """Numbers of one call over all processes (at least one completion), for TRL's `log_metric`."""
-        scores = [completion.score for completion in completions if completion.score is not None]
-        reasons = Counter(completion.reason for completion in completions if completion.reason is not None)
+        scores = [
+            completion.score
+            for completion in completions
+            if completion.score is not None
+        ]
+        reasons = Counter(
+            completion.reason
+            for completion in completions
+            if completion.reason is not None
+        )
         count, (valid, mean, reason) = len(completions), self.logged
         metrics = {valid: (count - reasons.total()) / count}
-        metrics["duplicate_share"] = sum(completion.duplicate for completion in completions) / count
-        metrics |= {f"{reason}/{name}": number / count for name, number in sorted(reasons.items())}
+        metrics["duplicate_share"] = (
+            sum(completion.duplicate for completion in completions) / count
+        )
+        metrics |= {
+            f"{reason}/{name}": number / count
+            for name, number in sorted(reasons.items())
+        }
         if scores:
             metrics[mean] = sum(scores) / len(scores)
         return {f"{self.prefix}/{name}": value for name, value in metrics.items()}
 
     def shown(self, completion: ScoredCompletion) -> dict[str, Any]:
         """What tables of completions show beside text and reward."""
-        return {"score": completion.score, "reason": completion.reason, "duplicate": completion.duplicate}
+        return {
+            "score": completion.score,
+            "reason": completion.reason,
+            "duplicate": completion.duplicate,
+        }
 
     def scored(
-        self, item: Item, text: str, score: float | None, reason: str | None = None, **facts: Any
+        self,
+        item: Item,
+        text: str,
+        score: float | None,
+        reason: str | None = None,
+        **facts: Any,
     ) -> ScoredCompletion:
         """The result for one text: `scale` times its score and `offset`, 0 for an invalid one."""
-        group = hashlib.blake2b(item.prompt.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES)
+        group = hashlib.blake2b(
+            item.prompt.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES
+        )
         if score is None:
-            return ScoredCompletion(text, None, reason, 0.0, False, facts, group.hexdigest())
+            return ScoredCompletion(
+                text, None, reason, 0.0, False, facts, group.hexdigest()
+            )
         identity = group.digest() + text.encode("utf-8", "surrogatepass")
         key = hashlib.blake2b(identity, digest_size=KEY_BYTES).digest()
         reward = self.scale * score + self.offset
-        return ScoredCompletion(text, score, reason, reward, False, facts, group.hexdigest(), key)
+        return ScoredCompletion(
+            text, score, reason, reward, False, facts, group.hexdigest(), key
+        )
 
     def __call__(
         self,
@@ -173,14 +244,20 @@ class Reward:
         start = time.perf_counter()
         parts = gather_made(
             f"the {self.prefix.upper()} reward",
-            lambda: self.alone(*_asked_and_answered(prompts, completions, kwargs, self.tokenizer)),
+            lambda: self.alone(
+                *_asked_and_answered(prompts, completions, kwargs, self.tokenizer)
+            ),
         )
         self.last = self.among([completion for part in parts for completion in part])
         offset = sum(map(len, parts[: rank()]))
         self.mine = self.last[offset : offset + len(parts[rank()])]
-        unknown = count_unknown((completion.text for completion in self.last), self.__name__)
+        unknown = count_unknown(
+            (completion.text for completion in self.last), self.__name__
+        )
         if log_metric and self.last:
-            metrics = self.metrics(self.last) | {f"{self.prefix}/seconds": time.perf_counter() - start}
+            metrics = self.metrics(self.last) | {
+                f"{self.prefix}/seconds": time.perf_counter() - start
+            }
             if unknown:
                 metrics[f"{self.prefix}/unknown_mark"] = unknown / len(self.last)
             for name, value in metrics.items():
@@ -188,11 +265,15 @@ class Reward:
         if log_extra:
             # Every process logs the same columns, also one that has no completion here.
             for column in self.shown(ScoredCompletion("", None, None, None)):
-                log_extra(column, [self.shown(completion)[column] for completion in self.mine])
+                log_extra(
+                    column, [self.shown(completion)[column] for completion in self.mine]
+                )
         return [completion.reward for completion in self.mine]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != self.loaded} | {
+        return {
+            name: value for name, value in self.__dict__.items() if name != self.loaded
+        } | {
             "last": [],
             "mine": [],
             "tokenizer": None,
@@ -206,7 +287,11 @@ def gather_made(what: str, make: Callable[[], T]) -> list[T]:
         made = make()
     except Exception as error:
         failure = error
-    told = failure if isinstance(failure, UserError) else failure and f"{type(failure).__name__}: {failure}"
+    told = (
+        failure
+        if isinstance(failure, UserError)
+        else failure and f"{type(failure).__name__}: {failure}"
+    )
     everyone = gather((made, told))
     if failure is not None:
         raise failure
@@ -223,33 +308,57 @@ def _asked_and_answered(
 ) -> tuple[list[Item], list[Answer]]:
     """TRL's lists as items and answers; a column `item` is the item's id."""
     if completions is None:
-        raise UserError(f"there are no completions{'' if prompts is None else ', only prompts'}; {_CALLED}")
+        raise UserError(
+            f"there are no completions{'' if prompts is None else ', only prompts'}; {_CALLED}"
+        )
     answered = each(completions, "completions")
     count = len(answered)
-    columns = {name: list(values) for name, values in kwargs.items() if _is_column(values, count)}
-    ids = columns.pop("completion_ids", None)  # of lists that TRL hands over beside the dataset's columns
+    columns = {
+        name: list(values)
+        for name, values in kwargs.items()
+        if _is_column(values, count)
+    }
+    ids = columns.pop(
+        "completion_ids", None
+    )  # of lists that TRL hands over beside the dataset's columns
     columns.pop("environments", None)
     named = columns.pop("item", [""] * count)
-    asked = [""] * count if prompts is None else [question_text(prompt) for prompt in each(prompts, "prompts")]
+    asked = (
+        [""] * count
+        if prompts is None
+        else [question_text(prompt) for prompt in each(prompts, "prompts")]
+    )
     if len(asked) != count:
-        raise UserError(f"{len(asked)} prompts came with {count} completions; {_CALLED}")
+        raise UserError(
+            f"{len(asked)} prompts came with {count} completions; {_CALLED}"
+        )
     texts = list(map(completion_text, answered))
     if tokenizer is not None and ids is not None:  # of several messages, ids are of all
-        alone = [isinstance(completion, str) or len(completion) == 1 for completion in answered]
+        alone = [
+            isinstance(completion, str) or len(completion) == 1
+            for completion in answered
+        ]
         texts = [
             without_end_marks(decode(tokenizer, own)) if only else text
             for own, text, only in zip(ids, texts, alone, strict=True)
         ]
-    items = [Item(str(named[k]), asked[k], Columns({n: v[k] for n, v in columns.items()})) for k in range(count)]
+    items = [
+        Item(str(named[k]), asked[k], Columns({n: v[k] for n, v in columns.items()}))
+        for k in range(count)
+    ]
     return items, [Answer(str(k), items[k].id, text) for k, text in enumerate(texts)]
 
 
 def each(values: Any, name: str) -> list[Any]:
     """A list, or whatever has one entry for each answer, such as an array or a Series, as a list."""
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
-        raise UserError(f"{name} must be a list of texts or of conversations; {_CALLED}")
+        raise UserError(
+            f"{name} must be a list of texts or of conversations; {_CALLED}"
+        )
     return list(values)
 
 
 def _is_column(values: Any, count: int) -> bool:
-    return (isinstance(values, list | tuple) or hasattr(values, "tolist")) and len(values) == count
+    return (isinstance(values, list | tuple) or hasattr(values, "tolist")) and len(
+        values
+    ) == count

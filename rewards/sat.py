@@ -13,7 +13,9 @@ from sozo.tasks.sat.score import SatScorer, SatSettings
 from sozo.tasks.sat.stories import load_stories
 from sozo.tasks.task import Answer, Item
 
-_MOST_VECTORS = 1 << 14  # every rewrite is new: without a limit, a long run would keep the vectors of all
+_MOST_VECTORS = (
+    1 << 14
+)  # every rewrite is new: without a limit, a long run would keep the vectors of all
 
 
 class SatReward(Reward):
@@ -42,7 +44,10 @@ class SatReward(Reward):
     [2.4, 0.0]
     """
 
-    console = (("mean distance", "sat/mean_distance", ".4f"), ("paid", "sat/paid_share", "6.1%"))
+    console = (
+        ("mean distance", "sat/mean_distance", ".4f"),
+        ("paid", "sat/paid_share", "6.1%"),
+    )
     loaded = "tools"
     logged = ("paid_share", "mean_distance", "gate")
 
@@ -56,26 +61,46 @@ class SatReward(Reward):
         **settings: Any,
     ) -> None:
         if not 0 < min_length <= max_length:
-            raise UserError(f"no rewrite has {min_length} to {max_length} characters; give min_length <= max_length")
-        super().__init__("sat_reward", "sat", scale=scale, penalise_duplicates=penalise_duplicates)
-        self.settings, self.length = settings_of(SatSettings, settings), (min_length, max_length)
+            raise UserError(
+                f"no rewrite has {min_length} to {max_length} characters; give min_length <= max_length"
+            )
+        super().__init__(
+            "sat_reward", "sat", scale=scale, penalise_duplicates=penalise_duplicates
+        )
+        self.settings, self.length = (
+            settings_of(SatSettings, settings),
+            (min_length, max_length),
+        )
 
     @cached_property
     def tools(self) -> tuple[SatScorer, Gate]:
         """Scorer and gate, made when first asked for: ask before training to see errors early."""
-        tales = [story.text for story in (*load_stories(), *self.settings.load_stories())]
+        tales = [
+            story.text for story in (*load_stories(), *self.settings.load_stories())
+        ]
         return self.settings.scorer(), Gate(tales, self.length)
 
-    def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
+    def alone(
+        self, items: Sequence[Item], answers: Sequence[Answer]
+    ) -> list[ScoredCompletion]:
         """See the class; a dataset without the column story is a UserError."""
         scorer, gate = self.tools
         if not all(isinstance(item.columns.get("story"), str) for item in items):
-            raise UserError("SAT's reward needs the dataset's column story: the text that was to be rewritten")
+            raise UserError(
+                "SAT's reward needs the dataset's column story: the text that was to be rewritten"
+            )
         scorer.forget(_MOST_VECTORS)
-        asked = [(item.columns["story"], answer.text) for item, answer in zip(items, answers, strict=True)]
+        asked = [
+            (item.columns["story"], answer.text)
+            for item, answer in zip(items, answers, strict=True)
+        ]
         reasons = [gate(*pair) for pair in asked]
-        passed = [pair for pair, reason in zip(asked, reasons, strict=True) if not reason]
-        compared = iter(scorer.compare([story for story, _ in passed], [text for _, text in passed]))
+        passed = [
+            pair for pair, reason in zip(asked, reasons, strict=True) if not reason
+        ]
+        compared = iter(
+            scorer.compare([story for story, _ in passed], [text for _, text in passed])
+        )
         scored = []
         for item, (_, text), reason in zip(items, asked, reasons, strict=True):
             distance, invalid = (None, str(reason)) if reason else next(compared)
@@ -84,7 +109,11 @@ class SatReward(Reward):
 
     def describe(self) -> dict[str, Any]:
         scorer, gate = self.tools
-        return {**super().describe(), **scorer.describe(), "length_band": list(gate.length)}
+        return {
+            **super().describe(),
+            **scorer.describe(),
+            "length_band": list(gate.length),
+        }
 
 
 make_sat_reward = SatReward

@@ -17,7 +17,10 @@ from sozo.tasks.task import Answer, Item, Row, Task
 
 RewardFunc = Callable[..., list[float | None]]
 # Of tasks whose reward is more than a measure: what makes it of their settings and its own keyword arguments.
-_MAKERS: dict[type[Task], Callable[..., Reward]] = {Dat: make_dat_reward, Sat: make_sat_reward}
+_MAKERS: dict[type[Task], Callable[..., Reward]] = {
+    Dat: make_dat_reward,
+    Sat: make_sat_reward,
+}
 
 
 class TaskReward(Reward):
@@ -43,20 +46,32 @@ class TaskReward(Reward):
         penalise_duplicates: bool = False,
     ) -> None:
         paid = task.measure_named(measure)
-        self.task, self.measure, self.together, self.offset = task, paid.name, paid.together, offset
+        self.task, self.measure, self.together, self.offset = (
+            task,
+            paid.name,
+            paid.together,
+            offset,
+        )
         self._worst = paid.scale[1] if paid.scale and paid.better < 0 else None
         self.console = (
             (f"mean {self.measure}", f"{task.name}/mean_score", ".4f"),
             (f"{task.name} valid", f"{task.name}/valid_rate", "6.1%"),
         )
-        super().__init__(f"{task.name}_reward", task.name, scale=scale, penalise_duplicates=penalise_duplicates)
+        super().__init__(
+            f"{task.name}_reward",
+            task.name,
+            scale=scale,
+            penalise_duplicates=penalise_duplicates,
+        )
 
     @property
     def sees_others(self) -> bool:
         """Only where its measure is of answers that are judged together."""
         return self.together
 
-    def alone(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[ScoredCompletion]:
+    def alone(
+        self, items: Sequence[Item], answers: Sequence[Answer]
+    ) -> list[ScoredCompletion]:
         """See the class; a dataset without a column that the task reads is a UserError."""
         try:
             rows = self.task.score(items, answers)
@@ -65,15 +80,24 @@ class TaskReward(Reward):
         if not self.together:
             return self._paid(items, answers, rows)
         scored = zip(items, answers, rows, strict=True)
-        return [ScoredCompletion(one[1].text, None, None, None, facts={"alone": one}) for one in scored]
+        return [
+            ScoredCompletion(one[1].text, None, None, None, facts={"alone": one})
+            for one in scored
+        ]
 
     def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
         if self.together and completions:
-            items, answers, rows = zip(*(completion.facts["alone"] for completion in completions), strict=True)
-            completions = self._paid(items, answers, self.task.with_others(items, answers, rows))
+            items, answers, rows = zip(
+                *(completion.facts["alone"] for completion in completions), strict=True
+            )
+            completions = self._paid(
+                items, answers, self.task.with_others(items, answers, rows)
+            )
         return super().among(completions)
 
-    def _paid(self, items: Sequence[Item], answers: Sequence[Answer], rows: Sequence[Row]) -> list[ScoredCompletion]:
+    def _paid(
+        self, items: Sequence[Item], answers: Sequence[Answer], rows: Sequence[Row]
+    ) -> list[ScoredCompletion]:
         paid = []
         for item, answer, row in zip(items, answers, rows, strict=True):
             worth = row.values.get(self.measure)
@@ -84,7 +108,12 @@ class TaskReward(Reward):
 
     def describe(self) -> dict[str, Any]:
         own = {"measure": self.measure, "offset": self.offset}
-        return {**own, **super().describe(), **self.task.deciding(), **self.task.describe()}
+        return {
+            **own,
+            **super().describe(),
+            **self.task.deciding(),
+            **self.task.describe(),
+        }
 
 
 def make_task_reward(
@@ -107,7 +136,13 @@ def make_task_reward(
     """
     kind = task_type(task)
     built = kind(settings_of(kind.Settings, settings))
-    return TaskReward(built, measure, scale=scale, offset=offset, penalise_duplicates=penalise_duplicates)
+    return TaskReward(
+        built,
+        measure,
+        scale=scale,
+        offset=offset,
+        penalise_duplicates=penalise_duplicates,
+    )
 
 
 def reward_options(kind: type[Task]) -> set[str] | None:
@@ -120,19 +155,29 @@ def reward_options(kind: type[Task]) -> set[str] | None:
     if maker is None:
         return None
     parameters = inspect.signature(maker).parameters.values()
-    return {known.name for known in parameters if known.kind is not known.VAR_KEYWORD} - {"self", "task", "build"}
+    return {
+        known.name for known in parameters if known.kind is not known.VAR_KEYWORD
+    } - {"self", "task", "build"}
 
 
 def reward_of(task: Task, **options: Any) -> RewardFunc:
     """The reward of a task: what its own method `reward` gives, or sozo's of this task, or else its first measure."""
     maker = _maker(type(task))
     if maker is None:
-        raise UserError(f"{task.name}: no answer is worth anything alone; take another reward, such as a judge's")
-    return maker(**asdict(task.settings), **options) if maker in _MAKERS.values() else maker(task, **options)
+        raise UserError(
+            f"{task.name}: no answer is worth anything alone; take another reward, such as a judge's"
+        )
+    return (
+        maker(**asdict(task.settings), **options)
+        if maker in _MAKERS.values()
+        else maker(task, **options)
+    )
 
 
 def _maker(kind: type[Task]) -> Callable[..., RewardFunc] | None:
     """What is called with a task, or with its settings if it is one of `_MAKERS`."""
     own = getattr(kind, "reward", None)
-    ready = next((make for known, make in _MAKERS.items() if issubclass(kind, known)), None)
+    ready = next(
+        (make for known, make in _MAKERS.items() if issubclass(kind, known)), None
+    )
     return own or ready or (None if kind.score is Task.score else TaskReward)

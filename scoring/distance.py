@@ -25,15 +25,21 @@ def mean_pairwise_distance(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
         total = unit.take(chunk[:, 0], axis=0)
         for column in range(1, k):
             # Into the same memory each time, 1.6 times as fast as indexing; the mode "raise" would buffer it.
-            total += unit.take(chunk[:, column], axis=0, out=gathered[: len(chunk)], mode="clip")
+            total += unit.take(
+                chunk[:, column], axis=0, out=gathered[: len(chunk)], mode="clip"
+            )
         np.einsum("ij,ij->i", total, total, out=squares[start : start + len(chunk)])
     # Rounding may leave the range by an ulp.
-    distances = np.clip(1 - (squares - k) / np.float32(k * (k - 1)), 0, 2).astype(np.float32)
+    distances = np.clip(1 - (squares - k) / np.float32(k * (k - 1)), 0, 2).astype(
+        np.float32
+    )
     distances[~known] = np.nan
     return distances
 
 
-def distance_of_known(unit: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def distance_of_known(
+    unit: np.ndarray, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Mean cosine distance over the pairs of which both words have a vector, and the number of such words.
 
     As `mean_pairwise_distance`, but `unit` has zeros for a word without a vector. Both of shape (responses,), float64
@@ -45,9 +51,13 @@ def distance_of_known(unit: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, n
     """
     k = rows.shape[1]
     known = np.asarray(unit.any(axis=1))[rows].sum(axis=1)
-    squares = k + k * (k - 1) * (1 - mean_pairwise_distance(unit, rows).astype(np.float64))
+    squares = k + k * (k - 1) * (
+        1 - mean_pairwise_distance(unit, rows).astype(np.float64)
+    )
     with np.errstate(invalid="ignore"):
-        return 1 - (squares - known) / np.where(known > 1, known * (known - 1), np.nan), known
+        return 1 - (squares - known) / np.where(
+            known > 1, known * (known - 1), np.nan
+        ), known
 
 
 def distance_to_others(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -60,21 +70,33 @@ def distance_to_others(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """
     known = _known(unit, rows)
     vectors = unit[rows]
-    cosines = np.einsum("rkd,rd->rk", vectors, vectors.sum(axis=1)) - 1  # its own cosine is 1
-    distances = np.clip(1 - cosines / np.float32(rows.shape[1] - 1), 0, 2).astype(np.float32)
+    cosines = (
+        np.einsum("rkd,rd->rk", vectors, vectors.sum(axis=1)) - 1
+    )  # its own cosine is 1
+    distances = np.clip(1 - cosines / np.float32(rows.shape[1] - 1), 0, 2).astype(
+        np.float32
+    )
     distances[~known] = np.nan
     return distances
 
 
 def _known(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Which responses have a vector for each word, bool (responses,); ValueError where rows cannot be meant."""
-    if rows.ndim != 2 or rows.shape[1] < 2 or (rows.size and not -1 <= rows.min() <= rows.max() < len(unit)):
-        raise ValueError(f"rows must be of shape (responses, k), k at least 2, each -1 to {len(unit) - 1}")
+    if (
+        rows.ndim != 2
+        or rows.shape[1] < 2
+        or (rows.size and not -1 <= rows.min() <= rows.max() < len(unit))
+    ):
+        raise ValueError(
+            f"rows must be of shape (responses, k), k at least 2, each -1 to {len(unit) - 1}"
+        )
     known: np.ndarray = rows.min(axis=1) >= 0
     return known
 
 
-def paired_distance(unit: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+def paired_distance(
+    unit: np.ndarray, left: np.ndarray, right: np.ndarray
+) -> np.ndarray:
     """Cosine distance of each pair of texts (paper, section 3.3: a story and its rewrite): float64 (pairs,), 0 to 2.
 
     Of unit vectors u and v, 1 - u·v = |u - v|² / 2. The second form loses no digits where the two are close, so that
@@ -85,14 +107,20 @@ def paired_distance(unit: np.ndarray, left: np.ndarray, right: np.ndarray) -> np
     [1.0, 0.0]
     """
     if left.shape != right.shape:
-        raise ValueError(f"{len(left)} texts on the left and {len(right)} on the right are no pairs")
+        raise ValueError(
+            f"{len(left)} texts on the left and {len(right)} on the right are no pairs"
+        )
     one, other = unit[left].astype(np.float64), unit[right]
     known = (left >= 0) & (right >= 0) & one.any(axis=1) & other.any(axis=1)
     difference = one - other
-    return np.where(known, np.clip(np.einsum("ij,ij->i", difference, difference) / 2, 0, 2), np.nan)
+    return np.where(
+        known, np.clip(np.einsum("ij,ij->i", difference, difference) / 2, 0, 2), np.nan
+    )
 
 
-def cosines_of_means(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, float | None]:
+def cosines_of_means(
+    one: np.ndarray, other: np.ndarray
+) -> tuple[np.ndarray, float | None]:
     """Mean cosine between two models' texts about each prompt, shape (prompts,), and about different prompts.
 
     `one` and `other` are the means of the unit vectors of the texts about each prompt, shape (prompts, dimensions):
@@ -105,7 +133,9 @@ def cosines_of_means(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, fl
     same, n = np.einsum("pd,pd->p", one, other), len(one)
     if n < 2:
         return same, None
-    return same, float((one.sum(axis=0) @ other.sum(axis=0) - same.sum()) / (n * (n - 1)))
+    return same, float(
+        (one.sum(axis=0) @ other.sum(axis=0) - same.sum()) / (n * (n - 1))
+    )
 
 
 def cosines_to_cues(unit: np.ndarray, rows: np.ndarray, cues: np.ndarray) -> np.ndarray:
@@ -121,5 +151,7 @@ def cosines_to_cues(unit: np.ndarray, rows: np.ndarray, cues: np.ndarray) -> np.
     same = (rows[:, :, None] == cues).sum(axis=1)
     total = unit[rows].astype(np.float64).sum(axis=1) @ unit[cues].T.astype(np.float64)
     with np.errstate(invalid="ignore"):
-        means: np.ndarray = (total - same) / np.where(same < rows.shape[1], rows.shape[1] - same, np.nan)
+        means: np.ndarray = (total - same) / np.where(
+            same < rows.shape[1], rows.shape[1] - same, np.nan
+        )
     return np.where(known[:, None], means, np.nan)

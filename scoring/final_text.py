@@ -14,7 +14,17 @@ from sozo.data.errors import UserError
 from sozo.data.foreign import parse_json, quoted, shown
 
 _NAMES = (
-    *("think", "thinking", "thought", "thoughts", "reason", "reasoning", "reflection", "analysis", "scratchpad"),
+    *(
+        "think",
+        "thinking",
+        "thought",
+        "thoughts",
+        "reason",
+        "reasoning",
+        "reflection",
+        "analysis",
+        "scratchpad",
+    ),
     "seed:think",
 )
 # How models mark their reasoning where a server does not take it out: Qwen and DeepSeek, Magistral, Kimi, OpenThinker,
@@ -29,29 +39,71 @@ _PAIRS = {f"<{name}>": f"</{name}>" for name in _NAMES} | {
     "<|inner_prefix|>": "<|inner_suffix|>",
 }
 _OPEN = rf"<(?:{'|'.join(_NAMES)})\s[^<>]*>|{'|'.join(map(re.escape, _PAIRS))}"
-_MARKS = re.compile(f"{_OPEN}|{'|'.join(map(re.escape, _PAIRS.values()))}", re.IGNORECASE)
+_MARKS = re.compile(
+    f"{_OPEN}|{'|'.join(map(re.escape, _PAIRS.values()))}", re.IGNORECASE
+)
 # gpt-oss writes to channels, of which only `final` is for the reader; without its special tokens the names stay.
 _CHANNEL, _START = "<|channel|>", "<|start|>"
-_FINAL = re.compile(r"(?:\s*assistant)?\s*<\|channel\|>\s*final\s*(?:<\|constrain\|>[^<]*)?<\|message\|>")
+_FINAL = re.compile(
+    r"(?:\s*assistant)?\s*<\|channel\|>\s*final\s*(?:<\|constrain\|>[^<]*)?<\|message\|>"
+)
 _BARE_FINAL = re.compile(r"analysis\S.*assistantfinal", re.DOTALL)
 _END = re.compile(r"<\|(?:return|end|call)\|>")
 # What a chat template puts behind an answer, where a server hands it on.
 _END_MARKS = (
-    *("<|im_end|>", "<|eot_id|>", "<|end_of_text|>", "<|endoftext|>", "<|end|>", "<|return|>", "<|eot|>"),
-    *("<|END_OF_TURN_TOKEN|>", "<end_of_turn>", "<eos>", "</s>", "<｜end▁of▁sentence｜>"),
-    *("<turn|>", "<|assistant_end|>", "<|eom_id|>", "<seed:eos>", "[|endofturn|]", "[EOS]"),
+    *(
+        "<|im_end|>",
+        "<|eot_id|>",
+        "<|end_of_text|>",
+        "<|endoftext|>",
+        "<|end|>",
+        "<|return|>",
+        "<|eot|>",
+    ),
+    *(
+        "<|END_OF_TURN_TOKEN|>",
+        "<end_of_turn>",
+        "<eos>",
+        "</s>",
+        "<｜end▁of▁sentence｜>",
+    ),
+    *(
+        "<turn|>",
+        "<|assistant_end|>",
+        "<|eom_id|>",
+        "<seed:eos>",
+        "[|endofturn|]",
+        "[EOS]",
+    ),
 )
 _BEHIND = (*_END_MARKS, "<pad>", "<PAD>", "[PAD]", "<|finetune_right_pad_id|>")
 # gpt-oss' tokens around a message; `<|end|>` ends its reasoning, too.
-_HARMONY = {_CHANNEL, "<|message|>", _START, "<|constrain|>", "<|end|>", "<|call|>", "<|return|>"}
-_TAGS = {"<answer>": "</answer>", "<response>": "</response>", "<|START_RESPONSE|>": "<|END_RESPONSE|>"}
+_HARMONY = {
+    _CHANNEL,
+    "<|message|>",
+    _START,
+    "<|constrain|>",
+    "<|end|>",
+    "<|call|>",
+    "<|return|>",
+}
+_TAGS = {
+    "<answer>": "</answer>",
+    "<response>": "</response>",
+    "<|START_RESPONSE|>": "<|END_RESPONSE|>",
+}
 _UNKNOWN = re.compile(r"<[|/]?[^\s<>]{1,40}>|\[[/|]?[A-Z_]{2,20}\]|◁[^\s▷]{1,40}▷")
 _MOST_MARK = 43  # characters
-_UNKNOWN_END = re.compile(r"(?:<[!-;=?-~]{1,40}>|\[[/|]?[A-Z_]{2,20}\])\Z")  # `<犬>` is a word
+_UNKNOWN_END = re.compile(
+    r"(?:<[!-;=?-~]{1,40}>|\[[/|]?[A-Z_]{2,20}\])\Z"
+)  # `<犬>` is a word
 _MOST_TOLD = 20  # unknown marks of one process
 _told: set[str] = set()
 # White space, and what begins a file or stands for no space at all; none of it is anything that somebody wrote.
-_OUTER = "".join(character for character in map(chr, range(0x3001)) if character.isspace()) + "\ufeff\u200b\u2060"
+_OUTER = (
+    "".join(character for character in map(chr, range(0x3001)) if character.isspace())
+    + "\ufeff\u200b\u2060"
+)
 
 
 def final_text(text: str) -> str | None:
@@ -68,7 +120,12 @@ def final_text(text: str) -> str | None:
     (None, None)
     """
     text = bare(text)
-    if "<" not in text and "[" not in text and "◁" not in text and not text.startswith("analysis"):
+    if (
+        "<" not in text
+        and "[" not in text
+        and "◁" not in text
+        and not text.startswith("analysis")
+    ):
         return text  # nearly all
     answer = _final_message(without_end_marks(text))
     answer = None if answer is None else _after_reasoning(answer)
@@ -156,7 +213,11 @@ def decode(tokenizer: Any, ids: Sequence[int]) -> str:
         return str(tokenizer.decode(ids, skip_special_tokens=True))
     text, before = "", 0
     for place in (*(k for k, token in enumerate(ids) if token in marks), len(ids)):
-        text += tokenizer.decode(ids[before:place], skip_special_tokens=True) if before < place else ""
+        text += (
+            tokenizer.decode(ids[before:place], skip_special_tokens=True)
+            if before < place
+            else ""
+        )
         text, before = text + (marks[ids[place]] if place < len(ids) else ""), place + 1
     return text
 
@@ -164,9 +225,17 @@ def decode(tokenizer: Any, ids: Sequence[int]) -> str:
 @lru_cache(8)
 def _special_marks(tokenizer: Any) -> tuple[dict[int, str], set[int]]:
     """Tokens that a decoder skips: those that mark reasoning, with how they are written, and those that end a turn."""
-    tokens = {k: str(token) for k, token in getattr(tokenizer, "added_tokens_decoder", {}).items() if token.special}
+    tokens = {
+        k: str(token)
+        for k, token in getattr(tokenizer, "added_tokens_decoder", {}).items()
+        if token.special
+    }
     harmony = _HARMONY if _CHANNEL in tokens.values() else set()
-    marks = {k: mark for k, mark in tokens.items() if mark in harmony or _MARKS.fullmatch(mark)}
+    marks = {
+        k: mark
+        for k, mark in tokens.items()
+        if mark in harmony or _MARKS.fullmatch(mark)
+    }
     return marks, {k for k, mark in tokens.items() if mark in _END_MARKS} - marks.keys()
 
 
@@ -176,11 +245,15 @@ def without_end_marks(text: str) -> str:
     >>> without_end_marks("傘立て<|im_end|>\\n")
     '傘立て'
     """
-    end = len(text)  # found before anything is cut: a copy for each of many marks would take the square of their number
+    end = len(
+        text
+    )  # found before anything is cut: a copy for each of many marks would take the square of their number
     while True:
         while end and text[end - 1] in _OUTER:
             end -= 1
-        if text[end - 1 : end] not in ">]" or not text.endswith(_BEHIND, 0, end):  # nearly none, and cheaper to ask
+        if text[end - 1 : end] not in ">]" or not text.endswith(
+            _BEHIND, 0, end
+        ):  # nearly none, and cheaper to ask
             return text[:end]
         end -= next(len(mark) for mark in _BEHIND if text.endswith(mark, 0, end))
 
@@ -199,28 +272,49 @@ def completion_text(completion: Any) -> str:
     if isinstance(completion, str):
         return without_end_marks(completion)
     last = (_messages(completion) or [{}])[-1]
-    return without_end_marks(_content(last)) if last.get("role", "assistant") == "assistant" else ""
+    return (
+        without_end_marks(_content(last))
+        if last.get("role", "assistant") == "assistant"
+        else ""
+    )
 
 
 def question_text(prompt: Any) -> str:
     """What a prompt asks: the text, or the user's last message of a conversation."""
     if isinstance(prompt, str):
         return prompt
-    return next((_content(turn) for turn in reversed(_messages(prompt)) if turn.get("role", "user") == "user"), "")
+    return next(
+        (
+            _content(turn)
+            for turn in reversed(_messages(prompt))
+            if turn.get("role", "user") == "user"
+        ),
+        "",
+    )
 
 
 def _messages(conversation: Any) -> Sequence[Mapping[str, Any]]:
-    if not (isinstance(conversation, list | tuple) and all(map(_is_message, conversation))):
-        raise UserError(f"a text or a conversation was expected, not {quoted(conversation)}")
+    if not (
+        isinstance(conversation, list | tuple) and all(map(_is_message, conversation))
+    ):
+        raise UserError(
+            f"a text or a conversation was expected, not {quoted(conversation)}"
+        )
     for message in conversation:
         _content(message)  # what is no text is refused wherever it stands
-    if conversation and conversation[-1].get("role", "") is None:  # in parquet whatever has no role has this one
-        raise UserError("the last message of a conversation says that nobody wrote it; give its role")
+    if (
+        conversation and conversation[-1].get("role", "") is None
+    ):  # in parquet whatever has no role has this one
+        raise UserError(
+            "the last message of a conversation says that nobody wrote it; give its role"
+        )
     return conversation
 
 
 def _is_message(message: Any) -> bool:
-    if not isinstance(message, Mapping) or {"role", "content", "type"}.isdisjoint(message):
+    if not isinstance(message, Mapping) or {"role", "content", "type"}.isdisjoint(
+        message
+    ):
         return False
     return isinstance(message.get("role"), str | None)
 
@@ -231,11 +325,17 @@ def _content(message: Mapping[str, Any]) -> str:
     parts: Any = [{"text": content}] if isinstance(content, str | None) else content
     try:
         # Whose type is no text has no `casefold`, and is refused.
-        said = [part for part in parts if part.get("type", "text").casefold() in ("text", "output_text")]
+        said = [
+            part
+            for part in parts
+            if part.get("type", "text").casefold() in ("text", "output_text")
+        ]
         # As Gemini marks its reasoning.
         return "".join(part["text"] or "" for part in said if not part.get("thought"))
     except (TypeError, AttributeError, KeyError):
-        raise UserError(f"a message's content must be text, parts or null, not {quoted(content)}") from None
+        raise UserError(
+            f"a message's content must be text, parts or null, not {quoted(content)}"
+        ) from None
 
 
 def one_json(final: str) -> Any:
@@ -286,7 +386,9 @@ def ending(finish_reason: str | None) -> Ending:
     >>> [str(ending(reason)) for reason in (None, "stop", "MAX_TOKENS", "refusal", "tool_calls")]
     ['well', 'well', 'truncated', 'filtered', 'error']
     """
-    return _ENDINGS.get((finish_reason or "stop").strip().lower().replace("-", "_"), Ending.BADLY)
+    return _ENDINGS.get(
+        (finish_reason or "stop").strip().lower().replace("-", "_"), Ending.BADLY
+    )
 
 
 STATES = ("whole", "truncated", "filtered", "error", "empty")
@@ -302,4 +404,8 @@ def answer_state(text: str, finish_reason: str | None) -> str:
     end = ending(finish_reason)
     if end is not Ending.WELL:
         return NOT_AT_HAND if finish_reason == NOT_AT_HAND else str(end)
-    return "whole" if any(character.isalnum() for character in judged_part(text)) else "empty"
+    return (
+        "whole"
+        if any(character.isalnum() for character in judged_part(text))
+        else "empty"
+    )

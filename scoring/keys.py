@@ -6,12 +6,19 @@ import numpy as np
 
 KEY_BYTES = 16
 # Odd multipliers, one per position: the same ten words in another order are another response.
-_POSITIONS = np.frombuffer(hashlib.shake_128(b"sozo word positions").digest(80), "<u8") | np.uint64(1)
+_POSITIONS = np.frombuffer(
+    hashlib.shake_128(b"sozo word positions").digest(80), "<u8"
+) | np.uint64(1)
 
 
 def word_hash(word: str) -> np.ndarray:
     """Two 64-bit lanes of BLAKE2b of a word, shape (2,): the same in every process and on every machine."""
-    return np.frombuffer(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest(), "<u8")
+    return np.frombuffer(
+        hashlib.blake2b(
+            word.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES
+        ).digest(),
+        "<u8",
+    )
 
 
 def response_keys(hashes: np.ndarray) -> list[bytes]:

@@ -18,14 +18,26 @@ class Language:
     checkers: tuple[str, ...]  # noun checkers that know it (`make_noun_checker`)
     checker: str  # the default
     encoder: str  # likewise
-    nouns: Callable[[], tuple[str, ...]]  # of random lists; encoders are centred on them
+    nouns: Callable[
+        [], tuple[str, ...]
+    ]  # of random lists; encoders are centred on them
 
 
 LANGUAGES = {
     "ja": Language(
-        "Japanese", ("jumanpp", "jumandic", "jumanpp-speakers", "jumandic-speakers"), "auto", "ja-ginza", load_nouns
+        "Japanese",
+        ("jumanpp", "jumandic", "jumanpp-speakers", "jumandic-speakers"),
+        "auto",
+        "ja-ginza",
+        load_nouns,
     ),
-    "en": Language("English", ("lemminflect", "lemminflect-speakers"), "lemminflect", "minilm", english_nouns),
+    "en": Language(
+        "English",
+        ("lemminflect", "lemminflect-speakers"),
+        "lemminflect",
+        "minilm",
+        english_nouns,
+    ),
 }
 
 
@@ -33,11 +45,15 @@ def read_nouns(name: str | None, language: str = "ja") -> Sequence[str]:
     """The nouns of a language's dictionary (None), of the dictionary of a checker, or those of `tiny`, or of a file."""
     if name is None:
         return LANGUAGES[language].nouns()
-    if nouns := next((other.nouns for other in LANGUAGES.values() if name in other.checkers), None):
+    if nouns := next(
+        (other.nouns for other in LANGUAGES.values() if name in other.checkers), None
+    ):
         return nouns()
     if name == "tiny":
         return tiny_nouns()
     try:
         return Path(name).read_text("utf-8").split()
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{name}: cannot be read as a list of nouns; give a text file, one noun per line") from error
+        raise UserError(
+            f"{name}: cannot be read as a list of nouns; give a text file, one noun per line"
+        ) from error

@@ -9,7 +9,11 @@ DASH = "–"
 LEVEL = 0.95  # coverage of intervals unless another level is asked for
 Z95 = 1.959963984540054  # of a normal 95% interval
 FEWEST = 3  # values: of fewer there is no interval
-MEAN, DIFFERENCE, RATIO = "mean", "difference", "ratio"  # kinds of numbers; no difference is 0, and a ratio of 1
+MEAN, DIFFERENCE, RATIO = (
+    "mean",
+    "difference",
+    "ratio",
+)  # kinds of numbers; no difference is 0, and a ratio of 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +35,12 @@ class Measure:
     better: int = 1  # 1 if more is better, -1 if less is, 0 if neither
     compared: bool = True  # between models; else it is only correlated
     ratio: bool = False  # whether models are compared by the ratio model / base, shown in percent more or less
-    scale: tuple[float, float] | None = None  # the least and the most it can be; of a share 0 and 1
-    kinds: tuple[str, ...] = ()  # the kinds of items (`Item.group`) that it is about; empty for all
+    scale: tuple[float, float] | None = (
+        None  # the least and the most it can be; of a share 0 and 1
+    )
+    kinds: tuple[
+        str, ...
+    ] = ()  # the kinds of items (`Item.group`) that it is about; empty for all
 
     @property
     def task(self) -> str:
@@ -52,12 +60,19 @@ class Measure:
         (0.0, 1.0)
         """
         scale = (0.0, 1.0) if self.share else self.scale
-        if estimate.low is None or estimate.high is None or scale is None or kind == RATIO:
+        if (
+            estimate.low is None
+            or estimate.high is None
+            or scale is None
+            or kind == RATIO
+        ):
             return estimate
         least, most = scale
         if kind != MEAN:
             least, most = least - most, most - least
-        return replace(estimate, low=max(estimate.low, least), high=min(estimate.high, most))
+        return replace(
+            estimate, low=max(estimate.low, least), high=min(estimate.high, most)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +87,18 @@ class Estimate:
     """
 
     value: float | None = None
-    low: float | None = None  # with `high` its interval, of `level`; None where there is none
+    low: float | None = (
+        None  # with `high` its interval, of `level`; None where there is none
+    )
     high: float | None = None
     n: int = 0  # values that it rests on: answers, items, pairs of items, or seeds
-    base_n: int | None = None  # of a difference without pairs: how many the base has; `n` are the model's
+    base_n: int | None = (
+        None  # of a difference without pairs: how many the base has; `n` are the model's
+    )
     level: float = LEVEL  # how often such an interval holds the true number
-    p: float | None = None  # two-sided, that nothing differs: below 1 - level exactly where the interval says so
+    p: float | None = (
+        None  # two-sided, that nothing differs: below 1 - level exactly where the interval says so
+    )
     reason: str | None = None  # why there is no number, or no interval
 
     @property
@@ -92,7 +113,12 @@ class Estimate:
 
     def to_json(self) -> dict[str, Any]:
         """For a JSON file: value, ends and n, and what else it has."""
-        known: dict[str, Any] = {"value": self.value, "low": self.low, "high": self.high, "n": self.n}
+        known: dict[str, Any] = {
+            "value": self.value,
+            "low": self.low,
+            "high": self.high,
+            "n": self.n,
+        }
         others = {"base_n": self.base_n, "p": self.p, "reason": self.reason}
         known |= {name: value for name, value in others.items() if value is not None}
         return known | ({"level": self.level} if self.level != LEVEL else {})
@@ -103,7 +129,9 @@ class Estimate:
         return int(self.low > none) - int(self.high < none)
 
 
-def normal_interval(mean: float | None, std: float | None, n: int) -> tuple[float, float] | None:
+def normal_interval(
+    mean: float | None, std: float | None, n: int
+) -> tuple[float, float] | None:
     """The normal 95% interval of a mean, mean -+ 1.96 std / sqrt(n); None where there is no deviation."""
     if mean is None or std is None:
         return None
@@ -111,7 +139,9 @@ def normal_interval(mean: float | None, std: float | None, n: int) -> tuple[floa
     return mean - margin, mean + margin
 
 
-def t_interval(mean: float | None, std: float | None, n: int, level: float = LEVEL) -> tuple[float, float] | None:
+def t_interval(
+    mean: float | None, std: float | None, n: int, level: float = LEVEL
+) -> tuple[float, float] | None:
     """Student's interval of a mean of n values, mean -+ t std / sqrt(n); None without a deviation above 0, or of two.
 
     >>> [round(end, 3) for end in t_interval(2.0, 1.0, 3)]
@@ -122,7 +152,9 @@ def t_interval(mean: float | None, std: float | None, n: int, level: float = LEV
     return t_test(mean, std / math.sqrt(n), n - 1, level)[:2]
 
 
-def t_test(mean: float, error: float, freedom: float, level: float = LEVEL) -> tuple[float, float, float]:
+def t_test(
+    mean: float, error: float, freedom: float, level: float = LEVEL
+) -> tuple[float, float, float]:
     """Student's interval of a mean with a standard error above 0, and the two-sided p-value that the mean is 0.
 
     P is below 1 - level exactly where the interval leaves out 0.
@@ -152,8 +184,14 @@ def t_test_of_both(
     from scipy.special import stdtrit
 
     def half(p: float) -> float:
-        return math.hypot(*(error * float(stdtrit(freedom, 1 - p / 2)) for error, freedom in errors))
+        return math.hypot(
+            *(error * float(stdtrit(freedom, 1 - p / 2)) for error, freedom in errors)
+        )
 
     margin, gap = half(1 - level), abs(mean)
-    p = float(brentq(lambda p: half(p) - gap, 1e-12, 1.0)) if half(1e-12) > gap > 0 else float(not gap)
+    p = (
+        float(brentq(lambda p: half(p) - gap, 1e-12, 1.0))
+        if half(1e-12) > gap > 0
+        else float(not gap)
+    )
     return mean - margin, mean + margin, p

@@ -28,7 +28,9 @@ def number(value: float | None, measure: Measure, kind: str = MEAN) -> str:
     return translatable("{n} sd", n=digits) if measure.unit == "sd" else digits
 
 
-def interval(low: float | None, high: float | None, measure: Measure, kind: str = MEAN) -> str:
+def interval(
+    low: float | None, high: float | None, measure: Measure, kind: str = MEAN
+) -> str:
     """The ends of an interval in the unit of its number, `[low, high]`; nothing where there is none.
 
     >>> from sozo.scoring.measure import DIFFERENCE
@@ -41,7 +43,9 @@ def interval(low: float | None, high: float | None, measure: Measure, kind: str 
         return ""
     none = 1.0 if kind == RATIO else 0.0
     apart = kind != MEAN and not low <= none <= high  # then neither end is written as 0
-    return f"[{_digits(low, measure, kind, apart)}, {_digits(high, measure, kind, apart)}]"
+    return (
+        f"[{_digits(low, measure, kind, apart)}, {_digits(high, measure, kind, apart)}]"
+    )
 
 
 def n_of(part: int, total: int) -> str:
@@ -80,7 +84,9 @@ def percent(level: float) -> str:
     return f"{100 * level:.4g}%"
 
 
-def cost_line(prompt_tokens: int, completion_tokens: int, cost: float, unknown_cost: int) -> str:
+def cost_line(
+    prompt_tokens: int, completion_tokens: int, cost: float, unknown_cost: int
+) -> str:
     """What a judge's replies took: tokens, and the cost in the prices' currency, unless that of some is unknown.
 
     >>> cost_line(1200, 34, 0.5, 0), cost_line(0, 0, 0.0, 3)
@@ -90,7 +96,11 @@ def cost_line(prompt_tokens: int, completion_tokens: int, cost: float, unknown_c
     form = "{read:,} tokens in, {written:,} out" if counted else "tokens not counted"
     tokens = translatable(form, read=prompt_tokens, written=completion_tokens)
     form = "cost of {n:,} replies unknown" if unknown_cost else "cost {cost:.4f}"
-    return translatable("{tokens}, {cost}", tokens=tokens, cost=translatable(form, n=unknown_cost, cost=cost))
+    return translatable(
+        "{tokens}, {cost}",
+        tokens=tokens,
+        cost=translatable(form, n=unknown_cost, cost=cost),
+    )
 
 
 def _digits(value: float, measure: Measure, kind: str, apart: bool = False) -> str:

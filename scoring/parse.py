@@ -17,9 +17,7 @@ _LIST = re.compile("\n".join(rf"{k}\.[ \u3000](\S++)" for k in range(1, NUM_WORD
 
 # Hiragana, katakana (half-width too: the analyser decides), the prolonged sound mark, 々 and the CJK ideographs.
 HIRAGANA = "\u3041-\u3096\u309d-\u309f"
-JAPANESE = (
-    f"{HIRAGANA}\u30a1-\u30fa\u30fc-\u30ff\uff66-\uff9f々\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-)
+JAPANESE = f"{HIRAGANA}\u30a1-\u30fa\u30fc-\u30ff\uff66-\uff9f々\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 # Of each language how a word begins that is written in it, and the reason for one that goes on otherwise.
 _SCRIPTS = {
     "ja": (re.compile(f"[{JAPANESE}]*"), Reason.NOT_JAPANESE),

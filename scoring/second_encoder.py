@@ -26,9 +26,15 @@ class SecondEncoder:
     words' language).
     """
 
-    def __init__(self, name: str, nouns: Sequence[str] | None = None, language: str = "ja") -> None:
+    def __init__(
+        self, name: str, nouns: Sequence[str] | None = None, language: str = "ja"
+    ) -> None:
         self.encoder = make_encoder(name, language=language)
-        self._vectors, self._given, self._language = WordVectors(self.encoder), (name, nouns), language
+        self._vectors, self._given, self._language = (
+            WordVectors(self.encoder),
+            (name, nouns),
+            language,
+        )
         self._others: dict[str, SecondEncoder] = {}
 
     def of(self, language: str) -> "SecondEncoder":
@@ -39,9 +45,17 @@ class SecondEncoder:
 
     @cached_property
     def _centred(self) -> WordVectors:
-        part = self.encoder.vectors if isinstance(self.encoder, CentredEncoder) else self._vectors
+        part = (
+            self.encoder.vectors
+            if isinstance(self.encoder, CentredEncoder)
+            else self._vectors
+        )
         _, nouns = self._given
-        return WordVectors(CentredEncoder(part, LANGUAGES[self._language].nouns() if nouns is None else nouns))
+        return WordVectors(
+            CentredEncoder(
+                part, LANGUAGES[self._language].nouns() if nouns is None else nouns
+            )
+        )
 
     def unit(self, words: Sequence[str], *, centred: bool = False) -> np.ndarray:
         """Unit vectors, float32 of shape (len(words), dimensions); zeros for a word that it does not know."""
@@ -51,10 +65,17 @@ class SecondEncoder:
         """DAT scores of lists of equal length over the pairs that it knows, shape (lists with such a pair,)."""
         if not lists:
             return np.zeros(0)
-        if any(isinstance(words, str) or len(words) != len(lists[0]) for words in lists):
+        if any(
+            isinstance(words, str) or len(words) != len(lists[0]) for words in lists
+        ):
             raise ValueError("a second encoder scores lists of as many words")
         numbers: dict[str, int] = {}
-        rows = np.array([[numbers.setdefault(word, len(numbers)) for word in words] for words in lists])
+        rows = np.array(
+            [
+                [numbers.setdefault(word, len(numbers)) for word in words]
+                for words in lists
+            ]
+        )
         scores, known = distance_of_known(self.unit(list(numbers)), rows)
         return scores[known > 1]
 
@@ -71,12 +92,18 @@ class GainParts:
 
     known_pairs: float  # share of the row's pairs of words of which it knows both
     total: Estimate | None  # by its vectors as they are
-    shuffled: Estimate | None  # the same, if the row's words were shuffled among its lists: by choice of words alone
+    shuffled: (
+        Estimate | None
+    )  # the same, if the row's words were shuffled among its lists: by choice of words alone
     centred: Estimate | None
     word_choice: Estimate | None
-    position: Estimate | None  # its interval is wider than it need be (docs/instruments.md)
+    position: (
+        Estimate | None
+    )  # its interval is wider than it need be (docs/instruments.md)
     pairing: Estimate | None  # what no choice of words can raise
-    base_variance: float = 0.0  # of pairing, that part of its variance which is the base's
+    base_variance: float = (
+        0.0  # of pairing, that part of its variance which is the base's
+    )
 
 
 class Seen(Protocol):
@@ -101,11 +128,21 @@ def gain(base: np.ndarray, scores: np.ndarray, level: float = LEVEL) -> Estimate
     if min(n, m) < FEWEST:
         return None
     without = (a.sum() - a) / (m - 1)
-    return gain_of(a, (float(a.mean()), without), (float(b.mean()), float(b.var(ddof=1)) / n), n, level)
+    return gain_of(
+        a,
+        (float(a.mean()), without),
+        (float(b.mean()), float(b.var(ddof=1)) / n),
+        n,
+        level,
+    )
 
 
 def gain_of(
-    base: np.ndarray, before: tuple[float, np.ndarray], after: tuple[float, float], n: int, level: float = LEVEL
+    base: np.ndarray,
+    before: tuple[float, np.ndarray],
+    after: tuple[float, float],
+    n: int,
+    level: float = LEVEL,
 ) -> Estimate | None:
     """The same of any value of two sets of lists: the base's with its values without each of its lists in turn.
 
@@ -116,7 +153,9 @@ def gain_of(
     if found is None:
         return None
     delta, parts = found
-    low, high, p = t_test(delta, math.sqrt(sum(parts)), welch_freedom(parts, (len(base), n)), level)
+    low, high, p = t_test(
+        delta, math.sqrt(sum(parts)), welch_freedom(parts, (len(base), n)), level
+    )
     return Estimate(delta, low, high, n, len(base), level, p)
 
 

@@ -31,16 +31,22 @@ class Cell:
     ('75.0%, 3 of 4', '3 of 4')
     """
 
-    content: Estimate | float | str | None = None  # a bare number is one without an interval; None where there is none
+    content: Estimate | float | str | None = (
+        None  # a bare number is one without an interval; None where there is none
+    )
     measure: Measure = COUNT  # how its numbers are written
     kind: str = MEAN  # or DIFFERENCE, RATIO
-    of: int | None = None  # of how many the estimate has its `n`; a bare number is a count of so many
+    of: int | None = (
+        None  # of how many the estimate has its `n`; a bare number is a count of so many
+    )
     below: tuple[str, ...] = ()  # what else stands below it: labels, or texts
     why: str = ""  # why there is no number: a label or a text
     change: "Cell | None" = None  # the difference from the base model
     mark: str = ""  # `higher` or `lower` where it is told apart from the base
     printed: str = ""  # the number as its source prints it, digit for digit
-    more: Mapping[str, float | str] = field(default_factory=dict, hash=False)  # what else files say, by name
+    more: Mapping[str, float | str] = field(
+        default_factory=dict, hash=False
+    )  # what else files say, by name
 
     @classmethod
     def share(cls, part: int, total: int) -> "Cell":
@@ -83,10 +89,23 @@ class Cell:
         if not known.n:
             return ""
         if known.base_n is not None:
-            return translatable("n = {n:,}, base {base_n:,}", n=known.n, base_n=known.base_n)
-        if self.measure.share and self.kind == MEAN and self.of is not None and known.value is not None:
-            held = known.value * known.n  # of means over several answers to an item no count
-            return n_of(round(held), known.n) if abs(held - round(held)) < 1e-6 else f"n = {known.n:,}"
+            return translatable(
+                "n = {n:,}, base {base_n:,}", n=known.n, base_n=known.base_n
+            )
+        if (
+            self.measure.share
+            and self.kind == MEAN
+            and self.of is not None
+            and known.value is not None
+        ):
+            held = (
+                known.value * known.n
+            )  # of means over several answers to an item no count
+            return (
+                n_of(round(held), known.n)
+                if abs(held - round(held)) < 1e-6
+                else f"n = {known.n:,}"
+            )
         return f"n = {known.n:,}" if self.of is None else n_of(known.n, self.of)
 
     @property
@@ -95,12 +114,16 @@ class Cell:
         if self.change is None or not self.change.interval:
             return self.change.text if self.change else ""
         form = "{difference} {interval}"
-        return translatable(form, difference=self.change.text, interval=self.change.interval)
+        return translatable(
+            form, difference=self.change.text, interval=self.change.interval
+        )
 
     @property
     def arrow(self) -> str:
         """Where it, or its difference from the base, is told apart from it."""
-        return {"higher": "▲", "lower": "▼"}.get(self.mark or (self.change.mark if self.change else ""), "")
+        return {"higher": "▲", "lower": "▼"}.get(
+            self.mark or (self.change.mark if self.change else ""), ""
+        )
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -111,18 +134,34 @@ class Cell:
     def line(self) -> str:
         """All of it in one line."""
         ends = f" {self.interval}" if self.interval else ""
-        return ", ".join((self.text + ends, *(line for line in self.lines if line != self.interval)))
+        return ", ".join(
+            (self.text + ends, *(line for line in self.lines if line != self.interval))
+        )
 
     @property
     def exact(self) -> dict[str, float | str]:
         """Its numbers with all digits, by name, without those that it has not."""
         known = self.estimate
-        numbers = {"value": self.value, "low": known.low, "high": known.high, "n": known.n or None, "of": self.of}
+        numbers = {
+            "value": self.value,
+            "low": known.low,
+            "high": known.high,
+            "n": known.n or None,
+            "of": self.of,
+        }
         if self.change is not None:
             kind = self.change.kind
             numbers[kind] = self.change.value
-            numbers |= {f"{kind}_{name}": part for name, part in self.change.exact.items() if name != "value"}
-        return {name: value for name, value in {**numbers, **self.more}.items() if value is not None}
+            numbers |= {
+                f"{kind}_{name}": part
+                for name, part in self.change.exact.items()
+                if name != "value"
+            }
+        return {
+            name: value
+            for name, value in {**numbers, **self.more}.items()
+            if value is not None
+        }
 
 
 Content = Cell | float | str | None  # of a place in a table; a bare number is a count
@@ -141,9 +180,15 @@ class TableRow:
     @property
     def below(self) -> list[str]:
         """What stands below its name: texts in English that can be translated."""
-        seeds = [translatable("mean over {n} seeds", n=self.seeds)] if self.seeds else []
+        seeds = (
+            [translatable("mean over {n} seeds", n=self.seeds)] if self.seeds else []
+        )
         single = [translatable("this checkpoint")] if self.one_training else []
-        return [*seeds, *single, *([translatable("against {base}", base=self.base)] if self.base else [])]
+        return [
+            *seeds,
+            *single,
+            *([translatable("against {base}", base=self.base)] if self.base else []),
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,21 +196,32 @@ class Table:
     """A table as every printer takes it."""
 
     name: str  # its title, or the title's label
-    columns: tuple[str, ...]  # labels of its columns; the first is that of the rows' names
+    columns: tuple[
+        str, ...
+    ]  # labels of its columns; the first is that of the rows' names
     rows: tuple[TableRow, ...]
     notes: tuple[str, ...] = ()  # labels of what stands below it
     papers: "Table | None" = None  # the same table in the paper, digit for digit
-    empty: tuple[str, ...] = ()  # labels of what says which columns are left out, and why
-    csv_only: bool = False  # whether it is no table for a paper, and so no file in LaTeX
+    empty: tuple[
+        str, ...
+    ] = ()  # labels of what says which columns are left out, and why
+    csv_only: bool = (
+        False  # whether it is no table for a paper, and so no file in LaTeX
+    )
     of: str = ""  # label of what all its numbers are of, where they must not be read without: "JCQ, 35 trial questions"
 
 
-def tabulate(name: str, rows: Sequence[Mapping[str, Content]], notes: Sequence[str] = ()) -> Table:
+def tabulate(
+    name: str, rows: Sequence[Mapping[str, Content]], notes: Sequence[str] = ()
+) -> Table:
     """The table of rows that say what stands under which heading, their names first; without rows it has no columns."""
     filled = []
     for row in rows:
         contents = [row[heading] for heading in rows[0]]
-        first, *others = (content if isinstance(content, Cell) else Cell(content) for content in contents)
+        first, *others = (
+            content if isinstance(content, Cell) else Cell(content)
+            for content in contents
+        )
         filled.append(TableRow(first.text, tuple(others)))
     return Table(name, tuple(rows[0]) if rows else (), tuple(filled), tuple(notes))
 
@@ -185,4 +241,6 @@ def _escaped(cell: Cell) -> str:
         return f"{DASH} ({plain(cell.why)})"
     number = text + (f" {cell.interval}" if cell.interval else "")
     changed = f"{cell.changed} from the base" if cell.change else ""
-    return ", ".join(filter(None, (number, cell.counts, *map(plain, cell.below), changed)))
+    return ", ".join(
+        filter(None, (number, cell.counts, *map(plain, cell.below), changed))
+    )

@@ -20,7 +20,12 @@ def translatable(form: str, /, **values: Any) -> Translatable:
     """
     if isinstance(form, Translatable) and not values:
         return form
-    shown = {name: ", ".join(value) if isinstance(value, list) else value for name, value in values.items()}
-    text = Translatable(form.format(**shown) if values else form)  # a title may have braces of its own
+    shown = {
+        name: ", ".join(value) if isinstance(value, list) else value
+        for name, value in values.items()
+    }
+    text = Translatable(
+        form.format(**shown) if values else form
+    )  # a title may have braces of its own
     text.form, text.values = form, values
     return text

@@ -19,13 +19,17 @@ class Correlation:
     """Pearson's r of n pairs."""
 
     r: float | None  # in [-1, 1]; None where it means nothing, and `reason` says why
-    p: float | None  # two-sided, that there is no relation: below 0.05 exactly where the interval leaves out 0
+    p: (
+        float | None
+    )  # two-sided, that there is no relation: below 0.05 exactly where the interval leaves out 0
     low: float | None  # with `high` the interval; None, as p is, where there is none
     high: float | None
     n: int  # number of pairs
     level: float = LEVEL  # coverage of the interval
     reason: str | None = None  # why there is no correlation, or no interval
-    note: str | None = None  # with fewer than 10 pairs, a sentence that warns the reader
+    note: str | None = (
+        None  # with fewer than 10 pairs, a sentence that warns the reader
+    )
 
 
 def pearson(
@@ -57,10 +61,16 @@ def pearson(
     own = [f"values of {name}" for name in names]
     reason = not_finite(a, own[0]) or not_finite(b, own[1])
     if not reason and n < 3:
-        reason = f"{n} {unit}: a line goes through any two" if n == 2 else f"only one of {unit}"
+        reason = (
+            f"{n} {unit}: a line goes through any two"
+            if n == 2
+            else f"only one of {unit}"
+        )
     if reason := reason or no_spread(a, own[0]) or no_spread(b, own[1]):
         return Correlation(None, None, None, None, n, reason=reason)
-    group = np.unique(np.arange(n) if families is None else families, return_inverse=True)[1]
+    group = np.unique(
+        np.arange(n) if families is None else families, return_inverse=True
+    )[1]
     groups = int(group.max()) + 1
     r, without = float(np.corrcoef(a, b)[0, 1]), _without_each(a, b, group)
     if n == 3:
@@ -74,24 +84,48 @@ def pearson(
     if reason:
         return Correlation(r, None, None, None, n, reason=reason, note=few(n, unit))
     z, left = math.atanh(r), np.arctanh(without.clip(-_ON_A_LINE, _ON_A_LINE))
-    errors = (1 / math.sqrt(n - 3), math.inf), (math.sqrt((groups - 1) * left.var()), groups - 1)
-    lows, highs, ps = zip(*(t_test(z, error, freedom) for error, freedom in errors if error), strict=True)
-    return Correlation(r, max(ps), math.tanh(min(lows)), math.tanh(max(highs)), n, note=few(n, unit))
+    errors = (
+        (1 / math.sqrt(n - 3), math.inf),
+        (math.sqrt((groups - 1) * left.var()), groups - 1),
+    )
+    lows, highs, ps = zip(
+        *(t_test(z, error, freedom) for error, freedom in errors if error), strict=True
+    )
+    return Correlation(
+        r, max(ps), math.tanh(min(lows)), math.tanh(max(highs)), n, note=few(n, unit)
+    )
 
 
 def _without_each(a: np.ndarray, b: np.ndarray, group: np.ndarray) -> np.ndarray:
     """Correlations without the pairs of each group, shape (groups,); NaN where the others are equal."""
     a, b = (side - side.mean() for side in (a, b))
-    sums = np.stack([np.bincount(group, of) for of in (np.ones(len(a)), a, b, a * a, b * b, a * b)])
+    sums = np.stack(
+        [np.bincount(group, of) for of in (np.ones(len(a)), a, b, a * a, b * b, a * b)]
+    )
     n, sum_a, sum_b, squares_a, squares_b, products = sums.sum(1, keepdims=True) - sums
-    spreads = [squares - side**2 / n for squares, side in ((squares_a, sum_a), (squares_b, sum_b))]
-    equal = np.any([own <= 1e-12 * (side @ side) for own, side in zip(spreads, (a, b), strict=True)], axis=0)
+    spreads = [
+        squares - side**2 / n
+        for squares, side in ((squares_a, sum_a), (squares_b, sum_b))
+    ]
+    equal = np.any(
+        [
+            own <= 1e-12 * (side @ side)
+            for own, side in zip(spreads, (a, b), strict=True)
+        ],
+        axis=0,
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(equal, np.nan, (products - sum_a * sum_b / n) / np.sqrt(spreads[0] * spreads[1]))
+        return np.where(
+            equal,
+            np.nan,
+            (products - sum_a * sum_b / n) / np.sqrt(spreads[0] * spreads[1]),
+        )
 
 
 def correlate_models(
-    x: Mapping[str, float | None], y: Mapping[str, float | None], families: Mapping[str, str] | None = None
+    x: Mapping[str, float | None],
+    y: Mapping[str, float | None],
+    families: Mapping[str, str] | None = None,
 ) -> Correlation:
     """Correlation of two benchmarks, model -> score (None without one), over the models that have both.
 
@@ -100,9 +134,18 @@ def correlate_models(
     >>> correlate_models({"a": 1, "b": 2, "c": 4, "d": None}, {"c": 5, "a": 2, "b": 3, "d": 1}).n
     3
     """
-    both = {model: (a, b) for model, a in x.items() if a is not None and (b := y.get(model)) is not None}
+    both = {
+        model: (a, b)
+        for model, a in x.items()
+        if a is not None and (b := y.get(model)) is not None
+    }
     own = None if families is None else [families[model] for model in both]
-    return pearson([a for a, _ in both.values()], [b for _, b in both.values()], unit="models", families=own)
+    return pearson(
+        [a for a, _ in both.values()],
+        [b for _, b in both.values()],
+        unit="models",
+        families=own,
+    )
 
 
 def few(n: int, unit: str) -> str | None:

@@ -49,16 +49,27 @@ class FrontierPoint:
 
     strength: float
     lists: int  # in a table
-    free: Place | None  # None if two starts did not agree: then nobody knows where it is
+    free: (
+        Place | None
+    )  # None if two starts did not agree: then nobody knows where it is
     starts_differ: float  # mean score of lists begun too far apart less that of lists begun at random
     sweeps: int  # redraws of every word until the starts agreed
 
 
 def _place(unit: np.ndarray, tables: list[np.ndarray]) -> Place:
     counts = [np.unique(table, return_counts=True)[1] for table in tables]
-    entropies = [-float(share @ np.log(share)) for share in (count / count.sum() for count in counts)]
-    means = [float(mean_pairwise_distance(unit, table).mean(dtype=np.float64)) for table in tables]
-    unique, perplexity = np.mean([len(count) for count in counts]), np.mean(np.exp(entropies))
+    entropies = [
+        -float(share @ np.log(share))
+        for share in (count / count.sum() for count in counts)
+    ]
+    means = [
+        float(mean_pairwise_distance(unit, table).mean(dtype=np.float64))
+        for table in tables
+    ]
+    unique, perplexity = (
+        np.mean([len(count) for count in counts]),
+        np.mean(np.exp(entropies)),
+    )
     return Place(float(np.mean(means)), float(unique), float(perplexity))
 
 
@@ -69,7 +80,9 @@ def suited_strengths(unit: np.ndarray) -> list[float]:
     return [float(f"{times / deviation:.2g}") for times in (0, 1, 2, 4, 8, 16, 32, 64)]
 
 
-def frontier_point(unit: np.ndarray, strength: float, lists: int, seed: int) -> FrontierPoint:
+def frontier_point(
+    unit: np.ndarray, strength: float, lists: int, seed: int
+) -> FrontierPoint:
     """The frontier at this strength, in tables of so many `lists`.
 
     Half of the free lists begin at random, half too far apart and with few words: those that four times the
@@ -77,17 +90,26 @@ def frontier_point(unit: np.ndarray, strength: float, lists: int, seed: int) -> 
     """
     rng = np.random.default_rng(seed)
     half = lists // 2
-    likely = np.argsort(-independent_words(unit, 4 * strength))[: max(2 * NUM_WORDS, len(unit) // 16)]
+    likely = np.argsort(-independent_words(unit, 4 * strength))[
+        : max(2 * NUM_WORDS, len(unit) // 16)
+    ]
     far = likely[free_lists(unit[likely], 4 * strength, half, rng)]
     begun = np.concatenate([far, random_lists(len(unit), lists - half, rng)])
     sweeps, differ = 0, np.inf
     while abs(differ) > AGREE and sweeps < _MOST_SWEEPS:
         tables = []
-        for _ in range(_TABLES):  # rows keep their places, so that both halves stay apart
+        for _ in range(
+            _TABLES
+        ):  # rows keep their places, so that both halves stay apart
             begun = free_lists(unit, strength, lists, rng, start=begun, sweeps=2)
             tables.append(begun)
-        scores = mean_pairwise_distance(unit, np.concatenate(tables)).reshape(_TABLES, lists)
-        differ, sweeps = float(scores[:, :half].mean() - scores[:, half:].mean()), sweeps + 2 * _TABLES
+        scores = mean_pairwise_distance(unit, np.concatenate(tables)).reshape(
+            _TABLES, lists
+        )
+        differ, sweeps = (
+            float(scores[:, :half].mean() - scores[:, half:].mean()),
+            sweeps + 2 * _TABLES,
+        )
     place = _place(unit, tables) if abs(differ) <= AGREE else None
     return FrontierPoint(strength, lists, place, differ, sweeps)
 
@@ -97,19 +119,31 @@ class FrontierOptions:
     """Which frontier, how exactly."""
 
     nouns: str | None = setting(
-        None, "Nouns from this file, one per line, or those of tiny (default: the dictionary's)."
+        None,
+        "Nouns from this file, one per line, or those of tiny (default: the dictionary's).",
     )
     language: str = setting("ja", "ja or en: the language of the nouns.")
-    embedding_model: str | None = setting(None, "The encoder (default: the packaged one).")
+    embedding_model: str | None = setting(
+        None, "The encoder (default: the packaged one)."
+    )
     embedding_prompt: str | None = setting(None, PROMPT_HELP)
-    num_lists: int = setting(2048, "Lists in a row: unique words grow with them, so give the number of a model's.")
+    num_lists: int = setting(
+        2048,
+        "Lists in a row: unique words grow with them, so give the number of a model's.",
+    )
     seed: int = setting(0, "Seed.")
 
 
 def frontier(
-    output: Annotated[Path, typer.Option(help="Folder; the same command again continues where it stopped.")],
+    output: Annotated[
+        Path,
+        typer.Option(help="Folder; the same command again continues where it stopped."),
+    ],
     options: FrontierOptions,
-    strengths: Annotated[list[float] | None, typer.Option(help="One row each (default: as suits the encoder).")] = None,
+    strengths: Annotated[
+        list[float] | None,
+        typer.Option(help="One row each (default: as suits the encoder)."),
+    ] = None,
 ) -> None:
     """How far apart lists of so many words can be (DAT).
 
@@ -118,28 +152,53 @@ def frontier(
     print_page(frontier_curves(output, options, strengths))
 
 
-def frontier_curves(output: Path, options: FrontierOptions, strengths: Sequence[float] | None = None) -> PageRun:
+def frontier_curves(
+    output: Path, options: FrontierOptions, strengths: Sequence[float] | None = None
+) -> PageRun:
     """The frontier at `strengths` (default: as suits the encoder); it ends where two starts no longer agree.
 
     `output` gets `frontier.md`, `frontier.json`, and each row the moment it is there.
     """
-    if options.num_lists < 2 or options.seed < 0 or not all(0 <= s < float("inf") for s in strengths or ()):
-        raise UserError("the frontier needs 2 lists or more, a seed of 0 or more, and strengths of 0 or more")
-    settings = {"task": "frontier", **deciding(options), "strengths": strengths and list(strengths)}
+    if (
+        options.num_lists < 2
+        or options.seed < 0
+        or not all(0 <= s < float("inf") for s in strengths or ())
+    ):
+        raise UserError(
+            "the frontier needs 2 lists or more, a seed of 0 or more, and strengths of 0 or more"
+        )
+    settings = {
+        "task": "frontier",
+        **deciding(options),
+        "strengths": strengths and list(strengths),
+    }
     folder = PageFolder(output, settings, "frontier", [VALUES])
     if finished := folder.finished():
         return finished
     encoder, prompt = options.embedding_model or "auto", options.embedding_prompt
-    task = Dat(Dat.Settings(language=options.language, embedding_model=encoder, embedding_prompt=prompt))
+    task = Dat(
+        Dat.Settings(
+            language=options.language, embedding_model=encoder, embedding_prompt=prompt
+        )
+    )
     frontier = task.frontier(read_nouns(options.nouns, options.language))
-    wanted = sorted({float(strength) for strength in strengths or suited_strengths(frontier.unit)})
+    wanted = sorted(
+        {float(strength) for strength in strengths or suited_strengths(frontier.unit)}
+    )
     folder.start(frontier.describe(), {})
     rows: list[dict[str, Any]] = []
     with responses_bar("frontier", len(wanted)) as advance:
         for strength in wanted:
             path = output / "rows" / f"{strength:g}.json"
             if not path.is_file():
-                write_json(path, asdict(frontier_point(frontier.unit, strength, options.num_lists, options.seed)))
+                write_json(
+                    path,
+                    asdict(
+                        frontier_point(
+                            frontier.unit, strength, options.num_lists, options.seed
+                        )
+                    ),
+                )
             rows.append(read_json(path))
             advance(1, None)
             if rows[-1]["free"] is None:  # nor will there be any at a greater strength
@@ -147,7 +206,13 @@ def frontier_curves(output: Path, options: FrontierOptions, strengths: Sequence[
     named = [f"{name}.\n"] if (name := task.describe().get("score_name")) else []
     facts = {**frontier.describe(), "lists": options.num_lists, "seed": options.seed}
     folder.add(VALUES, {**facts, "rows": rows})
-    parts = ["# The frontier\n", _ABOUT.format(**facts), page_table([_row(row) for row in rows]), *named, _end(rows)]
+    parts = [
+        "# The frontier\n",
+        _ABOUT.format(**facts),
+        page_table([_row(row) for row in rows]),
+        *named,
+        _end(rows),
+    ]
     return folder.publish("\n".join(parts), {"rows": len(rows)})
 
 
@@ -159,7 +224,10 @@ def _row(row: dict[str, Any]) -> PageRow:
         "Unique words": Cell(point.get("unique_words")),
         "Perplexity": Cell(point.get("perplexity")),
         "Starts differ by": Cell(
-            row["starts_differ"], Measure("difference", 5), DIFFERENCE, below=(f"{row['sweeps']} sweeps",)
+            row["starts_differ"],
+            Measure("difference", 5),
+            DIFFERENCE,
+            below=(f"{row['sweeps']} sweeps",),
         ),
     }
 

@@ -12,7 +12,9 @@ from sozo.eval.report import source
 from sozo.eval.terminal import print_lines
 from sozo.scoring.table import Content, markdown, tabulate
 
-PageRow = Mapping[str, Content]  # heading -> what stands there; a bare number is a count
+PageRow = Mapping[
+    str, Content
+]  # heading -> what stands there; a bare number is a count
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,9 @@ class PageRun:
     folder: Path
     page: str  # the page in Markdown
     files: tuple[str, ...]  # names of what the folder holds, for people
-    finished_before: bool  # whether nothing was computed, since an earlier call had finished
+    finished_before: (
+        bool  # whether nothing was computed, since an earlier call had finished
+    )
     stopped: str | None = None  # why it is not finished, if it is not
 
 
@@ -42,7 +46,9 @@ class PageFolder(RunFolder):
         files: What it holds in the end beside `config.json`, `metrics.json` and the page.
     """
 
-    def __init__(self, path: Path, settings: dict[str, Any], name: str, files: Sequence[str] = ()) -> None:
+    def __init__(
+        self, path: Path, settings: dict[str, Any], name: str, files: Sequence[str] = ()
+    ) -> None:
         super().__init__(path, settings)
         self.page = f"{name}.md"
         self.files = ["config.json", "metrics.json", *files, self.page]
@@ -54,7 +60,9 @@ class PageFolder(RunFolder):
         files = metrics.get("files", self.files)
         if not all((self.path / name).is_file() for name in files):
             return None
-        return PageRun(self.path, (self.path / self.page).read_text("utf-8"), tuple(files), True)
+        return PageRun(
+            self.path, (self.path / self.page).read_text("utf-8"), tuple(files), True
+        )
 
     def add(self, name: str, content: bytes | dict[str, Any]) -> None:
         """Write one more file, bytes as they are and numbers as JSON."""
@@ -65,7 +73,9 @@ class PageFolder(RunFolder):
         if name not in self.files:
             self.files.append(name)
 
-    def publish(self, page: str, metrics: dict[str, Any], stopped: str | None = None) -> PageRun:
+    def publish(
+        self, page: str, metrics: dict[str, Any], stopped: str | None = None
+    ) -> PageRun:
         """Write the page, and the result unless the run was `stopped`."""
         self.add(self.page, page.encode())
         if stopped is None:
@@ -86,7 +96,11 @@ def page_table(rows: Sequence[PageRow]) -> str:
 
 def standalone(chart: str) -> bytes:
     """A chart of `sozo.eval.report.svg` as a file of its own, light and dark, with the page's colours."""
-    light, dark = re.findall(r"^.*?^}$", source("style.css"), re.DOTALL | re.MULTILINE)[:2]
-    style = f"<style>{light}\n{dark}\nsvg {{ font-family: system-ui, sans-serif; }}</style>"
+    light, dark = re.findall(r"^.*?^}$", source("style.css"), re.DOTALL | re.MULTILINE)[
+        :2
+    ]
+    style = (
+        f"<style>{light}\n{dark}\nsvg {{ font-family: system-ui, sans-serif; }}</style>"
+    )
     opening, content = chart.split(">", 1)
     return f"{opening}>{style}{content}".encode()

@@ -30,7 +30,11 @@ class Alpha:
     reason: str | None = None
 
 
-def krippendorff_alpha(scores: Sequence[Sequence[float]] | np.ndarray, level: str = "ordinal", least: int = 1) -> Alpha:
+def krippendorff_alpha(
+    scores: Sequence[Sequence[float]] | np.ndarray,
+    level: str = "ordinal",
+    least: int = 1,
+) -> Alpha:
     """Alpha of scores of shape (raters, units), NaN where a rater gave none, with a 95% interval over units.
 
     Units are draws, raters are not: the interval is for these raters and other units. It is Student's over the
@@ -71,7 +75,9 @@ def krippendorff_alpha(scores: Sequence[Sequence[float]] | np.ndarray, level: st
     elif frequent > MOST_FREQUENT:
         reason = f"one score makes up {frequent:.0%} of all: an interval needs {MOST_FREQUENT:.0%} at most"
     else:
-        low, high = jackknife_interval(alpha, 1 - disagreement(total - by_unit, values, level), n / units)
+        low, high = jackknife_interval(
+            alpha, 1 - disagreement(total - by_unit, values, level), n / units
+        )
         reason = None if low is not None else "next to no disagreement"
     return replace(result, alpha=alpha, low=low, high=high, reason=reason)
 
@@ -101,7 +107,11 @@ def disagreement(pairs: np.ndarray, values: np.ndarray, level: str) -> np.ndarra
         distance = (np.subtract.outer(values, values) / np.where(sums, sums, 1)) ** 2
     else:
         # Ordinal: the distance is the number of scores between two values, half of their own: that of their mid-ranks.
-        places = counts.cumsum(axis=1) - counts / 2 if level == "ordinal" else np.broadcast_to(values, counts.shape)
+        places = (
+            counts.cumsum(axis=1) - counts / 2
+            if level == "ordinal"
+            else np.broadcast_to(values, counts.shape)
+        )
         distance = (places[:, :, None] - places[:, None, :]) ** 2
     observed = (pairs * distance).sum(axis=(1, 2))
     by_chance = (counts[:, :, None] * counts[:, None, :] * distance).sum(axis=(1, 2))
@@ -109,12 +119,17 @@ def disagreement(pairs: np.ndarray, values: np.ndarray, level: str) -> np.ndarra
         return np.where(by_chance > 0, (n - 1) * observed / by_chance, np.nan)
 
 
-def jackknife_interval(alpha: float, without: np.ndarray, k: float) -> tuple[float, float] | tuple[None, None]:
+def jackknife_interval(
+    alpha: float, without: np.ndarray, k: float
+) -> tuple[float, float] | tuple[None, None]:
     """Ends of alpha's 95% interval from alpha without each draw in turn, shape (draws,), with `k` scores in a unit.
 
     A draw is a unit, or all units of an expert where experts are drawn too. (None, None) where alpha is 1, or nearly.
     """
-    if not (((1 + (k - 1) * without) > 0) & (without < 1)).all() or not -1 / (k - 1) < alpha < 1:
+    if (
+        not (((1 + (k - 1) * without) > 0) & (without < 1)).all()
+        or not -1 / (k - 1) < alpha < 1
+    ):
         return None, None
     from scipy.special import stdtrit
 
@@ -123,5 +138,8 @@ def jackknife_interval(alpha: float, without: np.ndarray, k: float) -> tuple[flo
     error = math.sqrt((units - 1) / units * float(((z - z.mean()) ** 2).sum()))
     margin = float(stdtrit(units - 1, (1 + LEVEL) / 2)) * error
     middle = math.log((1 + (k - 1) * alpha) / (1 - alpha))
-    low, high = ((math.exp(end) - 1) / (math.exp(end) + k - 1) for end in (middle - margin, middle + margin))
+    low, high = (
+        (math.exp(end) - 1) / (math.exp(end) + k - 1)
+        for end in (middle - margin, middle + margin)
+    )
     return low, high

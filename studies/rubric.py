@@ -14,7 +14,9 @@ from sozo.data.settings import from_validation, hint
 from sozo.data.yaml_loader import parse_yaml
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid", coerce_numbers_to_str=True))
+@pydantic.dataclasses.dataclass(
+    frozen=True, config=ConfigDict(extra="forbid", coerce_numbers_to_str=True)
+)
 class RatingRubric:
     """Criteria in their order; one that is rated only after others stands behind them."""
 
@@ -26,23 +28,34 @@ class RatingRubric:
         before: dict[str, Criterion] = {}
         for number, criterion in enumerate(self.criteria, 1):
             if criterion.name in before:
-                raise ValueError(f"criterion {number}: {criterion.name!r} comes twice; leave one out")
+                raise ValueError(
+                    f"criterion {number}: {criterion.name!r} comes twice; leave one out"
+                )
             for gate, least in (criterion.above or {}).items():
                 if gate not in before or least >= before[gate].highest:
                     remedy = "name one before it, and less than its highest"
-                    raise ValueError(f"criterion {number}: `above` says {gate}: {least}; {remedy}")
+                    raise ValueError(
+                        f"criterion {number}: `above` says {gate}: {least}; {remedy}"
+                    )
             before[criterion.name] = criterion
         for name, criterion in self.by_name.items():
             for other in self.criteria:
-                if other is not criterion and name in (other.title.casefold(), other.japanese.casefold()):
-                    raise ValueError(f"{criterion.name} and {other.name} both go by {name!r}; call one otherwise")
+                if other is not criterion and name in (
+                    other.title.casefold(),
+                    other.japanese.casefold(),
+                ):
+                    raise ValueError(
+                        f"{criterion.name} and {other.name} both go by {name!r}; call one otherwise"
+                    )
 
     @cached_property
     def by_name(self) -> dict[str, Criterion]:
         """Criteria by the names that they go by in a file, in small letters: name, title and Japanese."""
         by_name: dict[str, Criterion] = {}
         for criterion in self.criteria:
-            by_name |= dict.fromkeys((criterion.title.casefold(), criterion.japanese.casefold()), criterion)
+            by_name |= dict.fromkeys(
+                (criterion.title.casefold(), criterion.japanese.casefold()), criterion
+            )
         by_name |= {criterion.name: criterion for criterion in self.criteria}
         by_name.pop("", None)
         return by_name
@@ -64,7 +77,11 @@ def load_rubric(source: str | Path) -> RatingRubric:
     ['fluency', 'flexibility', 'originality', 'elaboration']
     """
     ours, path = files("sozo.data.rubrics").iterdir(), Path(source)
-    known = {file.name.removesuffix(".yaml"): file for file in ours if file.name.endswith(".yaml")}
+    known = {
+        file.name.removesuffix(".yaml"): file
+        for file in ours
+        if file.name.endswith(".yaml")
+    }
     try:
         content = parse_yaml(known.get(str(source), path).read_text("utf-8"))
     except OSError as error:
@@ -73,9 +90,14 @@ def load_rubric(source: str | Path) -> RatingRubric:
             f"rubric {source}: cannot be read ({error.strerror}); give a name or a YAML file{names}"
         ) from error
     except ValueError as error:
-        raise UserError(f"{path}: not YAML ({error}); write a rubric as data/rubrics/jcq.yaml does") from error
+        raise UserError(
+            f"{path}: not YAML ({error}); write a rubric as data/rubrics/jcq.yaml does"
+        ) from error
     if isinstance(content, dict):
-        content |= {"name": content.get("name") or path.stem, "title": content.get("title") or ""}
+        content |= {
+            "name": content.get("name") or path.stem,
+            "title": content.get("title") or "",
+        }
         rows = content.get("criteria")
         for row in rows if isinstance(rows, list) else ():
             if isinstance(row, dict) and not row.get("title"):

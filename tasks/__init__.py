@@ -1,7 +1,9 @@
 """The tasks that sozo has, in one list; packages add to it (`sozo.data.joined`), and SOZO_TASKS=my_package.MyTask."""
 
 if __name__ != "sozo.tasks":
-    raise ImportError(f"{__name__} is a folder of sozo's repository; import it as sozo.tasks")
+    raise ImportError(
+        f"{__name__} is a folder of sozo's repository; import it as sozo.tasks"
+    )
 
 import os
 from collections.abc import Iterable
@@ -16,7 +18,9 @@ from sozo.data.record import read_json
 from sozo.data.run_folder import read_metrics, refuse_earlier
 from sozo.data.settings import load_dotted
 from sozo.scoring.judges.protocol import Rubric
-from sozo.tasks.dat.task import Dat as Dat  # named by whatever is about lists of nouns alone
+from sozo.tasks.dat.task import (
+    Dat as Dat,  # named by whatever is about lists of nouns alone
+)
 from sozo.tasks.hivemind.task import Hivemind
 from sozo.tasks.jcq.task import Jcq
 from sozo.tasks.pbig.task import Pbig
@@ -38,16 +42,22 @@ def task_types() -> dict[str, type[Task]]:
     types = {task.name: task for task in TASKS}
     for package, task in joined(PACKAGES).values():
         if types.setdefault(_checked(task, package).name, task) is not task:
-            raise UserError(f"{package} brings a task {task.name}, which sozo has; uninstall it")
+            raise UserError(
+                f"{package} brings a task {task.name}, which sozo has; uninstall it"
+            )
     for path in filter(None, os.environ.get("SOZO_TASKS", "").split(",")):
-        task = _checked(load_dotted(path.strip(), "the task of SOZO_TASKS"), "SOZO_TASKS")
+        task = _checked(
+            load_dotted(path.strip(), "the task of SOZO_TASKS"), "SOZO_TASKS"
+        )
         types[task.name] = task
     return types
 
 
 def _checked(task: Any, source: str) -> type[Task]:
     if not (isinstance(task, type) and issubclass(task, Task)):
-        raise UserError(f"{source} names {quoted(task)}, which is no subclass of sozo.tasks.task.Task")
+        raise UserError(
+            f"{source} names {quoted(task)}, which is no subclass of sozo.tasks.task.Task"
+        )
     return task
 
 
@@ -55,13 +65,17 @@ def task_type(name: str) -> type[Task]:
     """The task of this name."""
     types = task_types()
     if name not in types:
-        raise UserError(f"there is no task {name}; there are {', '.join(types)} (and those that SOZO_TASKS names)")
+        raise UserError(
+            f"there is no task {name}; there are {', '.join(types)} (and those that SOZO_TASKS names)"
+        )
     return types[name]
 
 
 def find_rubric(name: str) -> Rubric:
     """The rubric of this name, whichever task's it is."""
-    rubrics = {rubric.name: rubric for task in task_types().values() for rubric in task.rubrics}
+    rubrics = {
+        rubric.name: rubric for task in task_types().values() for rubric in task.rubrics
+    }
     if name not in rubrics:
         raise UserError(f"there is no rubric {name}; there are {', '.join(rubrics)}")
     return rubrics[name]
@@ -82,7 +96,9 @@ def finished_run(folder: Path) -> RunResult | None:
         if not (folder / "responses").is_dir():  # a page's folder
             return None
         install = "install the package that brings it, name its class in SOZO_TASKS, or leave the folder out"
-        raise UserError(f"{folder}: is a run of the task {quoted(name)}, which is not installed; {install}")
+        raise UserError(
+            f"{folder}: is a run of the task {quoted(name)}, which is not installed; {install}"
+        )
     refuse_earlier(folder / "config.json", config)
     return task.read(folder, read_metrics(folder))
 

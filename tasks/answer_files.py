@@ -19,7 +19,14 @@ from sozo.data.schema import FAILED, utf8_safe
 from sozo.scoring.final_text import NOT_AT_HAND, completion_text
 from sozo.tasks.task import Answer
 
-PLACES = tuple(csv.DictReader(files(__package__).joinpath("answer_columns.csv").read_text("utf-8").splitlines()))
+PLACES = tuple(
+    csv.DictReader(
+        files(__package__)
+        .joinpath("answer_columns.csv")
+        .read_text("utf-8")
+        .splitlines()
+    )
+)
 
 
 def read_answers_file(path: Path, items: Collection[str] = ()) -> Iterator[Answer]:
@@ -39,20 +46,33 @@ def read_answers_file(path: Path, items: Collection[str] = ()) -> Iterator[Answe
         if place["first"]:
             numbered = f"{number + int(place['first'])}"
         row_id = utf8_safe(id_column(named, "id", where, numbered))
-        source, end = (utf8_safe(text_column(named, name, where, "")) for name in ("source", "finish_reason"))
+        source, end = (
+            utf8_safe(text_column(named, name, where, ""))
+            for name in ("source", "finish_reason")
+        )
         numbers[item] += 1
         item = item or named_item(row_id, items)
         for k, answer in enumerate(answers or [""]):
             answer_id = row_id if len(answers) < 2 else f"{row_id}-{k}"
             if answer_id in ids:
-                raise UserError(f"{where}: the id {quoted(answer_id)} comes twice; make ids unique")
+                raise UserError(
+                    f"{where}: the id {quoted(answer_id)} comes twice; make ids unique"
+                )
             ids.add(answer_id)
             text = _text(f"{where}: the column {place['answer']}", answer)
             if place["answer"] == "judgement":  # of an answer that nobody has
                 text, end = "", NOT_AT_HAND
-            yield Answer(answer_id, item, text, source, finish_reason=end or None if answers else FAILED)
+            yield Answer(
+                answer_id,
+                item,
+                text,
+                source,
+                finish_reason=end or None if answers else FAILED,
+            )
     if not ids:
-        raise UserError(f'{path}: holds no answers; write one JSON object per line: {{"text": "1. ..."}}')
+        raise UserError(
+            f'{path}: holds no answers; write one JSON object per line: {{"text": "1. ..."}}'
+        )
 
 
 def named_item(name: str, items: Collection[str]) -> str:
@@ -66,19 +86,30 @@ def named_item(name: str, items: Collection[str]) -> str:
 
 def _place(where: str, row: Mapping[str, Any]) -> tuple[dict[str, str], list[Any]]:
     """Where a row has its answers, and these; none where its tool says that it failed."""
-    filled = [(place, answers) for place in PLACES if (answers := _values(row, place["answer"]))]
+    filled = [
+        (place, answers)
+        for place in PLACES
+        if (answers := _values(row, place["answer"]))
+    ]
     if len(filled) == 1:
         return filled[0]
     if row.get("error") and not filled:
         return max(reversed(PLACES), key=lambda place: len(_named(row, place))), []
     columns = brief(", ".join(row))
-    raise UserError(f"{where}: {len(filled)} answers in the columns {columns}; call the answer's column text")
+    raise UserError(
+        f"{where}: {len(filled)} answers in the columns {columns}; call the answer's column text"
+    )
 
 
 def _named(row: Mapping[str, Any], place: Mapping[str, str]) -> dict[str, Any]:
     """What a row says of its answers in the columns of a place."""
     known = ("id", "item", "source", "finish_reason")
-    return {name: value for name in known for column in place[name].split() for value in _values(row, column)}
+    return {
+        name: value
+        for name in known
+        for column in place[name].split()
+        for value in _values(row, column)
+    }
 
 
 def _values(row: Any, column: str) -> list[Any]:
@@ -86,13 +117,27 @@ def _values(row: Any, column: str) -> list[Any]:
     if "+" in column:
         parts = [row.get(name) for name in column.split("+")]
         filled = all(isinstance(part, str) for part in parts)
-        return [json.dumps(dict(zip(column.split("+"), parts, strict=True)), ensure_ascii=False)] if filled else []
+        return (
+            [
+                json.dumps(
+                    dict(zip(column.split("+"), parts, strict=True)), ensure_ascii=False
+                )
+            ]
+            if filled
+            else []
+        )
     values = [row]
     for name in column.split("."):
         if name == "*":
-            values = [inner for value in values if isinstance(value, list) for inner in value]
+            values = [
+                inner for value in values if isinstance(value, list) for inner in value
+            ]
         else:
-            values = [value[name] for value in values if isinstance(value, dict) and value.get(name) is not None]
+            values = [
+                value[name]
+                for value in values
+                if isinstance(value, dict) and value.get(name) is not None
+            ]
     return values
 
 
@@ -102,4 +147,6 @@ def _text(where: str, answer: Any) -> str:
     try:
         return completion_text([answer] if isinstance(answer, dict) else answer)
     except UserError as error:
-        raise UserError(f"{where} holds no answer ({error}); give what the model wrote as a string") from error
+        raise UserError(
+            f"{where} holds no answer ({error}); give what the model wrote as a string"
+        ) from error

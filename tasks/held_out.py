@@ -30,9 +30,16 @@ def refuse(
 
     >>> refuse([Item("", "次の問いに答えてください。\\n犬の色は?")], {fingerprint("猫の色は?")}, "a benchmark")
     """
-    texts = (text for item in items for text in (item.prompt, *item.columns.values()) if isinstance(text, str))
+    texts = (
+        text
+        for item in items
+        for text in (item.prompt, *item.columns.values())
+        if isinstance(text, str)
+    )
     for text in dict.fromkeys(texts):
         for part in dict.fromkeys((text, *text.splitlines(), *inside(text))):
             if fingerprint(part) in held_out:
                 held = f"training data holds {what}, such as {' '.join(part.split())[:40]!r}"
-                raise UserError(f"{held}; leave them out, or what is measured with them afterwards means nothing")
+                raise UserError(
+                    f"{held}; leave them out, or what is measured with them afterwards means nothing"
+                )

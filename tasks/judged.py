@@ -16,7 +16,9 @@ class JudgedTask(Task):
     """Base class of tasks that are scored all at once, by the judge that their settings name."""
 
     settings: JudgeSettings
-    ledgers: Sequence[Path] = ()  # of all runs of a command, also of those that come later: they have one budget
+    ledgers: Sequence[
+        Path
+    ] = ()  # of all runs of a command, also of those that come later: they have one budget
 
     def __init__(self, settings: Any = None) -> None:
         super().__init__(settings)
@@ -33,22 +35,32 @@ class JudgedTask(Task):
         """The judge, which must be there before anybody is asked; so must both of its prices, or none and no budget."""
         self.settings.price()
         if self.judge is None:
-            raise ValueError("the task has no judge: set `judge` to one made of its `judge_settings`")
+            raise ValueError(
+                "the task has no judge: set `judge` to one made of its `judge_settings`"
+            )
         check_budget(self.judge, self.settings)
         return self.judge
 
-    def judged(self, items: Sequence[Item], answers: Sequence[Answer], ledger: Path) -> tuple[list[Row], Judging]:
+    def judged(
+        self, items: Sequence[Item], answers: Sequence[Answer], ledger: Path
+    ) -> tuple[list[Row], Judging]:
         """Have the answers judged, as far as the ledger lacks judgements: what each is worth, and what it took."""
         raise NotImplementedError
 
-    def columns(self, items: Sequence[Item], answers: Sequence[Answer]) -> dict[str, Any]:
+    def columns(
+        self, items: Sequence[Item], answers: Sequence[Answer]
+    ) -> dict[str, Any]:
         """None: nobody is asked before all answers are there."""
         return {}
 
     def finish(self, run: Complete) -> dict[str, Any]:
         """Who judged by which prompt, too, and what it took."""
         judge, judging = self.deciding()["judge"], run.judging or Judging()
-        return super().finish(run) | {"judge": judge["model"], "prompt": judge["prompt"]} | judging.to_json()
+        return (
+            super().finish(run)
+            | {"judge": judge["model"], "prompt": judge["prompt"]}
+            | judging.to_json()
+        )
 
     def facts(self) -> dict[str, Any]:
         return {"judge": self.settings.record(self.judge)} if self.judge else {}

@@ -18,7 +18,12 @@ from sozo.scoring.final_text import NOT_AT_HAND, answer_state
 from sozo.scoring.measure import LEVEL, MEAN, Estimate, Measure
 from sozo.scoring.numbers import n_of
 from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval
-from sozo.scoring.statistics.comparison import base_variance, effect_independent, effect_paired, shared_by_item
+from sozo.scoring.statistics.comparison import (
+    base_variance,
+    effect_independent,
+    effect_paired,
+    shared_by_item,
+)
 from sozo.scoring.table import Cell
 from sozo.scoring.translatable import translatable
 
@@ -28,7 +33,9 @@ if TYPE_CHECKING:
     from sozo.scoring.second_encoder import SecondEncoder, Seen
 
 ITEMS = "items.jsonl"
-MOST_CUT = 0.02  # a larger share of answers without their end is said beside every number
+MOST_CUT = (
+    0.02  # a larger share of answers without their end is said beside every number
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +61,29 @@ class ScoredAnswer:
 class RunResult:
     """A finished run: its items, and its table of answers."""
 
-    kinds: ClassVar[tuple[str, ...]] = ()  # what `kind` can be, where runs have several: the one that says most last
-    counts_answers: ClassVar[bool] = False  # whether n of N are answers, of measures of single answers
-    strata: ClassVar[bool] = False  # whether kinds of items (`Item.group`) are fixed: other items would have them too
-    same: ClassVar[tuple[str, ...]] = ("items_sha256",)  # settings on which the scores depend
-    papers: ClassVar[tuple[str, ...]] = ()  # encoders and judges by which the papers' scores of the task are
+    kinds: ClassVar[
+        tuple[str, ...]
+    ] = ()  # what `kind` can be, where runs have several: the one that says most last
+    counts_answers: ClassVar[bool] = (
+        False  # whether n of N are answers, of measures of single answers
+    )
+    strata: ClassVar[bool] = (
+        False  # whether kinds of items (`Item.group`) are fixed: other items would have them too
+    )
+    same: ClassVar[tuple[str, ...]] = (
+        "items_sha256",
+    )  # settings on which the scores depend
+    papers: ClassVar[
+        tuple[str, ...]
+    ] = ()  # encoders and judges by which the papers' scores of the task are
 
     task: str  # the task's name
     main: Measure  # its first measure
     folder: Path
     settings: dict[str, Any]  # what was asked for, from `config.json`
-    loaded: dict[str, Any]  # what became known on loading (scorer, decoder), from `config.json`
+    loaded: dict[
+        str, Any
+    ]  # what became known on loading (scorer, decoder), from `config.json`
     metrics: dict[str, Any]  # what came out, from `metrics.json`
     study: Path | None = None  # the folder of the study that it is of
 
@@ -79,7 +98,11 @@ class RunResult:
         scale = dict(self.loaded.get("scorer", {}))
         if judge := self.settings.get("judge"):
             # A verdict that was not cut does not depend on the limit, and one that was has no scores.
-            scale["judge"] = {name: value for name, value in judge.items() if name not in ("max_tokens", "server")}
+            scale["judge"] = {
+                name: value
+                for name, value in judge.items()
+                if name not in ("max_tokens", "server")
+            }
         return scale | self.asked
 
     @property
@@ -90,16 +113,27 @@ class RunResult:
     @property
     def scorer(self) -> str | None:
         """The encoder or judge that scored, if there is one."""
-        return self.scale.get("embedding_model") or self.scale.get("judge", {}).get("model")
+        return self.scale.get("embedding_model") or self.scale.get("judge", {}).get(
+            "model"
+        )
 
     @cached_property
     def caveats(self) -> tuple[str, ...]:
         """What stands beside its numbers wherever they go: items, encoder or judge not the papers', answers cut off."""
-        scorers = self.scale.get("embedding_model"), self.scale.get("judge", {}).get("model")
-        caveats = [translatable("by {scorer}", scorer=name) for name in scorers if name and name not in self.papers]
+        scorers = (
+            self.scale.get("embedding_model"),
+            self.scale.get("judge", {}).get("model"),
+        )
+        caveats = [
+            translatable("by {scorer}", scorer=name)
+            for name in scorers
+            if name and name not in self.papers
+        ]
         cut, answers = self.cut_off()
         if cut > MOST_CUT * answers:
-            caveats.append(translatable("{n} of {of} answers cut off", n=cut, of=answers))
+            caveats.append(
+                translatable("{n} of {of} answers cut off", n=cut, of=answers)
+            )
         return (*self.other_items(), *caveats)
 
     def other_items(self) -> tuple[str, ...]:
@@ -141,18 +175,39 @@ class RunResult:
 
     def answers(self, places: Sequence[int] | None = None) -> Iterator[ScoredAnswer]:
         """Every answer with its worth, in order; or those at `places`, sorted numbers from 0."""
-        names = ("id", "item", "text", "score", "values", "reason", "facts", "finish_reason")
+        names = (
+            "id",
+            "item",
+            "text",
+            "score",
+            "values",
+            "reason",
+            "facts",
+            "finish_reason",
+        )
         before = 0
         for table in iter_tables(self.folder, names):
             here = range(before, before + len(table))
             before = here.stop
             if places is not None:
-                table = table.take(np.array([place - here.start for place in places if place in here], np.int64))
-            for name, item, text, score, values, reason, facts, end in zip(*table.to_pydict().values(), strict=True):
+                table = table.take(
+                    np.array(
+                        [place - here.start for place in places if place in here],
+                        np.int64,
+                    )
+                )
+            for name, item, text, score, values, reason, facts, end in zip(
+                *table.to_pydict().values(), strict=True
+            ):
                 own = {} if score is None else {self.main.name: score}
-                group, state = self.items[item].get("group", ""), answer_state(text, end)
+                group, state = (
+                    self.items[item].get("group", ""),
+                    answer_state(text, end),
+                )
                 known = json.loads(facts) if facts else {}
-                yield ScoredAnswer(name, item, text, dict(values or own), reason, group, state, known)
+                yield ScoredAnswer(
+                    name, item, text, dict(values or own), reason, group, state, known
+                )
 
     @cached_property
     def scored(self) -> tuple[ScoredAnswer, ...]:
@@ -163,7 +218,9 @@ class RunResult:
         """All answers in columns: id, item, text, score (of the first measure; null without one) and reason."""
         import pyarrow as pa
 
-        return pa.concat_tables(iter_tables(self.folder, ("id", "item", "text", "score", "reason")))
+        return pa.concat_tables(
+            iter_tables(self.folder, ("id", "item", "text", "score", "reason"))
+        )
 
     def value(self, answer: ScoredAnswer, measure: Measure) -> float | None:
         """An answer's value of a measure; of `TASK/scored` and `TASK/whole`, which any task has, 1 or 0."""
@@ -179,7 +236,9 @@ class RunResult:
         Every item that the measure is about is there, in order. Items that are not independent are one (`Item.unit`),
         which has a mean only if each of them has a value.
         """
-        if measure not in self._by_item:  # a base's are asked for by each model that is compared with it
+        if (
+            measure not in self._by_item
+        ):  # a base's are asked for by each model that is compared with it
             self._by_item[measure] = self._means(measure)
         return self._by_item[measure]
 
@@ -188,16 +247,26 @@ class RunResult:
         return {}
 
     def _means(self, measure: Measure) -> dict[str, float | None]:
-        about = {name: row for name, row in self.items.items() if not measure.kinds or row["group"] in measure.kinds}
+        about = {
+            name: row
+            for name, row in self.items.items()
+            if not measure.kinds or row["group"] in measure.kinds
+        }
         unit = {name: row.get("unit") or name for name, row in about.items()}
         values: dict[str, list[float]] = {name: [] for name in unit.values()}
         missing = set(about)
         for answer in self.scored:
-            if answer.item in about and (value := self.value(answer, measure)) is not None:
+            if (
+                answer.item in about
+                and (value := self.value(answer, measure)) is not None
+            ):
                 values[unit[answer.item]].append(value)
                 missing.discard(answer.item)
         incomplete = {unit[name] for name in missing}
-        return {name: None if name in incomplete else math.fsum(own) / len(own) for name, own in values.items()}
+        return {
+            name: None if name in incomplete else math.fsum(own) / len(own)
+            for name, own in values.items()
+        }
 
     def by_answer(self, measure: Measure) -> np.ndarray:
         """The values of all answers that have one, shape (answers with a value,)."""
@@ -220,8 +289,15 @@ class RunResult:
                 found = compare_paired(*sides, level=level, strata=strata)
                 if found.low is not None:
                     return found
-            return compare_paired(*sides, share=measure.share, level=level, strata=strata)
-        return compare_independent(base.by_answer(measure), self.by_answer(measure), share=measure.share, level=level)
+            return compare_paired(
+                *sides, share=measure.share, level=level, strata=strata
+            )
+        return compare_independent(
+            base.by_answer(measure),
+            self.by_answer(measure),
+            share=measure.share,
+            level=level,
+        )
 
     @classmethod
     def shared(
@@ -233,10 +309,19 @@ class RunResult:
         """
         base = pairs[0][0]
         if measure.per_item:
-            sides = [(before.by_item(measure), after.by_item(measure)) for before, after in pairs]
-            return shared_by_item(sides, share=measure.share and one_base, strata=base._strata)
+            sides = [
+                (before.by_item(measure), after.by_item(measure))
+                for before, after in pairs
+            ]
+            return shared_by_item(
+                sides, share=measure.share and one_base, strata=base._strata
+            )
         values = base.by_answer(measure)
-        return (base_variance(values, share=measure.share), len(values)) if one_base else None
+        return (
+            (base_variance(values, share=measure.share), len(values))
+            if one_base
+            else None
+        )
 
     def sides(self, base: Self, measure: Measure) -> tuple[float | None, float | None]:
         """The two numbers, this run's first, that `against` subtracts or divides: of pairs those of common items."""
@@ -244,7 +329,11 @@ class RunResult:
             return self.estimate(measure).value, base.estimate(measure).value
         ours, theirs = self.by_item(measure), base.by_item(measure)
         pairs = ((ours.get(item), value) for item, value in theirs.items())
-        both = [(own, value) for own, value in pairs if own is not None and value is not None]
+        both = [
+            (own, value)
+            for own, value in pairs
+            if own is not None and value is not None
+        ]
         if not both:
             return None, None
         own, other = (math.fsum(side) / len(both) for side in zip(*both, strict=True))
@@ -258,9 +347,13 @@ class RunResult:
             return effect_paired(base.by_item(measure), self.by_item(measure))
         return effect_independent(base.by_answer(measure), self.by_answer(measure))
 
-    def shuffled(self, texts: Sequence[str], random: np.random.Generator) -> tuple[list[str], np.ndarray]:
+    def shuffled(
+        self, texts: Sequence[str], random: np.random.Generator
+    ) -> tuple[list[str], np.ndarray]:
         """As many answers made of the same parts, each in its place, put together badly; and their scores."""
-        raise UserError(f"{self.task}: an answer has no parts that could be shuffled; take pairs valid or paper")
+        raise UserError(
+            f"{self.task}: an answer has no parts that could be shuffled; take pairs valid or paper"
+        )
 
     def seen_by(self, second: "SecondEncoder") -> "Seen | None":
         """What a second encoder makes of the answers; None of too few.
@@ -272,53 +365,85 @@ class RunResult:
     def estimate(self, measure: Measure) -> Estimate:
         """The mean of a measure: as `metrics.json` has it, else over items (over answers if it is not per item)."""
         if known := self.metrics.get("measures", {}).get(measure.name):
-            return Estimate(**{name: value for name, value in known.items() if name != "of"})
+            return Estimate(
+                **{name: value for name, value in known.items() if name != "of"}
+            )
         strata = None
         if measure.per_item:
-            known = {item: value for item, value in self.by_item(measure).items() if value is not None}
+            known = {
+                item: value
+                for item, value in self.by_item(measure).items()
+                if value is not None
+            }
             values, kinds = np.array(list(known.values())), self._strata
             strata = [kinds[item] for item in known] if kinds else None
         else:
             values = self.by_answer(measure)
-        found = replace(mean_interval(values, share=measure.share, strata=strata), n=self.counts(measure)[0], p=None)
+        found = replace(
+            mean_interval(values, share=measure.share, strata=strata),
+            n=self.counts(measure)[0],
+            p=None,
+        )
         return self.shown(measure).inside(found, MEAN)
 
     def between(self, other: Self, measure: Measure) -> Cell:
         """What a measure of answers that are judged together is between these and another model's, over items."""
         return Cell()
 
-    def summarised(self, measures: Sequence[Measure], source: str | None) -> dict[str, Any]:
+    def summarised(
+        self, measures: Sequence[Measure], source: str | None
+    ) -> dict[str, Any]:
         """The content of `metrics.json`: means over items (over answers for a measure that is not per item)."""
-        reasons = Counter(answer.reason for answer in self.scored if answer.reason is not None)
+        reasons = Counter(
+            answer.reason for answer in self.scored if answer.reason is not None
+        )
         return {
             "source": source,
             "num_items": len(self.items),
             "num_answers": len(self.scored),
             "valid": sum(answer.reason is None for answer in self.scored),
             "reasons": dict(sorted(reasons.items())),
-            "measures": {one.name: self.estimate(one).to_json() | {"of": self.counts(one)[1]} for one in measures},
+            "measures": {
+                one.name: self.estimate(one).to_json() | {"of": self.counts(one)[1]}
+                for one in measures
+            },
         }
 
     @property
     def _strata(self) -> Mapping[str, str] | None:
-        return {name: item["group"] for name, item in self.items.items()} if self.strata else None
+        return (
+            {name: item["group"] for name, item in self.items.items()}
+            if self.strata
+            else None
+        )
 
     def cell(self, measure: Measure) -> Cell:
         """The mean as tables show it: with its interval and n of N; where there is none, what became of the answers."""
         estimate, (n, of), why = self.estimate(measure), self.counts(measure), ""
         if estimate.value is None:
             reasons = Counter(self.metrics.get("reasons", {})).most_common(3)
-            counts = [translatable("{n:,} {status}", n=n, status=translatable(reason)) for reason, n in reasons if n]
+            counts = [
+                translatable("{n:,} {status}", n=n, status=translatable(reason))
+                for reason, n in reasons
+                if n
+            ]
             why = n_of(n, of)
             if counts:
-                why = translatable("{n:,} of {of:,}: {counts}", n=n, of=of, counts=counts)
+                why = translatable(
+                    "{n:,} of {of:,}: {counts}", n=n, of=of, counts=counts
+                )
         return Cell(estimate, self.shown(measure), of=of, why=why)
 
     def counts(self, measure: Measure) -> tuple[int, int]:
         """n of N: items with a value among all; answers of a measure that is not per item, or where they count."""
         if not measure.per_item or (self.counts_answers and not measure.together):
-            about = (self.items[answer.item].get("group") in measure.kinds for answer in self.scored)
-            return len(self.by_answer(measure)), sum(about) if measure.kinds else len(self.scored)
+            about = (
+                self.items[answer.item].get("group") in measure.kinds
+                for answer in self.scored
+            )
+            return len(self.by_answer(measure)), sum(about) if measure.kinds else len(
+                self.scored
+            )
         values = self.by_item(measure).values()
         return sum(value is not None for value in values), len(values)
 

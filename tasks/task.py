@@ -28,7 +28,9 @@ class Item:
 
     id: str  # unique among the task's items
     prompt: str  # the user's whole turn
-    columns: Mapping[str, Any] = field(default_factory=dict)  # what else scoring needs; in training, dataset columns
+    columns: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # what else scoring needs; in training, dataset columns
     title: str = ""  # for readers; by default its id
     group: str = ""  # what kind of item it is
     unit: str = ""  # of items that are not independent: what is resampled and paired, with the mean over its answers
@@ -53,7 +55,9 @@ class Row:
 
     values: Mapping[str, float] = field(default_factory=dict)  # by the measures' names
     reason: str | None = None  # a named value; None where there are values
-    facts: Mapping[str, Any] = field(default_factory=dict)  # what else a reader wants to know (JSON values)
+    facts: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # what else a reader wants to know (JSON values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +66,25 @@ class Complete:
 
     folder: Path
     source: str  # who answered
-    num_valid: int | None = None  # if answers were drawn until so many were valid: the rows up to that one count
-    judging: "Judging | None" = None  # what became of the judgements, of a task that a judge scores
+    num_valid: int | None = (
+        None  # if answers were drawn until so many were valid: the rows up to that one count
+    )
+    judging: "Judging | None" = (
+        None  # what became of the judgements, of a task that a judge scores
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
     """A task that asks for understanding and not for creativity: training should not cost it. Nothing is won there."""
 
-    measure: Measure  # a share that a model with understanding has, whatever its creativity
+    measure: (
+        Measure  # a share that a model with understanding has, whatever its creativity
+    )
     chance: float  # the share of who guesses, or always says the same
-    errors: Measure | None = None  # a share of other answers, wrong however they are read
+    errors: Measure | None = (
+        None  # a share of other answers, wrong however they are read
+    )
 
     @property
     def measures(self) -> tuple[Measure, ...]:
@@ -93,7 +105,9 @@ class NounSource(Protocol):
     def frontier(self, nouns: Sequence[str], encoder: str | None = None) -> Any:
         """Lists of these nouns that are as random as they can be at their mean score, by default that of the task."""
 
-    def together(self, rows: Sequence[Row], second_encoder: "SecondEncoder | None" = None) -> dict[str, float]:
+    def together(
+        self, rows: Sequence[Row], second_encoder: "SecondEncoder | None" = None
+    ) -> dict[str, float]:
         """What answers are worth together, by names of the form `TASK/SHORT`."""
 
 
@@ -104,7 +118,10 @@ class NoSettings:
 
 def known_columns(answers: Sequence[Answer]) -> dict[str, Any]:
     """The table's columns of what is known of answers, whatever they are worth."""
-    columns = {field.name: [getattr(answer, field.name) for answer in answers] for field in fields(Answer)}
+    columns = {
+        field.name: [getattr(answer, field.name) for answer in answers]
+        for field in fields(Answer)
+    }
     return columns | {"text": [utf8_safe(answer.text) for answer in answers]}
 
 
@@ -117,20 +134,38 @@ class Task:
 
     name: ClassVar[str]  # on the command line, in YAML, in every file
     title: ClassVar[str] = ""  # for people
-    Settings: ClassVar[Any] = NoSettings  # dataclass of what a user can set (`sozo.data.settings.setting`)
-    measures: ClassVar[tuple[Measure, ...]]  # what an answer is worth; the task is known by the first one
+    Settings: ClassVar[Any] = (
+        NoSettings  # dataclass of what a user can set (`sozo.data.settings.setting`)
+    )
+    measures: ClassVar[
+        tuple[Measure, ...]
+    ]  # what an answer is worth; the task is known by the first one
     max_new_tokens: ClassVar[int] = 1024  # longest answer where nobody says otherwise
     temperature: ClassVar[float] = 1.0  # of sampling, likewise
-    batch_size: ClassVar[int] = 64  # answers in a batch, and in a part of the table, where nobody says otherwise
+    batch_size: ClassVar[int] = (
+        64  # answers in a batch, and in a part of the table, where nobody says otherwise
+    )
     responses_per_item: ClassVar[int] = 1  # to each item, likewise
-    only_if_named: ClassVar[bool] = False  # `sozo run` asks it only where `--tasks` names it
-    control: ClassVar[Control | None] = None  # if a study may have the task among its `control_tasks`
-    second: ClassVar[Measure | None] = None  # what a second encoder says of pairing, in the base's sds
-    rubrics: ClassVar["tuple[Rubric, ...]"] = ()  # how a judge may be asked about the answers
+    only_if_named: ClassVar[bool] = (
+        False  # `sozo run` asks it only where `--tasks` names it
+    )
+    control: ClassVar[Control | None] = (
+        None  # if a study may have the task among its `control_tasks`
+    )
+    second: ClassVar[Measure | None] = (
+        None  # what a second encoder says of pairing, in the base's sds
+    )
+    rubrics: ClassVar[
+        "tuple[Rubric, ...]"
+    ] = ()  # how a judge may be asked about the answers
     result_type: ClassVar[type[RunResult]] = RunResult  # reads a finished run
     view: ClassVar[View[Any]] = View()  # how results are shown
-    commands: ClassVar[tuple[Callable[..., Iterable[str]], ...]] = ()  # its own: settings -> lines for people
-    judge_settings: "JudgeSettings | None" = None  # who shall judge; None if nobody judges
+    commands: ClassVar[
+        tuple[Callable[..., Iterable[str]], ...]
+    ] = ()  # its own: settings -> lines for people
+    judge_settings: "JudgeSettings | None" = (
+        None  # who shall judge; None if nobody judges
+    )
     judge: "Judge | None" = None  # whoever runs the task makes it of `judge_settings`
     again: bool = False  # whether a finished run shall be scored once more (as after judgements that failed)
 
@@ -154,10 +189,14 @@ class Task:
         """The measure of this name, or the first one; UserError where there is none of this name."""
         known = {measure.name: measure for measure in cls.measures}
         if name is not None and name not in known:
-            raise UserError(f"{cls.name} has no measure {name}; it has {', '.join(known)}")
+            raise UserError(
+                f"{cls.name} has no measure {name}; it has {', '.join(known)}"
+            )
         return known[name or cls.measures[0].name]
 
-    def score_together(self, item: Item, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Row]:
+    def score_together(
+        self, item: Item, answers: Sequence[Answer], rows: Sequence[Row]
+    ) -> list[Row]:
         """What each answer to one item is worth among others; `rows` say what they are worth alone.
 
         For tasks with measures `together`. `answers` are those to the item that are valid alone, one or more. An item's
@@ -172,21 +211,29 @@ class Task:
         """Whether answers to one item are scored together too, so that they must come at once."""
         return any(measure.together for measure in cls.measures)
 
-    def with_others(self, items: Sequence[Item], answers: Sequence[Answer], rows: Sequence[Row]) -> list[Row]:
+    def with_others(
+        self, items: Sequence[Item], answers: Sequence[Answer], rows: Sequence[Row]
+    ) -> list[Row]:
         """The rows of `score`, or of a task `in_groups()` those that `score_together` makes of the valid ones.
 
         All answers to an item must be among these.
         """
         known = [measure.name for measure in self.measures]
-        if unknown := sorted({name for row in rows for name in row.values}.difference(known)):
-            raise UserError(f"{self.name}: score gives {unknown[0]}, which is none of its measures: {', '.join(known)}")
+        if unknown := sorted(
+            {name for row in rows for name in row.values}.difference(known)
+        ):
+            raise UserError(
+                f"{self.name}: score gives {unknown[0]}, which is none of its measures: {', '.join(known)}"
+            )
         result, places = list(rows), defaultdict(list)
         for place, (item, row) in enumerate(zip(items, rows, strict=True)):
             if self.in_groups() and row.reason is None:
                 places[item.id, item.prompt].append(place)
         for group in places.values():
             own, alone = [answers[k] for k in group], [rows[k] for k in group]
-            for place, row in zip(group, self.score_together(items[group[0]], own, alone), strict=True):
+            for place, row in zip(
+                group, self.score_together(items[group[0]], own, alone), strict=True
+            ):
                 result[place] = row
         return result
 
@@ -194,7 +241,10 @@ class Task:
     def beside(cls) -> tuple[Measure, ...]:
         """The measures that stand beside the first one; of any task the shares with a score, and complete."""
         per_item = cls.measures[0].per_item
-        return tuple(Measure(f"{cls.name}/{name}", share=True, per_item=per_item) for name in ("scored", "whole"))
+        return tuple(
+            Measure(f"{cls.name}/{name}", share=True, per_item=per_item)
+            for name in ("scored", "whole")
+        )
 
     # What a run of evaluation asks; the defaults do for a task whose answers are scored one by one.
 
@@ -210,10 +260,14 @@ class Task:
         """What else the record shall hold."""
         return {}
 
-    def columns(self, items: Sequence[Item], answers: Sequence[Answer]) -> dict[str, Any]:
+    def columns(
+        self, items: Sequence[Item], answers: Sequence[Answer]
+    ) -> dict[str, Any]:
         """A part's columns that say what its answers are worth; one that never came is worth nothing and not zero."""
         scored = zip(answers, self.score(items, answers), strict=True)
-        rows = [Row(reason=FAILED) if never_came(answer) else row for answer, row in scored]
+        rows = [
+            Row(reason=FAILED) if never_came(answer) else row for answer, row in scored
+        ]
         return self.worth_columns(self.with_others(items, answers, rows))
 
     def worth_columns(self, rows: Sequence[Row]) -> dict[str, Any]:
@@ -232,13 +286,27 @@ class Task:
 
     def written(self, folder: Path, metrics: Mapping[str, Any] | None = None) -> Any:
         """What a run that is being finished has written so far; `metrics` as far as they are known."""
-        return self.result_type(self.name, self.measures[0], folder, self.deciding(), {}, dict(metrics or {}))
+        return self.result_type(
+            self.name,
+            self.measures[0],
+            folder,
+            self.deciding(),
+            {},
+            dict(metrics or {}),
+        )
 
     @classmethod
     def read(cls, folder: Path, metrics: dict[str, Any]) -> "RunResult":
         """A run of this task in a folder, with what came out."""
         config = read_json(folder / "config.json")
-        return cls.result_type(cls.name, cls.measures[0], folder, config["settings"], config.get("loaded", {}), metrics)
+        return cls.result_type(
+            cls.name,
+            cls.measures[0],
+            folder,
+            config["settings"],
+            config.get("loaded", {}),
+            metrics,
+        )
 
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:
@@ -251,5 +319,10 @@ class ChosenItems(Task):
     only_if_named = True
 
     def deciding(self) -> dict[str, Any]:
-        asked = repr([(item.id, item.prompt, dict(item.columns)) for item in self.items()])
-        return {"items_sha256": hashlib.sha256(asked.encode()).hexdigest(), **super().deciding()}
+        asked = repr(
+            [(item.id, item.prompt, dict(item.columns)) for item in self.items()]
+        )
+        return {
+            "items_sha256": hashlib.sha256(asked.encode()).hexdigest(),
+            **super().deciding(),
+        }

@@ -35,11 +35,15 @@ class RunColumn:
     """What a finished run says in one place."""
 
     label: str  # a key of `labels.yaml`; one that is no key is shown as it is
-    cell: Callable[[Any], Content]  # of a run; a bare number is written as `measure` says
+    cell: Callable[
+        [Any], Content
+    ]  # of a run; a bare number is written as `measure` says
     measure: Measure = COUNT
     shown: Place = NUMBERS
     key: str = ""  # its name in W&B, in the model card and in the page's tables; by default the label
-    change: Measure | None = None  # the measure whose difference from the base stands beside it
+    change: Measure | None = (
+        None  # the measure whose difference from the base stands beside it
+    )
 
     @property
     def name(self) -> str:
@@ -52,14 +56,36 @@ class RunColumn:
         return value if isinstance(value, Cell) else Cell(value, self.measure)
 
 
-def measured(measure: Measure, label: str = "", shown: Place = RESULT, key: str = "") -> RunColumn:
+def measured(
+    measure: Measure, label: str = "", shown: Place = RESULT, key: str = ""
+) -> RunColumn:
     """The column of a measure: its mean with interval and n of N."""
-    return RunColumn(label or measure.short, lambda run: run.cell(measure), measure, shown, key, change=measure)
+    return RunColumn(
+        label or measure.short,
+        lambda run: run.cell(measure),
+        measure,
+        shown,
+        key,
+        change=measure,
+    )
 
 
-def stored(name: str, label: str = "", shown: Place = NUMBERS, measure: Measure = COUNT, **options: Any) -> RunColumn:
+def stored(
+    name: str,
+    label: str = "",
+    shown: Place = NUMBERS,
+    measure: Measure = COUNT,
+    **options: Any,
+) -> RunColumn:
     """The column of what stands in `metrics.json` under a name; `options` as of `RunColumn`."""
-    return RunColumn(label or name, lambda run: run.metrics.get(name), measure, shown, name, **options)
+    return RunColumn(
+        label or name,
+        lambda run: run.metrics.get(name),
+        measure,
+        shown,
+        name,
+        **options,
+    )
 
 
 def setting_of(name: str, label: str = "", shown: Place = CARD) -> RunColumn:
@@ -73,7 +99,12 @@ def setting_of(name: str, label: str = "", shown: Place = CARD) -> RunColumn:
 
 
 def counted(
-    runs: Sequence[RunResult], name: str, label: str, *, shown: Place = TERMINAL, key: str = ""
+    runs: Sequence[RunResult],
+    name: str,
+    label: str,
+    *,
+    shown: Place = TERMINAL,
+    key: str = "",
 ) -> list[RunColumn]:
     """A column for each kind that runs have under a name of `metrics.json` (`reasons`): how many, and their share.
 
@@ -86,14 +117,20 @@ def counted(
 
     def cell(kind: str, run: RunResult) -> Cell:
         counts = run.metrics.get(name, {})
-        total = run.metrics["num_answers"] if name == "reasons" else sum(counts.values())
-        return Cell(counts.get(kind, 0), of=total, below=(share(counts.get(kind, 0), total),))
+        total = (
+            run.metrics["num_answers"] if name == "reasons" else sum(counts.values())
+        )
+        return Cell(
+            counts.get(kind, 0), of=total, below=(share(counts.get(kind, 0), total),)
+        )
 
     if name == "reasons":
         shown |= FAILURES
     return [
         RunColumn(
-            translatable("{kinds}: {kind}", kinds=translatable(label), kind=translatable(kind)),
+            translatable(
+                "{kinds}: {kind}", kinds=translatable(label), kind=translatable(kind)
+            ),
             partial(cell, kind),
             shown=shown if n else shown & WANDB,
             key=f"{key or name}_{kind}",
@@ -119,8 +156,12 @@ class ModelTable:
     name: str  # label of its title
     columns: tuple[str, ...]  # names of the columns after the models' names
     notes: tuple[str, ...] = ()  # labels of what stands below it
-    paper: str | None = None  # the papers' table of other models (`sozo.data.published`), shown below
-    training: str | None = None  # that of trained models, shown instead below a study of one of these
+    paper: str | None = (
+        None  # the papers' table of other models (`sozo.data.published`), shown below
+    )
+    training: str | None = (
+        None  # that of trained models, shown instead below a study of one of these
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +191,9 @@ class ReaderAnswer:
     text: str
     score: float | None
     status: str | None  # why there is no score, or how its judgement ended
-    more: Mapping[str, Any] = field(default_factory=dict)  # `marks` (name -> value), `note`, `facts`, `states`
+    more: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # `marks` (name -> value), `note`, `facts`, `states`
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,27 +209,48 @@ class ReaderItem:
 class View(Generic[Run]):
     """How results are shown. `measures` are the task's; there is at least one run."""
 
-    files: tuple[str, ...] = ("config.json", "metrics.json", "responses")  # what the terminal lists below the table
+    files: tuple[str, ...] = (
+        "config.json",
+        "metrics.json",
+        "responses",
+    )  # what the terminal lists below the table
     pictures: tuple[Ridge | Scatter, ...] = ()  # on the page
-    words: tuple[str, ...] = ()  # labels that the page's reader needs (`ReaderAnswer.more`)
+    words: tuple[
+        str, ...
+    ] = ()  # labels that the page's reader needs (`ReaderAnswer.more`)
     asked: str = "prompt"  # the item's column that the reader shows as what was asked
-    sample: int | None = None  # answers of a run in the reader, None for all; a task of samples comes last in it
+    sample: int | None = (
+        None  # answers of a run in the reader, None for all; a task of samples comes last in it
+    )
 
     def __init__(self, file: str = "") -> None:
         self._file = file  # beside which its labels are
 
-    def columns(self, measures: Sequence[Measure], runs: Sequence[Run]) -> list[RunColumn]:
+    def columns(
+        self, measures: Sequence[Measure], runs: Sequence[Run]
+    ) -> list[RunColumn]:
         """All that these runs say, each in one column."""
         first, *others = measures
-        columns = [measured(first, key="mean"), *(measured(measure) for measure in others)]
-        named = {column.name for column in columns}  # a measure of the same name says it
+        columns = [
+            measured(first, key="mean"),
+            *(measured(measure) for measure in others),
+        ]
+        named = {
+            column.name for column in columns
+        }  # a measure of the same name says it
         counts = stored("num_answers"), stored("valid")
         columns += [column for column in counts if column.name not in named]
         return [*columns, *counted(runs, "reasons", "No score")]
 
-    def shown(self, place: Place, measures: Sequence[Measure], run: Run) -> list[tuple[RunColumn, Cell]]:
+    def shown(
+        self, place: Place, measures: Sequence[Measure], run: Run
+    ) -> list[tuple[RunColumn, Cell]]:
         """The columns that are shown in a place (`TERMINAL`, ...), each with what the run says in it."""
-        return [(column, column.of(run)) for column in self.columns(measures, [run]) if place in column.shown]
+        return [
+            (column, column.of(run))
+            for column in self.columns(measures, [run])
+            if place in column.shown
+        ]
 
     def notes(self, run: Run) -> list[str]:
         """Sentences below the terminal's table, about this run."""
@@ -206,8 +270,16 @@ class View(Generic[Run]):
 
     def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
         """The task's own tables on the page, the main one first. Below stands the label `TASK_note`."""
-        task, first, *others = measures[0].task, "mean", *(measure.short for measure in measures[1:])
-        return (ModelTable(task, (first, *others), tuple({f"{task}_note"} & set(self.labels()))),)
+        task, first, *others = (
+            measures[0].task,
+            "mean",
+            *(measure.short for measure in measures[1:]),
+        )
+        return (
+            ModelTable(
+                task, (first, *others), tuple({f"{task}_note"} & set(self.labels()))
+            ),
+        )
 
     def reader(self, run: Run) -> Iterator[tuple[ReaderItem, Sequence[ReaderAnswer]]]:
         """Every item with this run's answers, for the page's reader; of a `sample` those that are drawn."""
@@ -221,7 +293,12 @@ class View(Generic[Run]):
         """Every answer as the reader shows it, after the id of its item; of a `sample` those that are drawn."""
         for answer in run.answers(self.drawn(run)):
             states = {"states": [] if answer.whole else [answer.state]}
-            yield answer.item, ReaderAnswer(answer.text, answer.values.get(run.main.name), answer.reason, states)
+            yield (
+                answer.item,
+                ReaderAnswer(
+                    answer.text, answer.values.get(run.main.name), answer.reason, states
+                ),
+            )
 
     def drawn(self, run: Run) -> list[int] | None:
         """The places of a `sample` of a run's answers, always the same ones; None where the reader has them all."""
@@ -233,4 +310,9 @@ class View(Generic[Run]):
     def reader_item(self, run: Run, item: str) -> ReaderItem:
         """The item of this id, as the reader shows it."""
         asked = run.items[item]
-        return ReaderItem(item, asked[self.asked], asked.get("title") or item or run.task, asked.get("group", ""))
+        return ReaderItem(
+            item,
+            asked[self.asked],
+            asked.get("title") or item or run.task,
+            asked.get("group", ""),
+        )

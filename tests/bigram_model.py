@@ -13,14 +13,28 @@ def build_bigrams(folder, follows):
     A token is a whole text: `{UNKNOWN: ["a", "b"], "a": [END], "b": [END]}` answers every prompt with a or b.
     """
     tokens = list(
-        dict.fromkeys(["<pad>", END, UNKNOWN, *follows, *(text for after in follows.values() for text in after)])
+        dict.fromkeys(
+            [
+                "<pad>",
+                END,
+                UNKNOWN,
+                *follows,
+                *(text for after in follows.values() for text in after),
+            ]
+        )
     )
     number = {token: i for i, token in enumerate(tokens)}
     tokenizer = Tokenizer(models.WordLevel(number, unk_token=UNKNOWN))
     tokenizer.decoder = decoders.Fuse()
-    tokenizer.add_tokens([AddedToken(token, normalized=False) for token in follows if token != UNKNOWN])
+    tokenizer.add_tokens(
+        [AddedToken(token, normalized=False) for token in follows if token != UNKNOWN]
+    )
     fast = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="<pad>", eos_token=END, unk_token=UNKNOWN, model_max_length=128
+        tokenizer_object=tokenizer,
+        pad_token="<pad>",
+        eos_token=END,
+        unk_token=UNKNOWN,
+        model_max_length=128,
     )
     fast.chat_template = "{% for m in messages %}{{ m.content }}{% endfor %}"
     model = LlamaForCausalLM(

@@ -8,7 +8,10 @@ import subprocess
 import sys
 import time
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),
+    None,
+)
 
 
 class Browser:
@@ -17,8 +20,18 @@ class Browser:
     def __init__(self, folder):
         (to_read, write), (read, to_write) = os.pipe(), os.pipe()
         ends = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (to_read, to_write)]
-        words = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars")
-        words += ("--disable-background-networking", "--remote-debugging-pipe", f"--user-data-dir={folder}")
+        words = (
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--no-first-run",
+            "--hide-scrollbars",
+        )
+        words += (
+            "--disable-background-networking",
+            "--remote-debugging-pipe",
+            f"--user-data-dir={folder}",
+        )
         # Chromium reads its descriptor 3 and writes its descriptor 4.
         start = f"import os, sys; os.dup2({ends[0]}, 3); os.dup2({ends[1]}, 4); os.execv(sys.argv[1], sys.argv[1:])"
         command = [sys.executable, "-c", start, CHROMIUM, *words]
@@ -29,7 +42,11 @@ class Browser:
         self.pipe, self.answers = os.fdopen(write, "wb", 0), os.fdopen(read, "rb", 0)
         self.number, self.buffer, self.session, self.errors = 0, b"", {}, []
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self.session = {"sessionId": self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]}
+        self.session = {
+            "sessionId": self.call(
+                "Target.attachToTarget", targetId=target, flatten=True
+            )["sessionId"]
+        }
         for domain in ("Page", "Runtime", "Log"):
             self.call(f"{domain}.enable")
 
@@ -41,7 +58,12 @@ class Browser:
 
     def call(self, method, **params):
         self.number += 1
-        message = {"id": self.number, "method": method, "params": params, **self.session}
+        message = {
+            "id": self.number,
+            "method": method,
+            "params": params,
+            **self.session,
+        }
         self.pipe.write(json.dumps(message).encode() + b"\0")
         while (answer := self._next()).get("id") != self.number:
             if answer.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded"):
@@ -59,7 +81,12 @@ class Browser:
 
     def open(self, url, width=1280, script=True):
         """Go to a page and wait until it and its reader, if it has one, are there."""
-        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 700}
+        size = {
+            "width": width,
+            "height": 900,
+            "deviceScaleFactor": 1,
+            "mobile": width < 700,
+        }
         self.call("Emulation.setDeviceMetricsOverride", **size)
         self.call("Emulation.setScriptExecutionDisabled", value=not script)
         self.call("Page.navigate", url="about:blank")
@@ -73,11 +100,24 @@ class Browser:
 
     def run(self, code):
         """The value of an expression; works on a page whose own scripts are off, too."""
-        done = self.call("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True, userGesture=True)
+        done = self.call(
+            "Runtime.evaluate",
+            expression=code,
+            returnByValue=True,
+            awaitPromise=True,
+            userGesture=True,
+        )
         assert "exceptionDetails" not in done, done["exceptionDetails"]
         return done["result"].get("value")
 
     def press_enter(self):
         for kind in ("keyDown", "keyUp"):
             text = {"text": "\r"} if kind == "keyDown" else {}
-            self.call("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", windowsVirtualKeyCode=13, **text)
+            self.call(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key="Enter",
+                code="Enter",
+                windowsVirtualKeyCode=13,
+                **text,
+            )

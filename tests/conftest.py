@@ -46,7 +46,9 @@ def mini(tmp_path_factory, ginza, jumandic_checker, nouns):
     """The folder of a model of 64 nouns, which no test may change."""
     from mini_model import build_mini
 
-    return build_mini(tmp_path_factory.mktemp("mini") / "model", ginza, jumandic_checker, nouns)
+    return build_mini(
+        tmp_path_factory.mktemp("mini") / "model", ginza, jumandic_checker, nouns
+    )
 
 
 @pytest.fixture

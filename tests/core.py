@@ -18,21 +18,38 @@ STUDIES = ("studies/", "src/sozo/studies", "tests/studies/")
 
 def copy_core(folder):
     """Copy the files that git tracks, less studies and their entry points; links stay links."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
+    ).stdout
     for name in filter(None, listed.split("\0")):
         if not name.startswith(STUDIES) and (ROOT / name).exists():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name, follow_symlinks=False)
     settings = folder / "pyproject.toml"
     settings.write_text(
-        re.sub(r'^\w+ = "sozo\.studies\..*\n', "", settings.read_text("utf-8"), flags=re.MULTILINE), "utf-8"
+        re.sub(
+            r'^\w+ = "sozo\.studies\..*\n',
+            "",
+            settings.read_text("utf-8"),
+            flags=re.MULTILINE,
+        ),
+        "utf-8",
     )
     return folder
 
 
 def install(source, target):
     """Install a package without its dependencies."""
-    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-index"]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--no-deps",
+        "--no-build-isolation",
+        "--no-index",
+    ]
     subprocess.run([*pip, "--target", str(target), str(source)], check=True)
     return target
 
@@ -48,7 +65,9 @@ def main():
             subprocess.run(["git", *command], cwd=copy, check=True)
         words = ["-m", "pytest", "-m", "not slow and not studies", "-rs", *sys.argv[1:]]
         environment = os.environ | {"PYTHONPATH": str(installed)}
-        return subprocess.run([sys.executable, *words], cwd=copy, env=environment, check=False).returncode
+        return subprocess.run(
+            [sys.executable, *words], cwd=copy, env=environment, check=False
+        ).returncode
 
 
 if __name__ == "__main__":

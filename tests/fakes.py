@@ -20,14 +20,23 @@ class FakeNouns:
     name = "fake nouns"
 
     def __init__(self, nouns, proper=(), wikipedia=(), representatives=None):
-        self.nouns, self.proper, self.wikipedia = set(nouns), set(proper), set(wikipedia)
+        self.nouns, self.proper, self.wikipedia = (
+            set(nouns),
+            set(proper),
+            set(wikipedia),
+        )
         self.representatives = representatives or {}
         self.asked = []
 
     def check(self, words):
         self.asked += words
         return [
-            NounVerdict(True, w in self.proper, w in self.wikipedia, self.representatives.get(w, w))
+            NounVerdict(
+                True,
+                w in self.proper,
+                w in self.wikipedia,
+                self.representatives.get(w, w),
+            )
             if w in self.nouns
             else NounVerdict(False)
             for w in words
@@ -38,7 +47,9 @@ class FakeEncoder:
     """An encoder with the vectors given; a word it does not know gets zeros. Remembers its batches."""
 
     def __init__(self, vectors, name="fake encoder", revision="1"):
-        self.vectors = {word: np.asarray(vector, np.float32) for word, vector in vectors.items()}
+        self.vectors = {
+            word: np.asarray(vector, np.float32) for word, vector in vectors.items()
+        }
         self.name, self.revision = name, revision
         self.batches = []
 
@@ -64,7 +75,12 @@ class FakeJudge:
     """A judge that takes its replies from `reply(prompt)`: texts, `Reply`s or exceptions. Remembers its prompts."""
 
     def __init__(self, reply, name="fake judge", concurrency=4, max_tokens=50):
-        self.reply, self.name, self.concurrency, self.max_tokens = reply, name, concurrency, max_tokens
+        self.reply, self.name, self.concurrency, self.max_tokens = (
+            reply,
+            name,
+            concurrency,
+            max_tokens,
+        )
         self.parameters = {"temperature": 0.0}
         self.asked, self.closed = [], 0
 
@@ -73,7 +89,11 @@ class FakeJudge:
         reply = self.reply(prompt)
         if isinstance(reply, Exception):
             raise reply
-        return reply if isinstance(reply, Reply) else Reply(reply, False, "stop", "r", 100, 20)
+        return (
+            reply
+            if isinstance(reply, Reply)
+            else Reply(reply, False, "stop", "r", 100, 20)
+        )
 
     async def close(self):
         self.closed += 1
@@ -90,7 +110,9 @@ class Response:
     source: str  # who wrote it: a model's name, `random`, or a file
     seed: int | None  # of the run that drew it; None when somebody else generated it
     text: str  # as it was written, but for lone surrogates (`utf8_safe`)
-    words: tuple[str, ...] | None = None  # the ten words; None when the text is no list of ten
+    words: tuple[str, ...] | None = (
+        None  # the ten words; None when the text is no list of ten
+    )
     score: float | None = None  # DAT score, 0 to 2; None when invalid
     reason: str | None = None  # a `Reason` value; None when valid
     temperature: float | None = None  # of the sampling, if known

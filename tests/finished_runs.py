@@ -14,7 +14,9 @@ from sozo.tasks.sat.stories import Story, stories_digest
 from sozo.tasks.sat.task import Sat
 from sozo.tasks.task import Answer, Complete, Item, Row, known_columns
 
-QUESTION_OF_TASK = [Question(f"{k}", task, f"問い{k}番") for k, task in enumerate(TASKS, 1)]
+QUESTION_OF_TASK = [
+    Question(f"{k}", task, f"問い{k}番") for k, task in enumerate(TASKS, 1)
+]
 SCORES = {"embedding_model": "ja-ginza", "embedding_revision": "1"}
 JUDGE = {"model": "j", "prompt": "jcq-v1", "temperature": 0.0, "max_tokens": 1024}
 
@@ -23,7 +25,10 @@ def dat_run(path, source, mean, *, valid=100, scorer=SCORES):
     folder = RunFolder(path, {"task": "dat", "num_valid": valid, "seed": 0})
     folder.start({"scorer": scorer}, {})
     folder.finish(
-        DatSummary(source, valid + 2, valid, mean, 0.01, None, 90, {"format": 2}).metrics() | {"trials": valid}
+        DatSummary(
+            source, valid + 2, valid, mean, 0.01, None, 90, {"format": 2}
+        ).metrics()
+        | {"trials": valid}
     )
     return path
 
@@ -31,23 +36,45 @@ def dat_run(path, source, mean, *, valid=100, scorer=SCORES):
 def write_run(folder, task, items, answers, rows):
     """The table of answers with what they are worth, and the items."""
     write_items(folder, items)
-    write_columns(folder / "responses" / "part-00000.parquet", known_columns(answers) | task.worth_columns(rows))
+    write_columns(
+        folder / "responses" / "part-00000.parquet",
+        known_columns(answers) | task.worth_columns(rows),
+    )
 
 
 def sat_items(stories):
-    return [Item(s.id, fill(prompt("sat"), story=s.text), {"story": s.text}, s.title, s.origin) for s in stories]
+    return [
+        Item(
+            s.id,
+            fill(prompt("sat"), story=s.text),
+            {"story": s.text},
+            s.title,
+            s.origin,
+        )
+        for s in stories
+    ]
 
 
 def sat_run(path, source, scores, *, scorer=SCORES, stories=None, texts=None):
     """`scores`: story id -> score, None for a rewrite without one; `texts`: story id -> what was written."""
-    stories, task = stories or [Story(name, "", "", "", f"{name}の話") for name in scores], Sat()
+    stories, task = (
+        stories or [Story(name, "", "", "", f"{name}の話") for name in scores],
+        Sat(),
+    )
     answers, rows = [], []
     for name, score in scores.items():
-        text = (texts or {}).get(name, f"{source}の{name}の話") if score is not None else ""
+        text = (
+            (texts or {}).get(name, f"{source}の{name}の話")
+            if score is not None
+            else ""
+        )
         answers.append(Answer(f"{name}-0", name, text, source))
         own = Compliance(len(text), True, (), None).values
         rows.append(Row(own, "empty") if score is None else Row({**own, "sat": score}))
-    folder = RunFolder(path, {"task": "sat", "source": source, "stories_sha256": stories_digest(stories)})
+    folder = RunFolder(
+        path,
+        {"task": "sat", "source": source, "stories_sha256": stories_digest(stories)},
+    )
     folder.start({"scorer": scorer}, {})
     write_run(path, task, sat_items(stories), answers, rows)
     folder.finish(task.finish(Complete(path, source)))
@@ -56,7 +83,11 @@ def sat_run(path, source, scores, *, scorer=SCORES, stories=None, texts=None):
 
 def jcq_run(path, source, scores, *, judge=JUDGE, questions=QUESTION_OF_TASK):
     """`scores`: question id -> a list of what each answer to it got: four numbers, or None for an unparseable reply."""
-    settings = {"questions_sha256": content_hash(questions), "num_questions": len(questions), "judge": judge}
+    settings = {
+        "questions_sha256": content_hash(questions),
+        "num_questions": len(questions),
+        "judge": judge,
+    }
     folder = RunFolder(path, {"task": "jcq", **settings})
     folder.start({}, {})
     asked = {question.id: question for question in questions}
@@ -67,10 +98,31 @@ def jcq_run(path, source, scores, *, judge=JUDGE, questions=QUESTION_OF_TASK):
             named = dict(zip(CRITERIA, values, strict=True)) if values else None
             status = Status.OK if values else Status.UNPARSEABLE
             question = asked[name]
-            to_judge = ToJudge(answers[-1].id, name, question.question, answers[-1].text, question.task)
-            line = Judgement("", name, answers[-1].id, judge["model"], judge["prompt"], status, named, "")
+            to_judge = ToJudge(
+                answers[-1].id, name, question.question, answers[-1].text, question.task
+            )
+            line = Judgement(
+                "",
+                name,
+                answers[-1].id,
+                judge["model"],
+                judge["prompt"],
+                status,
+                named,
+                "",
+            )
             rows.append(judged_row(answers[-1], to_judge, line))
-    items = [Item(q.id, q.question, {"question": q.question, "task": q.task}, group=q.task) for q in questions]
+    items = [
+        Item(q.id, q.question, {"question": q.question, "task": q.task}, group=q.task)
+        for q in questions
+    ]
     write_run(path, Jcq(JcqSettings()), items, answers, rows)
-    folder.finish({"source": source, "num_items": len(questions), "judge": judge["model"], "prompt": judge["prompt"]})
+    folder.finish(
+        {
+            "source": source,
+            "num_items": len(questions),
+            "judge": judge["model"],
+            "prompt": judge["prompt"],
+        }
+    )
     return path

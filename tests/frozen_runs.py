@@ -66,7 +66,11 @@ class ExactEncoder:
         return vector
 
 
-OWN, SECOND, TEXTS = ExactEncoder("own"), ExactEncoder("second", unknown=NOUNS[:2]), ExactEncoder("texts")
+OWN, SECOND, TEXTS = (
+    ExactEncoder("own"),
+    ExactEncoder("second", unknown=NOUNS[:2]),
+    ExactEncoder("texts"),
+)
 
 
 @dataclass(frozen=True)
@@ -85,9 +89,17 @@ def write(path: Path, rows: Sequence[object]) -> Path:
     return path
 
 
-def scored(task, folder: Path, source: str, rows: Sequence[object], trained_on: Sequence[str] | None = None) -> TaskRun:
+def scored(
+    task,
+    folder: Path,
+    source: str,
+    rows: Sequence[object],
+    trained_on: Sequence[str] | None = None,
+) -> TaskRun:
     """A finished run of these answers; `trained_on`: the model was trained, for these tasks."""
-    run = score_answers(task, write(folder.with_suffix(".answers"), rows), folder, source=source)
+    run = score_answers(
+        task, write(folder.with_suffix(".answers"), rows), folder, source=source
+    )
     if trained_on is not None:
         change_config(folder, "loaded", model_trained=True, trained_on=list(trained_on))
     return run
@@ -130,15 +142,35 @@ def dat(
     unit = dict(zip(nouns, OWN.encode(nouns), strict=True))
     for _ in range(n):
         drawn = [shuffled(nouns[:words], random)[:10] for _ in range(best_of)]
-        rows.append(list_text(min(drawn, key=lambda ten: (np.sum([unit[word] for word in ten], axis=0) ** 2).sum())))
+        rows.append(
+            list_text(
+                min(
+                    drawn,
+                    key=lambda ten: (
+                        np.sum([unit[word] for word in ten], axis=0) ** 2
+                    ).sum(),
+                )
+            )
+        )
     for k in range(bad):
         ten = shuffled(nouns[:words], random)[:10]
-        wrong = (ten[:9], [*ten[:9], ten[0]], [*ten[:9], NO_NOUNS[k % 2]], [" ".join(ten)])[k % 4]
+        wrong = (
+            ten[:9],
+            [*ten[:9], ten[0]],
+            [*ten[:9], NO_NOUNS[k % 2]],
+            [" ".join(ten)],
+        )[k % 4]
         rows.insert(random.randrange(len(rows)), list_text(wrong))
-    settings = DatSettings(language="en", olson=True) if english else DatSettings(noun_checker="jumandic")
+    settings = (
+        DatSettings(language="en", olson=True)
+        if english
+        else DatSettings(noun_checker="jumandic")
+    )
     task = Dat(settings)
     task.scorer = DatScorer(FakeNouns(nouns), OWN, task.settings)
-    answers = [{"text": text, "finish_reason": "stop"} for text in rows] + [NEVER_CAME] * failed
+    answers = [{"text": text, "finish_reason": "stop"} for text in rows] + [
+        NEVER_CAME
+    ] * failed
     run = scored(task, folder, source, answers, trained_on)
     if trials:
         metrics = task.finish(Complete(folder, source, trials)) | {"trials": trials}
@@ -153,36 +185,61 @@ VERDICT = "流暢性: {}\n柔軟性: {}\n独創性: {}\n精緻性: {}"
 
 
 def jcq(
-    folder, source, seed, gain, *, judge="judge-a", judged=0, questions=None, answers=2, trained_on=None
+    folder,
+    source,
+    seed,
+    gain,
+    *,
+    judge="judge-a",
+    judged=0,
+    questions=None,
+    answers=2,
+    trained_on=None,
 ) -> TaskRun:
     """Some questions have two answers, one of each ten is cut, refused, in prose or unreadable; `judged` is the try."""
     asked, rows, verdicts = questions or trial_questions(), [], {}
     for i, question in enumerate(asked):
         for k in range(1 + (answers > 1 and i % 3 == 0)):
             random = Random(f"jcq:{seed}:{i}:{k}")
-            text = f"【{source}、{i}番の{k}】" + "案を述べる。" * (3 + int(20 * random.random()))
-            rows.append({"id": f"{question.id}-{k}", "question_id": question.id, "answer": text})
-            rows[-1]["finish_reason"] = "length" if (7 * i + k + len(source)) % 10 == 3 else "stop"
+            text = f"【{source}、{i}番の{k}】" + "案を述べる。" * (
+                3 + int(20 * random.random())
+            )
+            rows.append(
+                {"id": f"{question.id}-{k}", "question_id": question.id, "answer": text}
+            )
+            rows[-1]["finish_reason"] = (
+                "length" if (7 * i + k + len(source)) % 10 == 3 else "stop"
+            )
             if (i + 5 * seed) % 29 == 3:
                 rows[-1] |= {"answer": "", "finish_reason": "error"}
             scores = [min(5, 1 + int(4 * random.random() + gain)) for _ in range(4)]
             again = Random(f"judged:{judge}:{judged}:{text}")
             if judged:
-                scores = [min(5, score + int((1 + judged) / 2 + again.random())) for score in scores]
+                scores = [
+                    min(5, score + int((1 + judged) / 2 + again.random()))
+                    for score in scores
+                ]
             reply = VERDICT.format(*scores)
             if (i + seed) % 11 == 4:
                 reply = "採点できません"
             elif (i + seed) % 11 == 9:
                 reply = f"出力形式：\n{reply}"
-            verdicts[text] = Reply(reply, (i + seed) % 17 == 6, "stop", f"{judge}-served", 90 + i, 20 + k)
+            verdicts[text] = Reply(
+                reply, (i + seed) % 17 == 6, "stop", f"{judge}-served", 90 + i, 20 + k
+            )
 
     def reply(prompt):
         return next(verdict for text, verdict in verdicts.items() if text in prompt)
 
     options = {"trial": True}
     if questions:
-        lines = [{"id": q.id, "task": q.task, "question": q.question} for q in questions]
-        options = {"questions": str(write(folder.with_suffix(".questions.jsonl"), lines)), "any_questions": True}
+        lines = [
+            {"id": q.id, "task": q.task, "question": q.question} for q in questions
+        ]
+        options = {
+            "questions": str(write(folder.with_suffix(".questions.jsonl"), lines)),
+            "any_questions": True,
+        }
     task = Jcq(JcqSettings(judge_model=judge, **options))
     task.judge = FakeJudge(reply, name=judge, max_tokens=1024)
     return scored(task, folder, source, rows, trained_on)
@@ -192,7 +249,11 @@ def own_questions() -> list:
     """Twelve questions for each task, which are not JCQ's and not the trial's."""
     kind = type(trial_questions()[0])
     number = count(1)
-    return [kind(str(next(number)), task, f"{task}についての問い、その{k}。") for task in TASKS for k in range(12)]
+    return [
+        kind(str(next(number)), task, f"{task}についての問い、その{k}。")
+        for task in TASKS
+        for k in range(12)
+    ]
 
 
 def sat(folder, source, seed, best_of, *, stories=113, trained_on=None) -> TaskRun:
@@ -204,8 +265,14 @@ def sat(folder, source, seed, best_of, *, stories=113, trained_on=None) -> TaskR
             size, tail = 10 + int(25 * random.random()), "\n" * (i % 9 == 2)
             copied = story.text[: 60 + i] if i % 13 == 5 else ""
             story_so_far = copied + "駅前の広場で待つ人がいた。" * size + tail
-            drafts = [f"{story_so_far}{source}が語る{i}番の話、第{k}稿の{j}。" for j in range(best_of)]
-            text = min(drafts, key=lambda draft: float(np.dot(*TEXTS.encode([story.text, draft]))))
+            drafts = [
+                f"{story_so_far}{source}が語る{i}番の話、第{k}稿の{j}。"
+                for j in range(best_of)
+            ]
+            text = min(
+                drafts,
+                key=lambda draft: float(np.dot(*TEXTS.encode([story.text, draft]))),
+            )
             text = "" if (i + seed) % 20 == 7 else text
             rows.append({"id": f"{story.id}-{k}", "story_id": story.id, "text": text})
             if (i + seed) % 37 == 11:
@@ -234,7 +301,11 @@ def sipen(folder, source, seed, right, *, trained_on=None) -> TaskRun:
 
 def pbig(folder, source, seed) -> TaskRun:
     """The trial's ideas by a judge whose scores hang on the idea's title and the criterion."""
-    task, criteria, titles = Pbig(PbigSettings()), criteria_of("pbig"), {idea.title for idea in trial_ideas()}
+    task, criteria, titles = (
+        Pbig(PbigSettings()),
+        criteria_of("pbig"),
+        {idea.title for idea in trial_ideas()},
+    )
 
     def reply(prompt):
         title = max((title for title in titles if title in prompt), key=len)
@@ -253,9 +324,15 @@ def pbig(folder, source, seed) -> TaskRun:
 def hivemind(folder, source, own) -> TaskRun:
     """Six prompts with five answers, stories all; `own` of the five differ from prompt to prompt."""
     texts = [story.text for story in load_stories()]
-    prompts = [{"id": f"p{i}", "prompt": f"問いその{i}に答えてください。"} for i in range(6)]
+    prompts = [
+        {"id": f"p{i}", "prompt": f"問いその{i}に答えてください。"} for i in range(6)
+    ]
     rows = [
-        {"id": f"p{i}-{k}", "item": f"p{i}", "text": texts[(5 * i + k if k < own else k) % len(texts)]}
+        {
+            "id": f"p{i}-{k}",
+            "item": f"p{i}",
+            "text": texts[(5 * i + k if k < own else k) % len(texts)],
+        }
         for i in range(6)
         for k in range(5)
     ]
@@ -276,12 +353,25 @@ def reports(folder: Path) -> dict[str, Callable[[], Report]]:
 
     def two():
         before, after = places("dat", "before", "after")
-        return of("dat", [dat(before, "before", 1), dat(after, "after", 2, words=40, best_of=4, bad=20, failed=3)])
+        return of(
+            "dat",
+            [
+                dat(before, "before", 1),
+                dat(after, "after", 2, words=40, best_of=4, bad=20, failed=3),
+            ],
+        )
 
     def seeds():
         base = dat(folder / "dat-seeds/base", "base", 1)
         rows = [
-            dat(folder / "dat-seeds" / name, name, 10 + k, words=48 - 2 * k, best_of=2 + k % 3, bad=4 + k)
+            dat(
+                folder / "dat-seeds" / name,
+                name,
+                10 + k,
+                words=48 - 2 * k,
+                best_of=2 + k % 3,
+                bad=4 + k,
+            )
             for k, name in enumerate(("SFT", "SFT@1", "SFT@2", "SFT@3", "SFT@4"))
         ]
         return of("dat-seeds", [base, *rows], base="base", second=True)
@@ -289,7 +379,14 @@ def reports(folder: Path) -> dict[str, Callable[[], Report]]:
     def paired():
         names = ["A@0", "A@1", "A@2", "B@0", "B@1", "B@2", "C@5", "C@6", "C@7"]
         rows = [
-            dat(folder / "dat-seeds-paired" / name, name, 20 + k, n=60, words=56 - 3 * (k // 3), best_of=1 + k // 3)
+            dat(
+                folder / "dat-seeds-paired" / name,
+                name,
+                20 + k,
+                n=60,
+                words=56 - 3 * (k // 3),
+                best_of=1 + k // 3,
+            )
             for k, name in enumerate(names)
         ]
         return of("dat-seeds-paired", rows, base="A")
@@ -324,21 +421,42 @@ def reports(folder: Path) -> dict[str, Callable[[], Report]]:
 
     def judges():
         good, bad = places("jcq-judges", "good", "bad")
-        return of("jcq-judges", [jcq(good, "good", 1, 1.0), jcq(bad, "bad", 2, 0.0, judge="judge-b")], base="good")
+        return of(
+            "jcq-judges",
+            [jcq(good, "good", 1, 1.0), jcq(bad, "bad", 2, 0.0, judge="judge-b")],
+            base="good",
+        )
 
     def trial():
-        one, again, third, other = places("jcq-trial", "one", "one-again", "one-again-too", "other")
-        made = [jcq(path, "one", 1, 0.3, judged=k) for k, path in enumerate((one, again, third))]
+        one, again, third, other = places(
+            "jcq-trial", "one", "one-again", "one-again-too", "other"
+        )
+        made = [
+            jcq(path, "one", 1, 0.3, judged=k)
+            for k, path in enumerate((one, again, third))
+        ]
         made.append(jcq(other, "other", 5, 1.0))
-        return Report([f"{path.name}={path}" for path in (one, again, third, other)], made, base="one")
+        return Report(
+            [f"{path.name}={path}" for path in (one, again, third, other)],
+            made,
+            base="one",
+        )
 
     def stories():
         base, near, far = places("sat", "base", "near", "far")
-        return of("sat", [sat(base, "base", 1, 1), sat(near, "near", 2, 2), sat(far, "far", 3, 9)], base="base")
+        return of(
+            "sat",
+            [sat(base, "base", 1, 1), sat(near, "near", 2, 2), sat(far, "far", 3, 9)],
+            base="base",
+        )
 
     def controls():
         base, tuned = places("sipen", "base", "tuned")
-        return of("sipen", [sipen(base, "base", 1, 0.95), sipen(tuned, "tuned", 2, 0.7)], base="base")
+        return of(
+            "sipen",
+            [sipen(base, "base", 1, 0.95), sipen(tuned, "tuned", 2, 0.7)],
+            base="base",
+        )
 
     def ideas():
         one, other = places("pbig", "one", "other")
@@ -346,27 +464,56 @@ def reports(folder: Path) -> dict[str, Callable[[], Report]]:
 
     def alike():
         one, other = places("hivemind", "one", "other")
-        return of("hivemind", [hivemind(one, "one", 1), hivemind(other, "other", 4)], base="one")
+        return of(
+            "hivemind",
+            [hivemind(one, "one", 1), hivemind(other, "other", 4)],
+            base="one",
+        )
 
     def mixed():
         made, place = [], folder / "mixed"
-        for k, (name, goal) in enumerate({"before": None, "tuned": ["dat"], "merged": ["dat", "sat"]}.items()):
+        for k, (name, goal) in enumerate(
+            {"before": None, "tuned": ["dat"], "merged": ["dat", "sat"]}.items()
+        ):
             good = 1 + 3 * k
             made += [
                 dat(
-                    place / name / "dat", name, 40 + k, words=64 - 12 * k, best_of=good, bad=6 + 8 * k, trained_on=goal
+                    place / name / "dat",
+                    name,
+                    40 + k,
+                    words=64 - 12 * k,
+                    best_of=good,
+                    bad=6 + 8 * k,
+                    trained_on=goal,
                 ),
                 jcq(place / name / "jcq", name, 40 + k, 0.4 * k, trained_on=goal),
                 sat(place / name / "sat", name, 40 + k, good, trained_on=goal),
-                sipen(place / name / "sipen", name, 40 + k, 0.95 - 0.12 * k, trained_on=goal),
+                sipen(
+                    place / name / "sipen",
+                    name,
+                    40 + k,
+                    0.95 - 0.12 * k,
+                    trained_on=goal,
+                ),
             ]
         made.append(dat(place / "lists" / "dat", "lists", 50, n=110, model="random"))
         made.append(sat(place / "late" / "sat", "late", 51, 2, stories=113))
         return of("mixed", made, base="before", second=True)
 
-    made = {"dat": two, "dat-seeds": seeds, "dat-seeds-paired": paired, "dat-encoders": encoders}
+    made = {
+        "dat": two,
+        "dat-seeds": seeds,
+        "dat-seeds-paired": paired,
+        "dat-encoders": encoders,
+    }
     made |= {"dat-olson": olson, "jcq": judge}
-    made |= {"jcq-judges": judges, "jcq-trial": trial, "sat": stories, "sipen": controls, "pbig": ideas}
+    made |= {
+        "jcq-judges": judges,
+        "jcq-trial": trial,
+        "sat": stories,
+        "sipen": controls,
+        "pbig": ideas,
+    }
     return made | {"hivemind": alike, "mixed": mixed}
 
 
@@ -379,6 +526,8 @@ def sheet() -> tuple[str, str]:
             words = shuffled(pool, random)[:10]
             if (person + trial) % 5 == 0:
                 words[2:4] = [NO_NOUNS[0], words[0]]
-            lines.append(f"p{person},{trial},{'、'.join(words[:5] if person == 7 else words)}")
+            lines.append(
+                f"p{person},{trial},{'、'.join(words[:5] if person == 7 else words)}"
+            )
     norms = ["id,score", *(f"n{k},{0.8 + 0.01 * k}" for k in range(40))]
     return "\n".join(lines) + "\n", "\n".join(norms) + "\n"

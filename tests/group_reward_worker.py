@@ -20,10 +20,18 @@ def main():
     plan = json.loads((folder / "plan.json").read_text())
     # A hang must end as a failure of the test, not as one of the machine.
     timeout = timedelta(seconds=60)
-    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2, timeout=timeout)
+    dist.init_process_group(
+        "gloo",
+        init_method=f"file://{folder}/store",
+        rank=rank,
+        world_size=2,
+        timeout=timeout,
+    )
     reward, paid = TaskReward(Spread(), penalise_duplicates=True), []
     for step in plan["steps"]:
-        paid.append(reward([pair[0] for pair in step[rank]], [pair[1] for pair in step[rank]]))
+        paid.append(
+            reward([pair[0] for pair in step[rank]], [pair[1] for pair in step[rank]])
+        )
     (folder / f"{rank}.json").write_text(json.dumps(paid))
     dist.destroy_process_group()
 

@@ -15,10 +15,21 @@ class Spread(Task):
         return [Item(name, f"A number for {name}.") for name in ("a", "b", "c")]
 
     def score(self, items, answers):
-        return [Row(reason=None if answer.text.isdigit() else "no_number") for answer in answers]
+        return [
+            Row(reason=None if answer.text.isdigit() else "no_number")
+            for answer in answers
+        ]
 
     def score_together(self, item, answers, rows):
         numbers = [int(answer.text) for answer in answers]
         if len(numbers) < 2:
             return [Row(reason="alone")]
-        return [Row({"spread": sum(abs(own - other) for other in numbers) / (len(numbers) - 1)}) for own in numbers]
+        return [
+            Row(
+                {
+                    "spread": sum(abs(own - other) for other in numbers)
+                    / (len(numbers) - 1)
+                }
+            )
+            for own in numbers
+        ]

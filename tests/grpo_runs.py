@@ -25,15 +25,29 @@ TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 RECIPE = ROOT / "recipes" / "grpo_dat.py"
 # What differs between two runs of the same settings.
-_TIMES = {"step_time", "dat/seconds", "train_runtime", "train_samples_per_second", "train_steps_per_second"}
+_TIMES = {
+    "step_time",
+    "dat/seconds",
+    "train_runtime",
+    "train_samples_per_second",
+    "train_steps_per_second",
+}
 
 
 @contextlib.contextmanager
 def eight_processes():
     """The first process of eight, as far as TRL can see: a process group that talks to nobody."""
-    variables = {"WORLD_SIZE": "8", "RANK": "0", "LOCAL_RANK": "0", "MASTER_ADDR": "localhost", "MASTER_PORT": "1"}
+    variables = {
+        "WORLD_SIZE": "8",
+        "RANK": "0",
+        "LOCAL_RANK": "0",
+        "MASTER_ADDR": "localhost",
+        "MASTER_PORT": "1",
+    }
     with patch.dict(os.environ, variables):
-        torch.distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=8)
+        torch.distributed.init_process_group(
+            "fake", store=FakeStore(), rank=0, world_size=8
+        )
         try:
             yield
         finally:
@@ -44,7 +58,12 @@ def eight_processes():
 def environment(**variables):
     """One thread per process, no hub, and the tests' own reward modules within reach."""
     paths = os.pathsep.join([str(TESTS), str(ROOT / "src")])
-    fixed = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "WANDB_MODE": "offline", "WANDB_SILENT": "true"}
+    fixed = {
+        "OMP_NUM_THREADS": "1",
+        "HF_HUB_OFFLINE": "1",
+        "WANDB_MODE": "offline",
+        "WANDB_SILENT": "true",
+    }
     return os.environ | fixed | {"PYTHONPATH": paths} | variables
 
 
@@ -53,23 +72,56 @@ def flags(settings):
     words = []
     for key, value in settings.items():
         values = value if isinstance(value, list) else [value]
-        words += [f"--{key}", *(json.dumps(v) if isinstance(v, dict) else str(v) for v in values)]
+        words += [
+            f"--{key}",
+            *(json.dumps(v) if isinstance(v, dict) else str(v) for v in values),
+        ]
     return words
 
 
 def recipe(*words, method="grpo", launch=None, **settings):
     """The command of a run on eight items a step; `launch` is an accelerate YAML's name, or accelerate's flags."""
-    short = {"per_device_train_batch_size": 8, "logging_steps": 1, "learning_rate": 5e-4, "warmup_steps": 0}
+    short = {
+        "per_device_train_batch_size": 8,
+        "logging_steps": 1,
+        "learning_rate": 5e-4,
+        "warmup_steps": 0,
+    }
     if method == "grpo":
-        short |= {"completions_per_step": 8, "num_generations": 8, "num_prompts": 64, "max_completion_length": 24}
+        short |= {
+            "completions_per_step": 8,
+            "num_generations": 8,
+            "num_prompts": 64,
+            "max_completion_length": 24,
+        }
     else:
         short |= {"examples_per_step": 8}
     start = [sys.executable]
     if launch:
-        chosen = ["--config_file", str(ROOT / "recipes/accelerate" / launch)] if isinstance(launch, str) else launch
-        start += ["-m", "accelerate.commands.launch", *chosen, "--main_process_port", str(_free_port())]
-    script, tiny = ROOT / "recipes" / f"{method}_dat.py", ROOT / "recipes" / "tiny" / f"{method}.yaml"
-    return [*start, str(script), "--config", str(tiny), *flags(short | settings), *words]
+        chosen = (
+            ["--config_file", str(ROOT / "recipes/accelerate" / launch)]
+            if isinstance(launch, str)
+            else launch
+        )
+        start += [
+            "-m",
+            "accelerate.commands.launch",
+            *chosen,
+            "--main_process_port",
+            str(_free_port()),
+        ]
+    script, tiny = (
+        ROOT / "recipes" / f"{method}_dat.py",
+        ROOT / "recipes" / "tiny" / f"{method}.yaml",
+    )
+    return [
+        *start,
+        str(script),
+        "--config",
+        str(tiny),
+        *flags(short | settings),
+        *words,
+    ]
 
 
 def run(command, cwd, **variables):
@@ -92,7 +144,9 @@ def kill_at_random(command, output, *, times, span, seed=0, by=signal.SIGKILL):
         if (output / "metrics.json").is_file():
             shutil.rmtree(output)
         kill = settings, draw.uniform(0, span), by
-        (done,) = warm.run_all([command], cwd=output.parent, env=environment(), kill=kill)
+        (done,) = warm.run_all(
+            [command], cwd=output.parent, env=environment(), kill=kill
+        )
         if done.returncode == (os.EX_TEMPFAIL if by == signal.SIGTERM else -by):
             met += 1
         else:
@@ -102,17 +156,29 @@ def kill_at_random(command, output, *, times, span, seed=0, by=signal.SIGKILL):
 
 def history(output):
     """The log of a run without what depends on the machine's speed."""
-    entries = json.loads((output / "trainer_state.json").read_text("utf-8"))["log_history"]
-    return [{k: v for k, v in entry.items() if k not in _TIMES and "seconds" not in k} for entry in entries]
+    entries = json.loads((output / "trainer_state.json").read_text("utf-8"))[
+        "log_history"
+    ]
+    return [
+        {k: v for k, v in entry.items() if k not in _TIMES and "seconds" not in k}
+        for entry in entries
+    ]
 
 
 def generated(folder, n=8):
     """Texts of a saved model."""
-    model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    model, tokenizer = (
+        AutoModelForCausalLM.from_pretrained(folder),
+        AutoTokenizer.from_pretrained(folder),
+    )
     torch.manual_seed(0)
-    asked = tokenizer.apply_chat_template([messages(prompt("dat"))] * n, return_tensors="pt", return_dict=True)
+    asked = tokenizer.apply_chat_template(
+        [messages(prompt("dat"))] * n, return_tensors="pt", return_dict=True
+    )
     out = model.generate(**asked, do_sample=True, top_k=0, max_new_tokens=24)
-    return tokenizer.batch_decode(out[:, asked["input_ids"].shape[1] :], skip_special_tokens=True)
+    return tokenizer.batch_decode(
+        out[:, asked["input_ids"].shape[1] :], skip_special_tokens=True
+    )
 
 
 def wandb_records(output):

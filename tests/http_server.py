@@ -31,7 +31,10 @@ class Letters(Task):
         return [Item("any", "?", {})]
 
     def score(self, items, answers):
-        return [Row({"letters": len(a.text)}) if a.text else Row(reason="empty") for a in answers]
+        return [
+            Row({"letters": len(a.text)}) if a.text else Row(reason="empty")
+            for a in answers
+        ]
 
 
 def free_port():
@@ -46,10 +49,16 @@ class Running:
     def __init__(self, integration, folder=None, most_bytes=MOST_BYTES, hosts=()):
         self.port = free_port()
         self.journal = Journal(folder, integration.about())
-        self.app = application(integration, most_bytes, hosts=hosts, journal=self.journal)
-        self.server = uvicorn.Server(uvicorn.Config(self.app, port=self.port, log_config=None))
+        self.app = application(
+            integration, most_bytes, hosts=hosts, journal=self.journal
+        )
+        self.server = uvicorn.Server(
+            uvicorn.Config(self.app, port=self.port, log_config=None)
+        )
         self.thread = Thread(target=self.server.run)
-        self.client = httpx2.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=60)
+        self.client = httpx2.Client(
+            base_url=f"http://127.0.0.1:{self.port}", timeout=60
+        )
 
     def __enter__(self):
         self.thread.start()
@@ -66,8 +75,15 @@ class Running:
     def begin(self, body, key=None, path="/score"):
         """A connection on which a request was sent; closing it is a client that leaves."""
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-        lines = [f"POST {path} HTTP/1.1", f"Host: 127.0.0.1:{self.port}", "Content-Type: application/json"]
-        lines += [f"Content-Length: {len(raw)}", *([f"Idempotency-Key: {key}"] if key else [])]
+        lines = [
+            f"POST {path} HTTP/1.1",
+            f"Host: 127.0.0.1:{self.port}",
+            "Content-Type: application/json",
+        ]
+        lines += [
+            f"Content-Length: {len(raw)}",
+            *([f"Idempotency-Key: {key}"] if key else []),
+        ]
         connection = socket.create_connection(("127.0.0.1", self.port))
         connection.sendall("\r\n".join([*lines, "", ""]).encode() + raw)
         return connection
@@ -75,7 +91,9 @@ class Running:
 
 def score(client, key=None, **body):
     """What /score answers."""
-    reply = client.post("/score", json=body, headers={"idempotency-key": key} if key else {})
+    reply = client.post(
+        "/score", json=body, headers={"idempotency-key": key} if key else {}
+    )
     assert reply.status_code == 200, reply.text
     return reply.json()
 

@@ -21,7 +21,9 @@ def main():
     store = folder / f"store-{len(plan)}"
     # A hang must end as a failure of the test, not as one of the machine.
     timeout = timedelta(seconds=60)
-    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2, timeout=timeout)
+    dist.init_process_group(
+        "gloo", init_method=f"file://{store}", rank=rank, world_size=2, timeout=timeout
+    )
     price_in, price_out = plan.get("prices", (None, None))
     make = make_idea_reward if plan.get("reward") == "idea" else make_judge_reward
     reward = make(
@@ -36,10 +38,18 @@ def main():
     )
     result = {"rewards": [], "metrics": [], "statuses": [], "error": None}
     for step in plan["steps"]:
-        prompts, completions = [pair[0] for pair in step[rank]], [pair[1] for pair in step[rank]]
+        prompts, completions = (
+            [pair[0] for pair in step[rank]],
+            [pair[1] for pair in step[rank]],
+        )
         metrics, extra = {}, {}
         try:
-            paid = reward(prompts, completions, log_metric=metrics.__setitem__, log_extra=extra.__setitem__)
+            paid = reward(
+                prompts,
+                completions,
+                log_metric=metrics.__setitem__,
+                log_extra=extra.__setitem__,
+            )
         except Exception as error:
             result["error"] = f"{type(error).__name__}: {error}"
             break

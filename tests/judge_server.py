@@ -15,10 +15,15 @@ VERDICT = "流暢性: 4\n柔軟性: 3\n独創性: 2\n精緻性: 5"
 REFUSAL = "採点できません"
 
 
-def completion(text=VERDICT, finish_reason="stop", usage=(100, 20), reply_id="r", refusal=None):
+def completion(
+    text=VERDICT, finish_reason="stop", usage=(100, 20), reply_id="r", refusal=None
+):
     """The body of a chat completion."""
     message = {"role": "assistant", "content": text, "refusal": refusal}
-    body = {"id": reply_id, "choices": [{"index": 0, "message": message, "finish_reason": finish_reason}]}
+    body = {
+        "id": reply_id,
+        "choices": [{"index": 0, "message": message, "finish_reason": finish_reason}],
+    }
     if usage:
         body["usage"] = {"prompt_tokens": usage[0], "completion_tokens": usage[1]}
     return body
@@ -70,7 +75,10 @@ class Handler(BaseHTTPRequestHandler):
             return
         status, headers, body = answer
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
-        head = "".join(f"{name}: {value}\r\n" for name, value in {**headers, "Content-Length": len(content)}.items())
+        head = "".join(
+            f"{name}: {value}\r\n"
+            for name, value in {**headers, "Content-Length": len(content)}.items()
+        )
         self.wfile.write(f"HTTP/1.1 {status} x\r\n{head}\r\n".encode() + content)
         self.wfile.flush()
 
@@ -104,9 +112,17 @@ class BadJudge:
         fault = self.random.random()
         if fault < 0.20:
             return (
-                lambda: (429, {"Retry-After": "0.05"}, {"error": {"message": f"slow down, {echo}"}}),
+                lambda: (
+                    429,
+                    {"Retry-After": "0.05"},
+                    {"error": {"message": f"slow down, {echo}"}},
+                ),
                 lambda: (500, {}, {"error": {"message": f"boom {echo}"}}),
-                lambda: (502, {"Content-Type": "text/html"}, b"<html>bad gateway</html>"),
+                lambda: (
+                    502,
+                    {"Content-Type": "text/html"},
+                    b"<html>bad gateway</html>",
+                ),
                 lambda: time.sleep(2.5),
                 lambda: None,
                 lambda: (200, {}, b""),
@@ -116,11 +132,24 @@ class BadJudge:
             )[int(fault * 45)]()
         kind = expected(item)
         if kind == "api_error":
-            return 400, {}, {"error": {"message": f"this prompt is not for me ({echo})", "code": "bad"}}
+            return (
+                400,
+                {},
+                {
+                    "error": {
+                        "message": f"this prompt is not for me ({echo})",
+                        "code": "bad",
+                    }
+                },
+            )
         number = self.asked[item] = self.asked.get(item, 0) + 1
         reply_id = f"reply-{item}-{number}-{self.random.getrandbits(40):x}"
         usage = tokens(item)
-        body = completion(f"(key: {echo})\n{VERDICT}" if item % 7 == 0 else VERDICT, usage=usage, reply_id=reply_id)
+        body = completion(
+            f"(key: {echo})\n{VERDICT}" if item % 7 == 0 else VERDICT,
+            usage=usage,
+            reply_id=reply_id,
+        )
         choice = body["choices"][0]
         if kind == "refused":
             choice["message"] |= {"content": None, "refusal": REFUSAL}
@@ -128,14 +157,24 @@ class BadJudge:
             choice["finish_reason"] = "length"
         elif kind == "unparseable" or (item % 50 == 4 and number == 1):
             choice["message"]["content"] = VERDICT.replace("3", "3か4")
-        self.write(event="reply", item=item, id=reply_id, prompt_tokens=usage[0], completion_tokens=usage[1])
+        self.write(
+            event="reply",
+            item=item,
+            id=reply_id,
+            prompt_tokens=usage[0],
+            completion_tokens=usage[1],
+        )
         return 200, {}, body
 
 
 def expected(item):
     """The true status of an item; those with remainder 4 are unparseable at first only."""
-    read = "in_prose" if item % 7 == 0 else "ok"  # of every seventh, the key stands above the verdict
-    return {0: "refused", 1: "truncated", 2: "unparseable", 3: "api_error"}.get(item % 50, read)
+    read = (
+        "in_prose" if item % 7 == 0 else "ok"
+    )  # of every seventh, the key stands above the verdict
+    return {0: "refused", 1: "truncated", 2: "unparseable", 3: "api_error"}.get(
+        item % 50, read
+    )
 
 
 def tokens(item):
@@ -144,4 +183,6 @@ def tokens(item):
 
 
 if __name__ == "__main__":
-    JudgeServer(BadJudge(sys.argv[2], int(sys.argv[3])), int(sys.argv[1])).serve_forever(0.05)
+    JudgeServer(
+        BadJudge(sys.argv[2], int(sys.argv[3])), int(sys.argv[1])
+    ).serve_forever(0.05)

@@ -14,9 +14,15 @@ RECORDED = Path(__file__).parent / "data" / "jumanpp_recorded.jsonl"
 
 
 def load_answers():
-    rows = [json.loads(line) for line in RECORDED.read_text("utf-8").split("\n") if line]
+    rows = [
+        json.loads(line) for line in RECORDED.read_text("utf-8").split("\n") if line
+    ]
     # An output that starts with a comment was given after an unanswered line, not to its input alone.
-    rows = [r for r in rows if r["answered"] and r["kind"] != "edge" and not r["output"].startswith("# ")]
+    rows = [
+        r
+        for r in rows
+        if r["answered"] and r["kind"] != "edge" and not r["output"].startswith("# ")
+    ]
     return {row["input"].encode(): row["output"].encode() for row in rows}
 
 
@@ -33,17 +39,47 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--log", help="append every line that arrives to this file")
     parser.add_argument("--starts", help="append one byte to this file at every start")
-    parser.add_argument("--once", action="store_true", help="only the first process (see --starts) has faults")
-    parser.add_argument("--die-after", type=int, help="exit after so many answers; the warm-up is the first")
+    parser.add_argument(
+        "--once",
+        action="store_true",
+        help="only the first process (see --starts) has faults",
+    )
+    parser.add_argument(
+        "--die-after",
+        type=int,
+        help="exit after so many answers; the warm-up is the first",
+    )
     parser.add_argument("--hang", help="never answer this word")
-    parser.add_argument("--late", type=float, default=0.0, help="seconds before every answer")
-    parser.add_argument("--behind", action="store_true", help="give every word the answer to the one before it")
-    parser.add_argument("--empty", action="store_true", help="give every word but the first an empty answer")
-    parser.add_argument("--inner-eos", action="store_true", help="print an EOS inside every answer but the first")
+    parser.add_argument(
+        "--late", type=float, default=0.0, help="seconds before every answer"
+    )
+    parser.add_argument(
+        "--behind",
+        action="store_true",
+        help="give every word the answer to the one before it",
+    )
+    parser.add_argument(
+        "--empty",
+        action="store_true",
+        help="give every word but the first an empty answer",
+    )
+    parser.add_argument(
+        "--inner-eos",
+        action="store_true",
+        help="print an EOS inside every answer but the first",
+    )
     parser.add_argument("--deaf", action="store_true", help="never read stdin")
-    parser.add_argument("--complain", type=int, default=0, help="start with so many lines on stderr")
-    parser.add_argument("--endless", type=float, help="answer with lines for ever, so many seconds apart")
-    parser.add_argument("--echo", help="answer this with {} replaced by the word, and commas by spaces")
+    parser.add_argument(
+        "--complain", type=int, default=0, help="start with so many lines on stderr"
+    )
+    parser.add_argument(
+        "--endless",
+        type=float,
+        help="answer with lines for ever, so many seconds apart",
+    )
+    parser.add_argument(
+        "--echo", help="answer this with {} replaced by the word, and commas by spaces"
+    )
     parser.add_argument("--pieces", action="store_true", help="print byte by byte")
     args = parser.parse_args()
 
@@ -82,10 +118,17 @@ def main():
         if args.empty and faulty and answered:
             printed = b"EOS\n"
         if args.echo and faulty:
-            printed = args.echo.replace("{}", word.decode()).replace(",", " ").encode() + b"\nEOS\n"
+            printed = (
+                args.echo.replace("{}", word.decode()).replace(",", " ").encode()
+                + b"\nEOS\n"
+            )
         previous, answered = answer, answered + 1
         time.sleep(args.late if faulty else 0)
-        for piece in [printed[i : i + 1] for i in range(len(printed))] if args.pieces else [printed]:
+        for piece in (
+            [printed[i : i + 1] for i in range(len(printed))]
+            if args.pieces
+            else [printed]
+        ):
             sys.stdout.buffer.write(piece)
             sys.stdout.buffer.flush()
         if faulty and answered == args.die_after:

@@ -14,7 +14,11 @@ from sozo.scoring.parse import script_reason
 def build_mini(folder, encoder, checker, nouns, *, lists=None):
     """Save the model in `folder`. With `lists`, it learns that many lists only, by heart."""
     candidates = [word for word in nouns[:4000:40] if script_reason(word) is None]
-    candidates = [w for w, verdict in zip(candidates, checker.check(candidates), strict=True) if verdict.is_noun]
+    candidates = [
+        w
+        for w, verdict in zip(candidates, checker.check(candidates), strict=True)
+        if verdict.is_noun
+    ]
     vectors = np.asarray(encoder.encode(candidates))
     usable = np.flatnonzero(np.abs(vectors).sum(axis=1))[:64]
     words = [candidates[row] for row in usable]
@@ -26,7 +30,9 @@ def build_mini(folder, encoder, checker, nouns, *, lists=None):
         tokenizer = tiny.build_tokenizer(words)
         # A prompt of several tokens, so that there is something to share.
         assert "{{ m.content }}" in tokenizer.chat_template
-        tokenizer.chat_template = tokenizer.chat_template.replace("{{ m.content }}", "{{ m.content * 3 }}")
+        tokenizer.chat_template = tokenizer.chat_template.replace(
+            "{{ m.content }}", "{{ m.content * 3 }}"
+        )
         model = tiny.build_model(len(tokenizer), vectors[usable])
     model = tiny.warm_start(
         model,

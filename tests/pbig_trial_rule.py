@@ -43,8 +43,21 @@ _TASTES: tuple[Callable[[str], bool], ...] = (
     lambda text: bool(WORK.search(text)),
     _has_figures,
 )
-_STRICTNESS = {"T1": -1, "T2": 0, "T3": 1, "T4": 0, "T5": 1, "B1": -1, "B2": 0, "B3": 1, "B4": 0}
-EXPERTS = tuple(Expert(name, _TASTES[k % 3], extra) for k, (name, extra) in enumerate(_STRICTNESS.items()))
+_STRICTNESS = {
+    "T1": -1,
+    "T2": 0,
+    "T3": 1,
+    "T4": 0,
+    "T5": 1,
+    "B1": -1,
+    "B2": 0,
+    "B3": 1,
+    "B4": 0,
+}
+EXPERTS = tuple(
+    Expert(name, _TASTES[k % 3], extra)
+    for k, (name, extra) in enumerate(_STRICTNESS.items())
+)
 
 
 def rate(expert: Expert, idea: Idea) -> dict[str, int]:
@@ -53,7 +66,10 @@ def rate(expert: Expert, idea: Idea) -> dict[str, int]:
     >>> rate(EXPERTS[0], trial_ideas()[0])
     {'specificity': 3, 'technical_validity': 2, 'innovativeness': 1, 'competitive_advantage': 2}
     """
-    text, kind = " ".join((idea.title, idea.description, idea.implementation)), idea.id.rpartition("-")[2]
+    text, kind = (
+        " ".join((idea.title, idea.description, idea.implementation)),
+        idea.id.rpartition("-")[2],
+    )
     likes, extra = expert.taste(text), expert.strictness
     scores = {"specificity": _within(_SPECIFIC[kind] + extra, 1, 4)}
     if scores["specificity"] <= 2:
@@ -61,8 +77,12 @@ def rate(expert: Expert, idea: Idea) -> dict[str, int]:
     if not expert.technical:
         for side, words in (("b2b", WORK), ("b2c", HOME)):
             meant = bool(words.search(text))  # 0: not a product of this kind
-            scores[f"need_validity_{side}"] = _within(1 + likes + extra, 1, 3) if meant else 0
-            scores[f"market_size_{side}"] = _within(2 * likes + (extra > 0), 1, 3) if meant else 0
+            scores[f"need_validity_{side}"] = (
+                _within(1 + likes + extra, 1, 3) if meant else 0
+            )
+            scores[f"market_size_{side}"] = (
+                _within(2 * likes + (extra > 0), 1, 3) if meant else 0
+            )
         return scores
     scores["technical_validity"] = _within(_VALID[kind] + extra, 1, 4)
     if scores["technical_validity"] > 1:
@@ -78,13 +98,20 @@ def ratings() -> Iterator[dict[str, str | int]]:
         for number, expert in enumerate(EXPERTS):
             if (place + number) % 2 == 0:
                 for axis, score in rate(expert, idea).items():
-                    yield {"item": idea.id, "criterion": axis, "rater": expert.name, "score": score}
+                    yield {
+                        "item": idea.id,
+                        "criterion": axis,
+                        "rater": expert.name,
+                        "score": score,
+                    }
 
 
 def ratings_csv() -> str:
     """The content of `ratings.csv`."""
     file = io.StringIO()
-    writer = csv.DictWriter(file, ("item", "criterion", "rater", "score"), lineterminator="\n")
+    writer = csv.DictWriter(
+        file, ("item", "criterion", "rater", "score"), lineterminator="\n"
+    )
     writer.writeheader()
     writer.writerows(ratings())
     return file.getvalue()

@@ -25,7 +25,13 @@ def main():
     plan = json.loads((folder / "plan.json").read_text())
     # A hang must end as a failure of the test, not as one of the machine.
     timeout = timedelta(seconds=60)
-    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2, timeout=timeout)
+    dist.init_process_group(
+        "gloo",
+        init_method=f"file://{folder}/store",
+        rank=rank,
+        world_size=2,
+        timeout=timeout,
+    )
     reward = DatReward(lambda: DatScorer(FakeNouns(AXES), axis_encoder()))
     result = {"rewards": [], "metrics": [], "last": [], "error": None, "duplicates": []}
     for number, step in enumerate(plan["steps"]):
@@ -33,7 +39,11 @@ def main():
             reward.scorer.checker.check = broken
         metrics, extra = {}, {}
         try:
-            paid = reward(completions=step[rank], log_metric=metrics.__setitem__, log_extra=extra.__setitem__)
+            paid = reward(
+                completions=step[rank],
+                log_metric=metrics.__setitem__,
+                log_extra=extra.__setitem__,
+            )
         except Exception as error:
             result["error"] = f"{type(error).__name__}: {error}"
             break

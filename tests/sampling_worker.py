@@ -28,7 +28,14 @@ def dat_by(scorer):
 def sample(folder, responses, batch_size, processes=None, task=None, writer=None):
     task = task or dat_by(scorer())
     sampling = SamplingOptions(num_responses=responses, seed=3, batch_size=batch_size)
-    draw_parts(task, task.items(), writer or RandomNouns(NOUNS), sampling, folder, processes or Processes())
+    draw_parts(
+        task,
+        task.items(),
+        writer or RandomNouns(NOUNS),
+        sampling,
+        folder,
+        processes or Processes(),
+    )
 
 
 if __name__ == "__main__":

@@ -62,13 +62,26 @@ def cases():
     """The ten stories in order, the five of `set` first."""
     rows = [json.loads(line) for line in PATH.read_text("utf-8").splitlines()]
     tales = [story.text for story in load_stories() if len(story.text) >= 310]
-    parts = {part: [row for row in rows if row["part"] == part] for part in ("set", "report")}
+    parts = {
+        part: [row for row in rows if row["part"] == part] for part in ("set", "report")
+    }
     result = []
     for part, of_part in parts.items():
         for k, row in enumerate(of_part):
-            other = of_part[(k + 1) % len(of_part)]  # of the same part: nothing crosses over
+            other = of_part[
+                (k + 1) % len(of_part)
+            ]  # of the same part: nothing crosses over
             tale = tales[11 * len(result)]
-            result.append(Case(row["id"], row["title"], part, row["text"], row["rewrites"], _attacks(row, other, tale)))
+            result.append(
+                Case(
+                    row["id"],
+                    row["title"],
+                    part,
+                    row["text"],
+                    row["rewrites"],
+                    _attacks(row, other, tale),
+                )
+            )
     return result
 
 
@@ -83,7 +96,9 @@ def _attacks(row, other, tale):
     opening = "".join(sentences(rewrite)[:2])
     lines = fill(prompt("sat"), story=story).splitlines()
     conditions = "".join(lines[:-1])
-    half, two_thirds = (keep_sentences(rewrite, len(rewrite) * part) for part in (1 / 2, 2 / 3))
+    half, two_thirds = (
+        keep_sentences(rewrite, len(rewrite) * part) for part in (1 / 2, 2 / 3)
+    )
     return {
         "off topic: other rewrite": others[0],
         "off topic: other rewrite 2": others[1],
@@ -109,7 +124,10 @@ def _attacks(row, other, tale):
         "rewrite's characters shuffled": "".join(shuffled(rng, rewrite)),
         "rewrite's sentences shuffled": "".join(shuffled(rng, sentences(rewrite))),
         "rewrite, last third essay": (two_thirds + essay)[:LENGTH],
-        "essay, story's words listed": essay[:300] + "この話には" + "、".join(nouns[:20]) + "が出てくる。",
+        "essay, story's words listed": essay[:300]
+        + "この話には"
+        + "、".join(nouns[:20])
+        + "が出てくる。",
         "other rewrite, story's nouns": swapped(rng, others[0], nouns),
         "rare sentences, story's nouns": rare_sentences(rng, rare, nouns),
     }
@@ -121,7 +139,11 @@ def surfaces(text):
 
 def plain_nouns(text):
     kinds = ("普通名詞", "サ変名詞", "人名", "地名", "固有名詞")
-    return list(dict.fromkeys(surface for surface, _, _, sub, _ in morphemes(text) if sub in kinds))
+    return list(
+        dict.fromkeys(
+            surface for surface, _, _, sub, _ in morphemes(text) if sub in kinds
+        )
+    )
 
 
 def sentences(text):
@@ -150,14 +172,22 @@ def replaced(rng, text, rare):
     """Every fourth noun by a rare one, at random."""
     new = iter(rare)
     return "".join(
-        next(new) if sub in ("普通名詞", "サ変名詞") and rng.random() < 0.25 else surface
+        next(new)
+        if sub in ("普通名詞", "サ変名詞") and rng.random() < 0.25
+        else surface
         for surface, _, _, sub, _ in morphemes(text)
     )
 
 
 def swapped(rng, text, nouns):
     """Half of a text's nouns by those of the story."""
-    new = dict(zip(rng.sample(plain_nouns(text), len(plain_nouns(text)) // 2), shuffled(rng, nouns), strict=False))
+    new = dict(
+        zip(
+            rng.sample(plain_nouns(text), len(plain_nouns(text)) // 2),
+            shuffled(rng, nouns),
+            strict=False,
+        )
+    )
     return "".join(new.get(surface, surface) for surface in surfaces(text))
 
 
@@ -165,8 +195,17 @@ def kana(text):
     """A text as it is read: 代表表記:桃/もも."""
     readings = []
     for surface, _, _, _, meaning in morphemes(text):
-        reading = meaning.partition("代表表記:")[2].partition("/")[2].partition(" ")[0].partition("?")[0]
-        readings.append(reading if any("一" <= character <= "鿿" for character in surface) and reading else surface)
+        reading = (
+            meaning.partition("代表表記:")[2]
+            .partition("/")[2]
+            .partition(" ")[0]
+            .partition("?")[0]
+        )
+        readings.append(
+            reading
+            if any("一" <= character <= "鿿" for character in surface) and reading
+            else surface
+        )
     return "".join(readings)
 
 

@@ -51,7 +51,9 @@ class Echo:
         if batch == self.fails_at:
             raise UserError("the server is gone")
         self.asked.append(batch)
-        return [Completion(f"{p} {seed} {batch} {k}", "stop") for k, p in enumerate(prompts)]
+        return [
+            Completion(f"{p} {seed} {batch} {k}", "stop") for k, p in enumerate(prompts)
+        ]
 
 
 def draw(writer, folder, batch_size, seed=0, processes=None):
@@ -65,11 +67,17 @@ def table(folder):
 
 def test_every_item_gets_its_answers_in_order(tmp_path):
     draw(Echo(), tmp_path, 4, seed=7)
-    answers = [(a.id, a.item, a.text, a.source, a.seed, a.finish_reason) for a in read_answers(Asks(), tmp_path, None)]
+    answers = [
+        (a.id, a.item, a.text, a.source, a.seed, a.finish_reason)
+        for a in read_answers(Asks(), tmp_path, None)
+    ]
     texts = ["一 7 0 0", "一 7 0 1", "二 7 0 2", "二 7 0 3", "三 7 1 0", "三 7 1 1"]
     ids = ["a#1-0", "a#1-1", "b-0", "b-1", "c-0", "c-1"]
     items = ["a#1", "a#1", "b", "b", "c", "c"]
-    assert answers == [(i, item, t, "echo", 7, "stop") for i, item, t in zip(ids, items, texts, strict=True)]
+    assert answers == [
+        (i, item, t, "echo", 7, "stop")
+        for i, item, t in zip(ids, items, texts, strict=True)
+    ]
 
 
 def test_a_run_that_failed_continues_and_processes_share(tmp_path):
@@ -81,13 +89,19 @@ def test_a_run_that_failed_continues_and_processes_share(tmp_path):
     assert again.asked == [2]
     for rank in range(2):
         draw(Echo(), tmp_path / "shared", 2, processes=Processes(rank, 2))
-    assert table(tmp_path / "whole") == table(tmp_path / "broken") == table(tmp_path / "shared")
+    assert (
+        table(tmp_path / "whole")
+        == table(tmp_path / "broken")
+        == table(tmp_path / "shared")
+    )
 
 
 def test_the_answers_of_another_table_are_refused(tmp_path):
     columns = {"id": ["x-0"], "item": ["x"], "source": ["s"], "text": ["t"]}
     write_columns(tmp_path / "part-00000.parquet", columns)
-    with pytest.raises(UserError, match="the answer 'x-0' is to 'x', which asks does not ask"):
+    with pytest.raises(
+        UserError, match="the answer 'x-0' is to 'x', which asks does not ask"
+    ):
         read_answers(Asks(), tmp_path, None)
 
 
@@ -110,11 +124,19 @@ def killing(call, at):
 def stories_file(path):
     texts = [f"{k}番目の町で、亀の代わりに車を助けた若者の話。" for k in range(25)]
     stories = [story.id for story in load_stories()][:25]
-    write_objects(path, [{"item": item, "text": text} for item, text in zip(stories, texts, strict=True)])
+    write_objects(
+        path,
+        [
+            {"item": item, "text": text}
+            for item, text in zip(stories, texts, strict=True)
+        ],
+    )
     return path
 
 
-def test_scoring_that_is_killed_between_two_parts_scores_the_rest_only(tmp_path, monkeypatch):
+def test_scoring_that_is_killed_between_two_parts_scores_the_rest_only(
+    tmp_path, monkeypatch
+):
     monkeypatch.setitem(score_parts.__kwdefaults__, "part_rows", 10)
     file = stories_file(tmp_path / "f.jsonl")
     whole = score_answers(Sat(), file, tmp_path / "whole")
@@ -123,15 +145,24 @@ def test_scoring_that_is_killed_between_two_parts_scores_the_rest_only(tmp_path,
         with pytest.raises(KilledError):
             score_answers(Sat(), file, tmp_path / "killed")
     unlock(tmp_path / "killed")  # as the end of a process does
-    assert sorted(table(tmp_path / "killed" / "responses")) == ["part-00000.parquet", "part-00001.parquet"]
+    assert sorted(table(tmp_path / "killed" / "responses")) == [
+        "part-00000.parquet",
+        "part-00001.parquet",
+    ]
     task, scored = Sat(), []
     monkeypatch.setattr(
-        task, "score", lambda items, answers: scored.append(len(answers)) or Sat.score(task, items, answers)
+        task,
+        "score",
+        lambda items, answers: (
+            scored.append(len(answers)) or Sat.score(task, items, answers)
+        ),
     )
     again = score_answers(task, file, tmp_path / "killed")
     assert scored == [5]
     assert again.metrics == whole.metrics
-    assert table(tmp_path / "killed" / "responses") == table(tmp_path / "whole" / "responses")
+    assert table(tmp_path / "killed" / "responses") == table(
+        tmp_path / "whole" / "responses"
+    )
 
 
 VERDICT = "流暢性: 4\n柔軟性: 3\n独創性: 2\n精緻性: 5"
@@ -142,7 +173,10 @@ def judged_by(reply, folder):
     task = Jcq(JcqSettings(judge_model="j", trial=True))
     task.judge = FakeJudge(reply, name="j", concurrency=1)
     file = folder.parent / "jcq.jsonl"
-    rows = [{"id": k, "question_id": q.id, "answer": f"答え{k}。"} for k, q in enumerate(trial_questions(), 1)]
+    rows = [
+        {"id": k, "question_id": q.id, "answer": f"答え{k}。"}
+        for k, q in enumerate(trial_questions(), 1)
+    ]
     write_objects(file, rows)
     return score_answers(task, file, folder, source="m"), len(task.judge.asked)
 
@@ -153,13 +187,20 @@ def test_judging_that_is_killed_between_two_judgements_asks_the_rest_only(tmp_pa
     with pytest.raises(KilledError):
         judged_by(killing(lambda _: VERDICT, 12), tmp_path / "killed")
     unlock(tmp_path / "killed")
-    assert len((tmp_path / "killed" / "judgements.jsonl").read_text("utf-8").splitlines()) == 12
+    assert (
+        len((tmp_path / "killed" / "judgements.jsonl").read_text("utf-8").splitlines())
+        == 12
+    )
     again, asked = judged_by(lambda _: VERDICT, tmp_path / "killed")
     assert (asked, again.metrics) == (23, whole.metrics)
-    assert table(tmp_path / "killed" / "responses") == table(tmp_path / "whole" / "responses")
+    assert table(tmp_path / "killed" / "responses") == table(
+        tmp_path / "whole" / "responses"
+    )
 
 
-def test_judgements_that_were_half_written_into_the_table_are_written_again_and_nobody_is_asked(tmp_path, monkeypatch):
+def test_judgements_that_were_half_written_into_the_table_are_written_again_and_nobody_is_asked(
+    tmp_path, monkeypatch
+):
     monkeypatch.setitem(score_parts.__kwdefaults__, "part_rows", 10)
     whole, _ = judged_by(lambda _: VERDICT, tmp_path / "whole")
     with monkeypatch.context() as patch:
@@ -170,19 +211,28 @@ def test_judgements_that_were_half_written_into_the_table_are_written_again_and_
     assert not (tmp_path / "killed" / "metrics.json").exists()
     again, asked = judged_by(lambda _: VERDICT, tmp_path / "killed")
     assert (asked, again.metrics) == (0, whole.metrics)
-    assert table(tmp_path / "killed" / "responses") == table(tmp_path / "whole" / "responses")
+    assert table(tmp_path / "killed" / "responses") == table(
+        tmp_path / "whole" / "responses"
+    )
 
 
 def test_verdicts_are_scored_without_the_answers_that_they_are_about(tmp_path):
     questions = trial_questions()
-    rows = [{"answer_id": q.id, "judgement": VERDICT if k else "採点できません"} for k, q in enumerate(questions)]
+    rows = [
+        {"answer_id": q.id, "judgement": VERDICT if k else "採点できません"}
+        for k, q in enumerate(questions)
+    ]
     write_objects(tmp_path / "j.jsonl", rows)
     asking = Jcq(JcqSettings(trial=True, judge_model="j"))
     asking.judge = FakeJudge(lambda _: VERDICT, name="j")
-    with pytest.raises(UserError, match="holds judgements and no answers; give it as --judgements too"):
+    with pytest.raises(
+        UserError, match="holds judgements and no answers; give it as --judgements too"
+    ):
         score_answers(asking, tmp_path / "j.jsonl", tmp_path / "x")
     assert asking.judge.asked == []
-    task = Jcq(JcqSettings(trial=True, judge_model="j", judgements=str(tmp_path / "j.jsonl")))
+    task = Jcq(
+        JcqSettings(trial=True, judge_model="j", judgements=str(tmp_path / "j.jsonl"))
+    )
     run = score_answers(task, tmp_path / "j.jsonl", tmp_path / "run", source="m")
     assert run.metrics["measures"]["jcq/fluency"]["value"] == 4
     assert (run.metrics["valid"], run.metrics["num_answers"]) == (34, 35)
@@ -197,15 +247,21 @@ def test_a_folder_of_an_earlier_sozo_is_refused_in_one_line(tmp_path):
     run, _ = judged_by(lambda _: VERDICT, tmp_path / "run")
     config = json.loads((run.folder / "config.json").read_text("utf-8")) | {"format": 1}
     (run.folder / "config.json").write_text(json.dumps(config), "utf-8")
-    for look in (lambda: finished_run(run.folder), lambda: judged_by(lambda _: VERDICT, run.folder)):
+    for look in (
+        lambda: finished_run(run.folder),
+        lambda: judged_by(lambda _: VERDICT, run.folder),
+    ):
         with pytest.raises(
-            UserError, match=r"config.json: is of an earlier sozo: its commit 6c04a71 reads it; "
+            UserError,
+            match=r"config.json: is of an earlier sozo: its commit 6c04a71 reads it; ",
         ) as error:
             look()
         assert "\n" not in str(error.value)
     # What was paid for is not lost: a copy of the ledger in a new folder is read.
     (tmp_path / "new").mkdir()
-    (tmp_path / "new" / "judgements.jsonl").write_bytes((run.folder / "judgements.jsonl").read_bytes())
+    (tmp_path / "new" / "judgements.jsonl").write_bytes(
+        (run.folder / "judgements.jsonl").read_bytes()
+    )
     assert judged_by(lambda _: VERDICT, tmp_path / "new")[1] == 0
 
 
@@ -218,16 +274,27 @@ def test_numbers_of_an_earlier_sozo_are_made_anew_by_the_same_command(tmp_path):
         for name, one in run.metrics["measures"].items()
     }
     path.write_text(json.dumps(run.metrics | {"measures": measures}), "utf-8")
-    for look in (lambda: finished_run(run.folder), lambda: judged_by(lambda _: VERDICT, run.folder)):
-        with pytest.raises(UserError, match=r"metrics.json: is of an earlier sozo; score the answers anew") as error:
+    for look in (
+        lambda: finished_run(run.folder),
+        lambda: judged_by(lambda _: VERDICT, run.folder),
+    ):
+        with pytest.raises(
+            UserError,
+            match=r"metrics.json: is of an earlier sozo; score the answers anew",
+        ) as error:
             look()
         assert "\n" not in str(error.value)
     # Its answers can be scored into another folder, and where they are; judgements are read.
     (tmp_path / "new").mkdir()
-    (tmp_path / "new" / "judgements.jsonl").write_bytes((run.folder / "judgements.jsonl").read_bytes())
+    (tmp_path / "new" / "judgements.jsonl").write_bytes(
+        (run.folder / "judgements.jsonl").read_bytes()
+    )
     task = Jcq(JcqSettings(judge_model="j", trial=True))
     task.judge = FakeJudge(lambda _: VERDICT, name="j")
-    assert score_answers(task, run.folder, tmp_path / "new").metrics["measures"] == run.metrics["measures"]
+    assert (
+        score_answers(task, run.folder, tmp_path / "new").metrics["measures"]
+        == run.metrics["measures"]
+    )
     path.unlink()
     _, asked = judged_by(lambda _: VERDICT, run.folder)
     assert (len(task.judge.asked), asked, path.read_bytes()) == (0, 0, whole)

@@ -29,7 +29,18 @@ from sozo.tasks.words.kanji import Kanji
 from test_evaluation_page import english_text, read_packed
 from whole_runs import dat_run, jcq_run, write
 
-FIRST = ["model", "task", "item", "group", "asked", "id", "text", "score", "reason", "state"]
+FIRST = [
+    "model",
+    "task",
+    "item",
+    "group",
+    "asked",
+    "id",
+    "text",
+    "score",
+    "reason",
+    "state",
+]
 CRITERIA = ["jcq/fluency", "jcq/flexibility", "jcq/originality", "jcq/elaboration"]
 
 
@@ -39,7 +50,12 @@ def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     for number, name in enumerate(("before", "after")):
         dat_run(folder / name / "dat", name, seed=number)
-        jcq_run(folder / name / "jcq", name, lambda q: f"{q.id}、\n案", lambda q, n=number: scores(q, n))
+        jcq_run(
+            folder / name / "jcq",
+            name,
+            lambda q: f"{q.id}、\n案",
+            lambda q, n=number: scores(q, n),
+        )
     return folder
 
 
@@ -94,7 +110,11 @@ def test_every_answer_is_a_row_with_its_score_or_why_it_has_none(runs, tmp_path)
     assert [row["model"] for row in rows] == ["before"] * 75 + ["after"] * 75
     for model in find_evaluated([str(runs)]):
         for run in model.runs.values():
-            own = [row for row in rows if (row["model"], row["task"]) == (model.name, run.task)]
+            own = [
+                row
+                for row in rows
+                if (row["model"], row["task"]) == (model.name, run.task)
+            ]
             assert len(own) == run.metrics["num_answers"]
             assert {row["run"] for row in own} == {str(run.folder)}
             assert all(bool(row["score"]) != bool(row["reason"]) for row in own)
@@ -110,9 +130,20 @@ def test_every_answer_is_a_row_with_its_score_or_why_it_has_none(runs, tmp_path)
         "whole",
     )
     assert first["asked"].endswith("。")
-    assert [first[name] for name in (*CRITERIA, "score", "dat/valid")] == ["3.0", "3.0", "2.0", "4.0", "3.0", ""]
+    assert [first[name] for name in (*CRITERIA, "score", "dat/valid")] == [
+        "3.0",
+        "3.0",
+        "2.0",
+        "4.0",
+        "3.0",
+        "",
+    ]
     other = rows[75 + 40]
-    assert (other["score"], other["reason"], other["jcq/fluency"]) == ("", "refused", "")
+    assert (other["score"], other["reason"], other["jcq/fluency"]) == (
+        "",
+        "refused",
+        "",
+    )
     shares = [row["dat/valid"] for row in rows[:40]]
     assert shares == ["1.0" if row["score"] else "0.0" for row in rows[:40]]
     assert set(shares) == {"0.0", "1.0"}
@@ -122,25 +153,45 @@ def test_every_answer_is_a_row_with_its_score_or_why_it_has_none(runs, tmp_path)
 def test_json_lines_and_pandas_read_the_same(runs, tmp_path):
     rows = written(tmp_path / "a.csv", runs)
     write_answers(tmp_path / "a.jsonl", find_evaluated([str(runs)]))
-    lines = [json.loads(line) for line in (tmp_path / "a.jsonl").read_bytes().splitlines()]
-    assert [{k: "" if v is None else str(v) for k, v in line.items()} for line in lines] == rows
+    lines = [
+        json.loads(line) for line in (tmp_path / "a.jsonl").read_bytes().splitlines()
+    ]
+    assert [
+        {k: "" if v is None else str(v) for k, v in line.items()} for line in lines
+    ] == rows
     frame = pd.read_csv(tmp_path / "a.csv", dtype={"item": str, "id": str})
-    assert frame["score"].tolist() == pytest.approx([row["score"] or math.nan for row in lines], nan_ok=True)
+    assert frame["score"].tolist() == pytest.approx(
+        [row["score"] or math.nan for row in lines], nan_ok=True
+    )
     assert frame["text"].tolist() == [line["text"] for line in lines]
 
 
-def test_the_columns_of_a_task_do_not_depend_on_who_judged_or_what_came_out(runs, tmp_path):
+def test_the_columns_of_a_task_do_not_depend_on_who_judged_or_what_came_out(
+    runs, tmp_path
+):
     short_jcq_run(tmp_path / "other", "other", {"1": [None]})
-    assert list(written(tmp_path / "a.csv", tmp_path / "other")[0]) == [*FIRST, *CRITERIA, "run"]
-    assert list(written(tmp_path / "b.csv", runs / "before" / "jcq")[0]) == [*FIRST, *CRITERIA, "run"]
+    assert list(written(tmp_path / "a.csv", tmp_path / "other")[0]) == [
+        *FIRST,
+        *CRITERIA,
+        "run",
+    ]
+    assert list(written(tmp_path / "b.csv", runs / "before" / "jcq")[0]) == [
+        *FIRST,
+        *CRITERIA,
+        "run",
+    ]
 
 
 def test_a_measure_of_another_task_has_no_value(runs, tmp_path):
     answers = [{"item": item.id, "text": "犬"} for item in Kanji().items()[:2]]
-    score_answers(Kanji(), write(tmp_path / "k.jsonl", answers), tmp_path / "k", source="before")
+    score_answers(
+        Kanji(), write(tmp_path / "k.jsonl", answers), tmp_path / "k", source="before"
+    )
     rows = written(tmp_path / "a.csv", tmp_path / "k", runs / "before" / "dat")
     assert list(rows[0]) == [*FIRST, "dat/valid", "kanji/valid", "run"]
-    assert {(row["task"], row["dat/valid"] != "", row["kanji/valid"] != "") for row in rows} == {
+    assert {
+        (row["task"], row["dat/valid"] != "", row["kanji/valid"] != "") for row in rows
+    } == {
         ("kanji", False, True),
         ("dat", True, False),
     }
@@ -160,12 +211,22 @@ def test_a_text_stays_what_it_was_and_runs_nowhere(tmp_path):
     sat_run(tmp_path / "run", "=1+1", dict.fromkeys(ODD, 0.5), texts=ODD)
     rows = {row["item"]: row for row in written(tmp_path / "a.csv", tmp_path / "run")}
     assert {row["model"] for row in rows.values()} == {"'=1+1"}
-    expected = ODD | {"formula": "'=HYPERLINK(A1)", "wide": "'＋1+1", "surrogate": "犬\\ud800"}
+    expected = ODD | {
+        "formula": "'=HYPERLINK(A1)",
+        "wide": "'＋1+1",
+        "surrogate": "犬\\ud800",
+    }
     assert {name: row["text"] for name, row in rows.items()} == expected
     assert rows["lines"]["asked"] == "linesの話"
-    write_answers(tmp_path / "a.jsonl", find_evaluated([f"犬\udcff={tmp_path / 'run'}"]))
-    lines = [json.loads(line) for line in (tmp_path / "a.jsonl").read_bytes().splitlines()]
-    assert {line["item"]: line["text"] for line in lines} == ODD | {"surrogate": "犬\\ud800"}
+    write_answers(
+        tmp_path / "a.jsonl", find_evaluated([f"犬\udcff={tmp_path / 'run'}"])
+    )
+    lines = [
+        json.loads(line) for line in (tmp_path / "a.jsonl").read_bytes().splitlines()
+    ]
+    assert {line["item"]: line["text"] for line in lines} == ODD | {
+        "surrogate": "犬\\ud800"
+    }
     assert {line["model"] for line in lines} == {"犬\\udcff"}
 
 
@@ -177,7 +238,9 @@ def test_of_a_dat_run_with_a_number_of_lists_those_are_written_that_count(tmp_pa
     rows = written(tmp_path / "a.csv", tmp_path / "run")
     assert rows == everything[: metrics["num_answers"]]
     assert (len(numbers(rows, "score")), len(rows) < 40) == (10, True)
-    assert sum(numbers(rows, "score")) / 10 == pytest.approx(metrics["measures"]["dat"]["value"], abs=1e-7)
+    assert sum(numbers(rows, "score")) / 10 == pytest.approx(
+        metrics["measures"]["dat"]["value"], abs=1e-7
+    )
 
 
 def test_a_large_table_is_never_in_memory_as_a_whole(tmp_path):
@@ -189,7 +252,9 @@ def test_a_large_table_is_never_in_memory_as_a_whole(tmp_path):
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.5 * peaks[0]
-    assert (tmp_path / "24.csv").stat().st_size > 10 * (tmp_path / "2.csv").stat().st_size
+    assert (tmp_path / "24.csv").stat().st_size > 10 * (
+        tmp_path / "2.csv"
+    ).stat().st_size
 
 
 def test_the_reader_holds_twenty_lists_drawn_by_seed_and_says_of_how_many(tmp_path):
@@ -202,9 +267,14 @@ def test_the_reader_holds_twenty_lists_drawn_by_seed_and_says_of_how_many(tmp_pa
     ((drawn, all_of_few),) = [item["entries"] for item in read_packed(page)["items"]]
     places = [int(re.search("10. (.*)", answer["text"])[1]) for answer in drawn]
     assert places == sorted(Random(0).sample(range(2500), 20))
-    assert [answer["score"] for answer in drawn] == [float(rows[k]["score"]) if k % 10 else None for k in places]
+    assert [answer["score"] for answer in drawn] == [
+        float(rows[k]["score"]) if k % 10 else None for k in places
+    ]
     assert len(all_of_few) == 18
-    assert "DAT: 20 of 2,500 each, drawn by seed; all of them: sozo answers" in english_text(page)
+    assert (
+        "DAT: 20 of 2,500 each, drawn by seed; all of them: sozo answers"
+        in english_text(page)
+    )
     assert "DAT：各2,500件から20件を無作為抽出（全件は sozo answers）" in page
     write_evaluation(tmp_path / "few.html", models[1:])
     assert "sozo answers" not in (tmp_path / "few.html").read_text("utf-8")
@@ -217,20 +287,27 @@ def test_where_no_run_is_finished_there_is_nothing_to_write(runs, tmp_path):
     assert "no such folder" in refused(tmp_path / "a.csv", tmp_path / "nowhere")
     assert not (tmp_path / "a.csv").exists()
     dat_run(tmp_path / "runs" / "whole", "whole", seed=1, n=8)
-    assert {row["model"] for row in written(tmp_path / "a.csv", tmp_path / "runs")} == {"whole"}
+    assert {row["model"] for row in written(tmp_path / "a.csv", tmp_path / "runs")} == {
+        "whole"
+    }
 
 
 def test_a_file_of_somebody_elses_is_left_alone(runs, tmp_path):
     own = tmp_path / "a.csv"
     assert written(own, runs / "before" / "jcq") != written(own, runs / "after" / "jcq")
-    mine = [f"{line},5" if k else f"{line},rating" for k, line in enumerate(own.read_text("utf-8").splitlines())]
+    mine = [
+        f"{line},5" if k else f"{line},rating"
+        for k, line in enumerate(own.read_text("utf-8").splitlines())
+    ]
     for content in ("\n".join(mine), "", "a,b\n1,2\n", '"\n', "\0"):
         own.write_text(content, "utf-8")
         assert "its columns are not those of sozo's answers" in refused(own, runs)
         assert own.read_text("utf-8") == content
     for content in ("", "[1]\n", '{"model": "m"}\n', "3\n", "x"):
         (tmp_path / "a.jsonl").write_text(content, "utf-8")
-        assert "its columns are not those of sozo's answers" in refused(tmp_path / "a.jsonl", runs)
+        assert "its columns are not those of sozo's answers" in refused(
+            tmp_path / "a.jsonl", runs
+        )
     (tmp_path / "folder.csv").mkdir()
     assert "its columns are not" in refused(tmp_path / "folder.csv", runs)
     (tmp_path / "link.csv").symlink_to(own)
@@ -243,7 +320,11 @@ def test_a_file_of_somebody_elses_is_left_alone(runs, tmp_path):
 def test_the_command_writes_the_file_again_and_refuses_in_one_line(runs, tmp_path):
     for _ in range(2):
         done = sozo(tmp_path, "answers", str(runs), "--output", "new/a.JSONL")
-        assert (done.returncode, done.stdout, done.stderr) == (0, "new/a.JSONL (150 answers)\n", "")
+        assert (done.returncode, done.stdout, done.stderr) == (
+            0,
+            "new/a.JSONL (150 answers)\n",
+            "",
+        )
     assert len((tmp_path / "new" / "a.JSONL").read_bytes().splitlines()) == 150
     done = sozo(tmp_path, "answers", str(tmp_path), "--output", "b.csv")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)

@@ -20,17 +20,26 @@ ROOT = Path(__file__).parents[1]
 # data <- scoring <- tasks <- rewards <- models <- (training, eval) <- recipes; studies import any of them.
 CHAIN = ("data", "scoring", "tasks", "rewards", "models")
 ROOMS = {room: set(CHAIN[:k]) for k, room in enumerate(CHAIN)}
-ROOMS |= {"training": set(CHAIN), "eval": set(CHAIN), "recipes": {*CHAIN, "training", "eval"}}
+ROOMS |= {
+    "training": set(CHAIN),
+    "eval": set(CHAIN),
+    "recipes": {*CHAIN, "training", "eval"},
+}
 ROOMS |= {"studies": {*CHAIN, "training", "eval"}}
-MOST_TOKENS = 263_000  # of the product; python tests/house.py says where they stand
-MOST_LINES = 400  # of a file
-LONGEST = 60  # lines of a function
-SOURCES = {name: text for name, text in sources().items() if name.partition("/")[0] in ROOMS}
+MOST_TOKENS = 266_000  # of the product; python tests/house.py says where they stand
+MOST_LINES = 550  # of a file
+LONGEST = 100  # lines of a function
+SOURCES = {
+    name: text for name, text in sources().items() if name.partition("/")[0] in ROOMS
+}
 TREES = {name: ast.parse(text) for name, text in SOURCES.items()}
 # Who may import by a string: what a user names by a dotted path, and a package's own lazy names.
 BY_STRING = {"data/settings.py", "rewards/__init__.py"}
 # Integrations whose classes are subclasses of another tool's.
-NEED_THEIR_TOOL = [f"rewards/integrations/{tool}.py" for tool in ("verifiers", "inspect_ai", "flexeval")]
+NEED_THEIR_TOOL = [
+    f"rewards/integrations/{tool}.py"
+    for tool in ("verifiers", "inspect_ai", "flexeval")
+]
 # A task is named in its folder, its prompt and data files, its reward and the recipes; people write lists, experts
 # rate ideas, and the paper's study and the frontier are about DAT.
 TASKS = ("dat", "jcq", "pbig", "sat", "sipen", "cue_dat", "kanji", "hivemind")
@@ -53,7 +62,11 @@ def imported(tree):
 def module_of(name):
     """The dotted name by which a file is imported; scripts import what is beside them in recipes/."""
     module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-    return module.removeprefix("recipes.") if module.startswith("recipes") else f"sozo.{module}"
+    return (
+        module.removeprefix("recipes.")
+        if module.startswith("recipes")
+        else f"sozo.{module}"
+    )
 
 
 MODULES = {module_of(name): name for name in SOURCES}
@@ -74,7 +87,11 @@ def reachable(graph, start):
 
 
 def calls(name):
-    return [ast.unparse(node.func) for node in ast.walk(TREES[name]) if isinstance(node, ast.Call)]
+    return [
+        ast.unparse(node.func)
+        for node in ast.walk(TREES[name])
+        if isinstance(node, ast.Call)
+    ]
 
 
 def test_every_room_has_files():
@@ -86,7 +103,11 @@ def test_imports_go_one_way():
     wrong = []
     for name, tree in TREES.items():
         room = name.partition("/")[0]
-        rooms = {module.split(".")[1] for module in imported(tree) if module.startswith("sozo.")}
+        rooms = {
+            module.split(".")[1]
+            for module in imported(tree)
+            if module.startswith("sozo.")
+        }
         wrong += [f"{name} imports {other}" for other in rooms - ROOMS[room] - {room}]
     assert wrong == []
 
@@ -97,10 +118,22 @@ def test_no_circle_of_files():
 
 
 def test_no_arrow_in_disguise():
-    by_string = {"import_module", "importlib.import_module", "__import__", "exec", "eval"}
-    assert [name for name in SOURCES if name not in BY_STRING and by_string & set(calls(name))] == []
+    by_string = {
+        "import_module",
+        "importlib.import_module",
+        "__import__",
+        "exec",
+        "eval",
+    }
+    assert [
+        name
+        for name in SOURCES
+        if name not in BY_STRING and by_string & set(calls(name))
+    ] == []
     # A process of our own may be started, but its output is for people: nothing of the house is read from it.
-    starts = {name for name, text in SOURCES.items() if re.search(r'"-m", "sozo[\w.]*"', text)}
+    starts = {
+        name for name, text in SOURCES.items() if re.search(r'"-m", "sozo[\w.]*"', text)
+    }
     reads = re.compile(r"stdout=subprocess\.PIPE|capture_output=True|check_output")
     assert [name for name in starts if reads.search(SOURCES[name])] == []
 
@@ -111,52 +144,125 @@ def test_only_a_tasks_own_files_name_it():
     for name, tree in TREES.items():
         if MAY_NAME_TASKS.match(name):
             continue
-        strings = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
-        wrong += [f"{name}: {text}" for text in strings if text.partition("/")[0] in TASKS]
+        strings = [
+            n.value
+            for n in ast.walk(tree)
+            if isinstance(n, ast.Constant) and isinstance(n.value, str)
+        ]
+        wrong += [
+            f"{name}: {text}" for text in strings if text.partition("/")[0] in TASKS
+        ]
         wrong += [f"{name}: {module}" for module in imported(tree) if own.match(module)]
     assert wrong == []
 
 
 def test_the_house_is_small():
     assert sum(code_tokens(text)[0] for text in SOURCES.values()) <= MOST_TOKENS
-    assert {name: lines for name, text in SOURCES.items() if (lines := text.count("\n")) > MOST_LINES} == {}
-    assert {name: lines for name, lines in functions(SOURCES).items() if lines > LONGEST} == {}
+    assert {
+        name: lines
+        for name, text in SOURCES.items()
+        if (lines := text.count("\n")) > MOST_LINES
+    } == {}
+    assert {
+        name: lines for name, lines in functions(SOURCES).items() if lines > LONGEST
+    } == {}
 
 
 def test_what_is_public_is_documented_where_it_is_or_by_what_it_overrides():
     # ruff's D102 cannot see that a method overrides another, and is off in these rooms.
     kinds, bare = FunctionType | property | cached_property | classmethod, []
-    for name in (name for name in SOURCES if name.startswith(("rewards/", "scoring/", "tasks/"))):
+    for name in (
+        name for name in SOURCES if name.startswith(("rewards/", "scoring/", "tasks/"))
+    ):
         if name in NEED_THEIR_TOOL and find_spec(Path(name).stem) is None:
             continue
         module = importlib.import_module(module_of(name))
-        own = [kind for kind in vars(module).values() if inspect.isclass(kind) and kind.__module__ == module.__name__]
+        own = [
+            kind
+            for kind in vars(module).values()
+            if inspect.isclass(kind) and kind.__module__ == module.__name__
+        ]
         for kind in (kind for kind in own if not kind.__name__.startswith("_")):
-            methods = [key for key, value in vars(kind).items() if key[0] != "_" and isinstance(value, kinds)]
-            documented = [
-                key for key in methods if any(vars(base)[key].__doc__ for base in kind.__mro__ if key in vars(base))
+            methods = [
+                key
+                for key, value in vars(kind).items()
+                if key[0] != "_" and isinstance(value, kinds)
             ]
-            bare += [f"{name}: {kind.__name__}.{key}" for key in methods if key not in documented]
+            documented = [
+                key
+                for key in methods
+                if any(
+                    vars(base)[key].__doc__
+                    for base in kind.__mro__
+                    if key in vars(base)
+                )
+            ]
+            bare += [
+                f"{name}: {kind.__name__}.{key}"
+                for key in methods
+                if key not in documented
+            ]
     assert bare == []
 
 
 def test_packages_do_not_print():
-    assert [name for name in SOURCES if not name.startswith("recipes/") and "print" in calls(name)] == []
+    assert [
+        name
+        for name in SOURCES
+        if not name.startswith("recipes/") and "print" in calls(name)
+    ] == []
 
 
 @pytest.mark.parametrize(
     "module",
     [
-        *("rewards", "tasks.task", "tasks", "scoring.judges", "tasks.dat", "tasks.sat.task", "tasks.jcq.questions"),
-        *("models.generator", "models.generators", "models.model_support", "training", "training.selection"),
-        *("scoring.statistics", "eval.run", "eval.report", "eval.cli", "tasks.sat.stories"),
+        *(
+            "rewards",
+            "tasks.task",
+            "tasks",
+            "scoring.judges",
+            "tasks.dat",
+            "tasks.sat.task",
+            "tasks.jcq.questions",
+        ),
+        *(
+            "models.generator",
+            "models.generators",
+            "models.model_support",
+            "training",
+            "training.selection",
+        ),
+        *(
+            "scoring.statistics",
+            "eval.run",
+            "eval.report",
+            "eval.cli",
+            "tasks.sat.stories",
+        ),
         *("data.schema", "data.prompts", "data.jumandic", "data.run_folder"),
     ],
 )
 def test_importing_is_cheap(module):
-    heavy = {"torch", "transformers", "pyarrow", "trl", "vllm", "openai", "httpx2", "datasets", "scipy", "matplotlib"}
+    heavy = {
+        "torch",
+        "transformers",
+        "pyarrow",
+        "trl",
+        "vllm",
+        "openai",
+        "httpx2",
+        "datasets",
+        "scipy",
+        "matplotlib",
+    }
     code = f"import sys, sozo.{module} as _; print(sorted({heavy} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout == "[]\n"
 
 
@@ -170,6 +276,8 @@ def test_importing_is_cheap(module):
 )
 def test_a_room_has_one_name(words, name):
     """Imported by another one it would live twice, and `isinstance` would fail between the two."""
-    done = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode
     assert name in done.stderr.splitlines()[-1]

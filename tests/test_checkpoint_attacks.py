@@ -22,8 +22,19 @@ from safetensors.torch import load_file
 from grpo_runs import history, recipe, run
 from test_sft_dpo_run import responses, words  # noqa: F401 (two are fixtures)
 
-LORA = {"use_peft": True, "lora_target_modules": "all-linear", "lora_r": 2, "lora_dropout": 0.0}
-STEPS = {"max_steps": 6, "save_steps": 2, "save_total_limit": 10, "report_to": "none", "output_dir": "out"}
+LORA = {
+    "use_peft": True,
+    "lora_target_modules": "all-linear",
+    "lora_r": 2,
+    "lora_dropout": 0.0,
+}
+STEPS = {
+    "max_steps": 6,
+    "save_steps": 2,
+    "save_total_limit": 10,
+    "report_to": "none",
+    "output_dir": "out",
+}
 REWARD = """
 import os, signal, time
 
@@ -39,17 +50,34 @@ def slow(completions, **kwargs):
 """
 DAT = "sozo.rewards.make_dat_reward"
 # How each method trains here; `lora` is GRPO of an adapter.
-OWN = {"sft": {"top_k": 64}, "dpo": {"num_pairs": 64}, "grpo": {}, "lora": LORA | {"learning_rate": 1e-2}}
-WEIGHTS = {name: "adapter_model.safetensors" if name == "lora" else "model.safetensors" for name in OWN}
+OWN = {
+    "sft": {"top_k": 64},
+    "dpo": {"num_pairs": 64},
+    "grpo": {},
+    "lora": LORA | {"learning_rate": 1e-2},
+}
+WEIGHTS = {
+    name: "adapter_model.safetensors" if name == "lora" else "model.safetensors"
+    for name in OWN
+}
 
 
 def without_step(command, file):
     """The same command, which does not say how many completions or examples a step has."""
     place = command.index("--config") + 1
     lines = Path(command[place]).read_text("utf-8").splitlines(keepends=True)
-    file.write_text("".join(line for line in lines if "_per_step:" not in line), "utf-8")
-    (flag,) = [number for number, word in enumerate(command) if str(word).endswith("_per_step")]
-    command = [*command[:place], str(file), *command[place + 1 : flag], *command[flag + 2 :]]
+    file.write_text(
+        "".join(line for line in lines if "_per_step:" not in line), "utf-8"
+    )
+    (flag,) = [
+        number for number, word in enumerate(command) if str(word).endswith("_per_step")
+    ]
+    command = [
+        *command[:place],
+        str(file),
+        *command[place + 1 : flag],
+        *command[flag + 2 :],
+    ]
     assert not any("_per_step" in str(word) for word in command)
     return command
 
@@ -63,7 +91,11 @@ def start(mini, responses, tmp_path_factory):  # noqa: F811
         settings = STEPS | {"model_name_or_path": mini} | OWN[method]
         settings |= {"responses": responses} if script != "grpo" else {}
         made = recipe(method=script, **settings | changes)
-        return made if per_step else without_step(made, tmp_path_factory.mktemp("yaml") / "own.yaml")
+        return (
+            made
+            if per_step
+            else without_step(made, tmp_path_factory.mktemp("yaml") / "own.yaml")
+        )
 
     return command
 
@@ -96,19 +128,31 @@ def cut_off(whole, output, keep):
 def equal_weights(output, whole):
     (expected,) = list(whole.glob("*.safetensors"))
     mine, right = load_file(output / expected.name), load_file(expected)
-    return mine.keys() == right.keys() and all(torch.equal(mine[name], right[name]) for name in right)
+    return mine.keys() == right.keys() and all(
+        torch.equal(mine[name], right[name]) for name in right
+    )
 
 
 def digests(folder):
-    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "_lock"}
+    return {
+        path: path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != "_lock"
+    }
 
 
 def said(done):
     """Lines that the run wrote, wherever; no traceback but the launcher's own."""
-    launchers = any(name in done.stderr for name in ("ChildFailedError", "CalledProcessError"))
-    assert done.stderr.count("Traceback (most recent call last)") <= launchers, done.stderr[-3000:]
+    launchers = any(
+        name in done.stderr for name in ("ChildFailedError", "CalledProcessError")
+    )
+    assert done.stderr.count("Traceback (most recent call last)") <= launchers, (
+        done.stderr[-3000:]
+    )
     lines = [*done.stdout.splitlines(), *done.stderr.splitlines()]
-    return [line for line in lines if "torch" not in line and "site-packages" not in line]
+    return [
+        line for line in lines if "torch" not in line and "site-packages" not in line
+    ]
 
 
 # 2. Damage
@@ -153,22 +197,38 @@ HOLDS = {
         "rng_state.pth": ["removed", "cut"],
         "trainer_state.json": ["nulls", "of another step"],
     },
-    "dpo": {"model.safetensors": ["cut"], "optimizer.pt": ["of another step"], "scheduler.pt": ["of another step"]},
+    "dpo": {
+        "model.safetensors": ["cut"],
+        "optimizer.pt": ["of another step"],
+        "scheduler.pt": ["of another step"],
+    },
     "lora": {
         "adapter_model.safetensors": EVERY,
         "optimizer.pt": ["removed", "cut"],
         "scheduler.pt": ["removed"],
     },
 }
-CASES = [(method, name, how) for method, files in HOLDS.items() for name, ways in files.items() for how in ways]
+CASES = [
+    (method, name, how)
+    for method, files in HOLDS.items()
+    for name, ways in files.items()
+    for how in ways
+]
 # One way of each file, and each way of one; the others are of the same kind.
-FIRST = [(m, n, ways[k % len(ways)]) for m, files in HOLDS.items() for k, (n, ways) in enumerate(files.items())]
+FIRST = [
+    (m, n, ways[k % len(ways)])
+    for m, files in HOLDS.items()
+    for k, (n, ways) in enumerate(files.items())
+]
 FIRST += [("grpo", "optimizer.pt", how) for how in EVERY]
 
 
 @pytest.mark.parametrize(
     ("method", "name", "how"),
-    [pytest.param(*case, marks=() if case in FIRST else pytest.mark.slow) for case in CASES],
+    [
+        pytest.param(*case, marks=() if case in FIRST else pytest.mark.slow)
+        for case in CASES
+    ],
 )
 def test_the_only_checkpoint_is_damaged(method, name, how, start, finished, tmp_path):
     output = cut_off(finished(method), tmp_path / "out", (2, 4))
@@ -203,17 +263,26 @@ BEFORE = [
 @pytest.mark.parametrize(
     ("method", "name", "how", "named"),
     [
-        pytest.param(*case, named, marks=pytest.mark.slow if named and case[0] != "grpo" else ())
+        pytest.param(
+            *case, named, marks=pytest.mark.slow if named and case[0] != "grpo" else ()
+        )
         for case in BEFORE
         for named in (False, True)
     ],
 )
-def test_the_last_whole_checkpoint_is_used_and_named(method, name, how, named, start, finished, tmp_path):
+def test_the_last_whole_checkpoint_is_used_and_named(
+    method, name, how, named, start, finished, tmp_path
+):
     """Where a damaged one is named on the command line, it may also be refused."""
     whole = finished(method)
     output = cut_off(whole, tmp_path / "out", (2, 4))
     DAMAGE[how](output / "checkpoint-4" / name)
-    done = run(start(method, **{"resume_from_checkpoint": "out/checkpoint-4"} if named else {}), tmp_path)
+    done = run(
+        start(
+            method, **{"resume_from_checkpoint": "out/checkpoint-4"} if named else {}
+        ),
+        tmp_path,
+    )
     lines = said(done)
     assert any("checkpoint-4" in line and name in line for line in lines), lines[-5:]
     if named and done.returncode:
@@ -222,7 +291,14 @@ def test_the_last_whole_checkpoint_is_used_and_named(method, name, how, named, s
     assert done.returncode == 0, done.stderr[-2000:]
     assert any("continued from checkpoint-2" in line for line in lines), lines[-5:]
     assert equal_weights(output, whole)
-    assert [entry["step"] for entry in history(output) if "loss" in entry] == [1, 2, 3, 4, 5, 6]
+    assert [entry["step"] for entry in history(output) if "loss" in entry] == [
+        1,
+        2,
+        3,
+        4,
+        5,
+        6,
+    ]
 
 
 def test_two_damaged_ones_are_passed_over(start, finished, tmp_path):
@@ -259,7 +335,9 @@ FOREIGN = {
     "checkpoint-abc": lambda output: folder_of(output, "checkpoint-abc"),
     "checkpoint-4-backup": lambda output: folder_of(output, "checkpoint-4-backup"),
     "checkpoint-old-9": lambda output: folder_of(output, "checkpoint-old-9", 2),
-    "checkpoint-10.partial": lambda output: folder_of(output, "checkpoint-10.partial", 2),
+    "checkpoint-10.partial": lambda output: folder_of(
+        output, "checkpoint-10.partial", 2
+    ),
     "checkpoint--7": lambda output: folder_of(output, "checkpoint--7", 2),
     "checkpoint- ": lambda output: folder_of(output, "checkpoint- ", 2),
     "checkpoint-９": lambda output: folder_of(output, "checkpoint-９", 2),
@@ -267,22 +345,42 @@ FOREIGN = {
     "a file": lambda output: (output / "checkpoint-9").write_text("notes"),
     "an empty folder": lambda output: (output / "checkpoint-9").mkdir(),
     "a link to nowhere": lambda output: (output / "checkpoint-9").symlink_to("gone"),
-    "a step's number on another's content": lambda output: folder_of(output, "checkpoint-5", 2),
+    "a step's number on another's content": lambda output: folder_of(
+        output, "checkpoint-5", 2
+    ),
     "half of a copy": lambda output: [
         (output / "checkpoint-6").mkdir(),
-        shutil.copy(output / "checkpoint-4" / "model.safetensors", output / "checkpoint-6"),
-        shutil.copy(output / "checkpoint-4" / "sozo_state.json", output / "checkpoint-6"),
+        shutil.copy(
+            output / "checkpoint-4" / "model.safetensors", output / "checkpoint-6"
+        ),
+        shutil.copy(
+            output / "checkpoint-4" / "sozo_state.json", output / "checkpoint-6"
+        ),
     ],
     "a copy that is not sent whole": lambda output: [
         folder_of(output, "checkpoint-6"),
-        (output / "checkpoint-6" / "optimizer.pt").rename(output / "checkpoint-6" / ".optimizer.pt.Xa3f1Q"),
+        (output / "checkpoint-6" / "optimizer.pt").rename(
+            output / "checkpoint-6" / ".optimizer.pt.Xa3f1Q"
+        ),
     ],
-    "a hidden file inside": lambda output: (output / "checkpoint-4" / ".DS_Store").write_bytes(b"\0" * 9),
-    "rsync's part inside": lambda output: (output / "checkpoint-4" / ".optimizer.pt.Xa3f1Q").write_bytes(b"\0" * 9),
-    "a note inside": lambda output: (output / "checkpoint-4" / "README.txt").write_text("keep this one"),
-    "other times": lambda output: [os.utime(path, (1, 1)) for path in output.rglob("*")],
-    "another order of time": lambda output: os.utime(output / "checkpoint-2", (2e9, 2e9)),
-    "read only": lambda output: [path.chmod(0o444) for path in output.glob("checkpoint-*/*")],
+    "a hidden file inside": lambda output: (
+        output / "checkpoint-4" / ".DS_Store"
+    ).write_bytes(b"\0" * 9),
+    "rsync's part inside": lambda output: (
+        output / "checkpoint-4" / ".optimizer.pt.Xa3f1Q"
+    ).write_bytes(b"\0" * 9),
+    "a note inside": lambda output: (output / "checkpoint-4" / "README.txt").write_text(
+        "keep this one"
+    ),
+    "other times": lambda output: [
+        os.utime(path, (1, 1)) for path in output.rglob("*")
+    ],
+    "another order of time": lambda output: os.utime(
+        output / "checkpoint-2", (2e9, 2e9)
+    ),
+    "read only": lambda output: [
+        path.chmod(0o444) for path in output.glob("checkpoint-*/*")
+    ],
 }
 
 
@@ -295,12 +393,21 @@ def test_what_is_foreign_changes_nothing(case, start, finished, tmp_path):
     said(done)
     assert done.returncode == 0, done.stderr[-2000:]
     assert equal_weights(output, whole)
-    assert [entry["step"] for entry in history(output) if "loss" in entry] == [1, 2, 3, 4, 5, 6]
+    assert [entry["step"] for entry in history(output) if "loss" in entry] == [
+        1,
+        2,
+        3,
+        4,
+        5,
+        6,
+    ]
 
 
 @pytest.mark.parametrize("name", ["training_args.bin", "config.json", "tokenizer.json"])
 @pytest.mark.parametrize("how", ["removed", "flipped", "empty"])
-def test_damage_to_what_a_resume_does_not_read_ends_with_the_same_weights(name, how, start, finished, tmp_path):
+def test_damage_to_what_a_resume_does_not_read_ends_with_the_same_weights(
+    name, how, start, finished, tmp_path
+):
     whole = finished("sft")
     output = cut_off(whole, tmp_path / "out", (2, 4))
     DAMAGE[how](output / "checkpoint-4" / name)
@@ -310,8 +417,12 @@ def test_damage_to_what_a_resume_does_not_read_ends_with_the_same_weights(name, 
     assert equal_weights(output, whole)
 
 
-@pytest.mark.parametrize("name", ["out/checkpoint-8", "out/checkpoint-2/model.safetensors", "gone", "out"])
-def test_a_checkpoint_that_is_named_and_none_is_refused(name, start, finished, tmp_path):
+@pytest.mark.parametrize(
+    "name", ["out/checkpoint-8", "out/checkpoint-2/model.safetensors", "gone", "out"]
+)
+def test_a_checkpoint_that_is_named_and_none_is_refused(
+    name, start, finished, tmp_path
+):
     output = cut_off(finished("sft"), tmp_path / "out", (2, 4))
     before = digests(output)
     done = run(start("sft", resume_from_checkpoint=name), tmp_path)
@@ -320,7 +431,9 @@ def test_a_checkpoint_that_is_named_and_none_is_refused(name, start, finished, t
     assert digests(output) == before
 
 
-def test_a_checkpoint_of_weights_alone_is_never_gone_on_from_in_silence(start, finished, tmp_path):
+def test_a_checkpoint_of_weights_alone_is_never_gone_on_from_in_silence(
+    start, finished, tmp_path
+):
     whole = finished("sft")
     output = tmp_path / "out"
     done = run(start("sft", save_only_model=True), tmp_path)
@@ -340,7 +453,10 @@ def test_a_checkpoint_of_weights_alone_is_never_gone_on_from_in_silence(start, f
         assert equal_weights(output, whole)
 
 
-@pytest.mark.parametrize(("name", "how"), [("rng_state_1.pth", "removed"), ("rng_state_1.pth", "of another step")])
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [("rng_state_1.pth", "removed"), ("rng_state_1.pth", "of another step")],
+)
 def test_the_part_of_another_process_is_damaged(name, how, start, finished, tmp_path):
     two = {"launch": "cpu2_ddp.yaml", "per_device_train_batch_size": 4}
     whole = finished("grpo", **two)
@@ -363,7 +479,9 @@ def test_whole_checkpoints_are_gone_on_from(method, start, finished, tmp_path):
     assert not [line for line in said(done) if "damaged" in line]
     assert done.returncode == 0, done.stderr[-2000:]
     assert equal_weights(output, whole)
-    assert (output / "checkpoint-4" / WEIGHTS[method]).stat().st_ino == inode  # not trained once more
+    assert (
+        output / "checkpoint-4" / WEIGHTS[method]
+    ).stat().st_ino == inode  # not trained once more
 
 
 # 3. Preempted
@@ -371,8 +489,14 @@ def test_whole_checkpoints_are_gone_on_from(method, start, finished, tmp_path):
 
 LONG = {"max_steps": 24, "save_steps": 6}
 # What slows a method without a reward: more micro-batches a step.
-SLOWED = {"sft": {"per_device_train_batch_size": 1}, "dpo": {"per_device_train_batch_size": 1}}
-SLOWED["grpo"] = {"reward_funcs": [DAT, "slow_reward.slow"], "reward_args": {DAT: {"noun_checker": "jumandic"}}}
+SLOWED = {
+    "sft": {"per_device_train_batch_size": 1},
+    "dpo": {"per_device_train_batch_size": 1},
+}
+SLOWED["grpo"] = {
+    "reward_funcs": [DAT, "slow_reward.slow"],
+    "reward_args": {DAT: {"noun_checker": "jumandic"}},
+}
 
 
 @pytest.fixture(scope="module")
@@ -402,11 +526,21 @@ def holder(lock):
     return int(found[0]) if found else None
 
 
-def preempt(command, folder, when, signals=((0, signal.SIGTERM),), *, launcher=False, **variables):
+def preempt(
+    command,
+    folder,
+    when,
+    signals=((0, signal.SIGTERM),),
+    *,
+    launcher=False,
+    **variables,
+):
     """Run the command, and once `when(folder)` holds send it each signal, so many seconds after the one before."""
     (folder / "slow_reward.py").write_text(REWARD)
     done = []
-    thread = threading.Thread(target=lambda: done.append(run(command, folder, **variables)))
+    thread = threading.Thread(
+        target=lambda: done.append(run(command, folder, **variables))
+    )
     thread.start()
     pid = None
     while thread.is_alive() and not (pid and when(folder / "out")):
@@ -414,7 +548,9 @@ def preempt(command, folder, when, signals=((0, signal.SIGTERM),), *, launcher=F
         pid = pid or holder(folder / "out" / "_lock")
     if thread.is_alive() and pid:
         if launcher:
-            pid = int(re.findall(r"PPid:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[0])
+            pid = int(
+                re.findall(r"PPid:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[0]
+            )
         for seconds, number in signals:
             time.sleep(seconds)
             try:
@@ -439,7 +575,9 @@ def goes_on(command, output, whole):
     assert done.returncode == 0, done.stderr[-3000:]
     assert (output / "metrics.json").is_file()
     assert equal_weights(output, whole)
-    assert [entry["step"] for entry in history(output) if "loss" in entry] == [*range(1, 25)]
+    assert [entry["step"] for entry in history(output) if "loss" in entry] == [
+        *range(1, 25)
+    ]
 
 
 def there(name):
@@ -472,7 +610,9 @@ QUICK = {
         for case in itertools.product(["sft", "dpo", "grpo"], MOMENTS, [False, True])
     ],
 )
-def test_a_preempted_run_is_unfinished_and_goes_on(method, when, jit, unbroken, tmp_path):
+def test_a_preempted_run_is_unfinished_and_goes_on(
+    method, when, jit, unbroken, tmp_path
+):
     command, whole = unbroken(method)
     command = [*command, "--enable_jit_checkpoint", "true"] if jit else command
     done = preempt(command, tmp_path, MOMENTS[when], SLEEP="0.25")
@@ -482,7 +622,14 @@ def test_a_preempted_run_is_unfinished_and_goes_on(method, when, jit, unbroken, 
 
 @pytest.mark.parametrize(
     ("call", "jit"),
-    [(1, True), (2, False), *(pytest.param(*case, marks=pytest.mark.slow) for case in [(1, False), (9, True)])],
+    [
+        (1, True),
+        (2, False),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in [(1, False), (9, True)]
+        ),
+    ],
 )
 def test_a_signal_within_a_step(call, jit, unbroken, tmp_path):
     """While the completions are paid: the rewards' history must not know of a step that is drawn anew."""
@@ -491,7 +638,9 @@ def test_a_signal_within_a_step(call, jit, unbroken, tmp_path):
     (tmp_path / "slow_reward.py").write_text(REWARD)
     done = run(command, tmp_path, TERM_AT=str(call), SLEEP="0.25")
     unfinished(done, tmp_path / "out")
-    assert list((tmp_path / "out").glob("checkpoint-*")), "nothing was kept of where it stood"
+    assert list((tmp_path / "out").glob("checkpoint-*")), (
+        "nothing was kept of where it stood"
+    )
     goes_on(command, tmp_path / "out", whole)
 
 
@@ -500,7 +649,10 @@ def test_where_it_stood_is_not_lost(unbroken, tmp_path):
     command, whole = unbroken("grpo")
     (tmp_path / "slow_reward.py").write_text(REWARD)
     unfinished(run(command, tmp_path, TERM_AT="10"), tmp_path / "out")
-    steps = sorted(int(path.name.rpartition("-")[2]) for path in (tmp_path / "out").glob("checkpoint-*"))
+    steps = sorted(
+        int(path.name.rpartition("-")[2])
+        for path in (tmp_path / "out").glob("checkpoint-*")
+    )
     assert 9 <= steps[-1] <= 11
     goes_on(command, tmp_path / "out", whole)
 
@@ -509,17 +661,25 @@ def test_where_it_stood_is_not_lost(unbroken, tmp_path):
     "signals",
     [
         ((0, signal.SIGTERM), (0.05, signal.SIGTERM)),
-        pytest.param(((0, signal.SIGTERM), (0, signal.SIGTERM), (0, signal.SIGTERM)), marks=pytest.mark.slow),
+        pytest.param(
+            ((0, signal.SIGTERM), (0, signal.SIGTERM), (0, signal.SIGTERM)),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 @pytest.mark.parametrize("method", ["sft", "grpo"])
 def test_a_second_signal_changes_nothing(method, signals, unbroken, tmp_path):
     command, whole = unbroken(method)
-    unfinished(preempt(command, tmp_path, there("checkpoint-6"), signals, SLEEP="0.1"), tmp_path / "out")
+    unfinished(
+        preempt(command, tmp_path, there("checkpoint-6"), signals, SLEEP="0.1"),
+        tmp_path / "out",
+    )
     goes_on(command, tmp_path / "out", whole)
 
 
-@pytest.mark.parametrize("seconds", [0.02, *(pytest.param(s, marks=pytest.mark.slow) for s in (0, 0.2))])
+@pytest.mark.parametrize(
+    "seconds", [0.02, *(pytest.param(s, marks=pytest.mark.slow) for s in (0, 0.2))]
+)
 def test_a_scheduler_that_does_not_wait(seconds, unbroken, tmp_path):
     """SIGKILL follows: whatever was being written is not used."""
     command, whole = unbroken("grpo")
@@ -556,7 +716,12 @@ def test_preempted_within_a_generation(call, unbroken, tmp_path):
 
 @pytest.mark.parametrize("call", [3, 6])
 def test_preempted_between_micro_batches(call, unbroken, tmp_path):
-    changes = {"per_device_train_batch_size": 2, "completions_per_step": 8, "num_generations": 8, "loss_type": "dapo"}
+    changes = {
+        "per_device_train_batch_size": 2,
+        "completions_per_step": 8,
+        "num_generations": 8,
+        "loss_type": "dapo",
+    }
     command, whole = unbroken("grpo", **changes)
     (tmp_path / "slow_reward.py").write_text(REWARD)
     unfinished(run(command, tmp_path, TERM_AT=str(call), SLEEP="0.1"), tmp_path / "out")
@@ -575,18 +740,32 @@ def test_a_finished_run_is_finished_whatever_comes_then(unbroken, tmp_path):
 
 
 TWO = {"launch": "cpu2_ddp.yaml"}
-PART = {"sft": {"per_device_train_batch_size": 1}, "dpo": {"per_device_train_batch_size": 1}}
+PART = {
+    "sft": {"per_device_train_batch_size": 1},
+    "dpo": {"per_device_train_batch_size": 1},
+}
 PART["grpo"] = {"per_device_train_batch_size": 4}
 
 
 @pytest.mark.parametrize("launcher", [True, False])
 @pytest.mark.parametrize(
-    "method", ["grpo", pytest.param("sft", marks=pytest.mark.slow), pytest.param("dpo", marks=pytest.mark.slow)]
+    "method",
+    [
+        "grpo",
+        pytest.param("sft", marks=pytest.mark.slow),
+        pytest.param("dpo", marks=pytest.mark.slow),
+    ],
 )
 def test_two_processes_are_preempted(method, launcher, unbroken, tmp_path):
     """The signal reaches the launcher, as from a scheduler, or one process alone."""
     command, whole = unbroken(method, **TWO | PART[method])
-    done = preempt(command, tmp_path, there("checkpoint-6/sozo_state.json"), launcher=launcher, SLEEP="0.25")
+    done = preempt(
+        command,
+        tmp_path,
+        there("checkpoint-6/sozo_state.json"),
+        launcher=launcher,
+        SLEEP="0.25",
+    )
     assert done.returncode != 0
     assert not (tmp_path / "out" / "metrics.json").exists()
     assert "The trained model is in" not in done.stdout
@@ -599,7 +778,11 @@ def test_two_processes_are_preempted(method, launcher, unbroken, tmp_path):
 def refused(done, cause):
     """In one line that names the cause, and not what was only computed of it."""
     assert done.returncode not in (0, 75), "it went on"
-    lines = [line for line in said(done) if re.match(r"(sft|dpo|grpo)_dat: ", line) and re.search(cause, line)]
+    lines = [
+        line
+        for line in said(done)
+        if re.match(r"(sft|dpo|grpo)_dat: ", line) and re.search(cause, line)
+    ]
     assert lines, done.stderr[-2000:]
     assert "gradient_accumulation_steps" not in lines[0]
     assert "generation_batch_size" not in lines[0]
@@ -622,8 +805,13 @@ def test_a_table_goes_on_with_two_processes(method, start, finished, tmp_path):
     output, done = resumed(start, whole, tmp_path, method, {}, HALF)
     lines = said(done)
     assert done.returncode == 0, done.stderr[-2000:]
-    assert any(re.search(PROCESSES, line) for line in lines), "what is no longer equal to the bit is not said"
-    found, right = ([e["loss"] for e in history(folder) if "loss" in e] for folder in (output, whole))
+    assert any(re.search(PROCESSES, line) for line in lines), (
+        "what is no longer equal to the bit is not said"
+    )
+    found, right = (
+        [e["loss"] for e in history(folder) if "loss" in e]
+        for folder in (output, whole)
+    )
     assert len(found) == 6
     assert found == pytest.approx(right, abs=2e-3)
 
@@ -632,25 +820,44 @@ def test_a_table_goes_on_with_one_process_of_two(start, finished, tmp_path):
     whole = finished("sft", **HALF)
     output, done = resumed(start, whole, tmp_path, "sft", {}, {})
     assert done.returncode == 0, done.stderr[-2000:]
-    found, right = ([e["loss"] for e in history(folder) if "loss" in e] for folder in (output, whole))
+    found, right = (
+        [e["loss"] for e in history(folder) if "loss" in e]
+        for folder in (output, whole)
+    )
     assert found == pytest.approx(right, abs=2e-3)
 
 
-@pytest.mark.parametrize("after", [HALF, {"per_device_train_batch_size": 4}, {"per_device_train_batch_size": 2}])
-def test_grpo_goes_on_where_its_loss_is_a_mean_over_a_step(after, start, finished, tmp_path):
+@pytest.mark.parametrize(
+    "after",
+    [HALF, {"per_device_train_batch_size": 4}, {"per_device_train_batch_size": 2}],
+)
+def test_grpo_goes_on_where_its_loss_is_a_mean_over_a_step(
+    after, start, finished, tmp_path
+):
     before = {"loss_type": "dapo"}
-    output, done = resumed(start, finished("grpo", **before), tmp_path, "grpo", before, after)
+    output, done = resumed(
+        start, finished("grpo", **before), tmp_path, "grpo", before, after
+    )
     lines = said(done)
     assert done.returncode == 0, done.stderr[-2000:]
     logged = [entry for entry in history(output) if "reward" in entry]
     assert [entry["step"] for entry in logged] == [1, 2, 3, 4, 5, 6]
-    assert any(re.search(f"{PROCESSES}|per_device_train_batch_size|micro.batch", line) for line in lines)
+    assert any(
+        re.search(f"{PROCESSES}|per_device_train_batch_size|micro.batch", line)
+        for line in lines
+    )
 
 
 @pytest.mark.parametrize(
-    ("after", "cause"), [(HALF, PROCESSES), ({"per_device_train_batch_size": 4}, "per_device_train_batch_size")]
+    ("after", "cause"),
+    [
+        (HALF, PROCESSES),
+        ({"per_device_train_batch_size": 4}, "per_device_train_batch_size"),
+    ],
 )
-def test_grpo_is_refused_where_its_loss_is_a_mean_over_a_micro_batch(after, cause, start, finished, tmp_path):
+def test_grpo_is_refused_where_its_loss_is_a_mean_over_a_micro_batch(
+    after, cause, start, finished, tmp_path
+):
     output = cut_off(finished("grpo"), tmp_path / "out", (2, 4))  # tiny's loss is bnpo
     before = digests(output)
     refused(run(start("grpo", **after), tmp_path), cause)
@@ -658,17 +865,30 @@ def test_grpo_is_refused_where_its_loss_is_a_mean_over_a_micro_batch(after, caus
 
 
 @pytest.mark.parametrize("per_device", [8, 4])
-def test_grpo_without_a_step_of_its_own_is_refused_on_two_processes(per_device, start, finished, tmp_path):
+def test_grpo_without_a_step_of_its_own_is_refused_on_two_processes(
+    per_device, start, finished, tmp_path
+):
     before = {"per_step": False, "loss_type": "dapo"}
     after = {"launch": "cpu2_ddp.yaml", "per_device_train_batch_size": per_device}
-    _, done = resumed(start, finished("grpo", **before), tmp_path, "grpo", before, after)
+    _, done = resumed(
+        start, finished("grpo", **before), tmp_path, "grpo", before, after
+    )
     refused(done, PROCESSES)
 
 
 @pytest.mark.parametrize("method", ["sft", "dpo"])
-def test_a_table_without_a_step_of_its_own_is_refused_on_two_processes(method, start, finished, tmp_path):
+def test_a_table_without_a_step_of_its_own_is_refused_on_two_processes(
+    method, start, finished, tmp_path
+):
     before = {"per_step": False}
-    _, done = resumed(start, finished(method, **before), tmp_path, method, before, {"launch": "cpu2_ddp.yaml"})
+    _, done = resumed(
+        start,
+        finished(method, **before),
+        tmp_path,
+        method,
+        before,
+        {"launch": "cpu2_ddp.yaml"},
+    )
     refused(done, PROCESSES)
 
 

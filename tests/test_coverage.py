@@ -43,7 +43,9 @@ def coverage(truth, interval, trials=TRIALS):
     """How often `interval(rng)` holds the truth; one that is not given does not count."""
     rng = np.random.default_rng(0)
     results = [interval(rng) for _ in range(trials)]
-    printed = [result for result in results if result is not None and result.low is not None]
+    printed = [
+        result for result in results if result is not None and result.low is not None
+    ]
     assert len(printed) > 0.9 * trials
     return np.mean([result.low <= truth <= result.high for result in printed])
 
@@ -56,12 +58,21 @@ def by_item(values):
 @pytest.mark.parametrize("world", WORLDS)
 def test_means(world, n):
     if (world, n) == (rated, 5):
-        assert mean_interval([1, 2, 2, 4, 5]).reason == "5 whole scores: an interval needs 10"
+        assert (
+            mean_interval([1, 2, 2, 4, 5]).reason
+            == "5 whole scores: an interval needs 10"
+        )
         return
-    assert 0.93 <= coverage(WORLDS[world], lambda rng: mean_interval(world(rng, n))) <= 0.97
+    assert (
+        0.93
+        <= coverage(WORLDS[world], lambda rng: mean_interval(world(rng, n)))
+        <= 0.97
+    )
 
 
-@pytest.mark.parametrize("answers", [1, 3])  # to each story, which differ in how easy they are
+@pytest.mark.parametrize(
+    "answers", [1, 3]
+)  # to each story, which differ in how easy they are
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.86, 0.98])
 @pytest.mark.parametrize("n", SIZES)
 def test_shares(share, n, answers):
@@ -79,15 +90,23 @@ def test_paired_differences(n, world):
 
     def interval(rng):
         if world == "ties":
-            gap = rng.choice([-2.0, -1.0, 0.0, 1.0, 2.0], n, p=[0.05, 0.15, 0.4, 0.3, 0.1])
+            gap = rng.choice(
+                [-2.0, -1.0, 0.0, 1.0, 2.0], n, p=[0.05, 0.15, 0.4, 0.3, 0.1]
+            )
             return compare_paired(dict.fromkeys(range(n), 3.0), by_item(3.0 + gap))
         digits = 0 if world == "criterion" else 2
         questions = rng.normal(0, 0.6, n)  # hard for both
-        sides = [np.round(3 + lift + questions + rng.normal(0, 0.6, n), digits) for lift in (0.0, 0.3)]
+        sides = [
+            np.round(3 + lift + questions + rng.normal(0, 0.6, n), digits)
+            for lift in (0.0, 0.3)
+        ]
         return compare_paired(*map(by_item, sides))
 
     if n == 5 and world != "mean":
-        assert interval(np.random.default_rng(0)).reason == "5 whole scores: an interval needs 10"
+        assert (
+            interval(np.random.default_rng(0)).reason
+            == "5 whole scores: an interval needs 10"
+        )
         return
     truth = 0.25 if world == "ties" else 0.3
     assert 0.93 <= coverage(truth, interval) <= 0.97
@@ -98,7 +117,9 @@ def test_paired_differences(n, world):
 def test_differences_of_shares(n, p, q):
     def paired(rng):
         both = rng.random(n)
-        return compare_paired(by_item((both < p) + 0.0), by_item((both < q) + 0.0), share=True)
+        return compare_paired(
+            by_item((both < p) + 0.0), by_item((both < q) + 0.0), share=True
+        )
 
     def independent(rng):
         return compare_independent(rng.random(n) < p, rng.random(2 * n) < q, share=True)
@@ -119,7 +140,11 @@ def test_independent_differences_of_unequal_spread(n, m, world):
 
 @pytest.mark.parametrize(("n", "m"), [(10, 10), (10, 100)])
 def test_independent_differences_of_whole_scores(n, m):
-    assert 0.93 <= coverage(0.0, lambda rng: compare_independent(rated(rng, n), rated(rng, m))) <= 0.97
+    assert (
+        0.93
+        <= coverage(0.0, lambda rng: compare_independent(rated(rng, n), rated(rng, m)))
+        <= 0.97
+    )
     assert compare_independent([1, 2, 5], range(99)).low is None
 
 
@@ -142,7 +167,11 @@ def test_parts_of_a_dat_mean(template, n):
         return Estimate(value, *normal_interval(value, error, 1), n)
 
     for part, truth in (("word_choice", choice), ("pairing", 0.0)):
-        assert 0.93 <= coverage(truth, lambda rng, part=part: interval(rng, part), trials=1000) <= 0.97
+        assert (
+            0.93
+            <= coverage(truth, lambda rng, part=part: interval(rng, part), trials=1000)
+            <= 0.97
+        )
 
 
 @pytest.mark.parametrize("base", ["normal", "skewed", "tailed"])
@@ -151,11 +180,17 @@ def test_gains_in_deviations_of_the_base(base, n):
     """A gain of three deviations over a base whose own deviation has to be estimated from its tail."""
     draw = {
         "normal": lambda rng: rng.normal(0, 1, n),
-        "skewed": lambda rng: (8 / 48 - rng.beta(8, 40, n)) / math.sqrt(8 * 40 / 48**2 / 49),
+        "skewed": lambda rng: (
+            (8 / 48 - rng.beta(8, 40, n)) / math.sqrt(8 * 40 / 48**2 / 49)
+        ),
         "tailed": lambda rng: rng.standard_t(5, n) / math.sqrt(5 / 3),
     }[base]
     trials = TRIALS if n < 2000 else 500
-    assert 0.92 <= coverage(3.0, lambda rng: gain(draw(rng), rng.normal(3, 0.5, n)), trials) <= 0.97
+    assert (
+        0.92
+        <= coverage(3.0, lambda rng: gain(draw(rng), rng.normal(3, 0.5, n)), trials)
+        <= 0.97
+    )
 
 
 def test_a_mean_over_fixed_kinds_of_questions_covers_as_often_as_it_says():
@@ -163,9 +198,18 @@ def test_a_mean_over_fixed_kinds_of_questions_covers_as_often_as_it_says():
     kinds, levels = np.repeat(np.arange(7), 100), np.linspace(2.2, 4.4, 7)
 
     def interval(rng, **strata):
-        return mean_interval(np.clip(levels[kinds] + rng.normal(0, 0.5, 700).round(2), 1, 5), **strata)
+        return mean_interval(
+            np.clip(levels[kinds] + rng.normal(0, 0.5, 700).round(2), 1, 5), **strata
+        )
 
-    truth = float(np.mean([interval(np.random.default_rng(k), strata=kinds).value for k in range(4000)]))
+    truth = float(
+        np.mean(
+            [
+                interval(np.random.default_rng(k), strata=kinds).value
+                for k in range(4000)
+            ]
+        )
+    )
     assert coverage(truth, interval) > 0.99
     assert 0.93 <= coverage(truth, lambda rng: interval(rng, strata=kinds)) <= 0.97
 
@@ -177,7 +221,9 @@ def test_means_and_differences_over_seeds(seeds):
 
     def gap(rng):
         own = rng.normal(0, 0.001, seeds)  # what a seed does to both
-        return difference(*(by_item(own + rng.normal(m, 0.002, seeds)) for m in (0.92, 0.9)))
+        return difference(
+            *(by_item(own + rng.normal(m, 0.002, seeds)) for m in (0.92, 0.9))
+        )
 
     assert 0.93 <= coverage(0.9, mean) <= 0.97
     assert 0.93 <= coverage(0.02, gap) <= 0.97
@@ -187,14 +233,22 @@ def test_means_and_differences_over_seeds(seeds):
 @pytest.mark.parametrize("answers", [100, 1000])
 def test_shares_over_seeds(answers, share):
     for seeds in (3, 5):
-        given = coverage(share, lambda rng, n=seeds: over_seeds(by_item(rng.binomial(answers, share, n) / answers)))
+        given = coverage(
+            share,
+            lambda rng, n=seeds: over_seeds(
+                by_item(rng.binomial(answers, share, n) / answers)
+            ),
+        )
         assert given >= 0.93
 
 
 @pytest.mark.parametrize("seeds", [(3, 3), (3, 5), (5, 5)])
 def test_differences_over_seeds_without_partners(seeds):
     def gap(rng):
-        a, b = (rng.normal(m, 0.002, n).tolist() for m, n in zip((0.92, 0.9), seeds, strict=True))
+        a, b = (
+            rng.normal(m, 0.002, n).tolist()
+            for m, n in zip((0.92, 0.9), seeds, strict=True)
+        )
         return difference(dict(enumerate(a)), dict(enumerate(b, 100)))
 
     assert 0.93 <= coverage(0.02, gap) <= 0.97
@@ -202,13 +256,17 @@ def test_differences_over_seeds_without_partners(seeds):
 
 
 @pytest.mark.parametrize("seeds", [3, 5])
-@pytest.mark.parametrize("spread", [0, 1, 3])  # of trainings, in errors of a run of 100 answers
+@pytest.mark.parametrize(
+    "spread", [0, 1, 3]
+)  # of trainings, in errors of a run of 100 answers
 def test_differences_from_one_run_of_a_base(seeds, spread):
     """What five gaps say alone holds the truth in two of three cases, since all have the error of that run."""
 
     def gaps(rng):
         base = rng.normal(0, 1, 100)
-        means = rng.normal(0, spread / 10, seeds) + rng.normal(0, 1, (seeds, 100)).mean(1)
+        means = rng.normal(0, spread / 10, seeds) + rng.normal(0, 1, (seeds, 100)).mean(
+            1
+        )
         return by_item(means - base.mean()), (base_variance(base), 100)
 
     def interval(rng):
@@ -220,16 +278,23 @@ def test_differences_from_one_run_of_a_base(seeds, spread):
         assert coverage(0.0, lambda rng: over_seeds(gaps(rng)[0])) < 0.75
 
 
-@pytest.mark.parametrize("taste", [0.0, 0.6])  # what a method does better on some questions, whatever its seed
+@pytest.mark.parametrize(
+    "taste", [0.0, 0.6]
+)  # what a method does better on some questions, whatever its seed
 @pytest.mark.parametrize("strata", [False, True])
 def test_differences_from_one_run_paired_by_item(strata, taste):
     kinds = {k: str(k % 7) for k in range(35)} if strata else None
 
     def interval(rng):
         questions = rng.normal(0, 0.6, 35) + np.arange(35) % 7
-        base, own = questions + rng.normal(0, 0.6, 35), questions + rng.normal(0, taste, 35)
+        base, own = (
+            questions + rng.normal(0, 0.6, 35),
+            questions + rng.normal(0, taste, 35),
+        )
         models = own + rng.normal(0, 0.05, (5, 1)) + rng.normal(0, 0.6, (5, 35))
-        shared = shared_by_item([(by_item(base), by_item(model)) for model in models], strata=kinds)
+        shared = shared_by_item(
+            [(by_item(base), by_item(model)) for model in models], strata=kinds
+        )
         return over_seeds(by_item((models - base).mean(1)), shared=shared)
 
     assert 0.93 <= coverage(0.0, interval) <= 0.97
@@ -258,8 +323,12 @@ def test_agreement_of_raters(n, raters, agree, truth):
     from sozo.studies.rater_agreement import krippendorff_alpha
 
     def interval(rng):
-        own, other = (rng.choice(4, shape, p=[0.1, 0.2, 0.4, 0.3]) for shape in (n, (raters, n)))
-        scores = np.where(rng.random((raters, n)) < np.sqrt(agree), own, other).astype(float)
+        own, other = (
+            rng.choice(4, shape, p=[0.1, 0.2, 0.4, 0.3]) for shape in (n, (raters, n))
+        )
+        scores = np.where(rng.random((raters, n)) < np.sqrt(agree), own, other).astype(
+            float
+        )
         if raters > 2:
             scores[rng.random(scores.shape) < 0.3] = np.nan
         return krippendorff_alpha(scores)
@@ -283,16 +352,27 @@ def test_agreement_with_experts(experts, personal):
             strict, skill = rng.normal(0, 0.8), rng.uniform(0.2, 0.9)
             worth, other = rng.normal(3, 1, (2, 30))
             known = np.where(rng.random(30) < skill, worth + strict * personal, other)
-            scores, guesses = (np.clip(np.round(x), 1, 5).astype(int).tolist() for x in (worth + strict, known))
+            scores, guesses = (
+                np.clip(np.round(x), 1, 5).astype(int).tolist()
+                for x in (worth + strict, known)
+            )
             for i in range(30):
-                ratings.append(Rated(f"r{k}", f"i{k}-{i}", f"p{i}", "d", "c", scores[i], ""))
+                ratings.append(
+                    Rated(f"r{k}", f"i{k}-{i}", f"p{i}", "d", "c", scores[i], "")
+                )
                 predicted[ratings[-1].id] = guesses[i]
         return ratings, predicted
 
     large = world(np.random.default_rng(9), 2000)
     for measured in (within, pooled):
         truth = measured(*large, "ordinal", 10).alpha
-        assert 0.93 <= coverage(truth, lambda rng, of=measured: of(*world(rng, experts), "ordinal", 10)) <= 0.97
+        assert (
+            0.93
+            <= coverage(
+                truth, lambda rng, of=measured: of(*world(rng, experts), "ordinal", 10)
+            )
+            <= 0.97
+        )
 
 
 def test_the_table_has_every_interval_and_names_what_covers_otherwise_than_it_says():
@@ -300,7 +380,9 @@ def test_the_table_has_every_interval_and_names_what_covers_otherwise_than_it_sa
     assert list(table) == coverage_table.keys()
     for (interval, world, n, level), (held, cause) in table.items():
         assert cause == coverage_table.cause(interval, world, n, level, held)
-        enough = held >= coverage_table.least_of(level) and (held <= 0.975 or level != 0.95)
+        enough = held >= coverage_table.least_of(level) and (
+            held <= 0.975 or level != 0.95
+        )
         assert bool(cause) != enough, (interval, world, n)
         # Where nothing is rare, every interval covers: what is less is a kind that the sample hardly holds.
         if world in ("normal", "skewed", "grouped", "half", "Zipf"):

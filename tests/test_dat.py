@@ -15,7 +15,12 @@ from sozo.tasks.dat.words import BITS
 
 TEN = AXES[:10]
 # What breaks each rule in one word; 無 is a noun without a vector, 走 no noun.
-BREAKS = {Reason.NOT_JAPANESE: "dog", Reason.SYMBOL: "犬!", Reason.NOT_NOUN: "走", Reason.NO_VECTOR: "無"}
+BREAKS = {
+    Reason.NOT_JAPANESE: "dog",
+    Reason.SYMBOL: "犬!",
+    Reason.NOT_NOUN: "走",
+    Reason.NO_VECTOR: "無",
+}
 
 
 def make_scorer(rules=None, nouns=(), **kwargs):
@@ -33,7 +38,9 @@ def replaced(words, changes):
 def test_hand_worked_scores():
     # Five words at +x and five at -x: 25 pairs of distance 2 and 20 of 0.
     plus, minus = TEN[:5], TEN[5:]
-    encoder = FakeEncoder({w: [2, 0] for w in plus} | {w: [-1, 0] for w in minus} | {"木": [0, 5]})
+    encoder = FakeEncoder(
+        {w: [2, 0] for w in plus} | {w: [-1, 0] for w in minus} | {"木": [0, 5]}
+    )
     scorer = DatScorer(FakeNouns([*TEN, "木"]), encoder)
     result = scorer.score([list_text(TEN), list_text([*plus, *minus[:4], "木"])])
     # The second: 5 x 4 pairs of 2, nine pairs with 木 of 1: 49 / 45.
@@ -72,22 +79,45 @@ def test_one_bad_word(reason, position):
 @pytest.mark.parametrize("reason", BREAKS)
 def test_a_bad_word_beside_few_known_nouns(reason):
     # Nine bad words and one noun, the only one the scorer has ever seen.
-    assert one(list_text(["犬", *[BREAKS[reason]] * 9])).reason in (reason, Reason.REPEATED_WORD)
-    assert one(list_text([BREAKS[reason]] * 10)).reason in (reason, Reason.REPEATED_WORD)
+    assert one(list_text(["犬", *[BREAKS[reason]] * 9])).reason in (
+        reason,
+        Reason.REPEATED_WORD,
+    )
+    assert one(list_text([BREAKS[reason]] * 10)).reason in (
+        reason,
+        Reason.REPEATED_WORD,
+    )
 
 
 # Rules 2 to 5, each with what breaks it when it stands at a place of a list; both script reasons are one rule.
-STEPS = (Reason.NOT_JAPANESE, Reason.SYMBOL), (Reason.NOT_NOUN,), (Reason.REPEATED_WORD,), (Reason.NO_VECTOR,)
-PAIRS = [(a, b) for k, rule in enumerate(STEPS) for a in rule for later in STEPS[k + 1 :] for b in later]
+STEPS = (
+    (Reason.NOT_JAPANESE, Reason.SYMBOL),
+    (Reason.NOT_NOUN,),
+    (Reason.REPEATED_WORD,),
+    (Reason.NO_VECTOR,),
+)
+PAIRS = [
+    (a, b)
+    for k, rule in enumerate(STEPS)
+    for a in rule
+    for later in STEPS[k + 1 :]
+    for b in later
+]
 
 
 def broken(reason, at):
-    return {at: "猫", at + 1: "猫"} if reason is Reason.REPEATED_WORD else {at: BREAKS[reason]}
+    return (
+        {at: "猫", at + 1: "猫"}
+        if reason is Reason.REPEATED_WORD
+        else {at: BREAKS[reason]}
+    )
 
 
 @pytest.mark.parametrize(("first", "later"), PAIRS)
 @pytest.mark.parametrize("places", [(0, 7), (7, 0)])
-def test_the_earlier_rule_gives_the_reason_wherever_the_words_stand(first, later, places):
+def test_the_earlier_rule_gives_the_reason_wherever_the_words_stand(
+    first, later, places
+):
     words = replaced(AXES[2:12], broken(first, places[0]) | broken(later, places[1]))
     assert one(list_text(words)).reason is first
 
@@ -108,19 +138,31 @@ def test_a_word_repeated_anywhere():
 
 def test_repeated_by_representative():
     words = [*TEN[:8], "りんご", "林檎"]
-    nouns = FakeNouns(words, representatives={"りんご": "林檎/りんご", "林檎": "林檎/りんご"})
+    nouns = FakeNouns(
+        words, representatives={"りんご": "林檎/りんご", "林檎": "林檎/りんご"}
+    )
     encoder = axis_encoder(words)
     assert one(list_text(words), DatScorer(nouns, encoder)).score == 1.0
     strict = DatScorer(nouns, encoder, DatRules(repeated_by_representative=True))
     assert one(list_text(words), strict).reason is Reason.REPEATED_WORD
-    assert one(list_text([*TEN[:8], "りんご", "木"]), strict).reason is Reason.NOT_NOUN  # 木 is no noun here
-    nameless = FakeNouns(TEN, representatives=dict.fromkeys(TEN, ""))  # words without a representative differ
-    assert one(list_text(TEN), DatScorer(nameless, axis_encoder(), strict.rules)).score == 1.0
+    assert (
+        one(list_text([*TEN[:8], "りんご", "木"]), strict).reason is Reason.NOT_NOUN
+    )  # 木 is no noun here
+    nameless = FakeNouns(
+        TEN, representatives=dict.fromkeys(TEN, "")
+    )  # words without a representative differ
+    assert (
+        one(list_text(TEN), DatScorer(nameless, axis_encoder(), strict.rules)).score
+        == 1.0
+    )
 
 
 def test_no_vector_is_a_reason_and_never_a_number():
     encoder = axis_encoder()
-    encoder.vectors |= {"無": np.full(len(AXES), np.nan, np.float32), "限": np.full(len(AXES), np.inf, np.float32)}
+    encoder.vectors |= {
+        "無": np.full(len(AXES), np.nan, np.float32),
+        "限": np.full(len(AXES), np.inf, np.float32),
+    }
     scorer = DatScorer(FakeNouns([*AXES, "無", "限"]), encoder)
     for word in "無限":
         result = one(list_text([*TEN[:9], word]), scorer)
@@ -130,13 +172,20 @@ def test_no_vector_is_a_reason_and_never_a_number():
 def test_reasoning_is_cut_off_unless_the_rules_say_no():
     text = f"<think>犬と猫…</think>\n{list_text(TEN)}"
     assert one(text) == DatResult(TEN, 1.0, None)
-    assert one(text, make_scorer(DatRules(reasoning=False))) == DatResult(None, None, Reason.FORMAT)
+    assert one(text, make_scorer(DatRules(reasoning=False))) == DatResult(
+        None, None, Reason.FORMAT
+    )
 
 
 def test_proper_nouns_and_wikipedia_words_are_told():
     nouns = FakeNouns(AXES, proper=["犬", "猫"], wikipedia=["猫", "花"])
     flags = DatScorer(nouns, axis_encoder()).flags(["犬", "猫", "花", "水"])
-    assert flags.tolist() == [BITS["proper_noun"], BITS["proper_noun"] + BITS["wikipedia"], BITS["wikipedia"], 0]
+    assert flags.tolist() == [
+        BITS["proper_noun"],
+        BITS["proper_noun"] + BITS["wikipedia"],
+        BITS["wikipedia"],
+        0,
+    ]
 
 
 # Olson's English protocol
@@ -147,7 +196,11 @@ ENGLISH = ["dog", "law", "sea", "math", "shoe", "music", "ill", "desk", "rain", 
 def olson(words, nouns=ENGLISH, encoder=None):
     return one(
         list_text(words),
-        DatScorer(FakeNouns(nouns), encoder or axis_encoder(ENGLISH), DatRules(language="en", olson=True)),
+        DatScorer(
+            FakeNouns(nouns),
+            encoder or axis_encoder(ENGLISH),
+            DatRules(language="en", olson=True),
+        ),
     )
 
 
@@ -158,7 +211,11 @@ def olson(words, nouns=ENGLISH, encoder=None):
         # Of the first seven three are on one axis: 3 of 21 pairs have distance 0. The last three do not count.
         (ENGLISH, [0, 0, 0, 1, 2, 3, 4, 0, 0, 0], 100 * 18 / 21),
         # dog law sea math shoe music ill: dog and law share an axis, one pair of 21.
-        (["run", "dog", "dog", "d0g", *ENGLISH[1:7]], [0, 0, 1, 2, 3, 4, 5, 6, 7, 8], 100 * 20 / 21),
+        (
+            ["run", "dog", "dog", "d0g", *ENGLISH[1:7]],
+            [0, 0, 1, 2, 3, 4, 5, 6, 7, 8],
+            100 * 20 / 21,
+        ),
     ],
 )
 def test_olson_takes_the_first_seven_valid_words_times_100(words, axes, score):
@@ -167,10 +224,15 @@ def test_olson_takes_the_first_seven_valid_words_times_100(words, axes, score):
 
 
 def test_the_case_of_english_words_does_not_matter():
-    assert olson([word.title() for word in ENGLISH]) == DatResult(tuple(ENGLISH), 100.0, None)
+    assert olson([word.title() for word in ENGLISH]) == DatResult(
+        tuple(ENGLISH), 100.0, None
+    )
     # Dog and dog are one word: seven are left.
     assert olson(["Dog", "dog", "DOG", "dOG", *ENGLISH[1:7]]).score == 100.0
-    assert olson(["Dog", "dog", "DOG", "dOG", "doG", *ENGLISH[1:6]]).reason is Reason.REPEATED_WORD
+    assert (
+        olson(["Dog", "dog", "DOG", "dOG", "doG", *ENGLISH[1:6]]).reason
+        is Reason.REPEATED_WORD
+    )
 
 
 @pytest.mark.parametrize(
@@ -186,7 +248,10 @@ def test_olson_with_six_valid_words_gives_the_first_bad_words_reason(bad, reason
     words = [ENGLISH[0], *bad, *ENGLISH[1:6]]
     result = olson(words, nouns=[*ENGLISH, "none"])
     assert (result.score, result.reason) == (None, reason)
-    assert olson([ENGLISH[0], *bad[1:], *ENGLISH[1:7]], nouns=[*ENGLISH, "none"]).score == 100.0
+    assert (
+        olson([ENGLISH[0], *bad[1:], *ENGLISH[1:7]], nouns=[*ENGLISH, "none"]).score
+        == 100.0
+    )
 
 
 # The real parts
@@ -201,7 +266,10 @@ def test_equals_the_slow_obvious_way_on_random_responses(real, nouns, ginza):
     rng = np.random.default_rng(0)
     verdicts = dict(zip(nouns, real.checker.check(nouns), strict=True))
     vectors = dict(zip(nouns, ginza.encode(nouns).astype(np.float64), strict=True))
-    responses = [[nouns[i] for i in rng.choice(len(nouns), 10, replace=False)] for _ in range(10_000)]
+    responses = [
+        [nouns[i] for i in rng.choice(len(nouns), 10, replace=False)]
+        for _ in range(10_000)
+    ]
     results = real.score([list_text(words) for words in responses])
     valid = 0
     for words, result in zip(responses, results, strict=True):
@@ -222,39 +290,71 @@ def test_equals_the_slow_obvious_way_on_random_responses(real, nouns, ginza):
 def test_a_batch_scores_as_its_parts_do(real, nouns):
     # More texts than a chunk of look-ups holds.
     rng = np.random.default_rng(1)
-    texts = [list_text([nouns[i] for i in rng.choice(len(nouns), 10)]) for _ in range(2500)]
+    texts = [
+        list_text([nouns[i] for i in rng.choice(len(nouns), 10)]) for _ in range(2500)
+    ]
     texts[::7] = ["x"] * len(texts[::7])
     together = real.score(texts)
     parts = [real.score(texts[i : i + 333]) for i in range(0, 2500, 333)]
-    np.testing.assert_array_equal(together.scores, np.concatenate([part.scores for part in parts]))
-    np.testing.assert_array_equal(together.codes, np.concatenate([part.codes for part in parts]))
+    np.testing.assert_array_equal(
+        together.scores, np.concatenate([part.scores for part in parts])
+    )
+    np.testing.assert_array_equal(
+        together.codes, np.concatenate([part.codes for part in parts])
+    )
     assert together.keys == [key for part in parts for key in part.keys]
 
 
 scrap = st.sampled_from(
-    ["</think>", "1. ", "１. ", "EOS", "@ ", "が\u3099", "葛\U000e0100", "𪚲", "走る", "苹果", "東京"]
+    [
+        "</think>",
+        "1. ",
+        "１. ",
+        "EOS",
+        "@ ",
+        "が\u3099",
+        "葛\U000e0100",
+        "𪚲",
+        "走る",
+        "苹果",
+        "東京",
+    ]
 )
 word = st.one_of(
-    st.sampled_from([*AXES, "無", "走", "dog", "犬!"]), scrap, st.text(st.characters(exclude_categories=()), max_size=3)
+    st.sampled_from([*AXES, "無", "走", "dog", "犬!"]),
+    scrap,
+    st.text(st.characters(exclude_categories=()), max_size=3),
 )
 any_text = st.one_of(
     st.lists(word, min_size=9, max_size=11).map(list_text),
-    st.lists(st.sampled_from(AXES), min_size=10, max_size=10, unique=True).map(list_text),
+    st.lists(st.sampled_from(AXES), min_size=10, max_size=10, unique=True).map(
+        list_text
+    ),
     st.text(st.characters(exclude_categories=()), max_size=40),
 )
 
 
 @given(st.lists(any_text, max_size=6), st.booleans(), st.booleans(), st.booleans())
-def test_any_texts_give_a_score_or_a_reason(real, texts, reasoning, by_representative, english):
+def test_any_texts_give_a_score_or_a_reason(
+    real, texts, reasoning, by_representative, english
+):
     language = "en" if english else "ja"
     rules = DatRules(
-        reasoning=reasoning, language=language, repeated_by_representative=by_representative, olson=english
+        reasoning=reasoning,
+        language=language,
+        repeated_by_representative=by_representative,
+        olson=english,
     )
-    for scorer in (make_scorer(rules), DatScorer(real.checker, real.vectors.encoder, rules)):
+    for scorer in (
+        make_scorer(rules),
+        DatScorer(real.checker, real.vectors.encoder, rules),
+    ):
         scores = scorer.score(texts)
         assert len(list(scores)) == len(texts)
         for result, key in zip(scores, scores.keys, strict=True):
-            assert (result.score is None) == (result.reason is not None) == (key is None)
+            assert (
+                (result.score is None) == (result.reason is not None) == (key is None)
+            )
             assert (result.words is None) == (result.reason is Reason.FORMAT)
             if result.score is not None:
                 assert 0 <= result.score <= 2 * (100 if rules.olson else 1)  # never NaN
@@ -264,7 +364,9 @@ def test_the_memory_of_bad_words_is_bounded(monkeypatch):
     monkeypatch.setattr("sozo.tasks.dat.words._MAX_CACHED", 20)
     scorer = make_scorer()
     assert one(list_text(TEN), scorer).score == 1.0
-    for k in range(10):  # a model that babbles: nine new bad words a time beside a known noun
+    for k in range(
+        10
+    ):  # a model that babbles: nine new bad words a time beside a known noun
         babble = [f"走{'々' * (10 * k + i)}" for i in range(9)]
         assert one(list_text(["犬", *babble]), scorer).reason is Reason.NOT_NOUN
         assert len(scorer.words._codes) <= 40

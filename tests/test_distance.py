@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cosine, pdist
 
-from sozo.scoring.distance import distance_to_others, mean_pairwise_distance, paired_distance
+from sozo.scoring.distance import (
+    distance_to_others,
+    mean_pairwise_distance,
+    paired_distance,
+)
 
 
 def distance(*vectors):
@@ -39,7 +43,8 @@ def test_rounding_never_leaves_the_range():
     unit /= np.linalg.norm(unit, axis=1, keepdims=True)
     same = mean_pairwise_distance(unit, np.repeat(np.arange(500)[:, None], 10, axis=1))
     opposite = mean_pairwise_distance(
-        np.concatenate([unit, -unit]), np.stack([np.arange(500), np.arange(500, 1000)], 1)
+        np.concatenate([unit, -unit]),
+        np.stack([np.arange(500), np.arange(500, 1000)], 1),
     )
     assert (same >= 0).all()
     assert (opposite <= 2).all()
@@ -53,16 +58,27 @@ def test_equals_scipy(n, k):
     unit = rng.normal(size=(50, 30)).astype(np.float32)
     unit /= np.linalg.norm(unit, axis=1, keepdims=True)
     rows = rng.integers(0, 50, (n, k))
-    slow = [pdist(unit[response].astype(np.float64), "cosine").mean() for response in rows]
-    np.testing.assert_allclose(mean_pairwise_distance(unit, rows), np.array(slow, np.float32), atol=1e-5)
+    slow = [
+        pdist(unit[response].astype(np.float64), "cosine").mean() for response in rows
+    ]
+    np.testing.assert_allclose(
+        mean_pairwise_distance(unit, rows), np.array(slow, np.float32), atol=1e-5
+    )
 
 
 @pytest.mark.parametrize(
     ("u", "v", "expected"),
-    [((1, 0), (1, 0), 0.0), ((1, 0), (0, 1), 1.0), ((1, 0), (-1, 0), 2.0), ((1, 0), (0.6, 0.8), 0.4)],
+    [
+        ((1, 0), (1, 0), 0.0),
+        ((1, 0), (0, 1), 1.0),
+        ((1, 0), (-1, 0), 2.0),
+        ((1, 0), (0.6, 0.8), 0.4),
+    ],
 )
 def test_pairs_by_hand(u, v, expected):
-    found = paired_distance(np.array([u, v], np.float32), np.array([0, 1]), np.array([1, 0]))
+    found = paired_distance(
+        np.array([u, v], np.float32), np.array([0, 1]), np.array([1, 0])
+    )
     np.testing.assert_allclose(found, [expected, expected], atol=1e-7)
 
 
@@ -71,30 +87,48 @@ def test_pairs_equal_scipy_and_equal_texts_are_at_exactly_zero():
     unit = rng.normal(size=(40, 768)).astype(np.float32)
     unit /= np.linalg.norm(unit, axis=1, keepdims=True)
     left, right = rng.integers(0, 40, (2, 200))
-    slow = [cosine(unit[i].astype(np.float64), unit[j].astype(np.float64)) for i, j in zip(left, right, strict=True)]
+    slow = [
+        cosine(unit[i].astype(np.float64), unit[j].astype(np.float64))
+        for i, j in zip(left, right, strict=True)
+    ]
     np.testing.assert_allclose(paired_distance(unit, left, right), slow, atol=1e-6)
     assert not paired_distance(unit, left, left).any()
     assert paired_distance(unit, left[:0], left[:0]).shape == (0,)
-    assert (paired_distance(np.concatenate([unit, -unit]), np.arange(40), np.arange(40, 80)) <= 2).all()
+    assert (
+        paired_distance(np.concatenate([unit, -unit]), np.arange(40), np.arange(40, 80))
+        <= 2
+    ).all()
 
 
 def test_a_text_without_a_vector_is_at_no_distance():
     unit = np.array([[1, 0], [0, 0], [0, 1]], np.float32)
-    found = paired_distance(unit, np.array([0, 0, 1, 1, -1, 0]), np.array([2, 1, 0, 1, 0, -1]))
+    found = paired_distance(
+        unit, np.array([0, 0, 1, 1, -1, 0]), np.array([2, 1, 0, 1, 0, -1])
+    )
     assert found[0] == 1.0
     assert np.isnan(found[1:]).all()
 
 
 def test_a_response_with_a_word_without_vector_has_no_distance():
-    unit, rows = np.eye(3, dtype=np.float32), np.array([[0, 1, 2], [0, -1, 2], [-1, -1, -1], [2, 1, -1]])
-    np.testing.assert_array_equal(mean_pairwise_distance(unit, rows), [1, np.nan, np.nan, np.nan])
-    np.testing.assert_array_equal(distance_to_others(unit, rows), [[1, 1, 1], *[[np.nan] * 3] * 3])
+    unit, rows = (
+        np.eye(3, dtype=np.float32),
+        np.array([[0, 1, 2], [0, -1, 2], [-1, -1, -1], [2, 1, -1]]),
+    )
+    np.testing.assert_array_equal(
+        mean_pairwise_distance(unit, rows), [1, np.nan, np.nan, np.nan]
+    )
+    np.testing.assert_array_equal(
+        distance_to_others(unit, rows), [[1, 1, 1], *[[np.nan] * 3] * 3]
+    )
 
 
 @pytest.mark.parametrize("rows", [[[0, 3]], [[0, -2]], [[0]], [0, 1], [[]]])
 def test_rows_that_cannot_be_meant_are_an_error(rows):
     for measure in (mean_pairwise_distance, distance_to_others):
-        with pytest.raises(ValueError, match=r"rows must be of shape \(responses, k\), .*, each -1 to 2"):
+        with pytest.raises(
+            ValueError,
+            match=r"rows must be of shape \(responses, k\), .*, each -1 to 2",
+        ):
             measure(np.eye(3, dtype=np.float32), np.array(rows, np.int64))
 
 

@@ -33,7 +33,14 @@ def test_a_machine_with_nothing_is_told_so_line_by_line(tmp_path):
     # No site-packages, no program, no setting: what a bare Python sees.
     command = [sys.executable, "-S", "-E", str(ROOT / "recipes" / "doctor.py")]
     environment = {"HOME": str(tmp_path), "PATH": "/nowhere"}
-    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command,
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (1, "")
     first, *others = done.stdout.splitlines()
     assert first.startswith("NEEDED   sozo ")
@@ -43,7 +50,9 @@ def test_a_machine_with_nothing_is_told_so_line_by_line(tmp_path):
     assert by_name.keys() == {f"[{extra}]" for extra in EXTRAS}
     for extra in EXTRAS:
         assert by_name[f"[{extra}]"].startswith("missing ")
-        assert by_name[f"[{extra}]"].endswith(f" -> {install_command(extra).removeprefix('.venv/bin/')}")
+        assert by_name[f"[{extra}]"].endswith(
+            f" -> {install_command(extra).removeprefix('.venv/bin/')}"
+        )
     assert not list(tmp_path.iterdir())
 
 

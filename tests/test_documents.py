@@ -28,11 +28,31 @@ ROOT = Path(__file__).parents[1]
 PAGES = [
     *(ROOT / name for name in ("README.md", "README_ja.md", "CONTRIBUTING.md")),
     *sorted((ROOT / "docs").glob("*.md")),
-    *sorted(path for room in ("recipes", "examples", "benchmarks") for path in (ROOT / room).rglob("README.md")),
+    *sorted(
+        path
+        for room in ("recipes", "examples", "benchmarks")
+        for path in (ROOT / room).rglob("README.md")
+    ),
 ]
-ROOMS = ("data", "scoring", "tasks", "rewards", "models", "training", "eval", "studies", "recipes", "tests", "examples")
-SCRIPTS = sorted(path for room in ("recipes", "benchmarks") for path in (ROOT / room).rglob("*.*"))
-EXAMPLES = [path.read_text("utf-8") for path in sorted((ROOT / "examples").glob("*.py"))]
+ROOMS = (
+    "data",
+    "scoring",
+    "tasks",
+    "rewards",
+    "models",
+    "training",
+    "eval",
+    "studies",
+    "recipes",
+    "tests",
+    "examples",
+)
+SCRIPTS = sorted(
+    path for room in ("recipes", "benchmarks") for path in (ROOT / room).rglob("*.*")
+)
+EXAMPLES = [
+    path.read_text("utf-8") for path in sorted((ROOT / "examples").glob("*.py"))
+]
 
 
 def name_of(path):
@@ -41,8 +61,15 @@ def name_of(path):
 
 def blocks(path, language):
     """The fenced code blocks of a page, without their indentation in a list."""
-    found = re.findall(rf"^( *)```{language}\n(.*?)^ *```$", path.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    return ["\n".join(line.removeprefix(indent) for line in text.splitlines()) for indent, text in found]
+    found = re.findall(
+        rf"^( *)```{language}\n(.*?)^ *```$",
+        path.read_text("utf-8"),
+        re.MULTILINE | re.DOTALL,
+    )
+    return [
+        "\n".join(line.removeprefix(indent) for line in text.splitlines())
+        for indent, text in found
+    ]
 
 
 def commands(path):
@@ -55,9 +82,16 @@ def commands(path):
 
 def usages(path):
     """The words of every command in a script's docstring or a YAML's first lines."""
-    text = path.read_text("utf-8").replace("\\\n", " ") if path.suffix in (".py", ".yaml") else ""
+    text = (
+        path.read_text("utf-8").replace("\\\n", " ")
+        if path.suffix in (".py", ".yaml")
+        else ""
+    )
     for line in text.splitlines():
-        if re.match(r"(#| ) {3,}(make |sozo |(python|accelerate launch) .*(recipes|benchmarks)/)", line):
+        if re.match(
+            r"(#| ) {3,}(make |sozo |(python|accelerate launch) .*(recipes|benchmarks)/)",
+            line,
+        ):
             optional = re.sub(r"\[(--[^]]*)\]", r"\1", line.removeprefix("#"))
             yield shlex.split(optional, comments=True)
 
@@ -68,7 +102,10 @@ def parse_only(path, words, monkeypatch):
     class Parsed(Exception):  # noqa: N818
         pass
 
-    parse_args, known = argparse.ArgumentParser.parse_args, argparse.ArgumentParser.parse_known_args
+    parse_args, known = (
+        argparse.ArgumentParser.parse_args,
+        argparse.ArgumentParser.parse_known_args,
+    )
 
     def stop_known(self, *args):
         known(self, *args)
@@ -87,7 +124,9 @@ def parse_only(path, words, monkeypatch):
         runpy.run_path(str(path), run_name="__main__")
 
 
-SHELL = [words for path in PAGES for words in commands(path)] + [words for path in SCRIPTS for words in usages(path)]
+SHELL = [words for path in PAGES for words in commands(path)] + [
+    words for path in SCRIPTS for words in usages(path)
+]
 # `NAME=VALUE sozo ...`: the word sozo behind others is no command.
 EVAL = [
     words[words.index("sozo") + 1 :]
@@ -101,7 +140,9 @@ RECIPES = [
     if re.fullmatch(r"recipes/\w+\.py", word)
 ]
 # README.md's runs from a wheel (tests/test_wheel.py).
-PYTHON = [(name_of(path), block) for path in PAGES[1:] for block in blocks(path, "python")]
+PYTHON = [
+    (name_of(path), block) for path in PAGES[1:] for block in blocks(path, "python")
+]
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=name_of)
@@ -112,36 +153,80 @@ def test_a_page_begins_with_whom_it_is_for(path):
 
 
 # Words of the glossary that are also words of everyday English are no links.
-EVERYDAY = {"Score", "Reward", "Target", "Seed", "Interval", "Base", "Categories", "Different words", "Judge"}
+EVERYDAY = {
+    "Score",
+    "Reward",
+    "Target",
+    "Seed",
+    "Interval",
+    "Base",
+    "Categories",
+    "Different words",
+    "Judge",
+}
 EVERYDAY |= {"Endpoint", "Hub", "Extra", "Stand-in"}
-TERMS = re.findall(r"^- \*\*([^*,]+)\*\*", (ROOT / "docs" / "glossary.md").read_text("utf-8"), re.MULTILINE)
+TERMS = re.findall(
+    r"^- \*\*([^*,]+)\*\*",
+    (ROOT / "docs" / "glossary.md").read_text("utf-8"),
+    re.MULTILINE,
+)
 TERMS = [term for term in TERMS if term not in EVERYDAY | {"Usable list"}]
-NO_TERMS = ("glossary.md", "README.md", "layout.md", "published-check.md")  # what explains them, lists, tables
+NO_TERMS = (
+    "glossary.md",
+    "README.md",
+    "layout.md",
+    "published-check.md",
+)  # what explains them, lists, tables
 
 
 @pytest.mark.parametrize(
-    "path", [path for path in sorted((ROOT / "docs").glob("*.md")) if path.name not in NO_TERMS], ids=name_of
+    "path",
+    [
+        path
+        for path in sorted((ROOT / "docs").glob("*.md"))
+        if path.name not in NO_TERMS
+    ],
+    ids=name_of,
 )
 def test_a_term_is_a_link_at_its_first_use(path):
-    text = re.sub(r"^ *```.*?^ *```$|^#.*?$|^    .*?$|`[^`\n]*`", "", path.read_text("utf-8"), flags=re.M | re.S)
+    text = re.sub(
+        r"^ *```.*?^ *```$|^#.*?$|^    .*?$|`[^`\n]*`",
+        "",
+        path.read_text("utf-8"),
+        flags=re.M | re.S,
+    )
     links = [match.span() for match in re.finditer(r"\[[^\]]*\]\([^)]*\)", text)]
     for term in (term for term in TERMS if f"{term.lower()}.md" != path.name):
         kind = 0 if re.search("[A-Z]{2}", term) else re.IGNORECASE
         use = re.search(rf"(?<![\w-]){re.escape(term)}s?(?![\w-])", text, kind)
-        assert use is None or any(start <= use.start() < end for start, end in links), (term, text[use.start() :][:60])
+        assert use is None or any(start <= use.start() < end for start, end in links), (
+            term,
+            text[use.start() :][:60],
+        )
 
 
-@pytest.mark.parametrize("path", [ROOT / "README.md", ROOT / "README_ja.md"], ids=name_of)
+@pytest.mark.parametrize(
+    "path", [ROOT / "README.md", ROOT / "README_ja.md"], ids=name_of
+)
 def test_the_readme_is_short(path):
     text = path.read_text("utf-8")
     assert len(text.splitlines()) <= 160
-    read = re.sub(r"^```.*?^```$|\]\([^)]*\)", "", text, flags=re.MULTILINE | re.DOTALL)  # no code, no addresses
-    assert sum(bool(re.search(r"\w", word)) for word in re.split(r"[\s|]+", read)) <= 900
+    read = re.sub(
+        r"^```.*?^```$|\]\([^)]*\)", "", text, flags=re.MULTILINE | re.DOTALL
+    )  # no code, no addresses
+    assert (
+        sum(bool(re.search(r"\w", word)) for word in re.split(r"[\s|]+", read)) <= 900
+    )
 
 
 def test_there_is_something_to_check():
     assert len(EVAL) > 20
-    assert {name for name, _ in RECIPES} >= {"grpo_dat.py", "sft_dat.py", "dpo_dat.py", "sample_dat.py"}
+    assert {name for name, _ in RECIPES} >= {
+        "grpo_dat.py",
+        "sft_dat.py",
+        "dpo_dat.py",
+        "sample_dat.py",
+    }
     assert len(PYTHON) > 5
 
 
@@ -153,11 +238,17 @@ def test_a_command_of_evaluation_parses(words, monkeypatch):
     context = None
     while hasattr(command, "resolve_command"):
         context = command.make_context("eval", words, parent=context)
-        name, command, words = command.resolve_command(context, [*context._protected_args, *context.args])
+        name, command, words = command.resolve_command(
+            context, [*context._protected_args, *context.args]
+        )
     assert command.make_context(name, words, parent=context).params
 
 
-@pytest.mark.parametrize(("script", "words"), RECIPES, ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("script", "words"),
+    RECIPES,
+    ids=lambda value: value if isinstance(value, str) else "",
+)
 def test_a_recipe_parses(script, words, monkeypatch, tmp_path):
     monkeypatch.chdir(ROOT)
     method = script.removesuffix("_dat.py")
@@ -166,13 +257,19 @@ def test_a_recipe_parses(script, words, monkeypatch, tmp_path):
             words = ["--config", f"recipes/tiny/{method}.yaml", *words]
         if "server" in words:  # vLLM as a server takes no weights without a GPU
             del words[(of := words.index("server")) - 1 : of + 1]
-        assert parse(*METHODS[method], [*(word for word in words if word != "--dry-run"), *ON_CPU])
+        assert parse(
+            *METHODS[method],
+            [*(word for word in words if word != "--dry-run"), *ON_CPU],
+        )
         return
     if script != "sample_dat.py":
         parse_only(ROOT / "recipes" / script, words, monkeypatch)
         return
     calls = []
-    monkeypatch.setattr("sozo.eval.run.answer_task", lambda *settings: calls.append(settings) or (lambda: None))
+    monkeypatch.setattr(
+        "sozo.eval.run.answer_task",
+        lambda *settings: calls.append(settings) or (lambda: None),
+    )
     monkeypatch.setattr(sys, "argv", [script, *words])
     runpy.run_path(str(ROOT / "recipes" / script), run_name="__main__")
     assert len(calls) == 1
@@ -186,7 +283,10 @@ def test_links_and_files_exist(path):
         assert file.exists(), target
         if anchor:
             headings = re.findall(r"^#+ (.*)$", file.read_text("utf-8"), re.MULTILINE)
-            assert anchor in {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}, anchor
+            assert anchor in {
+                re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-")
+                for heading in headings
+            }, anchor
     for words in commands(path):
         for word in words:
             if re.match(r"recipes/.*\.(py|yaml)$", word):
@@ -195,42 +295,71 @@ def test_links_and_files_exist(path):
         assert (ROOT / quoted).exists(), quoted
 
 
-@pytest.mark.parametrize(("page", "block"), PYTHON, ids=[f"{page}-{k}" for k, (page, _) in enumerate(PYTHON)])
+@pytest.mark.parametrize(
+    ("page", "block"), PYTHON, ids=[f"{page}-{k}" for k, (page, _) in enumerate(PYTHON)]
+)
 def test_python_runs_or_is_quoted(page, block, monkeypatch, tmp_path):
     if any(block.strip() in example for example in EXAMPLES):
         return
     tree = ast.parse(block)
-    if any(isinstance(node, ast.Constant) and node.value is ... for node in ast.walk(tree)):
+    if any(
+        isinstance(node, ast.Constant) and node.value is ... for node in ast.walk(tree)
+    ):
         # Something is left to the reader: what is imported must exist.
-        tree.body = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+        tree.body = [
+            node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)
+        ]
     monkeypatch.chdir(tmp_path)
-    texts = [list_text(AXES[k % 3 : k % 3 + 10]) + " " * k for k in range(2048)]  # no two are equal
-    columns = {"id": [f"{k:08d}" for k in range(2048)], "text": texts, "score": [k / 2048 for k in range(2048)]}
-    write_columns(tmp_path / "runs" / "base" / "responses" / "part-00000.parquet", columns)
+    texts = [
+        list_text(AXES[k % 3 : k % 3 + 10]) + " " * k for k in range(2048)
+    ]  # no two are equal
+    columns = {
+        "id": [f"{k:08d}" for k in range(2048)],
+        "text": texts,
+        "score": [k / 2048 for k in range(2048)],
+    }
+    write_columns(
+        tmp_path / "runs" / "base" / "responses" / "part-00000.parquet", columns
+    )
     exec(compile(tree, page, "exec"), {})
 
 
-@pytest.mark.parametrize("block", [block for path in PAGES for block in blocks(path, "yaml")])
+@pytest.mark.parametrize(
+    "block", [block for path in PAGES for block in blocks(path, "yaml")]
+)
 def test_yaml_is_taken(block, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "prompts.jsonl").write_text(json.dumps({"prompt": "?"}), "utf-8")
-    patents = [{"id": name, "title": "A pillow", "abstract": "It listens."} for name in "pq"]
-    (tmp_path / "patents.jsonl").write_text("\n".join(map(json.dumps, patents)), "utf-8")
+    patents = [
+        {"id": name, "title": "A pillow", "abstract": "It listens."} for name in "pq"
+    ]
+    (tmp_path / "patents.jsonl").write_text(
+        "\n".join(map(json.dumps, patents)), "utf-8"
+    )
     values = yaml.safe_load(block)
     if "arms" in values:  # a study's
         from sozo.studies.study.arms import read_arms
         from sozo.studies.study.claims import Claim, Difference, check_claims
         from sozo.studies.study.config import FLAGS
 
-        arms = {arm.name: arm for arm in read_arms(values["arms"], values["seeds"], FLAGS)}
+        arms = {
+            arm.name: arm for arm in read_arms(values["arms"], values["seeds"], FLAGS)
+        }
         exploratory = [Difference(**line) for line in values.get("exploratory", [])]
-        check_claims([Claim(**claim) for claim in values.get("claims", [])], exploratory, arms)
+        check_claims(
+            [Claim(**claim) for claim in values.get("claims", [])], exploratory, arms
+        )
         return
     if values.keys() <= {field.name for field in fields(Profile)}:
         assert read_profile(values) == Profile(**values)
         return
-    settings = yaml.safe_load((ROOT / "recipes" / "tiny" / "grpo.yaml").read_text("utf-8")) | values
-    if "reward_funcs" in settings:  # for all tasks: none of their own rewards, and what these can be told
+    settings = (
+        yaml.safe_load((ROOT / "recipes" / "tiny" / "grpo.yaml").read_text("utf-8"))
+        | values
+    )
+    if (
+        "reward_funcs" in settings
+    ):  # for all tasks: none of their own rewards, and what these can be told
         settings["tasks"] = ["dat"]
     (tmp_path / "grpo.yaml").write_text(yaml.safe_dump(settings), "utf-8")
     script, _, _ = parse(*METHODS["grpo"], ["--config", "grpo.yaml", *ON_CPU])

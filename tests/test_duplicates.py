@@ -49,7 +49,10 @@ def naive(keys):
     return [key is not None and key in keys[:i] for i, key in enumerate(keys)]
 
 
-streams = st.lists(st.one_of(st.none(), st.integers(0, 5).map(lambda k: bytes([k]) * KEY_BYTES)), max_size=40)
+streams = st.lists(
+    st.one_of(st.none(), st.integers(0, 5).map(lambda k: bytes([k]) * KEY_BYTES)),
+    max_size=40,
+)
 
 
 @given(streams, st.lists(st.integers(0, 40)))

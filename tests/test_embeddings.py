@@ -51,20 +51,37 @@ def test_a_bad_vector_has_no_row(bad):
 @pytest.mark.parametrize("bad", [[0, 0], [np.nan, np.nan]])
 def test_an_encoder_without_any_vector_is_broken(bad, tmp_path):
     words = [f"犬{k}" for k in range(10)]
-    with pytest.raises(UserError, match=r"my-model gave no usable vector .* 10 words such as '犬9'"):
-        WordVectors(FakeEncoder(dict.fromkeys(words, bad), name="my-model"), tmp_path).rows(words)
-    assert WordVectors(FakeEncoder(dict.fromkeys(words, bad))).rows(words[:9]) == [-1] * 9
+    with pytest.raises(
+        UserError, match=r"my-model gave no usable vector .* 10 words such as '犬9'"
+    ):
+        WordVectors(
+            FakeEncoder(dict.fromkeys(words, bad), name="my-model"), tmp_path
+        ).rows(words)
+    assert (
+        WordVectors(FakeEncoder(dict.fromkeys(words, bad))).rows(words[:9]) == [-1] * 9
+    )
     # It has left nothing on disk.
-    assert min(WordVectors(FakeEncoder({word: [1, 0] for word in words}, name="my-model"), tmp_path).rows(words)) == 0
+    assert (
+        min(
+            WordVectors(
+                FakeEncoder({word: [1, 0] for word in words}, name="my-model"), tmp_path
+            ).rows(words)
+        )
+        == 0
+    )
 
 
 def test_ten_rare_words_are_no_broken_encoder_but_numbers_that_are_not_finite_are():
     rare, broken = [f"犬{k}" for k in range(10)], [f"猫{k}" for k in range(10)]
     encoder = FakeEncoder({"水": [1, 0]} | {word: [np.nan, 0] for word in broken})
-    assert WordVectors(encoder).rows(rare) == [-1] * 10  # the first batch: a common word has a vector
+    assert (
+        WordVectors(encoder).rows(rare) == [-1] * 10
+    )  # the first batch: a common word has a vector
     vectors = WordVectors(encoder)
     assert vectors.rows(["水"]) == [0]
-    assert vectors.rows(rare) == [-1] * 10  # late in a run, one response of rare words must not end the training
+    assert (
+        vectors.rows(rare) == [-1] * 10
+    )  # late in a run, one response of rare words must not end the training
     with pytest.raises(UserError, match="no usable vector"):
         vectors.rows(broken)
 
@@ -96,8 +113,13 @@ KNOWN = {"犬": [3, 4], "猫": [0, 2], "無": [0, 0]}
 
 
 def test_a_second_run_needs_no_encoder(tmp_path):
-    known = KNOWN | {f"犬{k}": [k + 1, 1] for k in range(1234)}  # more words than one query holds
-    first, encoder = WordVectors(FakeEncoder(known), tmp_path / "cache"), FakeEncoder(known)
+    known = KNOWN | {
+        f"犬{k}": [k + 1, 1] for k in range(1234)
+    }  # more words than one query holds
+    first, encoder = (
+        WordVectors(FakeEncoder(known), tmp_path / "cache"),
+        FakeEncoder(known),
+    )
     rows, second = first.rows(list(known)), WordVectors(encoder, tmp_path / "cache")
     assert [row < 0 for row in second.rows(list(known))] == [row < 0 for row in rows]
     assert rows.count(-1) == 1
@@ -105,7 +127,9 @@ def test_a_second_run_needs_no_encoder(tmp_path):
     assert encoder.calls == 0
 
 
-@pytest.mark.parametrize("other", [{"revision": "2"}, {"name": "another"}, {"name": "fake-encoder"}])
+@pytest.mark.parametrize(
+    "other", [{"revision": "2"}, {"name": "another"}, {"name": "fake-encoder"}]
+)
 def test_another_encoder_or_revision_shares_nothing(tmp_path, other):
     WordVectors(FakeEncoder(KNOWN), tmp_path).rows(["犬"])
     encoder = FakeEncoder({"犬": [1, 0]}, **other)
@@ -126,7 +150,10 @@ def test_two_writers_at_once(tmp_path):
             failures.append(error)
 
     orders = [list(words), list(reversed(words))]
-    threads = [threading.Thread(target=write, args=pair) for pair in zip(caches, orders, strict=True)]
+    threads = [
+        threading.Thread(target=write, args=pair)
+        for pair in zip(caches, orders, strict=True)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -140,13 +167,27 @@ def test_two_writers_at_once(tmp_path):
 
 # ja-ginza
 
-FRUITS = ["林檎", "バナナ", "桃", "メロン", "レモン", "梨", "柿", "苺", "葡萄", "みかん"]
+FRUITS = [
+    "林檎",
+    "バナナ",
+    "桃",
+    "メロン",
+    "レモン",
+    "梨",
+    "柿",
+    "苺",
+    "葡萄",
+    "みかん",
+]
 FAR_APART = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
 
 
 def test_known_answers_of_the_packaged_encoder(jumandic_checker, ginza):
     words = [FRUITS, FRUITS[:5] + FAR_APART[:5], FAR_APART]
-    fruits, mixed, far = [r.score for r in DatScorer(jumandic_checker, ginza).score([list_text(w) for w in words])]
+    fruits, mixed, far = [
+        r.score
+        for r in DatScorer(jumandic_checker, ginza).score([list_text(w) for w in words])
+    ]
     assert 0.3 < fruits < 0.6 < mixed < far < 1
 
 
@@ -155,13 +196,20 @@ def test_a_word_that_ginza_lacks_is_cut_into_shorter_ones(ginza):
     whole, *parts = ginza.encode(["電気自動車", "電気", "自動車"])
     np.testing.assert_allclose(whole, np.mean(parts, axis=0), atol=1e-6)
     # One with an unknown character has no vector.
-    assert ginza.encode(["犬", "犬𪚲", "𪚲", "犬dog"]).any(axis=1).tolist() == [True, False, False, False]
+    assert ginza.encode(["犬", "犬𪚲", "𪚲", "犬dog"]).any(axis=1).tolist() == [
+        True,
+        False,
+        False,
+        False,
+    ]
 
 
 def test_a_text_has_the_mean_of_its_kanji_and_katakana_words(ginza):
     texts = make_encoder(texts=True)
     assert (texts.name, texts.revision) == ("ja-ginza-texts", ginza.revision)
-    found = texts.encode(["犬、法律。", "犬と3Dの法律だ。", "そして犬が法律になった!", "犬"])
+    found = texts.encode(
+        ["犬、法律。", "犬と3Dの法律だ。", "そして犬が法律になった!", "犬"]
+    )
     dog, law = ginza.encode(["犬", "法律"])
     np.testing.assert_allclose(found, [(dog + law) / 2] * 3 + [dog], atol=1e-6)
     assert not texts.encode(["", "。。。", "123 dog", "うみへいった。"]).any()
@@ -182,7 +230,10 @@ def endpoint(monkeypatch):
         server.requests.append((headers["Authorization"], request))
         if len(request["input"]) > server.most:
             return server.refusal, {}, {"error": {"message": "no luck"}}
-        data = [{"index": i, "embedding": [len(word), i]} for i, word in enumerate(request["input"])]
+        data = [
+            {"index": i, "embedding": [len(word), i]}
+            for i, word in enumerate(request["input"])
+        ]
         return 200, {}, {"data": data[::-1]}
 
     with serving(reply) as url:
@@ -193,10 +244,19 @@ def endpoint(monkeypatch):
 def test_openai_vectors_are_ordered_by_index(endpoint):
     encoder = make_encoder("openai:text-embedding-3-large")
     assert encoder.name == "openai:text-embedding-3-large"
-    assert encoder.encode(["犬", "子犬", "柴犬", "犬"]).tolist() == [[1, 0], [2, 1], [2, 2], [1, 0]]
+    assert encoder.encode(["犬", "子犬", "柴犬", "犬"]).tolist() == [
+        [1, 0],
+        [2, 1],
+        [2, 2],
+        [1, 0],
+    ]
     [(authorization, request)] = endpoint.requests
     assert authorization == "Bearer sk-very-secret"
-    assert request == {"model": "text-embedding-3-large", "input": ["犬", "子犬", "柴犬"], "encoding_format": "float"}
+    assert request == {
+        "model": "text-embedding-3-large",
+        "input": ["犬", "子犬", "柴犬"],
+        "encoding_format": "float",
+    }
 
 
 @pytest.mark.parametrize(
@@ -208,7 +268,10 @@ def test_openai_vectors_are_ordered_by_index(endpoint):
     ],
 )
 def test_openai_batches(endpoint, words, sizes):
-    assert OpenAIEncoder("m").encode(words)[:, 1].tolist() == [*range(sizes[1]), *range(sizes[0])]
+    assert OpenAIEncoder("m").encode(words)[:, 1].tolist() == [
+        *range(sizes[1]),
+        *range(sizes[0]),
+    ]
     assert sorted(len(request["input"]) for _, request in endpoint.requests) == sizes
 
 
@@ -229,7 +292,10 @@ def test_openai_batches_are_halved_until_the_server_takes_them(endpoint):
 
 def test_openai_errors_name_model_and_address_but_not_the_key(endpoint):
     endpoint.most, endpoint.refusal = 0, 401
-    with pytest.raises(UserError, match=r"embeddings of openai:m at http://127\.0\.0\.1:\d+/v1: .*no luck") as caught:
+    with pytest.raises(
+        UserError,
+        match=r"embeddings of openai:m at http://127\.0\.0\.1:\d+/v1: .*no luck",
+    ) as caught:
         OpenAIEncoder("m").encode(["犬"])
     assert "sk-very-secret" not in str(caught.value)
     assert len(endpoint.requests) == 1  # a wrong key gets no better by asking again
@@ -239,7 +305,12 @@ def test_openai_wrong_number_of_vectors(endpoint):
     def reply(request, headers):
         return 200, {}, {"data": [{"index": 0, "embedding": [1]}]}
 
-    with serving(reply) as url, pytest.raises(UserError, match=r"openai:m at .* returned 1 embeddings for 2 words"):
+    with (
+        serving(reply) as url,
+        pytest.raises(
+            UserError, match=r"openai:m at .* returned 1 embeddings for 2 words"
+        ),
+    ):
         OpenAIEncoder("m", Profile(base_url=url)).encode(["犬", "猫"])
 
 
@@ -263,7 +334,10 @@ def tiny_bert(tmp_path_factory):
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
     folder = str(tmp_path_factory.mktemp("tiny-bert"))
-    vocabulary = {token: i for i, token in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"犬猫子水山:w"])}
+    vocabulary = {
+        token: i
+        for i, token in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"犬猫子水山:w"])
+    }
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Split("", "isolated")
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
@@ -303,14 +377,18 @@ def test_a_sentence_transformers_folder(tiny_bert):
 def test_a_model_that_is_already_there(tiny_bert):
     from sentence_transformers import SentenceTransformer
 
-    encoder = SentenceTransformerEncoder(SentenceTransformer(tiny_bert, device="cpu"), name="mine", revision="7")
+    encoder = SentenceTransformerEncoder(
+        SentenceTransformer(tiny_bert, device="cpu"), name="mine", revision="7"
+    )
     assert (encoder.name, encoder.revision) == ("mine", "7")
     assert encoder.encode(["犬"]).shape == (1, 32)
 
 
 def test_a_model_that_cannot_be_loaded_is_one_line(tmp_path):
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(UserError, match=r"cannot load the embedding model .*; give a sentence-") as caught:
+    with pytest.raises(
+        UserError, match=r"cannot load the embedding model .*; give a sentence-"
+    ) as caught:
         make_encoder(str(tmp_path))
     assert "\n" not in str(caught.value)
     assert str(tmp_path) in str(caught.value)
@@ -318,14 +396,19 @@ def test_a_model_that_cannot_be_loaded_is_one_line(tmp_path):
 
 @pytest.mark.parametrize("name", ["org/nosuch", "all-MiniLM-L6-v2"])
 @pytest.mark.parametrize("answers", [True, False])
-def test_a_silent_hub_is_asked_once_and_one_that_answers_decides(name, answers, monkeypatch):
+def test_a_silent_hub_is_asked_once_and_one_that_answers_decides(
+    name, answers, monkeypatch
+):
     asked, loaded = [], []
 
     def model_info(name, **options):
         asked.append(name)
         if answers:
             raise RepositoryNotFoundError(
-                "404", response=httpx2.Response(404, request=httpx2.Request("GET", "http://h"))
+                "404",
+                response=httpx2.Response(
+                    404, request=httpx2.Request("GET", "http://h")
+                ),
             )
         raise ConnectionError("no route to host")
 
@@ -335,7 +418,10 @@ def test_a_silent_hub_is_asked_once_and_one_that_answers_decides(name, answers, 
 
     monkeypatch.setattr("huggingface_hub.model_info", model_info)
     monkeypatch.setattr("sentence_transformers.SentenceTransformer", load)
-    with pytest.raises(UserError, match=rf"^cannot load the embedding model '{name}': not there; give a sentence-"):
+    with pytest.raises(
+        UserError,
+        match=rf"^cannot load the embedding model '{name}': not there; give a sentence-",
+    ):
         make_encoder(name)
     assert (asked, loaded) == ([name], [not answers])
 
@@ -343,9 +429,14 @@ def test_a_silent_hub_is_asked_once_and_one_that_answers_decides(name, answers, 
 def test_a_model_is_loaded_whole_under_zero3(tiny_bert):
     """DeepSpeed ZeRO-3 would shard the encoder with the policy: its weights would be empty."""
     from transformers.integrations import HfDeepSpeedConfig
-    from transformers.integrations.deepspeed import is_deepspeed_zero3_enabled, unset_hf_deepspeed_config
+    from transformers.integrations.deepspeed import (
+        is_deepspeed_zero3_enabled,
+        unset_hf_deepspeed_config,
+    )
 
-    config = HfDeepSpeedConfig({"zero_optimization": {"stage": 3}, "train_micro_batch_size_per_gpu": 1})
+    config = HfDeepSpeedConfig(
+        {"zero_optimization": {"stage": 3}, "train_micro_batch_size_per_gpu": 1}
+    )
     try:
         assert is_deepspeed_zero3_enabled()
         encoder = SentenceTransformerEncoder(tiny_bert)
@@ -356,12 +447,21 @@ def test_a_model_is_loaded_whole_under_zero3(tiny_bert):
     finally:
         unset_hf_deepspeed_config()
     assert config is not None
-    assert all(p.numel() > 0 and not hasattr(p, "ds_id") for p in encoder._model.parameters())
-    np.testing.assert_array_equal(encoder.encode(["犬"]), SentenceTransformerEncoder(tiny_bert).encode(["犬"]))
+    assert all(
+        p.numel() > 0 and not hasattr(p, "ds_id") for p in encoder._model.parameters()
+    )
+    np.testing.assert_array_equal(
+        encoder.encode(["犬"]), SentenceTransformerEncoder(tiny_bert).encode(["犬"])
+    )
 
 
 def test_a_model_that_cannot_be_loaded_says_what_the_papers_tokenizers_need(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
-    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "MLukeTokenizer"}))
-    with pytest.raises(UserError, match=r"cannot load .*the papers' tokenizers need .*pip install .*\[paper\]"):
+    (tmp_path / "tokenizer_config.json").write_text(
+        json.dumps({"tokenizer_class": "MLukeTokenizer"})
+    )
+    with pytest.raises(
+        UserError,
+        match=r"cannot load .*the papers' tokenizers need .*pip install .*\[paper\]",
+    ):
         make_encoder(str(tmp_path))

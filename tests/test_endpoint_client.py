@@ -61,7 +61,9 @@ def test_many_at_once_and_each_outcome_has_its_number(serve):
 
     url, requests = serve(reply)
     endpoint = Endpoint("m", url, concurrency=4)
-    assert [outcome.value for outcome in post(endpoint, [{"n": k} for k in range(12)])] == list(range(12))
+    assert [
+        outcome.value for outcome in post(endpoint, [{"n": k} for k in range(12)])
+    ] == list(range(12))
     assert len(requests) == 12
     assert 2 <= most[0] <= 4
     assert post(endpoint, []) == []
@@ -91,17 +93,30 @@ def test_after_an_error_what_is_under_way_arrives_and_nothing_more_is_sent(serve
         kept.append(k)
 
     with pytest.raises(UserError, match="the disk is full"):
-        Endpoint("m", url, concurrency=3).post_all("x", [{"n": k} for k in range(20)], number, take)
+        Endpoint("m", url, concurrency=3).post_all(
+            "x", [{"n": k} for k in range(20)], number, take
+        )
     assert sorted(kept) == [1, 2]
     assert len(requests) == 3
 
 
 def test_no_secret_is_shown_however_it_is_echoed(serve):
     basic = b64encode(b"me:p%ss-word/1").decode()
-    forms = (KEY, "sk-test%2F0123456789abcdef", "p%ss-word/1", "p%25ss-word%2F1", basic, "me:p%25ss-word%2F1@host")
+    forms = (
+        KEY,
+        "sk-test%2F0123456789abcdef",
+        "p%ss-word/1",
+        "p%25ss-word%2F1",
+        basic,
+        "me:p%25ss-word%2F1@host",
+    )
 
     def reply(request, headers):
-        return 400, {}, {"error": {"message": " ".join((*forms, headers["Authorization"]))}}
+        return (
+            400,
+            {},
+            {"error": {"message": " ".join((*forms, headers["Authorization"]))}},
+        )
 
     url, _ = serve(reply)
     endpoint = Endpoint("m", url.replace("//", "//me:p%25ss-word%2F1@"), retry=QUICK)
@@ -130,20 +145,42 @@ def test_organisation_and_project_go_to_openai_alone(serve, monkeypatch):
 
 def test_the_encoder_is_patient_too(serve, monkeypatch):
     monkeypatch.setattr(client, "RetryPolicy", lambda: QUICK)
-    troubles = [None, (429, {"Retry-After": "0.2"}, {}), (500, {}, b""), (200, {}, {"data": [{}]})]
+    troubles = [
+        None,
+        (429, {"Retry-After": "0.2"}, {}),
+        (500, {}, b""),
+        (200, {}, {"data": [{}]}),
+    ]
 
     def reply(request, headers):
         if troubles:
             return troubles.pop(0)
-        return 200, {}, {"data": [{"index": k, "embedding": [k, 1.0]} for k in range(len(request["input"]))][::-1]}
+        return (
+            200,
+            {},
+            {
+                "data": [
+                    {"index": k, "embedding": [k, 1.0]}
+                    for k in range(len(request["input"]))
+                ][::-1]
+            },
+        )
 
     url, requests = serve(reply)
     start = time.monotonic()
-    assert OpenAIEncoder("m", Profile(base_url=url)).encode(["犬", "猫"]).tolist() == [[0, 1], [1, 1]]
+    assert OpenAIEncoder("m", Profile(base_url=url)).encode(["犬", "猫"]).tolist() == [
+        [0, 1],
+        [1, 1],
+    ]
     assert len(requests) == 5
     assert time.monotonic() - start >= 0.2
-    troubles += [(503, {}, {"error": {"message": f"no luck for {KEY}"}})] * 8  # a common word gets no answer either
-    with pytest.raises(UserError, match=r"embeddings of openai:m at http.*HTTP 503: no luck for \*\*\* \(4 attempts\)"):
+    troubles += [
+        (503, {}, {"error": {"message": f"no luck for {KEY}"}})
+    ] * 8  # a common word gets no answer either
+    with pytest.raises(
+        UserError,
+        match=r"embeddings of openai:m at http.*HTTP 503: no luck for \*\*\* \(4 attempts\)",
+    ):
         OpenAIEncoder("m", Profile(base_url=url)).encode(["犬"])
 
 

@@ -33,10 +33,32 @@ from sozo.training.config import parse
 from sozo.training.selection import select_top
 from sozo.training.sft_dpo import SftArguments, SftSettings, train_sft
 
-FAR = ["algorithm", "feather", "priest", "volcano", "butter", "grammar", "ankle", "submarine", "jealousy", "carpet"]
+FAR = [
+    "algorithm",
+    "feather",
+    "priest",
+    "volcano",
+    "butter",
+    "grammar",
+    "ankle",
+    "submarine",
+    "jealousy",
+    "carpet",
+]
 NEAR = ["dog", "cat", "horse", "cow", "pig", "sheep", "goat", "rabbit", "mouse", "lion"]
 JAPANESE = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
-SAME = ["house", "home", "dwelling", "residence", "abode", "lodging", "habitation", "domicile", "household", "housing"]
+SAME = [
+    "house",
+    "home",
+    "dwelling",
+    "residence",
+    "abode",
+    "lodging",
+    "habitation",
+    "domicile",
+    "household",
+    "housing",
+]
 
 
 def command(*words):
@@ -70,8 +92,14 @@ def rules_of(words, scorer):
 @pytest.mark.parametrize(
     ("nouns", "others"),
     [
-        ("cat justice lamp river honesty umbrella galaxy mercy thunder physics scissors news", ""),  # nouns
-        ("run walk hammer whisper dream", "bring become understand forget accept"),  # verbs, some nouns too
+        (
+            "cat justice lamp river honesty umbrella galaxy mercy thunder physics scissors news",
+            "",
+        ),  # nouns
+        (
+            "run walk hammer whisper dream",
+            "bring become understand forget accept",
+        ),  # verbs, some nouns too
         ("", "happy beautiful enormous hungry quickly very the because of and more"),
         ("cats rivers children mice women", ""),
         ("", "london paris obama tokyo monday google recieve umbrela galxy lampp asdf"),
@@ -81,7 +109,9 @@ def rules_of(words, scorer):
 def test_what_is_a_noun(nouns, others):
     for words, expected in ((nouns, True), (others, False)):
         verdicts = make_noun_checker("lemminflect").check(words.split())
-        assert [verdict.is_noun for verdict in verdicts] == [expected] * len(words.split())
+        assert [verdict.is_noun for verdict in verdicts] == [expected] * len(
+            words.split()
+        )
 
 
 def test_the_nouns_of_random_lists():
@@ -112,23 +142,32 @@ def test_each_rule_of_the_strict_protocol(strict, first, expected):
 
 def test_plurals_are_one_word_by_representative(strict):
     by_lemma = strict(repeated_by_representative=True)
-    assert rules_of(["cat", "cats", *FAR[2:]], by_lemma) == rules_of(["mouse", "Mice", *FAR[2:]], by_lemma)
+    assert rules_of(["cat", "cats", *FAR[2:]], by_lemma) == rules_of(
+        ["mouse", "Mice", *FAR[2:]], by_lemma
+    )
     assert rules_of(["cat", "cats", *FAR[2:]], by_lemma) == "repeated_word"
 
 
-@pytest.mark.parametrize("marks", [["- "] * 10, [f"{k}) " for k in range(1, 11)], [""] * 10])
+@pytest.mark.parametrize(
+    "marks", [["- "] * 10, [f"{k}) " for k in range(1, 11)], [""] * 10]
+)
 def test_the_form_is_as_strict_as_in_japanese(strict, marks):
     text = "\n".join(mark + word for mark, word in zip(marks, FAR, strict=True))
     two = list_text(["ice cream", *FAR[1:]])
     for scorer in (strict(), strict(olson=True)):
-        assert [rules_of(wrong, scorer) for wrong in (text, two, list_text(FAR[:9]))] == ["format"] * 3
+        assert [
+            rules_of(wrong, scorer) for wrong in (text, two, list_text(FAR[:9]))
+        ] == ["format"] * 3
 
 
 def test_seven_of_ten_whatever_the_other_three_are(strict):
     olson = strict(olson=True)
     assert rules_of(["the", "paris", "犬", *FAR[:7]], olson) == 100.0
     assert rules_of([FAR[0], FAR[0].title(), FAR[0].upper(), *FAR[:7]], olson) == 100.0
-    assert rules_of([FAR[0], FAR[0], FAR[0], FAR[0].title(), *FAR[:6]], olson) == "repeated_word"  # six are left
+    assert (
+        rules_of([FAR[0], FAR[0], FAR[0], FAR[0].title(), *FAR[:6]], olson)
+        == "repeated_word"
+    )  # six are left
     assert rules_of(["the", "paris", "犬", "of", *FAR[:6]], olson) == "not_noun"
 
 
@@ -136,7 +175,10 @@ def test_random_lists_lie_between_near_and_far_ones(scorer, tmp_path):
     nouns = [noun for noun in noun_lemmas() if noun in english_nouns()]
     random = np.random.default_rng(0)
     drawn = [list_text(random.choice(nouns, 10, replace=False)) for _ in range(20)]
-    same, near, far, *rest = (result.score for result in scorer.score([*map(list_text, (SAME, NEAR, FAR)), *drawn]))
+    same, near, far, *rest = (
+        result.score
+        for result in scorer.score([*map(list_text, (SAME, NEAR, FAR)), *drawn])
+    )
     assert same < near + 0.05 < far - 0.15
     assert near + 0.2 < np.mean(rest)
 
@@ -154,14 +196,21 @@ def test_a_word_is_one_in_any_case_in_the_table_and_its_numbers(scorer):
     distance = make_dat_distance(language="en")
     distance.scorer = scorer
     one, other = distance(completions=texts)
-    assert (one, other) == (pytest.approx(rows[0].values["dat"]), 0.0)  # seen before, in another case
+    assert (one, other) == (
+        pytest.approx(rows[0].values["dat"]),
+        0.0,
+    )  # seen before, in another case
     assert [texts[0][part.start : part.end] for part in distance.last[0].parts] == FAR
 
 
 def test_instruments_and_reasons_are_of_the_language(strict):
     numbers = np.array([np.roll(np.arange(10), k) for k in range(3)])
     scorer = strict()
-    assert not {name for name in measure(scorer, FAR, numbers) if name.startswith(("categories", "domains", "glued"))}
+    assert not {
+        name
+        for name in measure(scorer, FAR, numbers)
+        if name.startswith(("categories", "domains", "glued"))
+    }
     reward = make_dat_reward(language="en")
     reward.scorer = scorer
     metrics = {}
@@ -170,19 +219,32 @@ def test_instruments_and_reasons_are_of_the_language(strict):
     assert "dat/reason/not_japanese" not in metrics
 
 
-def test_encoders_and_the_second_encoder_are_centred_on_the_nouns_of_the_language(monkeypatch, tmp_path):
+def test_encoders_and_the_second_encoder_are_centred_on_the_nouns_of_the_language(
+    monkeypatch, tmp_path
+):
     assert (LANGUAGES["en"].nouns, LANGUAGES["ja"].nouns) == (english_nouns, load_nouns)
     few = {"en": english_nouns()[::600], "ja": load_nouns()[::600]}
     for code, nouns in few.items():
-        monkeypatch.setitem(LANGUAGES, code, replace(LANGUAGES[code], nouns=lambda nouns=nouns: nouns))
-    english, japanese = (make_encoder("centred:minilm", language=language) for language in few)
-    assert [encoder.revision.split("-")[-2] for encoder in (english, japanese)] == [str(len(n)) for n in few.values()]
-    second_encoder, centred = SecondEncoder("minilm"), SecondEncoder("centred:minilm").of("en")
+        monkeypatch.setitem(
+            LANGUAGES, code, replace(LANGUAGES[code], nouns=lambda nouns=nouns: nouns)
+        )
+    english, japanese = (
+        make_encoder("centred:minilm", language=language) for language in few
+    )
+    assert [encoder.revision.split("-")[-2] for encoder in (english, japanese)] == [
+        str(len(n)) for n in few.values()
+    ]
+    second_encoder, centred = (
+        SecondEncoder("minilm"),
+        SecondEncoder("centred:minilm").of("en"),
+    )
     assert centred.encoder.revision == english.revision
     assert centred.of("en") is centred
     moved = english.encode(FAR)
     unit = moved / np.linalg.norm(moved, axis=1, keepdims=True)
-    np.testing.assert_allclose(second_encoder.of("en").unit(FAR, centred=True), unit, atol=1e-5)
+    np.testing.assert_allclose(
+        second_encoder.of("en").unit(FAR, centred=True), unit, atol=1e-5
+    )
     np.testing.assert_allclose(centred.unit(FAR), unit, atol=1e-5)
     assert np.abs(second_encoder.unit(FAR, centred=True) - unit).max() > 0.01
     monkeypatch.setenv("SOZO_CACHE", str(tmp_path))
@@ -198,9 +260,14 @@ def glove_file(path, size, dog=0.1983, thimble=0.8787):
     """Vectors at these distances from cat, and lines as GloVe 840B has them."""
     vectors = {word: np.eye(size)[k] for k, word in enumerate(["cat", *FAR], 3)}
     for k, (word, distance) in enumerate((("dog", dog), ("thimble", thimble)), 1):
-        vectors[word] = (1 - distance) * vectors["cat"] + np.sqrt(1 - (1 - distance) ** 2) * np.eye(size)[k]
+        vectors[word] = (1 - distance) * vectors["cat"] + np.sqrt(
+            1 - (1 - distance) ** 2
+        ) * np.eye(size)[k]
     lines = [f"{word} {' '.join(map(str, vector))}" for word, vector in vectors.items()]
-    lines += [f". . {lines[0].partition(' ')[2]}", f"contact name@domain.com {lines[0].partition(' ')[2]}"]
+    lines += [
+        f". . {lines[0].partition(' ')[2]}",
+        f"contact name@domain.com {lines[0].partition(' ')[2]}",
+    ]
     path.write_text("\n".join(lines) + "\n")
     return f"glove:{path}"
 
@@ -214,7 +281,11 @@ def test_only_the_vectors_of_the_norms_give_olsons_score(tmp_path):
     norms = glove_file(tmp_path / "glove.txt", 20)
     other = glove_file(tmp_path / "other" / "glove.840B.300d.txt", 20, dog=0.2)
     assert named({"olson": True, "embedding_model": norms}) == "Olson's DAT"
-    for settings in ({"olson": True, "embedding_model": other}, {"embedding_model": norms}, {"olson": True}):
+    for settings in (
+        {"olson": True, "embedding_model": other},
+        {"embedding_model": norms},
+        {"olson": True},
+    ):
         assert named(settings).endswith(", not on the scale of published norms")
     assert "by minilm" in named({"olson": True})
     vectors = make_encoder(norms).encode(["cat", "contact", "umbrella", "london"])
@@ -229,10 +300,16 @@ def test_only_the_vectors_of_the_norms_give_olsons_score(tmp_path):
     [
         ({"olson": True}, "add language en"),
         ({"olson": True, "noun_checker": "jumandic"}, "add language en"),
-        ({"language": "en", "olson": True, "noun_checker": "jumandic"}, "jumandic knows no English words"),
+        (
+            {"language": "en", "olson": True, "noun_checker": "jumandic"},
+            "jumandic knows no English words",
+        ),
         ({"noun_checker": "lemminflect"}, "lemminflect knows no Japanese words"),
         ({"language": "fr"}, "language must be ja or en, not 'fr'"),
-        ({"language": "en", "reject_glued": True}, "reject_glued is about Japanese words"),
+        (
+            {"language": "en", "reject_glued": True},
+            "reject_glued is about Japanese words",
+        ),
     ],
 )
 def test_what_does_not_fit_the_language_is_refused(settings, says):
@@ -242,7 +319,15 @@ def test_what_does_not_fit_the_language_is_refused(settings, says):
 
 
 def test_a_number_of_answers_to_each_item_is_refused_where_there_is_one(tmp_path):
-    done = command("dat", "--model", "random", "--responses-per-item", 500, "--output", tmp_path / "run")
+    done = command(
+        "dat",
+        "--model",
+        "random",
+        "--responses-per-item",
+        500,
+        "--output",
+        tmp_path / "run",
+    )
     assert done.exit_code == 2
     assert "dat asks one thing" in done.stderr
     assert not (tmp_path / "run").exists()
@@ -262,8 +347,19 @@ def nouns_file(tmp_path_factory):
 def wide(nouns_file, tmp_path_factory):
     """A table of English lists whose words' distribution is known."""
     output = tmp_path_factory.mktemp("wide") / "run"
-    words = ("--model", "frontier", "--strength", 800, "--word-strength", 0, "--nouns", nouns_file)
-    done = command("dat", "--language", "en", *words, "--num-responses", 32, "--output", output)
+    words = (
+        "--model",
+        "frontier",
+        "--strength",
+        800,
+        "--word-strength",
+        0,
+        "--nouns",
+        nouns_file,
+    )
+    done = command(
+        "dat", "--language", "en", *words, "--num-responses", 32, "--output", output
+    )
     assert done.exit_code == 0, done.output
     return output
 
@@ -271,13 +367,19 @@ def wide(nouns_file, tmp_path_factory):
 def test_a_run_says_what_it_asked_and_what_its_score_is(wide):
     config = json.loads((wide / "config.json").read_text("utf-8"))
     settings = config["settings"]
-    assert [settings[name] for name in ("language", "noun_checker", "embedding_model")] == [
+    assert [
+        settings[name] for name in ("language", "noun_checker", "embedding_model")
+    ] == [
         "en",
         "lemminflect",
         "minilm",
     ]
     metrics = json.loads((wide / "metrics.json").read_text("utf-8"))
-    assert (metrics["valid"], "not_japanese" in metrics["reasons"], metrics["reasons"]["not_english"]) == (32, False, 0)
+    assert (
+        metrics["valid"],
+        "not_japanese" in metrics["reasons"],
+        metrics["reasons"]["not_english"],
+    ) == (32, False, 0)
     assert "categories" not in metrics["instruments"]
     assert all(word.islower() for row in read_responses(wide) for word in row.words)
     run = read_run(wide)
@@ -293,41 +395,89 @@ def test_a_run_says_what_it_asked_and_what_its_score_is(wide):
 
 @pytest.mark.studies
 def test_random_nouns_and_the_frontier_are_english(tmp_path, nouns_file):
-    done = command("dat", "--language", "en", "--model", "random", "--num-responses", 20, "--output", tmp_path / "run")
+    done = command(
+        "dat",
+        "--language",
+        "en",
+        "--model",
+        "random",
+        "--num-responses",
+        20,
+        "--output",
+        tmp_path / "run",
+    )
     assert done.exit_code == 0, done.output
     words = {word for row in read_responses(tmp_path / "run") for word in row.words}
     assert words <= set(english_nouns())
     assert len(words) > 150
-    curve = ("--nouns", nouns_file, "--strengths", 0, "--num-lists", 16, "--output", tmp_path / "curve")
+    curve = (
+        "--nouns",
+        nouns_file,
+        "--strengths",
+        0,
+        "--num-lists",
+        16,
+        "--output",
+        tmp_path / "curve",
+    )
     done = command("frontier", "--language", "en", *curve)
     assert done.exit_code == 0, done.output
     assert "minilm" in done.output
 
 
-def test_the_scores_name_stands_beside_the_numbers_and_languages_are_not_compared(tmp_path):
+def test_the_scores_name_stands_beside_the_numbers_and_languages_are_not_compared(
+    tmp_path,
+):
     words = {
         "en": (FAR, NEAR, SAME),
-        "ja": [["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]] * 3,
+        "ja": [["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]]
+        * 3,
     }
     for folder, lists in {"a": words["en"], "b": words["en"], "c": words["ja"]}.items():
-        (tmp_path / f"{folder}.jsonl").write_text("".join(json.dumps({"text": list_text(ten)}) + "\n" for ten in lists))
-        flags = ("--language", "ja" if folder == "c" else "en", "--embedding-model", "minilm", "--noun-checker")
-        flags += ("jumandic" if folder == "c" else "lemminflect", "--output", tmp_path / folder)
-        assert command("score", "dat", tmp_path / f"{folder}.jsonl", *flags).exit_code == 0
+        (tmp_path / f"{folder}.jsonl").write_text(
+            "".join(json.dumps({"text": list_text(ten)}) + "\n" for ten in lists)
+        )
+        flags = (
+            "--language",
+            "ja" if folder == "c" else "en",
+            "--embedding-model",
+            "minilm",
+            "--noun-checker",
+        )
+        flags += (
+            "jumandic" if folder == "c" else "lemminflect",
+            "--output",
+            tmp_path / folder,
+        )
+        assert (
+            command("score", "dat", tmp_path / f"{folder}.jsonl", *flags).exit_code == 0
+        )
     name = "DAT of ten words by minilm, not on the scale of published norms"
     alike = command("compare", tmp_path / "a", tmp_path / "b").stdout
     assert name in alike
     assert "not compared" not in alike
     apart = " ".join(command("compare", tmp_path / "a", tmp_path / "c").stdout.split())
-    assert re.search(r"c\.jsonl: not compared: score .*\(noun_checker is lemminflect and jumandic\)", apart)
-    assert command("report", tmp_path / "a", tmp_path / "c", "--output", tmp_path / "page.html").exit_code == 0
+    assert re.search(
+        r"c\.jsonl: not compared: score .*\(noun_checker is lemminflect and jumandic\)",
+        apart,
+    )
+    assert (
+        command(
+            "report", tmp_path / "a", tmp_path / "c", "--output", tmp_path / "page.html"
+        ).exit_code
+        == 0
+    )
     page = (tmp_path / "page.html").read_text("utf-8")
-    assert page.count(name) >= 3  # below the overview, in the row of Table 11, below the changes
+    assert (
+        page.count(name) >= 3
+    )  # below the overview, in the row of Table 11, below the changes
     assert "not compared" in page
 
 
 @pytest.mark.studies
-def test_the_frontier_is_of_english_nouns_and_says_what_its_scores_are(nouns_file, tmp_path):
+def test_the_frontier_is_of_english_nouns_and_says_what_its_scores_are(
+    nouns_file, tmp_path
+):
     flags = (
         "--language",
         "en",
@@ -343,14 +493,32 @@ def test_the_frontier_is_of_english_nouns_and_says_what_its_scores_are(nouns_fil
     done = command("frontier", *flags)
     assert done.exit_code == 0, done.output
     assert "distance by minilm" in done.stdout
-    assert "DAT of ten words by minilm, not on the scale of published norms.\n" in done.stdout
+    assert (
+        "DAT of ten words by minilm, not on the scale of published norms.\n"
+        in done.stdout
+    )
 
 
 def test_olsons_rule_by_the_command(tmp_path):
-    lists = [FAR, ["the", "paris", "of", *FAR[:7]], ["the", "paris", "of", "and", *FAR[:6]]]
+    lists = [
+        FAR,
+        ["the", "paris", "of", *FAR[:7]],
+        ["the", "paris", "of", "and", *FAR[:6]],
+    ]
     file = tmp_path / "lists.jsonl"
-    file.write_text("".join(json.dumps({"text": list_text(words)}) + "\n" for words in lists))
-    done = command("score", "dat", file, "--language", "en", "--olson", "--output", tmp_path / "run")
+    file.write_text(
+        "".join(json.dumps({"text": list_text(words)}) + "\n" for words in lists)
+    )
+    done = command(
+        "score",
+        "dat",
+        file,
+        "--language",
+        "en",
+        "--olson",
+        "--output",
+        tmp_path / "run",
+    )
     assert done.exit_code == 0, done.output
     assert "2 of 3" in done.stdout
     full, seven, none = read_responses(tmp_path / "run")
@@ -363,14 +531,29 @@ def test_olsons_rule_by_the_command(tmp_path):
 def test_peoples_lists_are_olsons_dat_by_the_vectors_of_the_norms_only(tmp_path):
     people, by_norms = tmp_path / "people.csv", glove_file(tmp_path / "glove.txt", 20)
     people.write_text("participant,response\n007," + " ".join(FAR))
-    for name, encoder in (("norms", by_norms), ("other", glove_file(tmp_path / "other.txt", 20, dog=0.2))):
-        flags = ("--language", "en", "--embedding-model", encoder, "--olson", "--output", tmp_path / name)
+    for name, encoder in (
+        ("norms", by_norms),
+        ("other", glove_file(tmp_path / "other.txt", 20, dog=0.2)),
+    ):
+        flags = (
+            "--language",
+            "en",
+            "--embedding-model",
+            encoder,
+            "--olson",
+            "--output",
+            tmp_path / name,
+        )
         done = command("people", people, *flags)
         assert done.exit_code == 0, done.output
-        assert "007,algorithm feather" in (tmp_path / name / "scores.csv").read_text("utf-8")
+        assert "007,algorithm feather" in (tmp_path / name / "scores.csv").read_text(
+            "utf-8"
+        )
         assert ",100.0000," in (tmp_path / name / "scores.csv").read_text("utf-8")
         assert ("It is Olson's DAT" in done.stdout) == (name == "norms")
-        assert ("not on the scale of published norms" in done.stdout) == (name == "other")
+        assert ("not on the scale of published norms" in done.stdout) == (
+            name == "other"
+        )
 
 
 @pytest.fixture(scope="module")
@@ -380,13 +563,24 @@ def tiny(nouns_file, tmp_path_factory):
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=400, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), special_tokens=["<pad>", "</s>"]
+        vocab_size=400,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        special_tokens=["<pad>", "</s>"],
     )
     tokenizer.train_from_iterator([prompt("dat_en"), nouns_file.read_text()], trainer)
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>")
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>"
+    )
     torch.manual_seed(0)
-    shape = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
-    config = LlamaConfig(vocab_size=len(fast), pad_token_id=0, bos_token_id=None, eos_token_id=1, **shape)
+    shape = {
+        "hidden_size": 16,
+        "intermediate_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+    }
+    config = LlamaConfig(
+        vocab_size=len(fast), pad_token_id=0, bos_token_id=None, eos_token_id=1, **shape
+    )
     folder = tmp_path_factory.mktemp("tiny")
     LlamaForCausalLM(config).save_pretrained(folder)
     fast.save_pretrained(folder)
@@ -395,9 +589,21 @@ def tiny(nouns_file, tmp_path_factory):
 
 def test_sft_by_word_targets_asks_in_english(tiny, wide, tmp_path, monkeypatch):
     seen = []
-    monkeypatch.setattr("trl.SFTTrainer.log", lambda self, logs, *_: seen.append((self.train_dataset[0], logs)))
-    short = {"model_name_or_path": str(tiny), "responses": str(wide), "output_dir": str(tmp_path / "out")}
-    short |= {"top_k": 32, "examples_per_step": 8, "report_to": "none", "warmup_steps": 0}
+    monkeypatch.setattr(
+        "trl.SFTTrainer.log",
+        lambda self, logs, *_: seen.append((self.train_dataset[0], logs)),
+    )
+    short = {
+        "model_name_or_path": str(tiny),
+        "responses": str(wide),
+        "output_dir": str(tmp_path / "out"),
+    }
+    short |= {
+        "top_k": 32,
+        "examples_per_step": 8,
+        "report_to": "none",
+        "warmup_steps": 0,
+    }
     short["evaluate"] = {
         "every": 4,
         "max_new_tokens": 8,
@@ -405,7 +611,9 @@ def test_sft_by_word_targets_asks_in_english(tiny, wide, tmp_path, monkeypatch):
         "tasks": [{"task": "dat", "language": "en"}],
     }
     config = ROOT / "recipes" / "smollm2-135m" / "warm.yaml"
-    folder = train_sft(*parse(SftArguments, SftSettings, ["--config", str(config), *flags(short)]))
+    folder = train_sft(
+        *parse(SftArguments, SftSettings, ["--config", str(config), *flags(short)])
+    )
     row = seen[0][0]
     asked = PreTrainedTokenizerFast.from_pretrained(folder).decode(row["input_ids"])
     assert asked.startswith(prompt("dat_en"))

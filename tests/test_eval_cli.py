@@ -47,7 +47,10 @@ class CodePoints:
     name, revision = "code points", "1"
 
     def encode(self, words: Sequence[str]) -> Any:
-        rows = [np.random.default_rng([ord(c) for c in word]).standard_normal(8) for word in words]
+        rows = [
+            np.random.default_rng([ord(c) for c in word]).standard_normal(8)
+            for word in words
+        ]
         return np.array(rows, np.float32)
 
 
@@ -55,7 +58,9 @@ def fake_scorer() -> DatScorer:
     return DatScorer(AllNouns(), CodePoints())
 
 
-def score_file(file: Path, scorer: DatScorer, folder: Path, part_rows: int = 16_384) -> None:
+def score_file(
+    file: Path, scorer: DatScorer, folder: Path, part_rows: int = 16_384
+) -> None:
     task = dat_by(scorer)
     score_parts(task, read_answers(task, file, "x"), folder, part_rows=part_rows)
 
@@ -65,12 +70,20 @@ def listed(words: Sequence[str]) -> str:
 
 
 def write_jsonl(path: Path, rows: Sequence[Any]) -> Path:
-    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows), "utf-8")
+    path.write_text(
+        "".join(
+            (row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows
+        ),
+        "utf-8",
+    )
     return path
 
 
 def texts(n: int) -> list[dict[str, str]]:
-    return [{"text": listed(WORDS[i % 10 :] + WORDS[: i % 10]) if i % 3 else f"no list {i}"} for i in range(n)]
+    return [
+        {"text": listed(WORDS[i % 10 :] + WORDS[: i % 10]) if i % 3 else f"no list {i}"}
+        for i in range(n)
+    ]
 
 
 def run_eval(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -88,7 +101,9 @@ def assert_one_line_error(done: subprocess.CompletedProcess[str], *parts: str) -
 # The command
 
 
-def test_dat_scores_a_file_then_says_it_is_finished_then_refuses_other_settings(tmp_path: Path) -> None:
+def test_dat_scores_a_file_then_says_it_is_finished_then_refuses_other_settings(
+    tmp_path: Path,
+) -> None:
     file = write_jsonl(
         tmp_path / "mine.jsonl",
         [
@@ -98,7 +113,15 @@ def test_dat_scores_a_file_then_says_it_is_finished_then_refuses_other_settings(
             {"text": listed(["走る", *WORDS[1:]])},
         ],
     )
-    command = ("score", "dat", file, "--output", tmp_path / "run", "--noun-checker", "jumandic")
+    command = (
+        "score",
+        "dat",
+        file,
+        "--output",
+        tmp_path / "run",
+        "--noun-checker",
+        "jumandic",
+    )
     first = run_eval(*command)
     assert (first.returncode, first.stderr) == (0, "")
     usable = "33.3% [0.8, 90.6], 1 of 3"
@@ -125,28 +148,44 @@ def test_dat_scores_a_file_then_says_it_is_finished_then_refuses_other_settings(
     assert part.stat().st_mtime_ns == written
 
     assert_one_line_error(
-        run_eval(*command, "--reject-glued"), "reject_glued = false", "now it is true", "another output folder"
+        run_eval(*command, "--reject-glued"),
+        "reject_glued = false",
+        "now it is true",
+        "another output folder",
     )
     file.write_text('{"text": "other"}\n')
-    assert_one_line_error(run_eval(*command), "holds a run with num_answers = 3, but now it is 1; give another output")
+    assert_one_line_error(
+        run_eval(*command),
+        "holds a run with num_answers = 3, but now it is 1; give another output",
+    )
     file.write_text('{"text": "other"}\n' * 3)
     assert_one_line_error(
         run_eval(*command),
         "run: holds a run from before answers changed; give another output folder, or the same content",
     )
-    assert_one_line_error(run_eval(*command, "--source", "me"), 'with source = null, but now it is "me"')
+    assert_one_line_error(
+        run_eval(*command, "--source", "me"), 'with source = null, but now it is "me"'
+    )
 
 
 def test_every_user_error_is_one_line(tmp_path: Path) -> None:
     file = write_jsonl(tmp_path / "good.jsonl", texts(3))
     output = tmp_path / "run"
     common = ("score", "dat", "--output", output, "--noun-checker", "jumandic")
-    assert_one_line_error(run_eval(*common, tmp_path / "none.jsonl"), "none.jsonl", "no such file")
+    assert_one_line_error(
+        run_eval(*common, tmp_path / "none.jsonl"), "none.jsonl", "no such file"
+    )
     bad = write_jsonl(tmp_path / "bad.jsonl", [{"text": "a"}, "{"])
     assert_one_line_error(run_eval(*common, bad), "bad.jsonl, line 2", "not JSON")
-    assert_one_line_error(run_eval(*common, file, "--noun-checker", "mecab"), "'mecab'", "jumandic")
+    assert_one_line_error(
+        run_eval(*common, file, "--noun-checker", "mecab"), "'mecab'", "jumandic"
+    )
     assert_one_line_error(run_eval("score", "dat", file, "--output", file), "is a file")
-    assert_one_line_error(run_eval(*common, file, "--embedding-model", tmp_path / "gone"), "gone", "ja-ginza")
+    assert_one_line_error(
+        run_eval(*common, file, "--embedding-model", tmp_path / "gone"),
+        "gone",
+        "ja-ginza",
+    )
     assert not output.exists()
 
 
@@ -157,32 +196,60 @@ def test_usage_errors_name_the_option(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
     common = ("dat", "--output", tmp_path / "x")
     assert_one_line_error(run_eval(*common), "give a --model", "sozo score dat FILE")
-    assert_one_line_error(run_eval("sat", "--model", "random", "--output", tmp_path / "x"), "no answer to sat")
+    assert_one_line_error(
+        run_eval("sat", "--model", "random", "--output", tmp_path / "x"),
+        "no answer to sat",
+    )
     counts = ("--num-valid", "5", "--num-responses", "5")
     assert_one_line_error(run_eval(*common, "--model", "random", *counts), "not both")
-    assert_one_line_error(run_eval(*common, "--model", "./none", "--num-valid", "5"), "./none: no such folder")
+    assert_one_line_error(
+        run_eval(*common, "--model", "./none", "--num-valid", "5"),
+        "./none: no such folder",
+    )
     assert not (tmp_path / "x").exists()
 
 
-RANDOM_30 = ("dat", "--model", "random", "--num-valid", 30, "--noun-checker", "jumandic")
+RANDOM_30 = (
+    "dat",
+    "--model",
+    "random",
+    "--num-valid",
+    30,
+    "--noun-checker",
+    "jumandic",
+)
 
 
-def test_dat_samples_a_model_then_says_it_is_finished_then_refuses_other_settings(tmp_path: Path) -> None:
+def test_dat_samples_a_model_then_says_it_is_finished_then_refuses_other_settings(
+    tmp_path: Path,
+) -> None:
     command = (*RANDOM_30, "--output", tmp_path / "run")
     first = run_eval(*command)
     assert (first.returncode, first.stderr) == (0, "")
     config = json.loads((tmp_path / "run" / "config.json").read_text("utf-8"))
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text("utf-8"))
-    assert (config["settings"]["model"], config["settings"]["num_valid"], config["settings"]["seed"]) == (
+    assert (
+        config["settings"]["model"],
+        config["settings"]["num_valid"],
+        config["settings"]["seed"],
+    ) == (
         "random",
         30,
         0,
     )
-    assert config["loaded"]["decoder"] == {"generator": "random", "nouns": 22128, "valid_only": True}
+    assert config["loaded"]["decoder"] == {
+        "generator": "random",
+        "nouns": 22128,
+        "valid_only": True,
+    }
     rows = list(read_responses(tmp_path / "run"))
     scores = [row.score for row in rows if row.score is not None][:30]
     assert metrics["measures"]["dat"]["value"] == pytest.approx(sum(scores) / 30)
-    assert (metrics["valid"], metrics["trials"], metrics["drawn"]) == (30, 30, len(rows))
+    assert (metrics["valid"], metrics["trials"], metrics["drawn"]) == (
+        30,
+        30,
+        len(rows),
+    )
     of = metrics["num_answers"]
     usable = rf"Valid {3000 / of:.1f}% \[\d+\.\d, \d+\.\d\], 30 of {of}\b"
     assert re.search(usable, " ".join(first.stdout.split()))
@@ -190,8 +257,14 @@ def test_dat_samples_a_model_then_says_it_is_finished_then_refuses_other_setting
     again = run_eval(*command)
     assert "finished before" in again.stdout
     assert re.search(usable, " ".join(again.stdout.split()))
-    assert_one_line_error(run_eval(*command, "--seed", 1), "seed = 0, but now it is 1", "another output folder")
-    assert_one_line_error(run_eval(*command, "--temperature", 0.5), "temperature = 1.0, but now it is 0.5")
+    assert_one_line_error(
+        run_eval(*command, "--seed", 1),
+        "seed = 0, but now it is 1",
+        "another output folder",
+    )
+    assert_one_line_error(
+        run_eval(*command, "--temperature", 0.5), "temperature = 1.0, but now it is 0.5"
+    )
 
 
 def test_help_and_the_room_import_without_heavy_packages() -> None:
@@ -260,10 +333,16 @@ def test_ids_marks_and_line_ends(tmp_path: Path) -> None:
 
 def test_lone_surrogates_are_stored_and_scored(tmp_path: Path) -> None:
     broken = listed([*WORDS[:9], "犬\ud800"])
-    file = write_jsonl(tmp_path / "f.jsonl", [{"text": broken, "id": "\udfff"}, *texts(3)])
+    file = write_jsonl(
+        tmp_path / "f.jsonl", [{"text": broken, "id": "\udfff"}, *texts(3)]
+    )
     score_file(file, fake_scorer(), tmp_path / "parts")
     row = next(iter(read_responses(tmp_path / "parts")))
-    assert (row.id, row.reason, row.words and row.words[9]) == ("\\udfff", "symbol", "犬\\ud800")
+    assert (row.id, row.reason, row.words and row.words[9]) == (
+        "\\udfff",
+        "symbol",
+        "犬\\ud800",
+    )
     assert row.text.endswith("犬\\ud800")
 
 
@@ -284,7 +363,9 @@ def test_a_killed_run_goes_on_to_the_same_table(tmp_path: Path) -> None:
             return super().score(texts)
 
     with pytest.raises(KilledError):
-        score_file(file, Dies(AllNouns(), CodePoints()), tmp_path / "broken", part_rows=5)
+        score_file(
+            file, Dies(AllNouns(), CodePoints()), tmp_path / "broken", part_rows=5
+        )
     assert len(list((tmp_path / "broken").iterdir())) == 2
     # What a kill in the middle of writing leaves behind.
     (tmp_path / "broken" / ".part-00002.parquet.1.tmp").write_bytes(b"PAR1")
@@ -293,11 +374,19 @@ def test_a_killed_run_goes_on_to_the_same_table(tmp_path: Path) -> None:
     names = [f"part-{k:05d}.parquet" for k in range(5)]
     assert sorted(p.name for p in (tmp_path / "broken").glob("part-*")) == names
     for name in names:
-        assert (tmp_path / "broken" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+        assert (tmp_path / "broken" / name).read_bytes() == (
+            tmp_path / "whole" / name
+        ).read_bytes()
     rows = list(read_responses(tmp_path / "whole"))
     assert [row.id for row in rows] == [f"{i:08d}" for i in range(23)]
-    for row, result in zip(rows, fake_scorer().score([row["text"] for row in texts(23)]), strict=True):
-        assert (row.words, row.score, row.reason) == (result.words, result.score, result.reason)
+    for row, result in zip(
+        rows, fake_scorer().score([row["text"] for row in texts(23)]), strict=True
+    ):
+        assert (row.words, row.score, row.reason) == (
+            result.words,
+            result.score,
+            result.reason,
+        )
     assert summarise(tmp_path / "broken") == summarise(tmp_path / "whole")
     assert summarise(tmp_path / "whole").valid == 15
 
@@ -305,7 +394,11 @@ def test_a_killed_run_goes_on_to_the_same_table(tmp_path: Path) -> None:
 def test_a_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, opened, path_open = write_jsonl(tmp_path / "f.jsonl", texts(3)), [], Path.open
     monkeypatch.setattr(
-        Path, "open", lambda path, *args, **named: opened.append(path) or path_open(path, *args, **named)
+        Path,
+        "open",
+        lambda path, *args, **named: (
+            opened.append(path) or path_open(path, *args, **named)
+        ),
     )
     score_answers(Dat(DatSettings(noun_checker="jumandic")), file, tmp_path / "run")
     assert opened.count(file) == 1
@@ -314,7 +407,9 @@ def test_a_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_foreign_part_is_an_error(tmp_path: Path) -> None:
     file = write_jsonl(tmp_path / "f.jsonl", texts(4))
     score_file(file, fake_scorer(), tmp_path / "a", part_rows=2)
-    with pytest.raises(UserError, match=r"part-00000\.parquet: has 2 rows where 3 belong"):
+    with pytest.raises(
+        UserError, match=r"part-00000\.parquet: has 2 rows where 3 belong"
+    ):
         score_file(file, fake_scorer(), tmp_path / "a", part_rows=3)
 
 
@@ -333,7 +428,9 @@ def test_folder_refuses_what_it_cannot_account_for(tmp_path: Path) -> None:
         RunFolder(tmp_path, {})
 
 
-def test_folder_resumes_the_same_run_and_names_the_first_difference(tmp_path: Path) -> None:
+def test_folder_resumes_the_same_run_and_names_the_first_difference(
+    tmp_path: Path,
+) -> None:
     settings = {"seed": 1, "rules": {"olson": False}, "sizes": (1, 2)}
     RunFolder(tmp_path, settings).start({"encoder": "e@1"}, {"file": "there"})
     before = (tmp_path / "config.json").read_bytes()
@@ -344,17 +441,38 @@ def test_folder_resumes_the_same_run_and_names_the_first_difference(tmp_path: Pa
     with pytest.raises(UserError, match='encoder = "e@1", but now it is "e@2"'):
         folder.start({"encoder": "e@2"}, {})
     with pytest.raises(UserError, match="seed = 1, but now it is not set"):
-        RunFolder(tmp_path, {key: value for key, value in settings.items() if key != "seed"})
-    with pytest.raises(UserError, match=r"rules\.olson = false, but now it is 0"):  # false is no number
+        RunFolder(
+            tmp_path, {key: value for key, value in settings.items() if key != "seed"}
+        )
+    with pytest.raises(
+        UserError, match=r"rules\.olson = false, but now it is 0"
+    ):  # false is no number
         RunFolder(tmp_path, {**settings, "rules": {"olson": 0}})
     other = RunFolder(tmp_path / "model", {})
-    other.start({"model_sha256": "0" * 64, "glove": "300d-" + "0" * 64, "selection": {"sha256": "0" * 64}}, {})
+    other.start(
+        {
+            "model_sha256": "0" * 64,
+            "glove": "300d-" + "0" * 64,
+            "selection": {"sha256": "0" * 64},
+        },
+        {},
+    )
     for change, name in (
         ({"model_sha256": "1" * 64}, "the model's folder"),
         ({"model_sha256": "0" * 64, "glove": "300d-" + "1" * 64}, "glove"),
-        ({"model_sha256": "0" * 64, "glove": "300d-" + "0" * 64, "selection": {"sha256": None}}, "selection"),
+        (
+            {
+                "model_sha256": "0" * 64,
+                "glove": "300d-" + "0" * 64,
+                "selection": {"sha256": None},
+            },
+            "selection",
+        ),
     ):
-        with pytest.raises(UserError, match=f"model: holds a run from before {name} changed; give another"):
+        with pytest.raises(
+            UserError,
+            match=f"model: holds a run from before {name} changed; give another",
+        ):
             other.start(change, {})
     folder.finish({"valid": 0})
     assert RunFolder(tmp_path, settings).metrics() == {"valid": 0}
@@ -377,7 +495,12 @@ def test_help_has_panels_and_rare_flags_only_on_request() -> None:
     often = set(flags_of(short)) - {"--help-all"}
     assert often < set(flags_of(long))
     rare = set(flags_of(long)) - often
-    assert {"--slots", "--judge-concurrency", "--reject-numerals", "--sat-embedding-cache"} <= rare
+    assert {
+        "--slots",
+        "--judge-concurrency",
+        "--reject-numerals",
+        "--sat-embedding-cache",
+    } <= rare
     assert f"Rarer flags, too: {len(rare)} more." in short
     # One flag of a base class stands in the panel of that class, whatever task inherits it.
     judge = long.partition("\nJudge:\n")[2].partition("\n\n")[0]
@@ -410,7 +533,10 @@ def test_a_setting_of_ones_own_falls_in_a_panel_by_itself() -> None:
     assert "Rarer flags, too: 1 more." in said
     assert "--seldom" not in said
     assert "--seldom" in CliRunner().invoke(app, ["--help-all"]).stdout
-    assert ".Own(often=1, own=2, seldom=True)" in CliRunner().invoke(app, ["--seldom"]).stdout
+    assert (
+        ".Own(often=1, own=2, seldom=True)"
+        in CliRunner().invoke(app, ["--seldom"]).stdout
+    )
 
 
 @pytest.mark.studies
@@ -420,14 +546,27 @@ def test_no_line_of_help_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     top = typer.Context(group, info_name="sozo", help_option_names=["-h", "--help"])
     pages = {"": group.get_help(top)}
     for name, command in group.commands.items():
-        inner = {f"{name} {one}": each for one, each in getattr(command, "commands", {}).items()}
-        pages |= {key: each.get_help(typer.Context(each, top, key)) for key, each in ({name: command} | inner).items()}
+        inner = {
+            f"{name} {one}": each
+            for one, each in getattr(command, "commands", {}).items()
+        }
+        pages |= {
+            key: each.get_help(typer.Context(each, top, key))
+            for key, each in ({name: command} | inner).items()
+        }
     assert len(pages) > 30
-    cut = {key: line for key, text in pages.items() for line in text.splitlines()[1:] if line.endswith("...")}
+    cut = {
+        key: line
+        for key, text in pages.items()
+        for line in text.splitlines()[1:]
+        if line.endswith("...")
+    }
     assert cut == {}
     listed = pages[""].partition("\nCommands:\n")[2].splitlines()
     # Only the title of hivemind goes on in a second line.
-    assert [line for line in listed if line.startswith("     ")] == ["               capable model)."]
+    assert [line for line in listed if line.startswith("     ")] == [
+        "               capable model)."
+    ]
 
 
 def test_a_command_that_is_none_says_where_it_is() -> None:
@@ -439,17 +578,31 @@ def test_a_command_that_is_none_says_where_it_is() -> None:
         ("quickstart", "make quickstart"),
     ):
         assert_one_line_error(
-            run_eval(name, "--config", "x.yaml"), f"sozo has no command {name}; in the repository", place
+            run_eval(name, "--config", "x.yaml"),
+            f"sozo has no command {name}; in the repository",
+            place,
         )
     done = run_eval("raport")
     assert (done.returncode, "Did you mean 'report'?" in done.stderr) == (2, True)
 
 
 def test_a_flag_may_have_underscores_as_in_a_recipe(tmp_path: Path) -> None:
-    words = ("dat", "--model", "random", "--num_valid", 3, "--noun_checker=jumandic", "--output", tmp_path / "a_b")
+    words = (
+        "dat",
+        "--model",
+        "random",
+        "--num_valid",
+        3,
+        "--noun_checker=jumandic",
+        "--output",
+        tmp_path / "a_b",
+    )
     assert run_eval(*words).returncode == 0
     config = json.loads((tmp_path / "a_b" / "config.json").read_text("utf-8"))
-    assert (config["settings"]["num_valid"], config["settings"]["noun_checker"]) == (3, "jumandic")
+    assert (config["settings"]["num_valid"], config["settings"]["noun_checker"]) == (
+        3,
+        "jumandic",
+    )
 
 
 def test_what_rows_mean_is_said_on_request(tmp_path: Path) -> None:
@@ -462,9 +615,21 @@ def test_what_rows_mean_is_said_on_request(tmp_path: Path) -> None:
     assert "Valid: 0 – 100%, more is better." in said
 
 
-def test_questions_that_cannot_be_had_are_said_once_before_a_model_is_loaded(tmp_path: Path) -> None:
+def test_questions_that_cannot_be_had_are_said_once_before_a_model_is_loaded(
+    tmp_path: Path,
+) -> None:
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OPENAI_API_KEY": "none"}
-    words = ["run", "--model", "tiny", "random", "--tasks", "dat", "jcq", "--output", tmp_path / "out"]
+    words = [
+        "run",
+        "--model",
+        "tiny",
+        "random",
+        "--tasks",
+        "dat",
+        "jcq",
+        "--output",
+        tmp_path / "out",
+    ]
     done = warm.run([sys.executable, "-m", "sozo", *words], env=environment)
     assert_one_line_error(done, "nlp-waseda/JCQ: cannot be had from the hub", "--trial")
     assert not (tmp_path / "out").exists()

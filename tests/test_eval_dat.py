@@ -35,27 +35,44 @@ def summarise_rows(rows: Sequence[Response], **options: Any) -> DatSummary:
 
 def test_hand_worked_row() -> None:
     summary = summarise_rows(ROWS)
-    assert (summary.source, summary.num_responses, summary.valid, summary.valid_rate) == ("a", 5, 3, 0.6)
+    assert (
+        summary.source,
+        summary.num_responses,
+        summary.valid,
+        summary.valid_rate,
+    ) == ("a", 5, 3, 0.6)
     assert summary.mean == pytest.approx(0.75)
     assert summary.std == pytest.approx(0.25)  # sqrt((0.0625 + 0.0625 + 0) / 2)
     margin = 4.302653 * 0.25 / math.sqrt(3)  # Student's t of 2 degrees of freedom
     assert summary.ci95 == pytest.approx((0.75 - margin, 0.75 + margin))
     assert summary.unique_words == 4  # those of the invalid responses do not count
-    assert summary.reasons == {str(r): int(r in ("format", "not_noun")) for r in reasons_in("ja")}
+    assert summary.reasons == {
+        str(r): int(r in ("format", "not_noun")) for r in reasons_in("ja")
+    }
 
 
-def test_table_and_list_agree_whatever_the_parts_and_their_order(tmp_path: Path) -> None:
+def test_table_and_list_agree_whatever_the_parts_and_their_order(
+    tmp_path: Path,
+) -> None:
     for number, rows in enumerate((ROWS[3:], ROWS[:1], ROWS[1:3])):
         write_responses(tmp_path / f"part-{number:05d}.parquet", rows)
     from_table, from_list = summarise(tmp_path), summarise_rows(ROWS)
     assert from_table.mean == pytest.approx(from_list.mean, abs=1e-15)
     assert from_table.std == pytest.approx(from_list.std, abs=1e-15)
-    assert replace(from_table, mean=0, std=0, ci95=None) == replace(from_list, mean=0, std=0, ci95=None)
+    assert replace(from_table, mean=0, std=0, ci95=None) == replace(
+        from_list, mean=0, std=0, ci95=None
+    )
     assert sorted(valid_scores(tmp_path).tolist()) == [0.5, 0.75, 1.0]
 
 
 def test_many_close_scores_keep_their_deviation(tmp_path: Path) -> None:
-    parts = [[Response("", "a", 1, "", (), 1.5 + (i % 2) * 2**-20) for i in range(100 + part)] for part in range(50)]
+    parts = [
+        [
+            Response("", "a", 1, "", (), 1.5 + (i % 2) * 2**-20)
+            for i in range(100 + part)
+        ]
+        for part in range(50)
+    ]
     for number, rows in enumerate(parts):
         write_responses(tmp_path / f"part-{number:05d}.parquet", rows)
     summary = summarise(tmp_path)
@@ -66,7 +83,11 @@ def test_many_close_scores_keep_their_deviation(tmp_path: Path) -> None:
 def test_no_valid_response_has_no_mean(rows: list[Response], tmp_path: Path) -> None:
     write_responses(tmp_path / "part-00000.parquet", rows)
     for summary in (summarise_rows(rows), summarise(tmp_path)):
-        assert (summary.num_responses, summary.valid, summary.unique_words) == (len(rows), 0, 0)
+        assert (summary.num_responses, summary.valid, summary.unique_words) == (
+            len(rows),
+            0,
+            0,
+        )
         assert (summary.mean, summary.std, summary.ci95) == (None, None, None)
         assert summary.valid_rate == (0.0 if rows else None)
     assert valid_scores(tmp_path).shape == (0,)
@@ -84,7 +105,9 @@ def test_sources_are_named_and_can_be_renamed() -> None:
 
 
 @pytest.mark.parametrize(("score", "reason"), [(None, None), (0.5, "format")])
-def test_a_row_without_a_verdict_is_an_error(score: float | None, reason: str | None, tmp_path: Path) -> None:
+def test_a_row_without_a_verdict_is_an_error(
+    score: float | None, reason: str | None, tmp_path: Path
+) -> None:
     rows = [*ROWS, Response("odd", "a", 1, "", None, score, reason)]
     with pytest.raises(UserError, match="response odd has"):
         summarise_rows(rows)
@@ -94,7 +117,9 @@ def test_a_row_without_a_verdict_is_an_error(score: float | None, reason: str | 
 
 
 def test_json_round_trip() -> None:
-    measured = replace(summarise_rows(ROWS), instruments={"pairing": 0.01, "pairing_se": 0.001})
+    measured = replace(
+        summarise_rows(ROWS), instruments={"pairing": 0.01, "pairing_se": 0.001}
+    )
     for summary in (summarise_rows(ROWS), summarise_rows(ROWS[2:3]), measured):
         metrics = json.loads(json.dumps(summary.metrics(), allow_nan=False))
         assert metrics["measures"]["dat/valid"]["value"] == summary.valid_rate
@@ -103,11 +128,18 @@ def test_json_round_trip() -> None:
 
 def test_lists_are_numbers_of_words(tmp_path: Path) -> None:
     words = [chr(ord("あ") + k) for k in range(12)]
-    rows = [Response(str(i), "a", 1, "", tuple(words[i : i + 10]), 0.5) for i in range(3)]
+    rows = [
+        Response(str(i), "a", 1, "", tuple(words[i : i + 10]), 0.5) for i in range(3)
+    ]
     for part, of in enumerate((rows[:1], [*ROWS[2:4], *rows[1:]])):
         write_responses(tmp_path / f"part-{part:05d}.parquet", of)
     known, lists = read_lists(tmp_path)
-    assert [[known[k] for k in one] for one in lists] == [list(row.words or ()) for row in rows]
+    assert [[known[k] for k in one] for one in lists] == [
+        list(row.words or ()) for row in rows
+    ]
     assert read_lists(tmp_path, num_valid=2)[1].tolist() == lists[:2].tolist()
     write_responses(tmp_path / "none" / "part-00000.parquet", ROWS[2:3])
-    assert (read_lists(tmp_path / "none")[0], len(read_lists(tmp_path / "none")[1])) == ([], 0)
+    assert (
+        read_lists(tmp_path / "none")[0],
+        len(read_lists(tmp_path / "none")[1]),
+    ) == ([], 0)

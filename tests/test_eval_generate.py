@@ -47,7 +47,10 @@ def test_ten_distinct_nouns_each_time() -> None:
 
 
 def test_every_noun_is_equally_likely_in_every_place() -> None:
-    drawn = [words_of(c.text) for c in RandomNouns(NOUNS).answer([""] * 12_000, seed=5, batch=0)]
+    drawn = [
+        words_of(c.text)
+        for c in RandomNouns(NOUNS).answer([""] * 12_000, seed=5, batch=0)
+    ]
     for place in range(10):
         counts = Counter(words[place] for words in drawn)
         # 1,000 expected each, standard deviation 30.
@@ -60,7 +63,10 @@ def test_seed_and_batch_decide_alone() -> None:
     first = one.answer(prompts, seed=1, batch=2)
     assert first == two.answer(["何か"] * 5, seed=1, batch=2)  # whatever is asked
     assert first == one.answer([DAT] * 8, seed=1, batch=2)[:5]
-    others = [one.answer(prompts, seed=seed, batch=batch) for seed, batch in ((2, 2), (1, 3), (2, 1))]
+    others = [
+        one.answer(prompts, seed=seed, batch=batch)
+        for seed, batch in ((2, 2), (1, 3), (2, 1))
+    ]
     assert first not in others
 
 
@@ -70,13 +76,26 @@ def test_lists_that_cannot_be_scored_are_drawn_again() -> None:
 
     prompts = [""] * 200
     drawn = RandomNouns(NOUNS).answer(prompts, seed=0, batch=0)
-    assert RandomNouns(NOUNS, accepts=lambda texts: [True] * len(texts)).answer(prompts, seed=0, batch=0) == drawn
+    assert (
+        RandomNouns(NOUNS, accepts=lambda texts: [True] * len(texts)).answer(
+            prompts, seed=0, batch=0
+        )
+        == drawn
+    )
     good = [completion for completion in drawn if accepts([completion.text])[0]]
     kept = RandomNouns(NOUNS, accepts=accepts).answer(prompts, seed=0, batch=0)
-    assert (kept[: len(good)], len(kept), all(accepts([c.text for c in kept]))) == (good, 200, True)
+    assert (kept[: len(good)], len(kept), all(accepts([c.text for c in kept]))) == (
+        good,
+        200,
+        True,
+    )
     assert 0 < len(good) < 100  # ten of twelve nouns: one list in six lacks a given one
-    with pytest.raises(UserError, match="hardly any list of these 12 nouns can be scored"):
-        RandomNouns(NOUNS, accepts=lambda texts: [False] * len(texts)).answer(prompts, seed=0, batch=0)
+    with pytest.raises(
+        UserError, match="hardly any list of these 12 nouns can be scored"
+    ):
+        RandomNouns(NOUNS, accepts=lambda texts: [False] * len(texts)).answer(
+            prompts, seed=0, batch=0
+        )
 
 
 def test_bad_nouns_and_seeds_are_errors() -> None:
@@ -96,12 +115,24 @@ def tokenizer() -> Any:
     from tokenizers.models import WordLevel
     from transformers import PreTrainedTokenizerFast
 
-    pieces = ["<pad>", "<s>", "</s>", "<unk>", *sorted(set(prompt("dat")) | set("".join(NOUNS)))]
-    backend = Tokenizer(WordLevel({piece: i for i, piece in enumerate(pieces)}, unk_token="<unk>"))
+    pieces = [
+        "<pad>",
+        "<s>",
+        "</s>",
+        "<unk>",
+        *sorted(set(prompt("dat")) | set("".join(NOUNS))),
+    ]
+    backend = Tokenizer(
+        WordLevel({piece: i for i, piece in enumerate(pieces)}, unk_token="<unk>")
+    )
     backend.pre_tokenizer = pre_tokenizers.Split("", "isolated")
     backend.decoder = decoders.Fuse()
     return PreTrainedTokenizerFast(
-        tokenizer_object=backend, bos_token="<s>", eos_token="</s>", pad_token="<pad>", unk_token="<unk>"
+        tokenizer_object=backend,
+        bos_token="<s>",
+        eos_token="</s>",
+        pad_token="<pad>",
+        unk_token="<unk>",
     )
 
 
@@ -124,7 +155,9 @@ def model(tokenizer: Any) -> Any:
     return LlamaForCausalLM(config)
 
 
-def test_transformers_batches_are_repeatable_and_leave_the_caller_alone(model: Any, tokenizer: Any) -> None:
+def test_transformers_batches_are_repeatable_and_leave_the_caller_alone(
+    model: Any, tokenizer: Any
+) -> None:
     import torch
 
     generator = TransformersGenerator(model, tokenizer, name="tiny", max_new_tokens=12)
@@ -162,13 +195,21 @@ def test_transformers_samples_the_models_own_distribution(
 
     monkeypatch.setattr(type(model), "_sample", spy)
     if obstacle:
-        monkeypatch.setattr("sozo.models.shared_prefix.why_not_sampled", lambda *_: obstacle)
+        monkeypatch.setattr(
+            "sozo.models.shared_prefix.why_not_sampled", lambda *_: obstacle
+        )
     generator = TransformersGenerator(model, tokenizer, max_new_tokens=1)
-    texts = [completion.text for completion in generator.answer([DAT] * 600, seed=0, batch=0)]
+    texts = [
+        completion.text for completion in generator.answer([DAT] * 600, seed=0, batch=0)
+    ]
     # A random model is near uniform over its vocabulary, far more than 50 tokens.
     assert len(set(texts)) > 60
     if obstacle:
-        assert (seen["config"].top_k, seen["config"].top_p, seen["config"].do_sample) == (0, 1.0, True)
+        assert (
+            seen["config"].top_k,
+            seen["config"].top_p,
+            seen["config"].do_sample,
+        ) == (0, 1.0, True)
     else:
         assert not seen
     assert model.generation_config.repetition_penalty == 9.0
@@ -187,19 +228,30 @@ def test_each_prompt_has_its_own_answer(model: Any, tokenizer: Any) -> None:
     assert generator.answer(prompts, seed=1, batch=0) == answers
     assert generator.answer(prompts, seed=1, batch=1) != answers
     assert generator.answer([], seed=1, batch=0) == []
-    sharp = TransformersGenerator(model, tokenizer, max_new_tokens=3, temperature=1e-7, slots=2)
+    sharp = TransformersGenerator(
+        model, tokenizer, max_new_tokens=3, temperature=1e-7, slots=2
+    )
     with torch.no_grad():
-        for text, answer in zip(prompts, sharp.answer(prompts, seed=0, batch=0), strict=True):
-            ids, end = encode_text(tokenizer, text), model.generation_config.eos_token_id
+        for text, answer in zip(
+            prompts, sharp.answer(prompts, seed=0, batch=0), strict=True
+        ):
+            ids, end = (
+                encode_text(tokenizer, text),
+                model.generation_config.eos_token_id,
+            )
             for _ in range(3):
                 ids.append(int(model(torch.tensor([ids])).logits[0, -1].argmax()))
                 if ids[-1] == end:
                     break
-            assert answer.text == tokenizer.decode(ids[len(encode_text(tokenizer, text)) :], skip_special_tokens=True)
+            assert answer.text == tokenizer.decode(
+                ids[len(encode_text(tokenizer, text)) :], skip_special_tokens=True
+            )
 
 
 def test_finish_reasons_and_special_tokens(model: Any, tokenizer: Any) -> None:
-    completions = TransformersGenerator(model, tokenizer, max_new_tokens=60).answer([DAT] * 40, seed=3, batch=0)
+    completions = TransformersGenerator(model, tokenizer, max_new_tokens=60).answer(
+        [DAT] * 40, seed=3, batch=0
+    )
     reasons = Counter(c.finish_reason for c in completions)
     assert set(reasons) == {"stop", "length"}
     for completion in completions:
@@ -209,24 +261,32 @@ def test_finish_reasons_and_special_tokens(model: Any, tokenizer: Any) -> None:
             assert len(completion.text) < 60
 
 
-def test_the_chat_template_is_used_where_there_is_one(model: Any, tokenizer: Any) -> None:
+def test_the_chat_template_is_used_where_there_is_one(
+    model: Any, tokenizer: Any
+) -> None:
     from copy import deepcopy
 
-    assert tokenizer.decode(encode_text(tokenizer, prompt("dat"))) == prompt("dat") + "\n"
-    chatty = deepcopy(tokenizer)
-    chatty.chat_template = (
-        "{% for m in messages %}<s>{{ m['content'] }}</s>{% endfor %}{% if add_generation_prompt %}犬{% endif %}"
+    assert (
+        tokenizer.decode(encode_text(tokenizer, prompt("dat"))) == prompt("dat") + "\n"
     )
-    assert chatty.decode(encode_text(chatty, prompt("dat"))) == f"<s>{prompt('dat')}</s>犬"
+    chatty = deepcopy(tokenizer)
+    chatty.chat_template = "{% for m in messages %}<s>{{ m['content'] }}</s>{% endfor %}{% if add_generation_prompt %}犬{% endif %}"
+    assert (
+        chatty.decode(encode_text(chatty, prompt("dat"))) == f"<s>{prompt('dat')}</s>犬"
+    )
 
 
 def test_transformers_rows_carry_the_generators_facts(
     model: Any, tokenizer: Any, scorer: DatScorer, tmp_path: Path
 ) -> None:
-    generator = TransformersGenerator(model, tokenizer, name="tiny", max_new_tokens=5, temperature=0.5)
+    generator = TransformersGenerator(
+        model, tokenizer, name="tiny", max_new_tokens=5, temperature=0.5
+    )
     sample(tmp_path, 3, 8, task=dat_by(scorer), writer=generator)
     rows = list(read_responses(tmp_path))
-    assert [(r.source, r.seed, r.temperature, r.reason) for r in rows] == [("tiny", 3, 0.5, "format")] * 3
+    assert [(r.source, r.seed, r.temperature, r.reason) for r in rows] == [
+        ("tiny", 3, 0.5, "format")
+    ] * 3
     assert all(r.finish_reason in ("stop", "length") for r in rows)
     with pytest.raises(ValueError, match="temperature"):
         TransformersGenerator(model, tokenizer, temperature=0)

@@ -16,8 +16,17 @@ from sozo.tasks.task import Row
 from sozo.training.evaluation import Evaluation, Floor, FloorWatch, read_evaluate
 from sozo.training.grpo_trainer import MixTrainer
 
-TOY = {"every": 2, "tasks": [{"task": "lipogram", "num_responses": 70}], "max_new_tokens": 6}
-LISTS = [list_text("犬猫水山川本車空海石"), list_text("犬猫水山川本車空海花"), list_text("犬猫水山川本車空海木"), "x"]
+TOY = {
+    "every": 2,
+    "tasks": [{"task": "lipogram", "num_responses": 70}],
+    "max_new_tokens": 6,
+}
+LISTS = [
+    list_text("犬猫水山川本車空海石"),
+    list_text("犬猫水山川本車空海花"),
+    list_text("犬猫水山川本車空海木"),
+    "x",
+]
 
 
 @pytest.fixture
@@ -28,13 +37,32 @@ def toy(monkeypatch):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"every": 0, "tasks": ["dat"]}, "evaluate: every: Input should be greater than 0, not 0"),
+        (
+            {"every": 0, "tasks": ["dat"]},
+            "evaluate: every: Input should be greater than 0, not 0",
+        ),
         ({"every": 5, "tasks": []}, "evaluate: tasks must name different tasks"),
         ({"evry": 5}, "evaluate: .*every"),
-        ({"every": 5, "tasks": [{"task": "dat", "noun_chekker": "x"}]}, "evaluate: unknown setting: noun_chekker"),
-        ({"every": 5, "tasks": ["jcq"]}, "evaluate: no answer to jcq is worth anything without a judge"),
-        ({"every": 5, "tasks": ["dat"], "floors": [{"measure": "dat"}]}, "dat needs a number as least or as most"),
-        ({"every": 5, "tasks": ["dat"], "floors": [{"measure": "a", "least": 1, "action": "x"}]}, "'warn' or 'stop'"),
+        (
+            {"every": 5, "tasks": [{"task": "dat", "noun_chekker": "x"}]},
+            "evaluate: unknown setting: noun_chekker",
+        ),
+        (
+            {"every": 5, "tasks": ["jcq"]},
+            "evaluate: no answer to jcq is worth anything without a judge",
+        ),
+        (
+            {"every": 5, "tasks": ["dat"], "floors": [{"measure": "dat"}]},
+            "dat needs a number as least or as most",
+        ),
+        (
+            {
+                "every": 5,
+                "tasks": ["dat"],
+                "floors": [{"measure": "a", "least": 1, "action": "x"}],
+            },
+            "'warn' or 'stop'",
+        ),
         ("{", "evaluate is not JSON"),
         ([1], "evaluate: must be a mapping"),
     ],
@@ -45,14 +73,19 @@ def test_what_cannot_be_is_refused_first(given, message):
 
 
 def test_an_evaluation_is_means_and_what_lists_show_together():
-    settings = read_evaluate({"every": 1, "tasks": [{"task": "dat", "noun_checker": "jumandic"}]})
+    settings = read_evaluate(
+        {"every": 1, "tasks": [{"task": "dat", "noun_checker": "jumandic"}]}
+    )
     (evaluated,) = settings.evaluated
     rows = [Row({"dat": 0.5, "dat/valid": 1.0}, None, {"words": ("a", "b")})]
     rows += [Row({"dat": 0.7, "dat/valid": 1.0}, None, {"words": ("b", "c")})]
     rows += [Row({"dat/valid": 0.0}, "format", {"words": None})] * 2
     values = {"dat": pytest.approx(0.6), "dat/valid": 0.5, "dat/unique_words": 3.0}
     assert settings.values(evaluated.task, rows) == values
-    assert settings.values(evaluated.task, rows[2:]) == {"dat/valid": 0.0, "dat/unique_words": 0.0}
+    assert settings.values(evaluated.task, rows[2:]) == {
+        "dat/valid": 0.0,
+        "dat/unique_words": 0.0,
+    }
 
     class TwiceAsFar:
         def of(self, language):
@@ -66,10 +99,18 @@ def test_an_evaluation_is_means_and_what_lists_show_together():
 
 
 def test_a_floor_is_said_once_until_it_holds_again(caplog):
-    floors = [Floor(measure="a", least=0.5), Floor(measure="b", most=2.0, action="stop")]
+    floors = [
+        Floor(measure="a", least=0.5),
+        Floor(measure="b", most=2.0, action="stop"),
+    ]
     watch = FloorWatch([*floors, Floor(measure="never", least=0)], say=True)
     with caplog.at_level(logging.WARNING):
-        stops = [watch.stop(logs, k) for k, logs in enumerate([{"a": 0.4}, {"a": 0.1}, {"a": 0.5}, {"a": 0.4, "b": 2}])]
+        stops = [
+            watch.stop(logs, k)
+            for k, logs in enumerate(
+                [{"a": 0.4}, {"a": 0.1}, {"a": 0.5}, {"a": 0.4, "b": 2}]
+            )
+        ]
         assert stops == [None] * 4
         assert watch.stop({"b": 2.5, "a": "x"}, 4) == "step 4: b is 2.5, above 2"
         watch.finish()
@@ -79,19 +120,27 @@ def test_a_floor_is_said_once_until_it_holds_again(caplog):
         "step 4: b is 2.5, above 2; training stops",
         "floor of never: nothing of this name was logged",
     ]
-    assert FloorWatch([Floor(measure="a", least=0.5, action="stop")], say=False).stop({"a": float("nan")}, 1)
+    assert FloorWatch([Floor(measure="a", least=0.5, action="stop")], say=False).stop(
+        {"a": float("nan")}, 1
+    )
 
 
-def test_a_missing_juman_is_found_before_a_model_is_loaded_and_not_by_a_plan(monkeypatch, tmp_path):
+def test_a_missing_juman_is_found_before_a_model_is_loaded_and_not_by_a_plan(
+    monkeypatch, tmp_path
+):
     monkeypatch.setenv("PATH", "/nowhere")
-    settings = read_evaluate({"every": 1, "tasks": [{"task": "dat", "noun_checker": "jumanpp"}]})
+    settings = read_evaluate(
+        {"every": 1, "tasks": [{"task": "dat", "noun_checker": "jumanpp"}]}
+    )
     with pytest.raises(UserError, match="the command jumanpp is not on the PATH"):
         Evaluation(settings, tmp_path, first=True)
 
 
 def train(folder, evaluate=None, **settings):
     """Four steps of a model of one layer; the trainer, and the evaluation."""
-    trainer = scripted(folder, LISTS, rewards=[pay], kind=MixTrainer, max_steps=4, **settings)
+    trainer = scripted(
+        folder, LISTS, rewards=[pay], kind=MixTrainer, max_steps=4, **settings
+    )
     evaluation = None
     if evaluate:
         evaluation = Evaluation(read_evaluate(evaluate), folder, first=True)
@@ -109,16 +158,28 @@ def test_training_does_not_notice(toy, tmp_path, monkeypatch):
     plain, _ = train(tmp_path / "plain")
     trainer, _ = train(tmp_path / "run", TOY)
     for (name, weight), other in zip(
-        plain.model.state_dict().items(), trainer.model.state_dict().values(), strict=True
+        plain.model.state_dict().items(),
+        trainer.model.state_dict().values(),
+        strict=True,
     ):
         assert torch.equal(weight, other), name
-    losses = [[entry["loss"] for entry in t.state.log_history if "loss" in entry] for t in (plain, trainer)]
+    losses = [
+        [entry["loss"] for entry in t.state.log_history if "loss" in entry]
+        for t in (plain, trainer)
+    ]
     assert losses[0] == losses[1]
 
     known = read_evaluations(tmp_path / "run")
     assert list(known) == [0, 2, 4]
-    assert all({"lipogram", "lipogram/words", "lipogram/valid"} == set(values) for values in known.values())
-    logged = {entry["step"]: entry for entry in trainer.state.log_history if "eval_lipogram" in entry}
+    assert all(
+        {"lipogram", "lipogram/words", "lipogram/valid"} == set(values)
+        for values in known.values()
+    )
+    logged = {
+        entry["step"]: entry
+        for entry in trainer.state.log_history
+        if "eval_lipogram" in entry
+    }
     assert {step: entry["eval_lipogram/words"] for step, entry in logged.items()} == {
         step: values["lipogram/words"] for step, values in known.items()
     }
@@ -152,14 +213,28 @@ def test_an_evaluation_of_dat_tells_the_pairing():
     animals, institutions = ["犬", "猫", "馬"], ["法律", "憲法", "裁判"]
     near = pairing([animals, institutions] * 4)
     mixed = [[*animals[:k], *institutions[k:]] for k in (1, 2)]
-    assert near < -0.1 < pairing([[words[(k + shift) % 3] for k in range(3)] for shift in range(3) for words in mixed])
-    assert pairing([animals] * 8) == pytest.approx(0, abs=1e-6)  # a model that says one thing
+    assert (
+        near
+        < -0.1
+        < pairing(
+            [
+                [words[(k + shift) % 3] for k in range(3)]
+                for shift in range(3)
+                for words in mixed
+            ]
+        )
+    )
+    assert pairing([animals] * 8) == pytest.approx(
+        0, abs=1e-6
+    )  # a model that says one thing
     assert pairing([animals] * 2) is None
 
 
 def test_memory_that_is_kept_stays_kept(monkeypatch):
     calls = []
-    monkeypatch.setattr(processes, "_mallopt", lambda **settings: calls.append(settings))
+    monkeypatch.setattr(
+        processes, "_mallopt", lambda **settings: calls.append(settings)
+    )
     monkeypatch.setattr(processes, "_kept", False)
     with processes.freed_memory_kept():
         pass
@@ -175,9 +250,18 @@ def test_memory_that_is_kept_stays_kept(monkeypatch):
 def test_two_processes_find_what_one_finds(launch, tmp_path):
     dat = {"task": "dat", "noun_checker": "jumandic", "num_responses": 130}
     evaluate = {"every": 2, "tasks": [dat], "max_new_tokens": 24}
-    common = {"output_dir": "out", "max_steps": 2, "report_to": "none", "save_strategy": "no", "evaluate": evaluate}
+    common = {
+        "output_dir": "out",
+        "max_steps": 2,
+        "report_to": "none",
+        "save_strategy": "no",
+        "evaluate": evaluate,
+    }
     values = {}
-    for name, options in {"one": {}, "two": {"launch": launch, "per_device_train_batch_size": 4}}.items():
+    for name, options in {
+        "one": {},
+        "two": {"launch": launch, "per_device_train_batch_size": 4},
+    }.items():
         (tmp_path / name).mkdir()
         done = run(recipe(**common | options), tmp_path / name)
         assert done.returncode == 0, done.stderr

@@ -43,7 +43,10 @@ def test_every_reader_sees_what_follows_the_reasoning(form):
     assert parse_grade(form.format("4")) == {"creativity": 4}
 
 
-@pytest.mark.parametrize("form", [form.partition("{")[0].rpartition("案")[0] + "案{}" for form in REASONED[2:9]])
+@pytest.mark.parametrize(
+    "form",
+    [form.partition("{")[0].rpartition("案")[0] + "案{}" for form in REASONED[2:9]],
+)
 def test_reasoning_without_an_end_has_no_final_text(form):
     assert final_text(form.format("4")) is None
     assert judged_part(form.format("4")) == ""
@@ -51,29 +54,53 @@ def test_reasoning_without_an_end_has_no_final_text(form):
 
 
 @pytest.mark.parametrize(
-    "mark", ["<|im_end|>", "\n<|eot_id|>\n", "</s>", "<|end|>", "<end_of_turn><eos>", "<｜end▁of▁sentence｜>"]
+    "mark",
+    [
+        "<|im_end|>",
+        "\n<|eot_id|>\n",
+        "</s>",
+        "<|end|>",
+        "<end_of_turn><eos>",
+        "<｜end▁of▁sentence｜>",
+    ],
 )
 def test_end_marks_of_chat_templates_are_no_part_of_any_text(mark):
     assert final_text(f"傘立て{mark}") == judged_part(f"傘立て{mark}") == "傘立て"
     assert split_list(LIST + mark) == WORDS
     assert parse_grade(f"4{mark}") == {"creativity": 4}
     assert FORMS["sipen-ja-v2"].read(f"はい{mark}") == "Yes"
-    assert read_scores(f'{{"clarity": 3}}{mark}', [Criterion("clarity", (1, 4))]) == {"clarity": 3}
+    assert read_scores(f'{{"clarity": 3}}{mark}', [Criterion("clarity", (1, 4))]) == {
+        "clarity": 3
+    }
 
 
-@pytest.mark.parametrize("form", ["<answer>{}</answer>", "<answer>\n{}\n</answer><|im_end|>"])
+@pytest.mark.parametrize(
+    "form", ["<answer>{}</answer>", "<answer>\n{}\n</answer><|im_end|>"]
+)
 def test_tags_around_an_answer_are_harmless_to_who_reads_an_option_or_json(form):
     assert FORMS["sipen-ja-v2"].read(form.format("はい")) == "Yes"
-    assert read_scores(form.format('{"clarity": 3}'), [Criterion("clarity", (1, 4))]) == {"clarity": 3}
+    assert read_scores(
+        form.format('{"clarity": 3}'), [Criterion("clarity", (1, 4))]
+    ) == {"clarity": 3}
 
 
-@pytest.mark.parametrize("text", ["傘立て<think>いや", "<|channel|>commentary<|message|>4", "4<think>"])
+@pytest.mark.parametrize(
+    "text", ["傘立て<think>いや", "<|channel|>commentary<|message|>4", "4<think>"]
+)
 def test_what_goes_on_reasoning_has_not_come_to_an_end(text):
     assert final_text(text) is None
 
 
 @pytest.mark.parametrize(
-    "text", ["analysis of umbrellas", "<b>傘</b>", "[1] 傘", "分析 <analysis", "a < b", "analysisだけ"]
+    "text",
+    [
+        "analysis of umbrellas",
+        "<b>傘</b>",
+        "[1] 傘",
+        "分析 <analysis",
+        "a < b",
+        "analysisだけ",
+    ],
 )
 def test_other_texts_stay_as_they_are(text):
     assert final_text(f" {text}\n") == text
@@ -83,7 +110,9 @@ def test_other_texts_stay_as_they_are(text):
 @given(st.text())
 def test_any_text_has_a_final_text_or_none(text):
     final = final_text(text)
-    assert final is None or (final in text and final_text(final) in (final, None, final.strip()))
+    assert final is None or (
+        final in text and final_text(final) in (final, None, final.strip())
+    )
 
 
 @pytest.mark.parametrize(
@@ -92,7 +121,10 @@ def test_any_text_has_a_final_text_or_none(text):
         ((None, "", "stop", "STOP", "end_turn", "eos", "stop_sequence"), Ending.WELL),
         (("length", "max_tokens", "MAX_TOKENS", "max-output-tokens"), Ending.CUT),
         (("content_filter", "SAFETY", "refusal"), Ending.FILTERED),
-        (("error", "tool_calls", "function_call", "abort", "whatever comes"), Ending.BADLY),
+        (
+            ("error", "tool_calls", "function_call", "abort", "whatever comes"),
+            Ending.BADLY,
+        ),
     ],
 )
 def test_endings(reasons, expected):

@@ -45,14 +45,31 @@ MESSAGES = {
     "an unknown setting": lambda _: settings_of(DatSettings, {LONG: 1}),
     "an endpoint's profile": lambda _: read_profile({LONG: 1}),
     "an endpoint's number": lambda _: read_profile({"timeout": LONG}),
-    "a key that comes twice": lambda p: list(read_objects(written(p, f'{{"{LONG}": 1, "{LONG}": 2}}'))),
-    "an id that comes twice": lambda p: list(read_answers_file(written(p, f'{{"text": "", "id": "{LONG}"}}\n' * 2))),
+    "a key that comes twice": lambda p: list(
+        read_objects(written(p, f'{{"{LONG}": 1, "{LONG}": 2}}'))
+    ),
+    "an id that comes twice": lambda p: list(
+        read_answers_file(written(p, f'{{"text": "", "id": "{LONG}"}}\n' * 2))
+    ),
     "a score": lambda p: read_ratings(
-        written(p, json.dumps({"model": "m", "item": "i", "criterion": "c", "rater": "r", "score": LONG}))
+        written(
+            p,
+            json.dumps(
+                {
+                    "model": "m",
+                    "item": "i",
+                    "criterion": "c",
+                    "rater": "r",
+                    "score": LONG,
+                }
+            ),
+        )
     ),
     "YAML": lambda p: read_yaml(written(p, f"a: {{{LONG}", "x.yaml")),
     "a label": lambda _: Integration("sat").pay(["x"], ["{" + LONG]),
-    "a label that is many addresses": lambda _: Integration("sat").pay(["x"], ["{" + "http://" * 100_000]),
+    "a label that is many addresses": lambda _: Integration("sat").pay(
+        ["x"], ["{" + "http://" * 100_000]
+    ),
     "a conversation that is none": lambda _: Integration("dat").pay([[LONG]]),
     "a query without its prompt": lambda _: answer_in(LONG),
     "whatever else": lambda _: (_ for _ in ()).throw(UserError(f"before {LONG} after")),
@@ -78,7 +95,9 @@ def test_a_message_quotes_little_of_what_was_sent(kind, tmp_path):
 def test_a_message_is_one_line_without_credentials_and_escapes():
     message = str(UserError("a\nb \x1b]0;x\x07 http://me:secret@host/v1 \u202egnp"))
     assert message == "a b ]0;x http://host/v1 gnp"
-    assert "secret" not in str(UserError("x" * 690 + " http://me:secret" + "y" * 500 + "@host"))
+    assert "secret" not in str(
+        UserError("x" * 690 + " http://me:secret" + "y" * 500 + "@host")
+    )
 
 
 def test_quoted_and_shown():
@@ -88,7 +107,10 @@ def test_quoted_and_shown():
     for _ in range(100_000):
         deep = [deep]
     assert len(quoted(deep)) <= 205
-    assert shown("\x1b[31mred\x9b31m \u202egnp\u2066 \u200f犬\x07\r\n\t") == "[31mred31m gnp 犬\n\t"
+    assert (
+        shown("\x1b[31mred\x9b31m \u202egnp\u2066 \u200f犬\x07\r\n\t")
+        == "[31mred31m gnp 犬\n\t"
+    )
 
 
 # --- replies ---
@@ -218,7 +240,9 @@ def test_an_ordinary_reply_is_read_whole(reply, ask):
 def test_a_long_word_is_no_noun_and_is_not_remembered():
     scorer = DatScorer(FakeNouns([*AXES, LONG]), axis_encoder())
     words = list(AXES[:9])
-    results = scorer.score([list_text([*words, LONG + str(k)]) for k in range(5)] + [list_text(AXES[:10])])
+    results = scorer.score(
+        [list_text([*words, LONG + str(k)]) for k in range(5)] + [list_text(AXES[:10])]
+    )
     assert {str(results[k].reason) for k in range(5)} == {"not_noun"}
     assert results[5].reason is None
     assert max(map(len, scorer.words._codes)) <= LONGEST_WORD + 1
@@ -243,7 +267,15 @@ def test_a_checker_remembers_no_long_word():
 
 
 def test_marks_are_normalised_as_ever_but_for_endless_ones():
-    for text in ("ｶﾞｷﾞ", "e\u0301\u0316", "か\u3099", "犬①㍻", "a" + "\u0301" * 29 + "b", "ﷺ", "각"):
+    for text in (
+        "ｶﾞｷﾞ",
+        "e\u0301\u0316",
+        "か\u3099",
+        "犬①㍻",
+        "a" + "\u0301" * 29 + "b",
+        "ﷺ",
+        "각",
+    ):
         assert nfkc(text) == unicodedata.normalize("NFKC", text)
     assert nfkc("a" + "\u0301\u0316" * 1_000).startswith("á")
     assert nfkc("a" + "\u0301\u0316" * 1_000) != nfkc("a" + "\u0301\u0316" * 1_001)
@@ -251,7 +283,16 @@ def test_marks_are_normalised_as_ever_but_for_endless_ones():
 
 def test_json_of_any_form_is_read_or_refused():
     assert parse_json('{"a": [1, {"b": null}]}') == {"a": [1, {"b": None}]}
-    for bad in ("[" * 3_000, '{"a":' * 3_000, "[" * 101 + "]" * 101, "1" * 5_000, '{"a": 1, "a": 2}', "NaN", "[1e", ""):
+    for bad in (
+        "[" * 3_000,
+        '{"a":' * 3_000,
+        "[" * 101 + "]" * 101,
+        "1" * 5_000,
+        '{"a": 1, "a": 2}',
+        "NaN",
+        "[1e",
+        "",
+    ):
         with pytest.raises(ValueError, match=r".") as caught:
             parse_json(bad)
         assert len(str(caught.value)) < 300

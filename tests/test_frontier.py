@@ -42,11 +42,17 @@ def test_lists_are_drawn_as_enumeration_says(group, monkeypatch):
     unit, strength, count = unit_vectors(14, 4), 4.0, 20_000
     lists = free_lists(unit, strength, count, np.random.default_rng(1), size=3)
     every = list(combinations(range(14), 3))
-    weights = np.exp(strength * mean_pairwise_distance(unit, np.array(every)).astype(np.float64))
+    weights = np.exp(
+        strength * mean_pairwise_distance(unit, np.array(every)).astype(np.float64)
+    )
     number = {words: k for k, words in enumerate(every)}
-    seen = np.bincount([number[tuple(sorted(words))] for words in lists.tolist()], minlength=len(every))
+    seen = np.bincount(
+        [number[tuple(sorted(words))] for words in lists.tolist()], minlength=len(every)
+    )
     expected = count * weights / weights.sum()
-    assert expected.max() > 20 * expected.min()  # it is not the uniform distribution that is found again
+    assert (
+        expected.max() > 20 * expected.min()
+    )  # it is not the uniform distribution that is found again
     assert expected.min() > 1
     assert chisquare(seen, expected).pvalue > 0.001
     # Order says nothing: each word is equally often in every place.
@@ -56,11 +62,17 @@ def test_lists_are_drawn_as_enumeration_says(group, monkeypatch):
 
 def test_two_starts_agree(tiny):
     # Begun far too far apart, among few words: above, where lists begun at random are below.
-    rng, few = np.random.default_rng(0), np.argsort(-independent_words(tiny, 4000.0))[:400]
+    rng, few = (
+        np.random.default_rng(0),
+        np.argsort(-independent_words(tiny, 4000.0))[:400],
+    )
     far = few[free_lists(tiny[few], 4000.0, 512, rng)]
     assert mean_pairwise_distance(tiny, far).mean() > 0.97
     ends = [
-        mean_pairwise_distance(tiny, free_lists(tiny, 500.0, 512, rng, start=start)).mean() for start in (None, far)
+        mean_pairwise_distance(
+            tiny, free_lists(tiny, 500.0, 512, rng, start=start)
+        ).mean()
+        for start in (None, far)
     ]
     # The standard error of the difference is 0.0005.
     assert ends[0] == pytest.approx(ends[1], abs=0.0015)
@@ -111,17 +123,26 @@ def test_a_batch_is_a_function_of_seed_and_number():
 
 def test_a_table_of_the_frontier(tmp_path):
     nouns = tmp_path / "nouns.txt"
-    nouns.write_text("\n".join([*tiny_nouns()[:400], "ヷヷヷ"]), "utf-8")  # the last has no vector
+    nouns.write_text(
+        "\n".join([*tiny_nouns()[:400], "ヷヷヷ"]), "utf-8"
+    )  # the last has no vector
     means = {}
     for strength in (0.0, 300.0):
         task = Dat(DatSettings(noun_checker="jumandic"))
         generator = GeneratorSettings("frontier", strength=strength, nouns=str(nouns))
-        run = run_task(task, generator, SamplingOptions(num_responses=64), tmp_path / str(strength))
+        run = run_task(
+            task, generator, SamplingOptions(num_responses=64), tmp_path / str(strength)
+        )
         means[strength] = run.metrics["measures"]["dat"]["value"]
         assert run.metrics["valid"] == 64
     assert means[300.0] > means[0.0] + 0.01
     decoder = (tmp_path / "300.0" / "config.json").read_text("utf-8")
-    for text in ('"strength": 300.0', '"nouns": 400', '"nouns_without_vector": 1', '"embedding_model": "ja-ginza"'):
+    for text in (
+        '"strength": 300.0',
+        '"nouns": 400',
+        '"nouns_without_vector": 1',
+        '"embedding_model": "ja-ginza"',
+    ):
         assert text in decoder
 
 
@@ -129,12 +150,21 @@ def test_what_a_user_can_get_wrong(tmp_path):
     for settings, message in (
         (GeneratorSettings("frontier"), "needs a strength of 0 or more"),
         (GeneratorSettings("frontier", strength=-1.0), "needs a strength of 0 or more"),
-        (GeneratorSettings("random", strength=1.0), "strength goes with the model frontier, not with random"),
-        (GeneratorSettings("tiny", frontier_encoder="ja-ginza"), "frontier_encoder goes with the model frontier"),
+        (
+            GeneratorSettings("random", strength=1.0),
+            "strength goes with the model frontier, not with random",
+        ),
+        (
+            GeneratorSettings("tiny", frontier_encoder="ja-ginza"),
+            "frontier_encoder goes with the model frontier",
+        ),
     ):
         with pytest.raises(UserError, match=message):
             settings.settled()
     with pytest.raises(UserError, match="there is no frontier here"):
         load_generator(GeneratorSettings("frontier", strength=1.0))
-    with pytest.raises(UserError, match="more than 10 distinct nouns that have a vector, each given once; 10 of 10"):
+    with pytest.raises(
+        UserError,
+        match="more than 10 distinct nouns that have a vector, each given once; 10 of 10",
+    ):
         NounFrontier(AXES[:10], WordVectors(axis_encoder()))

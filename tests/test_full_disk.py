@@ -59,7 +59,10 @@ def test_a_file_says_where_and_how_much(disk):
         write_whole(folder / "second", b"b" * 60_000)
     text = str(error.value)
     assert text.startswith(f"{folder}/second: ")
-    free, needed = (int(number.replace(",", "")) for number in re.findall(r"[\d,]+(?= bytes are| are needed)", text))
+    free, needed = (
+        int(number.replace(",", ""))
+        for number in re.findall(r"[\d,]+(?= bytes are| are needed)", text)
+    )
     assert (free, needed) == (64 * 1024 - 20_480, 60_000)
     assert [path.name for path in folder.iterdir()] == ["first"]
     write_json(folder / "third", {"small": 1})
@@ -76,7 +79,9 @@ def test_a_folder_that_is_not_there_yet(disk):
 def big(folder):
     return {
         "torch": lambda: torch.save({"weight": torch.zeros(100_000)}, folder / "a.pt"),
-        "safetensors": lambda: save_file({"weight": torch.zeros(100_000)}, folder / "a.safetensors"),
+        "safetensors": lambda: save_file(
+            {"weight": torch.zeros(100_000)}, folder / "a.safetensors"
+        ),
         "python": lambda: (folder / "a").write_bytes(bytes(100_000)),
     }
 
@@ -88,7 +93,10 @@ def test_a_disk_that_fills_all_the_same(by, disk):
         big(folder)[by]()
 
 
-@pytest.mark.parametrize("error", [ValueError("a bug"), OSError(errno.EACCES, "denied"), RuntimeError("CUDA error")])
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("a bug"), OSError(errno.EACCES, "denied"), RuntimeError("CUDA error")],
+)
 def test_other_errors_are_left_alone(error, tmp_path):
     with pytest.raises(type(error)) as caught, room(tmp_path, 1):
         raise error
@@ -102,7 +110,10 @@ def test_a_quota_is_a_full_disk(tmp_path):
 
 def test_a_ledger_keeps_its_lines(disk):
     folder = disk(64 * 1024)
-    with Ledger(folder / "j.jsonl", RUBRICS) as ledger, pytest.raises(UserError, match=f"j.jsonl: {FULL}"):
+    with (
+        Ledger(folder / "j.jsonl", RUBRICS) as ledger,
+        pytest.raises(UserError, match=f"j.jsonl: {FULL}"),
+    ):
         any(ledger.append(OK) for _ in range(10_000))
     kept = read_judgements(folder / "j.jsonl", RUBRICS)
     assert len(kept) > 100
@@ -141,12 +152,19 @@ class Wide:
     name, revision = "wide", "1"
 
     def encode(self, words):
-        return np.random.default_rng(0).standard_normal((len(words), 256)).astype(np.float32)
+        return (
+            np.random.default_rng(0)
+            .standard_normal((len(words), 256))
+            .astype(np.float32)
+        )
 
 
 @pytest.mark.usefixtures("forked_modules")
 def test_a_merged_adapter(disk, mini, tmp_path, capfd):
-    adapter = get_peft_model(AutoModelForCausalLM.from_pretrained(mini), LoraConfig(target_modules="all-linear"))
+    adapter = get_peft_model(
+        AutoModelForCausalLM.from_pretrained(mini),
+        LoraConfig(target_modules="all-linear"),
+    )
     adapter.save_pretrained(tmp_path / "adapter")
     folder = disk(64 * 1024)
     with pytest.raises(UserError, match="the lines above say why"):
@@ -161,19 +179,27 @@ def checkpoint_size(folder):
 @pytest.mark.parametrize("optim", ["adamw_torch", "sgd"])
 def test_what_a_checkpoint_needs_is_known_before_it_is_written(optim, tmp_path):
     settings = {"save_strategy": "steps", "save_steps": 1, "optim": optim}
-    trainer = scripted(tmp_path, [list_text(AXES[:10])] * 2, [pay], MixTrainer, **settings)
-    trainer.model.resize_token_embeddings(20_000)  # else files' heads would weigh as much
+    trainer = scripted(
+        tmp_path, [list_text(AXES[:10])] * 2, [pay], MixTrainer, **settings
+    )
+    trainer.model.resize_token_embeddings(
+        20_000
+    )  # else files' heads would weigh as much
     recorder = RunRecorder()
     trainer.add_callback(recorder)
     recorder.needed = saved_bytes(trainer, states=True)
     trainer.train()
     assert 0.9 < recorder.needed / checkpoint_size(tmp_path) < 1
-    assert recorder.needed == saved_bytes(trainer, states=False) * (3 if optim == "adamw_torch" else 1)
+    assert recorder.needed == saved_bytes(trainer, states=False) * (
+        3 if optim == "adamw_torch" else 1
+    )
 
 
 def test_no_checkpoint_is_begun_without_room(tmp_path):
     settings = {"save_strategy": "steps", "save_steps": 2, "max_steps": 3}
-    trainer = scripted(tmp_path, [list_text(AXES[:10])] * 2, [pay], MixTrainer, **settings)
+    trainer = scripted(
+        tmp_path, [list_text(AXES[:10])] * 2, [pay], MixTrainer, **settings
+    )
     recorder = RunRecorder()
     trainer.add_callback(recorder)
     recorder.needed = 10**18
@@ -188,12 +214,20 @@ def pay(completions, **kwargs):
 
 
 def trained(folder, mini, **settings):
-    command = recipe(model_name_or_path=mini, output_dir=folder / "out", report_to="none", save_steps=2, **settings)
+    command = recipe(
+        model_name_or_path=mini,
+        output_dir=folder / "out",
+        report_to="none",
+        save_steps=2,
+        **settings,
+    )
     return run(command, folder.parent)
 
 
 @pytest.mark.slow
-def test_a_training_looks_for_room_before_it_starts_and_before_each_save(disk, mini, tmp_path):
+def test_a_training_looks_for_room_before_it_starts_and_before_each_save(
+    disk, mini, tmp_path
+):
     # A checkpoint of the mini model is smaller than what TRL's own files may take.
     model = AutoModelForCausalLM.from_pretrained(mini)
     model.resize_token_embeddings(20_000)
@@ -224,12 +258,18 @@ def test_a_training_looks_for_room_before_it_starts_and_before_each_save(disk, m
     (folder / "other").unlink()
     done = trained(folder, mini, max_steps=4)
     assert done.returncode == 0, done.stderr
-    assert json.loads((folder / "out" / "metrics.json").read_text())["train_loss"] is not None
+    assert (
+        json.loads((folder / "out" / "metrics.json").read_text())["train_loss"]
+        is not None
+    )
 
 
 @pytest.mark.parametrize(
     "launch",
-    [pytest.param(("--num_processes", "1", "--cpu"), marks=pytest.mark.slow), "cpu2_ddp.yaml"],
+    [
+        pytest.param(("--num_processes", "1", "--cpu"), marks=pytest.mark.slow),
+        "cpu2_ddp.yaml",
+    ],
     ids=["one", "two"],
 )
 def test_the_line_stands_last_under_a_launcher(launch, tmp_path):
@@ -241,8 +281,14 @@ def test_the_line_stands_last_under_a_launcher(launch, tmp_path):
 
 
 def test_nobody_is_told_of_wandb_sync_who_did_not_ask_for_wandb(mini, tmp_path):
-    command = recipe(model_name_or_path=mini, output_dir="out", max_steps=1, save_strategy="no")
-    alone = {name: value for name, value in environment().items() if not name.startswith("WANDB_")}
+    command = recipe(
+        model_name_or_path=mini, output_dir="out", max_steps=1, save_strategy="no"
+    )
+    alone = {
+        name: value
+        for name, value in environment().items()
+        if not name.startswith("WANDB_")
+    }
     alone["HOME"] = str(tmp_path)  # where no login is
     done = warm.run(command, cwd=tmp_path, env=alone)
     assert done.returncode == 0, done.stderr

@@ -31,15 +31,27 @@ def vectors(tmp_path):
 def test_nouns_have_unit_vectors_and_other_words_none(vectors, pack):
     encoder, half = vectors(VECTORS, pack), 0.5**0.5
     found = encoder.encode(["dog", "river", "of", "qwxz", "犬"]).round(6).tolist()
-    assert found == [[1, 0, 0], [pytest.approx(half), pytest.approx(half), 0], [0] * 3, [0] * 3, [0] * 3]
+    assert found == [
+        [1, 0, 0],
+        [pytest.approx(half), pytest.approx(half), 0],
+        [0] * 3,
+        [0] * 3,
+        [0] * 3,
+    ]
     assert encoder.encode([]).shape == (0, 3)
 
 
 def test_a_header_is_no_vector_and_the_revision_is_what_was_read(vectors):
     plain = vectors(VECTORS)
     with_header = vectors("6 3\n" + VECTORS)
-    assert plain.revision == with_header.revision != vectors(VECTORS.replace("river", "lake")).revision
-    np.testing.assert_array_equal(plain.encode(["lantern"]), with_header.encode(["lantern"]))
+    assert (
+        plain.revision
+        == with_header.revision
+        != vectors(VECTORS.replace("river", "lake")).revision
+    )
+    np.testing.assert_array_equal(
+        plain.encode(["lantern"]), with_header.encode(["lantern"])
+    )
 
 
 @pytest.mark.parametrize(

@@ -23,13 +23,19 @@ from test_sampling_endpoint import KEY, completion, server
 from two_ranks import run_ranks
 
 PROMPTS = {item.id: item.prompt for item in Spread().items()}
-TEXTS = {"a": ["0", "2", "6"], "b": ["1", "1", "4"], "c": ["5", "x", "7"]}  # items are 4, 2 and 2 apart
+TEXTS = {
+    "a": ["0", "2", "6"],
+    "b": ["1", "1", "4"],
+    "c": ["5", "x", "7"],
+}  # items are 4, 2 and 2 apart
 SHARES = {"a": [4, 3, 5], "b": [1.5, 1.5, 3], "c": [2, None, 2]}
 
 
 def answers_file(path, texts, order=None):
     rows = [
-        {"item": item, "id": f"{item}{k}", "text": text} for item, own in texts.items() for k, text in enumerate(own)
+        {"item": item, "id": f"{item}{k}", "text": text}
+        for item, own in texts.items()
+        for k, text in enumerate(own)
     ]
     random.Random(order).shuffle(rows)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
@@ -43,48 +49,86 @@ def known(monkeypatch):
 
 
 def test_answers_from_a_file_in_any_order(tmp_path):
-    run = score_answers(Spread(), answers_file(tmp_path / "a.jsonl", TEXTS, 1), tmp_path / "out")
+    run = score_answers(
+        Spread(), answers_file(tmp_path / "a.jsonl", TEXTS, 1), tmp_path / "out"
+    )
     got = {answer.id: answer.values.get("spread") for answer in run.result.answers()}
-    assert got == {f"{item}{k}": value for item, own in SHARES.items() for k, value in enumerate(own)}
+    assert got == {
+        f"{item}{k}": value
+        for item, own in SHARES.items()
+        for k, value in enumerate(own)
+    }
     assert run.metrics["reasons"] == {"no_number": 1}
     # Over items, not over answers: mean of 4, 2, 2; Student's with t(2) = 4.303 times sqrt(4 / 3) / sqrt(3).
     estimate = run.metrics["measures"]["spread"]
-    assert (estimate["n"], estimate["of"], estimate["value"]) == (3, 3, pytest.approx(8 / 3))
+    assert (estimate["n"], estimate["of"], estimate["value"]) == (
+        3,
+        3,
+        pytest.approx(8 / 3),
+    )
     assert run.result.by_item(Measure("spread")) == {"a": 4, "b": 2, "c": 2}
 
 
 def test_who_has_no_partner_has_no_value(tmp_path):
     texts = {"a": ["3"], "b": ["", "3", "y"], "c": ["1", "2"]}
-    run = score_answers(Spread(), answers_file(tmp_path / "a.jsonl", texts), tmp_path / "out")
+    run = score_answers(
+        Spread(), answers_file(tmp_path / "a.jsonl", texts), tmp_path / "out"
+    )
     assert run.metrics["reasons"] == {"alone": 2, "no_number": 2}
     assert run.result.by_item(Measure("spread")) == {"a": None, "b": None, "c": 1}
     assert run.metrics["measures"]["spread"]["n"] == 1
 
 
 @pytest.mark.parametrize("batch_size", [2, 64])
-def test_a_model_is_asked_several_times_and_a_part_holds_whole_items(tmp_path, batch_size):
+def test_a_model_is_asked_several_times_and_a_part_holds_whole_items(
+    tmp_path, batch_size
+):
     def answer(body):
-        item = body["messages"][-1]["content"].removeprefix("A number for ").removesuffix(".")  # else a probe
-        return completion(TEXTS.get(item, ["?"])[body.get("seed", 0) % 3 if item in TEXTS else 0])
+        item = (
+            body["messages"][-1]["content"]
+            .removeprefix("A number for ")
+            .removesuffix(".")
+        )  # else a probe
+        return completion(
+            TEXTS.get(item, ["?"])[body.get("seed", 0) % 3 if item in TEXTS else 0]
+        )
 
     with server(answer) as (url, _):
         writer = GeneratorSettings(model="m", base_url=url)
-        run = run_task(Spread(), writer, SamplingOptions(batch_size=batch_size), tmp_path / "out")
-    assert [answer.id for answer in run.result.answers()] == [f"{item}-{k}" for item in "abc" for k in range(3)]
+        run = run_task(
+            Spread(), writer, SamplingOptions(batch_size=batch_size), tmp_path / "out"
+        )
+    assert [answer.id for answer in run.result.answers()] == [
+        f"{item}-{k}" for item in "abc" for k in range(3)
+    ]
     parts = sorted((tmp_path / "out" / "responses").glob("part-*"))
     assert len(parts) == (3 if batch_size == 2 else 1)
-    for answer in run.result.answers():  # each by the others of its item, whatever was drawn
-        own = [other for other in run.result.answers() if other.item == answer.item and other.id != answer.id]
+    for (
+        answer
+    ) in run.result.answers():  # each by the others of its item, whatever was drawn
+        own = [
+            other
+            for other in run.result.answers()
+            if other.item == answer.item and other.id != answer.id
+        ]
         numbers = [int(other.text) for other in own if other.text.isdigit()]
         if answer.text.isdigit() and numbers:
-            assert answer.values["spread"] == np.mean([abs(int(answer.text) - other) for other in numbers])
+            assert answer.values["spread"] == np.mean(
+                [abs(int(answer.text) - other) for other in numbers]
+            )
 
 
 def test_how_many_answers(monkeypatch):
     task = Spread()
     assert SamplingOptions().settled(task, task.items()).responses_per_item == 3
-    settled = SamplingOptions(responses_per_item=5, batch_size=12, num_valid=7).settled(task, task.items())
-    assert (settled.responses_per_item, settled.batch_size, settled.num_valid) == (5, 15, None)
+    settled = SamplingOptions(responses_per_item=5, batch_size=12, num_valid=7).settled(
+        task, task.items()
+    )
+    assert (settled.responses_per_item, settled.batch_size, settled.num_valid) == (
+        5,
+        15,
+        None,
+    )
     one = SamplingOptions().settled(task, task.items()[:1])
     assert (one.count(task.items()[:1]), one.batch_size % 3) == (3, 0)
     with pytest.raises(UserError, match="give --responses-per-item 2 or more"):
@@ -96,8 +140,15 @@ def test_models_are_compared_over_items(tmp_path):
         "one": TEXTS,
         "two": {"a": ["0", "2", "7"], "b": ["1", "1", "7"], "c": ["5", "x", "9"]},
     }.items():
-        score_answers(Spread(), answers_file(tmp_path / f"{name}.jsonl", texts), tmp_path / "runs" / name, source=name)
-    ((base, method),) = compare_models(find_evaluated([str(tmp_path / "runs")]), "one").pairs
+        score_answers(
+            Spread(),
+            answers_file(tmp_path / f"{name}.jsonl", texts),
+            tmp_path / "runs" / name,
+            source=name,
+        )
+    ((base, method),) = compare_models(
+        find_evaluated([str(tmp_path / "runs")]), "one"
+    ).pairs
     change = compare(base, method, Spread.measures[0]).estimate
     # Items of two are 14 / 3, 4 and 4 apart.
     assert (change.n, change.value) == (3, pytest.approx((2 / 3 + 2 + 2) / 3))
@@ -110,7 +161,9 @@ def test_a_reward_pays_each_its_share():
     prompts, texts = zip(*pairs, strict=True)
     paid = dict(zip(pairs, reward(list(prompts), list(texts)), strict=True))
     for item, own in TEXTS.items():
-        assert [paid[PROMPTS[item], text] for text in own] == [2 * (share or 0) for share in SHARES[item]]
+        assert [paid[PROMPTS[item], text] for text in own] == [
+            2 * (share or 0) for share in SHARES[item]
+        ]
     logged = {}
     reward([PROMPTS["c"]] * 3, TEXTS["c"], log_metric=logged.__setitem__)
     assert logged["spread/valid_rate"] == pytest.approx(2 / 3)
@@ -121,14 +174,18 @@ def test_a_reward_pays_each_its_share():
 def test_the_share_is_the_contribution_up_to_the_groups_mean_and_a_factor():
     """Mean pairwise distance of all minus that without one answer: 2 / (n - 2) times its share minus the mean share."""
     numbers = np.array([0, 2, 6, 7, 20])
-    shares = np.array(TaskReward(Spread())(["?"] * 5, [str(number) for number in numbers]))
+    shares = np.array(
+        TaskReward(Spread())(["?"] * 5, [str(number) for number in numbers])
+    )
     apart = np.abs(numbers[:, None] - numbers)
 
     def mean(kept):
         return apart[np.ix_(kept, kept)].sum() / (len(kept) * (len(kept) - 1))
 
     everyone = list(range(5))
-    gone = np.array([mean(everyone) - mean([j for j in everyone if j != k]) for k in everyone])
+    gone = np.array(
+        [mean(everyone) - mean([j for j in everyone if j != k]) for k in everyone]
+    )
     np.testing.assert_allclose(gone, 2 / 3 * (shares - shares.mean()))
     pair = TaskReward(Spread())(["?"] * 2, ["1", "5"])
     assert pair == [4, 4]  # so that two have no advantage
@@ -145,7 +202,9 @@ def test_two_processes_pay_what_one_pays(tmp_path):
     assert ranks == [[[4, 3], [], [0]], [[3, 3, 5], [0, 9], [0]]]
     one = TaskReward(Spread(), penalise_duplicates=True)
     for number, step in enumerate(steps):
-        prompts, texts = ([pair[place] for rank in step for pair in rank] for place in (0, 1))
+        prompts, texts = (
+            [pair[place] for rank in step for pair in rank] for place in (0, 1)
+        )
         assert one(prompts, texts) == ranks[0][number] + ranks[1][number]
 
 
@@ -160,8 +219,13 @@ def test_while_training_an_item_is_asked_as_often():
     evaluated = EvaluatedTask(Spread, None, 6, 8)
     (batch,) = evaluated.batches()
     assert [item.id for item in batch] == ["a", "a", "a", "b", "b", "b"]
-    answers = [Answer(str(k), item.id, text) for k, (item, text) in enumerate(zip(batch, TEXTS["a"] * 2, strict=True))]
-    rows = evaluated.task.with_others(batch, answers, evaluated.task.score(batch, answers))
+    answers = [
+        Answer(str(k), item.id, text)
+        for k, (item, text) in enumerate(zip(batch, TEXTS["a"] * 2, strict=True))
+    ]
+    rows = evaluated.task.with_others(
+        batch, answers, evaluated.task.score(batch, answers)
+    )
     values = EvaluateSettings(every=1, tasks=["spread"]).values(evaluated.task, rows)
     assert values == {"spread/valid": 1.0, "spread": 4.0}
 
@@ -174,13 +238,17 @@ def test_what_shows_answers_one_by_one_is_refused(tmp_path):
 def test_two_items_with_one_prompt_are_two():
     items = [Item("x", "?"), Item("y", "?")] * 2
     rows = Spread().with_others(
-        items, [Answer("", "", text) for text in "1248"], Spread().score(items, [Answer("", "", "1")] * 4)
+        items,
+        [Answer("", "", text) for text in "1248"],
+        Spread().score(items, [Answer("", "", "1")] * 4),
     )
     assert [row.values["spread"] for row in rows] == [3, 6, 3, 6]
 
 
 def test_what_is_best_if_it_is_least_is_not_selected_by_the_most(tmp_path, monkeypatch):
-    monkeypatch.setattr(Spread, "measures", (Measure("spread", together=True, better=-1),))
+    monkeypatch.setattr(
+        Spread, "measures", (Measure("spread", together=True, better=-1),)
+    )
     score_answers(Spread(), answers_file(tmp_path / "a.jsonl", TEXTS), tmp_path / "out")
     with pytest.raises(UserError, match="of spread less is better"):
         select_top(tmp_path / "out", 3)

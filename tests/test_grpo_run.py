@@ -13,11 +13,25 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import warm
-from grpo_runs import environment, generated, history, kill_at_random, recipe, run, wandb_records
+from grpo_runs import (
+    environment,
+    generated,
+    history,
+    kill_at_random,
+    recipe,
+    run,
+    wandb_records,
+)
 from sozo.data.prompts import messages, prompt
 from sozo.data.wandb_run import WandbRun, last_checkpoint, trained_by
 
-DAT_METRICS = {"dat/valid_rate", "dat/mean_score", "dat/unique_words", "dat/duplicate_share", "dat/reason/format"}
+DAT_METRICS = {
+    "dat/valid_rate",
+    "dat/mean_score",
+    "dat/unique_words",
+    "dat/duplicate_share",
+    "dat/reason/format",
+}
 SLOW_REWARD = """
 import os, time
 
@@ -31,8 +45,14 @@ def slow(completions, **kwargs):
 def finished(tmp_path_factory, mini):
     """A run of four steps, and the command that made it."""
     folder = tmp_path_factory.mktemp("run")
-    command = recipe(model_name_or_path=mini, output_dir="out", max_steps=4, save_steps=2)
-    done = run([*command, "--hub_token", "hf_secretsecret"], folder, WANDB_API_KEY="0123456789" * 4)
+    command = recipe(
+        model_name_or_path=mini, output_dir="out", max_steps=4, save_steps=2
+    )
+    done = run(
+        [*command, "--hub_token", "hf_secretsecret"],
+        folder,
+        WANDB_API_KEY="0123456789" * 4,
+    )
     assert done.returncode == 0, done.stderr
     assert "The trained model is in out" in done.stdout
     return folder, command
@@ -49,7 +69,10 @@ def test_a_run_leaves_its_settings_metrics_and_model(finished):
     assert settings["rewards"][0]["task"] == "dat"
     assert settings["rewards"][0]["embedding_model"] == "ja-ginza"
     assert "trl" in record["environment"]["packages"]
-    assert json.loads((output / "metrics.json").read_text("utf-8"))["train_loss"] is not None
+    assert (
+        json.loads((output / "metrics.json").read_text("utf-8"))["train_loss"]
+        is not None
+    )
     logged = [entry for entry in history(output) if "reward" in entry]
     assert [entry["step"] for entry in logged] == [1, 2, 3, 4]
     assert all(set(entry) >= DAT_METRICS - {"dat/mean_score"} for entry in logged)
@@ -57,7 +80,9 @@ def test_a_run_leaves_its_settings_metrics_and_model(finished):
     assert last_checkpoint(output) == output / "checkpoint-4"
     (offline,) = output.glob("wandb/offline-run-*")
     assert (
-        trained_by(output) == trained_by(output / "checkpoint-4") == WandbRun(offline.name.rpartition("-")[2], "sozo")
+        trained_by(output)
+        == trained_by(output / "checkpoint-4")
+        == WandbRun(offline.name.rpartition("-")[2], "sozo")
     )
     assert sum(text.startswith("1. ") for text in generated(output)) >= 4
 
@@ -84,7 +109,10 @@ def test_the_wandb_run_has_the_settings_and_every_steps_completions(finished):
     record = json.loads((output / "run_config.json").read_text("utf-8"))
     decide, free = record["settings"], record["free"]
     assert config.pop("provenance")["packages"] == record["environment"]["packages"]
-    assert config == {**decide, **{name: decide[name] | free[name] for name in ("training", "script")}}
+    assert config == {
+        **decide,
+        **{name: decide[name] | free[name] for name in ("training", "script")},
+    }
     assert {"run_name", "output_dir"} <= set(free["training"])
     keys = {
         item.key or "/".join(item.nested_key)
@@ -92,10 +120,24 @@ def test_the_wandb_run_has_the_settings_and_every_steps_completions(finished):
         if record.HasField("history")
         for item in record.history.item
     }
-    assert {"train/reward", "train/dat/valid_rate", "train/dat/unique_words", "dat/completions/path"} <= keys
-    tables = [json.loads(path.read_text("utf-8")) for path in output.glob("wandb/offline-run-*/files/**/*.table.json")]
-    rows = [dict(zip(table["columns"], row, strict=True)) for table in tables for row in table["data"]]
-    assert sorted(row["step"] for row in rows) == [step for step in (1, 2, 3, 4) for _ in range(8)]
+    assert {
+        "train/reward",
+        "train/dat/valid_rate",
+        "train/dat/unique_words",
+        "dat/completions/path",
+    } <= keys
+    tables = [
+        json.loads(path.read_text("utf-8"))
+        for path in output.glob("wandb/offline-run-*/files/**/*.table.json")
+    ]
+    rows = [
+        dict(zip(table["columns"], row, strict=True))
+        for table in tables
+        for row in table["data"]
+    ]
+    assert sorted(row["step"] for row in rows) == [
+        step for step in (1, 2, 3, 4) for _ in range(8)
+    ]
     for row in rows:
         assert (row["score"] is None) == (row["reason"] is not None)
         paid = 0.0 if row["score"] is None or row["duplicate"] else 10 * row["score"]
@@ -121,7 +163,9 @@ def test_a_finished_run_is_left_alone_and_another_one_is_refused(finished):
 # Resuming
 
 
-def test_a_killed_run_of_a_mix_resumes_to_what_an_unbroken_one_gives(mini, tmp_path, monkeypatch):
+def test_a_killed_run_of_a_mix_resumes_to_what_an_unbroken_one_gives(
+    mini, tmp_path, monkeypatch
+):
     monkeypatch.setenv("SOZO_TASKS", "toy_task.Lipogram")
     for name in ("whole", "killed"):
         (tmp_path / name).mkdir()
@@ -138,9 +182,15 @@ def test_a_killed_run_of_a_mix_resumes_to_what_an_unbroken_one_gives(mini, tmp_p
             {
                 "task": "dat",
                 "reward_funcs": ["sozo.rewards.make_dat_reward", "slow_reward.slow"],
-                "reward_args": {"sozo.rewards.make_dat_reward": {"noun_checker": "jumandic"}},
+                "reward_args": {
+                    "sozo.rewards.make_dat_reward": {"noun_checker": "jumandic"}
+                },
             },
-            {"task": "lipogram", "measure": "lipogram/words", "penalise_duplicates": True},
+            {
+                "task": "lipogram",
+                "measure": "lipogram/words",
+                "penalise_duplicates": True,
+            },
         ],
     )
     unbroken = run(command, tmp_path / "whole")
@@ -148,53 +198,90 @@ def test_a_killed_run_of_a_mix_resumes_to_what_an_unbroken_one_gives(mini, tmp_p
 
     output = tmp_path / "killed" / "out"
     kill = output / "checkpoint-2" / "sozo_state.json", 0
-    (killed,) = warm.run_all([command], cwd=output.parent, env=environment(SLEEP="0.3"), kill=kill)
+    (killed,) = warm.run_all(
+        [command], cwd=output.parent, env=environment(SLEEP="0.3"), kill=kill
+    )
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert not (output / "checkpoint-8").exists()
-    wandb_run = json.loads((output / "checkpoint-2" / "sozo_state.json").read_text())["wandb_run_id"]
+    wandb_run = json.loads((output / "checkpoint-2" / "sozo_state.json").read_text())[
+        "wandb_run_id"
+    ]
 
     resumed = run(command, output.parent)
     assert resumed.returncode == 0, resumed.stderr
     whole = tmp_path / "whole" / "out"
-    weights, expected = load_file(output / "model.safetensors"), load_file(whole / "model.safetensors")
+    weights, expected = (
+        load_file(output / "model.safetensors"),
+        load_file(whole / "model.safetensors"),
+    )
     start = load_file(mini / "model.safetensors")
     assert weights.keys() == expected.keys()
     assert all(torch.equal(weights[name], expected[name]) for name in expected)
     assert any(not torch.equal(start[name], expected[name]) for name in expected)
     for number in range(2):  # each task has a history of its own
-        seen = [folder / "checkpoint-8" / f"state_{number}.json" for folder in (output, whole)]
+        seen = [
+            folder / "checkpoint-8" / f"state_{number}.json"
+            for folder in (output, whole)
+        ]
         assert seen[0].read_bytes() == seen[1].read_bytes()
         assert seen[0].stat().st_size > 100
-    steps = [[entry for entry in history(folder) if "reward" in entry] for folder in (output, whole)]
+    steps = [
+        [entry for entry in history(folder) if "reward" in entry]
+        for folder in (output, whole)
+    ]
     assert steps[0] == steps[1]
     assert len(steps[0]) == 8
-    assert json.loads((output / "checkpoint-8" / "sozo_state.json").read_text())["wandb_run_id"] == wandb_run
-    assert {path.name.rpartition("-")[2] for path in output.glob("wandb/offline-run-*")} == {wandb_run}
+    assert (
+        json.loads((output / "checkpoint-8" / "sozo_state.json").read_text())[
+            "wandb_run_id"
+        ]
+        == wandb_run
+    )
+    assert {
+        path.name.rpartition("-")[2] for path in output.glob("wandb/offline-run-*")
+    } == {wandb_run}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", ["shared_prefix", "trl"])
-def test_a_run_killed_at_20_random_moments_ends_like_an_unbroken_one(sampler, mini, tmp_path):
-    settings = {"model_name_or_path": mini, "max_steps": 8, "save_steps": 1, "report_to": "none", "sampler": sampler}
+def test_a_run_killed_at_20_random_moments_ends_like_an_unbroken_one(
+    sampler, mini, tmp_path
+):
+    settings = {
+        "model_name_or_path": mini,
+        "max_steps": 8,
+        "save_steps": 1,
+        "report_to": "none",
+        "sampler": sampler,
+    }
     command = recipe(output_dir="out", **settings)
     whole, output = tmp_path / "whole" / "out", tmp_path / "killed" / "out"
     for folder in (whole, output):
         folder.parent.mkdir()
     unbroken = run(command, whole.parent)
     assert unbroken.returncode == 0, unbroken.stderr
-    span = (whole / "metrics.json").stat().st_mtime - (whole / "run_config.json").stat().st_mtime
+    span = (whole / "metrics.json").stat().st_mtime - (
+        whole / "run_config.json"
+    ).stat().st_mtime
     assert kill_at_random(command, output, times=20, span=span) >= 15
     resumed = run(command, output.parent)
     assert resumed.returncode == 0, resumed.stderr
-    weights, expected = (load_file(folder / "model.safetensors") for folder in (output, whole))
+    weights, expected = (
+        load_file(folder / "model.safetensors") for folder in (output, whole)
+    )
     assert all(torch.equal(weights[name], expected[name]) for name in expected)
-    steps = [[entry for entry in history(folder) if "reward" in entry] for folder in (output, whole)]
+    steps = [
+        [entry for entry in history(folder) if "reward" in entry]
+        for folder in (output, whole)
+    ]
     assert steps[0] == steps[1]
     assert len(steps[0]) == 8
 
 
 @pytest.mark.slow
-def test_ten_kills_of_a_mix_of_many_prompts_with_entropy_on_words(mini, tmp_path, monkeypatch):
+def test_ten_kills_of_a_mix_of_many_prompts_with_entropy_on_words(
+    mini, tmp_path, monkeypatch
+):
     """Many prompts in a sampler's step, completions regrouped within theirs, two steps a generation."""
     monkeypatch.setenv("SOZO_TASKS", "toy_task.Lipogram")
     whole, output = tmp_path / "whole" / "out", tmp_path / "killed" / "out"
@@ -207,20 +294,39 @@ def test_ten_kills_of_a_mix_of_many_prompts_with_entropy_on_words(mini, tmp_path
         "reward_args": {name: {"noun_checker": "jumandic"} for name in rewards},
     }
     settings = {"word_entropy": 0.2, "credit": "word", "loss_type": "dapo"}
-    settings |= {"completions_per_step": 16, "num_generations": 4, "per_device_train_batch_size": 4}
-    settings |= {"multi_objective_aggregation": "normalize_then_sum", "steps_per_generation": 8}
-    settings |= {"tasks": [dat, {"task": "lipogram", "measure": "lipogram/words"}], "report_to": "none"}
-    command = recipe(model_name_or_path=mini, output_dir="out", max_steps=8, save_steps=2, **settings)
+    settings |= {
+        "completions_per_step": 16,
+        "num_generations": 4,
+        "per_device_train_batch_size": 4,
+    }
+    settings |= {
+        "multi_objective_aggregation": "normalize_then_sum",
+        "steps_per_generation": 8,
+    }
+    settings |= {
+        "tasks": [dat, {"task": "lipogram", "measure": "lipogram/words"}],
+        "report_to": "none",
+    }
+    command = recipe(
+        model_name_or_path=mini, output_dir="out", max_steps=8, save_steps=2, **settings
+    )
     unbroken = run(command, whole.parent)
     assert unbroken.returncode == 0, unbroken.stderr
-    span = (whole / "metrics.json").stat().st_mtime - (whole / "run_config.json").stat().st_mtime
+    span = (whole / "metrics.json").stat().st_mtime - (
+        whole / "run_config.json"
+    ).stat().st_mtime
     assert kill_at_random(command, output, times=10, span=span) >= 7
     resumed = run(command, output.parent)
     assert resumed.returncode == 0, resumed.stderr
-    weights, expected, start = (load_file(folder / "model.safetensors") for folder in (output, whole, mini))
+    weights, expected, start = (
+        load_file(folder / "model.safetensors") for folder in (output, whole, mini)
+    )
     assert all(torch.equal(weights[name], expected[name]) for name in expected)
     assert any(not torch.equal(start[name], expected[name]) for name in expected)
-    steps = [[entry for entry in history(folder) if "reward" in entry] for folder in (output, whole)]
+    steps = [
+        [entry for entry in history(folder) if "reward" in entry]
+        for folder in (output, whole)
+    ]
     assert steps[0] == steps[1]
     assert len(steps[0]) == 4  # generations
     assert "words/entropy" in steps[0][-1]
@@ -240,7 +346,9 @@ def test_a_checkpoint_cut_short_is_passed_over(tmp_path):
 # Rewards and prompts of the user's own
 
 
-def test_an_own_reward_next_to_the_dat_reward_and_a_model_without_chat_template(mini, tmp_path):
+def test_an_own_reward_next_to_the_dat_reward_and_a_model_without_chat_template(
+    mini, tmp_path
+):
     tokenizer = AutoTokenizer.from_pretrained(mini)
     tokenizer.chat_template = None
     model = AutoModelForCausalLM.from_pretrained(mini)
@@ -276,17 +384,20 @@ def test_an_own_reward_next_to_the_dat_reward_and_a_model_without_chat_template(
     "start",
     [
         [sys.executable, trl.scripts.grpo.__file__],  # what the command launches
-        pytest.param([Path(sys.executable).with_name("trl"), "grpo"], marks=pytest.mark.slow),
+        pytest.param(
+            [Path(sys.executable).with_name("trl"), "grpo"], marks=pytest.mark.slow
+        ),
     ],
     ids=["script", "command"],
 )
 def test_trls_own_command_takes_the_reward(start, mini, tmp_path):
-    rows = [json.dumps({"prompt": messages(prompt("dat"))}, ensure_ascii=False) for _ in range(8)]
+    rows = [
+        json.dumps({"prompt": messages(prompt("dat"))}, ensure_ascii=False)
+        for _ in range(8)
+    ]
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / "train.jsonl").write_text("\n".join(rows), "utf-8")
-    words = (
-        "--reward_funcs sozo.rewards.dat_reward --dataset_name prompts --output_dir out --max_steps 2 --use_cpu true"
-    )
+    words = "--reward_funcs sozo.rewards.dat_reward --dataset_name prompts --output_dir out --max_steps 2 --use_cpu true"
     words += " --bf16 false --max_completion_length 24 --top_k 0 --per_device_train_batch_size 8 --logging_steps 1"
     words += " --report_to none --num_generations 8 --log_completions false --save_strategy no"
     command = [*start, *words.split(), "--model_name_or_path", mini]
@@ -300,10 +411,22 @@ def test_a_run_on_this_machine_connects_to_nobody(mini, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as proxy:
         address = f"http://127.0.0.1:{proxy.getsockname()[1]}"
         proxies = {
-            name: address for kind in ("HTTP", "HTTPS", "ALL") for name in (f"{kind}_PROXY", f"{kind}_proxy".lower())
+            name: address
+            for kind in ("HTTP", "HTTPS", "ALL")
+            for name in (f"{kind}_PROXY", f"{kind}_proxy".lower())
         }
-        nobody = {**proxies, "NO_PROXY": "", "no_proxy": "", "CI": "", "HF_HUB_OFFLINE": "0"}
-        done = run(recipe(model_name_or_path=mini, output_dir="out", max_steps=1), tmp_path, **nobody)
+        nobody = {
+            **proxies,
+            "NO_PROXY": "",
+            "no_proxy": "",
+            "CI": "",
+            "HF_HUB_OFFLINE": "0",
+        }
+        done = run(
+            recipe(model_name_or_path=mini, output_dir="out", max_steps=1),
+            tmp_path,
+            **nobody,
+        )
         assert done.returncode == 0, done.stderr
         proxy.setblocking(False)
         with pytest.raises(BlockingIOError):

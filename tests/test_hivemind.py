@@ -26,7 +26,10 @@ from sozo.tasks.task import Item
 
 STORIES_PATH = Path(data.__file__).with_name("stories.jsonl")
 STORIES = [story.text for story in load_stories()]
-IDEAS = [idea.description + idea.implementation + idea.differentiation for idea in trial_ideas()]
+IDEAS = [
+    idea.description + idea.implementation + idea.differentiation
+    for idea in trial_ideas()
+]
 # A fixed sentence with a slot; the nouns are of the embedded model.
 TEMPLATE = (
     "わたしが思いついたのは、{noun}です。毎日の暮らしの中で{noun}に目を向けると、いつもの景色が少しだけ違って見えます。"
@@ -57,17 +60,25 @@ ASKED = [
 
 
 def write_rows(path, rows):
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+    path.write_text(
+        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8"
+    )
     return path
 
 
 def write_prompts(folder):
-    return write_rows(folder / "prompts.jsonl", ({"id": str(k), "prompt": text} for k, text in enumerate(ASKED)))
+    return write_rows(
+        folder / "prompts.jsonl",
+        ({"id": str(k), "prompt": text} for k, text in enumerate(ASKED)),
+    )
 
 
 def answered(path, texts):
     """A file of answers: `texts` are those to each prompt."""
-    return write_rows(path, ({"item": str(k), "text": text} for k, own in enumerate(texts) for text in own))
+    return write_rows(
+        path,
+        ({"item": str(k), "text": text} for k, own in enumerate(texts) for text in own),
+    )
 
 
 # Three texts of more than 80 characters that are prose; an encoder that knows them cut and whole.
@@ -79,7 +90,10 @@ WHOLE = {A: [1, 0, 0], B: [0.8, 0.6, 0], C: [0, 0, 1]}
 @pytest.fixture
 def by_hand(tmp_path, monkeypatch):
     """hivemind by two encoders, of which the second calls all equal but C."""
-    second = {text: [1, 0] if not text.startswith(C[:20]) else [0, 1] for text in (*CUT, *WHOLE)}
+    second = {
+        text: [1, 0] if not text.startswith(C[:20]) else [0, 1]
+        for text in (*CUT, *WHOLE)
+    }
     encoders = (FakeEncoder(CUT | WHOLE, name="one"), FakeEncoder(second, name="two"))
     monkeypatch.setattr(Hivemind, "encoders", encoders)
     return Hivemind(HivemindSettings(hivemind_prompts=str(write_prompts(tmp_path))))
@@ -87,17 +101,25 @@ def by_hand(tmp_path, monkeypatch):
 
 def test_within_a_model(by_hand, tmp_path):
     texts = [[A, B, C], [A, A], [B, ""], [A, C, "<think>" + B]]
-    run = score_answers(by_hand, answered(tmp_path / "a.jsonl", texts), tmp_path / "out")
+    run = score_answers(
+        by_hand, answered(tmp_path / "a.jsonl", texts), tmp_path / "out"
+    )
     # Cosines of the cut ones: AB 0.6, AC 0, BC 0.8.
     values = [answer.values for answer in run.result.answers()]
     assert [round(v["hivemind"], 6) for v in values[:3]] == [0.3, 0.7, 0.4]
     means = dict(zip("0123", [1.4 / 3, 1.0, None, 0.0], strict=True))
     assert run.result.by_item(by_hand.measures[0]) == pytest.approx(means)
-    uncut, second = run.result.by_item(by_hand.measures[2]), run.result.by_item(by_hand.measures[1])
+    uncut, second = (
+        run.result.by_item(by_hand.measures[2]),
+        run.result.by_item(by_hand.measures[1]),
+    )
     assert uncut == pytest.approx({"0": 0.8 / 3, "1": 1.0, "2": None, "3": 0.0})
     assert second == pytest.approx({"0": 1 / 3, "1": 1.0, "2": None, "3": 0.0})
     assert run.metrics["reasons"] == {"empty": 1, "reasoning": 1, "unpaired": 1}
-    estimate, interval = run.metrics["measures"]["hivemind"], mean_interval([1.4 / 3, 1.0, 0.0])
+    estimate, interval = (
+        run.metrics["measures"]["hivemind"],
+        mean_interval([1.4 / 3, 1.0, 0.0]),
+    )
     assert (estimate["n"], estimate["of"]) == (3, 4)
     assert [estimate[name] for name in ("value", "low", "high")] == pytest.approx(
         [interval.value, interval.low, 1]  # no similarity is above 1
@@ -107,7 +129,9 @@ def test_within_a_model(by_hand, tmp_path):
 def test_between_models(by_hand, tmp_path):
     sides = {"x": [[A, B], [C], [A], []], "y": [[A, C], [B, C], [], [B]]}
     one, two = (
-        score_answers(by_hand, answered(tmp_path / f"{name}.jsonl", texts), tmp_path / name).result
+        score_answers(
+            by_hand, answered(tmp_path / f"{name}.jsonl", texts), tmp_path / name
+        ).result
         for name, texts in sides.items()
     )
     cell = one.between(two, by_hand.measures[0])
@@ -122,25 +146,38 @@ def test_between_models(by_hand, tmp_path):
 
 
 def test_nothing_in_common(by_hand, tmp_path):
-    sides = {"x": [[A, B], [], [], []], "y": [[], [B, C], [], []], "z": [[""], [], [], []]}
+    sides = {
+        "x": [[A, B], [], [], []],
+        "y": [[], [B, C], [], []],
+        "z": [[""], [], [], []],
+    }
     runs = [
-        score_answers(by_hand, answered(tmp_path / f"{name}.jsonl", texts), tmp_path / name).result
+        score_answers(
+            by_hand, answered(tmp_path / f"{name}.jsonl", texts), tmp_path / name
+        ).result
         for name, texts in sides.items()
     ]
     for run, other in combinations(runs, 2):
         cell = run.between(other, by_hand.measures[0])
         assert (cell.value, cell.why) == (None, "no values")
-    only = score_answers(by_hand, answered(tmp_path / "w.jsonl", [[A, B]]), tmp_path / "w").result.between(
-        runs[0], by_hand.measures[0]
-    )
-    assert (only.value, only.below) == (pytest.approx((1 + 0.6 + 0.6 + 1) / 4), ("other prompts –",))  # one prompt
+    only = score_answers(
+        by_hand, answered(tmp_path / "w.jsonl", [[A, B]]), tmp_path / "w"
+    ).result.between(runs[0], by_hand.measures[0])
+    assert (only.value, only.below) == (
+        pytest.approx((1 + 0.6 + 0.6 + 1) / 4),
+        ("other prompts –",),
+    )  # one prompt
 
 
 def test_what_is_paid_is_the_distance_to_the_others(by_hand):
     reward = reward_of(by_hand)
-    paid = reward(["p"] * 5, [A, "申し訳ありませんが、できません。" * 6, B, "短い。", C])
+    paid = reward(
+        ["p"] * 5, [A, "申し訳ありませんが、できません。" * 6, B, "短い。", C]
+    )
     assert paid == pytest.approx([0.7, 0, 0.3, 0, 0.6])
-    assert reward(["p", "q", "p"], [A, B, A]) == pytest.approx([0, 0, 0])  # the same twice, and one alone
+    assert reward(["p", "q", "p"], [A, B, A]) == pytest.approx(
+        [0, 0, 0]
+    )  # the same twice, and one alone
 
 
 def test_the_first_line_of_a_packaged_prompt_is_never_trained_on(tmp_path):
@@ -148,7 +185,9 @@ def test_the_first_line_of_a_packaged_prompt_is_never_trained_on(tmp_path):
         refuse_training(Hivemind().items()[:1])
     refuse_training(
         [
-            *Hivemind(HivemindSettings(hivemind_prompts=str(write_prompts(tmp_path)))).items(),
+            *Hivemind(
+                HivemindSettings(hivemind_prompts=str(write_prompts(tmp_path)))
+            ).items(),
             Item("", "詩を書いてください。"),
         ]
     )
@@ -159,7 +198,9 @@ def test_the_prompts():
     topics = [row["prompt"] for row in rows]
     kinds = {row["id"][:-3] for row in rows}
     assert (len({row["id"] for row in rows}), len(kinds)) == (100, 10)
-    assert {row["id"][:-3] for row in rows[:10]} == kinds  # whoever asks a few asks of all kinds
+    assert {
+        row["id"][:-3] for row in rows[:10]
+    } == kinds  # whoever asks a few asks of all kinds
     grams = [{text[k : k + 3] for k in range(len(text) - 2)} for text in topics]
     assert max(len(a & b) / len(a | b) for a, b in combinations(grams, 2)) < 0.35
     # A model that says its prompt again has a score, the highest.
@@ -183,14 +224,27 @@ RANDOM = np.random.default_rng(0)
         ("", "empty"),
         ("<think>まだ考えている", "reasoning"),
         ("海は広い。", "short"),
-        ("申し訳ありませんが、そのご質問にはお答えできません。" + STORIES[0], "refusal"),
-        ("I would like to tell you a story about the sea and the people who live beside it. " * 2, "script"),
+        (
+            "申し訳ありませんが、そのご質問にはお答えできません。" + STORIES[0],
+            "refusal",
+        ),
+        (
+            "I would like to tell you a story about the sea and the people who live beside it. "
+            * 2,
+            "script",
+        ),
         ("、".join(NOUNS * 3), "script"),
         ("海はとても広くて青い。" * 10, "repetition"),
         ("".join(RANDOM.choice(list("".join(STORIES)), 200)), "disorder"),
         (swapped(STORIES[0], 4), "disorder"),
-        ("".join(RANDOM.choice(list("".join(STORIES)), 80)) + STORIES[0], "disorder"),  # what is compared is noise
-        (STORIES[0][:100] + "".join(RANDOM.choice(list("".join(STORIES)), 400)), "disorder"),
+        (
+            "".join(RANDOM.choice(list("".join(STORIES)), 80)) + STORIES[0],
+            "disorder",
+        ),  # what is compared is noise
+        (
+            STORIES[0][:100] + "".join(RANDOM.choice(list("".join(STORIES)), 400)),
+            "disorder",
+        ),
         (STORIES[0][:80], None),
         (STORIES[5], None),
     ],
@@ -204,7 +258,9 @@ def test_real_prose_is_valid():
 
 
 def similarities(folder, name):
-    measures = json.loads((folder / name / "metrics.json").read_text("utf-8"))["measures"]
+    measures = json.loads((folder / name / "metrics.json").read_text("utf-8"))[
+        "measures"
+    ]
     return [measures[form]["value"] for form in FORMS]
 
 
@@ -217,8 +273,12 @@ def standins(tmp_path_factory):
     echo = prompt("hivemind").replace("{topic}", "{}")
     sides = {
         "echo": [[echo.format(text)] * 4 for text in ASKED],
-        "template": [[TEMPLATE.format(noun=noun) for noun in NOUNS[k::4]] for k in range(4)],
-        "independent": [[text for _, text in zip(range(4), texts, strict=False)] for _ in ASKED],
+        "template": [
+            [TEMPLATE.format(noun=noun) for noun in NOUNS[k::4]] for k in range(4)
+        ],
+        "independent": [
+            [text for _, text in zip(range(4), texts, strict=False)] for _ in ASKED
+        ],
     }
     for name, own in sides.items():
         path = answered(folder / f"{name}.jsonl", own)
@@ -240,9 +300,12 @@ def standins(tmp_path_factory):
 
 def test_standins_come_out_in_their_order(standins):
     echo, template, independent = (
-        similarities(standins / "runs", name) for name in ("echo", "template", "independent")
+        similarities(standins / "runs", name)
+        for name in ("echo", "template", "independent")
     )
-    for one, other, last in zip(echo, template, independent, strict=True):  # by both encoders, cut and uncut
+    for one, other, last in zip(
+        echo, template, independent, strict=True
+    ):  # by both encoders, cut and uncut
         assert one == pytest.approx(1)
         assert one > other + 0.02 > other > last + 0.02
 
@@ -274,7 +337,11 @@ def test_runs_by_other_prompts_are_not_compared(standins, tmp_path):
     write_rows(standins / "other.jsonl", [{"prompt": text[::-1]} for text in ASKED])
     path = write_rows(
         standins / "t.jsonl",
-        ({"item": str(k + 1), "text": TEMPLATE.format(noun=noun)} for k in range(4) for noun in NOUNS[:2]),
+        (
+            {"item": str(k + 1), "text": TEMPLATE.format(noun=noun)}
+            for k in range(4)
+            for noun in NOUNS[:2]
+        ),
     )
     words = (
         "score",
@@ -290,13 +357,35 @@ def test_runs_by_other_prompts_are_not_compared(standins, tmp_path):
     done = sozo(standins, *words, "--output", tmp_path / "else")
     assert done.returncode == 0, done.stderr
     metrics = json.loads((tmp_path / "else" / "metrics.json").read_text("utf-8"))
-    assert [name for name in FORMS if metrics["measures"][name]["n"]] == ["hivemind", "hivemind/uncut"]
-    done = sozo(standins, "compare", "runs", tmp_path / "else", "--base", "template", COLUMNS="300")
+    assert [name for name in FORMS if metrics["measures"][name]["n"]] == [
+        "hivemind",
+        "hivemind/uncut",
+    ]
+    done = sozo(
+        standins,
+        "compare",
+        "runs",
+        tmp_path / "else",
+        "--base",
+        "template",
+        COLUMNS="300",
+    )
     assert done.returncode == 0, done.stderr
-    assert "else: not compared: score (other items were asked)" in done.stdout  # what both always have is no fact
+    assert (
+        "else: not compared: score (other items were asked)" in done.stdout
+    )  # what both always have is no fact
 
 
 def test_fewer_than_two_answers_are_refused_before_anything_starts(standins):
-    done = sozo(standins, "hivemind", "--model", "tiny", "--responses-per-item", "1", "--output", "no")
+    done = sozo(
+        standins,
+        "hivemind",
+        "--model",
+        "tiny",
+        "--responses-per-item",
+        "1",
+        "--output",
+        "no",
+    )
     assert done.returncode == 2
     assert "give --responses-per-item 2 or more" in done.stderr

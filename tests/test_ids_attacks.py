@@ -22,18 +22,77 @@ from sozo.tasks.pbig.task import Pbig
 from sozo.tasks.sipen.task import Sipen
 from sozo.tasks.words.cue_dat import CueDat
 
-LIST = list_text(["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"])
+LIST = list_text(
+    ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
+)
 UUID = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"
 ISSUED = ["gpt-4o-3", UUID, "request-1", "2024-01-00", "run-a0", "run-0", "gpt-4o-0"]
 IDS = [
     *ISSUED,
-    *("task-0", "request-000123", "item_7", "req-1-2-3", "batch_req_403hYy7nMxrxXFWXiwvoLG1q"),
-    *("chatcmpl-A1Efhv97EZNQeHKSLPnTmZex20gf2", "resp_67ccd2bed1ec8190", "msg_01XFDUDYJgAACzvnptvVoYEL"),
-    *("gpt-4o-2024-08-06_0", "gpt-4o-2024-08-06-12", "meta-llama/Llama-3.1-8B-Instruct-5", "openai/gpt-4o:free-3"),
-    *("2024-01-01", "2024-01-01T09:00:00+09:00", "20240101-0003", "user/1", "user@example.org", "p01-s02"),
-    *("0", "-1", "00000000", "1.0", "1e5", "0x1f", "-", "--", "a-", "-0", "dat", "dat-3", "dat-0-1"),
-    *("参加者 3", "参加者-3", "回答-１", "run 1 - 2", "run—0", "model=a;seed=0;n=1", "momotaro-3", "trial-01", "nlp-1"),
-    *("None", "null", "NaN", "true", "../../x-1", "a\tb", "a'b\"c", "😀-1", "e\u0301-1", "x" * 80 + "-1"),
+    *(
+        "task-0",
+        "request-000123",
+        "item_7",
+        "req-1-2-3",
+        "batch_req_403hYy7nMxrxXFWXiwvoLG1q",
+    ),
+    *(
+        "chatcmpl-A1Efhv97EZNQeHKSLPnTmZex20gf2",
+        "resp_67ccd2bed1ec8190",
+        "msg_01XFDUDYJgAACzvnptvVoYEL",
+    ),
+    *(
+        "gpt-4o-2024-08-06_0",
+        "gpt-4o-2024-08-06-12",
+        "meta-llama/Llama-3.1-8B-Instruct-5",
+        "openai/gpt-4o:free-3",
+    ),
+    *(
+        "2024-01-01",
+        "2024-01-01T09:00:00+09:00",
+        "20240101-0003",
+        "user/1",
+        "user@example.org",
+        "p01-s02",
+    ),
+    *(
+        "0",
+        "-1",
+        "00000000",
+        "1.0",
+        "1e5",
+        "0x1f",
+        "-",
+        "--",
+        "a-",
+        "-0",
+        "dat",
+        "dat-3",
+        "dat-0-1",
+    ),
+    *(
+        "参加者 3",
+        "参加者-3",
+        "回答-１",
+        "run 1 - 2",
+        "run—0",
+        "model=a;seed=0;n=1",
+        "momotaro-3",
+        "trial-01",
+        "nlp-1",
+    ),
+    *(
+        "None",
+        "null",
+        "NaN",
+        "true",
+        "../../x-1",
+        "a\tb",
+        "a'b\"c",
+        "😀-1",
+        "e\u0301-1",
+        "x" * 80 + "-1",
+    ),
 ]
 NUMBERS = [0, 3, -1, 20240100, 2**53 + 1]
 
@@ -44,17 +103,32 @@ def dat():
 
 
 def lines(path, *rows):
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+    path.write_text(
+        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8"
+    )
     return path
 
 
 def batch(custom_id, *texts):
     choices = [
-        {"index": k, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+        {
+            "index": k,
+            "finish_reason": "stop",
+            "message": {"role": "assistant", "content": text},
+        }
         for k, text in enumerate(texts)
     ]
-    response = {"status_code": 200, "request_id": "r", "body": {"object": "chat.completion", "choices": choices}}
-    return {"id": "batch_req_1", "custom_id": custom_id, "response": response, "error": None}
+    response = {
+        "status_code": 200,
+        "request_id": "r",
+        "body": {"object": "chat.completion", "choices": choices},
+    }
+    return {
+        "id": "batch_req_1",
+        "custom_id": custom_id,
+        "response": response,
+        "error": None,
+    }
 
 
 def refused(task, path):
@@ -69,7 +143,9 @@ def refused(task, path):
 
 @pytest.mark.parametrize("name", [*IDS, *NUMBERS], ids=lambda name: str(name)[:40])
 def test_dat_takes_any_id(name, dat, tmp_path):
-    (answer,) = read_answers(dat, lines(tmp_path / "f.jsonl", {"id": name, "text": LIST}), None)
+    (answer,) = read_answers(
+        dat, lines(tmp_path / "f.jsonl", {"id": name, "text": LIST}), None
+    )
     assert (answer.id, answer.item, answer.text) == (str(name), "", LIST)
 
 
@@ -95,7 +171,11 @@ def test_dat_takes_any_custom_id_of_a_batch(name, dat, tmp_path):
         {"lm_output": LIST, "extra_info": {"item": "dat"}, "finish_reason": "stop"},
         {"question_id": 7, "answer": LIST},
         {"id": 3, "question_id": "q-7", "answer": LIST},
-        {"uuid": UUID, "metadata": {"item": "dat"}, "output": {"choices": [{"message": {"content": LIST}}]}},
+        {
+            "uuid": UUID,
+            "metadata": {"item": "dat"},
+            "output": {"choices": [{"message": {"content": LIST}}]},
+        },
         {"completion": LIST, "id": "step-2", "prompt": "?"},
     ],
 )
@@ -106,19 +186,32 @@ def test_nothing_decides_where_one_thing_is_asked(row, dat, tmp_path):
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".json", ".parquet"])
 def test_ids_are_kept_in_every_kind_of_file(suffix, dat, tmp_path):
-    rows, path = [{"id": name, "text": LIST} for name in ISSUED], tmp_path / f"f{suffix}"
+    rows, path = (
+        [{"id": name, "text": LIST} for name in ISSUED],
+        tmp_path / f"f{suffix}",
+    )
     if suffix == ".parquet":
         pd.DataFrame(rows).to_parquet(path)
     elif suffix == ".json":
         path.write_text(json.dumps(rows), "utf-8")
     else:
         lines(path, *rows)
-    assert [(a.id, a.item) for a in read_answers(dat, path, None)] == [(name, "") for name in ISSUED]
+    assert [(a.id, a.item) for a in read_answers(dat, path, None)] == [
+        (name, "") for name in ISSUED
+    ]
 
 
 def test_the_command_scores_them(tmp_path):
     path = lines(tmp_path / "f.jsonl", *({"id": name, "text": LIST} for name in IDS))
-    words = ["score", "dat", str(path), "--noun-checker", "jumandic", "--embedding-model", "ja-ginza"]
+    words = [
+        "score",
+        "dat",
+        str(path),
+        "--noun-checker",
+        "jumandic",
+        "--embedding-model",
+        "ja-ginza",
+    ]
     done = CliRunner().invoke(make_app(), [*words, "--output", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
     rows = list(read_responses(tmp_path / "out"))
@@ -126,24 +219,44 @@ def test_the_command_scores_them(tmp_path):
     assert {round(row.score, 4) for row in rows} == {0.8217}
     # And a table of ours with such ids is read again.
     again = CliRunner().invoke(
-        make_app(), ["score", "dat", str(tmp_path / "out"), *words[3:], "--output", str(tmp_path / "again")]
+        make_app(),
+        [
+            "score",
+            "dat",
+            str(tmp_path / "out"),
+            *words[3:],
+            "--output",
+            str(tmp_path / "again"),
+        ],
     )
     assert again.exit_code == 0, again.output
     assert [row.id for row in read_responses(tmp_path / "again")] == IDS
 
 
 def test_bare_parts_with_such_ids_are_read(dat, tmp_path):
-    write_columns(tmp_path / "part-00000.parquet", {"id": IDS, "text": [LIST] * len(IDS)})
-    assert [(a.id, a.item) for a in read_answers(dat, tmp_path, None)] == [(name, "") for name in IDS]
+    write_columns(
+        tmp_path / "part-00000.parquet", {"id": IDS, "text": [LIST] * len(IDS)}
+    )
+    assert [(a.id, a.item) for a in read_answers(dat, tmp_path, None)] == [
+        (name, "") for name in IDS
+    ]
 
 
-@pytest.mark.parametrize("names", [("run-a0", "run-a0"), ("0", 0), (UUID, UUID), ("momotaro-3", "momotaro-3")])
+@pytest.mark.parametrize(
+    "names",
+    [("run-a0", "run-a0"), ("0", 0), (UUID, UUID), ("momotaro-3", "momotaro-3")],
+)
 def test_an_id_that_comes_twice_is_still_refused(names, dat, tmp_path):
-    assert "line 2" in refused(dat, lines(tmp_path / "f.jsonl", *({"id": name, "text": LIST} for name in names)))
+    assert "line 2" in refused(
+        dat,
+        lines(tmp_path / "f.jsonl", *({"id": name, "text": LIST} for name in names)),
+    )
 
 
 def test_a_batch_whose_numbers_meet_another_id_is_still_refused(dat, tmp_path):
-    refused(dat, lines(tmp_path / "f.jsonl", batch("a", LIST, LIST), batch("a-1", LIST)))
+    refused(
+        dat, lines(tmp_path / "f.jsonl", batch("a", LIST, LIST), batch("a-1", LIST))
+    )
 
 
 # Tasks of several items: the column item decides
@@ -155,7 +268,11 @@ TASKS = {
     "pbig": (Pbig, "nlp-1", "nlp-2"),
     "hivemind": (Hivemind, "story-01", "name-01"),
     "cue_dat": (
-        lambda: CueDat(CueDat.Settings(split="train", num_items=6, cue_nouns="tiny", noun_checker="jumandic")),
+        lambda: CueDat(
+            CueDat.Settings(
+                split="train", num_items=6, cue_nouns="tiny", noun_checker="jumandic"
+            )
+        ),
         "ファンク",
         "酒器",
     ),
@@ -180,9 +297,15 @@ def test_the_column_decides_whatever_the_id_looks_like(several, tmp_path):
 @pytest.mark.parametrize("form", ["{}", "{}-0", "{}-3", "{}-12"])
 def test_without_the_column_an_item_s_id_names_it(form, several, tmp_path):
     task, one, other = several
-    path = lines(tmp_path / "f.jsonl", *({"id": form.format(item), "text": "答え"} for item in (one, other)))
+    path = lines(
+        tmp_path / "f.jsonl",
+        *({"id": form.format(item), "text": "答え"} for item in (one, other)),
+    )
     assert [a.item for a in read_answers(task, path, None)] == [one, other]
-    path = lines(tmp_path / "b.jsonl", *(batch(form.format(item), "答え") for item in (one, other)))
+    path = lines(
+        tmp_path / "b.jsonl",
+        *(batch(form.format(item), "答え") for item in (one, other)),
+    )
     assert [a.item for a in read_answers(task, path, None)] == [one, other]
 
 
@@ -193,8 +316,12 @@ def test_several_answers_of_a_row_are_to_what_its_id_names(form, several, tmp_pa
     assert [a.item for a in read_answers(task, path, None)] == [one, one]
 
 
-@pytest.mark.parametrize("name", ["request-1", "gpt-4o-3", UUID, "2024-01-00", "0", "user/1"])
-def test_an_id_that_names_nothing_is_refused_where_an_item_is_needed(name, several, tmp_path):
+@pytest.mark.parametrize(
+    "name", ["request-1", "gpt-4o-3", UUID, "2024-01-00", "0", "user/1"]
+)
+def test_an_id_that_names_nothing_is_refused_where_an_item_is_needed(
+    name, several, tmp_path
+):
     task, _, _ = several
     said = refused(task, lines(tmp_path / "f.jsonl", {"id": name, "text": "答え"}))
     assert "item" in said  # which column to give
@@ -202,16 +329,24 @@ def test_an_id_that_names_nothing_is_refused_where_an_item_is_needed(name, sever
 
 
 @pytest.mark.parametrize("item", ["桃", "request", "momotaro-3 "])
-def test_a_column_that_names_nothing_is_refused_though_the_id_would_do(item, several, tmp_path):
+def test_a_column_that_names_nothing_is_refused_though_the_id_would_do(
+    item, several, tmp_path
+):
     task, one, _ = several
-    assert item.strip() in refused(task, lines(tmp_path / "f.jsonl", {"id": one, "item": item, "text": "答え"}))
+    assert item.strip() in refused(
+        task, lines(tmp_path / "f.jsonl", {"id": one, "item": item, "text": "答え"})
+    )
 
 
 def test_an_item_whose_name_ends_in_a_number_is_itself(tmp_path):
     # SIPeN's `trial-01-1` is an item, no first answer to `trial-01`; PBIG's `nlp-1` no answer to `nlp`.
-    (answer,) = read_answers(Sipen(), lines(tmp_path / "s.jsonl", {"id": "trial-01-1", "text": "3"}), None)
+    (answer,) = read_answers(
+        Sipen(), lines(tmp_path / "s.jsonl", {"id": "trial-01-1", "text": "3"}), None
+    )
     assert answer.item == "trial-01-1"
-    (answer,) = read_answers(Pbig(), lines(tmp_path / "p.jsonl", {"id": "nlp-1", "text": "{}"}), None)
+    (answer,) = read_answers(
+        Pbig(), lines(tmp_path / "p.jsonl", {"id": "nlp-1", "text": "{}"}), None
+    )
     assert answer.item == "nlp-1"
     story = {"id": "kasajizo-momotaro-3", "text": "昔々"}
     refused(Sat(), lines(tmp_path / "t.jsonl", story))

@@ -36,28 +36,47 @@ def by_brute_force(unit, lists):
     mean = np.mean([distance(a, b) for one in lists for a, b in combinations(one, 2)])
     places = range(lists.shape[1])
     others = [(i, j) for i, j in product(range(len(lists)), repeat=2) if i != j]
-    pairs = [(lists[i, k], lists[j, m], k != m) for i, j in others for k, m in product(places, places)]
+    pairs = [
+        (lists[i, k], lists[j, m], k != m)
+        for i, j in others
+        for k, m in product(places, places)
+    ]
     different = [(distance(a, b), moved) for a, b, moved in pairs if a != b]
-    choice, placed = np.mean([d for d, _ in different]), np.mean([d for d, moved in different if moved])
+    choice, placed = (
+        np.mean([d for d, _ in different]),
+        np.mean([d for d, moved in different if moved]),
+    )
     return np.array([mean, choice, placed - choice, mean - placed])
 
 
 def parts(decomposition):
-    return [decomposition.mean, decomposition.word_choice, decomposition.position, decomposition.pairing]
+    return [
+        decomposition.mean,
+        decomposition.word_choice,
+        decomposition.position,
+        decomposition.pairing,
+    ]
 
 
 def errors(decomposition):
-    return [getattr(decomposition, f"{name}_se") for name in ("mean", "word_choice", "position", "pairing")]
+    return [
+        getattr(decomposition, f"{name}_se")
+        for name in ("mean", "word_choice", "position", "pairing")
+    ]
 
 
 def test_decomposition_and_jackknife_against_brute_force():
     rng, unit = np.random.default_rng(1), unit_vectors(9)
     lists = np.stack([rng.choice(9, 4, replace=False) for _ in range(7)])
-    left_out = np.array([by_brute_force(unit, np.delete(lists, i, axis=0)) for i in range(7)])
+    left_out = np.array(
+        [by_brute_force(unit, np.delete(lists, i, axis=0)) for i in range(7)]
+    )
     found = decompose(unit, lists)
     assert parts(found) == pytest.approx(by_brute_force(unit, lists), abs=1e-6)
     assert errors(found) == pytest.approx(np.sqrt(6 * left_out.var(axis=0)), rel=1e-4)
-    assert found.mean == pytest.approx(found.word_choice + found.position + found.pairing)
+    assert found.mean == pytest.approx(
+        found.word_choice + found.position + found.pairing
+    )
 
 
 def test_parts_by_hand():
@@ -86,7 +105,9 @@ def test_a_template_is_position_and_a_pair_that_belongs_together_is_pairing():
     rng, kinds = np.random.default_rng(0), 3
     # Ninety words of three kinds, at distance 1 from each other and 0 within a kind.
     unit = np.repeat(np.eye(kinds, dtype=np.float32), 30, axis=0)
-    template = np.stack([rng.integers(0, 30, 400) + 30 * k for k in range(kinds)], axis=1)
+    template = np.stack(
+        [rng.integers(0, 30, 400) + 30 * k for k in range(kinds)], axis=1
+    )
     found = decompose(unit, template)
     assert found.mean == 1
     assert found.position == pytest.approx(1 - found.word_choice)
@@ -121,13 +142,19 @@ def test_rarefied_hill_numbers_are_those_of_all_draws(size):
     words = sorted(set("".join(responses)))
     entropies, simpsons, uniques = [], [], []
     for drawn in combinations(responses, size):
-        shares = np.array([sum(word in one for one in drawn) for word in words]) / (3 * size)
+        shares = np.array([sum(word in one for one in drawn) for word in words]) / (
+            3 * size
+        )
         shares = shares[shares > 0]
         entropies.append(-(shares * np.log(shares)).sum())
         simpsons.append((shares**2).sum())
         uniques.append(len(shares))
-    found = of_all_orders([sum(word in one for one in responses) for word in words], 5, size)
-    assert found == pytest.approx([np.mean(uniques), math.exp(np.mean(entropies)), 1 / np.mean(simpsons)])
+    found = of_all_orders(
+        [sum(word in one for one in responses) for word in words], 5, size
+    )
+    assert found == pytest.approx(
+        [np.mean(uniques), math.exp(np.mean(entropies)), 1 / np.mean(simpsons)]
+    )
 
 
 def test_unique_words_and_hill_numbers_stand_with_their_intervals(tmp_path):
@@ -135,19 +162,30 @@ def test_unique_words_and_hill_numbers_stand_with_their_intervals(tmp_path):
     (model,) = find_evaluated([str(tmp_path / "m")])
     run = model.run("dat")
     lists = valid_lists(run.folder)
-    cells = {column.name: column.of(run) for column in DatView().columns(Dat.measures, [run])}
+    cells = {
+        column.name: column.of(run) for column in DatView().columns(Dat.measures, [run])
+    }
     for order, name in enumerate(("unique_words", "perplexity", "inverse_simpson")):
         found, shown = hill_interval(lists, order=order), cells[name]
         assert ends(shown.estimate) == pytest.approx(ends(found))
         assert cells[f"{name}_low"].value == shown.estimate.low
     few = replace(run, folder=tmp_path / "few", metrics=run.metrics | {"trials": 12})
     few.folder.symlink_to(run.folder)
-    equal = next(c for c in DatView().columns(Dat.measures, [run, few]) if c.name == "equal_words")
-    for one, found in ((run, hill_interval(lists, 12)), (few, hill_interval(lists[:12], 12))):
+    equal = next(
+        c
+        for c in DatView().columns(Dat.measures, [run, few])
+        if c.name == "equal_words"
+    )
+    for one, found in (
+        (run, hill_interval(lists, 12)),
+        (few, hill_interval(lists[:12], 12)),
+    ):
         shown = equal.of(one).estimate
         assert (*ends(shown), shown.n) == (*ends(found), 12)
     page = write_evaluation(tmp_path / "r.html", [model])[0].read_text("utf-8")
-    assert page.count(cells["unique_words"].interval) >= 2  # of all its lists, and of as many as the smallest row has
+    assert (
+        page.count(cells["unique_words"].interval) >= 2
+    )  # of all its lists, and of as many as the smallest row has
 
 
 def test_a_text_is_no_answer_of_words():
@@ -157,10 +195,14 @@ def test_a_text_is_no_answer_of_words():
 
 def test_words_shuffled_anew_stay_the_same_and_come_once_in_a_list():
     rng = np.random.default_rng(0)
-    template = np.stack([rng.integers(10, size=200) + 10 * place for place in range(10)], axis=1)
+    template = np.stack(
+        [rng.integers(10, size=200) + 10 * place for place in range(10)], axis=1
+    )
     shuffled = shuffle_lists(template, rng)
     assert sorted(shuffled.ravel()) == sorted(template.ravel())
     assert all(len(set(words)) == 10 for words in shuffled.tolist())
-    assert np.mean(shuffled // 10 == np.arange(10)) == pytest.approx(0.1, abs=0.03)  # in any place
+    assert np.mean(shuffled // 10 == np.arange(10)) == pytest.approx(
+        0.1, abs=0.03
+    )  # in any place
     one = np.tile(np.arange(10), (50, 1))
     np.testing.assert_array_equal(np.sort(shuffle_lists(one, rng)), one)

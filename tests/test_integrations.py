@@ -21,8 +21,12 @@ from sozo.tasks.sipen.task import Sipen
 from sozo.tasks.task import Answer
 from test_documents import ROOT
 
-TEN = list_text(["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"])
-OTHER = list_text(["猫", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"])
+TEN = list_text(
+    ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
+)
+OTHER = list_text(
+    ["猫", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
+)
 SETTINGS = {"noun_checker": "jumandic", "embedding_model": "ja-ginza"}
 FREE = {**SETTINGS, "penalise_duplicates": False}
 STORY = "鶴を助けた若者の家に、美しい娘が来て機を織った。"
@@ -41,7 +45,14 @@ def thousand():
 
 def test_the_thousand_are_of_all_kinds(thousand):
     drawn, rows, _ = thousand
-    assert {row.reason for row in rows} == {None, "format", "not_japanese", "symbol", "not_noun", "repeated_word"}
+    assert {row.reason for row in rows} == {
+        None,
+        "format",
+        "not_japanese",
+        "symbol",
+        "not_noun",
+        "repeated_word",
+    }
     assert sum(row.reason is None for row in rows) > 400
     assert cases(5) == drawn[:5] != cases(5, seed=1)
 
@@ -52,14 +63,27 @@ def test_a_text_is_worth_what_its_answer_is(thousand):
     for texts, prompts in (
         ([case.output for case in drawn], None),
         ([case.output for case in drawn], [case.prompt for case in drawn]),
-        ([[{"role": "user", "content": ASKED}, {"role": "assistant", "content": c.answer}] for c in drawn], None),
+        (
+            [
+                [
+                    {"role": "user", "content": ASKED},
+                    {"role": "assistant", "content": c.answer},
+                ]
+                for c in drawn
+            ],
+            None,
+        ),
     ):
         assert integration.measure(texts, None, prompts) == rows
         results = integration.pay(texts, None, prompts)
         assert [result.reward for result in results] == paid
-        assert [(result.score, result.reason) for result in results] == [(r.values.get("dat"), r.reason) for r in rows]
+        assert [(result.score, result.reason) for result in results] == [
+            (r.values.get("dat"), r.reason) for r in rows
+        ]
     for prompts in ([case.prompt for case in drawn], [ASKED] * len(drawn)):
-        results = integration.pay([case.query for case in drawn], None, prompts, whole=True)
+        results = integration.pay(
+            [case.query for case in drawn], None, prompts, whole=True
+        )
         assert [result.reward for result in results] == paid
 
 
@@ -70,9 +94,18 @@ def test_verl_openrlhf_and_lm_eval_give_the_same(thousand):
     for case, row, reward in zip(drawn, rows, paid, strict=True):
         extra = {"index": 1, "num_turns": None}
         by_verl = verl.compute_score(
-            data_source="x", solution_str=case.output, ground_truth="", extra_info=extra, task="dat", **FREE
+            data_source="x",
+            solution_str=case.output,
+            ground_truth="",
+            extra_info=extra,
+            task="dat",
+            **FREE,
         )
-        assert by_verl == {"score": reward, "dat": row.values.get("dat"), "reason": row.reason or ""}
+        assert by_verl == {
+            "score": reward,
+            "dat": row.values.get("dat"),
+            "reason": row.reason or "",
+        }
         by_openrlhf = reward_func([case.query], [case.prompt], [""])
         assert by_openrlhf == {
             "rewards": [reward],
@@ -95,9 +128,17 @@ def test_verl_openrlhf_and_lm_eval_give_the_same(thousand):
             ["何?"],
             "\n犬",
         ),
-        ("<bos><start_of_turn>user\n何?<end_of_turn>\n<start_of_turn>model\n犬", ["<start_of_turn>user\n何?"], "\n犬"),
+        (
+            "<bos><start_of_turn>user\n何?<end_of_turn>\n<start_of_turn>model\n犬",
+            ["<start_of_turn>user\n何?"],
+            "\n犬",
+        ),
         # a conversation of several answers, whose prompt is known
-        ("[INST] a [/INST]b</s>[INST] c [/INST]犬", ["[INST] a [/INST]b</s>[INST] c [/INST]"], "犬"),
+        (
+            "[INST] a [/INST]b</s>[INST] c [/INST]犬",
+            ["[INST] a [/INST]b</s>[INST] c [/INST]"],
+            "犬",
+        ),
         ("何?犬", ["何?"], "犬"),
     ],
 )
@@ -105,9 +146,13 @@ def test_the_answer_in_a_text(text, prompts, answer):
     assert answer_in(text, prompts) == answer
 
 
-@pytest.mark.parametrize("text", ["犬", "はい。何?犬", "[INST] a [/INST]b[INST] c [/INST]犬"])
+@pytest.mark.parametrize(
+    "text", ["犬", "はい。何?犬", "[INST] a [/INST]b[INST] c [/INST]犬"]
+)
 def test_a_query_without_a_prompt_that_is_known_is_refused(text):
-    with pytest.raises(UserError, match="no prompt that is known stands before the answer"):
+    with pytest.raises(
+        UserError, match="no prompt that is known stands before the answer"
+    ):
         answer_in(text, ["何?"])
     with pytest.raises(UserError, match="no prompt that is known"):
         make_reward_func("dat", **SETTINGS)([text], ["何?"], [""])
@@ -116,12 +161,26 @@ def test_a_query_without_a_prompt_that_is_known_is_refused(text):
 def test_each_integration_has_a_history_that_validation_does_not_fill():
     integration = Integration("dat", **SETTINGS)
     first, again, other = integration.pay([TEN, TEN, OTHER])
-    assert (first.reason, again.reason, again.reward, again.duplicate) == (None, "duplicate", 0.0, True)
+    assert (first.reason, again.reason, again.reward, again.duplicate) == (
+        None,
+        "duplicate",
+        0.0,
+        True,
+    )
     assert first.reward == pytest.approx(10 * first.score, rel=1e-6)
     third = TEN.replace("犬", "馬")
-    for options in ({"validate": True}, {"asked": [{"split": "test"}] * 2}, {"asked": ['{"split": "val"}'] * 2}):
-        assert [result.reason for result in integration.pay([TEN, third], **options)] == [None, None]
-    assert [result.reason for result in integration.pay([third, other.text])] == [None, "duplicate"]
+    for options in (
+        {"validate": True},
+        {"asked": [{"split": "test"}] * 2},
+        {"asked": ['{"split": "val"}'] * 2},
+    ):
+        assert [
+            result.reason for result in integration.pay([TEN, third], **options)
+        ] == [None, None]
+    assert [result.reason for result in integration.pay([third, other.text])] == [
+        None,
+        "duplicate",
+    ]
     assert Integration("dat", **SETTINGS).pay([TEN])[0].reason is None
     assert integration.pay([third], [{"split": None}])[0].reason == "duplicate"
     integration.restore()
@@ -136,7 +195,11 @@ def test_verl_keeps_one_integration_for_equal_settings():
     )
     integrations = []
     threads = [
-        Thread(target=lambda: integrations.append(open_integration("sipen", penalise_duplicates=True)))
+        Thread(
+            target=lambda: integrations.append(
+                open_integration("sipen", penalise_duplicates=True)
+            )
+        )
         for _ in range(8)
     ]
     for thread in threads:
@@ -144,14 +207,23 @@ def test_verl_keeps_one_integration_for_equal_settings():
     for thread in threads:
         thread.join()
     assert len({id(integration) for integration in integrations}) == 1
-    results = [verl.compute_score("d", TEN, "", {"split": split}, **SETTINGS, scale=3.0) for split in ("train", "test")]
+    results = [
+        verl.compute_score("d", TEN, "", {"split": split}, **SETTINGS, scale=3.0)
+        for split in ("train", "test")
+    ]
     assert [result["reason"] for result in results] == ["", ""]
-    assert verl.compute_score("d", TEN, "", None, **SETTINGS, scale=3.0)["reason"] == "duplicate"
+    assert (
+        verl.compute_score("d", TEN, "", None, **SETTINGS, scale=3.0)["reason"]
+        == "duplicate"
+    )
 
 
 def test_sat_is_paid_by_its_gate_and_measured_as_in_the_paper():
     integration = Integration("sat", min_length=10)
-    paid, copied = integration.pay([f"{REWRITE}<|eot_id|>", STORY], [{"story": STORY}, json.dumps({"story": STORY})])
+    paid, copied = integration.pay(
+        [f"{REWRITE}<|eot_id|>", STORY],
+        [{"story": STORY}, json.dumps({"story": STORY})],
+    )
     assert paid.reward == pytest.approx(10 * paid.score)
     assert (copied.reward, copied.score, copied.reason) == (0.0, None, "copied")
     row, same = integration.measure([REWRITE, STORY], [{"story": STORY}] * 2)
@@ -159,23 +231,41 @@ def test_sat_is_paid_by_its_gate_and_measured_as_in_the_paper():
     assert same.values["sat"] == 0.0
     item = next(iter(integration.items))
     assert integration.measure([REWRITE], [item])[0].values["sat"] > 0
-    assert verl.compute_score("sat", REWRITE, item, {}, task="sat", min_length=10)["score"] == 0.0
+    assert (
+        verl.compute_score("sat", REWRITE, item, {}, task="sat", min_length=10)["score"]
+        == 0.0
+    )
 
 
 def test_sipen_and_a_task_of_ones_own(monkeypatch):
     task = Sipen()
-    item = next(item for item in task.items() if task.score([item], [Answer("", item.id, "はい")])[0].values)
+    item = next(
+        item
+        for item in task.items()
+        if task.score([item], [Answer("", item.id, "はい")])[0].values
+    )
     (row,) = Integration("sipen").measure(["はい</s>"], [item.id])
     assert row == task.score([item], [Answer("", item.id, "はい")])[0]
     reasons = {
-        paid.reason for paid in Integration("sipen").pay(["はい"] * len(task.items()), [i.id for i in task.items()])
+        paid.reason
+        for paid in Integration("sipen").pay(
+            ["はい"] * len(task.items()), [i.id for i in task.items()]
+        )
     }
-    assert reasons == {None, "no_value"}  # not every item is a control, by which it is paid
+    assert reasons == {
+        None,
+        "no_value",
+    }  # not every item is a control, by which it is paid
     monkeypatch.setenv("SOZO_TASKS", "examples.task.Acrostic")
     monkeypatch.chdir(ROOT)
-    (row,) = Integration("acrostic").measure(["さむい朝だった\nくるまが来ない\nらくだに乗った<|im_end|>"], ["sakura"])
+    (row,) = Integration("acrostic").measure(
+        ["さむい朝だった\nくるまが来ない\nらくだに乗った<|im_end|>"], ["sakura"]
+    )
     assert row.values == {"acrostic": 1.0, "acrostic/length": 7.0}
-    with pytest.raises(UserError, match=r"say which item is answered: its id as item, or its columns \(word\)"):
+    with pytest.raises(
+        UserError,
+        match=r"say which item is answered: its id as item, or its columns \(word\)",
+    ):
         Integration("acrostic").measure(["さむい朝だった"])
 
 
@@ -185,16 +275,40 @@ def test_sipen_and_a_task_of_ones_own(monkeypatch):
         (lambda: Integration("jcq"), "jcq: a judge scores its answers"),
         (lambda: Integration("pbig"), "pbig: a judge scores its answers"),
         (lambda: Integration("nosuch"), "there is no task nosuch"),
-        (lambda: Integration("dat", noun_cheker="jumandic"), "unknown setting: noun_cheker"),
-        (lambda: Integration("dat").measure(None, prompts=["?"]), "texts must be a list"),
+        (
+            lambda: Integration("dat", noun_cheker="jumandic"),
+            "unknown setting: noun_cheker",
+        ),
+        (
+            lambda: Integration("dat").measure(None, prompts=["?"]),
+            "texts must be a list",
+        ),
         (lambda: Integration("dat").measure(TEN), "texts must be a list"),
-        (lambda: Integration("dat").pay([TEN], None, ["?", "?"]), "2 prompts came with 1 texts"),
+        (
+            lambda: Integration("dat").pay([TEN], None, ["?", "?"]),
+            "2 prompts came with 1 texts",
+        ),
         (lambda: make_reward_func("dat")(None, ["?"], [""]), "texts must be a list"),
-        (lambda: Integration("sat").pay([REWRITE], ["nosuch"]), r"its id as item, or its columns \(story\)"),
-        (lambda: Integration("dat").pay([5]), "a text or a conversation was expected, not 5"),
-        (lambda: Integration("dat").pay([["?"]]), "a text or a conversation was expected, not "),
-        (lambda: Integration("dat").pay([TEN], None, [None]), "a text or a conversation was expected, not None"),
-        (lambda: Integration("sat").pay([REWRITE], ["{"]), "what was asked: Invalid JSON"),
+        (
+            lambda: Integration("sat").pay([REWRITE], ["nosuch"]),
+            r"its id as item, or its columns \(story\)",
+        ),
+        (
+            lambda: Integration("dat").pay([5]),
+            "a text or a conversation was expected, not 5",
+        ),
+        (
+            lambda: Integration("dat").pay([["?"]]),
+            "a text or a conversation was expected, not ",
+        ),
+        (
+            lambda: Integration("dat").pay([TEN], None, [None]),
+            "a text or a conversation was expected, not None",
+        ),
+        (
+            lambda: Integration("sat").pay([REWRITE], ["{"]),
+            "what was asked: Invalid JSON",
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_one_line(make, message):
@@ -208,7 +322,9 @@ def test_a_reward_that_sees_the_group_is_refused(monkeypatch):
         def among(self, completions):
             return completions
 
-    monkeypatch.setattr(Sipen, "reward", lambda self: Fresh("fresh", "fresh"), raising=False)
+    monkeypatch.setattr(
+        Sipen, "reward", lambda self: Fresh("fresh", "fresh"), raising=False
+    )
     with pytest.raises(UserError, match="an integration shows one answer at a time"):
         Integration("sipen").pay(["はい"], [Sipen().items()[0].id])
 
@@ -217,8 +333,14 @@ def test_a_measure_of_answers_judged_together_is_refused():
     with pytest.raises(UserError, match="its answers are judged together"):
         Integration("hivemind")
     for measure, refused in (("cue_dat/unshared", True), ("cue_dat/valid", False)):
-        integration = Integration("cue_dat", measure=measure, cue_nouns="tiny", num_items=3)
-        with pytest.raises(UserError, match="one answer at a time") if refused else nullcontext():
+        integration = Integration(
+            "cue_dat", measure=measure, cue_nouns="tiny", num_items=3
+        )
+        with (
+            pytest.raises(UserError, match="one answer at a time")
+            if refused
+            else nullcontext()
+        ):
             assert integration.reward.sees_others is False
 
 
@@ -230,8 +352,19 @@ def test_a_prompt_in_a_template_of_the_models_is_recognised():
 
 
 def test_an_integration_imports_no_other_tool():
-    heavy = {"verl", "openrlhf", "lm_eval", "starlette", "uvicorn", "torch", "transformers", "pyarrow"}
-    modules = (f"sozo.rewards.integrations.{tool}" for tool in ("verl", "lm_eval", "openrlhf"))
+    heavy = {
+        "verl",
+        "openrlhf",
+        "lm_eval",
+        "starlette",
+        "uvicorn",
+        "torch",
+        "transformers",
+        "pyarrow",
+    }
+    modules = (
+        f"sozo.rewards.integrations.{tool}" for tool in ("verl", "lm_eval", "openrlhf")
+    )
     code = f"import sys, {', '.join(modules)}; "
     done = subprocess.run(
         [sys.executable, "-c", f"{code}print(sorted({heavy} & set(sys.modules)))"],

@@ -34,18 +34,29 @@ def test_the_interval_is_students_and_of_a_share_the_exact_one():
     # All of ten: the lower end is where ten of ten has a chance of 2.5%.
     assert mean_interval([1] * 10, share=True).low == pytest.approx(0.025**0.1)
     assert mean_interval([1] * 10, share=True).high == 1
-    assert mean_interval([1] * 10).reason == "all 10 values are equal"  # a judge's ones are no share
+    assert (
+        mean_interval([1] * 10).reason == "all 10 values are equal"
+    )  # a judge's ones are no share
     # Of shares over several answers: as if a success could be cut in two.
-    assert mean_interval([0.5] * 3, share=True).low == pytest.approx(stats.beta.ppf(0.025, 1.5, 2.5))
+    assert mean_interval([0.5] * 3, share=True).low == pytest.approx(
+        stats.beta.ppf(0.025, 1.5, 2.5)
+    )
 
 
 def test_differences_of_shares_have_intervals_at_the_ends_too():
-    alike = compare_paired(dict.fromkeys(range(9), 1.0), dict.fromkeys(range(9), 1.0), share=True)
+    alike = compare_paired(
+        dict.fromkeys(range(9), 1.0), dict.fromkeys(range(9), 1.0), share=True
+    )
     assert (alike.value, alike.p) == (0, 1)
     assert alike.high == pytest.approx(stats.t.ppf(0.975, 10) * math.sqrt(2 / 10 / 11))
     apart = compare_independent([0.0] * 8, [1.0] * 8, share=True)
-    error = math.sqrt(2 * (0.1 * 0.9 * 10 / 9) / 10)  # of one of ten on one side, nine of ten on the other
-    assert (apart.value, apart.low) == (1, pytest.approx(0.8 - stats.t.ppf(0.975, 18) * error))
+    error = math.sqrt(
+        2 * (0.1 * 0.9 * 10 / 9) / 10
+    )  # of one of ten on one side, nine of ten on the other
+    assert (apart.value, apart.low) == (
+        1,
+        pytest.approx(0.8 - stats.t.ppf(0.975, 18) * error),
+    )
 
 
 def test_the_mean_of_fixed_strata_by_hand():
@@ -54,7 +65,9 @@ def test_the_mean_of_fixed_strata_by_hand():
     parts = (2 / 5) ** 2 * 2 / 2, (3 / 5) ** 2 * 1 / 3
     freedom = sum(parts) ** 2 / (parts[0] ** 2 / 1 + parts[1] ** 2 / 2)
     assert found.value == pytest.approx(23.5 / 5)
-    assert found.high - found.value == pytest.approx(stats.t.ppf(0.975, freedom) * sum(parts) ** 0.5)
+    assert found.high - found.value == pytest.approx(
+        stats.t.ppf(0.975, freedom) * sum(parts) ** 0.5
+    )
     # A stratum of one has no spread of its own.
     assert mean_interval(SCORES, strata="aaaaaaaaab") == mean_interval(SCORES)
 
@@ -69,12 +82,16 @@ def test_values_of_another_shape():
 def test_the_interval_moves_with_the_values(values, shift):
     found = mean_interval(values)
     if found.reason:
-        few = len(values) < 3 or (len(values) < 10 and all(value == int(value) for value in values))
+        few = len(values) < 3 or (
+            len(values) < 10 and all(value == int(value) for value in values)
+        )
         assert few or len(set(values)) == 1
         return
     assert found.low < found.value < found.high
     moved = mean_interval([v + shift for v in values])
-    assert (moved.low, moved.high) == pytest.approx((found.low + shift, found.high + shift), abs=1e-9)
+    assert (moved.low, moved.high) == pytest.approx(
+        (found.low + shift, found.high + shift), abs=1e-9
+    )
 
 
 # Paired
@@ -87,14 +104,31 @@ def named(values):
 def test_the_paired_p_is_of_the_test_that_made_the_interval():
     base, other = np.random.default_rng(1).normal(size=(2, 12))
     theirs = stats.ttest_rel(other, base)
-    found, other_way = compare_paired(named(base), named(other)), compare_paired(named(other), named(base))
+    found, other_way = (
+        compare_paired(named(base), named(other)),
+        compare_paired(named(other), named(base)),
+    )
     assert found.p == other_way.p == pytest.approx(theirs.pvalue)
     assert (found.low, found.high) == pytest.approx(tuple(theirs.confidence_interval()))
     assert found.value == -other_way.value
     effect = effect_paired(named(base), named(other))
-    assert effect == -effect_paired(named(other), named(base)) == pytest.approx(theirs.statistic / math.sqrt(12))
+    assert (
+        effect
+        == -effect_paired(named(other), named(base))
+        == pytest.approx(theirs.statistic / math.sqrt(12))
+    )
     # 73 models of five measures each: a clear difference stays one.
-    assert holm([compare_paired(named(np.zeros(99)), named(np.full(99, 1.83) + np.arange(99) % 3)).p] * 365)[0] < 0.001
+    assert (
+        holm(
+            [
+                compare_paired(
+                    named(np.zeros(99)), named(np.full(99, 1.83) + np.arange(99) % 3)
+                ).p
+            ]
+            * 365
+        )[0]
+        < 0.001
+    )
 
 
 @settings(max_examples=200, deadline=None)
@@ -104,16 +138,27 @@ def test_the_paired_p_is_of_the_test_that_made_the_interval():
     st.sampled_from([0.1, 0.05, 0.05 / 7]),
     st.booleans(),
 )
-def test_p_is_below_what_the_interval_leaves_out_exactly_where_it_leaves_0(a, b, alpha, share):
-    values = [np.array(side) / 4 if not share else np.array(side) // 3 * 1.0 for side in (a, b)]
+def test_p_is_below_what_the_interval_leaves_out_exactly_where_it_leaves_0(
+    a, b, alpha, share
+):
+    values = [
+        np.array(side) / 4 if not share else np.array(side) // 3 * 1.0
+        for side in (a, b)
+    ]
     n = min(map(len, values))
-    paired = compare_paired(named(values[0][:n]), named(values[1][:n]), share=share, level=1 - alpha)
+    paired = compare_paired(
+        named(values[0][:n]), named(values[1][:n]), share=share, level=1 - alpha
+    )
     apart = compare_independent(*values, share=share, level=1 - alpha)
     seeds = [dict(enumerate(side.tolist())) for side in values]
     for found in (paired, apart, difference(*seeds, level=1 - alpha)):
         assert (found.p is None) == (found.low is None)
         if found.low is not None:
-            assert (found.p < alpha) == (found.low > 0 or found.high < 0) == bool(found.sign)
+            assert (
+                (found.p < alpha)
+                == (found.low > 0 or found.high < 0)
+                == bool(found.sign)
+            )
             assert found.level == 1 - alpha
 
 
@@ -139,7 +184,9 @@ def test_no_end_is_outside_the_scale():
 
 
 def test_items_that_one_lacks_are_left_out_and_counted():
-    found = compare_paired({"a": 1, "b": 2, "c": None, "d": 4}, {"a": 2, "b": 5, "c": 1, "e": 9})
+    found = compare_paired(
+        {"a": 1, "b": 2, "c": None, "d": 4}, {"a": 2, "b": 5, "c": 1, "e": 9}
+    )
     assert (found.value, found.n, found.base_n) == (2, 2, None)
 
 
@@ -204,16 +251,39 @@ def test_holm_is_between_each_p_and_bonferroni(p_values):
         ),  # equal but for rounding
         (compare_paired, [[1, NAN], [1, 2]], None, "1 of 2 differences not finite"),
         (compare_independent, [[], [1, 2]], None, "no scores of the base"),
-        (compare_independent, [[1, 2], [NAN, 2]], None, "1 of 2 scores of the other not finite"),
+        (
+            compare_independent,
+            [[1, 2], [NAN, 2]],
+            None,
+            "1 of 2 scores of the other not finite",
+        ),
         (compare_independent, [[1], [2, 3]], 1.5, "only one of values"),
-        (compare_independent, [[1, 2, 4], [2, 3]], 2.5 - 7 / 3, "2 values: an interval needs 3"),
-        (compare_independent, [[1, 1, 1], [2, 2, 2]], 1, "all scores on each side are equal"),
+        (
+            compare_independent,
+            [[1, 2, 4], [2, 3]],
+            2.5 - 7 / 3,
+            "2 values: an interval needs 3",
+        ),
+        (
+            compare_independent,
+            [[1, 1, 1], [2, 2, 2]],
+            1,
+            "all scores on each side are equal",
+        ),
     ],
 )
 def test_what_says_nothing_has_no_interval_and_says_why(function, sides, value, reason):
     result = function(*(map(named, sides) if function is compare_paired else sides))
     assert result.value == (value if value is None else pytest.approx(value))
-    assert (result.low, result.high, result.p, result.reason) == (None, None, None, reason)
+    assert (result.low, result.high, result.p, result.reason) == (
+        None,
+        None,
+        None,
+        reason,
+    )
     if function is not mean_interval and "needs 3" not in reason:
         effect = effect_paired if function is compare_paired else effect_independent
-        assert effect(*(map(named, sides) if function is compare_paired else sides)) is None
+        assert (
+            effect(*(map(named, sides) if function is compare_paired else sides))
+            is None
+        )

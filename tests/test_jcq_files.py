@@ -20,8 +20,15 @@ from sozo.tasks.task import Answer, Item
 VERDICT = "流暢性: 4  \n柔軟性: 3  \n独創性: 2  \n精緻性: 5"
 SCORES = {"fluency": 4, "flexibility": 3, "originality": 2, "elaboration": 5}
 QUESTIONS = [Question("1", "situation", "?"), Question("2", "situation", "??")]
-ANSWERS = (Answer("1", "1", "答え\n「一」\u2028"), Answer("2", "1", ""), Answer("3", "2", "三"))
-ASKED = [ToJudge(a.id, a.item, QUESTIONS[int(a.item) - 1].question, a.text, "situation") for a in ANSWERS]
+ANSWERS = (
+    Answer("1", "1", "答え\n「一」\u2028"),
+    Answer("2", "1", ""),
+    Answer("3", "2", "三"),
+)
+ASKED = [
+    ToJudge(a.id, a.item, QUESTIONS[int(a.item) - 1].question, a.text, "situation")
+    for a in ANSWERS
+]
 
 
 def lines(path):
@@ -35,12 +42,29 @@ def judged(status, reply, scores=None):
 def exported(folder, answers, judgements):
     """The files of answers and of judgements that a run of these becomes."""
     task = Jcq(Jcq.Settings(judgements="x"))
-    asked = {question.id: ToJudge("", question.id, question.question, "", "situation") for question in QUESTIONS}
-    rows = [judged_row(a, replace(asked[a.item], answer=a.text), j) for a, j in zip(answers, judgements, strict=True)]
-    items = [Item(q.id, q.question, {"question": q.question, "task": q.task}, group=q.task) for q in QUESTIONS]
+    asked = {
+        question.id: ToJudge("", question.id, question.question, "", "situation")
+        for question in QUESTIONS
+    }
+    rows = [
+        judged_row(a, replace(asked[a.item], answer=a.text), j)
+        for a, j in zip(answers, judgements, strict=True)
+    ]
+    items = [
+        Item(q.id, q.question, {"question": q.question, "task": q.task}, group=q.task)
+        for q in QUESTIONS
+    ]
     write_run(folder, task, items, answers, rows)
-    export(folder / "data", JcqRunResult("jcq", Jcq.measures[0], folder, {}, {}, {}), "org/j", "org/m")
-    return folder / "data" / "answers" / "m.jsonl", folder / "data" / "judgements" / "j" / "m.jsonl"
+    export(
+        folder / "data",
+        JcqRunResult("jcq", Jcq.measures[0], folder, {}, {}, {}),
+        "org/j",
+        "org/m",
+    )
+    return (
+        folder / "data" / "answers" / "m.jsonl",
+        folder / "data" / "judgements" / "j" / "m.jsonl",
+    )
 
 
 def test_answers_there_and_back(tmp_path):
@@ -49,21 +73,35 @@ def test_answers_there_and_back(tmp_path):
     assert tuple(read_answers_file(path)) == ANSWERS
     others = [Answer("x", "1", "..."), Answer("07", "2", "...", finish_reason="length")]
     path, _ = exported(tmp_path / "b", others, [None] * 2)
-    assert [(row["id"], row["question_id"]) for row in lines(path)] == [("x", 1), ("07", 2)]
+    assert [(row["id"], row["question_id"]) for row in lines(path)] == [
+        ("x", 1),
+        ("07", 2),
+    ]
     assert [row.get("finish_reason") for row in lines(path)] == [None, "truncated"]
 
 
 def test_answers_of_the_tools_first_version_are_numbered(tmp_path):
     path = tmp_path / "m.jsonl"
     path.write_text('{"question_id":1,"answer":"a"}\n{"question_id":2,"answer":"b"}\n')
-    assert tuple(read_answers_file(path)) == (Answer("1", "1", "a"), Answer("2", "2", "b"))
+    assert tuple(read_answers_file(path)) == (
+        Answer("1", "1", "a"),
+        Answer("2", "2", "b"),
+    )
 
 
 def test_their_judgements_are_read_and_written_byte_for_byte(tmp_path):
-    rows = [(1, VERDICT), (2, "申し訳ありませんが、評価できません。"), (3, VERDICT.replace("  ", ""))]
+    rows = [
+        (1, VERDICT),
+        (2, "申し訳ありませんが、評価できません。"),
+        (3, VERDICT.replace("  ", "")),
+    ]
     path = tmp_path / "theirs.jsonl"
     path.write_text(
-        "".join(json.dumps({"answer_id": k, "judgement": text}, ensure_ascii=False) + "\n" for k, text in rows), "utf-8"
+        "".join(
+            json.dumps({"answer_id": k, "judgement": text}, ensure_ascii=False) + "\n"
+            for k, text in rows
+        ),
+        "utf-8",
     )
     judgements = read_jcq_judgements(path, "gpt-4o", ASKED)
     assert [j.scores for j in judgements] == [SCORES, None, SCORES]
@@ -82,20 +120,28 @@ def test_what_is_missing_and_what_was_refused(tmp_path):
 
 def test_the_tool_scores_what_we_score_and_nothing_else(tmp_path):
     laxer = f"前置き\n{VERDICT}\n{VERDICT}"  # their pattern takes the first verdict
-    judgements = [judged(Status.OK, "**流暢性**：４\n柔軟性: 3\n独創性: 2\n精緻性: 5", SCORES), None]
+    judgements = [
+        judged(Status.OK, "**流暢性**：４\n柔軟性: 3\n独創性: 2\n精緻性: 5", SCORES),
+        None,
+    ]
     judgements += [judged(Status.UNPARSEABLE, laxer)]
     assert lines(exported(tmp_path, ANSWERS, judgements)[1]) == [
         {"answer_id": 1, "judgement": VERDICT.replace("  ", "")},
         {"answer_id": 3, "judgement": ""},
     ]
-    _, judged_path = exported(tmp_path / "k", ANSWERS[:1], [judged(Status.API_ERROR, None)])
+    _, judged_path = exported(
+        tmp_path / "k", ANSWERS[:1], [judged(Status.API_ERROR, None)]
+    )
     assert lines(judged_path) == [{"answer_id": 1, "judgement": ""}]
 
 
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"answer_id": 9, "judgement": ""}, "judges answer '9', which is not among the answers"),
+        (
+            {"answer_id": 9, "judgement": ""},
+            "judges answer '9', which is not among the answers",
+        ),
         ({"answer_id": 1, "judgement": ""}, "judges answer '1' for the second time"),
         ({"answer_id": 2}, "the column judgement is missing"),
         ({"judgement": ""}, "the column answer_id is missing"),
@@ -103,7 +149,9 @@ def test_the_tool_scores_what_we_score_and_nothing_else(tmp_path):
 )
 def test_a_bad_line_is_named(tmp_path, row, message):
     path = tmp_path / "j.jsonl"
-    path.write_text(json.dumps({"answer_id": 1, "judgement": ""}) + "\n" + json.dumps(row) + "\n")
+    path.write_text(
+        json.dumps({"answer_id": 1, "judgement": ""}) + "\n" + json.dumps(row) + "\n"
+    )
     with pytest.raises(UserError, match=message) as caught:
         read_jcq_judgements(path, "gpt-4o", ASKED)
     assert f"{path}, line 2" in str(caught.value)
@@ -112,8 +160,14 @@ def test_a_bad_line_is_named(tmp_path, row, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b'{"id": 1, "question_id": 1, "answer": "a"}\n' * 2, "line 2: the id '1' comes twice"),
-        (b'{"id": 1, "question_id": 1, "answer": null}', "line 1: 0 answers in the columns id, question_id, answer"),
+        (
+            b'{"id": 1, "question_id": 1, "answer": "a"}\n' * 2,
+            "line 2: the id '1' comes twice",
+        ),
+        (
+            b'{"id": 1, "question_id": 1, "answer": null}',
+            "line 1: 0 answers in the columns id, question_id, answer",
+        ),
         (b"\n", "holds no answers"),
     ],
 )
@@ -126,11 +180,15 @@ def test_bad_answers(tmp_path, content, message):
         list(read_answers_file(tmp_path / "no.jsonl"))
 
 
-def test_imported_judgements_have_the_key_of_the_same_request_but_for_its_server(tmp_path, monkeypatch):
+def test_imported_judgements_have_the_key_of_the_same_request_but_for_its_server(
+    tmp_path, monkeypatch
+):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     judge = EndpointJudge("gpt-4o", base_url="http://127.0.0.1:9/v1", max_tokens=None)
     path = tmp_path / "j.jsonl"
     path.write_text(json.dumps({"answer_id": 3, "judgement": VERDICT}) + "\n")
     *_, imported = read_jcq_judgements(path, "gpt-4o", ASKED)
     assert judge.parameters.pop("server") == "http://127.0.0.1:9/v1"
-    assert imported.key == judgement_key("??", "三", judge.name, "jcq-v1", judge.parameters)
+    assert imported.key == judgement_key(
+        "??", "三", judge.name, "jcq-v1", judge.parameters
+    )

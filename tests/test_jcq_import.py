@@ -19,7 +19,9 @@ REFUSAL = "採点できません"
 
 def write(path, rows):
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+    path.write_text(
+        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8"
+    )
 
 
 def rows_of(path):
@@ -30,8 +32,14 @@ def rows_of(path):
 def theirs(tmp_path):
     """The tool's `data/`: one answer for each trial question, the last without a judgement, the first unparseable."""
     questions = trial_questions()
-    answers = [{"id": k, "question_id": q.id, "answer": f"答え{k}"} for k, q in enumerate(questions, 1)]
-    judgements = [{"answer_id": row["id"], "judgement": REFUSAL if row["id"] == 1 else VERDICT} for row in answers]
+    answers = [
+        {"id": k, "question_id": q.id, "answer": f"答え{k}"}
+        for k, q in enumerate(questions, 1)
+    ]
+    judgements = [
+        {"answer_id": row["id"], "judgement": REFUSAL if row["id"] == 1 else VERDICT}
+        for row in answers
+    ]
     write(tmp_path / "data" / "answers" / "m.jsonl", answers)
     write(tmp_path / "data" / "judgements" / "j" / "m.jsonl", judgements[:-1])
     return tmp_path / "data"
@@ -39,9 +47,30 @@ def theirs(tmp_path):
 
 def bring_in(folder, *words):
     """`eval score jcq` on these files, without a key."""
-    files = ("data/answers/m.jsonl", "--judgements", "data/judgements/j/m.jsonl", "--judge-model", "j")
-    command = [sys.executable, "-m", "sozo", "score", "jcq", *files, "--trial", "--output", "out", *words]
-    variables = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
+    files = (
+        "data/answers/m.jsonl",
+        "--judgements",
+        "data/judgements/j/m.jsonl",
+        "--judge-model",
+        "j",
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "sozo",
+        "score",
+        "jcq",
+        *files,
+        "--trial",
+        "--output",
+        "out",
+        *words,
+    ]
+    variables = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("OPENAI_")
+    }
     variables["PYTHONPATH"] = str(ROOT / "src")
     return warm.run(command, cwd=folder, env=variables)
 
@@ -50,15 +79,27 @@ def test_judgements_that_the_tool_made_become_a_run(theirs, tmp_path):
     done = bring_in(tmp_path)
     assert done.returncode == 0, done.stderr
     assert "33 of 35" in done.stdout
-    statuses = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))["statuses"]
-    assert {name: count for name, count in statuses.items() if count} == {"ok": 33, "unparseable": 1, "not_asked": 1}
+    statuses = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))[
+        "statuses"
+    ]
+    assert {name: count for name, count in statuses.items() if count} == {
+        "ok": 33,
+        "unparseable": 1,
+        "not_asked": 1,
+    }
     run = find_evaluated([str(tmp_path / "out")])[0].run("jcq")
-    assert [answer.reason for answer in run.scored] == [Status.UNPARSEABLE, *[None] * 33, NOT_ASKED]
+    assert [answer.reason for answer in run.scored] == [
+        Status.UNPARSEABLE,
+        *[None] * 33,
+        NOT_ASKED,
+    ]
     assert run.scored[0].facts["reply"] == REFUSAL
     assert run.counts(run.main) == (33, 35)
     # What goes back to the tool is what came from it.
     for path in ("answers/m.jsonl", "judgements/j/m.jsonl"):
-        assert (tmp_path / "out" / "jcq-judge" / path).read_bytes() == (theirs / path).read_bytes()
+        assert (tmp_path / "out" / "jcq-judge" / path).read_bytes() == (
+            theirs / path
+        ).read_bytes()
     assert "finished before" in bring_in(tmp_path).stdout
     # Cut off while it was writing: the same command writes the rest, and no line twice.
     ledger = tmp_path / "out" / "judgements.jsonl"
@@ -71,8 +112,14 @@ def test_judgements_that_the_tool_made_become_a_run(theirs, tmp_path):
 
 def test_equal_answers_share_the_judgement_that_has_scores(theirs, tmp_path):
     (question, *_) = trial_questions()
-    write(theirs / "answers" / "m.jsonl", [{"id": k, "question_id": question.id, "answer": "同じ"} for k in (1, 2, 3)])
-    judgements = [{"answer_id": 1, "judgement": VERDICT}, {"answer_id": 2, "judgement": REFUSAL}]
+    write(
+        theirs / "answers" / "m.jsonl",
+        [{"id": k, "question_id": question.id, "answer": "同じ"} for k in (1, 2, 3)],
+    )
+    judgements = [
+        {"answer_id": 1, "judgement": VERDICT},
+        {"answer_id": 2, "judgement": REFUSAL},
+    ]
     write(theirs / "judgements" / "j" / "m.jsonl", judgements)
     assert bring_in(tmp_path).returncode == 0
     run = find_evaluated([str(tmp_path / "out")])[0].run("jcq")
@@ -84,8 +131,14 @@ def test_equal_answers_share_the_judgement_that_has_scores(theirs, tmp_path):
     ("words", "message"),
     [
         (("--retry-failed",), "--retry-failed is for a judge that is asked"),
-        (("--judge-prompt", "jcq-v1-guarded"), "--judge-prompt is for a judge that is asked"),
-        (("--judgements", "no.jsonl"), "no.jsonl: cannot be read (No such file or directory); give"),
+        (
+            ("--judge-prompt", "jcq-v1-guarded"),
+            "--judge-prompt is for a judge that is asked",
+        ),
+        (
+            ("--judgements", "no.jsonl"),
+            "no.jsonl: cannot be read (No such file or directory); give",
+        ),
     ],
 )
 def test_mistakes_are_one_line(theirs, tmp_path, words, message):
@@ -96,9 +149,21 @@ def test_mistakes_are_one_line(theirs, tmp_path, words, message):
     assert not (tmp_path / "out").exists()
 
 
-def test_judgements_without_answers_and_another_judgement_file_are_refused(theirs, tmp_path):
+def test_judgements_without_answers_and_another_judgement_file_are_refused(
+    theirs, tmp_path
+):
     # They are about answers that exist: only `score` takes them.
-    done = evaluate(tmp_path, "jcq", "--model", "tiny", "--trial", "--judgements", "x.jsonl", "--output", "out")
+    done = evaluate(
+        tmp_path,
+        "jcq",
+        "--model",
+        "tiny",
+        "--trial",
+        "--judgements",
+        "x.jsonl",
+        "--output",
+        "out",
+    )
     assert "No such option: --judgements" in done.stderr
     assert bring_in(tmp_path).returncode == 0
     path = theirs / "judgements" / "j" / "m.jsonl"
@@ -107,7 +172,17 @@ def test_judgements_without_answers_and_another_judgement_file_are_refused(their
 
 
 def test_a_run_writes_the_tools_files_and_again_after_a_second_try(tmp_path):
-    answered = ("--base-url", "{}", "--judge-base-url", "{}", "--judge-model", "org/j", "--trial", "--output", "out")
+    answered = (
+        "--base-url",
+        "{}",
+        "--judge-base-url",
+        "{}",
+        "--judge-model",
+        "org/j",
+        "--trial",
+        "--output",
+        "out",
+    )
     with server(both) as (url, _):
         command = ["jcq", "--model", "org/m", *(word.format(url) for word in answered)]
         assert evaluate(tmp_path, *command).returncode == 0
@@ -118,16 +193,24 @@ def test_a_run_writes_the_tools_files_and_again_after_a_second_try(tmp_path):
         "test.jsonl",
     }
     assert rows_of(folder / "test.jsonl")[0].keys() == {"id", "task", "question"}
-    assert [row["judgement"] for row in rows_of(folder / "judgements/j/m.jsonl")] == ["採点できません", *[VERDICT] * 34]
+    assert [row["judgement"] for row in rows_of(folder / "judgements/j/m.jsonl")] == [
+        "採点できません",
+        *[VERDICT] * 34,
+    ]
     assert len(rows_of(folder / "answers/m.jsonl")) == 35
-    with server(lambda body: both({"messages": [{"content": "# 出力形式"}]})) as (other, _):
+    with server(lambda body: both({"messages": [{"content": "# 出力形式"}]})) as (
+        other,
+        _,
+    ):
         command[command.index("--judge-base-url") + 1] = other
         refused = evaluate(tmp_path, *command, "--retry-failed")
         assert f'judge.server = "{url}", but now it is "{other}"' in refused.stderr
         # A server that moved judges on, if it is said to be the one that was there.
         moved = ("--judge-endpoint", f"{{server: '{url}'}}")
         assert evaluate(tmp_path, *command, *moved, "--retry-failed").returncode == 0
-    assert [row["judgement"] for row in rows_of(folder / "judgements/j/m.jsonl")] == [VERDICT] * 35
+    assert [row["judgement"] for row in rows_of(folder / "judgements/j/m.jsonl")] == [
+        VERDICT
+    ] * 35
 
 
 WRONG = {

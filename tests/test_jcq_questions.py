@@ -10,7 +10,13 @@ import pytest
 
 from sozo.data.errors import UserError
 from sozo.tasks.jcq import questions as jcq
-from sozo.tasks.jcq.questions import TASKS, Question, content_hash, load_questions, trial_questions
+from sozo.tasks.jcq.questions import (
+    TASKS,
+    Question,
+    content_hash,
+    load_questions,
+    trial_questions,
+)
 
 
 def rows(per_task=100):
@@ -21,14 +27,18 @@ def rows(per_task=100):
 
 
 def write(path, rows):
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+    path.write_text(
+        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8"
+    )
     return path
 
 
 @pytest.fixture
 def pinned(monkeypatch):
     """Takes `rows()` for the benchmark."""
-    questions = [Question(str(row["id"]), row["task"], row["question"]) for row in rows()]
+    questions = [
+        Question(str(row["id"]), row["task"], row["question"]) for row in rows()
+    ]
     monkeypatch.setattr(jcq, "CONTENT_SHA256", content_hash(questions))
 
 
@@ -40,7 +50,9 @@ def test_trial_questions_are_five_for_each_task_and_marked():
 
 
 def test_trial_questions_are_not_the_benchmark(tmp_path):
-    path = write(tmp_path / "t.jsonl", [asdict(question) for question in trial_questions()])
+    path = write(
+        tmp_path / "t.jsonl", [asdict(question) for question in trial_questions()]
+    )
     with pytest.raises(UserError, match="these 35 questions are not word for word"):
         load_questions(path)
     assert load_questions(path, complete=False) == trial_questions()
@@ -50,7 +62,9 @@ def test_a_file(tmp_path, pinned):
     path = write(tmp_path / "test.jsonl", rows())
     questions = load_questions(path)
     assert len(questions) == 700
-    assert questions[699] == Question("700", "imaginative stories", "imaginative stories 700?")
+    assert questions[699] == Question(
+        "700", "imaginative stories", "imaginative stories 700?"
+    )
     assert load_questions(str(path)) == questions
 
 
@@ -75,11 +89,26 @@ def test_one_changed_word_is_not_the_benchmark(tmp_path, pinned):
     [
         (b'{"id": 2, "task": "situation"}', "line 2: question: is"),
         (b'{"id": 2, "task": "situation", "question": " "}', "line 2: question: is"),
-        (b'{"id": 2, "task": "stories", "question": "q"}', "line 2: task: Input should be 'unusual uses'"),
-        (b'{"id": 2, "task": ["situation"], "question": "q"}', "line 2: task: Input should be"),
-        (b'{"id": true, "task": "situation", "question": "q"}', "line 2: id: is neither"),
-        (b'{"id": null, "task": "situation", "question": "q"}', "line 2: id: is missing"),
-        (b'{"id": "1", "task": "situation", "question": "q"}', "the id '1' comes 2 times"),
+        (
+            b'{"id": 2, "task": "stories", "question": "q"}',
+            "line 2: task: Input should be 'unusual uses'",
+        ),
+        (
+            b'{"id": 2, "task": ["situation"], "question": "q"}',
+            "line 2: task: Input should be",
+        ),
+        (
+            b'{"id": true, "task": "situation", "question": "q"}',
+            "line 2: id: is neither",
+        ),
+        (
+            b'{"id": null, "task": "situation", "question": "q"}',
+            "line 2: id: is missing",
+        ),
+        (
+            b'{"id": "1", "task": "situation", "question": "q"}',
+            "the id '1' comes 2 times",
+        ),
         (b"[1]", "line 2: not a JSON object"),
         (b'{"id": 2,', "line 2: not JSON"),
         (b'{"id": 2, "task": "situation", "question": "\xff"}', "line 2: not UTF-8"),
@@ -87,7 +116,9 @@ def test_one_changed_word_is_not_the_benchmark(tmp_path, pinned):
 )
 def test_a_bad_row_is_named_in_one_line(tmp_path, line, message):
     path = tmp_path / "q.jsonl"
-    path.write_bytes(b'{"id": 1, "task": "situation", "question": "q"}\n' + line + b"\n")
+    path.write_bytes(
+        b'{"id": 1, "task": "situation", "question": "q"}\n' + line + b"\n"
+    )
     with pytest.raises(UserError) as caught:
         load_questions(path, complete=False)
     assert message in str(caught.value)
@@ -111,7 +142,9 @@ def test_the_hub_is_asked_for_the_split_and_the_revision(monkeypatch, pinned):
         asked.append((name, split, revision))
         return rows()
 
-    monkeypatch.setitem(sys.modules, "datasets", types.SimpleNamespace(load_dataset=load_dataset))
+    monkeypatch.setitem(
+        sys.modules, "datasets", types.SimpleNamespace(load_dataset=load_dataset)
+    )
     assert len(load_questions(None, "abc")) == 700
     load_questions("mirror/JCQ")
     assert asked == [("nlp-waseda/JCQ", "test", "abc"), ("mirror/JCQ", "test", None)]
@@ -121,6 +154,10 @@ def test_no_hub_is_one_line(monkeypatch):
     def load_dataset(name, split, revision):
         raise ConnectionError("cannot\nreach")
 
-    monkeypatch.setitem(sys.modules, "datasets", types.SimpleNamespace(load_dataset=load_dataset))
-    with pytest.raises(UserError, match=r"cannot be had from the hub \(ConnectionError: cannot reach\)"):
+    monkeypatch.setitem(
+        sys.modules, "datasets", types.SimpleNamespace(load_dataset=load_dataset)
+    )
+    with pytest.raises(
+        UserError, match=r"cannot be had from the hub \(ConnectionError: cannot reach\)"
+    ):
         load_questions()

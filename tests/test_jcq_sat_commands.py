@@ -21,7 +21,9 @@ def both(body):
     """An answer that names its question; a verdict where one is asked for; a refusal for one question."""
     asked = body["messages"][-1]["content"]
     if "# 出力形式" in asked:
-        return completion("採点できません" if trial_questions()[0].question in asked else VERDICT)
+        return completion(
+            "採点できません" if trial_questions()[0].question in asked else VERDICT
+        )
     return completion(f"「{asked[:12]}」への答えです。")
 
 
@@ -38,7 +40,11 @@ def evaluate(folder, *words):
 
 
 def files_with(folder, text):
-    return [path for path in folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
+    return [
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and text.encode() in path.read_bytes()
+    ]
 
 
 def test_jcq_from_questions_to_a_row(tmp_path):
@@ -55,7 +61,16 @@ def test_jcq_from_questions_to_a_row(tmp_path):
             "--batch-size",
             "30",
         )
-        command += ("--judge-model", "j", "--judge-base-url", url, "--price-in", "1", "--price-out", "2")
+        command += (
+            "--judge-model",
+            "j",
+            "--judge-base-url",
+            url,
+            "--price-in",
+            "1",
+            "--price-out",
+            "2",
+        )
         done = evaluate(tmp_path, *command, "--output", "out")
         assert done.returncode == 0, done.stderr
         asked = len(requests)
@@ -81,7 +96,9 @@ def test_jcq_from_questions_to_a_row(tmp_path):
         "api_error": 0,
         "not_asked": 0,
     }
-    decoder = json.loads((tmp_path / "out" / "config.json").read_text("utf-8"))["loaded"]["decoder"]
+    decoder = json.loads((tmp_path / "out" / "config.json").read_text("utf-8"))[
+        "loaded"
+    ]["decoder"]
     assert decoder["top_p"] == 1.0
     assert "prompt" not in decoder  # the questions are the prompts, not DAT's
     assert metrics["measures"]["jcq/fluency"]["value"] == 4
@@ -89,11 +106,24 @@ def test_jcq_from_questions_to_a_row(tmp_path):
     assert (metrics["scored_items"], metrics["measures"]["jcq/mean"]["n"]) == (34, 68)
     assert "unparseable" in done.stdout
     assert "35, 34 with a score" in " ".join(done.stdout.split())
-    assert len((tmp_path / "out" / "judgements.jsonl").read_text("utf-8").splitlines()) == 36
+    assert (
+        len((tmp_path / "out" / "judgements.jsonl").read_text("utf-8").splitlines())
+        == 36
+    )
     assert files_with(tmp_path, KEY) == []
     facts = json.loads((tmp_path / "out" / "config.json").read_text("utf-8"))["judge"]
-    expected = {"model": "j", "base_url": url, "server": url, "temperature": 0.0, "max_tokens": 1024}
-    assert facts == {"backend": "openai", **expected, "price": {"per_million_in": 1.0, "per_million_out": 2.0}}
+    expected = {
+        "model": "j",
+        "base_url": url,
+        "server": url,
+        "temperature": 0.0,
+        "max_tokens": 1024,
+    }
+    assert facts == {
+        "backend": "openai",
+        **expected,
+        "price": {"per_million_in": 1.0, "per_million_out": 2.0},
+    }
 
 
 def test_jcq_does_not_judge_reasoning(tmp_path):
@@ -101,32 +131,66 @@ def test_jcq_does_not_judge_reasoning(tmp_path):
         asked = body["messages"][-1]["content"]
         if "# 出力形式" in asked:
             return completion(VERDICT)
-        texts = {trial_questions()[0].question: "<think>案は", trial_questions()[1].question: "案は三つ</think>\n答え"}
+        texts = {
+            trial_questions()[0].question: "<think>案は",
+            trial_questions()[1].question: "案は三つ</think>\n答え",
+        }
         return completion(texts.get(asked, "<think>案は三つ</think>\n答え"))
 
     with server(thinking) as (url, requests):
-        command = ("jcq", "--model", "m", "--base-url", url, "--trial", "--judge-model", "j", "--judge-base-url", url)
+        command = (
+            "jcq",
+            "--model",
+            "m",
+            "--base-url",
+            url,
+            "--trial",
+            "--judge-model",
+            "j",
+            "--judge-base-url",
+            url,
+        )
         done = evaluate(tmp_path, *command, "--output", "out")
     assert done.returncode == 0, done.stderr
-    asked = [body["messages"][-1]["content"] for body in requests if body["model"] == "j"]
+    asked = [
+        body["messages"][-1]["content"] for body in requests if body["model"] == "j"
+    ]
     assert len(asked) == 35
     assert not [text for text in asked if "案は" in text or "think" in text]
     assert sum("# 回答\n答え\n" in text for text in asked) == 34
     (file,) = (tmp_path / "out" / "jcq-judge" / "answers").iterdir()
-    assert [json.loads(line)["answer"] for line in file.read_text("utf-8").splitlines()] == ["", *["答え"] * 34]
+    assert [
+        json.loads(line)["answer"] for line in file.read_text("utf-8").splitlines()
+    ] == ["", *["答え"] * 34]
 
 
 def test_a_retry_that_stops_on_its_budget_says_what_holds(tmp_path):
     answers = [both, lambda body: completion(VERDICT)]
     with server(lambda body: answers[0](body)) as (url, _):
-        command = ("jcq", "--model", "m", "--base-url", url, "--trial", "--judge-model", "j", "--judge-base-url", url)
+        command = (
+            "jcq",
+            "--model",
+            "m",
+            "--base-url",
+            url,
+            "--trial",
+            "--judge-model",
+            "j",
+            "--judge-base-url",
+            url,
+        )
         command += ("--price-in", "1", "--price-out", "2", "--output", "out")
         assert evaluate(tmp_path, *command).returncode == 0
         metrics = tmp_path / "out" / "metrics.json"
         assert json.loads(metrics.read_text("utf-8"))["statuses"]["unparseable"] == 1
-        stopped = evaluate(tmp_path, *command, "--retry-failed", "--max-cost", "0.000001")
+        stopped = evaluate(
+            tmp_path, *command, "--retry-failed", "--max-cost", "0.000001"
+        )
         assert stopped.returncode == 3
-        assert "not finished: the next judgement could bring the cost above 1e-06" in stopped.stdout
+        assert (
+            "not finished: the next judgement could bring the cost above 1e-06"
+            in stopped.stdout
+        )
         assert json.loads(metrics.read_text("utf-8"))["statuses"]["unparseable"] == 1
         del answers[0]
         assert evaluate(tmp_path, *command, "--retry-failed").returncode == 0
@@ -140,35 +204,88 @@ def test_answers_that_were_cut_or_empty_are_counted_beside_the_mean(tmp_path):
         number = numbers.get(body["messages"][-1]["content"])
         if number is None:
             return both(body)
-        return (completion("案", "length"), completion("", "stop"), completion("案がある。"))[min(number // 10, 2)]
+        return (
+            completion("案", "length"),
+            completion("", "stop"),
+            completion("案がある。"),
+        )[min(number // 10, 2)]
 
     with server(answers) as (url, requests):
-        command = ("jcq", "--model", "m", "--base-url", url, "--trial", "--judge-model", "j", "--judge-base-url", url)
+        command = (
+            "jcq",
+            "--model",
+            "m",
+            "--base-url",
+            url,
+            "--trial",
+            "--judge-model",
+            "j",
+            "--judge-base-url",
+            url,
+        )
         done = evaluate(tmp_path, *command, "--output", "out")
     assert done.returncode == 0, done.stderr
-    states = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))["answer_states"]
-    assert states == {"whole": 15, "truncated": 10, "filtered": 0, "error": 0, "empty": 10}
+    states = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))[
+        "answer_states"
+    ]
+    assert states == {
+        "whole": 15,
+        "truncated": 10,
+        "filtered": 0,
+        "error": 0,
+        "empty": 10,
+    }
     shown = " ".join(done.stdout.split())
     assert "Answers: truncated 10 of 35, 28.6%" in shown
     assert "Answers: empty 10 of 35, 28.6%" in shown
     assert "10 of 35 answers cut off" in shown
     assert "CUT OFF: judged without their end" in shown
     assert "answers were cut at" not in shown  # 10 of 35 are not most
-    assert max(body.get("max_tokens", 0) for body in requests if body["model"] == "m") == 4096
+    assert (
+        max(body.get("max_tokens", 0) for body in requests if body["model"] == "m")
+        == 4096
+    )
 
 
-def test_reasoning_that_reaches_the_limit_and_leaves_no_text_is_said_in_a_line(tmp_path):
+def test_reasoning_that_reaches_the_limit_and_leaves_no_text_is_said_in_a_line(
+    tmp_path,
+):
     with server(lambda body: completion("", "length")) as (url, _):
-        done = evaluate(tmp_path, "dat", "--model", "m", "--base-url", url, "--num-responses", "3", "--output", "out")
+        done = evaluate(
+            tmp_path,
+            "dat",
+            "--model",
+            "m",
+            "--base-url",
+            url,
+            "--num-responses",
+            "3",
+            "--output",
+            "out",
+        )
     assert done.returncode == 0, done.stderr
     assert "\n3 of 3 answers were cut at 256 tokens: --max-new-tokens\n" in done.stdout
 
 
 def test_jcq_of_somebody_elses_answers_and_a_changed_judge(tmp_path):
-    rows = [{"id": k, "question_id": q.id, "answer": f"答え{k}"} for k, q in enumerate(trial_questions())]
-    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    rows = [
+        {"id": k, "question_id": q.id, "answer": f"答え{k}"}
+        for k, q in enumerate(trial_questions())
+    ]
+    (tmp_path / "answers.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows), "utf-8"
+    )
     with server(both) as (url, _):
-        command = ("score", "jcq", "answers.jsonl", "--trial", "--judge-base-url", url, "--output", "out")
+        command = (
+            "score",
+            "jcq",
+            "answers.jsonl",
+            "--trial",
+            "--judge-base-url",
+            url,
+            "--output",
+            "out",
+        )
         done = evaluate(tmp_path, *command, "--judge-model", "j")
         assert done.returncode == 0, done.stderr
         assert "35, 34 with a score" in " ".join(done.stdout.split())
@@ -180,19 +297,65 @@ def test_jcq_of_somebody_elses_answers_and_a_changed_judge(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--trial",), "give a --model; answers that exist already: sozo score jcq FILE"),
-        (("--model", "random", "--trial"), "lists of nouns are no answer to jcq; give a language model as --model"),
-        (("--model", "m", "--trial", "--questions", "q.jsonl"), "give either --trial or --questions, not both"),
+        (
+            ("--trial",),
+            "give a --model; answers that exist already: sozo score jcq FILE",
+        ),
+        (
+            ("--model", "random", "--trial"),
+            "lists of nouns are no answer to jcq; give a language model as --model",
+        ),
+        (
+            ("--model", "m", "--trial", "--questions", "q.jsonl"),
+            "give either --trial or --questions, not both",
+        ),
         (("--model", "m", "--questions", "q.jsonl"), "q.jsonl"),
-        (("--model", "m", "--trial", "--judge-prompt", "mine"), "judge_prompt must be one of jcq-v1"),
-        (("--model", "m", "--trial", "--price-in", "1"), "price_in and price_out go together"),
-        (("--model", "m", "--trial", "--responses-per-item", "0"), "responses_per_item must be at least 1"),
-        (("--model", "m", "--trial", "--judge-backend", "mlx"), "judge_backend must be"),
-        (("--model", "m", "--trial", "--temperature", "nan"), "temperature must be a number"),
-        (("--model", "m", "--trial", "--temperature=-1"), "temperature must be above 0"),
-        (("--model", "m", "--trial", "--max-cost", "nan", "--price-in", "1", "--price-out", "1"), "max_cost must be"),
-        (("--model", "m", "--trial", "--base-url", "http://h/v1", "--max-cost", "5"), "max_cost needs the price"),
-        (("--model", "m", "--trial", "--base-url", "http://h:99999/v1"), "base_url cannot be used"),
+        (
+            ("--model", "m", "--trial", "--judge-prompt", "mine"),
+            "judge_prompt must be one of jcq-v1",
+        ),
+        (
+            ("--model", "m", "--trial", "--price-in", "1"),
+            "price_in and price_out go together",
+        ),
+        (
+            ("--model", "m", "--trial", "--responses-per-item", "0"),
+            "responses_per_item must be at least 1",
+        ),
+        (
+            ("--model", "m", "--trial", "--judge-backend", "mlx"),
+            "judge_backend must be",
+        ),
+        (
+            ("--model", "m", "--trial", "--temperature", "nan"),
+            "temperature must be a number",
+        ),
+        (
+            ("--model", "m", "--trial", "--temperature=-1"),
+            "temperature must be above 0",
+        ),
+        (
+            (
+                "--model",
+                "m",
+                "--trial",
+                "--max-cost",
+                "nan",
+                "--price-in",
+                "1",
+                "--price-out",
+                "1",
+            ),
+            "max_cost must be",
+        ),
+        (
+            ("--model", "m", "--trial", "--base-url", "http://h/v1", "--max-cost", "5"),
+            "max_cost needs the price",
+        ),
+        (
+            ("--model", "m", "--trial", "--base-url", "http://h:99999/v1"),
+            "base_url cannot be used",
+        ),
     ],
 )
 def test_jcq_mistakes_are_one_line(words, message, tmp_path):
@@ -212,7 +375,11 @@ def test_sat_from_stories_to_a_row(tmp_path):
         assert "finished before" in evaluate(tmp_path, *command).stdout
         assert len(requests) == asked
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
-    assert (metrics["num_items"], metrics["measures"]["sat"]["n"], metrics["reasons"]["empty"]) == (113, 112, 1)
+    assert (
+        metrics["num_items"],
+        metrics["measures"]["sat"]["n"],
+        metrics["reasons"]["empty"],
+    ) == (113, 112, 1)
     assert metrics["measures"]["sat"]["value"] == pytest.approx(0, abs=1e-6)
     assert metrics["measures"]["sat/copied"]["value"] > 0.99
     assert "112 of 113" in done.stdout
@@ -221,22 +388,45 @@ def test_sat_from_stories_to_a_row(tmp_path):
     assert done.returncode == 0, done.stderr
     again = json.loads((tmp_path / "again" / "metrics.json").read_text("utf-8"))
     assert again == metrics
-    assert evaluate(tmp_path, "sat", "--output", "x").stderr.startswith("error: give a --model")
+    assert evaluate(tmp_path, "sat", "--output", "x").stderr.startswith(
+        "error: give a --model"
+    )
 
 
 def test_run_takes_models_through_benchmarks(tmp_path):
-    with server(lambda body: both(body) if "物語" not in body["messages"][-1]["content"] else story_teller(body)) as (
+    with server(
+        lambda body: (
+            both(body)
+            if "物語" not in body["messages"][-1]["content"]
+            else story_teller(body)
+        )
+    ) as (
         url,
         _,
     ):
-        command = ("run", "--model", "org/a", "b", "--tasks", "jcq", "sat", "--base-url", url, "--trial")
+        command = (
+            "run",
+            "--model",
+            "org/a",
+            "b",
+            "--tasks",
+            "jcq",
+            "sat",
+            "--base-url",
+            url,
+            "--trial",
+        )
         command += ("--judge-model", "j", "--judge-base-url", url, "--output", "out")
         done = evaluate(tmp_path, *command)
         assert done.returncode == 0, done.stderr
-    folders = {str(path.parent.relative_to(tmp_path / "out")) for path in tmp_path.rglob("metrics.json")}
+    folders = {
+        str(path.parent.relative_to(tmp_path / "out"))
+        for path in tmp_path.rglob("metrics.json")
+    }
     assert folders == {"a/jcq", "a/sat", "b/jcq", "b/sat"}
     rows = [
-        json.loads((tmp_path / "out" / folder / "metrics.json").read_text("utf-8")) for folder in ("a/jcq", "b/sat")
+        json.loads((tmp_path / "out" / folder / "metrics.json").read_text("utf-8"))
+        for folder in ("a/jcq", "b/sat")
     ]
     assert [row["source"] for row in rows] == ["a", "b"]
     assert done.stdout.count("JCQ, 35 trial questions, by j") == 2
@@ -245,19 +435,58 @@ def test_run_takes_models_through_benchmarks(tmp_path):
 def test_max_cost_is_for_all_models_of_a_run(tmp_path):
     def counted(body):
         status, payload = both(body)
-        return status, payload | {"usage": {"prompt_tokens": 0, "completion_tokens": 1000, "total_tokens": 1000}}
+        return status, payload | {
+            "usage": {
+                "prompt_tokens": 0,
+                "completion_tokens": 1000,
+                "total_tokens": 1000,
+            }
+        }
 
     with server(counted) as (url, _):
-        command = ("run", "--model", "a", "b", "--tasks", "jcq", "--base-url", url, "--trial", "--output", "out")
-        command += ("--judge-model", "j", "--judge-base-url", url, "--judge-max-tokens", "1000", "--max-cost", "50")
-        done = evaluate(tmp_path, *command, "--price-in", "0", "--price-out", "1000")  # each reply costs 1
+        command = (
+            "run",
+            "--model",
+            "a",
+            "b",
+            "--tasks",
+            "jcq",
+            "--base-url",
+            url,
+            "--trial",
+            "--output",
+            "out",
+        )
+        command += (
+            "--judge-model",
+            "j",
+            "--judge-base-url",
+            url,
+            "--judge-max-tokens",
+            "1000",
+            "--max-cost",
+            "50",
+        )
+        done = evaluate(
+            tmp_path, *command, "--price-in", "0", "--price-out", "1000"
+        )  # each reply costs 1
         assert done.returncode == 3, done.stderr  # stopped
-    ledgers = [(tmp_path / "out" / name / "jcq" / "judgements.jsonl").read_text("utf-8") for name in "ab"]
+    ledgers = [
+        (tmp_path / "out" / name / "jcq" / "judgements.jsonl").read_text("utf-8")
+        for name in "ab"
+    ]
     # One answer of a is asked for twice.
     assert [ledger.count("\n") for ledger in ledgers] == [36, 14]
-    assert json.loads((tmp_path / "out" / "a" / "jcq" / "metrics.json").read_text("utf-8"))["cost_at_most"] == 36
+    assert (
+        json.loads(
+            (tmp_path / "out" / "a" / "jcq" / "metrics.json").read_text("utf-8")
+        )["cost_at_most"]
+        == 36
+    )
     assert not (tmp_path / "out" / "b" / "jcq" / "metrics.json").exists()
-    assert "not finished: the next judgement could bring the cost above 50" in done.stdout
+    assert (
+        "not finished: the next judgement could bring the cost above 50" in done.stdout
+    )
 
 
 def test_max_cost_counts_what_every_model_has_cost_before(tmp_path):
@@ -265,16 +494,47 @@ def test_max_cost_counts_what_every_model_has_cost_before(tmp_path):
 
     def counted(body):
         asks_judge = "# 出力形式" in body["messages"][-1]["content"]
-        status, payload = completion("採点できません") if asks_judge and not well else both(body)
-        return status, payload | {"usage": {"prompt_tokens": 0, "completion_tokens": 1000, "total_tokens": 1000}}
+        status, payload = (
+            completion("採点できません") if asks_judge and not well else both(body)
+        )
+        return status, payload | {
+            "usage": {
+                "prompt_tokens": 0,
+                "completion_tokens": 1000,
+                "total_tokens": 1000,
+            }
+        }
 
     def paid():
-        ledgers = [tmp_path / "out" / name / "jcq" / "judgements.jsonl" for name in "ab"]
-        return [ledger.read_text("utf-8").count("\n") for ledger in ledgers]  # each reply costs 1
+        ledgers = [
+            tmp_path / "out" / name / "jcq" / "judgements.jsonl" for name in "ab"
+        ]
+        return [
+            ledger.read_text("utf-8").count("\n") for ledger in ledgers
+        ]  # each reply costs 1
 
     with server(counted) as (url, _):
-        command = ("run", "--model", "a", "b", "--tasks", "jcq", "--base-url", url, "--trial", "--output", "out")
-        command += ("--judge-model", "j", "--judge-base-url", url, "--judge-max-tokens", "1000")
+        command = (
+            "run",
+            "--model",
+            "a",
+            "b",
+            "--tasks",
+            "jcq",
+            "--base-url",
+            url,
+            "--trial",
+            "--output",
+            "out",
+        )
+        command += (
+            "--judge-model",
+            "j",
+            "--judge-base-url",
+            url,
+            "--judge-max-tokens",
+            "1000",
+        )
         command += ("--price-in", "0", "--price-out", "1000")
         assert evaluate(tmp_path, *command).returncode == 0
         assert paid() == [70, 70]
@@ -286,7 +546,10 @@ def test_max_cost_counts_what_every_model_has_cost_before(tmp_path):
 
 def test_run_mistakes_are_one_line(tmp_path):
     for words, message in (
-        (("--model", "a", "--tasks", "dad"), "there is no task dad; there are dat, jcq, sat"),
+        (
+            ("--model", "a", "--tasks", "dad"),
+            "there is no task dad; there are dat, jcq, sat",
+        ),
         (("--model", "org/a", "org/a"), "two models would go to the folder org-a"),
     ):
         done = evaluate(tmp_path, "run", *words, "--output", "out")

@@ -41,7 +41,12 @@ def served(tmp_path_factory, ginza, jumandic_checker, nouns):
     folder = tmp_path_factory.mktemp("served")
     lists = build_mini(folder / "lists", ginza, jumandic_checker, nouns)
     ending = prompt("jcq_judge").splitlines()[-1]
-    follows = {UNKNOWN: ANSWERS, ending: [VERDICT], VERDICT: [END], **{answer: [END] for answer in ANSWERS}}
+    follows = {
+        UNKNOWN: ANSWERS,
+        ending: [VERDICT],
+        VERDICT: [END],
+        **{answer: [END] for answer in ANSWERS},
+    }
     verdicts = build_bigrams(folder / "verdicts", follows)
     vague = build_bigrams(folder / "vague", {UNKNOWN: [VAGUE], VAGUE: [END]})
     port, log = _free_port(), folder / "server.log"
@@ -50,12 +55,20 @@ def served(tmp_path_factory, ginza, jumandic_checker, nouns):
     command = [str(script), "serve", "--host", "127.0.0.1", "--port", str(port)]
     with (
         log.open("wb") as output,
-        subprocess.Popen(command, env=variables, stdout=output, stderr=subprocess.STDOUT) as process,
+        subprocess.Popen(
+            command, env=variables, stdout=output, stderr=subprocess.STDOUT
+        ) as process,
     ):
         try:
             wait_for(f"http://127.0.0.1:{port}/health")
             url = f"http://127.0.0.1:{port}/v1"
-            yield SimpleNamespace(url=url, log=log, lists=str(lists), vague=str(vague), verdicts=str(verdicts))
+            yield SimpleNamespace(
+                url=url,
+                log=log,
+                lists=str(lists),
+                vague=str(vague),
+                verdicts=str(verdicts),
+            )
         finally:
             process.terminate()
 
@@ -69,7 +82,12 @@ def start(folder, *words):
     command = [sys.executable, "-m", "sozo", *map(str, words)]
     variables = environment(OPENAI_API_KEY="none", PYTHONPATH=str(ROOT))
     return subprocess.Popen(
-        command, cwd=folder, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=folder,
+        env=variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 
@@ -103,17 +121,29 @@ def jcq(served, answerer, judge, *more):
         "--max-new-tokens",
         40,
     )
-    words += ("--judge-model", judge, "--judge-base-url", served.url, "--judge-max-tokens", 40)
+    words += (
+        "--judge-model",
+        judge,
+        "--judge-base-url",
+        served.url,
+        "--judge-max-tokens",
+        40,
+    )
     return (*words, "--judge-concurrency", CONCURRENCY, "--output", "out", *more)
 
 
-def test_a_client_killed_while_answers_are_drawn_and_while_they_are_judged(served, tmp_path):
+def test_a_client_killed_while_answers_are_drawn_and_while_they_are_judged(
+    served, tmp_path
+):
     command = jcq(served, served.lists, served.vague, "--batch-size", 5)
     out = tmp_path / "out"
     ledger = out / "judgements.jsonl"
 
     def parts():
-        return {path.name: path.read_bytes() for path in sorted((out / "responses").glob("part-*.parquet"))}
+        return {
+            path.name: path.read_bytes()
+            for path in sorted((out / "responses").glob("part-*.parquet"))
+        }
 
     def kept():
         """Answers of the batch whose part is not written yet."""
@@ -123,7 +153,10 @@ def test_a_client_killed_while_answers_are_drawn_and_while_they_are_judged(serve
     kill_when(start(tmp_path, *command), lambda: parts() and kept() >= 2)
     drawn, before = parts(), asked(served)
     missing = 35 - 5 * len(drawn) - kept()
-    kill_when(start(tmp_path, *command), lambda: ledger.exists() and ledger.read_bytes().count(b"\n") >= 10)
+    kill_when(
+        start(tmp_path, *command),
+        lambda: ledger.exists() and ledger.read_bytes().count(b"\n") >= 10,
+    )
     # What was drawn stays. One request finds out how the server wants to be asked, and what was under way at a kill may
     # have come to the server and not back.
     assert drawn.items() <= parts().items()
@@ -135,7 +168,11 @@ def test_a_client_killed_while_answers_are_drawn_and_while_they_are_judged(serve
     shown = evaluate(tmp_path, *command)
     assert ledger.read_bytes().startswith(written)
     judgements = read_judgements(ledger, (JCQ_V1,))
-    assert len(judgements) - lines <= asked(served) - judged <= len(judgements) - lines + CONCURRENCY
+    assert (
+        len(judgements) - lines
+        <= asked(served) - judged
+        <= len(judgements) - lines + CONCURRENCY
+    )
 
     # Every answer was judged twice and ends without a score.
     asks = Counter(line.answer_id for line in judgements)
@@ -144,9 +181,16 @@ def test_a_client_killed_while_answers_are_drawn_and_while_they_are_judged(serve
         assert (line.reply, line.status, line.scores) == (VAGUE, "unparseable", None)
         assert (line.finish_reason, line.completion_tokens) == ("stop", 2)
     metrics = json.loads((out / "metrics.json").read_text("utf-8"))
-    assert {name: count for name, count in metrics["statuses"].items() if count} == {"unparseable": 35}
-    assert (metrics["measures"]["jcq/mean"]["value"], metrics["measures"]["jcq/mean"]["n"]) == (None, 0)
-    assert metrics["prompt_tokens"] == sum(line.prompt_tokens for line in judgements) > 0
+    assert {name: count for name, count in metrics["statuses"].items() if count} == {
+        "unparseable": 35
+    }
+    assert (
+        metrics["measures"]["jcq/mean"]["value"],
+        metrics["measures"]["jcq/mean"]["n"],
+    ) == (None, 0)
+    assert (
+        metrics["prompt_tokens"] == sum(line.prompt_tokens for line in judgements) > 0
+    )
     assert "0 of 35" in shown
 
     settled, content = asked(served), ledger.read_bytes()
@@ -155,13 +199,28 @@ def test_a_client_killed_while_answers_are_drawn_and_while_they_are_judged(serve
 
 
 def test_a_judge_that_gives_verdicts(served, tmp_path):
-    shown = evaluate(tmp_path, *jcq(served, served.verdicts, served.verdicts, "--price-in", 1, "--price-out", 2))
+    shown = evaluate(
+        tmp_path,
+        *jcq(
+            served, served.verdicts, served.verdicts, "--price-in", 1, "--price-out", 2
+        ),
+    )
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
     assert metrics["statuses"]["ok"] == 35
-    expected = {"fluency": 4, "flexibility": 3, "originality": 2, "elaboration": 5, "mean": 3.5}
-    assert {name: metrics["measures"][f"jcq/{name}"]["value"] for name in expected} == expected
+    expected = {
+        "fluency": 4,
+        "flexibility": 3,
+        "originality": 2,
+        "elaboration": 5,
+        "mean": 3.5,
+    }
+    assert {
+        name: metrics["measures"][f"jcq/{name}"]["value"] for name in expected
+    } == expected
     answers = finished_run(tmp_path / "out").scored
-    assert [answer.item for answer in answers] == [question.id for question in trial_questions()]
+    assert [answer.item for answer in answers] == [
+        question.id for question in trial_questions()
+    ]
     assert {answer.text for answer in answers} <= set(ANSWERS)
     assert len({answer.text for answer in answers}) > 3
     # To this tokenizer a judge's prompt is four tokens: what it does not know, the answer, more of that, the last line.
@@ -171,13 +230,31 @@ def test_a_judge_that_gives_verdicts(served, tmp_path):
 
 
 def test_a_judge_that_never_ends(served, tmp_path):
-    rows = [{"id": k, "question_id": question.id, "answer": ANSWERS[0]} for k, question in enumerate(trial_questions())]
-    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    command = ("score", "jcq", "answers.jsonl", "--trial", "--judge-model", served.lists, "--output", "out")
+    rows = [
+        {"id": k, "question_id": question.id, "answer": ANSWERS[0]}
+        for k, question in enumerate(trial_questions())
+    ]
+    (tmp_path / "answers.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows), "utf-8"
+    )
+    command = (
+        "score",
+        "jcq",
+        "answers.jsonl",
+        "--trial",
+        "--judge-model",
+        served.lists,
+        "--output",
+        "out",
+    )
     before = asked(served)
-    evaluate(tmp_path, *command, "--judge-base-url", served.url, "--judge-max-tokens", 12)
+    evaluate(
+        tmp_path, *command, "--judge-base-url", served.url, "--judge-max-tokens", 12
+    )
     assert asked(served) == before + 35
     judgements = read_judgements(tmp_path / "out" / "judgements.jsonl", (JCQ_V1,))
-    assert {(str(line.status), line.completion_tokens, line.scores) for line in judgements} == {("truncated", 12, None)}
+    assert {
+        (str(line.status), line.completion_tokens, line.scores) for line in judgements
+    } == {("truncated", 12, None)}
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
     assert metrics["statuses"]["truncated"] == len(judgements) == 35

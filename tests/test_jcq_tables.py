@@ -14,7 +14,11 @@ from sozo.tasks.jcq.task import Jcq
 from sozo.tasks.task import Answer, Item, Row
 
 USES, STORIES = TASKS[0], TASKS[-1]
-QUESTIONS = [Question("1", USES, "?"), Question("2", USES, "??"), Question("3", STORIES, "???")]
+QUESTIONS = [
+    Question("1", USES, "?"),
+    Question("2", USES, "??"),
+    Question("3", STORIES, "???"),
+]
 
 
 def run_of(folder, *of_questions):
@@ -31,7 +35,9 @@ def a(tmp_path):
 
 @pytest.fixture
 def b(tmp_path):
-    return run_of(tmp_path / "b", [(2, 2, 2, 2), (4, 4, 4, 4), None], [None], [(5, 5, 5, 5)])
+    return run_of(
+        tmp_path / "b", [(2, 2, 2, 2), (4, 4, 4, 4), None], [None], [(5, 5, 5, 5)]
+    )
 
 
 def cells(task, run):
@@ -41,7 +47,9 @@ def cells(task, run):
 
 
 def test_a_model_by_criterion_and_by_task(a, b):
-    assert [value for value, *_ in cells(ALL, a)] == pytest.approx([3, 7 / 3, 5 / 3, 5 / 3, 26 / 12])
+    assert [value for value, *_ in cells(ALL, a)] == pytest.approx(
+        [3, 7 / 3, 5 / 3, 5 / 3, 26 / 12]
+    )
     # B's first question counts once, with the mean of its two scored answers, and its second not at all.
     assert cells(ALL, b) == [(4.0, 3, 5)] * 5
     assert b.by_item(measure_of(ALL, MEAN)) == {"1": 3.0, "2": None, "3": 5.0}
@@ -55,20 +63,32 @@ def test_the_cells_that_are_correlated_one_by_one(a, b):
     from sozo.studies.correlate.people import grid_of
 
     grid = grid_of(Jcq)
-    assert list(grid) == [(task, criterion) for task in (*TASKS, ALL) for criterion in (*CRITERIA, MEAN)]
+    assert list(grid) == [
+        (task, criterion) for task in (*TASKS, ALL) for criterion in (*CRITERIA, MEAN)
+    ]
     assert all(measure == measure_of(*cell) for cell, measure in grid.items())
     assert grid_of(Sat) == grid_of(Sipen) == {}
     assert a.estimate(grid[USES, MEAN]).value == 2.75
-    assert [b.estimate(grid[cell, "fluency"]).value for cell in (ALL, "situation")] == [4.0, None]
+    assert [b.estimate(grid[cell, "fluency"]).value for cell in (ALL, "situation")] == [
+        4.0,
+        None,
+    ]
 
 
 @pytest.mark.parametrize(("count", "ends"), [(9, (None, None)), (10, (2.418, 5.0))])
 def test_means_of_fewer_than_ten_questions_have_no_interval(tmp_path, count, ends):
     questions = [Question(str(k), USES, f"?{k}") for k in range(count)]
-    jcq_run(tmp_path, "m", {q.id: [(1 + 4 * (k % 4 > 0),) * 4] for k, q in enumerate(questions)}, questions=questions)
+    jcq_run(
+        tmp_path,
+        "m",
+        {q.id: [(1 + 4 * (k % 4 > 0),) * 4] for k, q in enumerate(questions)},
+        questions=questions,
+    )
     run = JcqRunResult("jcq", Jcq.measures[0], tmp_path, {"judge": JUDGE}, {}, {})
     found = run.cell(measure_of(USES, MEAN)).estimate
-    assert (found.low, found.high) == (ends if ends[0] is None else pytest.approx(ends, abs=1e-3))
+    assert (found.low, found.high) == (
+        ends if ends[0] is None else pytest.approx(ends, abs=1e-3)
+    )
 
 
 def test_nothing_scored_is_no_mean(tmp_path):
@@ -86,16 +106,32 @@ def test_with_every_answer_scored_it_is_the_plain_mean(tmp_path_factory, values)
 
 def about(folder, answers, values=None):
     """A run of these answers, each with one value or none."""
-    rows = [Row({"jcq/mean": value}) if value else Row(reason=NOT_ASKED) for value in values or [None] * len(answers)]
+    rows = [
+        Row({"jcq/mean": value}) if value else Row(reason=NOT_ASKED)
+        for value in values or [None] * len(answers)
+    ]
     items = [Item("1", "?", group=USES)]
     write_run(folder, Jcq(Jcq.Settings(judgements="x")), items, answers, rows)
     return JcqRunResult("jcq", Jcq.measures[0], folder, {}, {}, {})
 
 
 def test_answers_have_a_state_too(tmp_path):
-    reasons = {"whole": ("stop", None), "truncated": ("length",), "filtered": ("content_filter",), "error": ("abort",)}
-    answers = [Answer(f"{k}-{reason}", "1", "案", finish_reason=reason) for k in reasons for reason in reasons[k]]
-    answers += [Answer("6", "1", " 。"), Answer("7", "1", "<think>案"), Answer("8", "1", "", finish_reason="length")]
+    reasons = {
+        "whole": ("stop", None),
+        "truncated": ("length",),
+        "filtered": ("content_filter",),
+        "error": ("abort",),
+    }
+    answers = [
+        Answer(f"{k}-{reason}", "1", "案", finish_reason=reason)
+        for k in reasons
+        for reason in reasons[k]
+    ]
+    answers += [
+        Answer("6", "1", " 。"),
+        Answer("7", "1", "<think>案"),
+        Answer("8", "1", "", finish_reason="length"),
+    ]
     states = about(tmp_path, answers).answer_states()
     assert states == {"whole": 2, "truncated": 2, "filtered": 1, "error": 1, "empty": 2}
 
@@ -111,5 +147,10 @@ def test_answers_have_a_state_too(tmp_path):
     ],
 )
 def test_score_against_length(values, r, n, tmp_path):
-    answers = [Answer(str(k), "1", "案" * length) for k, length in enumerate((1, 5, 20, 300))]
-    assert about(tmp_path, answers, values).length_and_score() == {"r": r and pytest.approx(r), "n": n}
+    answers = [
+        Answer(str(k), "1", "案" * length) for k, length in enumerate((1, 5, 20, 300))
+    ]
+    assert about(tmp_path, answers, values).length_and_score() == {
+        "r": r and pytest.approx(r),
+        "n": n,
+    }

@@ -57,22 +57,34 @@ py-modules = ["theirs"]
 """
 
 
-def sozo(*words, paths=(), code="from sozo.eval.cli import run_cli; run_cli()", **environment):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), **environment}
+def sozo(
+    *words, paths=(), code="from sozo.eval.cli import run_cli; run_cli()", **environment
+):
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(map(str, paths)),
+        **environment,
+    }
     command = [sys.executable, "-c", code, *map(str, words)]
     return warm.run(command, env=environment)
 
 
 def commands(done):
     assert done.returncode == 0, done.stderr
-    return {line.split()[0] for line in done.stdout.partition("Commands:")[2].splitlines() if line[2:3].strip()}
+    return {
+        line.split()[0]
+        for line in done.stdout.partition("Commands:")[2].splitlines()
+        if line[2:3].strip()
+    }
 
 
 def declare(folder, package, entries):
     """What an installed package leaves for others to find."""
     info = folder / f"{package.replace('-', '_')}-1.0.dist-info"
     info.mkdir(parents=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n"
+    )
     (info / "entry_points.txt").write_text(entries)
     return folder
 
@@ -80,17 +92,34 @@ def declare(folder, package, entries):
 @pytest.fixture(scope="module")
 def theirs(tmp_path_factory):
     """A package of a third party, built and installed."""
-    source, target = tmp_path_factory.mktemp("theirs"), tmp_path_factory.mktemp("installed")
+    source, target = (
+        tmp_path_factory.mktemp("theirs"),
+        tmp_path_factory.mktemp("installed"),
+    )
     (source / "theirs.py").write_text(PACKAGE, "utf-8")
     (source / "pyproject.toml").write_text(PYPROJECT)
     return install(source, target)
 
 
 def test_a_package_brings_a_task_and_a_command_beside_the_studies(theirs, tmp_path):
-    assert {"greet", "short", "dat"} | STUDIES <= commands(sozo("--help", paths=[theirs]))
-    assert sozo("greet", "--name", "Ai", "--times", "1", "2", paths=[theirs]).stdout == "hello Ai 3\n"
-    (tmp_path / "a.jsonl").write_text('{"item": "1", "text": "猫"}\n{"item": "1", "text": "三味線と猫"}\n', "utf-8")
-    done = sozo("score", "short", tmp_path / "a.jsonl", "--output", tmp_path / "run", paths=[theirs])
+    assert {"greet", "short", "dat"} | STUDIES <= commands(
+        sozo("--help", paths=[theirs])
+    )
+    assert (
+        sozo("greet", "--name", "Ai", "--times", "1", "2", paths=[theirs]).stdout
+        == "hello Ai 3\n"
+    )
+    (tmp_path / "a.jsonl").write_text(
+        '{"item": "1", "text": "猫"}\n{"item": "1", "text": "三味線と猫"}\n', "utf-8"
+    )
+    done = sozo(
+        "score",
+        "short",
+        tmp_path / "a.jsonl",
+        "--output",
+        tmp_path / "run",
+        paths=[theirs],
+    )
     assert done.returncode == 0, done.stderr
     assert "0.60" in done.stdout
 
@@ -107,9 +136,18 @@ def test_two_packages_do_not_bring_one_command(name, theirs, tmp_path):
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ("[sozo.commands]\nreport = theirs:greet\n", "other brings a command report, which sozo has; uninstall it"),
-        ("[sozo.commands]\ndat = theirs:greet\n", "other brings a command dat, which sozo has; uninstall it"),
-        ("[sozo.tasks]\nx = sozo.tasks.dat.task:DatScorer\n", "other names .*, which is no subclass of"),
+        (
+            "[sozo.commands]\nreport = theirs:greet\n",
+            "other brings a command report, which sozo has; uninstall it",
+        ),
+        (
+            "[sozo.commands]\ndat = theirs:greet\n",
+            "other brings a command dat, which sozo has; uninstall it",
+        ),
+        (
+            "[sozo.tasks]\nx = sozo.tasks.dat.task:DatScorer\n",
+            "other names .*, which is no subclass of",
+        ),
     ],
 )
 def test_what_cannot_join_is_refused_by_name(entries, message, theirs, tmp_path):
@@ -150,17 +188,33 @@ def test_the_core_runs_without_studies(core, tmp_path):
     assert done.stderr == ""
     (tmp_path / "a.jsonl").write_text('{"text": "1. 犬"}\n', "utf-8")
     for name in ("a", "b"):
-        words = ["--source", name, "--output", tmp_path / "runs" / name, "--noun-checker", "jumandic"]
+        words = [
+            "--source",
+            name,
+            "--output",
+            tmp_path / "runs" / name,
+            "--noun-checker",
+            "jumandic",
+        ]
         done = sozo("score", "dat", tmp_path / "a.jsonl", *words, paths=[core / "src"])
         assert done.returncode == 0, done.stderr
-    done = sozo("report", tmp_path / "runs", "--output", tmp_path / "r.html", paths=[core / "src"])
+    done = sozo(
+        "report",
+        tmp_path / "runs",
+        "--output",
+        tmp_path / "r.html",
+        paths=[core / "src"],
+    )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "r.html").is_file()
 
 
 def test_no_file_of_the_core_names_studies(core):
     files = [
-        path for link in (core / "src" / "sozo").iterdir() if link.is_symlink() for path in link.resolve().rglob("*.py")
+        path
+        for link in (core / "src" / "sozo").iterdir()
+        if link.is_symlink()
+        for path in link.resolve().rglob("*.py")
     ]
     names = [path for path in files if "sozo.studies" in path.read_text("utf-8")]
     assert [path.relative_to(core).as_posix() for path in names] == ["data/joined.py"]

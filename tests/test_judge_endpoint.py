@@ -62,7 +62,11 @@ def test_the_request_and_the_reply(serve):
         "messages": [{"role": "user", "content": "評価して"}],
     }
     assert headers["Authorization"] == f"Bearer {KEY}"
-    assert judge.parameters == {"temperature": 0.0, "max_tokens": 1024, "server": judge.describe()["base_url"]}
+    assert judge.parameters == {
+        "temperature": 0.0,
+        "max_tokens": 1024,
+        "server": judge.describe()["base_url"],
+    }
 
 
 def test_a_judge_serves_one_event_loop_after_another(serve):
@@ -100,7 +104,9 @@ def test_trouble_that_passes_is_tried_again(serve, trouble):
 def test_nobody_there(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     judge = EndpointJudge("judge", base_url="http://127.0.0.1:9/v1", retry=QUICK)
-    with pytest.raises(UserError, match=r"judge judge at http://127\.0\.0\.1:9/v1: ConnectError"):
+    with pytest.raises(
+        UserError, match=r"judge judge at http://127\.0\.0\.1:9/v1: ConnectError"
+    ):
         ask(judge, "p")
     judge.proven = True  # it may be restarting
     [reply] = ask(judge, "p")
@@ -118,7 +124,11 @@ def test_one_refused_prompt_is_no_dead_endpoint(serve, status):
 
     judge, _ = serve(by=refuses, concurrency=2)
     replies = ask(judge, "だめ", "p", "q")
-    assert [reply.error for reply in replies] == [f"HTTP {status}: not this one", None, None]
+    assert [reply.error for reply in replies] == [
+        f"HTTP {status}: not this one",
+        None,
+        None,
+    ]
     assert judge.proven
     assert ask(judge, "だめ")[0].error == f"HTTP {status}: not this one"
 
@@ -126,10 +136,15 @@ def test_one_refused_prompt_is_no_dead_endpoint(serve, status):
 def test_a_server_that_wants_an_hour_is_given_a_minute(serve, capsys, monkeypatch):
     monkeypatch.setattr("sozo.scoring.endpoint.client._LONG", 0.05)
     policy = RetryPolicy(retries=5, first_wait=0.01, longest_wait=0.1, patience=1.0)
-    judge, seen = serve((503, {"Retry-After": "3600"}, {"error": "warming up"}), retry=policy)
+    judge, seen = serve(
+        (503, {"Retry-After": "3600"}, {"error": "warming up"}), retry=policy
+    )
     assert ask(judge, "p")[0].error == "HTTP 503: warming up (2 attempts)"
     assert len(seen) == 2
-    assert "waiting 0 s after HTTP 503: warming up, which asks for 3,600 s" in capsys.readouterr().err
+    assert (
+        "waiting 0 s after HTTP 503: warming up, which asks for 3,600 s"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(
@@ -151,9 +166,13 @@ def test_an_error_in_a_200_is_told(serve, error, message):
         assert reply.text is None
 
 
-@pytest.mark.parametrize(("name", "value"), [("Retry-After", "0.3"), ("retry-after-ms", "300")])
+@pytest.mark.parametrize(
+    ("name", "value"), [("Retry-After", "0.3"), ("retry-after-ms", "300")]
+)
 def test_a_rate_limit_holds_everybody_back_as_long_as_it_says(serve, name, value):
-    judge, seen = serve((429, {name: value}, {}), (200, {}, completion()), concurrency=2)
+    judge, seen = serve(
+        (429, {name: value}, {}), (200, {}, completion()), concurrency=2
+    )
 
     async def first_one_then_two():
         first = asyncio.create_task(judge.ask("a"))
@@ -183,9 +202,19 @@ def test_rate_limits_do_not_use_up_the_retries(serve):
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ((401, {}, {"error": {"message": f"Incorrect API key provided: {KEY}"}}), "HTTP 401: Incorrect API key .* \\*"),
+        (
+            (401, {}, {"error": {"message": f"Incorrect API key provided: {KEY}"}}),
+            "HTTP 401: Incorrect API key .* \\*",
+        ),
         ((404, {}, {"error": {"message": "no model judge"}}), "no model judge"),
-        ((429, {}, {"error": {"message": "pay first", "code": "insufficient_quota"}}), "pay first"),
+        (
+            (
+                429,
+                {},
+                {"error": {"message": "pay first", "code": "insufficient_quota"}},
+            ),
+            "pay first",
+        ),
         ((429, {"Retry-After": "3600"}, {}), "it asks to wait 3600 s"),
     ],
 )
@@ -198,7 +227,10 @@ def test_what_no_prompt_will_get_past_ends_the_run(serve, answer, message):
 
 
 def test_what_is_wrong_with_one_prompt_is_not_tried_again(serve):
-    judge, seen = serve((400, {}, {"error": {"message": "too long"}}), (400, {}, {"error": {"code": "content_filter"}}))
+    judge, seen = serve(
+        (400, {}, {"error": {"message": "too long"}}),
+        (400, {}, {"error": {"code": "content_filter"}}),
+    )
     assert ask(judge, "p")[0] == Reply(error="HTTP 400: too long")
     assert ask(judge, "p")[0].refused
     assert len(seen) == 2
@@ -220,11 +252,18 @@ def test_refused_truncated_and_empty(serve):
 
 def test_tokens_are_those_of_every_attempt_that_says_so(serve):
     judge, _ = serve(
-        (200, {}, {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 0}}), (200, {}, completion())
+        (
+            200,
+            {},
+            {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 0}},
+        ),
+        (200, {}, completion()),
     )
     assert ask(judge, "p")[0].prompt_tokens == 107
     # Of an error that comes beside choices, too.
-    judge, _ = serve((200, {}, {**completion(), "error": "cold"}), (200, {}, completion()))
+    judge, _ = serve(
+        (200, {}, {**completion(), "error": "cold"}), (200, {}, completion())
+    )
     assert ask(judge, "p")[0].prompt_tokens == 200
     for usage in (None, ("many", -1), (10**400, 10**400), (1.5, True)):
         judge, _ = serve((200, {}, completion(usage=usage)))
@@ -233,7 +272,9 @@ def test_tokens_are_those_of_every_attempt_that_says_so(serve):
 
 
 def test_the_key_is_masked_wherever_the_server_puts_it(serve):
-    judge, _ = serve((200, {}, completion(f"{VERDICT} {KEY}", f"stop {KEY}", reply_id=f"id-{KEY}")))
+    judge, _ = serve(
+        (200, {}, completion(f"{VERDICT} {KEY}", f"stop {KEY}", reply_id=f"id-{KEY}"))
+    )
     assert KEY not in repr(ask(judge, "p")[0])
     assert KEY not in repr(judge.describe())
     quoted = (500, {}, {"error": {"message": "sk-test%2F0123456789abcdef"}})
@@ -267,6 +308,10 @@ def test_settings_that_cannot_be(monkeypatch):
 
 
 def test_retry_after_takes_numbers_and_dates():
-    assert retry_after(None, formatdate(time.time() + 30, usegmt=True)) == pytest.approx(30, abs=2)
+    assert retry_after(
+        None, formatdate(time.time() + 30, usegmt=True)
+    ) == pytest.approx(30, abs=2)
     assert retry_after(None, formatdate(0, usegmt=True)) == 0.0
-    assert [retry_after(None, value) for value in (None, "", "soon", "-1", "inf", "nan")] == [None] * 6
+    assert [
+        retry_after(None, value) for value in (None, "", "soon", "-1", "inf", "nan")
+    ] == [None] * 6

@@ -10,14 +10,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sozo.data.errors import UserError
-from sozo.scoring.judges.ledger import Judgement, Ledger, judgement_key, latest, read_judgements
+from sozo.scoring.judges.ledger import (
+    Judgement,
+    Ledger,
+    judgement_key,
+    latest,
+    read_judgements,
+)
 from sozo.scoring.judges.protocol import Status
 from sozo.tasks.jcq.rubric import JCQ_V1
 from sozo.tasks.sat.run_result import SAT_V1
 
 RUBRICS = (JCQ_V1, SAT_V1)
 SCORES = {"fluency": 4, "flexibility": 3, "originality": 2, "elaboration": 5}
-OK = Judgement("k1", "1", "a1", "judge", "jcq-v1", Status.OK, SCORES, "流暢性: 4\n…", "r1", "stop", 100, 20, 0.5)
+OK = Judgement(
+    "k1",
+    "1",
+    "a1",
+    "judge",
+    "jcq-v1",
+    Status.OK,
+    SCORES,
+    "流暢性: 4\n…",
+    "r1",
+    "stop",
+    100,
+    20,
+    0.5,
+)
 BAD = Judgement("k2", "2", "a2", "judge", "jcq-v1", Status.API_ERROR, error="HTTP 500")
 
 
@@ -64,13 +84,28 @@ def test_a_torn_last_line_is_cut_off_and_no_other(tmp_path_factory, cut):
         (b'{"key": "k', "not|Unterminated|is no judgement"),
         (b"", "is no judgement"),
         (b"[]", "must be a mapping of keys"),
-        (json.dumps({**asdict(OK), "scores": None}).encode(), "status ok with scores None"),
-        (json.dumps({**asdict(BAD), "scores": SCORES}).encode(), "status api_error with scores"),
-        (json.dumps({**asdict(OK), "scores": {**SCORES, "fluency": 6}}).encode(), "scores"),
-        (json.dumps({**asdict(OK), "scores": {**SCORES, "fluency": True}}).encode(), "scores"),
+        (
+            json.dumps({**asdict(OK), "scores": None}).encode(),
+            "status ok with scores None",
+        ),
+        (
+            json.dumps({**asdict(BAD), "scores": SCORES}).encode(),
+            "status api_error with scores",
+        ),
+        (
+            json.dumps({**asdict(OK), "scores": {**SCORES, "fluency": 6}}).encode(),
+            "scores",
+        ),
+        (
+            json.dumps({**asdict(OK), "scores": {**SCORES, "fluency": True}}).encode(),
+            "scores",
+        ),
         (json.dumps({**asdict(OK), "scores": {"fluency": 4}}).encode(), "scores"),
         (json.dumps({**asdict(OK), "status": "fine"}).encode(), "fine"),
-        (json.dumps({**asdict(OK), "key": 1}).encode(), "key: Input should be a valid string"),
+        (
+            json.dumps({**asdict(OK), "key": 1}).encode(),
+            "key: Input should be a valid string",
+        ),
         (json.dumps({**asdict(OK), "more": 1}).encode(), "unknown key more"),
         (json.dumps({**asdict(OK), "prompt_tokens": "9"}).encode(), "prompt_tokens"),
         (b"\xff", "is no judgement"),
@@ -101,7 +136,12 @@ def test_a_second_process_is_refused_and_a_dead_one_does_not_count(tmp_path):
     code = "import sys, time; from pathlib import Path; from sozo.scoring.judges.ledger import Ledger"
     code += "; ledger = Ledger(Path(sys.argv[1]), ())"
     holder = subprocess.Popen(
-        [sys.executable, "-c", f"{code}; sys.stdout.write('x'); sys.stdout.flush(); time.sleep(60)", path],
+        [
+            sys.executable,
+            "-c",
+            f"{code}; sys.stdout.write('x'); sys.stdout.flush(); time.sleep(60)",
+            path,
+        ],
         stdout=subprocess.PIPE,
     )
     assert holder.stdout.read(1) == b"x"
@@ -116,6 +156,11 @@ def test_a_second_process_is_refused_and_a_dead_one_does_not_count(tmp_path):
 
 def test_the_key_depends_on_everything_that_decides():
     base = ("q", "a", "judge", "jcq-v1", {"temperature": 0.0, "max_tokens": 9})
-    assert judgement_key(*base[:4], {"max_tokens": 9, "temperature": 0.0}) == judgement_key(*base)
-    others = [(*base[:k], other, *base[k + 1 :]) for k, other in enumerate(("Q", "A", "J", "P", {}))]
+    assert judgement_key(
+        *base[:4], {"max_tokens": 9, "temperature": 0.0}
+    ) == judgement_key(*base)
+    others = [
+        (*base[:k], other, *base[k + 1 :])
+        for k, other in enumerate(("Q", "A", "J", "P", {}))
+    ]
     assert len({judgement_key(*other) for other in (base, *others)}) == 6

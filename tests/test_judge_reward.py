@@ -20,12 +20,18 @@ from sozo.tasks.sat.run_result import SAT_V1
 from sozo.tasks.task import Item
 from two_ranks import run_ranks
 
-PRICES = {"price_in": 0.0, "price_out": 1e6 / 50}  # a reply costs at most 1 (50 tokens), and here 0.4 (20 tokens)
+PRICES = {
+    "price_in": 0.0,
+    "price_out": 1e6 / 50,
+}  # a reply costs at most 1 (50 tokens), and here 0.4 (20 tokens)
 
 
 def verdict(*scores):
     return "\n".join(
-        f"{name}: {score}" for name, score in zip(["流暢性", "柔軟性", "独創性", "精緻性"], scores, strict=True)
+        f"{name}: {score}"
+        for name, score in zip(
+            ["流暢性", "柔軟性", "独創性", "精緻性"], scores, strict=True
+        )
     )
 
 
@@ -39,7 +45,13 @@ def by_answer(replies, default=None, **how):
 
 def rewarded(reward, prompts, completions, **columns):
     metrics, extra = {}, {}
-    paid = reward(prompts, completions, log_metric=metrics.__setitem__, log_extra=extra.__setitem__, **columns)
+    paid = reward(
+        prompts,
+        completions,
+        log_metric=metrics.__setitem__,
+        log_extra=extra.__setitem__,
+        **columns,
+    )
     metrics.pop("judge/seconds")
     return paid, metrics, extra
 
@@ -58,15 +70,29 @@ def test_the_mean_of_the_criteria_or_one_of_them_is_paid(tmp_path):
         "judge/status/ok": 2,
         **{
             f"judge/status/{status}": 0
-            for status in ("in_prose", "unparseable", "refused", "truncated", "api_error", "empty")
+            for status in (
+                "in_prose",
+                "unparseable",
+                "refused",
+                "truncated",
+                "api_error",
+                "empty",
+            )
         },
     }
     assert extra["judge_status"] == ["ok", "ok"]
-    assert extra["judge_scores"][1] == {"fluency": 1, "flexibility": 2, "originality": 2, "elaboration": 1}
+    assert extra["judge_scores"][1] == {
+        "fluency": 1,
+        "flexibility": 2,
+        "originality": 2,
+        "elaboration": 1,
+    }
     # The prompt of a base model ends with a line break, which the benchmark's question does not.
     assert judge.asked == [JCQ_V1.prompt("問い一", "甲"), JCQ_V1.prompt("問い一", "乙")]
     assert reward.__name__ == "judge_reward"
-    again = make_judge_reward(judge=by_answer({}), ledger=tmp_path / "k.jsonl", criterion="elaboration")
+    again = make_judge_reward(
+        judge=by_answer({}), ledger=tmp_path / "k.jsonl", criterion="elaboration"
+    )
     again.judge = judge
     assert again(["問い一"] * 2, ["甲", "乙"]) == [5.0, 1.0]
 
@@ -74,10 +100,27 @@ def test_the_mean_of_the_criteria_or_one_of_them_is_paid(tmp_path):
 def test_the_question_is_the_column_and_the_answer_has_no_reasoning(tmp_path):
     judge = FakeJudge(lambda _: GOOD)
     reward = make_judge_reward(judge=judge, ledger=tmp_path / "j.jsonl")
-    prompts = [[{"role": "system", "content": "規則"}, {"role": "user", "content": f"次に答えて: {k}"}] for k in "一二"]
-    completions = [[{"role": "assistant", "content": f"<think>案</think>答え{k}"}] for k in "一二"]
-    reward(prompts, completions, question=["問い一", None], completion_ids=[[1], [2]], trainer_state=object())
-    assert judge.asked == [JCQ_V1.prompt("問い一", "答え一"), JCQ_V1.prompt("次に答えて: 二", "答え二")]
+    prompts = [
+        [
+            {"role": "system", "content": "規則"},
+            {"role": "user", "content": f"次に答えて: {k}"},
+        ]
+        for k in "一二"
+    ]
+    completions = [
+        [{"role": "assistant", "content": f"<think>案</think>答え{k}"}] for k in "一二"
+    ]
+    reward(
+        prompts,
+        completions,
+        question=["問い一", None],
+        completion_ids=[[1], [2]],
+        trainer_state=object(),
+    )
+    assert judge.asked == [
+        JCQ_V1.prompt("問い一", "答え一"),
+        JCQ_V1.prompt("次に答えて: 二", "答え二"),
+    ]
 
 
 def test_a_failed_judgement_is_worth_what_its_group_is(tmp_path):
@@ -87,15 +130,31 @@ def test_a_failed_judgement_is_worth_what_its_group_is(tmp_path):
         "長": Reply(GOOD, finish_reason="length"),
         "誤": Reply(error="HTTP 500"),
     }
-    reward = make_judge_reward(judge=by_answer({"甲": GOOD, "乙": FAIR, **failures}), ledger=tmp_path / "j.jsonl")
+    reward = make_judge_reward(
+        judge=by_answer({"甲": GOOD, "乙": FAIR, **failures}),
+        ledger=tmp_path / "j.jsonl",
+    )
     # Two groups whose completions stand between each other's; nobody of the third was judged.
-    prompts = ["問い一", "問い二", "問い一", "問い二", "問い一", "問い三", "問い一", "問い三"]
+    prompts = [
+        "問い一",
+        "問い二",
+        "問い一",
+        "問い二",
+        "問い一",
+        "問い三",
+        "問い一",
+        "問い三",
+    ]
     completions = ["甲", "断", "乙", "甲", "変", "長", "誤", "誤"]
     paid, metrics, extra = rewarded(reward, prompts, completions)
     assert paid == [3.5, 3.5, 1.5, 3.5, 2.5, None, 2.5, None]
     assert metrics["judge/failed_share"] == 5 / 8
     assert metrics["judge/mean"] == pytest.approx((3.5 + 1.5 + 3.5) / 3)
-    counts = {name.removeprefix("judge/status/"): n for name, n in metrics.items() if name.startswith("judge/status/")}
+    counts = {
+        name.removeprefix("judge/status/"): n
+        for name, n in metrics.items()
+        if name.startswith("judge/status/")
+    }
     assert counts == {
         "ok": 3,
         "in_prose": 0,
@@ -112,22 +171,36 @@ def test_a_failed_judgement_is_worth_what_its_group_is(tmp_path):
 def test_an_empty_answer_is_worth_least_and_nobody_is_asked(tmp_path):
     judge = by_answer({"甲": GOOD})
     reward = make_judge_reward(judge=judge, ledger=tmp_path / "j.jsonl")
-    assert reward(["問い"] * 4, ["甲", " \n", "<think>長い案", "<think>案</think>"]) == [3.5, 1.0, 1.0, 1.0]
+    assert reward(
+        ["問い"] * 4, ["甲", " \n", "<think>長い案", "<think>案</think>"]
+    ) == [3.5, 1.0, 1.0, 1.0]
     assert len(judge.asked) == 1
 
 
-def test_equal_answers_are_judged_once_and_a_run_that_is_killed_pays_nothing_twice(tmp_path):
+def test_equal_answers_are_judged_once_and_a_run_that_is_killed_pays_nothing_twice(
+    tmp_path,
+):
     path = tmp_path / "j.jsonl"
-    dying = by_answer({"甲": GOOD, "乙": FAIR, "丙": KeyboardInterrupt()}, concurrency=1)
+    dying = by_answer(
+        {"甲": GOOD, "乙": FAIR, "丙": KeyboardInterrupt()}, concurrency=1
+    )
     reward = make_judge_reward(judge=dying, ledger=path)
-    dying.reply = lambda prompt: {"甲": GOOD, "乙": FAIR}.get(answer_in(prompt)) or RuntimeError("killed")
+    dying.reply = lambda prompt: (
+        {"甲": GOOD, "乙": FAIR}.get(answer_in(prompt)) or RuntimeError("killed")
+    )
     with pytest.raises(RuntimeError, match="killed"):
         reward(["問い"] * 5, ["甲", "甲", "乙", "丙", "丁"])
     assert len(read_judgements(path, (JCQ_V1,))) == 2
     reward.close()  # as the end of the process does
     judge = by_answer({"丙": GOOD, "丁": FAIR})
     reward = make_judge_reward(judge=judge, ledger=path)
-    assert reward(["問い"] * 5, ["甲", "甲", "乙", "丙", "丁"]) == [3.5, 3.5, 1.5, 3.5, 1.5]
+    assert reward(["問い"] * 5, ["甲", "甲", "乙", "丙", "丁"]) == [
+        3.5,
+        3.5,
+        1.5,
+        3.5,
+        1.5,
+    ]
     assert sorted(map(answer_in, judge.asked)) == ["丁", "丙"]
     assert reward(["問い"] * 2, ["丁", "甲"]) == [1.5, 3.5]
     assert len(judge.asked) == 2
@@ -135,7 +208,12 @@ def test_equal_answers_are_judged_once_and_a_run_that_is_killed_pays_nothing_twi
 
 def test_the_budget_is_for_the_whole_run(tmp_path):
     def reward():
-        return make_judge_reward(judge=FakeJudge(lambda _: GOOD), ledger=tmp_path / "j", max_cost=5.0, **PRICES)
+        return make_judge_reward(
+            judge=FakeJudge(lambda _: GOOD),
+            ledger=tmp_path / "j",
+            max_cost=5.0,
+            **PRICES,
+        )
 
     first = reward()
     _, metrics, _ = rewarded(first, ["問い"] * 6, list("一二三四五六"))
@@ -156,34 +234,51 @@ def test_failures_that_are_the_rule_end_the_run(tmp_path):
         return make_judge_reward(judge=judge, ledger=tmp_path / name, **how)
 
     def answers(failed, judged, start=0):
-        return [f"だめ{start + k}" for k in range(failed)] + [f"よい{start + k}" for k in range(judged)]
+        return [f"だめ{start + k}" for k in range(failed)] + [
+            f"よい{start + k}" for k in range(judged)
+        ]
 
     # Nine of ten failed, but ten are too few; with the next ten more than half of the last twenty did.
     first = reward("a")
     assert first(["問い"] * 10, answers(9, 1)) == [3.5] * 10
-    with pytest.raises(UserError, match=r"11 of the last 20 judgements failed \(2 unparseable just now\)"):
+    with pytest.raises(
+        UserError,
+        match=r"11 of the last 20 judgements failed \(2 unparseable just now\)",
+    ):
         first(["問い"] * 10, answers(2, 8, 20))
     # Half is not yet more than half.
     assert reward("b")(["問い"] * 20, answers(10, 10)) == [3.5] * 20
-    assert reward("c", stop_failed_share=0.9)(["問い"] * 20, answers(18, 2)) == [3.5] * 20
+    assert (
+        reward("c", stop_failed_share=0.9)(["問い"] * 20, answers(18, 2)) == [3.5] * 20
+    )
 
 
-def test_the_benchmarks_questions_are_refused_and_the_trial_questions_are_not(tmp_path, monkeypatch):
+def test_the_benchmarks_questions_are_refused_and_the_trial_questions_are_not(
+    tmp_path, monkeypatch
+):
     prints = jcq_task.held_out()
     assert len(prints) == 700
-    assert not prints & {fingerprint(question.question) for question in trial_questions()}
+    assert not prints & {
+        fingerprint(question.question) for question in trial_questions()
+    }
     judge = FakeJudge(lambda _: GOOD)
     trial = [question.question for question in trial_questions()]
-    reward = make_judge_reward("jcq-v1-guarded", judge=judge, ledger=tmp_path / "j.jsonl")
+    reward = make_judge_reward(
+        "jcq-v1-guarded", judge=judge, ledger=tmp_path / "j.jsonl"
+    )
     assert reward(trial, ["答え"] * 35) == [3.5] * 35
     # The benchmark's own are not in this repository.
-    monkeypatch.setattr(jcq_task, "held_out", lambda: {fingerprint("箱の使い方を10個。")})
+    monkeypatch.setattr(
+        jcq_task, "held_out", lambda: {fingerprint("箱の使い方を10個。")}
+    )
     for prompt, question in (
         ("箱の使い方を１０個。\n", None),
         ("答えよ。\n箱の使い方を 10個。", None),
         ("?", "箱の使い方を10個。"),
     ):
-        with pytest.raises(UserError, match="questions of the JCQ benchmark, such as '箱の使い方を") as caught:
+        with pytest.raises(
+            UserError, match="questions of the JCQ benchmark, such as '箱の使い方を"
+        ) as caught:
             reward([prompt], ["答え"], question=[question])
         assert "\n" not in str(caught.value)
     assert len(judge.asked) == 35
@@ -195,17 +290,29 @@ def test_the_benchmarks_questions_are_refused_and_the_trial_questions_are_not(tm
 
 def test_a_rubric_of_ones_own(tmp_path):
     rubric = Rubric(
-        "fun-v1", ("fun",), lambda q, a: f"{q}/{a}", lambda r: {"fun": int(r)} if r.isdigit() else None, 0, 100
+        "fun-v1",
+        ("fun",),
+        lambda q, a: f"{q}/{a}",
+        lambda r: {"fun": int(r)} if r.isdigit() else None,
+        0,
+        100,
     )
     judge = FakeJudge(lambda prompt: "70" if prompt == "問い/甲" else "100")
-    reward = make_judge_reward(rubric, judge=judge, ledger=tmp_path / "j.jsonl", scale=0.1)
+    reward = make_judge_reward(
+        rubric, judge=judge, ledger=tmp_path / "j.jsonl", scale=0.1
+    )
     assert reward(["問い"] * 3, ["甲", "乙", ""]) == [7.0, 10.0, 0.0]
-    assert [line.scores for line in read_judgements(tmp_path / "j.jsonl", (rubric,))] == [{"fun": 70}, {"fun": 100}]
+    assert [
+        line.scores for line in read_judgements(tmp_path / "j.jsonl", (rubric,))
+    ] == [{"fun": 70}, {"fun": 100}]
 
 
 def test_mistakes_are_one_line(tmp_path, monkeypatch):
     for how, message in (
-        ({"rubric": "jcq-v2"}, "there is no rubric jcq-v2; there are jcq-v1, jcq-v1-guarded, sat-v1"),
+        (
+            {"rubric": "jcq-v2"},
+            "there is no rubric jcq-v2; there are jcq-v1, jcq-v1-guarded, sat-v1",
+        ),
         ({"criterion": "fun"}, "jcq-v1 has no criterion fun; it has fluency"),
         ({"judge_modle": "x"}, "unknown setting: judge_modle"),
         ({"judge_prompt": "jcq-v1-guarded"}, "give the reward a rubric"),
@@ -217,27 +324,49 @@ def test_mistakes_are_one_line(tmp_path, monkeypatch):
     with pytest.raises(UserError, match="max_cost needs the price"):
         make_judge_reward(ledger=tmp_path / "j", max_cost=1.0).describe()
     with pytest.raises(UserError, match="rewards cannot load a model"):
-        make_judge_reward(ledger=tmp_path / "j", judge_backend="transformers").describe()
+        make_judge_reward(
+            ledger=tmp_path / "j", judge_backend="transformers"
+        ).describe()
     how = {"make_judge": "sozo.models.judges.make_judge", "judge_backend": "mlx"}
-    with pytest.raises(UserError, match="judge_backend must be openai, transformers or vllm, not mlx"):
+    with pytest.raises(
+        UserError, match="judge_backend must be openai, transformers or vllm, not mlx"
+    ):
         make_judge_reward(ledger=tmp_path / "j", **how).describe()
     # Another run's ledger.
-    with Ledger(tmp_path / "j", ()), pytest.raises(UserError, match="another process is judging into it"):
-        make_judge_reward(judge=FakeJudge(lambda _: GOOD), ledger=tmp_path / "j")(["問い"], ["甲"])
+    with (
+        Ledger(tmp_path / "j", ()),
+        pytest.raises(UserError, match="another process is judging into it"),
+    ):
+        make_judge_reward(judge=FakeJudge(lambda _: GOOD), ledger=tmp_path / "j")(
+            ["問い"], ["甲"]
+        )
 
 
 def test_rewards_of_one_run_share_a_ledger(tmp_path):
     judge = by_answer({"甲": GOOD})
-    mean, one = (make_judge_reward(judge=judge, ledger=tmp_path / "j", criterion=c) for c in (None, "fluency"))
+    mean, one = (
+        make_judge_reward(judge=judge, ledger=tmp_path / "j", criterion=c)
+        for c in (None, "fluency")
+    )
     assert (mean(["問い"], ["甲"]), one(["問い"], ["甲"])) == ([3.5], [4.0])
     assert len(judge.asked) == 1
 
 
 def test_it_can_be_pickled_and_holds_no_key(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
-    reward = make_judge_reward(SAT_V1.name, ledger=tmp_path / "j.jsonl", judge_model="m", judge_base_url="http://h/v1")
+    reward = make_judge_reward(
+        SAT_V1.name,
+        ledger=tmp_path / "j.jsonl",
+        judge_model="m",
+        judge_base_url="http://h/v1",
+    )
     judge = {"model": "m", "temperature": 0.0, "max_tokens": 1024}
-    assert reward.describe() == {"rubric": "sat-v1", "criterion": None, "scale": 1.0, "judge": judge}
+    assert reward.describe() == {
+        "rubric": "sat-v1",
+        "criterion": None,
+        "scale": 1.0,
+        "judge": judge,
+    }
     content = pickle.dumps(reward)
     assert b"very-secret" not in content
     assert pickle.loads(content).describe() == reward.describe()
@@ -255,12 +384,21 @@ STEPS = [
 def scores_of(prompt):
     """Four scores by the answer; none for だめ."""
     answer = answer_in(prompt)
-    return "?" if answer == "だめ" else verdict(*(1 + (ord(answer) + k) % 5 for k in range(4)))
+    return (
+        "?"
+        if answer == "だめ"
+        else verdict(*(1 + (ord(answer) + k) % 5 for k in range(4)))
+    )
 
 
 def run_two(folder, url, **plan):
     environment = {"OPENAI_API_KEY": "none", "NO_PROXY": "127.0.0.1"}
-    return run_ranks("judge_reward_worker.py", folder, {"steps": STEPS, "url": url, **plan}, environment)
+    return run_ranks(
+        "judge_reward_worker.py",
+        folder,
+        {"steps": STEPS, "url": url, **plan},
+        environment,
+    )
 
 
 @pytest.fixture
@@ -281,7 +419,11 @@ def test_two_processes_pay_what_one_pays_and_ask_once(tmp_path, judging):
     first, second = run_two(tmp_path, url)
     assert first["error"] is second["error"] is None
     # だめ is unparseable, so asked twice, for each of three questions; 甲, 乙; 乙, 丙; 乙 of 問い一 was judged before.
-    assert len(asked) == len(read_judgements(tmp_path / "j.jsonl", (JCQ_V1,))) == 3 * 2 + 2 + 2
+    assert (
+        len(asked)
+        == len(read_judgements(tmp_path / "j.jsonl", (JCQ_V1,)))
+        == 3 * 2 + 2 + 2
+    )
 
     one = make_judge_reward(judge=FakeJudge(scores_of), ledger=tmp_path / "one.jsonl")
     for number, (left, right) in enumerate(STEPS):
@@ -289,7 +431,10 @@ def test_two_processes_pay_what_one_pays_and_ask_once(tmp_path, judging):
         paid, metrics, extra = rewarded(one, list(prompts), list(completions))
         assert first["rewards"][number] + second["rewards"][number] == paid
         assert first["metrics"][number] == second["metrics"][number] == metrics
-        assert first["statuses"][number] + second["statuses"][number] == extra["judge_status"]
+        assert (
+            first["statuses"][number] + second["statuses"][number]
+            == extra["judge_status"]
+        )
     assert second["rewards"][2][0] is None
     # Resumed, they ask nothing and pay the same.
     before = len(asked)

@@ -31,7 +31,9 @@ def read_judgements(path):
 def judge(reply, path, answers=ANSWERS[:6], rubric=JCQ_V1, **how):
     fake = reply if isinstance(reply, FakeJudge) else FakeJudge(reply)
     on_judgement = how.pop("on_judgement", None)
-    return judge_answers(fake, rubric, answers, path, JudgeSettings(**how), on_judgement=on_judgement), fake
+    return judge_answers(
+        fake, rubric, answers, path, JudgeSettings(**how), on_judgement=on_judgement
+    ), fake
 
 
 def test_each_status_is_kept_and_counted(tmp_path):
@@ -43,7 +45,10 @@ def test_each_status_is_kept_and_counted(tmp_path):
         "4点です",
         Reply(None, finish_reason="stop"),
     ]
-    done, fake = judge(lambda p: next(r for k, r in enumerate(replies) if about(k) in p), tmp_path / "j")
+    done, fake = judge(
+        lambda p: next(r for k, r in enumerate(replies) if about(k) in p),
+        tmp_path / "j",
+    )
     assert [str(j.status) for j in done.judgements] == [
         *("ok", "refused", "truncated", "api_error", "unparseable", "unparseable")
     ]
@@ -66,17 +71,29 @@ def test_each_status_is_kept_and_counted(tmp_path):
 
 @pytest.mark.parametrize(
     ("reason", "status"),
-    [("stop", "ok"), (None, "ok"), ("end_turn", "ok"), ("max_tokens", "truncated"), ("SAFETY", "refused")]
-    + [(reason, "unparseable") for reason in ("error", "tool_calls", "no word of ours")],
+    [
+        ("stop", "ok"),
+        (None, "ok"),
+        ("end_turn", "ok"),
+        ("max_tokens", "truncated"),
+        ("SAFETY", "refused"),
+    ]
+    + [
+        (reason, "unparseable") for reason in ("error", "tool_calls", "no word of ours")
+    ],
 )
 def test_only_a_reply_that_ended_well_is_read(reason, status, tmp_path):
-    done, _ = judge(lambda p: Reply(VERDICT, finish_reason=reason), tmp_path / "j", ANSWERS[:1])
+    done, _ = judge(
+        lambda p: Reply(VERDICT, finish_reason=reason), tmp_path / "j", ANSWERS[:1]
+    )
     assert [str(j.status) for j in done.judgements] == [status]
 
 
 def test_the_second_ask_can_fix_an_unparseable_reply(tmp_path):
     seen = set()
-    done, _ = judge(lambda p: VERDICT if p in seen else seen.add(p) or "?", tmp_path / "j")
+    done, _ = judge(
+        lambda p: VERDICT if p in seen else seen.add(p) or "?", tmp_path / "j"
+    )
     assert done.statuses["ok"] == 6
     assert done.requests == 12
     assert len(read_judgements(tmp_path / "j")) == 12
@@ -84,7 +101,13 @@ def test_the_second_ask_can_fix_an_unparseable_reply(tmp_path):
 
 def test_a_rerun_asks_what_is_missing_and_retry_failed_what_failed(tmp_path):
     def first(p):
-        return Reply(error="HTTP 500") if about(1) in p else "?" if about(2) in p else VERDICT
+        return (
+            Reply(error="HTTP 500")
+            if about(1) in p
+            else "?"
+            if about(2) in p
+            else VERDICT
+        )
 
     judge(first, tmp_path / "j", ANSWERS[:4])
     done, fake = judge(lambda p: VERDICT, tmp_path / "j", ANSWERS[:5])
@@ -98,10 +121,14 @@ def test_a_rerun_asks_what_is_missing_and_retry_failed_what_failed(tmp_path):
         "api_error": 1,
         "not_asked": 0,
     }
-    done, fake = judge(lambda p: VERDICT, tmp_path / "j", ANSWERS[:5], retry_failed=True)
+    done, fake = judge(
+        lambda p: VERDICT, tmp_path / "j", ANSWERS[:5], retry_failed=True
+    )
     assert len(fake.asked) == 2
     assert done.statuses["ok"] == 5
-    assert len(read_judgements(tmp_path / "j")) == 8  # 4 + 1 second ask + 1 + 2: nothing is taken away
+    assert (
+        len(read_judgements(tmp_path / "j")) == 8
+    )  # 4 + 1 second ask + 1 + 2: nothing is taken away
 
 
 def test_a_run_that_ended_between_two_asks_continues_with_the_second(tmp_path):
@@ -140,18 +167,26 @@ def test_equal_answers_to_one_question_are_judged_once(tmp_path):
 
 def test_cost_is_what_the_replies_say_or_unknown(tmp_path):
     done, _ = judge(lambda p: VERDICT, tmp_path / "a", price_in=2.0, price_out=10.0)
-    assert done.cost == done.cost_at_most == pytest.approx(6 * (100 * 2.0 + 20 * 10.0) / 1e6)
+    assert (
+        done.cost
+        == done.cost_at_most
+        == pytest.approx(6 * (100 * 2.0 + 20 * 10.0) / 1e6)
+    )
     assert done.unknown_cost == 0
     done, _ = judge(lambda p: VERDICT, tmp_path / "b")
     assert (done.cost, done.unknown_cost, done.prompt_tokens) == (0.0, 6, 600)
-    done, fake = judge(lambda p: Reply(VERDICT), tmp_path / "c", price_in=2.0, price_out=10.0)
+    done, fake = judge(
+        lambda p: Reply(VERDICT), tmp_path / "c", price_in=2.0, price_out=10.0
+    )
     assert (done.cost, done.unknown_cost) == (0.0, 6)
     sent = sum(len(line.encode()) + 64 for line in fake.asked)
     assert done.cost_at_most == pytest.approx((sent * 2.0 + 6 * 50 * 10.0) / 1e6)
     assert done.judgements[0].cost is None
 
 
-def test_max_cost_stops_before_it_is_exceeded_and_a_rerun_does_not_start_again(tmp_path):
+def test_max_cost_stops_before_it_is_exceeded_and_a_rerun_does_not_start_again(
+    tmp_path,
+):
     # A reply costs at most 1 (50 tokens), and here 0.4 (20 tokens).
     how = PRICES | {"max_cost": 5.0}
     done, _ = judge(lambda p: VERDICT, tmp_path / "j", ANSWERS, **how)
@@ -173,7 +208,9 @@ def test_max_cost_stops_before_it_is_exceeded_and_a_rerun_does_not_start_again(t
 def test_a_session_has_one_budget_for_all_that_it_is_asked(tmp_path):
     judge = FakeJudge(lambda p: VERDICT, concurrency=1)
     session = JudgeSession(judge, JudgeSettings(**PRICES, max_cost=5.2))
-    assert session.judge_answers(JCQ_V1, ANSWERS[:6], tmp_path / "a").stopped is None  # six replies of 0.4
+    assert (
+        session.judge_answers(JCQ_V1, ANSWERS[:6], tmp_path / "a").stopped is None
+    )  # six replies of 0.4
     done = session.judge_answers(JCQ_V1, ANSWERS, tmp_path / "b")
     assert done.statuses["ok"] == 5  # with 2.0 spent, another one could end at 3.0
     assert "above 5.2" in done.stopped
@@ -190,17 +227,28 @@ def test_what_later_parts_have_cost_before_counts_from_the_first_on(names, tmp_p
     for ledger, rubric in zip(ledgers, rubrics, strict=True):
         judge(lambda p: "?", ledger, rubric=rubric, **PRICES)
     ledgers_once = dict.fromkeys(ledgers)
-    assert paid(*ledgers_once) == pytest.approx(9.6)  # six answers, asked twice, by two rubrics
+    assert paid(*ledgers_once) == pytest.approx(
+        9.6
+    )  # six answers, asked twice, by two rubrics
     # Of 12.5 there is room for five more: with 2.0 paid, another one could end at 12.6.
     again = JudgeSettings(**PRICES, max_cost=12.5, retry_failed=True)
     session = JudgeSession(FakeJudge(lambda p: VERDICT, concurrency=1), again, ledgers)
-    done = [session.judge_answers(r, ANSWERS[:6], path) for path, r in zip(ledgers, rubrics, strict=True)]
+    done = [
+        session.judge_answers(r, ANSWERS[:6], path)
+        for path, r in zip(ledgers, rubrics, strict=True)
+    ]
     assert paid(*ledgers_once) == pytest.approx(11.6)
     assert [(each.requests, each.statuses["ok"]) for each in done] == [(5, 5), (0, 0)]
     assert all("above 12.5" in each.stopped for each in done)
-    assert [each.cost_at_most for each in done] == pytest.approx([6.8, 4.8])  # of its own answers, each
+    assert [each.cost_at_most for each in done] == pytest.approx(
+        [6.8, 4.8]
+    )  # of its own answers, each
     # Another judge's lines are not on this bill.
-    other = JudgeSession(FakeJudge(lambda p: VERDICT, name="other"), replace(again, max_cost=3.0), ledgers)
+    other = JudgeSession(
+        FakeJudge(lambda p: VERDICT, name="other"),
+        replace(again, max_cost=3.0),
+        ledgers,
+    )
     assert other.judge_answers(rubrics[0], ANSWERS[:6], ledgers[0]).statuses["ok"] == 6
 
 
@@ -217,7 +265,9 @@ def test_max_cost_lets_what_is_under_way_end(tmp_path):
 
     slow = Slow(lambda p: VERDICT, concurrency=50)
     done, _ = judge(slow, tmp_path / "j", ANSWERS, **PRICES, max_cost=5.0)
-    assert slow.most == 5  # five at their most make the limit; the next waits until one has cost less
+    assert (
+        slow.most == 5
+    )  # five at their most make the limit; the next waits until one has cost less
     assert done.statuses["ok"] == len(slow.asked) == 11
 
 
@@ -239,7 +289,13 @@ def test_max_cost_needs_prices_and_a_limit(tmp_path):
     with pytest.raises(UserError, match="max_cost needs the price"):
         judge(lambda p: VERDICT, tmp_path / "j", max_cost=1.0)
     with pytest.raises(UserError, match="max_cost needs the price"):
-        judge(FakeJudge(None, max_tokens=None), tmp_path / "j", max_cost=1.0, price_in=1, price_out=1)
+        judge(
+            FakeJudge(None, max_tokens=None),
+            tmp_path / "j",
+            max_cost=1.0,
+            price_in=1,
+            price_out=1,
+        )
 
 
 def test_a_judge_that_cannot_be_used_ends_the_run_and_what_came_before_stays(tmp_path):
@@ -255,14 +311,25 @@ def test_a_judge_that_cannot_be_used_ends_the_run_and_what_came_before_stays(tmp
 
 
 def test_a_dead_server_is_not_asked_seven_hundred_times(tmp_path):
-    with pytest.raises(UserError, match=r"20 prompts in a row got no reply \(the last: refused\).*--retry-failed"):
-        judge(FakeJudge(lambda p: Reply(error="refused"), concurrency=4), tmp_path / "j", ANSWERS)
+    with pytest.raises(
+        UserError,
+        match=r"20 prompts in a row got no reply \(the last: refused\).*--retry-failed",
+    ):
+        judge(
+            FakeJudge(lambda p: Reply(error="refused"), concurrency=4),
+            tmp_path / "j",
+            ANSWERS,
+        )
     assert GIVE_UP_AFTER <= len(read_judgements(tmp_path / "j")) < GIVE_UP_AFTER + 4
 
 
 def test_ids_that_come_twice(tmp_path):
     with pytest.raises(UserError, match="answer id 'x' comes twice"):
-        judge(lambda p: VERDICT, tmp_path / "j", [ToJudge("x", "1", "q", "."), ToJudge("x", "2", "r", ".")])
+        judge(
+            lambda p: VERDICT,
+            tmp_path / "j",
+            [ToJudge("x", "1", "q", "."), ToJudge("x", "2", "r", ".")],
+        )
     assert not (tmp_path / "j").exists()
 
 
@@ -282,15 +349,28 @@ def test_a_local_model_is_called_in_batches(tmp_path):
 
     def reply(prompts):
         batches.append(len(prompts))
-        return [Completion(VERDICT, "length") if about(1) in p else VERDICT for p in prompts]
+        return [
+            Completion(VERDICT, "length") if about(1) in p else VERDICT for p in prompts
+        ]
 
-    done = judge_answers(LocalJudge("local", reply, batch_size=4), JCQ_V1, ANSWERS[:10], tmp_path / "j")
+    done = judge_answers(
+        LocalJudge("local", reply, batch_size=4), JCQ_V1, ANSWERS[:10], tmp_path / "j"
+    )
     assert batches == [4, 4, 2]
-    assert (done.statuses["ok"], done.statuses["truncated"], done.unknown_cost) == (9, 1, 10)
+    assert (done.statuses["ok"], done.statuses["truncated"], done.unknown_cost) == (
+        9,
+        1,
+        10,
+    )
 
 
 @pytest.mark.parametrize("reply", [lambda prompts: prompts[1:], lambda prompts: 1 / 0])
 def test_a_local_model_that_fails_ends_the_run(tmp_path, reply):
     with pytest.raises((ValueError, ZeroDivisionError)):
-        judge_answers(LocalJudge("local", reply, batch_size=4), JCQ_V1, ANSWERS[:10], tmp_path / "j")
+        judge_answers(
+            LocalJudge("local", reply, batch_size=4),
+            JCQ_V1,
+            ANSWERS[:10],
+            tmp_path / "j",
+        )
     assert read_judgements(tmp_path / "j") == []

@@ -23,7 +23,16 @@ def judging():
         asked.append(request["messages"][0]["content"])
         digest = zlib.crc32(asked[-1].encode())
         names = ("流暢性", "柔軟性", "独創性", "精緻性")
-        return 200, {}, completion("\n".join(f"{name}: {1 + (digest >> 4 * k) % 5}" for k, name in enumerate(names)))
+        return (
+            200,
+            {},
+            completion(
+                "\n".join(
+                    f"{name}: {1 + (digest >> 4 * k) % 5}"
+                    for k, name in enumerate(names)
+                )
+            ),
+        )
 
     with serving(reply) as url:
         yield url, asked
@@ -33,15 +42,30 @@ def judging():
 def test_a_run_that_its_budget_ended_resumes_with_a_larger_one(tmp_path, judging, mini):
     url, asked = judging
     (tmp_path / "mine.jsonl").write_text(
-        '{"prompt": "傘の使い方を挙げよ。"}\n{"prompt": "箱の使い方を挙げよ。"}\n', "utf-8"
+        '{"prompt": "傘の使い方を挙げよ。"}\n{"prompt": "箱の使い方を挙げよ。"}\n',
+        "utf-8",
     )
 
     def trained(output, ledger, max_cost):
         # A reply costs at most 1 (50 tokens), and here 0.4 (20 tokens).
-        judge = {"judge_model": "j", "judge_max_tokens": 50, "price_in": 0, "price_out": 20000}
+        judge = {
+            "judge_model": "j",
+            "judge_max_tokens": 50,
+            "price_in": 0,
+            "price_out": 20000,
+        }
         judge["judge_base_url"] = url.replace("//", "//me:pass-word@")
         command = recipe(
-            *("--output_dir", output, "--save_steps", "1", "--max_steps", "3", "--model_name_or_path", str(mini)),
+            *(
+                "--output_dir",
+                output,
+                "--save_steps",
+                "1",
+                "--max_steps",
+                "3",
+                "--model_name_or_path",
+                str(mini),
+            ),
             tasks=[{"prompts": "mine.jsonl"}],
             reward_funcs=[PATH],
             reward_args={PATH: {**judge, "ledger": ledger, "max_cost": max_cost}},
@@ -53,7 +77,10 @@ def test_a_run_that_its_budget_ended_resumes_with_a_larger_one(tmp_path, judging
     ended = trained("out", "out.jsonl", 4.2)
     assert ended.returncode == 2
     (message,) = [line for line in ended.stderr.splitlines() if "judging ended" in line]
-    assert "could bring the cost above 4.2; allow more (max_cost) and resume the run" in message
+    assert (
+        "could bring the cost above 4.2; allow more (max_cost) and resume the run"
+        in message
+    )
     paid = len(read_judgements(tmp_path / "out.jsonl", (JCQ_V1,)))
     assert 0 < paid <= 10
     before = len(asked)
@@ -70,10 +97,19 @@ def test_a_run_that_its_budget_ended_resumes_with_a_larger_one(tmp_path, judging
     assert {line.key for line in lines} == {
         line.key for line in read_judgements(tmp_path / "unbroken.jsonl", (JCQ_V1,))
     }
-    record = json.loads((tmp_path / "out" / "run_config.json").read_text("utf-8"))["settings"]
-    assert record["rewards"][0]["judge"] == {"model": "j", "temperature": 0.0, "max_tokens": 50}
+    record = json.loads((tmp_path / "out" / "run_config.json").read_text("utf-8"))[
+        "settings"
+    ]
+    assert record["rewards"][0]["judge"] == {
+        "model": "j",
+        "temperature": 0.0,
+        "max_tokens": 50,
+    }
     assert "max_cost" not in json.dumps(record)
     # The command line, which W&B keeps, holds the address with its password.
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert any(path.suffix == ".wandb" and b"judge_base_url" in path.read_bytes() for path in files)
+    assert any(
+        path.suffix == ".wandb" and b"judge_base_url" in path.read_bytes()
+        for path in files
+    )
     assert not [path for path in files if b"pass-word" in path.read_bytes()]

@@ -35,7 +35,9 @@ def starts(tmp_path):
 
 
 @pytest.mark.parametrize("option", ["", "--pieces", "--late 0.01", "--complain 100000"])
-def test_one_process_answers_all_in_pieces_late_or_beside_complaints(jumanpp, starts, option):
+def test_one_process_answers_all_in_pieces_late_or_beside_complaints(
+    jumanpp, starts, option
+):
     assert verdicts(jumanpp(f"{option} {starts.option}")) == NOUNS
     assert int(starts) == 1
 
@@ -46,8 +48,12 @@ def test_a_process_that_dies_is_replaced_and_the_word_asked_again(jumanpp, start
     assert int(starts) == 5
 
 
-@pytest.mark.parametrize("fault", ["--hang 山", "--behind", "--empty", "--inner-eos", "--inner-eos --pieces"])
-def test_a_process_that_hangs_or_answers_for_another_word_is_replaced(jumanpp, starts, fault):
+@pytest.mark.parametrize(
+    "fault", ["--hang 山", "--behind", "--empty", "--inner-eos", "--inner-eos --pieces"]
+)
+def test_a_process_that_hangs_or_answers_for_another_word_is_replaced(
+    jumanpp, starts, fault
+):
     assert verdicts(jumanpp(f"{fault} --once {starts.option}", timeout=1)) == NOUNS
     assert int(starts) == 2
 
@@ -61,14 +67,28 @@ def test_a_process_that_hangs_or_answers_for_another_word_is_replaced(jumanpp, s
         ("--empty", 10, r"\(answered for ''\)"),
         ("--endless 0", 10, r"\(more than 1048576 bytes for one word\)"),
         ("--echo {}", 10, r"\(answered 'あ' without its part of speech\)"),
-        ("--echo {},{},{},見出し,6,普通名詞,1,*,0,*,0,NIL", 10, r"\(answered 'あ' without its part of speech\)"),
-        ("--echo {},{},{},{},{},{}", 10, r"\(invalid literal for int"),  # pyknp's own words
+        (
+            "--echo {},{},{},見出し,6,普通名詞,1,*,0,*,0,NIL",
+            10,
+            r"\(answered 'あ' without its part of speech\)",
+        ),
+        (
+            "--echo {},{},{},{},{},{}",
+            10,
+            r"\(invalid literal for int",
+        ),  # pyknp's own words
         ("--echo @,{}", 10, r"\(list index out of range\)"),
-        ("--complain 3 --die-after 0", 10, r"\(the process ended with status 3: complaint 3\)"),
+        (
+            "--complain 3 --die-after 0",
+            10,
+            r"\(the process ended with status 3: complaint 3\)",
+        ),
         ("--complain 3 --behind", 10, r"\(answered for 'あ': complaint 3\)"),
     ],
 )
-def test_a_process_that_always_fails_is_tried_three_times(jumanpp, starts, option, timeout, problem):
+def test_a_process_that_always_fails_is_tried_three_times(
+    jumanpp, starts, option, timeout, problem
+):
     checker = jumanpp(f"{option} {starts.option}", timeout=timeout)
     with pytest.raises(UserError, match=problem) as caught:
         checker.check(["猫"])
@@ -84,7 +104,11 @@ def test_a_process_that_always_fails_is_tried_three_times(jumanpp, starts, optio
 def test_a_start_that_hangs_is_not_tried_again(jumanpp, starts, option):
     began = time.monotonic()
     # The first answer has twice as long.
-    problem = r"does not start \(no answer within 1 s" + (": complaint 9" if "complain" in option else "") + r"\)"
+    problem = (
+        r"does not start \(no answer within 1 s"
+        + (": complaint 9" if "complain" in option else "")
+        + r"\)"
+    )
     with pytest.raises(UserError, match=problem) as caught:
         jumanpp(f"{option} {starts.option}", timeout=0.5).check(["猫"])
     assert time.monotonic() - began < 5
@@ -143,20 +167,27 @@ def test_close_ends_the_process_and_the_next_word_starts_another(jumanpp, starts
     assert int(starts) == 2
 
 
-def test_auto_takes_jumanpp_where_the_command_is_and_jumandic_elsewhere(jumanpp, tmp_path, monkeypatch):
+def test_auto_takes_jumanpp_where_the_command_is_and_jumandic_elsewhere(
+    jumanpp, tmp_path, monkeypatch
+):
     monkeypatch.setenv("PATH", str(jumanpp.command.parent))
     kinds = [type(make_noun_checker(name)) for name in ("auto", "jumanpp", "jumandic")]
     assert kinds == [JumanppChecker, JumanppChecker, JumanDicChecker]
     monkeypatch.setenv("PATH", str(tmp_path))
     assert isinstance(make_noun_checker("auto"), JumanDicChecker)
-    with pytest.raises(UserError, match="install Juman\\+\\+ 2 or choose the noun checker jumandic"):
+    with pytest.raises(
+        UserError, match="install Juman\\+\\+ 2 or choose the noun checker jumandic"
+    ):
         make_noun_checker("jumanpp")
 
 
 @pytest.mark.parametrize(
     ("option", "problem"),
     [
-        ("--complain 3 --die-after 0", r"failed 3 times .* \(the process ended with status 3: complaint 3\)"),
+        (
+            "--complain 3 --die-after 0",
+            r"failed 3 times .* \(the process ended with status 3: complaint 3\)",
+        ),
         ("--deaf", r"does not start \(no answer within 1 s\)"),
         ("--echo {}", r"failed 3 times .* without its part of speech"),
     ],
@@ -169,7 +200,9 @@ def test_auto_takes_jumandic_where_jumanpp_is_broken_and_says_so_once(
     broken.write_text(f'#!/bin/sh\nexec "{jumanpp.command}" {option} {starts.option}\n')
     broken.chmod(0o755)
     monkeypatch.setenv("PATH", str(broken.parent))
-    monkeypatch.setattr("sozo.scoring.nouns.JumanppChecker", partial(JumanppChecker, timeout=0.5))
+    monkeypatch.setattr(
+        "sozo.scoring.nouns.JumanppChecker", partial(JumanppChecker, timeout=0.5)
+    )
     with caplog.at_level(logging.WARNING):
         assert isinstance(make_noun_checker("auto"), JumanDicChecker)
         tries = int(starts)

@@ -28,7 +28,15 @@ def build():
 
 def entropy_trainer(folder, weight, **settings):
     told = {"word_entropy": weight}
-    trainer = scripted(folder, TEXTS, [valid, Three("three", "three")], WordTrainer, WORDS, told=told, **settings)
+    trainer = scripted(
+        folder,
+        TEXTS,
+        [valid, Three("three", "three")],
+        WordTrainer,
+        WORDS,
+        told=told,
+        **settings,
+    )
     trainer.model.double()
     trainer.current_gradient_accumulation_steps = 1
     return trainer
@@ -56,13 +64,25 @@ def test_entropy_of_words_against_finite_differences(shared, tmp_path):
 
     def entropy():
         with torch.no_grad():
-            logps = trainer.model(input_ids=ids).logits[rows, -8:-1].log_softmax(-1)[:, 1:6:2]
+            logps = (
+                trainer.model(input_ids=ids)
+                .logits[rows, -8:-1]
+                .log_softmax(-1)[:, 1:6:2]
+            )
         return float(-(logps.exp() * logps).sum(-1).mean())
 
-    assert trainer._metrics["train"]["words/entropy"][-1] == pytest.approx(entropy(), rel=1e-5)
-    parameters, draw = list(trainer.model.parameters()), torch.Generator().manual_seed(2)
+    assert trainer._metrics["train"]["words/entropy"][-1] == pytest.approx(
+        entropy(), rel=1e-5
+    )
+    parameters, draw = (
+        list(trainer.model.parameters()),
+        torch.Generator().manual_seed(2),
+    )
     for _ in range(3):
-        step = [torch.randn(p.shape, generator=draw, dtype=p.dtype) * 1e-4 for p in parameters]
+        step = [
+            torch.randn(p.shape, generator=draw, dtype=p.dtype) * 1e-4
+            for p in parameters
+        ]
         sides = []
         for sign in (1, -2):
             with torch.no_grad():
@@ -93,17 +113,43 @@ def test_the_mean_entropy_does_not_depend_on_the_micro_batches(tmp_path):
 
 def test_what_is_logged_is_what_trls_own_micro_batches_give(tmp_path, monkeypatch):
     pairs = [list_text(words) for words in permutations(WORDS, 2)]
-    settings = {"num_generations": 12, "per_device_train_batch_size": 4, "completions_per_step": 24, "max_steps": 4}
-    settings |= {"loss_type": "dapo", "num_iterations": 2, "epsilon": 1e-3, "shuffle_dataset": False}
-    settings |= {"prompts": ["1. 犬", "1. 猫"], "told": {"credit": "word", "word_entropy": 0.3}}
+    settings = {
+        "num_generations": 12,
+        "per_device_train_batch_size": 4,
+        "completions_per_step": 24,
+        "max_steps": 4,
+    }
+    settings |= {
+        "loss_type": "dapo",
+        "num_iterations": 2,
+        "epsilon": 1e-3,
+        "shuffle_dataset": False,
+    }
+    settings |= {
+        "prompts": ["1. 犬", "1. 猫"],
+        "told": {"credit": "word", "word_entropy": 0.3},
+    }
     logs = []
     for _ in ("ours", "TRL's"):
         rewards = [valid, Three("three", "three")]
-        trainer = scripted(tmp_path, TEXTS[:12] + pairs, rewards, WordTrainer, WORDS, **settings)
+        trainer = scripted(
+            tmp_path, TEXTS[:12] + pairs, rewards, WordTrainer, WORDS, **settings
+        )
         trainer.train()
         history = trainer.state.log_history[:-1]
-        logs.append([{k: v for k, v in entry.items() if k not in ("step_time", "three/seconds")} for entry in history])
-        monkeypatch.setattr(WordTrainer, "_loss_sees_micro_batch", True)  # which leaves TRL's as they are
+        logs.append(
+            [
+                {
+                    k: v
+                    for k, v in entry.items()
+                    if k not in ("step_time", "three/seconds")
+                }
+                for entry in history
+            ]
+        )
+        monkeypatch.setattr(
+            WordTrainer, "_loss_sees_micro_batch", True
+        )  # which leaves TRL's as they are
     ours, theirs = logs
     assert len(theirs) == 4
     assert min(entry["words/entropy"] for entry in theirs) > 0.1
@@ -149,11 +195,21 @@ def test_the_multiplier_follows_the_count():
 def test_it_turns_rarity_and_entropy(tmp_path):
     rarity = DatRarity(build)
     texts = [list_text(AXES[k:][:10]) for k in range(3)] + ["x"]
-    told = {"credit": "word", "word_entropy": 0.1, "unique_words": 12, "unique_words_of": 30}
+    told = {
+        "credit": "word",
+        "word_entropy": 0.1,
+        "unique_words": 12,
+        "unique_words_of": 30,
+    }
     keep = KeepWords(12, 30)
-    settings = {"multi_objective_aggregation": "normalize_then_sum", "reward_weights": [1.0, 0.2]}
+    settings = {
+        "multi_objective_aggregation": "normalize_then_sum",
+        "reward_weights": [1.0, 0.2],
+    }
     rewards = [lambda completions, **_: [1.0, 1.0, 1.0, 0.0], rarity]
-    trainer = scripted(tmp_path, texts, rewards, WordTrainer, told=told, keep=keep, **settings)
+    trainer = scripted(
+        tmp_path, texts, rewards, WordTrainer, told=told, keep=keep, **settings
+    )
     generated(trainer)
     assert (keep.multiplier, trainer._multiplier) == (1.0, 1.0)
     keep._unique = 24
@@ -163,17 +219,28 @@ def test_it_turns_rarity_and_entropy(tmp_path):
     words = inputs["advantages"][inputs["word_mask"]].reshape(3, 10)
     response = inputs["advantages"][:3, :1]
     # Rarity's advantages have the deviation 1 over all words.
-    assert float(((words - response) ** 2).sum() / 29) == pytest.approx(0.3**2, rel=1e-2)
+    assert float(((words - response) ** 2).sum() / 29) == pytest.approx(
+        0.3**2, rel=1e-2
+    )
 
 
 def test_a_checkpoint_keeps_counts_and_multiplier(tmp_path):
-    texts = [[list_text(np.random.default_rng(k).choice(AXES, 10, replace=False))] * 2 for k in range(6)]
+    texts = [
+        [list_text(np.random.default_rng(k).choice(AXES, 10, replace=False))] * 2
+        for k in range(6)
+    ]
 
     def run(steps, rarity, keep):
         paid = []
         for step in steps:
             paid.append(rarity(completions=step))
-            paid.append(keep.update(word for completion in rarity.last for word in completion.facts["words"]))
+            paid.append(
+                keep.update(
+                    word
+                    for completion in rarity.last
+                    for word in completion.facts["words"]
+                )
+            )
         return paid
 
     unbroken = DatRarity(build), KeepWords(11, 40)
@@ -183,9 +250,16 @@ def test_a_checkpoint_keeps_counts_and_multiplier(tmp_path):
     folder = tmp_path / "checkpoint-3"
     folder.mkdir()
     place = SimpleNamespace(is_world_process_zero=True, global_step=3)
-    RunRecorder([first[0]], keeps=first[1]).on_save(SimpleNamespace(output_dir=tmp_path), place, None)
+    RunRecorder([first[0]], keeps=first[1]).on_save(
+        SimpleNamespace(output_dir=tmp_path), place, None
+    )
     second = DatRarity(build), KeepWords(11, 40)
     RunRecorder([second[0]], keeps=second[1]).restore(folder)
     assert run(texts[3:], *second) == expected[6:]
-    assert [holder.state() for holder in second] == [holder.state() for holder in unbroken]
-    assert json.loads((folder / "state_1.json").read_text("utf-8"))["multiplier"] == first[1].multiplier
+    assert [holder.state() for holder in second] == [
+        holder.state() for holder in unbroken
+    ]
+    assert (
+        json.loads((folder / "state_1.json").read_text("utf-8"))["multiplier"]
+        == first[1].multiplier
+    )

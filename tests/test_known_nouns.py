@@ -28,9 +28,16 @@ def tiny():
 def plainly(model, tokenizer, words, noun):
     """The sum of ln p over the noun and what stands between it and the next one, a token after the other."""
     parts = (ASKED, write_list([*words, noun, NOUNS[5]]))
-    ids = [token for part in parts for token in tokenizer.encode(part, add_special_tokens=False)][:-1]
+    ids = [
+        token
+        for part in parts
+        for token in tokenizer.encode(part, add_special_tokens=False)
+    ][:-1]
     total = 0.0
-    for place in (len(ids) - 2, len(ids) - 1):  # a noun is one token of the tiny model's
+    for place in (
+        len(ids) - 2,
+        len(ids) - 1,
+    ):  # a noun is one token of the tiny model's
         with torch.no_grad():
             logits = model(torch.tensor([ids[:place]])).logits[0, -1].double()
         total += float(logits.log_softmax(-1)[ids[place]])
@@ -41,11 +48,15 @@ def test_it_is_the_sum_over_the_nouns_tokens_and_the_line_break(tiny):
     model, tokenizer = tiny
     asked = tokenizer.encode(ASKED, add_special_tokens=False)
     found = {}
-    for batch in log_probabilities(model, tokenizer, NOUNS, asked, lists=1, batch_size=5):
+    for batch in log_probabilities(
+        model, tokenizer, NOUNS, asked, lists=1, batch_size=5
+    ):
         found |= batch
     assert found.keys() == set(NOUNS)
     for noun in NOUNS:
-        assert found[noun] == pytest.approx(plainly(model, tokenizer, [], noun), abs=1e-4)
+        assert found[noun] == pytest.approx(
+            plainly(model, tokenizer, [], noun), abs=1e-4
+        )
 
 
 def test_further_lists_begin_with_words_that_the_seed_draws(tiny):
@@ -65,14 +76,20 @@ def run(monkeypatch, capsys, *words):
     return capsys.readouterr().out
 
 
-def test_the_recipe_goes_on_after_a_kill_and_takes_the_first(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(rank_nouns, "read_nouns", lambda name, language: [*NOUNS, "dog", "ｱ!"])
+def test_the_recipe_goes_on_after_a_kill_and_takes_the_first(
+    monkeypatch, capsys, tmp_path
+):
+    monkeypatch.setattr(
+        rank_nouns, "read_nouns", lambda name, language: [*NOUNS, "dog", "ｱ!"]
+    )
     folder = tmp_path / "nouns"
     out = run(monkeypatch, capsys, "--output_dir", folder, "--first", 10)
     lines = (folder / "nouns.jsonl").read_text("utf-8").splitlines()
     ranked = sorted(map(json.loads, lines), key=lambda row: -row["nats"])
     assert {row["noun"] for row in ranked} == set(NOUNS)  # in Japanese script alone
-    assert (folder / "nouns.txt").read_text("utf-8").split() == [row["noun"] for row in ranked[:10]]
+    assert (folder / "nouns.txt").read_text("utf-8").split() == [
+        row["noun"] for row in ranked[:10]
+    ]
     assert out.startswith(f"{folder / 'nouns.txt'}: 10 of 12 nouns, ")
     # Killed while it wrote the seventh line.
     (folder / "metrics.json").unlink()
@@ -81,14 +98,30 @@ def test_the_recipe_goes_on_after_a_kill_and_takes_the_first(monkeypatch, capsys
     # Resumed, a noun shares its batch with others, and its last digits may differ.
     again = (folder / "nouns.jsonl").read_text("utf-8").splitlines()
     assert len(again) == len(lines)
-    resumed, whole = ({row["noun"]: row["nats"] for row in map(json.loads, each)} for each in (again, lines))
+    resumed, whole = (
+        {row["noun"]: row["nats"] for row in map(json.loads, each)}
+        for each in (again, lines)
+    )
     assert resumed == pytest.approx(whole, abs=1e-5)
 
 
 def test_nouns_of_more_tokens_are_left_out(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(rank_nouns, "read_nouns", lambda name, language: NOUNS)
-    monkeypatch.setattr(rank_nouns, "spell", lambda tokenizer, nouns: [(7,) * (1 + nouns.index(n)) for n in nouns])
-    out = run(monkeypatch, capsys, "--output_dir", tmp_path, "--first", 10, "--most_tokens", 11)
+    monkeypatch.setattr(
+        rank_nouns,
+        "spell",
+        lambda tokenizer, nouns: [(7,) * (1 + nouns.index(n)) for n in nouns],
+    )
+    out = run(
+        monkeypatch,
+        capsys,
+        "--output_dir",
+        tmp_path,
+        "--first",
+        10,
+        "--most_tokens",
+        11,
+    )
     assert "10 of 11 nouns" in out
     assert NOUNS[11] not in (tmp_path / "nouns.jsonl").read_text("utf-8")
 
@@ -98,4 +131,13 @@ def test_what_cannot_be_is_one_line(monkeypatch, capsys, tmp_path):
     with pytest.raises(UserError, match="--first 13: give 10 to 12"):
         run(monkeypatch, capsys, "--output_dir", tmp_path / "a", "--first", 13)
     with pytest.raises(UserError, match="dtype"):
-        run(monkeypatch, capsys, "--output_dir", tmp_path / "a", "--first", 10, "--dtype", "bfloat16")
+        run(
+            monkeypatch,
+            capsys,
+            "--output_dir",
+            tmp_path / "a",
+            "--first",
+            10,
+            "--dtype",
+            "bfloat16",
+        )

@@ -26,7 +26,14 @@ from sozo.eval.report.names import Names
 from sozo.eval.report.render import breakable
 from sozo.rewards.integrations.core import answer_in
 from sozo.scoring.endpoint.client import Endpoint
-from sozo.scoring.final_text import answer_state, ending, final_text, judged_part, one_json, unknown_mark
+from sozo.scoring.final_text import (
+    answer_state,
+    ending,
+    final_text,
+    judged_part,
+    one_json,
+    unknown_mark,
+)
 from sozo.scoring.judges.criterion import read_scores, read_verdict
 from sozo.scoring.parse import script_reason, split_list
 from sozo.tasks.dat.people import found_words, people_words, read_written
@@ -89,26 +96,42 @@ READERS = {
     "a verdict by a criterion": lambda text: read_verdict(text, CLARITY),
     "all criteria at once": lambda text: read_scores(text, [CLARITY]),
     "a prompt with an answer": lambda text: JCQ_RUBRICS["jcq-v1"].prompt("問い", text),
-    "a prompt with a fenced answer": lambda text: JCQ_RUBRICS["jcq-v1-guarded"].prompt("問い", text),
+    "a prompt with a fenced answer": lambda text: JCQ_RUBRICS["jcq-v1-guarded"].prompt(
+        "問い", text
+    ),
     "a rewrite": what_counts,
-    "a rewrite's compliance": lambda text: check("昔々、亀を助けた漁師がいた。" * 30, text),
-    "a rewrite's gate": lambda text: Gate(["川に桃が流れてきた。"])("亀を助けた。", text),
+    "a rewrite's compliance": lambda text: check(
+        "昔々、亀を助けた漁師がいた。" * 30, text
+    ),
+    "a rewrite's gate": lambda text: Gate(["川に桃が流れてきた。"])(
+        "亀を助けた。", text
+    ),
     "an option": FORMS["sipen-v1"].read,
     "a Japanese option": FORMS["sipen-ja-v1"].read,
     "an idea": parse_idea,
     "a fingerprint": fingerprint,
     "what can be stored": utf8_safe,
-    "the answer in a text": lambda text: refused(lambda: answer_in(text, [prompt("dat")])),
-    "a query": lambda text: refused(lambda: answer_in(f"[INST] {text} [/INST] x {text}", [text])),
+    "the answer in a text": lambda text: refused(
+        lambda: answer_in(text, [prompt("dat")])
+    ),
+    "a query": lambda text: refused(
+        lambda: answer_in(f"[INST] {text} [/INST] x {text}", [text])
+    ),
     "a person's list": people_words,
     "a person's English list": lambda text: people_words(text, "en"),
-    "a sheet": lambda text: of_file(text[:4000], "x.csv", lambda path: read_written(read_sheet(path))),
+    "a sheet": lambda text: of_file(
+        text[:4000], "x.csv", lambda path: read_written(read_sheet(path))
+    ),
     "a sheet with a heading": lambda text: of_file(
         f"participant,{text[:4000]}\n1,{text[:4000]}\n", "x.csv", read_sheet
     ),
     "a cell to write": as_text,
-    "a line of JSON": lambda text: of_file(text, "x.jsonl", lambda path: list(read_objects(path))),
-    "ratings": lambda text: of_file(f"model,item,criterion,rater,score\n{text}", "x.csv", read_ratings),
+    "a line of JSON": lambda text: of_file(
+        text, "x.jsonl", lambda path: list(read_objects(path))
+    ),
+    "ratings": lambda text: of_file(
+        f"model,item,criterion,rater,score\n{text}", "x.csv", read_ratings
+    ),
     "YAML": lambda text: of_file(f"a: {text[:4000]}", "x.yaml", read_yaml),
     "a quoted YAML": lambda text: of_file(f"a: '{text[:4000]}'", "x.yaml", read_yaml),
     "a setting in JSON": lambda text: refused(lambda: from_json(text, "x")),
@@ -121,7 +144,9 @@ READERS = {
     "a name on a page": breakable,
     "characters of normal width": nfkc,
     "a story's words": lambda text: copied_share(text, text),
-    "a server's reply": lambda text: Endpoint("m", "http://me:secret-word@host/v1")._line(text),
+    "a server's reply": lambda text: Endpoint(
+        "m", "http://me:secret-word@host/v1"
+    )._line(text),
     "a mark": unknown_mark,
     "a name of a file": lambda text: Names().new(text),
     "a LaTeX cell": escape,
@@ -131,7 +156,23 @@ if read_ratings is None:
 
 # What a text may hold again and again, and what stands before and behind it.
 UNITS = (
-    *(" ", "\u3000", "\t", "\n", "\r\n", "\f", "\x85", "\u2028", " \n", "\n ", "\0", "\ud800", "\u200c", "🙂", "ﷺ"),
+    *(
+        " ",
+        "\u3000",
+        "\t",
+        "\n",
+        "\r\n",
+        "\f",
+        "\x85",
+        "\u2028",
+        " \n",
+        "\n ",
+        "\0",
+        "\ud800",
+        "\u200c",
+        "🙂",
+        "ﷺ",
+    ),
     *(
         ",",
         "、",
@@ -178,7 +219,18 @@ UNITS = (
         "{",
         "}",
     ),
-    *("<", "< /", "<think>", "<think ", "</think>", "[think]", "<answer>", "<|channel|>", "<|channel|>final ", "</s>"),
+    *(
+        "<",
+        "< /",
+        "<think>",
+        "<think ",
+        "</think>",
+        "[think]",
+        "<answer>",
+        "<|channel|>",
+        "<|channel|>final ",
+        "</s>",
+    ),
     *(
         "<|channel|>final<|message|>",
         "<|im_end|>",
@@ -205,7 +257,17 @@ UNITS = (
         "合計: 1",
         "http://",
     ),
-    *("1. 犬\n", "文字数", "タイトル", "※", '{"a": ', '"a": 1, ', "物語です", "http://", "```json"),
+    *(
+        "1. 犬\n",
+        "文字数",
+        "タイトル",
+        "※",
+        '{"a": ',
+        '"a": 1, ',
+        "物語です",
+        "http://",
+        "```json",
+    ),
 )
 AROUND = (
     ("", "x"),
@@ -219,20 +281,55 @@ AROUND = (
 )
 PAIRS = (
     *("()", "[]", "{}", "<>", "「」", "（）", '""', "**"),
-    *(("<think>", "</think>"), ("[", ", "), ('{"a":', "}"), ("<|channel>", "<channel|>"), ("\u0301", "\u0316")),
-    *(("http://", "@"), ("http://", " "), ("ﾞ", "\u0301"), ("(", "{"), ("=", "\n"), ("<a ", ">"), ("</s>", " ")),
-    *((" ", "\ufeff"), ("- ", "a: "), ("&a ", "*a "), ('"', ","), (".", '"'), ("a", "\u0300")),
+    *(
+        ("<think>", "</think>"),
+        ("[", ", "),
+        ('{"a":', "}"),
+        ("<|channel>", "<channel|>"),
+        ("\u0301", "\u0316"),
+    ),
+    *(
+        ("http://", "@"),
+        ("http://", " "),
+        ("ﾞ", "\u0301"),
+        ("(", "{"),
+        ("=", "\n"),
+        ("<a ", ">"),
+        ("</s>", " "),
+    ),
+    *(
+        (" ", "\ufeff"),
+        ("- ", "a: "),
+        ("&a ", "*a "),
+        ('"', ","),
+        (".", '"'),
+        ("a", "\u0300"),
+    ),
 )
 # How a text is made of a unit or two, `n` times.
 GENERATORS = {
     "repeat": [lambda n, u=unit: u * n for unit in UNITS],
-    "repeat within": [lambda n, f=first, u=unit, b=last: f + u * n + b for unit in UNITS for first, last in AROUND],
+    "repeat within": [
+        lambda n, f=first, u=unit, b=last: f + u * n + b
+        for unit in UNITS
+        for first, last in AROUND
+    ],
     "nest": [lambda n, o=o, c=c: "x" + o * n + "x" + c * n for o, c in PAIRS],
     "never close": [lambda n, o=o: o * n + "x" for o, _ in PAIRS],
-    "alternate": [lambda n, o=o, c=c, b=b: "x" + (o + c) * n + b for o, c in PAIRS for b in ("", "x")],
+    "alternate": [
+        lambda n, o=o, c=c, b=b: "x" + (o + c) * n + b
+        for o, c in PAIRS
+        for b in ("", "x")
+    ],
 }
-FLOOR, MOST = 0.05, 2.5  # seconds of CPU, less is not looked at; times as long for twice the text
-LENGTHS = 1_250, 5_000  # characters: reading that tries all pairs of them takes ten times the floor
+FLOOR, MOST = (
+    0.05,
+    2.5,
+)  # seconds of CPU, less is not looked at; times as long for twice the text
+LENGTHS = (
+    1_250,
+    5_000,
+)  # characters: reading that tries all pairs of them takes ten times the floor
 EACH = 5  # of the eight things around a unit `make test` takes one or two, others for the next unit
 
 
@@ -251,7 +348,9 @@ def grows_too_fast(read, make, lengths):
             if took <= MOST * seconds(read, text):
                 return False
             for _ in range(3):  # a busy neighbour may spoil five in a row
-                once, both = (min(seconds(read, one) for _ in range(5)) for one in (text, twice))
+                once, both = (
+                    min(seconds(read, one) for _ in range(5)) for one in (text, twice)
+                )
                 if both <= FLOOR or both <= MOST * once:
                     return False
             return True
@@ -262,16 +361,23 @@ def grows_too_fast(read, make, lengths):
 @pytest.mark.parametrize("generator", GENERATORS)
 @pytest.mark.parametrize(
     ("lengths", "each"),
-    [(LENGTHS, EACH), *(pytest.param(n, 1, marks=pytest.mark.slow) for n in (LENGTHS, (20_000,)))],
+    [
+        (LENGTHS, EACH),
+        *(pytest.param(n, 1, marks=pytest.mark.slow) for n in (LENGTHS, (20_000,))),
+    ],
     ids=["some", "short", "long"],
 )
 def test_reading_is_linear(reader, generator, lengths, each):
     makers = GENERATORS[generator][:: each if generator == "repeat within" else 1]
-    slow = [make(3) for make in makers if grows_too_fast(READERS[reader], make, lengths)]
+    slow = [
+        make(3) for make in makers if grows_too_fast(READERS[reader], make, lengths)
+    ]
     assert slow == []
 
 
 def test_other_texts_are_read_in_time():
-    object_with_many_keys = "{" + ", ".join(f'"{key}": 1' for key in range(60_000)) + ', "59999": 2}'
+    object_with_many_keys = (
+        "{" + ", ".join(f'"{key}": 1' for key in range(60_000)) + ', "59999": 2}'
+    )
     assert seconds(json_value, object_with_many_keys) < 2
     assert seconds(final_text, "x" + "<|im_end|>\n" * 40_000) < 2

@@ -13,7 +13,12 @@ import pytest
 import torch
 from peft import LoraConfig, get_peft_model
 from safetensors.torch import load_file, save_file
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    LlamaForCausalLM,
+)
 
 from fakes import AXES, list_text
 from grpo_runs import recipe, run
@@ -36,10 +41,22 @@ def bases(tmp_path_factory):
     """Folders of models of two layers with their tokenizer: `tied`, and others that differ in what they are named."""
     root = tmp_path_factory.mktemp("bases")
     tokenizer = build_tokenizer([*AXES, *(f"語{k}" for k in range(20))])
-    shapes = {"tied": {}, "untied": {"tie_word_embeddings": False}, "deep": {"num_hidden_layers": 3}}
-    shapes |= {"flat": {"num_hidden_layers": 1}, "wide": {"hidden_size": 32}, "padded": {"vocab_size": 128}}
+    shapes = {
+        "tied": {},
+        "untied": {"tie_word_embeddings": False},
+        "deep": {"num_hidden_layers": 3},
+    }
+    shapes |= {
+        "flat": {"num_hidden_layers": 1},
+        "wide": {"hidden_size": 32},
+        "padded": {"vocab_size": 128},
+    }
     for name, changes in shapes.items():
-        fixed = {"num_hidden_layers": 2, "tie_word_embeddings": True, "max_position_embeddings": 128} | changes
+        fixed = {
+            "num_hidden_layers": 2,
+            "tie_word_embeddings": True,
+            "max_position_embeddings": 128,
+        } | changes
         size = fixed.pop("vocab_size", len(tokenizer))
         tiny_llama(size, **fixed).save_pretrained(root / name)
         tokenizer.save_pretrained(root / name)
@@ -67,13 +84,19 @@ def logits(folder):
 
 def rewrite(file, change):
     """Replace the tensors in `file` by what `change` makes of them (a mapping)."""
-    save_file({k: v.clone().contiguous() for k, v in change(load_file(file)).items()}, file, {"format": "pt"})
+    save_file(
+        {k: v.clone().contiguous() for k, v in change(load_file(file)).items()},
+        file,
+        {"format": "pt"},
+    )
 
 
 def reconfigure(folder, **changes):
     for file in folder.glob("*config.json"):
         if file.name in ("adapter_config.json", "config.json"):
-            file.write_text(json.dumps(json.loads(file.read_text("utf-8")) | changes), "utf-8")
+            file.write_text(
+                json.dumps(json.loads(file.read_text("utf-8")) | changes), "utf-8"
+            )
 
 
 def refusal(folder, load=load_model):
@@ -103,8 +126,16 @@ def refused_or_itself(folder, right, *named):
 
 def counted(line, keys):
     """Whether a line says how many of these keys, or of the layers or modules that they belong to, and names one."""
-    modules = {re.sub(r"(\.lora_.*|\.weight|\.bias)$", "", key).removeprefix("base_model.model.") for key in keys}
-    numbers = {int(number.replace(",", "")) for number in re.findall(r"(?<![\w.])\d[\d,]*(?![\w.])", line)}
+    modules = {
+        re.sub(r"(\.lora_.*|\.weight|\.bias)$", "", key).removeprefix(
+            "base_model.model."
+        )
+        for key in keys
+    }
+    numbers = {
+        int(number.replace(",", ""))
+        for number in re.findall(r"(?<![\w.])\d[\d,]*(?![\w.])", line)
+    }
     layers = {re.findall(r"layers\.\d+", key)[0] for key in keys if "layers." in key}
     sizes = {len(keys), len(modules), len(layers)}
     return bool(numbers & sizes) and any(module in line for module in modules)
@@ -114,37 +145,58 @@ def counted(line, keys):
 
 
 def prefixed(old, new):
-    return lambda weights: {name.replace(old, new): weight for name, weight in weights.items()}
+    return lambda weights: {
+        name.replace(old, new): weight for name, weight in weights.items()
+    }
 
 
 def kept(pattern):
-    return lambda weights: {name: weight for name, weight in weights.items() if re.search(pattern, name)}
+    return lambda weights: {
+        name: weight for name, weight in weights.items() if re.search(pattern, name)
+    }
 
 
 def doubled_layer(weights):
-    return weights | {name.replace("layers.1", "layers.7"): w for name, w in weights.items() if "layers.1" in name}
+    return weights | {
+        name.replace("layers.1", "layers.7"): w
+        for name, w in weights.items()
+        if "layers.1" in name
+    }
 
 
 # What was done to the adapter's file, and which of its keys after it, or of those that it had before, is to blame.
 RENAMED = {
-    "a multimodal class": prefixed(FRONT, "base_model.model.model.language_model.layers"),
-    "a multimodal class of old": prefixed(FRONT, "base_model.model.language_model.model.layers"),
+    "a multimodal class": prefixed(
+        FRONT, "base_model.model.model.language_model.layers"
+    ),
+    "a multimodal class of old": prefixed(
+        FRONT, "base_model.model.language_model.model.layers"
+    ),
     "no prefix": prefixed("base_model.model.", ""),
     "a base_model too few": prefixed("base_model.model.model.", "base_model.model."),
     "PEFT of PEFT": prefixed("base_model.model.", "base_model.model.base_model.model."),
-    "a prefix of four": prefixed("base_model.model.model.", "base_model.model.model.model."),
+    "a prefix of four": prefixed(
+        "base_model.model.model.", "base_model.model.model.model."
+    ),
     "diffusers": prefixed("base_model.model.model.", "transformer."),
-    "GPT-2's names": prefixed("base_model.model.model.layers", "base_model.model.transformer.h"),
+    "GPT-2's names": prefixed(
+        "base_model.model.model.layers", "base_model.model.transformer.h"
+    ),
     "another module": prefixed("self_attn", "attention"),
     "lora_up and lora_down": lambda weights: {
-        k.replace("lora_A", "lora_down").replace("lora_B", "lora_up"): v for k, v in weights.items()
+        k.replace("lora_A", "lora_down").replace("lora_B", "lora_up"): v
+        for k, v in weights.items()
     },
-    "fused names": lambda weights: {k.replace("q_proj", "qkv_proj"): v for k, v in weights.items()},
+    "fused names": lambda weights: {
+        k.replace("q_proj", "qkv_proj"): v for k, v in weights.items()
+    },
     "layers counted from one": lambda weights: {
-        re.sub(r"layers\.(\d)", lambda m: f"layers.{int(m[1]) + 1}", k): v for k, v in weights.items()
+        re.sub(r"layers\.(\d)", lambda m: f"layers.{int(m[1]) + 1}", k): v
+        for k, v in weights.items()
     },
     "half of them renamed": lambda weights: {
-        k.replace("model.layers.1", "model.language_model.layers.1"): v for k, v in weights.items()
+        k.replace("model.layers.1", "model.language_model.layers.1"): v
+        for k, v in weights.items()
     },
 }
 PARTLY = {
@@ -158,11 +210,19 @@ PARTLY = {
 }
 BEYOND = {
     "a layer that is nowhere": doubled_layer,
-    "one stray weight": lambda weights: weights | {"base_model.model.model.layers.0.mlp.x.lora_A.weight": IDS.float()},
-    "DoRA's vectors": lambda weights: (
-        weights | {f"{FRONT}.{k}.self_attn.q_proj.lora_magnitude_vector": torch.ones(16) for k in range(2)}
+    "one stray weight": lambda weights: (
+        weights | {"base_model.model.model.layers.0.mlp.x.lora_A.weight": IDS.float()}
     ),
-    "a value head": lambda weights: weights | {"v_head.summary.weight": torch.ones(1, 16)},
+    "DoRA's vectors": lambda weights: (
+        weights
+        | {
+            f"{FRONT}.{k}.self_attn.q_proj.lora_magnitude_vector": torch.ones(16)
+            for k in range(2)
+        }
+    ),
+    "a value head": lambda weights: (
+        weights | {"v_head.summary.weight": torch.ones(1, 16)}
+    ),
 }
 CHANGES = {**RENAMED, **PARTLY, **BEYOND}
 
@@ -185,10 +245,16 @@ def test_an_adapter_whose_keys_do_not_fit_is_refused(case, bases, tmp_path):
     [
         ("a compiled model's", prefixed("base_model.", "_orig_mod.base_model.")),
         ("a parallel model's", prefixed("base_model.", "module.base_model.")),
-        ("FSDP's", prefixed("base_model.model.", "_fsdp_wrapped_module.base_model.model.")),
+        (
+            "FSDP's",
+            prefixed("base_model.model.", "_fsdp_wrapped_module.base_model.model."),
+        ),
         (
             "checkpointed layers'",
-            lambda w: {re.sub(r"(layers\.\d)", r"\1._checkpoint_wrapped_module", k): v for k, v in w.items()},
+            lambda w: {
+                re.sub(r"(layers\.\d)", r"\1._checkpoint_wrapped_module", k): v
+                for k, v in w.items()
+            },
         ),
         ("state_dict()'s", prefixed(".weight", ".default.weight")),
         ("state_dict()'s of another name", prefixed(".weight", ".lora.weight")),
@@ -196,16 +262,27 @@ def test_an_adapter_whose_keys_do_not_fit_is_refused(case, bases, tmp_path):
         ("quantized layers'", prefixed("q_proj.", "q_proj.base_layer.")),
     ],
 )
-def test_an_adapter_of_a_wrapped_model_is_refused_or_is_itself(wrapper, change, bases, tmp_path):
+def test_an_adapter_of_a_wrapped_model_is_refused_or_is_itself(
+    wrapper, change, bases, tmp_path
+):
     right = adapter(bases / "tied", tmp_path / "a")
     rewrite(tmp_path / "a" / "adapter_model.safetensors", change)
     refused_or_itself(tmp_path / "a", right, "self_attn")
 
 
 @pytest.mark.parametrize(
-    ("trained", "loaded"), [("deep", "tied"), ("tied", "deep"), ("flat", "tied"), ("tied", "flat"), ("wide", "tied")]
+    ("trained", "loaded"),
+    [
+        ("deep", "tied"),
+        ("tied", "deep"),
+        ("flat", "tied"),
+        ("tied", "flat"),
+        ("wide", "tied"),
+    ],
 )
-def test_an_adapter_of_another_size_of_its_base_is_refused(trained, loaded, bases, tmp_path):
+def test_an_adapter_of_another_size_of_its_base_is_refused(
+    trained, loaded, bases, tmp_path
+):
     adapter(bases / trained, tmp_path / "a")
     reconfigure(tmp_path / "a", base_model_name_or_path=str(bases / loaded))
     line = refusal(tmp_path / "a")
@@ -235,7 +312,9 @@ def test_an_adapter_of_another_size_of_its_base_is_refused(trained, loaded, base
         ({}, {"lora_bias": True}),
     ],
 )
-def test_an_adapter_whose_configuration_is_of_another_is_refused(made, said, bases, tmp_path):
+def test_an_adapter_whose_configuration_is_of_another_is_refused(
+    made, said, bases, tmp_path
+):
     adapter(bases / "untied", tmp_path / "a", **made)
     reconfigure(tmp_path / "a", **said)
     refusal(tmp_path / "a")
@@ -244,14 +323,26 @@ def test_an_adapter_whose_configuration_is_of_another_is_refused(made, said, bas
 @pytest.mark.parametrize(
     "change",
     [
-        lambda weights: {k: v for k, v in weights.items() if "lora_magnitude_vector" not in k},
+        lambda weights: {
+            k: v for k, v in weights.items() if "lora_magnitude_vector" not in k
+        },
         lambda weights: {k: v for k, v in weights.items() if "norm" not in k},
-        lambda weights: {k: v for k, v in weights.items() if "token_adapter" not in k and "trainable_tokens" not in k},
+        lambda weights: {
+            k: v
+            for k, v in weights.items()
+            if "token_adapter" not in k and "trainable_tokens" not in k
+        },
     ],
     ids=["magnitudes", "modules to save", "tokens"],
 )
 def test_an_adapter_without_its_other_parts_is_refused(change, bases, tmp_path):
-    adapter(bases / "tied", tmp_path / "a", use_dora=True, modules_to_save=["norm"], trainable_token_indices=[3, 5])
+    adapter(
+        bases / "tied",
+        tmp_path / "a",
+        use_dora=True,
+        modules_to_save=["norm"],
+        trainable_token_indices=[3, 5],
+    )
     logits(tmp_path / "a")
     rewrite(tmp_path / "a" / "adapter_model.safetensors", change)
     refusal(tmp_path / "a")
@@ -302,9 +393,17 @@ def test_a_base_with_missing_weights_is_refused(case, over, bases, tmp_path):
 
 @pytest.mark.parametrize("over", ["base", "adapter"])
 @pytest.mark.parametrize(
-    "case", ["a shard that is gone", "a shard without some", "more layers said", "a head of its own said"]
+    "case",
+    [
+        "a shard that is gone",
+        "a shard without some",
+        "more layers said",
+        "a head of its own said",
+    ],
 )
-def test_a_base_that_promises_more_than_it_holds_is_refused(case, over, bases, tmp_path):
+def test_a_base_that_promises_more_than_it_holds_is_refused(
+    case, over, bases, tmp_path
+):
     base = shutil.copytree(bases / "tied", tmp_path / "base")
     if over == "adapter":
         adapter(base, tmp_path / "a")
@@ -313,7 +412,10 @@ def test_a_base_that_promises_more_than_it_holds_is_refused(case, over, bases, t
         spread(weights, base, lost=2)
     elif case == "a shard without some":
         spread(weights, base)
-        rewrite(base / "model-00002-of-00002.safetensors", lambda w: dict(sorted(w.items())[2:]))
+        rewrite(
+            base / "model-00002-of-00002.safetensors",
+            lambda w: dict(sorted(w.items())[2:]),
+        )
     elif case == "more layers said":
         reconfigure(base, num_hidden_layers=4)
     else:
@@ -339,7 +441,10 @@ def test_weights_of_another_size_than_said_are_refused(name, said, bases, tmp_pa
 
 def test_a_head_with_other_rows_than_the_embeddings_is_refused(bases, tmp_path):
     base = shutil.copytree(bases / "untied", tmp_path / "base")
-    rewrite(base / WEIGHTS, lambda w: w | {"lm_head.weight": torch.cat([w["lm_head.weight"]] * 2)})
+    rewrite(
+        base / WEIGHTS,
+        lambda w: w | {"lm_head.weight": torch.cat([w["lm_head.weight"]] * 2)},
+    )
     refusal(base)
 
 
@@ -378,7 +483,9 @@ def test_a_pad_token_beyond_the_last_row_is_refused(bases, tmp_path):
     refusal(base)
 
 
-def test_a_tokenizer_with_a_hole_whose_last_token_is_beyond_the_rows_is_refused(bases, tmp_path):
+def test_a_tokenizer_with_a_hole_whose_last_token_is_beyond_the_rows_is_refused(
+    bases, tmp_path
+):
     """Fewer tokens than rows, and an id that has no row."""
     base = shutil.copytree(bases / "tied", tmp_path / "base")
     file = base / "tokenizer.json"
@@ -396,13 +503,17 @@ def test_another_models_tokenizer_is_refused(bases, tmp_path):
 
 
 @pytest.mark.parametrize("saved", ["embed_tokens and lm_head", "nothing"])
-def test_an_adapter_that_was_made_with_more_rows_is_refused_or_is_itself(saved, bases, tmp_path):
+def test_an_adapter_that_was_made_with_more_rows_is_refused_or_is_itself(
+    saved, bases, tmp_path
+):
     """Resized for new tokens before the training; the base on disk was not."""
     model = AutoModelForCausalLM.from_pretrained(bases / "untied")
     tokenizer = AutoTokenizer.from_pretrained(bases / "untied")
     tokenizer.add_tokens(["新語", "造語"])
     model.resize_token_embeddings(len(tokenizer))
-    changes = {"modules_to_save": ["embed_tokens", "lm_head"]} if saved != "nothing" else {}
+    changes = (
+        {"modules_to_save": ["embed_tokens", "lm_head"]} if saved != "nothing" else {}
+    )
     adapted = get_peft_model(model, LoraConfig(**LORA | TWO | changes))
     adapted.save_pretrained(tmp_path / "a", save_embedding_layers=False)
     tokenizer.save_pretrained(tmp_path / "a")
@@ -415,7 +526,11 @@ def test_an_adapter_that_was_made_with_more_rows_is_refused_or_is_itself(saved, 
     ("base", "made", "said"),
     [
         ("tied", {"lora_bias": True}, {}),  # which cannot be merged
-        ("tied", {"modules_to_save": ["norm"]}, {"modules_to_save": None}),  # whose key has a place in the base
+        (
+            "tied",
+            {"modules_to_save": ["norm"]},
+            {"modules_to_save": None},
+        ),  # whose key has a place in the base
         ("tied", {"bias": "all"}, {}),
         ("untied", {"exclude_modules": ["layers.0.self_attn.q_proj"]}, {}),
         ("tied", {}, {"target_modules": r".*layers\.\d+\.self_attn\.[qv]_proj"}),
@@ -436,7 +551,9 @@ def test_an_adapter_is_refused_or_is_itself(base, made, said, bases, tmp_path):
     "change",
     [
         lambda w: w | {"base_model.model.lm_head.weight": 2 * torch.ones(ROWS, 16)},
-        lambda w: w | {"base_model.model.model.embed_tokens.weight": 2 * torch.ones(ROWS, 16)},
+        lambda w: (
+            w | {"base_model.model.model.embed_tokens.weight": 2 * torch.ones(ROWS, 16)}
+        ),
         lambda w: w | {f"{FRONT}.0.mlp.up_proj.weight": torch.ones(32, 16)},
     ],
     ids=["a head", "embeddings", "a layer"],
@@ -447,7 +564,9 @@ def test_whole_weights_beside_an_adapter_have_a_place(change, bases, tmp_path):
     file = tmp_path / "a" / "adapter_model.safetensors"
     before = load_file(file)
     rewrite(file, change)
-    ((name, weight),) = [item for item in load_file(file).items() if item[0] not in before]
+    ((name, weight),) = [
+        item for item in load_file(file).items() if item[0] not in before
+    ]
     model, said = None, ""
     try:
         model, _ = load_model(str(tmp_path / "a"))
@@ -462,7 +581,10 @@ def test_whole_weights_beside_an_adapter_have_a_place(change, bases, tmp_path):
 @pytest.mark.parametrize("prefix", ["model.", "base_model.", "_orig_mod.", "module."])
 def test_a_base_of_a_wrapped_model_is_refused_or_is_itself(prefix, bases, tmp_path):
     base = shutil.copytree(bases / "untied", tmp_path / "base")
-    rewrite(base / WEIGHTS, lambda weights: {f"{prefix}{name}": weight for name, weight in weights.items()})
+    rewrite(
+        base / WEIGHTS,
+        lambda weights: {f"{prefix}{name}": weight for name, weight in weights.items()},
+    )
     refused_or_itself(base, logits(bases / "untied"), "weight")
 
 
@@ -491,11 +613,15 @@ def test_a_whole_adapter_is_itself(base, changes, bases, tmp_path):
     torch.testing.assert_close(logits(tmp_path / "a"), right, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("form", ["of torch", "over a base in parts", "over a base in half precision"])
+@pytest.mark.parametrize(
+    "form", ["of torch", "over a base in parts", "over a base in half precision"]
+)
 def test_a_whole_adapter_in_another_form_is_itself(form, bases, tmp_path):
     base = shutil.copytree(bases / "tied", tmp_path / "base")
     if form == "over a base in half precision":
-        AutoModelForCausalLM.from_pretrained(base, dtype=torch.float16).save_pretrained(base)
+        AutoModelForCausalLM.from_pretrained(base, dtype=torch.float16).save_pretrained(
+            base
+        )
     right = adapter(base, tmp_path / "a")
     if form == "over a base in parts":
         spread(load_file(base / WEIGHTS), base)
@@ -503,15 +629,23 @@ def test_a_whole_adapter_in_another_form_is_itself(form, bases, tmp_path):
         file = tmp_path / "a" / "adapter_model.safetensors"
         torch.save(load_file(file), tmp_path / "a" / "adapter_model.bin")
         file.unlink()
-    torch.testing.assert_close(logits(tmp_path / "a").float(), right.float(), atol=2e-2, rtol=2e-2)
+    torch.testing.assert_close(
+        logits(tmp_path / "a").float(), right.float(), atol=2e-2, rtol=2e-2
+    )
 
 
 USED = {
-    "a tied head that is written": lambda w: w | {"lm_head.weight": w["model.embed_tokens.weight"]},
+    "a tied head that is written": lambda w: (
+        w | {"lm_head.weight": w["model.embed_tokens.weight"]}
+    ),
     "a tied head that is not": lambda w: w,
     "in half precision": lambda w: {k: v.bfloat16() for k, v in w.items()},
     "rotary buffers": lambda w: (
-        w | {f"model.layers.{k}.self_attn.rotary_emb.inv_freq": torch.ones(4) for k in range(2)}
+        w
+        | {
+            f"model.layers.{k}.self_attn.rotary_emb.inv_freq": torch.ones(4)
+            for k in range(2)
+        }
     ),
 }
 UNUSED = {
@@ -532,7 +666,9 @@ def said(folder, caplog, capfd):
 
 
 @pytest.mark.parametrize("case", [*USED, *UNUSED])
-def test_a_base_without_a_lack_loads_and_what_is_unused_is_one_line(case, bases, tmp_path, caplog, capfd):
+def test_a_base_without_a_lack_loads_and_what_is_unused_is_one_line(
+    case, bases, tmp_path, caplog, capfd
+):
     right = logits(bases / "tied")
     base = shutil.copytree(bases / "tied", tmp_path / "base")
     new = {name: torch.ones(shape) for name, shape in UNUSED.get(case, {}).items()}
@@ -561,15 +697,27 @@ def test_a_model_without_its_head_class_loads_as_before(bases, tmp_path):
     """Saved by LlamaModel: no prefix and, since it is tied, no head."""
     base = shutil.copytree(bases / "tied", tmp_path / "base")
     LlamaForCausalLM.from_pretrained(base).model.save_pretrained(base)
-    torch.testing.assert_close(logits(base), logits(bases / "tied"), atol=1e-6, rtol=1e-6)
+    torch.testing.assert_close(
+        logits(base), logits(bases / "tied"), atol=1e-6, rtol=1e-6
+    )
 
 
 # Six public layouts, as their authors saved them
-SMALL = {"vocab_size": 64, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2}
+SMALL = {
+    "vocab_size": 64,
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+}
 SMALL |= {"num_attention_heads": 2, "max_position_embeddings": 64}
 HEADS = SMALL | {"num_key_value_heads": 1}
 TEXT = HEADS | {"head_dim": 8, "model_type": "gemma3_text", "pad_token_id": 0}
-SIGHT = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+SIGHT = {
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+}
 SIGHT |= {"image_size": 28, "patch_size": 14, "model_type": "siglip_vision_model"}
 
 
@@ -593,7 +741,9 @@ LAYOUTS = {
             w
             | each_layer("gpt_neox.layers.{}.attention.bias", torch.ones(1, 1, 64, 64))
             | each_layer("gpt_neox.layers.{}.attention.masked_bias", torch.tensor(-1e9))
-            | each_layer("gpt_neox.layers.{}.attention.rotary_emb.inv_freq", torch.ones(2))
+            | each_layer(
+                "gpt_neox.layers.{}.attention.rotary_emb.inv_freq", torch.ones(2)
+            )
         ),
     ),
     "qwen2": (HEADS | {"tie_word_embeddings": True}, lambda w: w),
@@ -605,7 +755,10 @@ LAYOUTS = {
     # Experts, each in a file's key of its own, that are one tensor in memory.
     "mixtral": (HEADS | {"num_local_experts": 2}, lambda w: w),
     # A multimodal class, whose keys are renamed as they are read.
-    "gemma3": ({"text_config": TEXT, "vision_config": SIGHT, "mm_tokens_per_image": 4}, lambda w: w),
+    "gemma3": (
+        {"text_config": TEXT, "vision_config": SIGHT, "mm_tokens_per_image": 4},
+        lambda w: w,
+    ),
 }
 
 
@@ -625,7 +778,9 @@ def test_a_public_layout_loads_without_a_word(name, tmp_path, caplog, capfd):
     model = layout(name, tmp_path / "m")
     capfd.readouterr()
     with torch.no_grad():
-        torch.testing.assert_close(logits(tmp_path / "m"), model.eval()(IDS).logits, atol=1e-6, rtol=1e-6)
+        torch.testing.assert_close(
+            logits(tmp_path / "m"), model.eval()(IDS).logits, atol=1e-6, rtol=1e-6
+        )
     assert not said(tmp_path / "m", caplog, capfd)
 
 
@@ -643,10 +798,15 @@ def test_a_public_layout_that_lacks_a_weight_is_refused(name, tmp_path):
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_an_adapter_of_a_public_layout_is_itself_or_is_refused_in_part(name, tmp_path):
     layout(name, tmp_path / "m")
-    targets = {"gpt2": ["c_attn"], "gpt_neox": ["query_key_value"]}.get(name, ["q_proj", "v_proj"])
+    targets = {"gpt2": ["c_attn"], "gpt_neox": ["query_key_value"]}.get(
+        name, ["q_proj", "v_proj"]
+    )
     right = adapter(tmp_path / "m", tmp_path / "a", target_modules=targets)
     torch.testing.assert_close(logits(tmp_path / "a"), right, atol=1e-5, rtol=1e-5)
-    rewrite(tmp_path / "a" / "adapter_model.safetensors", lambda w: dict(sorted(w.items())[2:]))
+    rewrite(
+        tmp_path / "a" / "adapter_model.safetensors",
+        lambda w: dict(sorted(w.items())[2:]),
+    )
     refusal(tmp_path / "a")
 
 
@@ -659,14 +819,25 @@ def broken(mini, tmp_path_factory):
     root = tmp_path_factory.mktemp("broken")
     adapter_of = {"renamed": RENAMED["a multimodal class"], "half": kept("q_proj")}
     for name, change in adapter_of.items():
-        adapted = get_peft_model(AutoModelForCausalLM.from_pretrained(mini), LoraConfig(**LORA | TWO))
+        adapted = get_peft_model(
+            AutoModelForCausalLM.from_pretrained(mini), LoraConfig(**LORA | TWO)
+        )
         adapted.save_pretrained(root / name)
         AutoTokenizer.from_pretrained(mini).save_pretrained(root / name)
         rewrite(root / name / "adapter_model.safetensors", change)
-    rewrite(shutil.copytree(mini, root / "lacking") / WEIGHTS, kept(r"^(?!.*down_proj)"))
+    rewrite(
+        shutil.copytree(mini, root / "lacking") / WEIGHTS, kept(r"^(?!.*down_proj)")
+    )
     longer(shutil.copytree(mini, root / "tokens"), 3)
-    texts = [list_text([*AXES[row % 12 :], *AXES[: row % 12]][: 9 + row // 12]) for row in range(16)]
-    columns = {"id": [f"{row}" for row in range(16)], "text": texts, "score": [0.9 - row / 100 for row in range(16)]}
+    texts = [
+        list_text([*AXES[row % 12 :], *AXES[: row % 12]][: 9 + row // 12])
+        for row in range(16)
+    ]
+    columns = {
+        "id": [f"{row}" for row in range(16)],
+        "text": texts,
+        "score": [0.9 - row / 100 for row in range(16)],
+    }
     columns["reason"] = [None] * 16
     write_columns(root / "table" / "part-00000.parquet", columns)
     return root
@@ -683,8 +854,24 @@ def one_line(done, *named):
 
 @pytest.mark.parametrize("kind", ["renamed", "half", "lacking", "tokens"])
 def test_a_run_of_a_broken_model_is_refused(kind, broken, tmp_path):
-    command = [sys.executable, "-m", "sozo", "dat", "--model", broken / kind, "--num-responses", "4"]
-    command += ["--max-new-tokens", "24", "--noun-checker", "jumandic", "--output", "out"]
+    command = [
+        sys.executable,
+        "-m",
+        "sozo",
+        "dat",
+        "--model",
+        broken / kind,
+        "--num-responses",
+        "4",
+    ]
+    command += [
+        "--max-new-tokens",
+        "24",
+        "--noun-checker",
+        "jumandic",
+        "--output",
+        "out",
+    ]
     one_line(run(list(map(str, command)), tmp_path), str(broken / kind))
     assert not (tmp_path / "out" / "metrics.json").exists()
 
@@ -703,11 +890,25 @@ def test_a_run_of_a_broken_model_is_refused(kind, broken, tmp_path):
         ("grpo", "tokens", False),
     ],
 )
-def test_a_training_from_a_broken_model_is_refused(method, kind, peft, broken, tmp_path):
-    settings = {"model_name_or_path": broken / kind, "output_dir": "out", "report_to": "none", "max_steps": 1}
-    settings |= {"use_peft": True, "lora_r": 2, "lora_alpha": 8, "lora_dropout": 0.0} if peft else {}
+def test_a_training_from_a_broken_model_is_refused(
+    method, kind, peft, broken, tmp_path
+):
+    settings = {
+        "model_name_or_path": broken / kind,
+        "output_dir": "out",
+        "report_to": "none",
+        "max_steps": 1,
+    }
+    settings |= (
+        {"use_peft": True, "lora_r": 2, "lora_alpha": 8, "lora_dropout": 0.0}
+        if peft
+        else {}
+    )
     if method != "grpo":
-        settings |= {"responses": broken / "table", {"sft": "top_k", "dpo": "num_pairs"}[method]: 8}
+        settings |= {
+            "responses": broken / "table",
+            {"sft": "top_k", "dpo": "num_pairs"}[method]: 8,
+        }
         settings |= {"examples_per_step": 8}
     done = run(recipe(method=method, **settings), tmp_path)
     one_line(done, str(broken / kind))
@@ -718,7 +919,11 @@ def test_a_local_judge_of_a_broken_model_is_refused(broken, tmp_path):
     from sozo.models.judges import make_judge
     from sozo.scoring.judges.protocol import JudgeSettings
 
-    settings = JudgeSettings(judge_backend="transformers", judge_model=str(broken / "renamed"), judge_max_tokens=8)
+    settings = JudgeSettings(
+        judge_backend="transformers",
+        judge_model=str(broken / "renamed"),
+        judge_max_tokens=8,
+    )
     judge = make_judge(settings)
     with pytest.raises(UserError, match=re.escape(str(broken / "renamed"))):
         judge._reply(["評価"])

@@ -31,20 +31,41 @@ def check(difference, moved, logged, of_trl):
     [
         *((loss, 4) for loss in LOSSES),
         *(("bnpo", size) for size in (2, 16)),  # whose mean is a micro-batch's
-        *(pytest.param(loss, size, marks=pytest.mark.slow) for loss in LOSSES if loss != "bnpo" for size in (2, 16)),
+        *(
+            pytest.param(loss, size, marks=pytest.mark.slow)
+            for loss in LOSSES
+            if loss != "bnpo"
+            for size in (2, 16)
+        ),
     ],
 )
 def test_every_loss_of_trl(loss, size, tmp_path):
     level = {"importance_sampling_level": "sequence"} if loss == "luspo" else {}
-    settings = {"loss_type": loss, "per_device_train_batch_size": size, "beta": 0.04, "num_iterations": 2}
+    settings = {
+        "loss_type": loss,
+        "per_device_train_batch_size": size,
+        "beta": 0.04,
+        "num_iterations": 2,
+    }
     check(*differences(tmp_path, **settings, **level))
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_every_loss_with_whole_responses_weighed(loss, tmp_path):
-    settings = {"importance_sampling_level": "sequence", "beta": 0.04, "num_iterations": 2, "epsilon": 1e-3}
-    settings |= {"epsilon_high": 1.0} if loss == "cispo" else {}  # a bound for the ratio itself
-    check(*differences(tmp_path, loss_type=loss, per_device_train_batch_size=4, **settings))
+    settings = {
+        "importance_sampling_level": "sequence",
+        "beta": 0.04,
+        "num_iterations": 2,
+        "epsilon": 1e-3,
+    }
+    settings |= (
+        {"epsilon_high": 1.0} if loss == "cispo" else {}
+    )  # a bound for the ratio itself
+    check(
+        *differences(
+            tmp_path, loss_type=loss, per_device_train_batch_size=4, **settings
+        )
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,12 +73,35 @@ def test_every_loss_with_whole_responses_weighed(loss, tmp_path):
     [
         {"loss_type": "dapo", "top_entropy_quantile": 0.3},
         {"loss_type": "dapo", "entropy_coef": 0.5},
-        {"loss_type": "dapo", "use_adaptive_entropy": True, "entropy_coef": 0.5, "entropy_target": 9.0},
-        {"loss_type": "grpo", "importance_sampling_level": "sequence", "num_iterations": 2},
-        {"loss_type": "dapo", "beta": 0.04, "use_bias_correction_kl": True, "num_iterations": 2},
+        {
+            "loss_type": "dapo",
+            "use_adaptive_entropy": True,
+            "entropy_coef": 0.5,
+            "entropy_target": 9.0,
+        },
+        {
+            "loss_type": "grpo",
+            "importance_sampling_level": "sequence",
+            "num_iterations": 2,
+        },
+        {
+            "loss_type": "dapo",
+            "beta": 0.04,
+            "use_bias_correction_kl": True,
+            "num_iterations": 2,
+        },
         {"loss_type": "luspo", "importance_sampling_level": "token"},
-        {"loss_type": "dr_grpo", "off_policy_mask_threshold": 0.01, "num_iterations": 2},
-        {"loss_type": "grpo", "scale_rewards": "batch", "delta": 1.5, "mask_truncated_completions": True},
+        {
+            "loss_type": "dr_grpo",
+            "off_policy_mask_threshold": 0.01,
+            "num_iterations": 2,
+        },
+        {
+            "loss_type": "grpo",
+            "scale_rewards": "batch",
+            "delta": 1.5,
+            "mask_truncated_completions": True,
+        },
         {"loss_type": "dapo", "shuffle_dataset": False, "num_generations": 8},
     ],
     ids=lambda settings: "-".join(settings),
@@ -67,7 +111,9 @@ def test_settings_beside_the_loss(settings, tmp_path):
 
 
 def test_a_routers_auxiliary_loss(tmp_path):
-    check(*differences(tmp_path, mixtral, loss_type="dapo", per_device_train_batch_size=4))
+    check(
+        *differences(tmp_path, mixtral, loss_type="dapo", per_device_train_batch_size=4)
+    )
 
 
 @pytest.mark.parametrize("loss", ["dapo", "grpo", "bnpo"])
@@ -75,7 +121,9 @@ def test_a_routers_auxiliary_loss(tmp_path):
 def test_completions_stay_in_their_step(loss, generation, tmp_path):
     # Eight micro-batches are a step: a generation of two steps, and one that ends in the middle of a step.
     sizes = {"per_device_train_batch_size": 4, "num_generations": 8}
-    check(*differences(tmp_path, loss_type=loss, steps_per_generation=generation, **sizes))
+    check(
+        *differences(tmp_path, loss_type=loss, steps_per_generation=generation, **sizes)
+    )
 
 
 @pytest.mark.parametrize(
@@ -90,21 +138,37 @@ def test_completions_stay_in_their_step(loss, generation, tmp_path):
 )
 def test_the_windows(steps, expected):
     # A step ends after so many micro-batches. Of six, 4 and 2 end together only after each second one.
-    mixed = batches(*("abc", "b", "b", "abc", "c", "abc", "abc", "b", "c", "abc", "c", "b"), size=2)
+    mixed = batches(
+        *("abc", "b", "b", "abc", "c", "abc", "abc", "b", "c", "abc", "c", "b"), size=2
+    )
     assert rows_of(by_prompt(mixed, steps)) == expected
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("loss", "processes"), [*((loss, 2) for loss in LOSSES), ("bnpo", 4), ("dapo", 4), ("grpo", 4)]
+    ("loss", "processes"),
+    [*((loss, 2) for loss in LOSSES), ("bnpo", 4), ("dapo", 4), ("grpo", 4)],
 )
 def test_on_several_processes(loss, processes, tmp_path):
     # Each process has groups of both prompts.
-    groups = {"completions_per_step": 64, "num_generations": 8, "shuffle_dataset": False, "num_iterations": 2}
+    groups = {
+        "completions_per_step": 64,
+        "num_generations": 8,
+        "shuffle_dataset": False,
+        "num_iterations": 2,
+    }
     groups |= {"importance_sampling_level": "sequence"} if loss == "luspo" else {}
-    settings = json.dumps({"loss_type": loss, "per_device_train_batch_size": 4, "beta": 0.04, **groups})
+    settings = json.dumps(
+        {"loss_type": loss, "per_device_train_batch_size": 4, "beta": 0.04, **groups}
+    )
     tests = Path(__file__).parent
-    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+    launch = [
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        str(processes),
+    ]
     done = subprocess.run(
         [sys.executable, *launch, str(tests / "mix_steps.py"), str(tmp_path), settings],
         env=os.environ | {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},

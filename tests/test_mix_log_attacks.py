@@ -19,7 +19,12 @@ from scripted_grpo import tiny_llama
 
 LOSSES = ["grpo", "dr_grpo", "dapo", "bnpo", "cispo", "sapo", "luspo", "vespo"]
 CLIPPED = {"clip_ratio/region_mean", "cispo_clip_ratio"}
-OF_THE_POLICY = {"clip_ratio/low_mean", "clip_ratio/low_min", "clip_ratio/high_mean", "clip_ratio/high_max"}
+OF_THE_POLICY = {
+    "clip_ratio/low_mean",
+    "clip_ratio/low_min",
+    "clip_ratio/high_mean",
+    "clip_ratio/high_max",
+}
 FIXED = {"model_init_kwargs": {"dtype": "auto"}, "epsilon": 1e-3, "epsilon_high": 1e-3}
 
 
@@ -45,7 +50,9 @@ def unlike(logged, of_trl, tolerance=1e-6):
     found = {}
     for step, (ours, theirs) in enumerate(zip(logged, of_trl, strict=True), 1):
         for name, value in theirs.items():
-            if ours[name] != pytest.approx(value, rel=tolerance, abs=tolerance, nan_ok=True):
+            if ours[name] != pytest.approx(
+                value, rel=tolerance, abs=tolerance, nan_ok=True
+            ):
                 found.setdefault(name, (step, ours[name], value))
     return found
 
@@ -62,7 +69,14 @@ def compared(folder, model=double, **settings):
     assert moved > 1e-3
     assert len(logged) == len(of_trl) > 0
     names = of_trl[0].keys()
-    assert {"loss", "entropy", "reward", "grad_norm", "completions/mean_length", "frac_reward_zero_std"} <= names
+    assert {
+        "loss",
+        "entropy",
+        "reward",
+        "grad_norm",
+        "completions/mean_length",
+        "frac_reward_zero_std",
+    } <= names
     if settings.get("beta", 0.04):
         assert max(entry["kl"] for entry in of_trl) > 1e-4
     if loss in ("grpo", "bnpo", "dr_grpo", "dapo", "luspo"):
@@ -87,7 +101,11 @@ def test_other_micro_batches(size, tmp_path):
 @pytest.mark.parametrize("mix", MIXES)
 def test_other_mixes(mix, tmp_path, monkeypatch):
     monkeypatch.setattr(mix_steps, "PROMPTS", MIXES[mix])
-    groups = {"completions_per_step": 48, "num_generations": 16} if len(MIXES[mix]) == 3 else {}
+    groups = (
+        {"completions_per_step": 48, "num_generations": 16}
+        if len(MIXES[mix]) == 3
+        else {}
+    )
     assert compared(tmp_path, per_device_train_batch_size=4, **groups) == {}
 
 
@@ -113,7 +131,11 @@ def test_other_mixes(mix, tmp_path, monkeypatch):
         {"loss_type": "grpo", "scale_rewards": "batch", "delta": 1.5},
         {"loss_type": "grpo", "importance_sampling_level": "sequence"},
         # Smaller steps: with gradients of norm 100 what one step rounds is 200 times as much in the next.
-        {"loss_type": "luspo", "importance_sampling_level": "token", "learning_rate": 0.01},
+        {
+            "loss_type": "luspo",
+            "importance_sampling_level": "token",
+            "learning_rate": 0.01,
+        },
         {"loss_type": "dr_grpo", "off_policy_mask_threshold": 0.01},
         {"use_bias_correction_kl": True},
         {"epsilon": 0.2, "epsilon_high": 0.001},
@@ -121,7 +143,9 @@ def test_other_mixes(mix, tmp_path, monkeypatch):
         {"entropy_coef": 0.5, "use_adaptive_entropy": True, "entropy_target": 9.0},
         {"top_entropy_quantile": 0.3},
     ],
-    ids=lambda settings: "-".join(f"{name}={value}" for name, value in settings.items()),
+    ids=lambda settings: "-".join(
+        f"{name}={value}" for name, value in settings.items()
+    ),
 )
 def test_settings_beside_the_loss(settings, tmp_path):
     assert compared(tmp_path, per_device_train_batch_size=4, **settings) == {}
@@ -129,14 +153,21 @@ def test_settings_beside_the_loss(settings, tmp_path):
 
 def test_a_routers_auxiliary_loss_is_logged_alike(tmp_path):
     # Its kernels know no double precision.
-    *_, logged, of_trl = differences(tmp_path, mixtral, loss_type="dapo", beta=0.04, per_device_train_batch_size=4)
+    *_, logged, of_trl = differences(
+        tmp_path, mixtral, loss_type="dapo", beta=0.04, per_device_train_batch_size=4
+    )
     assert "aux_loss" in of_trl[0]
     assert unlike(logged, of_trl, 2e-5) == {}
 
 
 @pytest.mark.parametrize("size", [16, 4])
 def test_at_the_first_step_one_model_s_entropy_is_trl_s(size, tmp_path):
-    settings = FIXED | {"loss_type": "dapo", "beta": 0.04, "per_device_train_batch_size": size, "max_steps": 1}
+    settings = FIXED | {
+        "loss_type": "dapo",
+        "beta": 0.04,
+        "per_device_train_batch_size": size,
+        "max_steps": 1,
+    }
     _, _, logged, of_trl = differences(tmp_path, double, **settings)
     assert logged[0]["entropy"] == pytest.approx(of_trl[0]["entropy"], rel=1e-6)
 
@@ -145,9 +176,22 @@ def test_at_the_first_step_one_model_s_entropy_is_trl_s(size, tmp_path):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("size", [4, 16, 32])
 def test_two_processes(loss, size, tmp_path):
-    groups = {"completions_per_step": 64, "num_generations": 8, "shuffle_dataset": False, "num_iterations": 2}
+    groups = {
+        "completions_per_step": 64,
+        "num_generations": 8,
+        "shuffle_dataset": False,
+        "num_iterations": 2,
+    }
     groups |= {"importance_sampling_level": "sequence"} if loss == "luspo" else {}
-    settings = json.dumps(FIXED | {"loss_type": loss, "per_device_train_batch_size": size, "beta": 0.04, **groups})
+    settings = json.dumps(
+        FIXED
+        | {
+            "loss_type": loss,
+            "per_device_train_batch_size": size,
+            "beta": 0.04,
+            **groups,
+        }
+    )
     launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     done = subprocess.run(
         [sys.executable, *launch, __file__, str(tmp_path), settings],
@@ -164,5 +208,7 @@ def test_two_processes(loss, size, tmp_path):
 
 if __name__ == "__main__":
     result = differences(Path(sys.argv[1]), double, **json.loads(sys.argv[2]))
-    Path(sys.argv[1], f"{torch.distributed.get_rank()}.json").write_text(json.dumps(result))
+    Path(sys.argv[1], f"{torch.distributed.get_rank()}.json").write_text(
+        json.dumps(result)
+    )
     torch.distributed.destroy_process_group()

@@ -51,8 +51,17 @@ def config(folder, **settings):
 def dat(tmp_path):
     """A run of 100 trials."""
     folder = tmp_path / "runs" / "dat"
-    config(folder, embedding_model="ja-ginza", noun_checker="jumandic", olson=False, temperature=1.0, seed=0)
-    summary = DatSummary("m", 104, 100, 0.881234, 0.016, (0.878, 0.884), 700, {"format": 4})
+    config(
+        folder,
+        embedding_model="ja-ginza",
+        noun_checker="jumandic",
+        olson=False,
+        temperature=1.0,
+        seed=0,
+    )
+    summary = DatSummary(
+        "m", 104, 100, 0.881234, 0.016, (0.878, 0.884), 700, {"format": 4}
+    )
     return TaskRun(Dat(), folder, summary.metrics(), False)
 
 
@@ -65,7 +74,11 @@ def jcq(tmp_path, sha256, scored=698):
     answers = [Answer(f"{name}-0", name, "案", finish_reason="stop") for name in names]
     write_run(folder, Jcq(), [Item(name, "?") for name in names], answers, rows)
     mean = {"value": 3.5, "low": 3.4, "high": 3.6, "n": scored, "of": 700}
-    mean = mean if scored else {"value": None, "low": None, "high": None, "n": 0, "of": 700}
+    mean = (
+        mean
+        if scored
+        else {"value": None, "low": None, "high": None, "n": 0, "of": 700}
+    )
     statuses = {"ok": scored, "refused": 700 - scored}
     counts = {
         "num_items": 700,
@@ -75,7 +88,13 @@ def jcq(tmp_path, sha256, scored=698):
         "answer_states": {"whole": 700, "truncated": 0},
     }
     measures = dict.fromkeys(values, mean)
-    metrics = {"source": "m", "judge": "gpt-4o", "prompt": "jcq-v1", **counts, "measures": measures}
+    metrics = {
+        "source": "m",
+        "judge": "gpt-4o",
+        "prompt": "jcq-v1",
+        **counts,
+        "measures": measures,
+    }
     return TaskRun(Jcq(), folder, metrics, False)
 
 
@@ -96,10 +115,23 @@ def test_a_cards_text_and_metadata_stay(tmp_path, dat, mark):
     assert card.data.to_dict()["model-index"][0]["name"] == "out"
     results = {result.metric_type: result for result in card.data.eval_results}
     mean = results["dat_mean"]
-    assert (mean.task_type, mean.dataset_type, mean.metric_value) == ("text-generation", "dat-ja", 0.881234)
-    shown = {"low": 0.878, "high": 0.884, "embedding_model": "ja-ginza", "range": "0 to 2", "seed": 0}
+    assert (mean.task_type, mean.dataset_type, mean.metric_value) == (
+        "text-generation",
+        "dat-ja",
+        0.881234,
+    )
+    shown = {
+        "low": 0.878,
+        "high": 0.884,
+        "embedding_model": "ja-ginza",
+        "range": "0 to 2",
+        "seed": 0,
+    }
     assert shown.items() <= mean.metric_args.items()
-    assert (results["dat_num_valid"].metric_value, results["dat_valid_rate"].metric_value) == (100, 100 / 104)
+    assert (
+        results["dat_num_valid"].metric_value,
+        results["dat_valid_rate"].metric_value,
+    ) == (100, 100 / 104)
     assert results["dat_unique_words"].metric_value == 700
     assert [path.name for path in folder.iterdir()] == ["README.md"]
 
@@ -109,8 +141,13 @@ def test_earlier_results_are_replaced_and_those_of_others_stay(tmp_path, dat):
     write_card(folder, dat)
     once = (folder / "README.md").read_text("utf-8")
     assert once.endswith(f"---\n{BODY}")
-    assert ModelCard.load(folder / "README.md").data.to_dict()["model-index"][0]["name"] == "theirs"
-    results = ModelCard.load(folder / "README.md").data.to_dict()["model-index"][0]["results"]
+    assert (
+        ModelCard.load(folder / "README.md").data.to_dict()["model-index"][0]["name"]
+        == "theirs"
+    )
+    results = ModelCard.load(folder / "README.md").data.to_dict()["model-index"][0][
+        "results"
+    ]
     assert [result["dataset"]["type"] for result in results] == ["gsm8k", "dat-ja"]
     assert results[0]["metrics"] == [{"type": "acc", "value": 0.5, "verified": True}]
     write_card(folder, dat)
@@ -118,7 +155,9 @@ def test_earlier_results_are_replaced_and_those_of_others_stay(tmp_path, dat):
     write_card(folder, jcq(tmp_path, CONTENT_SHA256))
     write_card(folder, jcq(tmp_path, CONTENT_SHA256))
     write_card(folder, jcq(tmp_path, "other"))
-    results = ModelCard.load(folder / "README.md").data.to_dict()["model-index"][0]["results"]
+    results = ModelCard.load(folder / "README.md").data.to_dict()["model-index"][0][
+        "results"
+    ]
     types = [result["dataset"]["type"] for result in results]
     assert types == ["gsm8k", "dat-ja", "nlp-waseda/JCQ", "other-questions"]
 
@@ -126,7 +165,10 @@ def test_earlier_results_are_replaced_and_those_of_others_stay(tmp_path, dat):
 def test_jcq_names_its_judge_and_n_of_n_and_what_has_no_score_has_no_mean(tmp_path):
     folder = model(tmp_path, None)
     write_card(folder, jcq(tmp_path, CONTENT_SHA256))
-    results = {one.metric_type: one for one in ModelCard.load(folder / "README.md").data.eval_results}
+    results = {
+        one.metric_type: one
+        for one in ModelCard.load(folder / "README.md").data.eval_results
+    }
     assert results["jcq_fluency"].metric_name == "JCQ: Fluency (698 of 700)"
     assert results["jcq_fluency"].dataset_split == "test"
     assert results["jcq_mean"].metric_args["judge"] == "gpt-4o"
@@ -137,7 +179,14 @@ def test_jcq_names_its_judge_and_n_of_n_and_what_has_no_score_has_no_mean(tmp_pa
 
 
 @pytest.mark.parametrize(
-    "content", [None, "", "# Mine\n", "---\nmodel-index: []\n---\n# Mine\n", "---\n# nothing\n---\n# Mine\n"]
+    "content",
+    [
+        None,
+        "",
+        "# Mine\n",
+        "---\nmodel-index: []\n---\n# Mine\n",
+        "---\n# nothing\n---\n# Mine\n",
+    ],
 )
 def test_a_card_without_metadata_gets_them(tmp_path, dat, content):
     folder = model(tmp_path, content)
@@ -145,7 +194,11 @@ def test_a_card_without_metadata_gets_them(tmp_path, dat, content):
     write_card(folder, dat)
     card = ModelCard.load(folder / "README.md")
     assert card.data.to_dict()["model-index"][0]["name"] == "mine"
-    body = "# mine\n\nResults: see the metadata.\n" if content is None else content.rpartition("---\n")[2]
+    body = (
+        "# mine\n\nResults: see the metadata.\n"
+        if content is None
+        else content.rpartition("---\n")[2]
+    )
     assert card.text.endswith(body)
     if content is None:
         assert card.data.tags == ["sozo"]
@@ -157,7 +210,10 @@ def test_a_card_without_metadata_gets_them(tmp_path, dat, content):
         ("a: [", "its metadata must be lines of YAML"),
         ("- a\n- b", "must be lines of YAML, `key: value`"),
         ("model-index: none", "its model-index is no list of models with results"),
-        ("model-index: [{name: x}]", "its model-index is no list of models with results"),
+        (
+            "model-index: [{name: x}]",
+            "its model-index is no list of models with results",
+        ),
     ],
 )
 def test_a_card_that_cannot_be_written_is_left_alone(tmp_path, dat, header, message):

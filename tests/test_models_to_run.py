@@ -28,10 +28,17 @@ def model(folder, *, finished=True):
 
 def table(folder, source, valid):
     """A finished table of responses, as far as its numbers."""
-    summary = DatSummary(source, 20, valid, 0.8, 0.1, (0.7, 0.9), 50, {"format": 20 - valid})
+    summary = DatSummary(
+        source, 20, valid, 0.8, 0.1, (0.7, 0.9), 50, {"format": 20 - valid}
+    )
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(
-        json.dumps({"format": 2, "settings": {"task": "dat", "num_responses": 20, "num_valid": None}})
+        json.dumps(
+            {
+                "format": 2,
+                "settings": {"task": "dat", "num_responses": 20, "num_valid": None},
+            }
+        )
     )
     (folder / "metrics.json").write_text(json.dumps(summary.metrics()))
 
@@ -40,7 +47,11 @@ def table(folder, source, valid):
 def study(tmp_path):
     """A finished study of three rows; DPO 1 has a checkpoint too."""
     folder = tmp_path / "made"
-    for name, source, valid in (("random", "random", 20), ("base", "base", 15), ("dpo1-sample", "dpo1", 18)):
+    for name, source, valid in (
+        ("random", "random", 20),
+        ("base", "base", 15),
+        ("dpo1-sample", "dpo1", 18),
+    ):
         table(folder / name, source, valid)
     model(folder / "dpo1")
     model(folder / "dpo1" / "checkpoint-4")
@@ -53,7 +64,9 @@ def study(tmp_path):
     return folder
 
 
-def test_a_training_output_means_its_end_and_its_checkpoints_where_they_are_wanted(tmp_path):
+def test_a_training_output_means_its_end_and_its_checkpoints_where_they_are_wanted(
+    tmp_path,
+):
     for name in ("checkpoint-10", "checkpoint-9", "checkpoint-12", "."):
         folder = tmp_path / "grpo" / name
         folder.mkdir(parents=True, exist_ok=True)
@@ -62,10 +75,20 @@ def test_a_training_output_means_its_end_and_its_checkpoints_where_they_are_want
     (tmp_path / "alone").mkdir()
     names = [str(tmp_path / "grpo"), str(tmp_path / "alone"), "tiny"]
     # What was asked for is the model: its checkpoints cost as much again, each.
-    assert [target.folder for target in find_targets(names)[0]] == ["grpo", "alone", "tiny"]
+    assert [target.folder for target in find_targets(names)[0]] == [
+        "grpo",
+        "alone",
+        "tiny",
+    ]
     targets, studies = find_targets(names, checkpoints=True)
     folders = [target.folder for target in targets]
-    assert folders == ["grpo/checkpoint-9", "grpo/checkpoint-10", "grpo/final", "alone", "tiny"]
+    assert folders == [
+        "grpo/checkpoint-9",
+        "grpo/checkpoint-10",
+        "grpo/final",
+        "alone",
+        "tiny",
+    ]
     assert targets[2].model == str(tmp_path / "grpo")
     assert all(target.source == target.folder for target in targets)
     assert studies == {}
@@ -75,16 +98,26 @@ def test_a_training_that_was_cut_off_means_its_last_checkpoint(tmp_path):
     for steps in (9, 10):
         model(tmp_path / "grpo" / f"checkpoint-{steps}")
     (target,) = find_targets([str(tmp_path / "grpo")])[0]
-    assert (target.folder, target.source) == ("grpo/checkpoint-10", "grpo/checkpoint-10")
+    assert (target.folder, target.source) == (
+        "grpo/checkpoint-10",
+        "grpo/checkpoint-10",
+    )
 
 
 def test_equal_tensors_are_scored_once_whatever_stands_beside_them(tmp_path):
     def weights(name, value, *, split=False, **metadata):
         folder = tmp_path / "grpo" / name
         model(folder)
-        tensors = {"a": torch.full((2, 3), value, dtype=torch.bfloat16), "b": torch.tensor(1.0)}
+        tensors = {
+            "a": torch.full((2, 3), value, dtype=torch.bfloat16),
+            "b": torch.tensor(1.0),
+        }
         for file in ("a", "b") if split else ("ab",):
-            save_file({key: tensors[key] for key in file}, folder / f"{file}.safetensors", metadata=metadata)
+            save_file(
+                {key: tensors[key] for key in file},
+                folder / f"{file}.safetensors",
+                metadata=metadata,
+            )
 
     weights("checkpoint-1", 1.0)
     weights("checkpoint-2", 2.0, split=True)
@@ -104,11 +137,16 @@ def test_a_study_means_its_rows_that_are_models_as_they_ended(study):
 @pytest.mark.parametrize("missing", ["metrics.json", "config.json"])
 def test_an_unfinished_step_is_named(study, missing):
     (study / "dpo1" / missing).unlink()
-    with pytest.raises(UserError, match=r"made: the step dpo1 of this study \(DPO 1\) is not finished; run"):
+    with pytest.raises(
+        UserError,
+        match=r"made: the step dpo1 of this study \(DPO 1\) is not finished; run",
+    ):
         find_targets([str(study)])
 
 
-def test_the_copy_of_a_study_says_where_it_is_and_belongs_to_one_study(study, tmp_path, monkeypatch):
+def test_the_copy_of_a_study_says_where_it_is_and_belongs_to_one_study(
+    study, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     _, studies = find_targets(["made"])
     write_studies(Path("out"), studies)
@@ -118,22 +156,51 @@ def test_the_copy_of_a_study_says_where_it_is_and_belongs_to_one_study(study, tm
     assert copy.rows["base"].model == "org/base"
     assert copy.paper_model == "Swallow-8B"
     write_studies(tmp_path / "out", find_targets([str(study)])[1])  # the same again
-    other = StudyFolder("mini study", None, {"base": StudyRow("org/other", study / "base")})
-    with pytest.raises(UserError, match="holds results of another study called mini study; give another --output"):
+    other = StudyFolder(
+        "mini study", None, {"base": StudyRow("org/other", study / "base")}
+    )
+    with pytest.raises(
+        UserError,
+        match="holds results of another study called mini study; give another --output",
+    ):
         write_studies(tmp_path / "out", {"mini-study": other})
 
 
 def test_two_studies_of_one_name_are_refused(study, tmp_path):
     (tmp_path / "again").symlink_to(study)
-    with pytest.raises(UserError, match="two models would go to the folder mini-study/base"):
+    with pytest.raises(
+        UserError, match="two models would go to the folder mini-study/base"
+    ):
         find_targets([str(study), str(tmp_path / "again")])
 
 
 def test_a_study_is_evaluated_row_by_row_and_read_as_one(study, tmp_path):
     with server(both) as (url, _):
-        command = [sys.executable, "-m", "sozo", "run", "--model", "made", "--tasks", "jcq", "--base-url", url]
-        command += ["--trial", "--judge-model", "j", "--judge-base-url", url, "--output", "out"]
-        variables = os.environ | {"OPENAI_API_KEY": KEY, "PYTHONPATH": str(ROOT / "src")}
+        command = [
+            sys.executable,
+            "-m",
+            "sozo",
+            "run",
+            "--model",
+            "made",
+            "--tasks",
+            "jcq",
+            "--base-url",
+            url,
+        ]
+        command += [
+            "--trial",
+            "--judge-model",
+            "j",
+            "--judge-base-url",
+            url,
+            "--output",
+            "out",
+        ]
+        variables = os.environ | {
+            "OPENAI_API_KEY": KEY,
+            "PYTHONPATH": str(ROOT / "src"),
+        }
         done = warm.run(command, cwd=tmp_path, env=variables)
     assert done.returncode == 0, done.stderr
     models = find_evaluated([str(tmp_path / "out" / "mini-study")])
@@ -142,7 +209,9 @@ def test_a_study_is_evaluated_row_by_row_and_read_as_one(study, tmp_path):
     ]
     assert [model.run("dat").summary.valid for model in models] == [20, 15, 18]
     assert [model.run("jcq") is not None for model in models] == [False, True, True]
-    assert models[2].run("jcq").folder == tmp_path / "out" / "mini-study" / "DPO-1" / "jcq"
+    assert (
+        models[2].run("jcq").folder == tmp_path / "out" / "mini-study" / "DPO-1" / "jcq"
+    )
     assert models[2].run("jcq").metrics["source"] == "DPO 1"
     (study / "dpo1" / "metrics.json").unlink()
     done = warm.run(command, cwd=tmp_path, env=variables)
@@ -159,5 +228,7 @@ def test_models_of_one_name_and_models_with_a_name_of_their_own(tmp_path):
         ("other", "c/m", "other"),
         ("n", "n", "n"),
     ]
-    with pytest.raises(UserError, match=r"two models would go to the folder x: a and b; .*NAME=MODEL"):
+    with pytest.raises(
+        UserError, match=r"two models would go to the folder x: a and b; .*NAME=MODEL"
+    ):
         find_targets(["x=a", "x=b"])

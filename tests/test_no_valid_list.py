@@ -20,7 +20,13 @@ from sozo.data.schema import Completion, Reason
 from sozo.data.wandb_run import last_checkpoint
 from sozo.eval.draw import InVainError, SamplingOptions, draw_parts
 from sozo.eval.run import score_answers
-from sozo.models.tiny import build_model, build_tokenizer, noun_vectors, save, tiny_nouns
+from sozo.models.tiny import (
+    build_model,
+    build_tokenizer,
+    noun_vectors,
+    save,
+    tiny_nouns,
+)
 from sozo.rewards import make_dat_distance, make_dat_validity
 from sozo.scoring.parse import split_list
 from sozo.tasks.dat.people import found_words
@@ -30,7 +36,21 @@ from sozo.training.tracking import RunRecorder
 from test_documents import ROOT, commands
 from test_sampling import Scripted
 
-JA, EN = "犬猫水山川本車空海石", ["cat", "moon", "law", "sea", "shoe", "music", "illness", "desk", "weather", "holiday"]
+JA, EN = (
+    "犬猫水山川本車空海石",
+    [
+        "cat",
+        "moon",
+        "law",
+        "sea",
+        "shoe",
+        "music",
+        "illness",
+        "desk",
+        "weather",
+        "holiday",
+    ],
+)
 GOOD = list_text(JA)
 
 
@@ -40,7 +60,9 @@ def each(form, words=JA, first=1):
 
 
 CIRCLED = "\n".join(f"{chr(ord('①') + k)}{word}" for k, word in enumerate(JA))
-WIDE = "\n".join(f"{k}．{word}" for k, word in zip([*"１２３４５６７８９", "１０"], JA, strict=True))
+WIDE = "\n".join(
+    f"{k}．{word}" for k, word in zip([*"１２３４５６７８９", "１０"], JA, strict=True)
+)
 
 # What chat models write: the text, its language, and how many words a lenient reader finds in it.
 WRITTEN = {
@@ -69,21 +91,45 @@ WRITTEN = {
     "readings": (each("{k}. {w}（よみ）"), "ja", 10),
     "readings apart": (each("{k}. {w} (yomi)"), "ja", 10),
     "glosses behind a colon": (each("{k}. {w}：これは名詞です。"), "ja", 10),
-    "glosses behind a dash": (each("{k}. {w} – a noun, far from all others", EN), "en", 10),
-    "bold with glosses": (each("{k}. **{w}**: a noun, far from all others.", EN), "en", 10),
+    "glosses behind a dash": (
+        each("{k}. {w} – a noun, far from all others", EN),
+        "en",
+        10,
+    ),
+    "bold with glosses": (
+        each("{k}. **{w}**: a noun, far from all others.", EN),
+        "en",
+        10,
+    ),
     "glosses below": (each("{k}. {w}\n   これは名詞です。"), "ja", 10),
     "a fence": (f"```\n{GOOD}\n```", "ja", 10),
     "a fence with a language": (f"```text\n{each('{w}')}\n```", "ja", 10),
     "in one line": ("、".join(JA), "ja", 10),
     "in one line with commas": (", ".join(EN) + ".", "en", 10),
-    "in one line with numbers": (" ".join(f"{k}. {w}" for k, w in enumerate(EN, 1)), "en", 10),
+    "in one line with numbers": (
+        " ".join(f"{k}. {w}" for k, w in enumerate(EN, 1)),
+        "en",
+        10,
+    ),
     "spaces": (" ".join(JA), "ja", 10),
     "a preface": (f"はい、10個です。\n{GOOD}", "ja", 10),
     "a preface, unnumbered": (f"はい、10個です。\n\n{each('{w}')}", "ja", 10),
     "a preface in the same line": (f"はい、10個です。{'、'.join(JA)}。", "ja", 10),
-    "two prefaces": (f"はい、わかりました。\n以下に10個の単語を挙げます：\n\n{each('{w}')}", "ja", 10),
-    "a preface in English": (f"Sure! Here are ten words that differ:\n\n{each('{w}', EN)}", "en", 10),
-    "a preface and an end": (f"Here are ten words:\n{each('{k}. {w}', EN)}\n\nI hope this helps!", "en", 10),
+    "two prefaces": (
+        f"はい、わかりました。\n以下に10個の単語を挙げます：\n\n{each('{w}')}",
+        "ja",
+        10,
+    ),
+    "a preface in English": (
+        f"Sure! Here are ten words that differ:\n\n{each('{w}', EN)}",
+        "en",
+        10,
+    ),
+    "a preface and an end": (
+        f"Here are ten words:\n{each('{k}. {w}', EN)}\n\nI hope this helps!",
+        "en",
+        10,
+    ),
     "an end, unnumbered": (f"{each('{w}')}\n\n以上の10個です。", "ja", 10),
     "one line behind a preface": (f"Here are ten words: {', '.join(EN)}", "en", 10),
     "reasoning": (f"<think>犬、猫…\n1. 馬</think>\n{each('{w}')}", "ja", 10),
@@ -96,7 +142,11 @@ WRITTEN = {
     "nothing": ("", "ja", 0),
     "a number": ("10", "ja", 0),
     "reasoning without an end": (f"<think>{GOOD}", "ja", 0),
-    "a story": ("昔々、亀を助けた漁師がいた。竜宮に招かれ、箱をもらった。" * 3, "ja", None),
+    "a story": (
+        "昔々、亀を助けた漁師がいた。竜宮に招かれ、箱をもらった。" * 3,
+        "ja",
+        None,
+    ),
 }
 
 
@@ -130,40 +180,66 @@ def scored(folder, texts, task=None):
 
 def test_ten_words_found_stand_beside_as_asked_and_change_no_score(tmp_path):
     # 10 valid; 7 hold ten words in another form, 2 have a word that is no noun, 1 says something else.
-    texts = [GOOD] * 10 + [each("{k}) {w}")] * 7 + [list_text(JA[:9] + "走")] * 2 + ["できません"]
+    texts = (
+        [GOOD] * 10
+        + [each("{k}) {w}")] * 7
+        + [list_text(JA[:9] + "走")] * 2
+        + ["できません"]
+    )
     run_ = scored(tmp_path, texts)
     plain = scored(tmp_path / "plain", [GOOD] * 10 + ["できません"] * 10)
     assert run_.metrics["ten_words"] == 19
     assert run_.metrics["measures"]["dat/valid"]["value"] == 0.5
     assert run_.metrics["measures"] == plain.metrics["measures"]
     assert plain.metrics["ten_words"] == 10
-    assert json.loads((tmp_path / "run" / "metrics.json").read_text("utf-8"))["ten_words"] == 19
+    assert (
+        json.loads((tmp_path / "run" / "metrics.json").read_text("utf-8"))["ten_words"]
+        == 19
+    )
 
     notes = run_.task.view.notes(run_.result)
-    assert notes[0].startswith("As asked: 10 of 20 (50.0%). Ten words found: 19 of 20 (95.0%)")
+    assert notes[0].startswith(
+        "As asked: 10 of 20 (50.0%). Ten words found: 19 of 20 (95.0%)"
+    )
     other, no_noun = each("{k}) {w}"), list_text(JA[:9] + "走")
     assert notes[1:5] == [f"format: {other!r}"] * 2 + [f"not_noun: {no_noun!r}"] * 2
     assert "docs/valid-lists.md" in notes[-1]
 
 
-@pytest.mark.parametrize(("others", "shown"), [(1, False), (2, True)])  # of 20: five points, and more
-def test_they_are_shown_where_they_differ_by_more_than_five_points(others, shown, tmp_path):
+@pytest.mark.parametrize(
+    ("others", "shown"), [(1, False), (2, True)]
+)  # of 20: five points, and more
+def test_they_are_shown_where_they_differ_by_more_than_five_points(
+    others, shown, tmp_path
+):
     run_ = scored(tmp_path, [GOOD] * (20 - others) + [each("{w}")] * others)
     assert run_.metrics["ten_words"] == 20
     assert bool(run_.task.view.notes(run_.result)) == shown
 
 
-def test_where_nothing_is_valid_the_texts_are_always_shown_without_their_control_characters(tmp_path):
+def test_where_nothing_is_valid_the_texts_are_always_shown_without_their_control_characters(
+    tmp_path,
+):
     texts = ["\x1b[31m[bold]犬[/bold]\r\n:dog:\u202e" + "あ" * 5000, "x", "y"]
     run_ = scored(tmp_path, texts)
     assert run_.metrics["ten_words"] == 0
     notes = run_.task.view.notes(run_.result)
-    assert notes[0].startswith("As asked: 0 of 3 (0.0%). Ten words found: 0 of 3 (0.0%)")
+    assert notes[0].startswith(
+        "As asked: 0 of 3 (0.0%). Ten words found: 0 of 3 (0.0%)"
+    )
     assert len(notes) == 4  # of the three texts two
     assert notes[1].startswith("format: '\\x1b[31m[bold]犬[/bold]\\r\\n:dog:\\u202eあ")
     assert all(line.isprintable() and len(line) < 400 for line in notes)
     done = sozo(
-        tmp_path, "score", "dat", "texts.jsonl", "--noun-checker", "jumandic", "--output", "again", COLUMNS="500"
+        tmp_path,
+        "score",
+        "dat",
+        "texts.jsonl",
+        "--noun-checker",
+        "jumandic",
+        "--output",
+        "again",
+        COLUMNS="500",
     )
     assert "\\x1b[31m[bold]犬[/bold]\\r\\n:dog:\\u202eあ" in done.stdout
     assert "\x1b" not in done.stdout
@@ -174,7 +250,10 @@ def test_a_run_of_an_earlier_version_says_nothing_of_it(tmp_path):
     before = run_.result
     before.metrics.pop("ten_words")
     assert run_.task.view.notes(before) == []
-    assert all(column.of(before) for column in run_.task.view.columns(run_.task.measures, [before]))
+    assert all(
+        column.of(before)
+        for column in run_.task.view.columns(run_.task.measures, [before])
+    )
 
 
 # Drawing
@@ -189,14 +268,19 @@ class Wrong(Scripted):
 
     def answer(self, prompts, seed, batch):
         self.drawn.append(batch)
-        return [Completion(GOOD if (batch, k) in self.valid else each("{w}")) for k in range(len(prompts))]
+        return [
+            Completion(GOOD if (batch, k) in self.valid else each("{w}"))
+            for k in range(len(prompts))
+        ]
 
 
 def draw(writer, folder, batch_size, processes=None, **options):
     task = dat_by(DatScorer(FakeNouns(AXES), axis_encoder()))
     sampling = SamplingOptions(batch_size=batch_size, **options)
     try:
-        draw_parts(task, task.items(), writer, sampling, folder, processes or Processes())
+        draw_parts(
+            task, task.items(), writer, sampling, folder, processes or Processes()
+        )
     except InVainError as error:
         return str(error)
 
@@ -232,7 +316,9 @@ def test_one_valid_answer_is_enough(tmp_path, caplog):
     assert writer.drawn == list(range(8))
     writer = Wrong((3, 63))  # the last of the 256
     assert draw(writer, tmp_path / "late", 64, num_responses=512) is None
-    assert [record.getMessage()[:29] for record in caplog.records] == ["none of the first 64 answers "] * 2
+    assert [record.getMessage()[:29] for record in caplog.records] == [
+        "none of the first 64 answers "
+    ] * 2
 
 
 def test_a_run_that_is_complete_is_no_case_for_stopping(tmp_path):
@@ -251,9 +337,15 @@ def test_answers_that_never_came_are_no_invalid_ones(tmp_path):
 def test_a_process_counts_what_all_have_drawn(tmp_path):
     """Here one after the other: the first draws two parts alone, and the second finds them."""
     writers = [Wrong(), Wrong()]
-    stopped = [draw(writers[rank], tmp_path, 128, Processes(rank, 2), num_responses=1024) for rank in (0, 1)]
+    stopped = [
+        draw(writers[rank], tmp_path, 128, Processes(rank, 2), num_responses=1024)
+        for rank in (0, 1)
+    ]
     assert [writer.drawn for writer in writers] == [[0, 2], [1]]
-    assert ["none of the first 256" in stopped[0], "none of the first 384" in stopped[1]] == [True, True]
+    assert [
+        "none of the first 256" in stopped[0],
+        "none of the first 384" in stopped[1],
+    ] == [True, True]
 
 
 # Training
@@ -263,7 +355,9 @@ PAID = [list_text("犬猫水山川本車空海" + last) for last in "石木花"]
 
 def train(folder, rewards, texts=PAID, **settings):
     """A trainer of 14 steps, ended or not, and what a run keeps beside it."""
-    trainer = scripted(folder, texts, rewards=rewards, kind=MixTrainer, **{"max_steps": 14} | settings)
+    trainer = scripted(
+        folder, texts, rewards=rewards, kind=MixTrainer, **{"max_steps": 14} | settings
+    )
     recorder = RunRecorder()
     recorder.needed = 0
     trainer.add_callback(recorder)
@@ -286,8 +380,12 @@ def none_at_all(completions, **kwargs):
     return [None] * len(completions)
 
 
-def test_grpo_stops_behind_a_checkpoint_after_ten_steps_in_which_nothing_was_paid(tmp_path):
-    trainer, recorder = train(tmp_path, [by_step(lambda step: 0.0)], save_strategy="steps", save_steps=100)
+def test_grpo_stops_behind_a_checkpoint_after_ten_steps_in_which_nothing_was_paid(
+    tmp_path,
+):
+    trainer, recorder = train(
+        tmp_path, [by_step(lambda step: 0.0)], save_strategy="steps", save_steps=100
+    )
     assert (recorder.in_vain, trainer.state.global_step) == (True, 10)
     assert (tmp_path / "checkpoint-10" / "trainer_state.json").is_file()
 
@@ -295,16 +393,28 @@ def test_grpo_stops_behind_a_checkpoint_after_ten_steps_in_which_nothing_was_pai
 @pytest.mark.parametrize(
     ("rewards", "steps"),
     [
-        ([by_step(lambda step: float(step == 3))], 14),  # the fourth step, and ten after it
-        ([by_step(lambda step: -1.0 if step % 10 == 4 else 0.0)], None),  # less than nothing is a reward, too
+        (
+            [by_step(lambda step: float(step == 3))],
+            14,
+        ),  # the fourth step, and ten after it
+        (
+            [by_step(lambda step: -1.0 if step % 10 == 4 else 0.0)],
+            None,
+        ),  # less than nothing is a reward, too
         ([by_step(lambda step: 1e-9)], None),
-        ([by_step(lambda step: 0.0), by_step(lambda step: 1.0)], None),  # another reward pays
+        (
+            [by_step(lambda step: 0.0), by_step(lambda step: 1.0)],
+            None,
+        ),  # another reward pays
         ([by_step(lambda step: 0.0), none_at_all], 10),
     ],
 )
 def test_what_was_paid_in_between_begins_the_count_anew(rewards, steps, tmp_path):
     trainer, recorder = train(tmp_path, rewards)
-    assert (recorder.in_vain, trainer.state.global_step) == (steps is not None, steps or 14)
+    assert (recorder.in_vain, trainer.state.global_step) == (
+        steps is not None,
+        steps or 14,
+    )
     assert not list(tmp_path.glob("checkpoint-*"))  # save_strategy: no
 
 
@@ -312,7 +422,10 @@ def test_validity_beside_distance_is_nothing_where_no_list_is_valid(tmp_path):
     settings = {"noun_checker": "jumandic", "embedding_model": "ja-ginza"}
     rewards = [make_dat_validity(**settings), make_dat_distance(**settings)]
     for aggregation in ("sum_then_normalize", "normalize_then_sum"):
-        folder, kept = tmp_path / aggregation, {"multi_objective_aggregation": aggregation}
+        folder, kept = (
+            tmp_path / aggregation,
+            {"multi_objective_aggregation": aggregation},
+        )
         trainer, recorder = train(folder, rewards, ["x", "犬", "猫", "水"], **kept)
         assert (recorder.in_vain, trainer.state.global_step) == (True, 10)
 
@@ -332,7 +445,9 @@ def cold(tmp_path_factory):
 
 
 @pytest.mark.parametrize("launch", [None, "cpu2_ddp.yaml"])
-def test_grpo_of_a_model_without_lists_ends_in_one_line_and_can_be_resumed(launch, cold, tmp_path):
+def test_grpo_of_a_model_without_lists_ends_in_one_line_and_can_be_resumed(
+    launch, cold, tmp_path
+):
     settings = {"per_device_train_batch_size": 4} if launch else {}
     command = recipe(
         launch=launch,
@@ -345,7 +460,11 @@ def test_grpo_of_a_model_without_lists_ends_in_one_line_and_can_be_resumed(launc
     )
     done = run(command, tmp_path)
     assert done.returncode != 0
-    lines = [line for line in done.stderr.splitlines() if line.startswith("grpo_dat: step 10: ")]
+    lines = [
+        line
+        for line in done.stderr.splitlines()
+        if line.startswith("grpo_dat: step 10: ")
+    ]
     assert lines
     assert launch or "Traceback" not in done.stderr
     output = tmp_path / "out"
@@ -402,7 +521,9 @@ def test_the_recipe_leads_from_no_valid_list_to_valid_ones(cold, tmp_path):
         line = shlex.join(words)
         for pattern, short in SHORT.items():
             line = re.sub(pattern, short, line)
-        line += " " + " ".join(options for name, options in OPTIONS.items() if name in line)
+        line += " " + " ".join(
+            options for name, options in OPTIONS.items() if name in line
+        )
         said.append(run([sys.executable, *line.split()], tmp_path))
     status = [done.returncode for done in said]
     first, stopped, drawn, _, then, _ = said
@@ -413,16 +534,34 @@ def test_the_recipe_leads_from_no_valid_list_to_valid_ones(cold, tmp_path):
     assert first.stdout.count("\nformat: '") == 2
     assert stopped.stderr.splitlines()[-1].startswith("grpo_dat: step 10: ")
     assert "1,024 of 1,024" in " ".join(drawn.stdout.split())
-    found = re.search(r"Valid \S+% \[\S+, \S+\], 100 of ([\d,]+)", " ".join(then.stdout.split()))
+    found = re.search(
+        r"Valid \S+% \[\S+, \S+\], 100 of ([\d,]+)", " ".join(then.stdout.split())
+    )
     assert found, then.stdout
     assert int(found[1].replace(",", "")) < 2000
 
 
 def test_refused_words_are_named_in_the_scores_line(tmp_path):
-    texts = [list_text([*JA[:8], *refused]) for refused in (("走る", "石"), ("走る", "美しい"), ("石", "空"))]
-    write_objects(tmp_path / "f.jsonl", [{"text": text} for text in [*texts, GOOD, *[GOOD] * 20]])
-    done = sozo(tmp_path, "score", "dat", "f.jsonl", "--noun-checker", "jumandic", "--output", "out")
+    texts = [
+        list_text([*JA[:8], *refused])
+        for refused in (("走る", "石"), ("走る", "美しい"), ("石", "空"))
+    ]
+    write_objects(
+        tmp_path / "f.jsonl", [{"text": text} for text in [*texts, GOOD, *[GOOD] * 20]]
+    )
+    done = sozo(
+        tmp_path,
+        "score",
+        "dat",
+        "f.jsonl",
+        "--noun-checker",
+        "jumandic",
+        "--output",
+        "out",
+    )
     assert done.returncode == 0, done.stderr
     # The third list is refused for 空, which stands in it twice: by itself no word of it is.
     assert "Words refused most often: '走る' (2), '美しい' (1)." in done.stdout
-    assert json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))["refused"] == {"走る": 2, "美しい": 1}
+    assert json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))[
+        "refused"
+    ] == {"走る": 2, "美しい": 1}

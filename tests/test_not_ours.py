@@ -32,7 +32,11 @@ def sozo(*words):
 
 
 def tree(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +44,21 @@ def runs(tmp_path_factory):
     """Two finished runs, and a spreadsheet."""
     folder = tmp_path_factory.mktemp("runs")
     for name in ("a", "b"):
-        (folder / f"{name}.jsonl").write_text(json.dumps({"text": L}) + "\n" + json.dumps({"text": name}))
-        sozo("score", "dat", folder / f"{name}.jsonl", "--output", folder / name, "--noun-checker", "jumandic")
-    (folder / "people.csv").write_text("participant,response\n1,犬 猫 海 数学 靴 音楽 病気 机 天気 祝日\n", "utf-8")
+        (folder / f"{name}.jsonl").write_text(
+            json.dumps({"text": L}) + "\n" + json.dumps({"text": name})
+        )
+        sozo(
+            "score",
+            "dat",
+            folder / f"{name}.jsonl",
+            "--output",
+            folder / name,
+            "--noun-checker",
+            "jumandic",
+        )
+    (folder / "people.csv").write_text(
+        "participant,response\n1,犬 猫 海 数学 靴 音楽 病気 机 天気 祝日\n", "utf-8"
+    )
     return folder
 
 
@@ -57,14 +73,20 @@ def commands(runs):
     }
 
 
-OF_STUDIES = [pytest.param(name, marks=pytest.mark.studies) for name in ("correlate", "frontier")]
+OF_STUDIES = [
+    pytest.param(name, marks=pytest.mark.studies) for name in ("correlate", "frontier")
+]
 
 
 @pytest.mark.parametrize("name", ["score", "people", "random", *OF_STUDIES])
 @pytest.mark.parametrize("planted", ["file", "link"])
 def test_each_path_that_a_command_writes(name, planted, runs, tmp_path):
     done = sozo(*commands(runs)[name], "--output", tmp_path / "once")
-    written = [*tree(tmp_path / "once"), "_lock"] if done.returncode == 0 else ["config.json", "metrics.json", "_lock"]
+    written = (
+        [*tree(tmp_path / "once"), "_lock"]
+        if done.returncode == 0
+        else ["config.json", "metrics.json", "_lock"]
+    )
     for k, path in enumerate(written):
         _plant(commands(runs)[name], planted, tmp_path / str(k), path)
 
@@ -169,7 +191,12 @@ def test_a_whole_folder(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     with pytest.raises(UserError), whole_folder(tmp_path / "link"):
         pass
-    kept = {"model.partial/mine", f"model.{os.getpid()}/mine", "model/weights", "empty/weights"}
+    kept = {
+        "model.partial/mine",
+        f"model.{os.getpid()}/mine",
+        "model/weights",
+        "empty/weights",
+    }
     assert set(tree(tmp_path)) == kept
 
 
@@ -189,7 +216,10 @@ def test_what_a_killed_process_left_of_a_folder_is_removed_and_nothing_else(tmp_
     with whole_folder(tmp_path / "base") as partial:
         assert not left.exists()
         (partial / "weights").write_text("w")
-    kept = {f"{name}/weights" for name in others} | {".base.124-0123abcd.tmp", "base/weights"}
+    kept = {f"{name}/weights" for name in others} | {
+        ".base.124-0123abcd.tmp",
+        "base/weights",
+    }
     assert set(tree(tmp_path)) == kept
 
 
@@ -206,7 +236,10 @@ def test_a_lock_and_a_ledger_that_are_not_ours(content, tmp_path):
     for name in ("run/_lock", "judgements.jsonl", "victim"):
         (tmp_path / name).write_text(content)
     if content:
-        for use in (lambda: lock(tmp_path / "run"), lambda: Ledger(tmp_path / "judgements.jsonl", ())):
+        for use in (
+            lambda: lock(tmp_path / "run"),
+            lambda: Ledger(tmp_path / "judgements.jsonl", ()),
+        ):
             with pytest.raises(UserError):
                 use()
         assert (tmp_path / "run" / "_lock").read_text() == content
@@ -215,7 +248,10 @@ def test_a_lock_and_a_ledger_that_are_not_ours(content, tmp_path):
     for name in ("run/_lock", "judgements.jsonl"):
         (tmp_path / name).unlink(missing_ok=True)
         (tmp_path / name).symlink_to(tmp_path / "victim")
-    for use in (lambda: lock(tmp_path / "run"), lambda: Ledger(tmp_path / "judgements.jsonl", ())):
+    for use in (
+        lambda: lock(tmp_path / "run"),
+        lambda: Ledger(tmp_path / "judgements.jsonl", ()),
+    ):
         with pytest.raises(UserError):
             use()
     assert (tmp_path / "victim").read_text() == content
@@ -232,12 +268,21 @@ def test_two_processes_cut_one_vocabulary(tmp_path):
     from sozo.models.tiny import ensure_tiny
 
     (tmp_path / "nouns.txt").write_text(
-        "\n".join(["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]), "utf-8"
+        "\n".join(
+            ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
+        ),
+        "utf-8",
     )
     planted = tmp_path / "cut.partial"
     planted.mkdir()
     (planted / "mine").write_text(PRECIOUS)
-    command = [sys.executable, "recipes/cut_vocabulary.py", str(ensure_tiny()), "--output_dir", str(tmp_path / "cut")]
+    command = [
+        sys.executable,
+        "recipes/cut_vocabulary.py",
+        str(ensure_tiny()),
+        "--output_dir",
+        str(tmp_path / "cut"),
+    ]
     command += ["--nouns", str(tmp_path / "nouns.txt")]
     both = warm.run_all([command, command], cwd=ROOT, env=environment())
     assert all("Traceback" not in done.stderr for done in both), both
@@ -261,5 +306,8 @@ def test_a_recipe_begins_in_a_folder_of_its_own(script, flags, planted, runs, tm
     words = flags.format(tmp_path / "out", runs=runs).split()
     done = warm.run([sys.executable, script, *words], cwd=ROOT, env=environment())
     assert done.returncode == 2, done.stderr
-    assert f"{tmp_path / 'out'}: holds {mine.relative_to(tmp_path / 'out').parts[0]} but no" in done.stderr
+    assert (
+        f"{tmp_path / 'out'}: holds {mine.relative_to(tmp_path / 'out').parts[0]} but no"
+        in done.stderr
+    )
     assert tree(tmp_path / "out") == {planted: PRECIOUS.encode()}

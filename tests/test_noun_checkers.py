@@ -14,7 +14,9 @@ from sozo.scoring.parse import script_reason
 
 RECORDED = [
     json.loads(line)
-    for line in (Path(__file__).parent / "data" / "jumanpp_recorded.jsonl").read_text("utf-8").split("\n")
+    for line in (Path(__file__).parent / "data" / "jumanpp_recorded.jsonl")
+    .read_text("utf-8")
+    .split("\n")
     if line
 ]
 DOG = Morpheme("名詞", "普通名詞", "代表表記:犬/いぬ カテゴリ:動物")
@@ -51,7 +53,11 @@ def is_noun_of(output):
 
 
 def may_be_sent(text):
-    return 0 < len(text) <= 40 and {unicodedata.category(c)[0] for c in text} <= {"L", "N", "M"}
+    return 0 < len(text) <= 40 and {unicodedata.category(c)[0] for c in text} <= {
+        "L",
+        "N",
+        "M",
+    }
 
 
 def test_jumanpp_follows_the_rule_on_every_recorded_input(jumanpp, tmp_path):
@@ -59,11 +65,16 @@ def test_jumanpp_follows_the_rule_on_every_recorded_input(jumanpp, tmp_path):
     checker = jumanpp(f"--log {log}")
     assert (len(RECORDED), len({row["kind"] for row in RECORDED})) == (357, 22)
     texts = [text_of(row) for row in RECORDED]
-    expected = [may_be_sent(text_of(row)) and is_noun_of(row["output"]) for row in RECORDED]
+    expected = [
+        may_be_sent(text_of(row)) and is_noun_of(row["output"]) for row in RECORDED
+    ]
     assert [verdict.is_noun for verdict in checker.check(texts)] == expected
     # あ is the warm-up. Comments, symbols, control characters and broken text never reach the process.
     received = log.read_bytes().decode().split("\n")[:-1]
-    assert received == ["あ", *dict.fromkeys(text for text in texts if may_be_sent(text))]
+    assert received == [
+        "あ",
+        *dict.fromkeys(text for text in texts if may_be_sent(text)),
+    ]
 
 
 # Where the two part: Juman++ has a trained model, MeCab the dictionary's costs. The recording comes from one, probably
@@ -83,31 +94,81 @@ DISAGREEMENTS = {
 
 
 def test_jumandic_agrees_with_the_recorded_jumanpp(jumandic_checker):
-    rows = [r for r in RECORDED if r["answered"] and r["input"] and script_reason(r["input"]) is None]
+    rows = [
+        r
+        for r in RECORDED
+        if r["answered"] and r["input"] and script_reason(r["input"]) is None
+    ]
     assert len(rows) == 235
     verdicts = jumandic_checker.check([row["input"] for row in rows])
-    parted = [r["input"] for r, v in zip(rows, verdicts, strict=True) if v.is_noun != is_noun_of(r["output"])]
+    parted = [
+        r["input"]
+        for r, v in zip(rows, verdicts, strict=True)
+        if v.is_noun != is_noun_of(r["output"])
+    ]
     assert set(parted) == set(DISAGREEMENTS)
     assert len(rows) - len(parted) == 226
-    assert round(100 * (1 - len(parted) / len(rows)), 1) == 96.2  # agreement with this one model
+    assert (
+        round(100 * (1 - len(parted) / len(rows)), 1) == 96.2
+    )  # agreement with this one model
 
 
 def test_deverbal_nouns(jumandic_checker):
-    words = ["走り", "動き", "笑い", "喜び", "悲しみ", "怒り", "痛み", "思い", "願い", "感じ", "はい", "食べ歩き"]
-    assert [w for w, v in zip(words, jumandic_checker.check(words), strict=True) if not v.is_noun] == []
+    words = [
+        "走り",
+        "動き",
+        "笑い",
+        "喜び",
+        "悲しみ",
+        "怒り",
+        "痛み",
+        "思い",
+        "願い",
+        "感じ",
+        "はい",
+        "食べ歩き",
+    ]
+    assert [
+        w
+        for w, v in zip(words, jumandic_checker.check(words), strict=True)
+        if not v.is_noun
+    ] == []
     # A stem that means "can" (走れ), サ変動詞, and every other form stay verbs.
-    words = ["走れ", "読め", "書け", "し", "勉強し", "走る", "走って", "走ろう", "食べられ", "寒く"]
-    assert [w for w, v in zip(words, jumandic_checker.check(words), strict=True) if v.is_noun] == []
+    words = [
+        "走れ",
+        "読め",
+        "書け",
+        "し",
+        "勉強し",
+        "走る",
+        "走って",
+        "走ろう",
+        "食べられ",
+        "寒く",
+    ]
+    assert [
+        w
+        for w, v in zip(words, jumandic_checker.check(words), strict=True)
+        if v.is_noun
+    ] == []
 
 
 def test_a_deverbal_noun_beside_a_noun_is_that_noun(jumandic_checker):
-    assert [m.info.split()[0] for m in jumandic_checker.analyse("読み書き")[0]] == ["代表表記:読み書き/よみかき"]
-    assert {v.representative for v in jumandic_checker.check(["走り", "はしり"])} == {"走る/はしる"}
+    assert [m.info.split()[0] for m in jumandic_checker.analyse("読み書き")[0]] == [
+        "代表表記:読み書き/よみかき"
+    ]
+    assert {v.representative for v in jumandic_checker.check(["走り", "はしり"])} == {
+        "走る/はしる"
+    }
 
 
 def test_jumandic_passes_as_many_dictionary_nouns_as_jumanpp(jumandic_checker, nouns):
     # What a real Juman++ 2 passes, by how its model was trained.
-    assert 21_946 <= sum(verdict.is_noun for verdict in jumandic_checker.check(nouns)) <= 22_097
+    assert (
+        21_946
+        <= sum(verdict.is_noun for verdict in jumandic_checker.check(nouns))
+        <= 22_097
+    )
 
 
 @pytest.mark.parametrize(
@@ -143,7 +204,9 @@ def test_the_papers_rule(analysis, expected):
     ],
 )
 def test_accept_affixes(analysis, expected):
-    assert apply_rules("x", analysis, NounRules(accept_affixes=True)).is_noun is expected
+    assert (
+        apply_rules("x", analysis, NounRules(accept_affixes=True)).is_noun is expected
+    )
     assert not apply_rules("x", analysis, NounRules()).is_noun
 
 
@@ -152,8 +215,22 @@ def test_accept_affixes_on_real_words(jumandic_checker):
     assert [m[0].pos for m in jumandic_checker.analyse("お茶")] == ["接頭辞", "名詞"]
     words = ["お茶", *words]
     accepting = JumanDicChecker(NounRules(accept_affixes=True))
-    assert [v.is_noun for v in jumandic_checker.check(words)] == [False, False, False, False, True, False]
-    assert [v.is_noun for v in accepting.check(words)] == [True, True, False, False, True, False]
+    assert [v.is_noun for v in jumandic_checker.check(words)] == [
+        False,
+        False,
+        False,
+        False,
+        True,
+        False,
+    ]
+    assert [v.is_noun for v in accepting.check(words)] == [
+        True,
+        True,
+        False,
+        False,
+        True,
+        False,
+    ]
 
 
 def test_accept_unknown_katakana(jumandic_checker, jumanpp):
@@ -161,9 +238,15 @@ def test_accept_unknown_katakana(jumandic_checker, jumanpp):
     assert apply_rules("x", [[UNKNOWN_KATAKANA]], rules).is_noun
     assert apply_rules("x", [[DOG], [UNKNOWN_KATAKANA]], rules).is_noun
     assert not apply_rules("x", [[UNKNOWN]], rules).is_noun
-    for strict, accepting in [(jumandic_checker, JumanDicChecker(rules)), (jumanpp(), jumanpp(rules=rules))]:
+    for strict, accepting in [
+        (jumandic_checker, JumanDicChecker(rules)),
+        (jumanpp(), jumanpp(rules=rules)),
+    ]:
         assert [v.is_noun for v in strict.check(["ググタス", "电脑"])] == [False, False]
-        assert [v.is_noun for v in accepting.check(["ググタス", "电脑"])] == [True, False]
+        assert [v.is_noun for v in accepting.check(["ググタス", "电脑"])] == [
+            True,
+            False,
+        ]
 
 
 def test_proper_nouns_pass_and_are_counted_unless_rejected(jumandic_checker, jumanpp):
@@ -173,21 +256,45 @@ def test_proper_nouns_pass_and_are_counted_unless_rejected(jumandic_checker, jum
     # A homograph that is no name is enough; in a compound one name makes a name.
     assert apply_rules("いぬ", [[TOKYO, DOG]], reject)[:2] == (True, False)
     assert apply_rules("東京犬", [[TOKYO], [DOG]], reject)[:2] == (False, True)
-    for passing, rejecting in [(jumandic_checker, JumanDicChecker(reject)), (jumanpp(), jumanpp(rules=reject))]:
-        assert [v[:2] for v in passing.check(["東京", "猫"])] == [(True, True), (True, False)]
-        assert [v[:2] for v in rejecting.check(["東京", "猫"])] == [(False, True), (True, False)]
+    for passing, rejecting in [
+        (jumandic_checker, JumanDicChecker(reject)),
+        (jumanpp(), jumanpp(rules=reject)),
+    ]:
+        assert [v[:2] for v in passing.check(["東京", "猫"])] == [
+            (True, True),
+            (True, False),
+        ]
+        assert [v[:2] for v in rejecting.check(["東京", "猫"])] == [
+            (False, True),
+            (True, False),
+        ]
 
 
-def test_wikipedia_entries_are_counted_and_spellings_share_a_representative(jumandic_checker, jumanpp):
+def test_wikipedia_entries_are_counted_and_spellings_share_a_representative(
+    jumandic_checker, jumanpp
+):
     for checker in (jumandic_checker, jumanpp()):
-        assert [(v.is_noun, v.wikipedia) for v in checker.check(["苹果", "林檎"])] == [(True, True), (True, False)]
-        assert {v.representative for v in checker.check(["りんご", "リンゴ", "林檎"])} == {"林檎/りんご"}
+        assert [(v.is_noun, v.wikipedia) for v in checker.check(["苹果", "林檎"])] == [
+            (True, True),
+            (True, False),
+        ]
+        assert {
+            v.representative for v in checker.check(["りんご", "リンゴ", "林檎"])
+        } == {"林檎/りんご"}
 
 
 def test_representative_of_compounds():
-    assert apply_rules("犬東京", [[DOG], [TOKYO]], NounRules()).representative == "犬/いぬ+東京/とうきょう"
+    assert (
+        apply_rules("犬東京", [[DOG], [TOKYO]], NounRules()).representative
+        == "犬/いぬ+東京/とうきょう"
+    )
     # Without a 代表表記 somewhere there is only the word itself.
-    assert apply_rules("犬三", [[DOG], [Morpheme("名詞", "数詞")]], NounRules()).representative == "犬三"
+    assert (
+        apply_rules(
+            "犬三", [[DOG], [Morpheme("名詞", "数詞")]], NounRules()
+        ).representative
+        == "犬三"
+    )
 
 
 class CountingChecker(MorphemeChecker):
@@ -204,17 +311,40 @@ class CountingChecker(MorphemeChecker):
 
 def test_a_word_is_analysed_once_and_the_memory_of_verdicts_is_bounded(monkeypatch):
     checker = CountingChecker()
-    assert [v.is_noun for v in checker.check(["犬", "走", "犬", "!"])] == [True, False, True, False]
+    assert [v.is_noun for v in checker.check(["犬", "走", "犬", "!"])] == [
+        True,
+        False,
+        True,
+        False,
+    ]
     assert [v.is_noun for v in checker.check(["走", "犬"])] == [False, True]
     assert checker.asked == ["犬", "走"]
     monkeypatch.setattr("sozo.scoring.nouns.rules._MAX_CACHED", 2)
-    assert checker.check(["犬"] * 3) == [NounVerdict(True, representative="犬/いぬ")] * 3
+    assert (
+        checker.check(["犬"] * 3) == [NounVerdict(True, representative="犬/いぬ")] * 3
+    )
     assert checker.asked == ["犬", "走", "犬"]
 
 
 def test_what_may_reach_an_analyser():
-    assert all(map(sendable, ["犬", "々", "a", "1", "𠮷", "葛\U000e0100", "ー", "犬" * 40]))
-    broken = ["", " ", "犬\n", "#", "@", '"', "\x00", "\ud800", "\u200b", "\ue000", "犬！", "😀", "犬" * 41]
+    assert all(
+        map(sendable, ["犬", "々", "a", "1", "𠮷", "葛\U000e0100", "ー", "犬" * 40])
+    )
+    broken = [
+        "",
+        " ",
+        "犬\n",
+        "#",
+        "@",
+        '"',
+        "\x00",
+        "\ud800",
+        "\u200b",
+        "\ue000",
+        "犬！",
+        "😀",
+        "犬" * 41,
+    ]
     assert not any(map(sendable, broken))
 
 
@@ -224,18 +354,27 @@ def test_what_may_reach_an_analyser():
 def test_list_of_the_compiled_dictionary(nouns):
     assert len(nouns) == 22_128
     assert list(nouns) == sorted(set(nouns))
-    assert {"林檎", "水", "愛育", "秋", "柿", "牡蠣"} <= set(nouns)  # homographs are two words, spellings are one
+    assert {"林檎", "水", "愛育", "秋", "柿", "牡蠣"} <= set(
+        nouns
+    )  # homographs are two words, spellings are one
     assert not {"りんご", "愛す", "苹果", "富士山"} & set(nouns)
 
 
-@pytest.mark.parametrize("surface", ["", "林", "林檎林檎", "\0", "犬\0", "\ud800", "𠮷" * 50])
+@pytest.mark.parametrize(
+    "surface", ["", "林", "林檎林檎", "\0", "犬\0", "\ud800", "𠮷" * 50]
+)
 def test_lookup_of_any_text_is_exact(surface):
-    assert all(entry.feature.split(",")[4] for entry in default_dictionary().lookup(surface))
+    assert all(
+        entry.feature.split(",")[4] for entry in default_dictionary().lookup(surface)
+    )
     assert bool(default_dictionary().lookup(surface)) == (surface == "林")
 
 
 def test_lookup_gives_every_homograph():
-    assert {e.feature.split("代表表記:")[1].split()[0] for e in default_dictionary().lookup("かき")} >= {
+    assert {
+        e.feature.split("代表表記:")[1].split()[0]
+        for e in default_dictionary().lookup("かき")
+    } >= {
         "柿/かき",
         "牡蠣/かき",
     }

@@ -17,7 +17,10 @@ from test_selection import SCORES, refusal, table
 
 def copies(folder):
     """Ways to name one table twice or thrice; its parts lie in FOLDER/responses."""
-    parts, (link, copy) = folder / "responses", (folder.with_name("link"), folder.with_name("copy"))
+    parts, (link, copy) = (
+        folder / "responses",
+        (folder.with_name("link"), folder.with_name("copy")),
+    )
     link.symlink_to(folder)
     shutil.copytree(folder, copy)
     files = sorted(parts.glob("*.parquet"))
@@ -40,8 +43,24 @@ def copies(folder):
 
 
 WAYS = (
-    *("twice", "thrice", "with a slash", "with a dot", "over the parent", "relative", "a link", "a link and its copy"),
-    *("the folder inside", "a copy", "a part", "all parts", "parts twice", "inside, and a part"),
+    *(
+        "twice",
+        "thrice",
+        "with a slash",
+        "with a dot",
+        "over the parent",
+        "relative",
+        "a link",
+        "a link and its copy",
+    ),
+    *(
+        "the folder inside",
+        "a copy",
+        "a part",
+        "all parts",
+        "parts twice",
+        "inside, and a part",
+    ),
 )
 
 
@@ -84,12 +103,20 @@ def test_dpo_s_pairs_are_those_of_one_folder(rule, way, once, caplog, capsys):
 
 @pytest.mark.parametrize("way", ["twice", "a copy", "the folder inside", "a part"])
 def test_matched_lists_too(way, tmp_path, monkeypatch):
-    monkeypatch.setattr("sozo.tasks.dat.shuffle.make_encoder", lambda name, **_: axis_encoder())
+    monkeypatch.setattr(
+        "sozo.tasks.dat.shuffle.make_encoder", lambda name, **_: axis_encoder()
+    )
     texts = [list_text([*AXES[k:], *AXES[:k]][:10]) for k in range(4)]
     scores = {"a": 0.9, "b": 0.8, "c": 0.7, "d": 0.6}
     for part, names in enumerate(("ab", "cd")):
-        columns = {"id": list(names), "text": texts[2 * part :][:2], "score": [scores[name] for name in names]}
-        write_columns(tmp_path / "run" / "responses" / f"part-{part:05d}.parquet", columns)
+        columns = {
+            "id": list(names),
+            "text": texts[2 * part :][:2],
+            "score": [scores[name] for name in names],
+        }
+        write_columns(
+            tmp_path / "run" / "responses" / f"part-{part:05d}.parquet", columns
+        )
     pairs = select_pairs(copies(tmp_path / "run")[way], 4, seed=0, rule="matched")
     assert pairs.chosen.ids == ["a", "b", "c", "d"]
     assert refusal(select_pairs, [tmp_path / "run"] * 2, 5, seed=0, rule="matched")
@@ -98,16 +125,25 @@ def test_matched_lists_too(way, tmp_path, monkeypatch):
 def test_a_finished_run_and_its_parts(tmp_path):
     finished = dat_run(tmp_path / "run", "m", 0.8)
     table(finished / "responses")
-    assert select_top([finished, finished / "responses"], 4).facts() == select_top(finished, 4).facts()
+    assert (
+        select_top([finished, finished / "responses"], 4).facts()
+        == select_top(finished, 4).facts()
+    )
 
 
 def test_a_table_and_its_longer_self(tmp_path):
     """Drawn on in a copy: the copy's first answers are the same ones."""
-    first = table(tmp_path / "first", {f"{k:04d}": 0.5 + k / 100 for k in range(8)}, parts=1)
-    longer = table(tmp_path / "longer", {f"{k:04d}": 0.5 + k / 100 for k in range(16)}, parts=2)
+    first = table(
+        tmp_path / "first", {f"{k:04d}": 0.5 + k / 100 for k in range(8)}, parts=1
+    )
+    longer = table(
+        tmp_path / "longer", {f"{k:04d}": 0.5 + k / 100 for k in range(16)}, parts=2
+    )
     assert select_top([first, longer], 16).facts() == select_top(longer, 16).facts()
     assert refusal(select_top, [first, longer], 17)
-    pairs, alone = (select_pairs(folders, 8, seed=1) for folders in ([longer, first], longer))
+    pairs, alone = (
+        select_pairs(folders, 8, seed=1) for folders in ([longer, first], longer)
+    )
     assert [side.facts() for side in pairs] == [side.facts() for side in alone]
 
 
@@ -124,7 +160,11 @@ def test_a_prompt_does_not_count_double_in_the_shares(tmp_path):
     first, second, third = (item.id for item in task.items())
     rows = [(first, 4), (second, 4), (third, 4)]
     file = tmp_path / "a.jsonl"
-    lines = [{"item": item, "text": f"{item}の{k}"} for item, number in rows for k in range(number)]
+    lines = [
+        {"item": item, "text": f"{item}の{k}"}
+        for item, number in rows
+        for k in range(number)
+    ]
     file.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     whole = score_answers(task, file, tmp_path / "whole").folder
     file.write_text("".join(json.dumps(line) + "\n" for line in lines[:4]), "utf-8")
@@ -137,9 +177,16 @@ def test_a_prompt_does_not_count_double_in_the_shares(tmp_path):
 
 def test_what_was_drawn_twice_stays_twice(tmp_path, caplog, capsys):
     """One text under two ids: the model wrote it twice, and that it did is what is learned."""
-    same = table(tmp_path / "same", {"a": 0.9, "b": 0.9, "c": 0.1}, parts=1, text=["1. 犬", "1. 犬", "2"])
+    same = table(
+        tmp_path / "same",
+        {"a": 0.9, "b": 0.9, "c": 0.1},
+        parts=1,
+        text=["1. 犬", "1. 犬", "2"],
+    )
     assert select_top(same, 2).texts == ["1. 犬", "1. 犬"]
-    other = table(tmp_path / "other", {"d": 0.9, "e": 0.2}, parts=1, text=["1. 犬", "3"])
+    other = table(
+        tmp_path / "other", {"d": 0.9, "e": 0.2}, parts=1, text=["1. 犬", "3"]
+    )
     top = select_top([same, other], 3)
     assert (top.ids, top.texts, top.of) == (["a", "b", "d"], ["1. 犬"] * 3, 5)
     assert not told(caplog, capsys)
@@ -147,8 +194,18 @@ def test_what_was_drawn_twice_stays_twice(tmp_path, caplog, capsys):
 
 def test_two_seeds_answers_of_one_id_both_stay(tmp_path, caplog, capsys):
     ids = ["0-0", "0-1", "0-2", "0-3"]
-    one = table(tmp_path / "one", dict.fromkeys(ids, 0.5), parts=1, text=[f"一{k}" for k in range(4)])
-    two = table(tmp_path / "two", dict.fromkeys(ids, 0.4), parts=1, text=[f"二{k}" for k in range(4)])
+    one = table(
+        tmp_path / "one",
+        dict.fromkeys(ids, 0.5),
+        parts=1,
+        text=[f"一{k}" for k in range(4)],
+    )
+    two = table(
+        tmp_path / "two",
+        dict.fromkeys(ids, 0.4),
+        parts=1,
+        text=[f"二{k}" for k in range(4)],
+    )
     assert select_top([one, two], 8).of == 8
     pairs = select_pairs([one, two], 4, seed=0)
     assert sorted(pairs.chosen.texts) == ["一0", "一1", "一2", "一3"]
@@ -157,8 +214,12 @@ def test_two_seeds_answers_of_one_id_both_stay(tmp_path, caplog, capsys):
 
 
 def test_of_two_seeds_only_the_equal_answer_is_one(tmp_path):
-    one = table(tmp_path / "one", {"0-0": 0.5, "0-1": 0.4}, parts=1, text=["同じ", "一"])
-    two = table(tmp_path / "two", {"0-0": 0.5, "0-1": 0.3}, parts=1, text=["同じ", "二"])
+    one = table(
+        tmp_path / "one", {"0-0": 0.5, "0-1": 0.4}, parts=1, text=["同じ", "一"]
+    )
+    two = table(
+        tmp_path / "two", {"0-0": 0.5, "0-1": 0.3}, parts=1, text=["同じ", "二"]
+    )
     top = select_top([one, two], 3)
     assert (top.texts, top.of) == (["同じ", "一", "二"], 3)
 
@@ -168,14 +229,18 @@ def test_one_text_and_id_to_two_prompts_are_two_answers(tmp_path):
     items, folders = [item.id for item in task.items()], []
     for k, item in enumerate(items[:2]):
         file = tmp_path / f"{k}.jsonl"
-        file.write_text(json.dumps({"id": "0-0", "item": item, "text": "犬"}) + "\n", "utf-8")
+        file.write_text(
+            json.dumps({"id": "0-0", "item": item, "text": "犬"}) + "\n", "utf-8"
+        )
         folders.append(score_answers(task, file, tmp_path / str(k)).folder)
     top = select_top(folders, 2)
     assert (top.of, top.num_prompts, top.ids) == (2, 2, ["0-0", "0-0"])
 
 
 def test_invalid_and_empty_answers_are_one_too(tmp_path):
-    folder = table(tmp_path / "a", {"x": None, "y": None, "z": 0.9}, parts=1, text=["", "", "犬"])
+    folder = table(
+        tmp_path / "a", {"x": None, "y": None, "z": 0.9}, parts=1, text=["", "", "犬"]
+    )
     pairs = select_pairs([folder, shutil.copytree(folder, tmp_path / "b")], 1, seed=0)
     assert (pairs.chosen.ids, pairs.chosen.of) == (["z"], 3)
 
@@ -189,7 +254,9 @@ def test_an_answer_twice_in_one_table_is_still_refused(tmp_path):
 def test_the_facts_of_folders_that_share_nothing_are_as_before(tmp_path):
     """By which a run that an earlier sozo began is continued."""
     one, two = table(tmp_path / "one"), table(tmp_path / "two", {"p": 0.95, "q": None})
-    digests = [select_top(folders, 3).facts()["sha256"] for folders in (one, [one, two])]
+    digests = [
+        select_top(folders, 3).facts()["sha256"] for folders in (one, [one, two])
+    ]
     digests += [side.facts()["sha256"] for side in select_pairs([one, two], 3, seed=0)]
     assert [digest[:16] for digest in digests] == [
         "5495776764fc1a2a",
@@ -198,6 +265,14 @@ def test_the_facts_of_folders_that_share_nothing_are_as_before(tmp_path):
         "25c4f8b75fff6e74",
     ]
     assert set(select_top(one, 3).facts()) == {
-        *("responses", "of", "prompts", "invalid", "lowest_score", "highest_score", "sha256")
+        *(
+            "responses",
+            "of",
+            "prompts",
+            "invalid",
+            "lowest_score",
+            "highest_score",
+            "sha256",
+        )
     }
     assert len(SCORES) == 8

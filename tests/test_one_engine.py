@@ -60,7 +60,11 @@ def models(model_folder, tmp_path):  # noqa: F811
 def loads(monkeypatch):
     """The names of the models that were loaded, in order."""
     names, original = [], generators.load_model
-    monkeypatch.setattr(generators, "load_model", lambda name, **how: names.append(name) or original(name, **how))
+    monkeypatch.setattr(
+        generators,
+        "load_model",
+        lambda name, **how: names.append(name) or original(name, **how),
+    )
     return names
 
 
@@ -70,34 +74,67 @@ def sozo(monkeypatch, *words, tasks=TASKS):
 
 
 def run(monkeypatch, tmp_path, models, *benchmarks, tasks=TASKS, more=()):
-    words = ["run", *(word for model in models for word in ("--model", model)), "--output", tmp_path / "out"]
+    words = [
+        "run",
+        *(word for model in models for word in ("--model", model)),
+        "--output",
+        tmp_path / "out",
+    ]
     words += [word for name in benchmarks for word in ("--tasks", name)]
     return sozo(monkeypatch, *words, *more, tasks=tasks)
 
 
 def finished(folder):
-    return sorted(str(path.parent.relative_to(folder)) for path in folder.rglob("metrics.json"))
+    return sorted(
+        str(path.parent.relative_to(folder)) for path in folder.rglob("metrics.json")
+    )
 
 
-def test_a_model_is_loaded_once_and_answers_as_it_would_alone(models, loads, tmp_path, monkeypatch):
+def test_a_model_is_loaded_once_and_answers_as_it_would_alone(
+    models, loads, tmp_path, monkeypatch
+):
     done = run(monkeypatch, tmp_path, models, "lipogram", "pangram")
     assert done.exit_code == 0, done.output
     assert loads == [str(model) for model in models]
-    assert finished(tmp_path / "out") == ["one/lipogram", "one/pangram", "two/lipogram", "two/pangram"]
+    assert finished(tmp_path / "out") == [
+        "one/lipogram",
+        "one/pangram",
+        "two/lipogram",
+        "two/pangram",
+    ]
     for task in ("lipogram", "pangram"):
-        done = sozo(monkeypatch, task, "--model", models[0], "--source", "one", "--output", tmp_path / task)
+        done = sozo(
+            monkeypatch,
+            task,
+            "--model",
+            models[0],
+            "--source",
+            "one",
+            "--output",
+            tmp_path / task,
+        )
         assert done.exit_code == 0, done.output
         mine, theirs = tmp_path / "out" / "one" / task, tmp_path / task
-        ((part,), (alone,)) = (part_paths(folder / "responses") for folder in (mine, theirs))
+        ((part,), (alone,)) = (
+            part_paths(folder / "responses") for folder in (mine, theirs)
+        )
         assert part.read_bytes() == alone.read_bytes()
-        loaded, apart = (json.loads((folder / "config.json").read_text())["loaded"] for folder in (mine, theirs))
+        loaded, apart = (
+            json.loads((folder / "config.json").read_text())["loaded"]
+            for folder in (mine, theirs)
+        )
         assert loaded == apart
     loads.clear()
     assert run(monkeypatch, tmp_path, models, "lipogram", "pangram").exit_code == 0
     assert not loads  # all is there
 
 
-def test_an_engine_starts_once_and_is_shut_down_before_the_next(models, vllm, tmp_path, monkeypatch):  # noqa: F811
+def test_an_engine_starts_once_and_is_shut_down_before_the_next(
+    models,
+    vllm,  # noqa: F811
+    tmp_path,
+    monkeypatch,
+):
     events = []
     start = LLM.__init__
 
@@ -109,21 +146,34 @@ def test_an_engine_starts_once_and_is_shut_down_before_the_next(models, vllm, tm
         core.shutdown = lambda: events.append(f"stop {model[-3:]}")
 
     monkeypatch.setattr(LLM, "__init__", recording)
-    done = run(monkeypatch, tmp_path, models, "lipogram", "pangram", more=("--backend", "vllm"))
+    done = run(
+        monkeypatch, tmp_path, models, "lipogram", "pangram", more=("--backend", "vllm")
+    )
     assert done.exit_code == 0, done.output
     assert events == ["start one", "stop one", "start two", "stop two"]
     # Each task has its own length and temperature of the engine.
     asked = [(params.max_tokens, params.temperature) for _, params, _ in LLM.made.calls]
     assert asked == [(32, 1.0), (9, 0.5)]
     events.clear()
-    alone = sozo(monkeypatch, "lipogram", "--model", models[0], "--backend", "vllm", "--output", tmp_path / "alone")
+    alone = sozo(
+        monkeypatch,
+        "lipogram",
+        "--model",
+        models[0],
+        "--backend",
+        "vllm",
+        "--output",
+        tmp_path / "alone",
+    )
     assert alone.exit_code == 0, alone.output
     assert events == ["start one", "stop one"]
 
 
 def test_an_engine_is_shut_down_where_a_task_fails(models, vllm, tmp_path, monkeypatch):  # noqa: F811
     stopped = []
-    monkeypatch.setattr(vllm_engine.VllmEngine, "close", lambda self: stopped.append(self))
+    monkeypatch.setattr(
+        vllm_engine.VllmEngine, "close", lambda self: stopped.append(self)
+    )
     more = {"tasks": ("test_one_engine.Broken",), "more": ("--backend", "vllm")}
     assert run(monkeypatch, tmp_path, models[:1], "broken", **more).exit_code == 1
     assert len(stopped) == 1
@@ -134,17 +184,33 @@ def test_a_failure_costs_the_others_nothing(kind, models, loads, tmp_path, monke
     tasks = (*TASKS, f"test_one_engine.{kind.__name__}")
     order = ("lipogram", kind.name, "pangram")
     done = run(monkeypatch, tmp_path, models, *order, tasks=tasks)
-    assert finished(tmp_path / "out") == ["one/lipogram", "one/pangram", "two/lipogram", "two/pangram"]
+    assert finished(tmp_path / "out") == [
+        "one/lipogram",
+        "one/pangram",
+        "two/lipogram",
+        "two/pangram",
+    ]
     failed = f"one/{kind.name} and two/{kind.name}"
     *before, last = done.stderr.splitlines()
     assert done.exit_code == 2
-    assert last == f"error: 2 of 6 failed: {failed}; the others are done, and the same command tries these again"
+    assert (
+        last
+        == f"error: 2 of 6 failed: {failed}; the others are done, and the same command tries these again"
+    )
     said = [line for line in before if line.startswith("error: ")]
     if kind is Broken:
         assert not said
-        assert done.stderr.count("AttributeError: 'Answer' object has no attribute 'words'") == 2
+        assert (
+            done.stderr.count(
+                "AttributeError: 'Answer' object has no attribute 'words'"
+            )
+            == 2
+        )
     else:
-        assert [line.split(": ")[1] for line in said] == [f"one/{kind.name}", f"two/{kind.name}"]
+        assert [line.split(": ")[1] for line in said] == [
+            f"one/{kind.name}",
+            f"two/{kind.name}",
+        ]
         assert len(loads) == 2
     assert len(re.findall("^lipogram", done.stdout, re.MULTILINE)) == 2
     assert len(re.findall("^pangram", done.stdout, re.MULTILINE)) == 2
@@ -159,16 +225,27 @@ def test_a_failure_costs_the_others_nothing(kind, models, loads, tmp_path, monke
     assert len(finished(tmp_path / "out")) == 6
 
 
-def test_a_model_that_does_not_load_costs_the_next_one_nothing(models, loads, tmp_path, monkeypatch):
+def test_a_model_that_does_not_load_costs_the_next_one_nothing(
+    models, loads, tmp_path, monkeypatch
+):
     (models[0] / "model.safetensors").write_bytes(b"torn")
     done = run(monkeypatch, tmp_path, models, "lipogram", "pangram")
     assert done.exit_code == 2
     assert finished(tmp_path / "out") == ["two/lipogram", "two/pangram"]
-    assert "error: 2 of 4 failed: one/lipogram and one/pangram;" in done.stderr.splitlines()[-1]
+    assert (
+        "error: 2 of 4 failed: one/lipogram and one/pangram;"
+        in done.stderr.splitlines()[-1]
+    )
 
 
 def test_one_task_of_one_model_fails_in_one_line_as_ever(models, tmp_path, monkeypatch):
-    done = run(monkeypatch, tmp_path, models[:1], "refusing", tasks=("test_one_engine.Refusing",))
+    done = run(
+        monkeypatch,
+        tmp_path,
+        models[:1],
+        "refusing",
+        tasks=("test_one_engine.Refusing",),
+    )
     assert done.exit_code == 2
     assert done.stderr == "error: no answer has a form; teach the model one first\n"
 
@@ -183,7 +260,9 @@ def test_several_processes_end_together(models, tmp_path, monkeypatch):
     assert not finished(tmp_path / "out")
 
 
-def test_a_judge_on_this_machine_has_the_machine_for_itself(models, tmp_path, monkeypatch):
+def test_a_judge_on_this_machine_has_the_machine_for_itself(
+    models, tmp_path, monkeypatch
+):
     """Who writes is closed before the judge is loaded, which is loaded once for all that it judges."""
     judge, events = shutil.copytree(models[0], tmp_path / "judge"), []
     load, close = generators.load_model, generators.Loaded.close
@@ -198,16 +277,35 @@ def test_a_judge_on_this_machine_has_the_machine_for_itself(models, tmp_path, mo
 
     monkeypatch.setattr(generators, "load_model", loading)
     monkeypatch.setattr(generators.Loaded, "close", closing)
-    more = ("--trial", "--max-new-tokens", 4, "--judge-backend", "transformers", "--judge-model", judge)
+    more = (
+        "--trial",
+        "--max-new-tokens",
+        4,
+        "--judge-backend",
+        "transformers",
+        "--judge-model",
+        judge,
+    )
     more += ("--judge-max-tokens", 4)
-    done = run(monkeypatch, tmp_path, models, "jcq", "lipogram", tasks=TASKS[:1], more=more)
+    done = run(
+        monkeypatch, tmp_path, models, "jcq", "lipogram", tasks=TASKS[:1], more=more
+    )
     assert done.exit_code == 0, done.output
-    of_one, of_two = (["load " + name, "close", "load judge", "close"] for name in ("one", "two"))
+    of_one, of_two = (
+        ["load " + name, "close", "load judge", "close"] for name in ("one", "two")
+    )
     assert events == [*of_one, *of_two, "close"]
-    assert finished(tmp_path / "out") == ["one/jcq", "one/lipogram", "two/jcq", "two/lipogram"]
+    assert finished(tmp_path / "out") == [
+        "one/jcq",
+        "one/lipogram",
+        "two/jcq",
+        "two/lipogram",
+    ]
 
 
-def test_where_no_benchmark_is_named_word_tasks_and_hivemind_are_left_out(monkeypatch, tmp_path):
+def test_where_no_benchmark_is_named_word_tasks_and_hivemind_are_left_out(
+    monkeypatch, tmp_path
+):
     chosen = []
 
     def choose(names, *_):
@@ -216,5 +314,7 @@ def test_where_no_benchmark_is_named_word_tasks_and_hivemind_are_left_out(monkey
 
     monkeypatch.setenv("SOZO_TASKS", TASKS[0])
     monkeypatch.setattr("sozo.eval.cli._make_tasks", choose)
-    CliRunner().invoke(make_app(), ["run", "--model", "tiny", "--output", str(tmp_path / "out")])
+    CliRunner().invoke(
+        make_app(), ["run", "--model", "tiny", "--output", str(tmp_path / "out")]
+    )
     assert chosen == ["dat", "jcq", "sat", "sipen", "pbig", Lipogram.name]

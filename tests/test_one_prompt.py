@@ -39,7 +39,11 @@ HELLO = "こんにちは"
 def quick(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(client, "RetryPolicy", lambda: RetryPolicy(retries=2, first_wait=0.002, longest_wait=0.004))
+    monkeypatch.setattr(
+        client,
+        "RetryPolicy",
+        lambda: RetryPolicy(retries=2, first_wait=0.002, longest_wait=0.004),
+    )
 
 
 def asked(body):
@@ -47,7 +51,9 @@ def asked(body):
 
 
 def writer(url, keep=None, **settings):
-    return OpenAIGenerator(GeneratorSettings("m", base_url=url, **settings).settled(), keep=keep)
+    return OpenAIGenerator(
+        GeneratorSettings("m", base_url=url, **settings).settled(), keep=keep
+    )
 
 
 class Long(Task):
@@ -61,26 +67,45 @@ class Long(Task):
         return [Item(str(k), f"問い{k}番") for k in range(6)]
 
     def score(self, items, answers):
-        return [Row({"long": float(len(answer.text)), "long/more": 1.0}) for answer in answers]
+        return [
+            Row({"long": float(len(answer.text)), "long/more": 1.0})
+            for answer in answers
+        ]
 
 
 @pytest.mark.parametrize("trouble", [BOOM, SSE])
 @pytest.mark.parametrize("bad", ["問い0番", "問い3番", "問い5番"])
 @pytest.mark.parametrize("concurrency", [1, 16])
-def test_the_run_delivers_and_the_answer_is_an_error(trouble, bad, concurrency, tmp_path):
-    with server(lambda body: trouble if asked(body) == bad else completion("四文字だ")) as (url, requests):
+def test_the_run_delivers_and_the_answer_is_an_error(
+    trouble, bad, concurrency, tmp_path
+):
+    with server(
+        lambda body: trouble if asked(body) == bad else completion("四文字だ")
+    ) as (url, requests):
         settings = GeneratorSettings("m", base_url=url, concurrency=concurrency)
         for batch_size in (1, 2, 64):
             requests.clear()
             folder = tmp_path / str(batch_size)
-            run = run_task(Long(), settings, SamplingOptions(batch_size=batch_size), folder)
+            run = run_task(
+                Long(), settings, SamplingOptions(batch_size=batch_size), folder
+            )
             metrics = run.metrics
-            assert (metrics["num_answers"], metrics["valid"], metrics["reasons"]) == (6, 5, {"error": 1})
-            assert [(e["value"], e["n"], e["of"]) for e in metrics["measures"].values()] == [(4, 5, 6), (1, 5, 6)]
-            assert len(requests) <= 1 + 5 + 2 * 3 + 2  # the bad one twice, a greeting after it
+            assert (metrics["num_answers"], metrics["valid"], metrics["reasons"]) == (
+                6,
+                5,
+                {"error": 1},
+            )
+            assert [
+                (e["value"], e["n"], e["of"]) for e in metrics["measures"].values()
+            ] == [(4, 5, 6), (1, 5, 6)]
+            assert (
+                len(requests) <= 1 + 5 + 2 * 3 + 2
+            )  # the bad one twice, a greeting after it
             # Asking again asks nobody, and scoring what is there once more keeps it.
             requests.clear()
-            assert run_task(Long(), settings, SamplingOptions(batch_size=batch_size), folder).finished_before
+            assert run_task(
+                Long(), settings, SamplingOptions(batch_size=batch_size), folder
+            ).finished_before
             again = score_answers(Long(), folder, tmp_path / f"again-{batch_size}")
             assert again.metrics["reasons"] == {"error": 1}
             assert again.metrics["measures"] == metrics["measures"]
@@ -88,10 +113,15 @@ def test_the_run_delivers_and_the_answer_is_an_error(trouble, bad, concurrency, 
 
 
 def test_a_server_that_answers_nothing_ends_the_run_before_much_is_asked(tmp_path):
-    for answer in (lambda body: BOOM, lambda body: completion("よ") if asked(body) == HELLO else SSE):
+    for answer in (
+        lambda body: BOOM,
+        lambda body: completion("よ") if asked(body) == HELLO else SSE,
+    ):
         with server(answer) as (url, requests):
             for number, batch_size in enumerate((1, 2, 64)):
-                with pytest.raises(UserError, match=r"m at http.*(boom|no chat completion).*run again") as caught:
+                with pytest.raises(
+                    UserError, match=r"m at http.*(boom|no chat completion).*run again"
+                ) as caught:
                     run_task(
                         Long(),
                         GeneratorSettings("m", base_url=url),
@@ -102,7 +132,9 @@ def test_a_server_that_answers_nothing_ends_the_run_before_much_is_asked(tmp_pat
             assert len(requests) <= 3 * 40 * 3
 
 
-def test_a_server_that_dies_ends_the_run_and_nothing_is_lost_or_called_an_error(tmp_path):
+def test_a_server_that_dies_ends_the_run_and_nothing_is_lost_or_called_an_error(
+    tmp_path,
+):
     alive = [True]
 
     def answer(body):
@@ -124,13 +156,22 @@ def test_a_server_that_dies_ends_the_run_and_nothing_is_lost_or_called_an_error(
 
 
 def test_a_prompt_that_is_asked_often_is_still_one_prompt():
-    with server(lambda body: BOOM if asked(body) == "悪い" else completion("よ")) as (url, _):
-        answers = writer(url, concurrency=1).answer(["悪い"] * 40 + ["良い"] * 4, seed=0, batch=0)
+    with server(lambda body: BOOM if asked(body) == "悪い" else completion("よ")) as (
+        url,
+        _,
+    ):
+        answers = writer(url, concurrency=1).answer(
+            ["悪い"] * 40 + ["良い"] * 4, seed=0, batch=0
+        )
     assert [answer.finish_reason for answer in answers] == ["error"] * 40 + ["stop"] * 4
 
 
 def test_a_prompt_that_was_answered_is_not_at_fault():
-    with server(lambda body: completion("よ") if len(requests) < 10 or asked(body) == HELLO else BOOM) as (
+    with server(
+        lambda body: (
+            completion("よ") if len(requests) < 10 or asked(body) == HELLO else BOOM
+        )
+    ) as (
         url,
         requests,
     ):
@@ -141,12 +182,16 @@ def test_a_prompt_that_was_answered_is_not_at_fault():
 
 def test_answers_that_are_errors_are_asked_for_again_where_one_wants_that(tmp_path):
     well = []
-    with server(lambda body: completion("四文字だ") if well or asked(body) != "問い3番" else SSE) as (url, requests):
+    with server(
+        lambda body: completion("四文字だ") if well or asked(body) != "問い3番" else SSE
+    ) as (url, requests):
         settings, folder = GeneratorSettings("m", base_url=url), tmp_path / "a"
         run_task(Long(), settings, SamplingOptions(), folder)
         again = SamplingOptions(retry_errors=True)
         requests.clear()
-        assert run_task(Long(), settings, again, folder).metrics["reasons"] == {"error": 1}
+        assert run_task(Long(), settings, again, folder).metrics["reasons"] == {
+            "error": 1
+        }
         # The other answer of its part is not paid for again.
         assert {asked(body) for body in requests} <= {HELLO, "問い3番"}
         well.append(True)
@@ -155,7 +200,9 @@ def test_answers_that_are_errors_are_asked_for_again_where_one_wants_that(tmp_pa
         assert [asked(body) for body in requests] == [HELLO, "問い3番"]
         run_task(Long(), settings, SamplingOptions(), tmp_path / "b")
     ours, theirs = (sorted((tmp_path / name / "responses").iterdir()) for name in "ab")
-    assert [path.read_bytes() for path in ours] == [path.read_bytes() for path in theirs]
+    assert [path.read_bytes() for path in ours] == [
+        path.read_bytes() for path in theirs
+    ]
 
 
 def test_jcq_does_not_judge_what_never_came(tmp_path):
@@ -178,11 +225,20 @@ def test_jcq_does_not_judge_what_never_came(tmp_path):
         judged = [body for body in requests if body["model"] == "j"]
         assert len(judged) == 34
         metrics = run.metrics
-        assert (metrics["num_answers"], metrics["valid"], metrics["scored_items"]) == (35, 34, 34)
+        assert (metrics["num_answers"], metrics["valid"], metrics["scored_items"]) == (
+            35,
+            34,
+            34,
+        )
         assert {name: n for name, n in metrics["reasons"].items() if n} == {"error": 1}
         assert metrics["answer_states"]["error"] == 1
-        assert (metrics["measures"]["jcq/mean"]["value"], metrics["measures"]["jcq/mean"]["n"]) == (3.5, 34)
-        assert len(read_judgements(tmp_path / "out" / "judgements.jsonl", (JCQ_V1,))) == 34
+        assert (
+            metrics["measures"]["jcq/mean"]["value"],
+            metrics["measures"]["jcq/mean"]["n"],
+        ) == (3.5, 34)
+        assert (
+            len(read_judgements(tmp_path / "out" / "judgements.jsonl", (JCQ_V1,))) == 34
+        )
         again = score_answers(task(), tmp_path / "out", tmp_path / "again")
     assert {n: v for n, v in again.metrics.items() if n != "source"} == {
         n: v for n, v in metrics.items() if n != "source"
@@ -194,9 +250,21 @@ def test_jcq_does_not_judge_what_never_came(tmp_path):
 
 def test_what_never_came_keeps_no_condition_and_breaks_none(tmp_path):
     bad = Sat().items()[0].prompt
-    with server(lambda body: BOOM if asked(body) == bad else completion("昔々。")) as (url, _):
-        run = run_task(Sat(), GeneratorSettings("m", base_url=url), SamplingOptions(), tmp_path / "out")
-    assert (run.metrics["num_answers"], run.metrics["valid"], run.metrics["reasons"]["error"]) == (113, 112, 1)
+    with server(lambda body: BOOM if asked(body) == bad else completion("昔々。")) as (
+        url,
+        _,
+    ):
+        run = run_task(
+            Sat(),
+            GeneratorSettings("m", base_url=url),
+            SamplingOptions(),
+            tmp_path / "out",
+        )
+    assert (
+        run.metrics["num_answers"],
+        run.metrics["valid"],
+        run.metrics["reasons"]["error"],
+    ) == (113, 112, 1)
     assert len(run.result.by_answer(Sat.measures[1])) == 112
     again = score_answers(Sat(), tmp_path / "out", tmp_path / "again")
     assert again.metrics["reasons"] == run.metrics["reasons"]
@@ -204,25 +272,44 @@ def test_what_never_came_keeps_no_condition_and_breaks_none(tmp_path):
 
 def test_what_never_came_is_no_idea_without_form(tmp_path):
     def answer(body):
-        return BOOM if body["model"] == "m" and asked(body) == bad else completion("よい枕です。")
+        return (
+            BOOM
+            if body["model"] == "m" and asked(body) == bad
+            else completion("よい枕です。")
+        )
 
     with server(answer) as (url, _):
         task = Pbig(PbigSettings())
         task.judge = EndpointJudge("j", url)
         bad = task.items()[0].prompt
-        run = run_task(task, GeneratorSettings("m", base_url=url), SamplingOptions(), tmp_path / "out")
+        run = run_task(
+            task,
+            GeneratorSettings("m", base_url=url),
+            SamplingOptions(),
+            tmp_path / "out",
+        )
     assert run.metrics["reasons"] == {"error": 1, "no_json": 23}
 
 
 def test_what_never_came_is_no_misunderstanding(tmp_path):
     items = Sipen().items()
-    with server(lambda body: BOOM if asked(body) == items[0].prompt else completion("はい")) as (url, _):
-        run = run_task(Sipen(), GeneratorSettings("m", base_url=url), SamplingOptions(), tmp_path / "out")
+    with server(
+        lambda body: BOOM if asked(body) == items[0].prompt else completion("はい")
+    ) as (url, _):
+        run = run_task(
+            Sipen(),
+            GeneratorSettings("m", base_url=url),
+            SamplingOptions(),
+            tmp_path / "out",
+        )
     metrics = run.metrics
     assert (metrics["num_answers"], metrics["valid"]) == (len(items), len(items) - 1)
     assert metrics["reasons"] == {"unparseable": 0, "error": 1}
     assert metrics["measures"]["sipen/unparseable"]["value"] == 0
-    assert sum(n for of in metrics["answers"].values() for n in of.values()) == len(items) - 1
+    assert (
+        sum(n for of in metrics["answers"].values() for n in of.values())
+        == len(items) - 1
+    )
 
 
 def test_what_never_came_is_no_invalid_list_and_is_never_trained_on(tmp_path):
@@ -234,24 +321,41 @@ def test_what_never_came_is_no_invalid_list_and_is_never_trained_on(tmp_path):
         )
 
     with server(answer) as (url, _):
-        settings, sampling = GeneratorSettings("m", base_url=url), SamplingOptions(num_responses=64, batch_size=32)
-        run = run_task(Dat(DatSettings(noun_checker="jumandic")), settings, sampling, tmp_path)
+        settings, sampling = (
+            GeneratorSettings("m", base_url=url),
+            SamplingOptions(num_responses=64, batch_size=32),
+        )
+        run = run_task(
+            Dat(DatSettings(noun_checker="jumandic")), settings, sampling, tmp_path
+        )
     metrics = run.metrics
     errors = metrics["reasons"]["error"]
     assert 5 < errors < 30
-    assert metrics["valid"] + sum(metrics["reasons"].values()) == metrics["num_answers"] == 64
+    assert (
+        metrics["valid"] + sum(metrics["reasons"].values())
+        == metrics["num_answers"]
+        == 64
+    )
     share = metrics["measures"]["dat/valid"]
-    assert (share["value"], share["n"]) == (pytest.approx(metrics["valid"] / (64 - errors)), 64 - errors)
+    assert (share["value"], share["n"]) == (
+        pytest.approx(metrics["valid"] / (64 - errors)),
+        64 - errors,
+    )
     assert len(run.result.by_answer(Dat.measures[1])) == 64 - errors
     pairs = select_pairs(tmp_path, 64 - errors - metrics["valid"], seed=0)
     assert set(pairs.rejected.texts) == {"犬"}
 
 
 @pytest.mark.parametrize("concurrency", [1, 16])
-def test_forty_bad_prompts_in_a_row_are_not_the_endpoint_while_an_answered_one_is_answered_again(concurrency):
+def test_forty_bad_prompts_in_a_row_are_not_the_endpoint_while_an_answered_one_is_answered_again(
+    concurrency,
+):
     prompts = [f"問い{k}番" for k in range(60)]
     bad = set(prompts[10:50])
-    with server(lambda body: SSE if asked(body) in bad else completion("よ")) as (url, requests):
+    with server(lambda body: SSE if asked(body) in bad else completion("よ")) as (
+        url,
+        requests,
+    ):
         answers = writer(url, concurrency=concurrency).answer(prompts, seed=0, batch=0)
         assert [answer.finish_reason for answer in answers] == [
             "error" if prompt in bad else "stop" for prompt in prompts
@@ -283,7 +387,12 @@ def embedding(bad, status=500):
     def answer(body):
         if bad & set(body["input"]):
             return status, {"error": {"message": "boom"}}
-        return 200, {"data": [{"index": k, "embedding": [len(word), 1]} for k, word in enumerate(body["input"])]}
+        return 200, {
+            "data": [
+                {"index": k, "embedding": [len(word), 1]}
+                for k, word in enumerate(body["input"])
+            ]
+        }
 
     return answer
 
@@ -296,7 +405,9 @@ def test_a_word_that_an_encoder_never_answers_has_no_vector(status):
         encoder.encode(["水"])  # a 404 before any answer is the server's
         for _ in range(2):
             vectors = encoder.encode(words)
-            assert [k for k, vector in enumerate(vectors) if not np.isfinite(vector).all()] == [25]
+            assert [
+                k for k, vector in enumerate(vectors) if not np.isfinite(vector).all()
+            ] == [25]
             assert vectors[:25].tolist() == [[len(word), 1] for word in words[:25]]
         assert len(requests) <= 2 * 7 * (3 + 2)
         requests.clear()
@@ -313,7 +424,9 @@ def test_the_first_word_that_is_ever_asked_for_may_be_the_bad_one():
 
 def test_an_encoder_whose_server_is_gone_ends_the_run_at_once():
     alive = [True]
-    with server(lambda body: embedding(set() if alive else set(body["input"]))(body)) as (url, requests):
+    with server(
+        lambda body: embedding(set() if alive else set(body["input"]))(body)
+    ) as (url, requests):
         encoder = OpenAIEncoder("e", Profile(base_url=url))
         encoder.encode(["犬"])
         alive.clear()
@@ -323,10 +436,22 @@ def test_an_encoder_whose_server_is_gone_ends_the_run_at_once():
 
 
 def test_a_list_with_such_a_word_has_a_reason_and_the_run_delivers(tmp_path):
-    with server(embedding({"海"})) as (vectors_at, _), server(lambda body: completion(GOOD)) as (url, _):
+    with (
+        server(embedding({"海"})) as (vectors_at, _),
+        server(lambda body: completion(GOOD)) as (url, _),
+    ):
         settings = DatSettings(
-            noun_checker="jumandic", embedding_model="openai:e", embedding_endpoint=f"{{base_url: '{vectors_at}'}}"
+            noun_checker="jumandic",
+            embedding_model="openai:e",
+            embedding_endpoint=f"{{base_url: '{vectors_at}'}}",
         )
         assert "海" in GOOD
-        run = run_task(Dat(settings), GeneratorSettings("m", base_url=url), SamplingOptions(num_responses=4), tmp_path)
-    assert {reason: n for reason, n in run.metrics["reasons"].items() if n} == {"no_vector": 4}
+        run = run_task(
+            Dat(settings),
+            GeneratorSettings("m", base_url=url),
+            SamplingOptions(num_responses=4),
+            tmp_path,
+        )
+    assert {reason: n for reason, n in run.metrics["reasons"].items() if n} == {
+        "no_vector": 4
+    }

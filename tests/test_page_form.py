@@ -31,22 +31,55 @@ def read(text):
 
 def test_csv_has_all_digits_with_interval_and_n():
     cell = Cell(Estimate(1 / 3, 0.1, 2 / 3, 34), SCORE, of=35)
-    shown = table(TableRow("m", (cell, Cell.share(1, 3))), columns=("model", "mean", "valid"))
+    shown = table(
+        TableRow("m", (cell, Cell.share(1, 3))), columns=("model", "mean", "valid")
+    )
     (heading, row) = read(csv_text(shown))
-    assert heading == ["Model", "Mean", "Mean low", "Mean high", "Mean n", "Mean of", "Valid", "Valid n", "Valid of"]
-    assert row == ["m", repr(1 / 3), "0.1", repr(2 / 3), "34", "35", repr(1 / 3), "3", "3"]
+    assert heading == [
+        "Model",
+        "Mean",
+        "Mean low",
+        "Mean high",
+        "Mean n",
+        "Mean of",
+        "Valid",
+        "Valid n",
+        "Valid of",
+    ]
+    assert row == [
+        "m",
+        repr(1 / 3),
+        "0.1",
+        repr(2 / 3),
+        "34",
+        "35",
+        repr(1 / 3),
+        "3",
+        "3",
+    ]
 
 
 def test_csv_has_a_difference_in_the_unit_of_its_number():
     """A ratio is a ratio, never a logarithm or percent; a difference of shares is from -1 to 1."""
     ratio = Cell(Estimate(2 / 3, 0.5, 0.9), SCORE, RATIO, mark="lower")
     share = Cell(Estimate(-0.25, -0.5, -0.125), SHARE, DIFFERENCE, mark="lower")
-    cells = (Cell(Estimate(40.0), SCORE, change=ratio), Cell(Estimate(0.5), SHARE, change=share))
-    (heading, row) = read(csv_text(table(TableRow("m", cells, base="b"), columns=("model", "mean", "valid"))))
+    cells = (
+        Cell(Estimate(40.0), SCORE, change=ratio),
+        Cell(Estimate(0.5), SHARE, change=share),
+    )
+    (heading, row) = read(
+        csv_text(
+            table(TableRow("m", cells, base="b"), columns=("model", "mean", "valid"))
+        )
+    )
     named = dict(zip(heading, row, strict=True))
     ends = ("", "_low", "_high")
     assert [named[f"Mean ratio{end}"] for end in ends] == [repr(2 / 3), "0.5", "0.9"]
-    assert [named[f"Valid difference{end}"] for end in ends] == ["-0.25", "-0.5", "-0.125"]
+    assert [named[f"Valid difference{end}"] for end in ends] == [
+        "-0.25",
+        "-0.5",
+        "-0.125",
+    ]
 
 
 def test_csv_names_the_base_and_the_reason():
@@ -69,7 +102,11 @@ def test_files_open_in_a_spreadsheet():
     assert content == "\ufeffModel,Mean\n桃,1\n".encode()
 
 
-NAMES = ("tokyotech-llm/Llama-3.1-Swallow-8B-Instruct-v0.5", "a_name_with_underscores_that_is_rather_long", "桃／太郎")
+NAMES = (
+    "tokyotech-llm/Llama-3.1-Swallow-8B-Instruct-v0.5",
+    "a_name_with_underscores_that_is_rather_long",
+    "桃／太郎",
+)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +118,9 @@ def page(tmp_path_factory):
             folder / str(number) / "jcq",
             name,
             lambda q, n=number: "。" if n == 1 and q == questions[1] else f"答え{n}",
-            lambda q, n=number: None if n == 1 and q == questions[2] else (1 + n, 2, 3, 4),
+            lambda q, n=number: (
+                None if n == 1 and q == questions[2] else (1 + n, 2, 3, 4)
+            ),
         )
         dat_run(folder / str(number) / "dat", name, seed=number, n=12, bad=2)
     write_evaluation(folder / "r.html", find_evaluated([str(folder)]))
@@ -101,18 +140,41 @@ def browser(tmp_path_factory):
 def test_every_table_lies_beside_the_page_and_in_it(page):
     text = page.read_text("utf-8")
     names = sorted(path.name for path in page.with_name("r-tables").iterdir())
-    assert {"overview.csv", "overview.tex", "table12.csv", "table12-paper.tex", "jcq-differences.csv"} <= set(names)
-    in_csv, in_latex = ({name.split(".")[0] for name in names if name.endswith(end)} for end in (".csv", ".tex"))
+    assert {
+        "overview.csv",
+        "overview.tex",
+        "table12.csv",
+        "table12-paper.tex",
+        "jcq-differences.csv",
+    } <= set(names)
+    in_csv, in_latex = (
+        {name.split(".")[0] for name in names if name.endswith(end)}
+        for end in (".csv", ".tex")
+    )
     no_papers = {"dat-what-was-run", "jcq-what-was-run", "findings"}
     assert (in_csv - in_latex, in_latex - in_csv) == (no_papers, set())
-    links = dict(re.findall(r'<a download="([^"]+)" href="data:[^,]+,([^"]+)">(?:LaTeX|CSV)</a>', text))
-    assert sorted([*links, "findings.csv", "compared_models.csv", "compared_models.tex"]) == names
+    links = dict(
+        re.findall(
+            r'<a download="([^"]+)" href="data:[^,]+,([^"]+)">(?:LaTeX|CSV)</a>', text
+        )
+    )
+    assert (
+        sorted([*links, "findings.csv", "compared_models.csv", "compared_models.tex"])
+        == names
+    )
     assert text.count(">LaTeX</a>") == len(in_latex - {"compared_models"})
     for name, content in links.items():
-        assert base64.b64decode(content) == (page.with_name("r-tables") / name).read_bytes()
-    assert text.count("<table>") == len(in_csv - {"compared_models"}) - 1  # the page's tables together are the findings
+        assert (
+            base64.b64decode(content)
+            == (page.with_name("r-tables") / name).read_bytes()
+        )
+    assert (
+        text.count("<table>") == len(in_csv - {"compared_models"}) - 1
+    )  # the page's tables together are the findings
     rows = read((page.with_name("r-tables") / "table12.csv").read_text("utf-8-sig"))
-    assert [row[0] for row in rows[1:]] == sorted(NAMES, key=[row[0] for row in rows].index)
+    assert [row[0] for row in rows[1:]] == sorted(
+        NAMES, key=[row[0] for row in rows].index
+    )
     assert rows[1][rows[0].index("Fluency n")] in ("34", "35")
 
 
@@ -129,12 +191,18 @@ def test_only_tables_scroll_and_only_in_their_own_box(page, browser, width, lang
     browser.open(page.as_uri(), width)
     browser.run(f"showLanguage('{language}')")
     assert browser.run("document.documentElement.scrollWidth") == width
-    browser.run("for (const part of document.querySelectorAll('details')) part.open = true")
+    browser.run(
+        "for (const part of document.querySelectorAll('details')) part.open = true"
+    )
     assert browser.run("document.documentElement.scrollWidth") == width
-    browser.run("for (const box of document.querySelectorAll('.scroll')) box.scrollLeft = 1e6")
+    browser.run(
+        "for (const box of document.querySelectorAll('.scroll')) box.scrollLeft = 1e6"
+    )
     lefts = "[...document.querySelectorAll('.scroll')].filter(box => box.offsetWidth).map(box => {left})"
     boxes = browser.run(lefts.format(left="box.getBoundingClientRect().left"))
-    heads = browser.run(lefts.format(left="box.querySelector('tbody th').getBoundingClientRect().left"))
+    heads = browser.run(
+        lefts.format(left="box.querySelector('tbody th').getBoundingClientRect().left")
+    )
     assert heads == pytest.approx(boxes, abs=1)
     if width == 1280:  # all of JCQ's columns are there
         assert browser.run(
@@ -145,7 +213,9 @@ def test_only_tables_scroll_and_only_in_their_own_box(page, browser, width, lang
 
 def test_letters_have_three_sizes(page, browser):
     browser.open(page.as_uri())
-    browser.run("for (const part of document.querySelectorAll('details')) part.open = true")
+    browser.run(
+        "for (const part of document.querySelectorAll('details')) part.open = true"
+    )
     texts = "[...document.querySelectorAll('main *')].filter(e => !e.closest('svg') && e.offsetHeight && e.innerText)"
     sizes = browser.run(f"[...new Set({texts}.map(e => getComputedStyle(e).fontSize))]")
     assert len(sizes) == 3
@@ -197,7 +267,10 @@ def test_columns_sort_by_keyboard(page, browser):
         ("none", before),
     ):
         browser.press_enter()
-        assert browser.run(f"{table}.tHead.rows[0].cells[1].getAttribute('aria-sort')") == order
+        assert (
+            browser.run(f"{table}.tHead.rows[0].cells[1].getAttribute('aria-sort')")
+            == order
+        )
         assert browser.run(column) == values
 
 
@@ -210,14 +283,31 @@ def test_the_page_is_complete_without_a_script(page, browser):
 
 def test_answers_are_filtered_by_kind_and_status(page, browser):
     browser.open(page.as_uri())
-    browser.run("document.querySelectorAll('#models input:not(:checked)').forEach(box => box.click())")
-    options = browser.run("Object.fromEntries([...byId('status').options].map(o => [o.value, o.textContent]))")
-    assert set(options) == {"", "scored", "unscored", "unscored:refused", "answer:empty"}
+    browser.run(
+        "document.querySelectorAll('#models input:not(:checked)').forEach(box => box.click())"
+    )
+    options = browser.run(
+        "Object.fromEntries([...byId('status').options].map(o => [o.value, o.textContent]))"
+    )
+    assert set(options) == {
+        "",
+        "scored",
+        "unscored",
+        "unscored:refused",
+        "answer:empty",
+    }
     assert options["unscored:refused"].endswith("(1)")
     choose = "byId('{}').value = '{}'; byId('{}').dispatchEvent(new Event('change')); byId('count').textContent"
     assert browser.run(choose.format("status", "answer:empty", "status")) == "1 / 1"
-    assert browser.run("byId('asked').textContent").endswith(trial_questions()[1].question)
-    assert browser.run("document.querySelectorAll('#answers .response:not(.other) pre')[0].textContent") == "。"
+    assert browser.run("byId('asked').textContent").endswith(
+        trial_questions()[1].question
+    )
+    assert (
+        browser.run(
+            "document.querySelectorAll('#answers .response:not(.other) pre')[0].textContent"
+        )
+        == "。"
+    )
     assert browser.run("document.querySelectorAll('#answers .other').length") == 2
     assert browser.run(choose.format("status", "", "status")) == "1 / 35"
     kind = trial_questions()[0].task
@@ -232,10 +322,17 @@ def test_a_link_opens_its_answer(page, browser):
     browser.open(link)
     shown = "document.querySelector('#answers .linked').{}"
     assert browser.run("byId('count').textContent") == "2 / 35"
-    name = browser.run(shown.format("closest('section').querySelector('h3').textContent"))
+    name = browser.run(
+        shown.format("closest('section').querySelector('h3').textContent")
+    )
     assert unquote(link).endswith(f"/{trial_questions()[1].id}/{name}/1")
     top = browser.run(shown.format("getBoundingClientRect().top"))
     assert 0 <= top < 900
     for broken in ("#answer/jcq/none/x/1", "#answer/%E0%A4%A", "#answer"):
         browser.run(f"byId('elsewhere').hidden = true; location.hash = '{broken}'")
-        assert browser.run("new Promise(done => setTimeout(() => done(byId('elsewhere').hidden), 50))") is False
+        assert (
+            browser.run(
+                "new Promise(done => setTimeout(() => done(byId('elsewhere').hidden), 50))"
+            )
+            is False
+        )

@@ -36,7 +36,10 @@ def test_ctrl_c_waits_for_what_is_paid_for(tmp_path, monkeypatch, capsys):
         with pytest.raises(KeyboardInterrupt):
             judge_answers(judge, JCQ_V1, ANSWERS, tmp_path / "j")
         assert len(requests) == len(read_judgements(tmp_path / "j", (JCQ_V1,))) == 2
-        assert "stopping: up to 2 requests under way are finished first" in capsys.readouterr().err
+        assert (
+            "stopping: up to 2 requests under way are finished first"
+            in capsys.readouterr().err
+        )
         done = judge_answers(judge, JCQ_V1, ANSWERS, tmp_path / "j")
         assert (done.requests, done.statuses["ok"], len(requests)) == (4, 6, 6)
 
@@ -50,12 +53,17 @@ def test_a_second_reading_asks_nobody_and_reads_as_one_reads_today(tmp_path):
     lines[0] |= {"status": "unparseable", "scores": None}
     scores = {"fluency": 4, "flexibility": 3, "originality": 2, "elaboration": 5}
     lines = [lines[0], lines[1] | {"status": "ok", "scores": scores}]
-    (tmp_path / "j").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    (tmp_path / "j").write_text(
+        "".join(json.dumps(line) + "\n" for line in lines), "utf-8"
+    )
     nobody = FakeJudge(lambda p: AssertionError("asked"))
     settings = JudgeSettings(reparse=True, price_in=1e6, price_out=1e6)
     done = judge_answers(nobody, JCQ_V1, ANSWERS[:2], tmp_path / "j", settings)
     assert nobody.asked == []
-    assert [str(judgement.status) for judgement in done.judgements] == ["ok", "unparseable"]
+    assert [str(judgement.status) for judgement in done.judgements] == [
+        "ok",
+        "unparseable",
+    ]
     assert [judgement.scores for judgement in done.judgements] == [scores, None]
     # Two replies of 120 tokens were paid for, once, and now there is a price.
     assert (done.requests, done.cost, done.unknown_cost) == (0, 240.0, 0)
@@ -66,7 +74,9 @@ def test_a_second_reading_asks_nobody_and_reads_as_one_reads_today(tmp_path):
 def test_a_second_reading_takes_another_price(tmp_path):
     def cost(price, **how):
         settings = JudgeSettings(price_in=price, price_out=price, **how)
-        return judge_answers(FakeJudge(lambda p: VERDICT), JCQ_V1, ANSWERS[:1], tmp_path / "j", settings).cost
+        return judge_answers(
+            FakeJudge(lambda p: VERDICT), JCQ_V1, ANSWERS[:1], tmp_path / "j", settings
+        ).cost
 
     assert cost(1e6) == cost(2e6) == 120.0  # as paid
     assert cost(2e6, reparse=True) == 240.0
@@ -75,21 +85,37 @@ def test_a_second_reading_takes_another_price(tmp_path):
 def test_a_price_that_comes_later_prices_what_was_asked_before(tmp_path):
     judge = FakeJudge(lambda p: VERDICT)
     assert judge_answers(judge, JCQ_V1, ANSWERS[:3], tmp_path / "j").unknown_cost == 3
-    done = judge_answers(judge, JCQ_V1, ANSWERS[:3], tmp_path / "j", JudgeSettings(price_in=1.0, price_out=10.0))
+    done = judge_answers(
+        judge,
+        JCQ_V1,
+        ANSWERS[:3],
+        tmp_path / "j",
+        JudgeSettings(price_in=1.0, price_out=10.0),
+    )
     assert (done.requests, done.unknown_cost) == (0, 0)
     assert done.cost == pytest.approx(3 * (100 + 200) / 1e6)
 
 
 def test_a_budget_that_ends_early_was_spent_on_all_tasks_alike(tmp_path):
     answers = [
-        ToJudge(f"{task}{k}", f"{task}{k}", f"{task}の問い{k}", "答え", task) for task in "abc" for k in range(10)
+        ToJudge(f"{task}{k}", f"{task}{k}", f"{task}の問い{k}", "答え", task)
+        for task in "abc"
+        for k in range(10)
     ]
     reply = Reply(VERDICT, False, "stop", "r", 1, 1)
     judge = FakeJudge(lambda p: reply, concurrency=1, max_tokens=1)
-    most = max(Price(1.0, 1.0).at_most(JCQ_V1.prompt(a.question, a.answer), 1) for a in answers)
-    settings = JudgeSettings(price_in=1.0, price_out=1.0, max_cost=most + 11.5 * 2 / 1e6)
+    most = max(
+        Price(1.0, 1.0).at_most(JCQ_V1.prompt(a.question, a.answer), 1) for a in answers
+    )
+    settings = JudgeSettings(
+        price_in=1.0, price_out=1.0, max_cost=most + 11.5 * 2 / 1e6
+    )
     done = judge_answers(judge, JCQ_V1, answers, tmp_path / "j", settings)
     assert done.stopped
-    tasks = Counter(answer.group for answer, judged in zip(answers, done.judgements, strict=True) if judged)
+    tasks = Counter(
+        answer.group
+        for answer, judged in zip(answers, done.judgements, strict=True)
+        if judged
+    )
     assert sum(tasks.values()) >= 9
     assert max(tasks.values()) - min(tasks.values()) <= 1

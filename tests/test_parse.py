@@ -43,13 +43,28 @@ def test_lists(text):
 @pytest.mark.parametrize(
     "text",
     [
-        *("", " \n ", list_text(WORDS[:9]), list_text([*WORDS, "木"]), f"{LIST}\n{LIST}"),
+        *(
+            "",
+            " \n ",
+            list_text(WORDS[:9]),
+            list_text([*WORDS, "木"]),
+            f"{LIST}\n{LIST}",
+        ),
         # What ends a line; white space after a word or before a number; digits, dots and spaces of other kinds.
-        *[LIST.replace("\n", end) for end in ("\r\n", "\r", "\u2028", "\x0b", "\n\n", " \n", "\n ", " ")],
+        *[
+            LIST.replace("\n", end)
+            for end in ("\r\n", "\r", "\u2028", "\x0b", "\n\n", " \n", "\n ", " ")
+        ],
         *[LIST.replace("1. ", number) for number in ("１. ", "١. ")],
-        *[LIST.replace("2. ", f"2{mark}") for mark in (" ", ".", ".  ", ".\t", ".\u00a0", ") ", "．", ".. ")],
+        *[
+            LIST.replace("2. ", f"2{mark}")
+            for mark in (" ", ".", ".  ", ".\t", ".\u00a0", ") ", "．", ".. ")
+        ],
         *[LIST.replace("2. ", number) for number in ("02. ", "3. ", "- 2. ")],
-        *[LIST.replace("2. 猫", f"2. {word}") for word in ("", "猫 (動物)", "家 猫", "猫\u3000動物")],
+        *[
+            LIST.replace("2. 猫", f"2. {word}")
+            for word in ("", "猫 (動物)", "家 猫", "猫\u3000動物")
+        ],
         *(f"はい、どうぞ。\n{LIST}", f"{LIST}\n以上です。", f"```\n{LIST}\n```"),
         f"\x00{LIST}",
         "\n".join(reversed(LIST.splitlines())),
@@ -68,7 +83,11 @@ JAPANESE = {
     Reason.SYMBOL: "犬。 「犬」 犬・猫 犬! 犬(動物) 犬（動物） **犬** 犬😀 😀 ♪ 犬〜 - 犬-猫 + ｡ 犬!a "
     "犬\x00 犬\x07 犬\x1b[31m 犬\u200b 犬\u200f \u202e犬 犬\ufeff 犬\ue000 犬\ud800 犬\U0010ffff",
 }
-LATIN = {None: "dog Dog sea-horse", Reason.NOT_ENGLISH: "犬 dog1 ｄｏｇ naïve", Reason.SYMBOL: "-dog dog-"}
+LATIN = {
+    None: "dog Dog sea-horse",
+    Reason.NOT_ENGLISH: "犬 dog1 ｄｏｇ naïve",
+    Reason.SYMBOL: "-dog dog-",
+}
 
 
 @pytest.mark.parametrize("reason", JAPANESE, ids=str)
@@ -76,7 +95,9 @@ def test_what_a_word_is_written_in(reason):
     words = JAPANESE[reason].split(" ")
     assert {word: script_reason(word) for word in words} == dict.fromkeys(words, reason)
     for word in words:
-        assert parse_response(with_word(word)) == (reason or (*WORDS[:4], word, *WORDS[5:]))
+        assert parse_response(with_word(word)) == (
+            reason or (*WORDS[:4], word, *WORDS[5:])
+        )
 
 
 @pytest.mark.parametrize("reason", LATIN, ids=str)
@@ -122,10 +143,28 @@ def test_other_reasoning_is_no_list(text):
 @pytest.mark.parametrize(
     "text",
     [
-        *("犬" * MEGABYTE, "<think>" * (MEGABYTE // 7), "</think>" * (MEGABYTE // 8), "\n" * MEGABYTE),
-        *("<|channel|>final" * (MEGABYTE // 16), "analysis!" * (MEGABYTE // 9), "\ud800" * MEGABYTE),
-        *("1. 犬\n" * (MEGABYTE // 5), "1. " * (MEGABYTE // 3), " " * MEGABYTE + "犬", "1. \ud800\n2. \udfff"),
-        *("<think>" + "</think" * (MEGABYTE // 7), f"{LIST}{'犬' * MEGABYTE} 猫", LIST + "\n" * MEGABYTE + "犬"),
+        *(
+            "犬" * MEGABYTE,
+            "<think>" * (MEGABYTE // 7),
+            "</think>" * (MEGABYTE // 8),
+            "\n" * MEGABYTE,
+        ),
+        *(
+            "<|channel|>final" * (MEGABYTE // 16),
+            "analysis!" * (MEGABYTE // 9),
+            "\ud800" * MEGABYTE,
+        ),
+        *(
+            "1. 犬\n" * (MEGABYTE // 5),
+            "1. " * (MEGABYTE // 3),
+            " " * MEGABYTE + "犬",
+            "1. \ud800\n2. \udfff",
+        ),
+        *(
+            "<think>" + "</think" * (MEGABYTE // 7),
+            f"{LIST}{'犬' * MEGABYTE} 猫",
+            LIST + "\n" * MEGABYTE + "犬",
+        ),
     ],
     ids=range(14),
 )
@@ -138,16 +177,30 @@ def test_a_long_word_is_a_word():
     assert parse_response(LIST + "!" * MEGABYTE) is Reason.SYMBOL
 
 
-japanese = st.text(st.sampled_from("犬猫人々あいっゔアイヴーｲﾇ𠮟苹"), min_size=1, max_size=12)
-nasty = st.text(st.sampled_from("12345678910.. \u3000\n\r\t犬あアーa１!😀\x00\u200f\ud800<think>/"), max_size=80)
+japanese = st.text(
+    st.sampled_from("犬猫人々あいっゔアイヴーｲﾇ𠮟苹"), min_size=1, max_size=12
+)
+nasty = st.text(
+    st.sampled_from("12345678910.. \u3000\n\r\t犬あアーa１!😀\x00\u200f\ud800<think>/"),
+    max_size=80,
+)
 
 
 def shape(result):
     """Every result is one Reason or ten words."""
-    return isinstance(result, Reason) or (len(result) == 10 and all(isinstance(w, str) and w for w in result))
+    return isinstance(result, Reason) or (
+        len(result) == 10 and all(isinstance(w, str) and w for w in result)
+    )
 
 
-@given(st.one_of(st.text(st.characters(exclude_categories=())), nasty, nasty.map(lambda t: LIST + t)), st.booleans())
+@given(
+    st.one_of(
+        st.text(st.characters(exclude_categories=())),
+        nasty,
+        nasty.map(lambda t: LIST + t),
+    ),
+    st.booleans(),
+)
 def test_any_text_gives_words_or_a_reason(text, reasoning):
     assert shape(parse_response(text, reasoning=reasoning))
 
@@ -158,5 +211,8 @@ def test_any_text_gives_words_or_a_reason(text, reasoning):
     st.text(" \n\t\r\u3000"),
 )
 def test_a_well_formed_list_parses_to_its_words(words, spaces, margin):
-    lines = [f"{k}.{space}{word}" for k, (space, word) in enumerate(zip(spaces, words, strict=True), 1)]
+    lines = [
+        f"{k}.{space}{word}"
+        for k, (space, word) in enumerate(zip(spaces, words, strict=True), 1)
+    ]
     assert parse_response(margin + "\n".join(lines) + margin) == tuple(words)

@@ -35,12 +35,18 @@ CELLS = {
     "digit_hyphen": numbered(lambda k, w: f"{k}-{w}", " "),
     "digit_underscore_free": numbered(lambda k, w: f"{k:02d} {w}"),
     "digit_comma": numbered(lambda k, w: f"{k}、{w}"),
-    "wide_dot": numbered(lambda k, w: f"{'１０' if k == 10 else WIDE[k - 1]}．{w}", "　"),
-    "wide_glued": numbered(lambda k, w: f"{'１０' if k == 10 else WIDE[k - 1]}{w}", "、"),
+    "wide_dot": numbered(
+        lambda k, w: f"{'１０' if k == 10 else WIDE[k - 1]}．{w}", "　"
+    ),
+    "wide_glued": numbered(
+        lambda k, w: f"{'１０' if k == 10 else WIDE[k - 1]}{w}", "、"
+    ),
     "circled": numbered(lambda k, w: CIRCLED[k - 1] + w, ""),
     "circled_in_lines": numbered(lambda k, w: f"{CIRCLED[k - 1]} {w}"),
     "label": numbered(lambda k, w: f"単語{k}:{w}", " "),
-    "label_wide": numbered(lambda k, w: f"単語{'１０' if k == 10 else WIDE[k - 1]}：{w}"),
+    "label_wide": numbered(
+        lambda k, w: f"単語{'１０' if k == 10 else WIDE[k - 1]}：{w}"
+    ),
     "english_label": numbered(lambda k, w: f"Word {k}: {w}"),
     "circled_label": numbered(lambda k, w: f"単語{CIRCLED[k - 1]}：{w}"),
     "circled_kanji": numbered(lambda k, w: f"{chr(0x3280 + k - 1)}{w}", ""),
@@ -83,14 +89,30 @@ def test_one_cell_with_a_whole_list_is_ten_words(kind):
 
 
 def test_words_that_begin_as_a_number_does_stay_whole():
-    same = ["一日", "二人", "三味線", "四季", "五月", "六法", "七夕", "八百屋", "九州", "十字架"]
+    same = [
+        "一日",
+        "二人",
+        "三味線",
+        "四季",
+        "五月",
+        "六法",
+        "七夕",
+        "八百屋",
+        "九州",
+        "十字架",
+    ]
     for between in ("\n", "、", " ", "・", "/"):
         assert people_words(between.join(same)) == same
     assert people_words("一\n二\n三") == ["一", "二", "三"]
     assert people_words("一、二、三") == ["一", "二", "三"]
     assert people_words("一、犬\n二、\n三、海\n四、山") == ["犬", "海", "山"]
     assert people_words("一、一日\n二、二人") == ["一日", "二人"]
-    assert people_words("犬\n一 番\n猫") == ["犬", "一", "番", "猫"]  # what is numbered is numbered from the start
+    assert people_words("犬\n一 番\n猫") == [
+        "犬",
+        "一",
+        "番",
+        "猫",
+    ]  # what is numbered is numbered from the start
     assert people_words("三月 1犬 10") == ["三月", "1犬"]
 
 
@@ -137,7 +159,9 @@ NAMES = {
     "回答1": [f"回答{k}" for k in range(1, 11)],
     "Q5_1": [f"Q5_{k}" for k in range(1, 11)],
     "G01Q02[SQ001]": [f"G01Q02[SQ{k:03d}]" for k in range(1, 11)],
-    "単語を書いてください [1つ目]": [f"単語を書いてください [{k}つ目]" for k in range(1, 11)],
+    "単語を書いてください [1つ目]": [
+        f"単語を書いてください [{k}つ目]" for k in range(1, 11)
+    ],
 }
 
 SECOND = [f"W2_{k}" for k in range(1, 11)]
@@ -157,12 +181,17 @@ def test_a_whole_set_of_columns_is_read_whatever_it_is_called(kind, tmp_path):
         ([f"word{k}" for k in range(1, 10)], "word1 to word9"),
         (["word10"], "word10"),
         ([f"word{k}" for k in range(1, 10)] + ["word_ten"], "word1 to word9"),
-        ([f"単語{k}" for k in (1, 2, 3, 5, 6, 7, 8, 9, 10)], "単語1 to 単語10 (not all ten)"),
+        (
+            [f"単語{k}" for k in (1, 2, 3, 5, 6, 7, 8, 9, 10)],
+            "単語1 to 単語10 (not all ten)",
+        ),
         ([f"第{k}語" for k in range(1, 8)], "第1語 to 第7語"),
         ([f"response{k}" for k in range(1, 3)], "response1 to response2"),
     ],
 )
-def test_some_of_a_set_of_columns_is_an_error_that_names_them(headings, named, tmp_path):
+def test_some_of_a_set_of_columns_is_an_error_that_names_them(
+    headings, named, tmp_path
+):
     for more in ([], ["response"]):
         text = wide([*headings, *more], [["犬"] * len(headings + more)])
         with pytest.raises(UserError) as error:
@@ -174,30 +203,56 @@ def test_some_of_a_set_of_columns_is_an_error_that_names_them(headings, named, t
 def test_a_sheet_without_known_headings_is_told_those_that_are_known(tmp_path):
     with pytest.raises(UserError) as error:
         lists_of(tmp_path, "who,text\na,犬\n")
-    for known in ("participant", "参加者", "学籍番号", "response", "回答", "word1", "第1語", "who, text"):
+    for known in (
+        "participant",
+        "参加者",
+        "学籍番号",
+        "response",
+        "回答",
+        "word1",
+        "第1語",
+        "who, text",
+    ):
         assert known in str(error.value)
-    several = (
-        "if people wrote several lists, put each in a row of its own, with the participant again and a column trial"
-    )
-    with pytest.raises(UserError, match=f"lists may be in V1 to V10 and W2_1 to W2_10; {several}, and rename"):
+    several = "if people wrote several lists, put each in a row of its own, with the participant again and a column trial"
+    with pytest.raises(
+        UserError,
+        match=f"lists may be in V1 to V10 and W2_1 to W2_10; {several}, and rename",
+    ):
         lists_of(tmp_path, wide([*NAMES["V1"], *SECOND], [WORDS * 2]))
 
 
 def test_a_second_list_beside_a_known_one_is_named(tmp_path):
     lists = lists_of(tmp_path, wide([*NAMES["word1"], *SECOND], [WORDS * 2]))
     assert lists["words"].tolist() == [WORDS]
-    read, unread = lists.attrs["columns"].split(". Not read, though lists may be there, too: ")
+    read, unread = lists.attrs["columns"].split(
+        ". Not read, though lists may be there, too: "
+    )
     assert read.endswith("; word1 to word10")
-    assert unread.startswith("W2_1 to W2_10; if people wrote several lists, put each in a row of its own")
-    row = ["、".join(WORDS), "、".join(WORDS[::-1]), "、".join(WORDS)]  # the last is a column of ours
-    columns = lists_of(tmp_path, wide(["response", "after", "sozo_words"], [row])).attrs["columns"]
+    assert unread.startswith(
+        "W2_1 to W2_10; if people wrote several lists, put each in a row of its own"
+    )
+    row = [
+        "、".join(WORDS),
+        "、".join(WORDS[::-1]),
+        "、".join(WORDS),
+    ]  # the last is a column of ours
+    columns = lists_of(
+        tmp_path, wide(["response", "after", "sozo_words"], [row])
+    ).attrs["columns"]
     assert "too: after; if people" in columns
-    remark = lists_of(tmp_path, wide(["response", "remark"], [[row[0], "難しかった。"]])).attrs["columns"]
+    remark = lists_of(
+        tmp_path, wide(["response", "remark"], [[row[0], "難しかった。"]])
+    ).attrs["columns"]
     assert remark.endswith("; response")
 
 
 def test_scales_and_times_are_no_words(tmp_path):
-    headings = [*(f"BFI_{k}" for k in range(1, 11)), *NAMES["V1"], *(f"rt{k}" for k in range(1, 11))]
+    headings = [
+        *(f"BFI_{k}" for k in range(1, 11)),
+        *NAMES["V1"],
+        *(f"rt{k}" for k in range(1, 11)),
+    ]
     row = [*"1234512345", *WORDS, *(f"{k}.25" for k in range(10))]
     assert lists_of(tmp_path, wide(headings, [row]))["words"].tolist() == [WORDS]
 
@@ -217,19 +272,42 @@ COLUMNS = {
 
 @pytest.mark.parametrize("kind", COLUMNS)
 def test_a_cell_of_a_word_column_is_one_word_without_its_numbering(kind, tmp_path):
-    assert lists_of(tmp_path, wide(NAMES["word1"], [COLUMNS[kind]]))["words"].tolist() == [WORDS]
+    assert lists_of(tmp_path, wide(NAMES["word1"], [COLUMNS[kind]]))[
+        "words"
+    ].tolist() == [WORDS]
 
 
 def test_a_cell_of_a_word_column_is_never_split(tmp_path):
-    row = ["コーヒー・カップ", "犬、猫", "犬 猫", "犬/猫", "一日", "二人", "犬→猫", "三味線", "海\n山", "梨"]
+    row = [
+        "コーヒー・カップ",
+        "犬、猫",
+        "犬 猫",
+        "犬/猫",
+        "一日",
+        "二人",
+        "犬→猫",
+        "三味線",
+        "海\n山",
+        "梨",
+    ]
     (words,) = lists_of(tmp_path, wide(NAMES["word1"], [row]))["words"]
     assert len(words) == 10
-    assert [words[k] for k in (0, 4, 5, 7, 9)] == ["コーヒー・カップ", "一日", "二人", "三味線", "梨"]
+    assert [words[k] for k in (0, 4, 5, 7, 9)] == [
+        "コーヒー・カップ",
+        "一日",
+        "二人",
+        "三味線",
+        "梨",
+    ]
     english = ["ice cream", *["dog"] * 9]
-    assert lists_of(tmp_path, wide(NAMES["word1"], [english]), "en")["words"].tolist() == [english]
+    assert lists_of(tmp_path, wide(NAMES["word1"], [english]), "en")[
+        "words"
+    ].tolist() == [english]
 
 
-NOTHING = "なし ナシ 無し 特になし none None NA N/A n/a - ー ― － NaN null 無回答 未記入"
+NOTHING = (
+    "なし ナシ 無し 特になし none None NA N/A n/a - ー ― － NaN null 無回答 未記入"
+)
 NOTHING += " なし。 （なし） 該当なし -99 999 。 …"
 
 
@@ -238,7 +316,12 @@ def test_a_word_for_nothing_in_an_otherwise_empty_cell_is_no_word(nothing, tmp_p
     few = [*WORDS[:6], *[nothing] * 4]
     lists = lists_of(tmp_path, wide(NAMES["word1"], [few]))
     assert lists["words"].tolist() == [WORDS[:6]]
-    lists = lists_of(tmp_path, table([["participant", "response"], ["1", nothing], ["2", f"犬、{nothing}、猫"]]))
+    lists = lists_of(
+        tmp_path,
+        table(
+            [["participant", "response"], ["1", nothing], ["2", f"犬、{nothing}、猫"]]
+        ),
+    )
     assert lists["words"][2] == []
     assert lists["words"][3][0] == "犬"
 
@@ -254,7 +337,11 @@ def qualtrics(import_row=True):
     ids = ["startDate", "_recordId", "QID2_TEXT"]
     rows = [
         ["StartDate", "ResponseId", "Q2"],
-        ["Start Date", "Response ID", "できるだけ意味の異なる名詞を10個書いてください。\n例：犬、机"],
+        [
+            "Start Date",
+            "Response ID",
+            "できるだけ意味の異なる名詞を10個書いてください。\n例：犬、机",
+        ],
         [json.dumps({"ImportId": own}, separators=(",", ":")) for own in ids],
         ["2026-05-01 10:00:00", "R_1abc", LISTED],
         ["2026-05-01 10:05:00", "R_2def", "、".join(WORDS)],
@@ -264,12 +351,19 @@ def qualtrics(import_row=True):
 
 def qualtrics_form():
     """Ten fields of one question, with their texts and import ids, time zones among them."""
-    ids = [{"ImportId": "startDate", "timeZone": "Asia/Tokyo"}, {"ImportId": "_recordId"}]
+    ids = [
+        {"ImportId": "startDate", "timeZone": "Asia/Tokyo"},
+        {"ImportId": "_recordId"},
+    ]
     ids += [{"ImportId": f"QID7_{k}"} for k in range(1, 11)]
     return table(
         [
             ["StartDate", "ResponseId", *(f"Q7_{k}" for k in range(1, 11))],
-            ["Start Date", "Response ID", *(f"単語を書いてください - 単語 {k}" for k in range(1, 11))],
+            [
+                "Start Date",
+                "Response ID",
+                *(f"単語を書いてください - 単語 {k}" for k in range(1, 11)),
+            ],
             [json.dumps(own) for own in ids],
             ["2026-05-01", "R_1", *WORDS],
             ["2026-05-01", "R_2", *WORDS],
@@ -278,20 +372,39 @@ def qualtrics_form():
 
 
 def limesurvey():
-    headings = ["id. Response ID", "submitdate. Date submitted", "startlanguage. Start language"]
-    headings += [f"G01Q02[SQ{k:03d}]. 単語を10個書いてください。 [単語{k}]" for k in range(1, 11)]
-    return table([headings, *([k, "2026-05-01 10:00:00", "ja", *WORDS] for k in (3, 4))], ";")
+    headings = [
+        "id. Response ID",
+        "submitdate. Date submitted",
+        "startlanguage. Start language",
+    ]
+    headings += [
+        f"G01Q02[SQ{k:03d}]. 単語を10個書いてください。 [単語{k}]" for k in range(1, 11)
+    ]
+    return table(
+        [headings, *([k, "2026-05-01 10:00:00", "ja", *WORDS] for k in (3, 4))], ";"
+    )
 
 
 def limesurvey_codes():
-    headings = ["id", "submitdate", "G01Q02[SQ001]", *(f"G01Q02[SQ{k:03d}]" for k in range(2, 11)), "G01Q03"]
+    headings = [
+        "id",
+        "submitdate",
+        "G01Q02[SQ001]",
+        *(f"G01Q02[SQ{k:03d}]" for k in range(2, 11)),
+        "G01Q03",
+    ]
     return table([headings, *([k, "", *WORDS, "特になし"] for k in (3, 4))])
 
 
 def google_forms():
     return table(
         [
-            ["タイムスタンプ", "年齢を教えてください", "互いにできるだけ異なる名詞を10個書いてください", "感想"],
+            [
+                "タイムスタンプ",
+                "年齢を教えてください",
+                "互いにできるだけ異なる名詞を10個書いてください",
+                "感想",
+            ],
             ["2026/05/01 10:00:00", "20", "\n".join(WORDS), "楽しかったです"],
             ["2026/05/01 10:01:00", "21", "・".join(WORDS), ""],
         ]
@@ -309,15 +422,42 @@ def microsoft_forms():
 
 
 def psychopy():
-    headings = ["trials.thisN", "textbox.text", "textbox.started", "key_resp.rt", "participant", "session", "date", ""]
+    headings = [
+        "trials.thisN",
+        "textbox.text",
+        "textbox.started",
+        "key_resp.rt",
+        "participant",
+        "session",
+        "date",
+        "",
+    ]
     return table(
         [
             headings,
             ["", "", "", "1.2", "p01", "001", "2026-05-01_10h00.00.000", ""],
-            ["0", "\n".join(WORDS) + "\n", "0.02", "", "p01", "001", "2026-05-01_10h00.00.000", ""],
+            [
+                "0",
+                "\n".join(WORDS) + "\n",
+                "0.02",
+                "",
+                "p01",
+                "001",
+                "2026-05-01_10h00.00.000",
+                "",
+            ],
             ["", "", "", "0.8", "p01", "001", "2026-05-01_10h00.00.000", ""],
             headings,
-            ["0", " ".join(WORDS), "0.02", "", "p02", "001", "2026-05-01_11h00.00.000", ""],
+            [
+                "0",
+                " ".join(WORDS),
+                "0.02",
+                "",
+                "p02",
+                "001",
+                "2026-05-01_11h00.00.000",
+                "",
+            ],
         ]
     )
 
@@ -327,7 +467,16 @@ def jspsych():
     rows = [["rt", "stimulus", "response", "trial_type", "trial_index", "subject_id"]]
     for own in ("s1", "s2"):
         rows.append(["812", "<p>始め</p>", " ", "html-keyboard-response", "0", own])
-        rows.append(["64000", "", json.dumps(spoken, ensure_ascii=False), "survey-text", "1", own])
+        rows.append(
+            [
+                "64000",
+                "",
+                json.dumps(spoken, ensure_ascii=False),
+                "survey-text",
+                "1",
+                own,
+            ]
+        )
         rows.append(["500", "<p>終わり</p>", "null", "html-button-response", "2", own])
     return table(rows)
 
@@ -341,13 +490,20 @@ def jspsych_textarea():
 
 def spss():
     return "\ufeff" + table(
-        [["ID", "条件", *(f"@{k}" for k in range(1, 11))], *([k, "統制", *WORDS] for k in ("1.00", "2.00"))], ";"
+        [
+            ["ID", "条件", *(f"@{k}" for k in range(1, 11))],
+            *([k, "統制", *WORDS] for k in ("1.00", "2.00")),
+        ],
+        ";",
     )
 
 
 def r_table():
     rows = [["", "participant", "condition", *NAMES["word1"]]]
-    rows += [[k, f"p{k}", "NA", *WORDS[:8], *(["NA"] * 2 if k == 2 else WORDS[8:])] for k in (1, 2)]
+    rows += [
+        [k, f"p{k}", "NA", *WORDS[:8], *(["NA"] * 2 if k == 2 else WORDS[8:])]
+        for k in (1, 2)
+    ]
     return table(rows)
 
 
@@ -377,10 +533,17 @@ def test_an_export_is_two_lists_of_two_people(kind, tmp_path):
 def test_rows_that_are_no_lists_are_kept_without_a_score_and_told(fake, tmp_path):  # noqa: F811
     ten = "、".join(AXES[:10])
     text = qualtrics().replace(LISTED, ten).replace("、".join(WORDS), ten)
-    score_people(fake, save(tmp_path / "q.csv", text), tmp_path / "out", PeopleOptions())
+    score_people(
+        fake, save(tmp_path / "q.csv", text), tmp_path / "out", PeopleOptions()
+    )
     rows = written(tmp_path / "out/scores.csv")
     assert [row["sozo_score"] for row in rows] == ["", "", "1.0000", "1.0000"]
-    assert [row["ResponseId"] for row in rows] == ["Response ID", '{"ImportId":"_recordId"}', "R_1abc", "R_2def"]
+    assert [row["ResponseId"] for row in rows] == [
+        "Response ID",
+        '{"ImportId":"_recordId"}',
+        "R_1abc",
+        "R_2def",
+    ]
     assert [row["sozo_reason"] for row in rows] == [""] * 4
     page = (tmp_path / "out/people.md").read_text("utf-8")
     for fact in ("2 rows (2, 3)", "2 lists", "2 participants", "ResponseId", "Q2"):
@@ -389,53 +552,98 @@ def test_rows_that_are_no_lists_are_kept_without_a_score_and_told(fake, tmp_path
 
 
 def test_an_answer_that_looks_like_an_export_is_still_an_answer(tmp_path):
-    lists = lists_of(tmp_path, 'participant,response\n1,"{""ImportId"":""QID1""}"\n2,犬 猫\nparticipant,犬 猫\n')
+    lists = lists_of(
+        tmp_path,
+        'participant,response\n1,"{""ImportId"":""QID1""}"\n2,犬 猫\nparticipant,犬 猫\n',
+    )
     assert lists["participant"].tolist() == ["1", "2", "participant"]
 
 
 def test_a_second_list_that_is_empty_is_a_list(tmp_path):
-    rows = [["participant", "trial", "response"], ["1", "1", "、".join(WORDS)], ["1", "2", ""], ["2", "1", ""]]
+    rows = [
+        ["participant", "trial", "response"],
+        ["1", "1", "、".join(WORDS)],
+        ["1", "2", ""],
+        ["2", "1", ""],
+    ]
     assert lists_of(tmp_path, table(rows))["words"].tolist() == [WORDS, [], []]
 
 
 def test_headings_and_refused_words_have_no_meaning_on_the_page(fake, tmp_path):  # noqa: F811
     words = "\n".join(["<img src=x>", "[a](b)", "\x1b[31mred", *AXES[:10]])
-    text = table([["participant", "<script>x</script> \x1b[31m"], ["1", words], ["2", words]])
-    score_people(fake, save(tmp_path / "p.csv", text), tmp_path / "out", PeopleOptions())
+    text = table(
+        [["participant", "<script>x</script> \x1b[31m"], ["1", words], ["2", words]]
+    )
+    score_people(
+        fake, save(tmp_path / "p.csv", text), tmp_path / "out", PeopleOptions()
+    )
     for name in ("people.md", "people.html"):
         page = (tmp_path / "out" / name).read_text("utf-8")
         for evil in ("<script>x", "<img", "[a](b", *["\x1b"] * (name == "people.md")):
             assert evil not in page
 
 
-def test_a_list_in_one_piece_is_not_called_short_without_a_word_on_the_reader(fake, tmp_path):  # noqa: F811
+def test_a_list_in_one_piece_is_not_called_short_without_a_word_on_the_reader(
+    fake,  # noqa: F811
+    tmp_path,
+):
     glued = "".join(AXES[:10])
-    rows = [["participant", "response"], ["1", "、".join(AXES[:10])], ["2", glued], ["3", glued]]
-    score_people(fake, save(tmp_path / "p.csv", table(rows)), tmp_path / "out", PeopleOptions())
+    rows = [
+        ["participant", "response"],
+        ["1", "、".join(AXES[:10])],
+        ["2", glued],
+        ["3", glued],
+    ]
+    score_people(
+        fake, save(tmp_path / "p.csv", table(rows)), tmp_path / "out", PeopleOptions()
+    )
     page = (tmp_path / "out/people.md").read_text("utf-8")
     assert "Read as one word: 2 lists." in page
     assert "were written" not in page
 
 
 def surveymonkey():
-    headings = ["Respondent ID", "Collector ID", "Start Date", "単語を10個書いてください"]
-    answers = [["118", "4", "05/01/2026 10:00:00", "\n".join(WORDS)], ["119", "4", "05/01/2026", "・".join(WORDS)]]
+    headings = [
+        "Respondent ID",
+        "Collector ID",
+        "Start Date",
+        "単語を10個書いてください",
+    ]
+    answers = [
+        ["118", "4", "05/01/2026 10:00:00", "\n".join(WORDS)],
+        ["119", "4", "05/01/2026", "・".join(WORDS)],
+    ]
     return table([headings, ["", "", "", "Open-Ended Response"], *answers])
 
 
 def gorilla():
     end = ["END OF FILE", *[""] * 11]
-    headings = ["Event Index", "Participant Private ID", *(f"word-{k}" for k in range(1, 11))]
+    headings = [
+        "Event Index",
+        "Participant Private ID",
+        *(f"word-{k}" for k in range(1, 11)),
+    ]
     return table([headings, ["1", "9001", *WORDS], ["1", "9002", *WORDS], end])
 
 
 def redcap():
-    headings = ["record_id", "redcap_event_name", *(f"dat_w{k}" for k in range(1, 11)), "dat_complete"]
+    headings = [
+        "record_id",
+        "redcap_event_name",
+        *(f"dat_w{k}" for k in range(1, 11)),
+        "dat_complete",
+    ]
     return table([headings, *([k, "baseline_arm_1", *WORDS, "2"] for k in (1, 2))])
 
 
 def unipark():
-    return table([["lfdn", "tester", *(f"v_{k}" for k in range(1, 11))], *([k, "0", *WORDS] for k in (1, 2))], ";")
+    return table(
+        [
+            ["lfdn", "tester", *(f"v_{k}" for k in range(1, 11))],
+            *([k, "0", *WORDS] for k in (1, 2)),
+        ],
+        ";",
+    )
 
 
 @pytest.mark.parametrize("export", [surveymonkey, gorilla, redcap, unipark])
@@ -444,20 +652,29 @@ def test_exports_that_were_kept_back(export, tmp_path):
 
 
 def test_a_heading_that_comes_twice_is_looked_at_only_where_words_may_be(tmp_path):
-    text = table([["participant", "Q1", "Q1", "response"], ["1", "3", "4", "、".join(WORDS)]])
+    text = table(
+        [["participant", "Q1", "Q1", "response"], ["1", "3", "4", "、".join(WORDS)]]
+    )
     assert lists_of(tmp_path, text)["words"].tolist() == [WORDS]
     with pytest.raises(UserError, match="word1"):
         lists_of(tmp_path, wide([*NAMES["word1"], "word01"], [[*WORDS, "犬"]]))
 
 
 def test_a_scale_in_columns_1_to_5_stands_beside_a_response(tmp_path):
-    text = table([["participant", *"12345", "response"], ["1", *"54321", "、".join(WORDS)]])
+    text = table(
+        [["participant", *"12345", "response"], ["1", *"54321", "、".join(WORDS)]]
+    )
     assert lists_of(tmp_path, text)["words"].tolist() == [WORDS]
 
 
 def test_rows_of_one_word_are_an_error(tmp_path):
-    rows = [["Participant Private ID", "Question Key", "Response"], *(["9", f"w{k}", w] for k, w in enumerate(WORDS))]
-    with pytest.raises(UserError, match="is one word; put a person's ten words into one row"):
+    rows = [
+        ["Participant Private ID", "Question Key", "Response"],
+        *(["9", f"w{k}", w] for k, w in enumerate(WORDS)),
+    ]
+    with pytest.raises(
+        UserError, match="is one word; put a person's ten words into one row"
+    ):
         lists_of(tmp_path, table(rows))
 
 
@@ -469,7 +686,9 @@ KANJI = "一二三四五六七八九十"
     "text",
     [
         "".join(f"{k}．{word}" for k, word in zip(KANJI, TEN, strict=True)),
-        "\n".join(f"{k}. {word}" for k, word in zip("アイウエオカキクケコ", TEN, strict=True)),
+        "\n".join(
+            f"{k}. {word}" for k, word in zip("アイウエオカキクケコ", TEN, strict=True)
+        ),
         "\n".join(f"{k}) {word}" for k, word in zip("abcdefghij", TEN, strict=True)),
         "<br>".join(TEN),
         "_x000D_\n".join(TEN),
@@ -486,7 +705,10 @@ def test_what_stands_around_words_is_no_word(text):
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("犬、なし、海", ["犬", "なし", "海"]), ("一日、二人、三味線、犬", ["一日", "二人", "三味線", "犬"])],
+    [
+        ("犬、なし、海", ["犬", "なし", "海"]),
+        ("一日、二人、三味線、犬", ["一日", "二人", "三味線", "犬"]),
+    ],
 )
 def test_a_word_that_could_be_a_mark_stays(text, words):
     assert people_words(text) == words
@@ -494,15 +716,36 @@ def test_a_word_that_could_be_a_mark_stays(text, words):
 
 def test_one_remark_does_not_make_a_column_of_lists(tmp_path, fake):  # noqa: F811
     heads = ["ResponseId", *(f"Q5_{k}" for k in range(1, 11)), "Q7"]
-    rows = [[str(k), *WORDS[:10], "犬、猫、鳥、山、海、空、雲とも" if k == 1 else ""] for k in range(1, 5)]
-    score_people(fake, save(tmp_path / "q.csv", table([heads, *rows])), tmp_path / "out", PeopleOptions())
+    rows = [
+        [str(k), *WORDS[:10], "犬、猫、鳥、山、海、空、雲とも" if k == 1 else ""]
+        for k in range(1, 5)
+    ]
+    score_people(
+        fake,
+        save(tmp_path / "q.csv", table([heads, *rows])),
+        tmp_path / "out",
+        PeopleOptions(),
+    )
     assert "Q5_1 to Q5_10" in (tmp_path / "out" / "people.md").read_text("utf-8")
 
 
 def test_an_error_names_the_column_of_participants(tmp_path, fake):  # noqa: F811
-    rows = [["タイムスタンプ", "名簿（組）", "回答"], *([["2026/05/11", "1", " ".join(WORDS)]] * 2)]
-    with pytest.raises(UserError, match=r"has a タイムスタンプ and trial that were there already.*call the column"):
-        score_people(fake, save(tmp_path / "p.csv", table(rows)), tmp_path / "out", PeopleOptions())
+    rows = [
+        ["タイムスタンプ", "名簿（組）", "回答"],
+        *([["2026/05/11", "1", " ".join(WORDS)]] * 2),
+    ]
+    with pytest.raises(
+        UserError,
+        match=r"has a タイムスタンプ and trial that were there already.*call the column",
+    ):
+        score_people(
+            fake,
+            save(tmp_path / "p.csv", table(rows)),
+            tmp_path / "out",
+            PeopleOptions(),
+        )
     rows[0][1] = "学籍番号（半角）"
     rows[2] = [rows[2][0], "2", rows[2][2]]
-    score_people(fake, save(tmp_path / "p.csv", table(rows)), tmp_path / "out", PeopleOptions())
+    score_people(
+        fake, save(tmp_path / "p.csv", table(rows)), tmp_path / "out", PeopleOptions()
+    )

@@ -34,9 +34,19 @@ from whole_runs import dat_run, jcq_run, sat_run, write
 
 pytestmark = pytest.mark.studies  # of the whole repository
 
-TABLE = yaml.safe_load((Path(__file__).parent / "printed_commands.yaml").read_text("utf-8"))
+TABLE = yaml.safe_load(
+    (Path(__file__).parent / "printed_commands.yaml").read_text("utf-8")
+)
 OPERATORS = ("&&", "&")
-LINKED = ("recipes", "examples", "benchmarks", "Makefile", "pyproject.toml", "constraints.txt", "constraints-vllm.txt")
+LINKED = (
+    "recipes",
+    "examples",
+    "benchmarks",
+    "Makefile",
+    "pyproject.toml",
+    "constraints.txt",
+    "constraints-vllm.txt",
+)
 
 
 def split(words):
@@ -52,8 +62,14 @@ def split(words):
 
 def printed():
     """Page and command, each distinct command once, on the page that prints it first."""
-    pages = [(name_of(page), list(chain.from_iterable(map(split, commands(page))))) for page in PAGES]
-    pages += [(name_of(path), list(chain.from_iterable(map(split, usages(path))))) for path in SCRIPTS]
+    pages = [
+        (name_of(page), list(chain.from_iterable(map(split, commands(page)))))
+        for page in PAGES
+    ]
+    pages += [
+        (name_of(path), list(chain.from_iterable(map(split, usages(path)))))
+        for path in SCRIPTS
+    ]
     seen = set()
     for page, lines in pages:
         for line in lines:
@@ -63,16 +79,26 @@ def printed():
 
 
 def first_match(table, line):
-    return next((value for pattern, value in table.items() if re.match(pattern, line)), None)
+    return next(
+        (value for pattern, value in table.items() if re.match(pattern, line)), None
+    )
 
 
 def marked(page, line, pages_begun):
     """The command as a test's parameter: slow, but for the READMEs' and a page's first one that is run at all."""
     reason = first_match(TABLE["not_run"], line)
-    fast = page.startswith("README") or (page not in pages_begun and page.startswith(("docs/", "CONTRIB")))
+    fast = page.startswith("README") or (
+        page not in pages_begun and page.startswith(("docs/", "CONTRIB"))
+    )
     if reason is None:
         pages_begun.add(page)
-    marks = [pytest.mark.skip(reason=reason)] if reason else [] if fast else [pytest.mark.slow]
+    marks = (
+        [pytest.mark.skip(reason=reason)]
+        if reason
+        else []
+        if fast
+        else [pytest.mark.slow]
+    )
     return pytest.param(line, id=f"{page}: {line}", marks=marks)
 
 
@@ -86,7 +112,11 @@ def judge():
 
     def reply(request, headers):
         text = request["messages"][-1]["content"]
-        return 200, {}, completion(first_match(TABLE["verdicts"], text.replace("\n", " ")))
+        return (
+            200,
+            {},
+            completion(first_match(TABLE["verdicts"], text.replace("\n", " "))),
+        )
 
     with JudgeServer(reply) as server:
         import threading
@@ -105,22 +135,49 @@ def lab(tmp_path_factory):
         (folder / name).symlink_to(ROOT / name)
     for seed, model in enumerate(("base", "grpo", "sft"), 1):
         dat_run(runs / "eval" / model / "dat", model, seed)
-        jcq_run(runs / "eval" / model / "jcq", model, lambda q: q.id, lambda q, seed=seed: (seed, 3, 2, 4))
-        sat_run(runs / "eval" / model / "sat", model, lambda story, seed=seed: story.text[: 200 + seed])
+        jcq_run(
+            runs / "eval" / model / "jcq",
+            model,
+            lambda q: q.id,
+            lambda q, seed=seed: (seed, 3, 2, 4),
+        )
+        sat_run(
+            runs / "eval" / model / "sat",
+            model,
+            lambda story, seed=seed: story.text[: 200 + seed],
+        )
     for name in TABLE["dat_runs"]:
         shutil.copytree(runs / "eval" / "base" / "dat", runs / name)
     for name in ("jcq", "jcq-again", "jcq-other"):
         shutil.copytree(runs / "eval" / "grpo" / "jcq", runs / "grpo" / name)
     shutil.copytree(runs / "eval" / "base", runs / "a")
     shutil.copytree(runs / "eval" / "grpo", runs / "b")
-    texts = [row for table in iter_tables(runs / "eval" / "base" / "dat") for row in table["text"].to_pylist()]
+    texts = [
+        row
+        for table in iter_tables(runs / "eval" / "base" / "dat")
+        for row in table["text"].to_pylist()
+    ]
     write(folder / "responses.jsonl", [{"text": text} for text in texts])
     stories, questions = load_stories(), trial_questions()
-    write(folder / "stories20.jsonl", [{"id": s.id, "text": s.text} for s in stories[:2]])
-    write(folder / "rewrites.jsonl", [{"story_id": s.id, "text": s.text[:300]} for s in stories])
-    write(folder / "people.jsonl", [{"story_id": s.id, "ranking": ["base", "grpo", "sft"]} for s in stories])
+    write(
+        folder / "stories20.jsonl", [{"id": s.id, "text": s.text} for s in stories[:2]]
+    )
+    write(
+        folder / "rewrites.jsonl",
+        [{"story_id": s.id, "text": s.text[:300]} for s in stories],
+    )
+    write(
+        folder / "people.jsonl",
+        [{"story_id": s.id, "ranking": ["base", "grpo", "sft"]} for s in stories],
+    )
     ratings = [
-        {"model": model, "item": q.id, "criterion": "fluency", "rater": rater, "score": 1 + len(q.question + rater) % 5}
+        {
+            "model": model,
+            "item": q.id,
+            "criterion": "fluency",
+            "rater": rater,
+            "score": 1 + len(q.question + rater) % 5,
+        }
         for model in ("base", "grpo", "sft")
         for q in questions
         for rater in ("a", "bb")
@@ -135,14 +192,20 @@ def lab(tmp_path_factory):
     for name, text in TABLE["files"].items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, "utf-8")
-    answers = [{"id": k, "question_id": q.id, "answer": "傘を開く"} for k, q in enumerate(questions, 1)]
+    answers = [
+        {"id": k, "question_id": q.id, "answer": "傘を開く"}
+        for k, q in enumerate(questions, 1)
+    ]
     write(folder / "data" / "answers" / "m.jsonl", answers)
     verdict = TABLE["verdicts"][".*流暢性"]
     judgements = [{"answer_id": row["id"], "judgement": verdict} for row in answers]
     write(folder / "data" / "judgements" / "m.jsonl", judgements)
     items = Sipen().items()
     write_records(folder / "items.jsonl", trial_items())
-    write(folder / "sipen-answers.jsonl", [{"item": item.id, "text": "はい"} for item in items])
+    write(
+        folder / "sipen-answers.jsonl",
+        [{"item": item.id, "text": "はい"} for item in items],
+    )
     ensure_tiny()
     return folder
 
@@ -164,15 +227,26 @@ def run_as_process(words, environment):
 
 
 @pytest.mark.parametrize("line", PRINTED)
-def test_a_printed_command_does_what_its_page_says(line, lab, judge, tmp_path, monkeypatch, capsys):
+def test_a_printed_command_does_what_its_page_says(
+    line, lab, judge, tmp_path, monkeypatch, capsys
+):
     folder = tmp_path / "lab"
     shutil.copytree(lab, folder, symlinks=True)
     text = line
     for pattern, replacement in TABLE["replace"].items():
         text = re.sub(pattern, replacement, text)
-    text = f"{text} {first_match(TABLE['append'], text) or ''}".replace("URL", judge.url)
-    variables = {"OPENAI_API_KEY": "none", "WANDB_MODE": "offline", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-    variables["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    text = f"{text} {first_match(TABLE['append'], text) or ''}".replace(
+        "URL", judge.url
+    )
+    variables = {
+        "OPENAI_API_KEY": "none",
+        "WANDB_MODE": "offline",
+        "HF_HUB_OFFLINE": "1",
+        "OMP_NUM_THREADS": "1",
+    }
+    variables["PATH"] = os.pathsep.join(
+        [str(Path(sys.executable).parent), os.environ["PATH"]]
+    )
     if "acrostic" in text:
         variables["SOZO_TASKS"] = "examples.task.Acrostic"
     for name, value in variables.items():
@@ -181,19 +255,29 @@ def test_a_printed_command_does_what_its_page_says(line, lab, judge, tmp_path, m
     before = (first_match(TABLE["before"], text) or "").replace("URL", judge.url)
     for command in filter(None, (before, text)):
         for output in re.findall(r"--output(?:_dir)? (\S+)", command):
-            if output not in before.split() or command == before:  # what the command makes may stand in the lab
+            if (
+                output not in before.split() or command == before
+            ):  # what the command makes may stand in the lab
                 shutil.rmtree(folder / output, ignore_errors=True)
         words = shlex.split(command)
         status, output, errors = (
-            run_in_process(words[1:], capsys) if words[0] == "sozo" else run_as_process(words, variables)
+            run_in_process(words[1:], capsys)
+            if words[0] == "sozo"
+            else run_as_process(words, variables)
         )
         assert status == 0, f"{command}\n{errors[-2000:]}"
     expected = first_match(TABLE["prints"], text)
-    assert expected, f"printed_commands.yaml does not say what this prints: {text}\n{output}"
+    assert expected, (
+        f"printed_commands.yaml does not say what this prints: {text}\n{output}"
+    )
     assert re.search(expected, output), f"{text}\n{output[-2000:]}"
 
 
 def test_every_line_of_the_table_is_used():
     lines = [line for _, line in printed()]
-    unused = [pattern for pattern in TABLE["not_run"] if not any(re.match(pattern, line) for line in lines)]
+    unused = [
+        pattern
+        for pattern in TABLE["not_run"]
+        if not any(re.match(pattern, line) for line in lines)
+    ]
     assert unused == []

@@ -35,15 +35,24 @@ def test_prompt_is_the_papers_text_byte_for_byte(name):
 
 def test_fill_is_one_pass():
     # Were it two passes, the answer would be judged against itself as the question.
-    assert fill("{question}|{answer}", question="{answer}", answer="{question}") == "{answer}|{question}"
+    assert (
+        fill("{question}|{answer}", question="{answer}", answer="{question}")
+        == "{answer}|{question}"
+    )
     assert fill("<{story}>", story=r"\1 \g<0> {} {x} \n") == r"<\1 \g<0> {} {x} \n>"
-    for values in ({}, {"question": "q"}, {"question": "q", "answer": "a", "story": "s"}):
+    for values in (
+        {},
+        {"question": "q"},
+        {"question": "q", "answer": "a", "story": "s"},
+    ):
         with pytest.raises(ValueError, match=r"\['answer', 'question'\]"):
             fill("{question}{answer}", **values)
 
 
 def test_a_prompt_as_a_model_is_asked_it():
-    assert PLAIN.prompt(prompt("dat"), conversational=True) == [{"role": "user", "content": prompt("dat")}]
+    assert PLAIN.prompt(prompt("dat"), conversational=True) == [
+        {"role": "user", "content": prompt("dat")}
+    ]
     # A base model has no chat template that would part the prompt from the response: a line break does.
     assert PLAIN.prompt(prompt("dat"), conversational=False) == prompt("dat") + "\n"
 
@@ -65,30 +74,49 @@ def tokenizer():
     return made
 
 
-def test_sampling_and_every_method_put_a_prompt_before_the_model_in_the_same_form(tokenizer, tmp_path):
+def test_sampling_and_every_method_put_a_prompt_before_the_model_in_the_same_form(
+    tokenizer, tmp_path
+):
     assert tokenizer.decode(encode_text(tokenizer, "犬", FORM)) == ASKED
 
-    good, bad = (Selected(["a"], ["犬"], ["dat"], [text], np.zeros(1), 0, 1) for text in ("水", "犬"))
-    rows = training_rows({"completion": good}, conversational=True, form=FORM) + training_rows(
-        {"chosen": good, "rejected": bad}, conversational=True, form=FORM
+    good, bad = (
+        Selected(["a"], ["犬"], ["dat"], [text], np.zeros(1), 0, 1)
+        for text in ("水", "犬")
     )
+    rows = training_rows(
+        {"completion": good}, conversational=True, form=FORM
+    ) + training_rows({"chosen": good, "rejected": bad}, conversational=True, form=FORM)
     for row in rows:  # as TRL takes them
         ids = encode_prompt(tokenizer, row["prompt"], **row["chat_template_kwargs"])
         assert tokenizer.decode(ids) == ASKED
     (tmp_path / "prompts.jsonl").write_text(json.dumps({"prompt": "犬"}), "utf-8")
     entries = read_entries(
-        [{"prompts": str(tmp_path / "prompts.jsonl")}], {"reward_funcs": ["sozo.rewards.dat_reward"], "reward_args": {}}
+        [{"prompts": str(tmp_path / "prompts.jsonl")}],
+        {"reward_funcs": ["sozo.rewards.dat_reward"], "reward_args": {}},
     )
     (row,) = dataset_rows(entries, conversational=True, form=FORM)
-    assert tokenizer.decode(encode_prompt(tokenizer, row["prompt"], **FORM.arguments)) == ASKED
+    assert (
+        tokenizer.decode(encode_prompt(tokenizer, row["prompt"], **FORM.arguments))
+        == ASKED
+    )
     # TRL must see no column of arguments where there are none.
-    assert set(training_rows({"completion": good}, conversational=True)[0]) == {"prompt", "completion"}
+    assert set(training_rows({"completion": good}, conversational=True)[0]) == {
+        "prompt",
+        "completion",
+    }
 
 
 @pytest.mark.parametrize("place", ["", "checkpoint-2"])
-def test_a_model_is_asked_as_it_was_trained_unless_somebody_says_otherwise(place, tmp_path):
-    settings = {"script": {"system_prompt": "猫"}, "training": {"chat_template_kwargs": {"tone": "山"}}}
-    (tmp_path / "run_config.json").write_text(json.dumps({"settings": settings}), "utf-8")
+def test_a_model_is_asked_as_it_was_trained_unless_somebody_says_otherwise(
+    place, tmp_path
+):
+    settings = {
+        "script": {"system_prompt": "猫"},
+        "training": {"chat_template_kwargs": {"tone": "山"}},
+    }
+    (tmp_path / "run_config.json").write_text(
+        json.dumps({"settings": settings}), "utf-8"
+    )
     model = tmp_path / place
     model.mkdir(exist_ok=True)
     (model / "config.json").write_text("{}")
@@ -96,7 +124,11 @@ def test_a_model_is_asked_as_it_was_trained_unless_somebody_says_otherwise(place
     settings = GeneratorSettings(str(model)).settled()
     assert settings.form == settings.settled().form == FORM
     assert settings.deciding()["chat_template_kwargs"] == '{"tone": "山"}'
-    other = GeneratorSettings(str(model), system_prompt="", chat_template_kwargs="{}").settled().settled()
+    other = (
+        GeneratorSettings(str(model), system_prompt="", chat_template_kwargs="{}")
+        .settled()
+        .settled()
+    )
     assert other.form == PLAIN
     assert settled_form("犬", None, str(model)) == ("犬", {"tone": "山"})
     assert settled_form(None, None, "tiny") == (None, None)
@@ -108,8 +140,14 @@ def test_a_model_is_asked_as_it_was_trained_unless_somebody_says_otherwise(place
     ("arguments", "message"),
     [
         ("{", "chat_template_kwargs is not JSON"),
-        ("[1]", "chat_template_kwargs must be a mapping of names to values, not \\[1\\]"),
-        ({"add_generation_prompt": False}, "add_generation_prompt is no argument of a model's template"),
+        (
+            "[1]",
+            "chat_template_kwargs must be a mapping of names to values, not \\[1\\]",
+        ),
+        (
+            {"add_generation_prompt": False},
+            "add_generation_prompt is no argument of a model's template",
+        ),
     ],
 )
 def test_arguments_that_cannot_be(arguments, message):
@@ -120,8 +158,13 @@ def test_arguments_that_cannot_be(arguments, message):
 def test_a_form_that_the_model_does_not_know(tokenizer):
     tokenizer = build_tokenizer(["犬"])
     tokenizer.chat_template = "{{ raise_exception('System role not supported') }}"
-    with pytest.raises(UserError, match=r"refuses what it is given \(System role not supported\); leave out system"):
+    with pytest.raises(
+        UserError,
+        match=r"refuses what it is given \(System role not supported\); leave out system",
+    ):
         encode_text(tokenizer, "犬", FORM)
     tokenizer.chat_template = None
-    with pytest.raises(UserError, match="need a chat template, and this model has none"):
+    with pytest.raises(
+        UserError, match="need a chat template, and this model has none"
+    ):
         encode_text(tokenizer, "犬", FORM)

@@ -31,34 +31,63 @@ CRITERIA = ("fluency", "flexibility", "originality", "elaboration")
 
 
 def test_table_11_digit_for_digit():
-    by_hand = [line.replace("_", " ").replace("- random", " random") for line in TABLE_11.split("\n") if line]
-    stored = files("sozo.data.published").joinpath("dat_training.csv").read_text("utf-8").splitlines()
+    by_hand = [
+        line.replace("_", " ").replace("- random", " random")
+        for line in TABLE_11.split("\n")
+        if line
+    ]
+    stored = (
+        files("sozo.data.published")
+        .joinpath("dat_training.csv")
+        .read_text("utf-8")
+        .splitlines()
+    )
     assert stored[0] == "model,method,valid,mean,std,unique_words"
     assert [line.replace(",", " ") for line in stored[1:]] == by_hand
     names = ("model", "method", "valid", "mean", "std", "unique_words")
-    assert load("dat_training")[0] == dict(zip(names, (None, "random", 131_072, 0.555, 0.02, 22_085), strict=True))
+    assert load("dat_training")[0] == dict(
+        zip(names, (None, "random", 131_072, 0.555, 0.02, 22_085), strict=True)
+    )
 
 
 def test_every_table_is_a_full_rectangle():
     names = [
-        path.name.removesuffix(".csv") for path in files("sozo.data.published").iterdir() if path.name.endswith(".csv")
+        path.name.removesuffix(".csv")
+        for path in files("sozo.data.published").iterdir()
+        if path.name.endswith(".csv")
     ]
     assert len(names) == 25
     for name in names:
         rows = load(name)
         assert rows
-        assert all(None not in row for row in rows), name  # csv puts cells without a heading there
-        keys = [key for key in rows[0] if all(isinstance(row[key], str | None) for row in rows)]
+        assert all(None not in row for row in rows), (
+            name
+        )  # csv puts cells without a heading there
+        keys = [
+            key
+            for key in rows[0]
+            if all(isinstance(row[key], str | None) for row in rows)
+        ]
         assert len({tuple(row[key] for key in keys) for row in rows}) == len(rows), name
-    for name in ("dat_training", "sat_training", "jcq_training_by_task", "jcq_training_by_criterion"):
+    for name in (
+        "dat_training",
+        "sat_training",
+        "jcq_training_by_task",
+        "jcq_training_by_criterion",
+    ):
         methods = [row["method"] for row in load(name) if row["model"] == "Qwen2.5-7B"]
         assert methods == ["base", "SFT", "DPO 1", "DPO 2", "GRPO"]
 
 
-@pytest.mark.parametrize("name", ["jcq_by_criterion", "jcq_by_task_and_criterion", "jcq_training_by_criterion"])
+@pytest.mark.parametrize(
+    "name",
+    ["jcq_by_criterion", "jcq_by_task_and_criterion", "jcq_training_by_criterion"],
+)
 def test_means_are_the_means(name):
     for row in load(name):
-        assert np.mean([row[c] for c in CRITERIA]) == pytest.approx(row["mean"], abs=0.0101)
+        assert np.mean([row[c] for c in CRITERIA]) == pytest.approx(
+            row["mean"], abs=0.0101
+        )
 
 
 def test_tasks_and_criteria_tell_the_same_mean():
@@ -67,11 +96,15 @@ def test_tasks_and_criteria_tell_the_same_mean():
         ("jcq_training_by_task", "jcq_training_by_criterion", ("model", "method")),
     ):
         means = {
-            tuple(row[k] for k in keys): np.mean([v for v in row.values() if isinstance(v, float)])
+            tuple(row[k] for k in keys): np.mean(
+                [v for v in row.values() if isinstance(v, float)]
+            )
             for row in load(by_task)
         }
         for row in load(by_criterion):
-            assert means[tuple(row[k] for k in keys)] == pytest.approx(row["mean"], abs=0.011)
+            assert means[tuple(row[k] for k in keys)] == pytest.approx(
+                row["mean"], abs=0.011
+            )
 
 
 def test_correlations_can_be_computed_again():
@@ -81,7 +114,9 @@ def test_correlations_can_be_computed_again():
     jcq = {row["model"]: row for row in load("jcq_by_criterion")}
 
     def pearson(a, b):
-        return np.corrcoef([a[model] for model in dat], [b[model] for model in dat])[0, 1]
+        return np.corrcoef([a[model] for model in dat], [b[model] for model in dat])[
+            0, 1
+        ]
 
     (published,) = load("dat_sat_correlation")
     assert pearson(dat, sat) == pytest.approx(published["pearson"], abs=0.01)
@@ -92,8 +127,12 @@ def test_correlations_can_be_computed_again():
     ):
         for row in load(name):
             if row["task"] == "All":
-                scores = {model: values[row["criterion"]] for model, values in jcq.items()}
-                assert pearson(scores, other) == pytest.approx(row["pearson"], abs=0.01), (name, row)
+                scores = {
+                    model: values[row["criterion"]] for model, values in jcq.items()
+                }
+                assert pearson(scores, other) == pytest.approx(
+                    row["pearson"], abs=0.01
+                ), (name, row)
 
 
 def test_the_counts_behind_sipens_figures():
@@ -119,14 +158,25 @@ def test_the_counts_behind_sipens_figures():
     triples = {(1, 11, 3), (1, 12, 1), (3, 10, 2), (3, 11, 0), (5, 9, 1), (7, 8, 0)}
     assert (len(ways), {(way.most, way.many, way.few) for way in ways}) == (12, triples)
     verdicts = [[pair.verdict for pair in sipen.pairs(number)] for number in "56"]
-    assert [[said.count(verdict) for verdict in sipen.VERDICTS] for said in verdicts] == [[2, 1, 13], [1, 1, 6]]
+    assert [
+        [said.count(verdict) for verdict in sipen.VERDICTS] for said in verdicts
+    ] == [[2, 1, 13], [1, 1, 6]]
     assert len(sipen.unborne()) == 4
 
 
 def test_what_pbigs_tables_add_up_to():
-    assert pbig.totals() == {"annotators": 27, "patents": 116, "ideas": 307, "scores": 3109}
+    assert pbig.totals() == {
+        "annotators": 27,
+        "patents": 116,
+        "ideas": 307,
+        "scores": 3109,
+    }
     cells = pbig.alphas()
-    assert (len(cells), sum(cell < 0 for cell in cells), cells.count(0.0)) == (22, 10, 1)
+    assert (len(cells), sum(cell < 0 for cell in cells), cells.count(0.0)) == (
+        22,
+        10,
+        1,
+    )
     assert np.mean(cells) == pytest.approx(0.016, abs=5e-4)
     assert np.median(cells) == pytest.approx(0.005)
     assert (pbig.pairs_needed(0.311), pbig.most_pairs()) == (41, 66 + 55 + 6)

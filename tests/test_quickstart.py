@@ -20,72 +20,136 @@ from sozo.eval.compare import compare_models
 from sozo.eval.evaluated import find_evaluated
 
 QUICKSTART = Path(__file__).parents[1] / "recipes" / "quickstart.py"
-HISTORY = [{"step": k, "reward": 8.0 + k, "dat/mean_score": 0.8, "loss": 0.1, "rewards/x/mean": 1.0} for k in (1, 2)]
+HISTORY = [
+    {
+        "step": k,
+        "reward": 8.0 + k,
+        "dat/mean_score": 0.8,
+        "loss": 0.1,
+        "rewards/x/mean": 1.0,
+    }
+    for k in (1, 2)
+]
 
 
 @pytest.fixture
 def left(tmp_path):
     """What the quickstart leaves, without a model: four tables of answers, the lists that SFT copies, two trainings."""
-    folders = {name: tmp_path / "responses" / name.replace(" ", "-") for name in ("after GRPO", "after SFT", "before")}
+    folders = {
+        name: tmp_path / "responses" / name.replace(" ", "-")
+        for name in ("after GRPO", "after SFT", "before")
+    }
     folders |= {"random": tmp_path / "responses" / "random", COPIED: tmp_path / "lists"}
     for name, path in folders.items():
-        first, other = (tuple(f"語{k}" for k in range(start, start + 10)) for start in (0, 10))
+        first, other = (
+            tuple(f"語{k}" for k in range(start, start + 10)) for start in (0, 10)
+        )
         again = first if name == "after GRPO" else other
-        lists = [Response("0", "m", 0, "", first, 0.5), Response("1", "m", 0, "", again, 0.7)]
+        lists = [
+            Response("0", "m", 0, "", first, 0.5),
+            Response("1", "m", 0, "", again, 0.7),
+        ]
         if name == "before":
             lists.append(Response("2", "m", 0, "", None, None, "format"))
         dat_run(path, name, 0.6, valid=2)
         write_responses(path / "responses" / "part-00000.parquet", lists)
-        model = {"random": "random", COPIED: "frontier", "after GRPO": str(tmp_path / "grpo")}.get(name, name)
+        model = {
+            "random": "random",
+            COPIED: "frontier",
+            "after GRPO": str(tmp_path / "grpo"),
+        }.get(name, name)
         config = read_json(path / "config.json")
         config["settings"]["model"] = model
         write_json(path / "config.json", config)
     for training in ("grpo", "sft"):
         (tmp_path / training).mkdir()
         for name in ("config.json", "metrics.json"):  # a model's, and a training's
-            write_json(tmp_path / training / name, {"model_type": "llama", "runtime": 1})
+            write_json(
+                tmp_path / training / name, {"model_type": "llama", "runtime": 1}
+            )
     return folders
 
 
-def test_the_page_says_what_was_aimed_at_and_how_training_went(left, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(quickstart, "find_spec", lambda _: None)  # two lists have no pairing
+def test_the_page_says_what_was_aimed_at_and_how_training_went(
+    left, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(
+        quickstart, "find_spec", lambda _: None
+    )  # two lists have no pairing
     monkeypatch.setenv("COLUMNS", "200")
-    (tmp_path / "grpo" / "trainer_state.json").write_text(json.dumps({"log_history": HISTORY}), "utf-8")
+    (tmp_path / "grpo" / "trainer_state.json").write_text(
+        json.dumps({"log_history": HISTORY}), "utf-8"
+    )
     quickstart.show(argparse.Namespace(output_dir=tmp_path), left)
     printed = capsys.readouterr().out
     assert printed.startswith("Compared with before. ")
-    assert re.search(r"after GRPO +0\.6000 +50\.0% +10\b", printed)  # ten words in two lists
+    assert re.search(
+        r"after GRPO +0\.6000 +50\.0% +10\b", printed
+    )  # ten words in two lists
     assert re.search(r"before +0\.6000 +50\.0% +20\b", printed)
-    assert re.search(r"after GRPO: .*\n(  .*\n)*  not known: what it was trained on\n", printed)
+    assert re.search(
+        r"after GRPO: .*\n(  .*\n)*  not known: what it was trained on\n", printed
+    )
     assert quickstart.NOTES[0][0] in " ".join(printed.split())
     page = html.unescape((tmp_path / "report.html").read_text("utf-8"))
     for english, japanese in quickstart.NOTES:
         assert f'<span lang="en">{english}</span>' in page
         assert f'<span lang="ja">{japanese}</span>' in page
-    assert '<span lang="ja">sozoクイックスタート：小さなモデルが発散的連想課題（DAT）を学ぶ</span></h1>' in page
+    assert (
+        '<span lang="ja">sozoクイックスタート：小さなモデルが発散的連想課題（DAT）を学ぶ</span></h1>'
+        in page
+    )
     curves = page.split("Learning curves</span>", 2)[2]
-    assert curves.count("<figure") == 2  # what is paid and the score; a loss only where nothing is paid
+    assert (
+        curves.count("<figure") == 2
+    )  # what is paid and the score; a loss only where nothing is paid
     assert "What was paid for an answer over training steps: after GRPO" in curves
 
 
-def test_what_it_leaves_is_compared_with_before_and_trainings_are_no_answers(left, tmp_path):
+def test_what_it_leaves_is_compared_with_before_and_trainings_are_no_answers(
+    left, tmp_path
+):
     compared = compare_models(find_evaluated([str(tmp_path)]))
-    assert [method.name for method in compared.methods] == ["before", "random", COPIED, "after GRPO", "after SFT"]
+    assert [method.name for method in compared.methods] == [
+        "before",
+        "random",
+        COPIED,
+        "after GRPO",
+        "after SFT",
+    ]
     assert {base.name for base in compared.bases.values()} == {"before"}
-    assert [method.name for method in compared.methods if method.reference] == ["random", COPIED]
+    assert [method.name for method in compared.methods if method.reference] == [
+        "random",
+        COPIED,
+    ]
 
 
 @pytest.mark.slow
 def test_quickstart_twice_gives_the_same_table_and_page(tmp_path):
     def run(name, *command):
-        environment = {**os.environ, "SOZO_CACHE": str(tmp_path / name / "cache"), "WANDB_MODE": "offline"}
+        environment = {
+            **os.environ,
+            "SOZO_CACHE": str(tmp_path / name / "cache"),
+            "WANDB_MODE": "offline",
+        }
         command = [sys.executable, *command]
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.returncode == 0, done.stderr[-2000:]
         return done.stdout
 
     def rows(printed):
-        return [line for line in printed.splitlines() if re.match(r" \S.*\d\.\d{4} +\d+\.\d%", line)]
+        return [
+            line
+            for line in printed.splitlines()
+            if re.match(r" \S.*\d\.\d{4} +\d+\.\d%", line)
+        ]
 
     def train(name):
         flags = ["--num_responses", "256", "--max_steps", "12", "--num_lists", "160"]

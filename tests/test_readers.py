@@ -44,8 +44,23 @@ BAD_JSON = (
     "\ufeff{}",
 )
 BAD_YAML = (
-    *(f"a: {DIGITS}", DEEP, "a: {b: " * 3_000, DEEP + "]" * 3_000, "- " * 3_000, "a: 1\na: 2", "a: {b: 1, b: 2}"),
-    *("1: a\n1: b", "a: !!timestamp x", "a: !!int ''", "a: !!float '.'", "a: !!python/object:os.system x", "a: *b"),
+    *(
+        f"a: {DIGITS}",
+        DEEP,
+        "a: {b: " * 3_000,
+        DEEP + "]" * 3_000,
+        "- " * 3_000,
+        "a: 1\na: 2",
+        "a: {b: 1, b: 2}",
+    ),
+    *(
+        "1: a\n1: b",
+        "a: !!timestamp x",
+        "a: !!int ''",
+        "a: !!float '.'",
+        "a: !!python/object:os.system x",
+        "a: *b",
+    ),
     *(
         "? [a]\n: b",
         "a: !!bool x",
@@ -56,11 +71,26 @@ BAD_YAML = (
         "%YAML 9.9\n---\na: 1",
         "a",
     ),
-    "\n".join(["a0: &a0 [x, x]"] + [f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]" for k in range(1, 30)]),
-    "a0: &a0 {k: 1}\n" + "".join(f"a{k}: &a{k} {{<<: [{', '.join([f'*a{k - 1}'] * 10)}]}}\n" for k in range(1, 12)),
+    "\n".join(
+        ["a0: &a0 [x, x]"]
+        + [f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]" for k in range(1, 30)]
+    ),
+    "a0: &a0 {k: 1}\n"
+    + "".join(
+        f"a{k}: &a{k} {{<<: [{', '.join([f'*a{k - 1}'] * 10)}]}}\n"
+        for k in range(1, 12)
+    ),
     f"a: &a [{'x, ' * 30_000}]\nb: [{'*a, ' * 30_000}]",
     *(f"a: 0x{'f' * 5_000}", f"a: {'1:' * 3_000}1", 'a: "\\ud800"'),
-    *("a: 'b", 'a: "\\x"', "<<: 1", "<<: [1]", "a: !!binary é", "a: !!set [1]", "a: !!omap 1"),
+    *(
+        "a: 'b",
+        'a: "\\x"',
+        "<<: 1",
+        "<<: [1]",
+        "a: !!binary é",
+        "a: !!set [1]",
+        "a: !!omap 1",
+    ),
 )
 GOOD_YAML = {
     "run_name: 2024-11-31": {"run_name": "2024-11-31"},
@@ -138,9 +168,17 @@ WRONG = {
 
 def recipe(tmp_path, text):
     file = tmp_path / "run.yaml"
-    rest = [line for line in ("tasks: [dat]", "num_prompts: 4096") if line.partition(" ")[0] not in text]
+    rest = [
+        line
+        for line in ("tasks: [dat]", "num_prompts: 4096")
+        if line.partition(" ")[0] not in text
+    ]
     file.write_text("\n".join(["use_cpu: true", "bf16: false", text, *rest]), "utf-8")
-    return parse(GrpoArguments, GrpoSettings, ["--config", str(file), "--output_dir", str(tmp_path / "run")])
+    return parse(
+        GrpoArguments,
+        GrpoSettings,
+        ["--config", str(file), "--output_dir", str(tmp_path / "run")],
+    )
 
 
 @pytest.mark.parametrize("text", WRONG)
@@ -151,7 +189,11 @@ def test_a_value_of_another_kind_is_refused_before_a_model_is_loaded(text, tmp_p
 def test_what_was_fine_stays(tmp_path):
     text = "report_to: none\nrun_name: 2024-11-31\nlearning_rate: 1e-5\nmax_steps: 3\nlora_target_modules: all-linear\n"
     _, training, model = recipe(tmp_path, text + "warmup_steps: 0\nadam_epsilon: 1")
-    assert (training.run_name, training.report_to, training.learning_rate) == ("2024-11-31", [], 1e-5)
+    assert (training.run_name, training.report_to, training.learning_rate) == (
+        "2024-11-31",
+        [],
+        1e-5,
+    )
     assert model.lora_target_modules == "all-linear"
 
 
@@ -162,10 +204,17 @@ def test_a_model_whose_config_is_none_is_one_line(tmp_path):
     for text in (DEEP, '{"model_type": "gpt2", "a": ' + "[" * 3_000, DIGITS, "{"):
         (tmp_path / "config.json").write_text(text)
         one_line(load_model, str(tmp_path))
-        one_line(lambda: pinned(str(tmp_path) + "/../" + tmp_path.name, None) and load_model(str(tmp_path)))
+        one_line(
+            lambda: (
+                pinned(str(tmp_path) + "/../" + tmp_path.name, None)
+                and load_model(str(tmp_path))
+            )
+        )
 
 
-@pytest.mark.parametrize("origin", [{"model": "tiny"}, "tiny", 5, [], {"embedding_sha256": 1}])
+@pytest.mark.parametrize(
+    "origin", [{"model": "tiny"}, "tiny", 5, [], {"embedding_sha256": 1}]
+)
 def test_where_a_cut_model_came_from_is_said_wrongly(origin, tmp_path):
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -176,12 +225,16 @@ def test_where_a_cut_model_came_from_is_said_wrongly(origin, tmp_path):
     AutoTokenizer.from_pretrained(tiny).save_pretrained(folder)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"cut_from": origin}))
-    assert "cut_vocabulary" in one_line(restore_vocabulary, str(folder), "tiny", tmp_path / "out")
+    assert "cut_vocabulary" in one_line(
+        restore_vocabulary, str(folder), "tiny", tmp_path / "out"
+    )
     assert not (tmp_path / "out").exists()
 
 
 def test_a_trainers_state_may_hold_no_number(tmp_path):
-    (tmp_path / "trainer_state.json").write_text('{"log_history": [{"loss": NaN, "grad_norm": 1.5, "step": 1}]}')
+    (tmp_path / "trainer_state.json").write_text(
+        '{"log_history": [{"loss": NaN, "grad_norm": 1.5, "step": 1}]}'
+    )
     assert training_summary(tmp_path) == {"train/grad_norm": 1.5}
     for text in (DEEP, "[]", '{"log_history": 5}', "{"):
         (tmp_path / "trainer_state.json").write_text(text)
@@ -199,16 +252,28 @@ def test_any_name_of_a_column():
                 for item, answer in zip(items, answers, strict=True)
             ]
 
-    columns = {"self": ["ab", "c"], "cls": [1, 2], "reward": [1, 2], "task": ["a", "b"], "items": [0, 0]}
-    assert Length("length", "length")(prompts=["a", "b"], completions=["x", "y"], **columns) == [2.0, 1.0]
-    assert make_dat_reward(noun_checker="jumandic")(completions=["x"], self=["y"]) == [0.0]
+    columns = {
+        "self": ["ab", "c"],
+        "cls": [1, 2],
+        "reward": [1, 2],
+        "task": ["a", "b"],
+        "items": [0, 0],
+    }
+    assert Length("length", "length")(
+        prompts=["a", "b"], completions=["x", "y"], **columns
+    ) == [2.0, 1.0]
+    assert make_dat_reward(noun_checker="jumandic")(completions=["x"], self=["y"]) == [
+        0.0
+    ]
 
 
 # --- what cannot be written to ---
 
 
 def run(arguments, tmp_path, **environment):
-    return warm.run([sys.executable, *arguments], cwd=ROOT, env=os.environ | environment)
+    return warm.run(
+        [sys.executable, *arguments], cwd=ROOT, env=os.environ | environment
+    )
 
 
 @pytest.mark.parametrize("place", ["a file", "/proc/none", "/dev/null/x"])
@@ -220,7 +285,10 @@ def test_a_cache_that_cannot_be_written(place, tmp_path, monkeypatch):
         name, revision = "x", "1"
 
     one_line(lambda: WordVectors(Encoder(), tmp_path / place / "vectors"))
-    done = run(["-m", "sozo", "dat", "--model", "tiny", "--output", str(tmp_path / "out")], tmp_path)
+    done = run(
+        ["-m", "sozo", "dat", "--model", "tiny", "--output", str(tmp_path / "out")],
+        tmp_path,
+    )
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert "SOZO_CACHE" in done.stderr
@@ -254,7 +322,9 @@ def test_a_terminal_that_cannot_show_a_letter(encoding, tmp_path):
         "--source",
         "犬é🙂",
     ]
-    done = run([*command, "--noun-checker", "jumandic"], tmp_path, PYTHONIOENCODING=encoding)
+    done = run(
+        [*command, "--noun-checker", "jumandic"], tmp_path, PYTHONIOENCODING=encoding
+    )
     assert "Traceback" not in done.stderr
     assert done.returncode == 0
 
@@ -262,10 +332,23 @@ def test_a_terminal_that_cannot_show_a_letter(encoding, tmp_path):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_an_output_that_takes_nothing_is_one_line(tmp_path):
     (tmp_path / "a.jsonl").write_text(ANSWERS)
-    command = [sys.executable, "-m", "sozo", "score", "dat", str(tmp_path / "a.jsonl"), "--output", str(tmp_path / "o")]
+    command = [
+        sys.executable,
+        "-m",
+        "sozo",
+        "score",
+        "dat",
+        str(tmp_path / "a.jsonl"),
+        "--output",
+        str(tmp_path / "o"),
+    ]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [*command, "--noun-checker", "jumandic"], cwd=ROOT, stdout=full, stderr=subprocess.PIPE, check=False
+            [*command, "--noun-checker", "jumandic"],
+            cwd=ROOT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
         )
     assert b"Traceback" not in done.stderr
     assert done.returncode != 0
@@ -278,25 +361,54 @@ EVIL = "\x1b]0;x\x07\x1b[31mred\x9b1m\u202egnp\u2066\u200f\r\x08"
 
 
 def clean(text):
-    return not any(letter in text for letter in EVIL if not letter.isalnum() and letter not in "[];")
+    return not any(
+        letter in text
+        for letter in EVIL
+        if not letter.isalnum() and letter not in "[];"
+    )
 
 
 def test_names_are_shown_without_what_steers_a_terminal(tmp_path):
     words = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
     text = "\n".join(f"{k}. {word}" for k, word in enumerate(words, 1))
     for name, source in (("one", EVIL + "1"), ("two", EVIL + "2")):
-        (tmp_path / f"{name}.jsonl").write_text(json.dumps({"text": text}) + "\n" + json.dumps({"text": "x"}))
-        command = ["-m", "sozo", "score", "dat", str(tmp_path / f"{name}.jsonl"), "--output", str(tmp_path / name)]
-        done = run([*command, "--noun-checker", "jumandic", "--source", source], tmp_path)
+        (tmp_path / f"{name}.jsonl").write_text(
+            json.dumps({"text": text}) + "\n" + json.dumps({"text": "x"})
+        )
+        command = [
+            "-m",
+            "sozo",
+            "score",
+            "dat",
+            str(tmp_path / f"{name}.jsonl"),
+            "--output",
+            str(tmp_path / name),
+        ]
+        done = run(
+            [*command, "--noun-checker", "jumandic", "--source", source], tmp_path
+        )
         assert done.returncode == 0
         assert clean(done.stdout)
         assert "red" in done.stdout
     for command in (["compare"], ["report", "--output", str(tmp_path / "r.html")]):
-        done = run(["-m", "sozo", command[0], str(tmp_path / "one"), str(tmp_path / "two"), *command[1:]], tmp_path)
+        done = run(
+            [
+                "-m",
+                "sozo",
+                command[0],
+                str(tmp_path / "one"),
+                str(tmp_path / "two"),
+                *command[1:],
+            ],
+            tmp_path,
+        )
         assert done.returncode == 0, done.stderr
         assert clean(done.stdout)
         assert clean(done.stderr)
-    done = run(["-m", "sozo", "compare", str(tmp_path / f"none{EVIL}".replace("\0", ""))], tmp_path)
+    done = run(
+        ["-m", "sozo", "compare", str(tmp_path / f"none{EVIL}".replace("\0", ""))],
+        tmp_path,
+    )
     assert done.returncode == 2
     assert clean(done.stderr)
 
@@ -304,7 +416,13 @@ def test_names_are_shown_without_what_steers_a_terminal(tmp_path):
 def test_a_command_whose_output_is_closed_still_works(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"text": "1. 犬"}\n', "utf-8")
     command = f"{sys.executable} -m sozo score dat a.jsonl --output o --noun-checker jumandic >&-"
-    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "o" / "metrics.json").is_file()
 

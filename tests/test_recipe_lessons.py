@@ -9,11 +9,19 @@ from grpo_runs import ROOT
 
 FILES = {
     str(path.relative_to(ROOT)): yaml.safe_load(path.read_text("utf-8"))
-    for path in sorted(chain((ROOT / "recipes").glob("*/*.yaml"), (ROOT / "examples").rglob("*.yaml")))
+    for path in sorted(
+        chain((ROOT / "recipes").glob("*/*.yaml"), (ROOT / "examples").rglob("*.yaml"))
+    )
     if path.parent.name != "accelerate"
 }
-STUDIES = {name: study for name, study in FILES.items() if "arms" in study or "num_training_responses" in study}
-TRAININGS = {name: settings for name, settings in FILES.items() if "learning_rate" in settings}
+STUDIES = {
+    name: study
+    for name, study in FILES.items()
+    if "arms" in study or "num_training_responses" in study
+}
+TRAININGS = {
+    name: settings for name, settings in FILES.items() if "learning_rate" in settings
+}
 PAPER = ("swallow-8b", "qwen2.5-7b", "llm-jp-3-7.2b")
 # Of the base models in the paper's table 11 (data/published/dat_training.csv).
 BASE_VALID = {"swallow-8b": 105401, "qwen2.5-7b": 81548, "llm-jp-3-7.2b": 25556}
@@ -26,12 +34,16 @@ def arms():
         for arm, own in (study.get("arms") or {}).items():
             if "train" in own:
                 folder = name.rpartition("/")[0]
-                file = FILES[f"{folder}/{own.get('config', study['training'][own['train']])}"]
+                file = FILES[
+                    f"{folder}/{own.get('config', study['training'][own['train']])}"
+                ]
                 yield name, arm, file | own
 
 
 ARMS = {(name, arm): settings for name, arm, settings in arms()}
-every = pytest.mark.parametrize("settings", ARMS.values(), ids=[" ".join(filter(None, key)) for key in ARMS])
+every = pytest.mark.parametrize(
+    "settings", ARMS.values(), ids=[" ".join(filter(None, key)) for key in ARMS]
+)
 
 
 def tasks_of(settings):
@@ -42,13 +54,20 @@ def tasks_of(settings):
 
 def prompts_of(settings):
     """How many different prompts are asked: DAT has one, a file or another task has several."""
-    return sum(1 if task == "dat" or dict(task).get("task") == "dat" else 2 for task in tasks_of(settings))
+    return sum(
+        1 if task == "dat" or dict(task).get("task") == "dat" else 2
+        for task in tasks_of(settings)
+    )
 
 
 def test_all_kinds_are_read():
     assert len(TRAININGS) >= 30
     ideas = {"recipes/ideas/grpo.yaml"}
-    several = {name for name, arm, settings in arms() if arm is None and prompts_of(settings) > 1}
+    several = {
+        name
+        for name, arm, settings in arms()
+        if arm is None and prompts_of(settings) > 1
+    }
     assert several == {"recipes/gemma-3-270m/mix.yaml"} | ideas
 
 
@@ -56,7 +75,11 @@ def test_all_kinds_are_read():
 def test_a_loss_that_sees_the_micro_batch_asks_one_prompt(settings):
     if prompts_of(settings) > 1:
         assert settings["loss_type"] == "dapo"
-        assert not settings.keys() & {"top_entropy_quantile", "entropy_coef", "use_adaptive_entropy"}
+        assert not settings.keys() & {
+            "top_entropy_quantile",
+            "entropy_coef",
+            "use_adaptive_entropy",
+        }
 
 
 @pytest.mark.parametrize("key", ARMS, ids=str)
@@ -77,15 +100,22 @@ def test_credit_by_the_word_has_validity_beside_it(settings):
 def test_weights_in_half_precision_have_a_master(name):
     # Full training of bf16 weights without DeepSpeed loses small steps. An adapter is float32, and weights may be.
     training = STUDIES[name]["training"]
-    methods = [training[method] for method in ("sft", "dpo", "grpo") if method in training]
+    methods = [
+        training[method] for method in ("sft", "dpo", "grpo") if method in training
+    ]
     trained = [FILES[f"{name.rpartition('/')[0]}/{file}"] for file in methods]
     if any(
-        settings["bf16"] and settings["dtype"] != "float32" and not settings.get("use_peft") for settings in trained
+        settings["bf16"]
+        and settings["dtype"] != "float32"
+        and not settings.get("use_peft")
+        for settings in trained
     ):
         assert "zero" in training["launcher"]
 
 
-@pytest.mark.parametrize("name", [name for name in TRAININGS if name.split("/")[1] in PAPER])
+@pytest.mark.parametrize(
+    "name", [name for name in TRAININGS if name.split("/")[1] in PAPER]
+)
 def test_the_papers_models_are_evaluated(name):
     settings, (_, model, file) = TRAININGS[name], name.split("/")
     evaluate = settings["evaluate"]
@@ -101,15 +131,22 @@ def test_the_papers_models_are_evaluated(name):
     assert floors["dat/unique_words"]["action"] == "warn"
 
 
-@pytest.mark.parametrize("name", [name for name in TRAININGS if name.split("/")[1] in PAPER and "grpo" in name])
+@pytest.mark.parametrize(
+    "name",
+    [name for name in TRAININGS if name.split("/")[1] in PAPER and "grpo" in name],
+)
 def test_vllms_correction(name):
     # TRL 0.14 to 0.18, the paper's, had none.
     settings = TRAININGS[name]
-    assert settings["vllm_importance_sampling_correction"] == name.endswith("grpo-pairing.yaml")
+    assert settings["vllm_importance_sampling_correction"] == name.endswith(
+        "grpo-pairing.yaml"
+    )
     assert settings["use_bias_correction_kl"] is False
 
 
-@pytest.mark.parametrize("name", [name for name in TRAININGS if name.split("/")[1] in (*PAPER, "ideas")])
+@pytest.mark.parametrize(
+    "name", [name for name in TRAININGS if name.split("/")[1] in (*PAPER, "ideas")]
+)
 def test_micro_batches_are_large_where_the_loss_does_not_see_them(name):
     settings, file = TRAININGS[name], name.split("/")[-1]
     size = settings["per_device_train_batch_size"]

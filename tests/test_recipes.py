@@ -30,7 +30,9 @@ METHODS = {
     "wide": (SftArguments, SftSettings),
     "mix-warm": (SftArguments, SftSettings),
 }
-RECIPES = sorted(path for method in METHODS for path in (ROOT / "recipes").glob(f"*/{method}.yaml"))
+RECIPES = sorted(
+    path for method in METHODS for path in (ROOT / "recipes").glob(f"*/{method}.yaml")
+)
 LAUNCHERS = sorted((ROOT / "recipes" / "accelerate").glob("*.yaml"))
 PAPER = {
     "swallow-8b": "tokyotech-llm/Llama-3.1-Swallow-8B-Instruct-v0.3",
@@ -54,15 +56,32 @@ def test_nothing_is_missing():
         *((model, method) for model in models for method in ("sft", "dpo", "grpo")),
         *((model, method) for model in PAPER for method in ("wide", "grpo-pairing")),
         ("tiny", "grpo-beyond"),
-        *(("smollm2-135m", method) for method in ("warm", "wide", "grpo", "grpo-beyond")),
-        *(("gemma-3-270m", other) for other in ("warm", "even", "wide", "grpo-pairing", "mix-warm", "mix")),
+        *(
+            ("smollm2-135m", method)
+            for method in ("warm", "wide", "grpo", "grpo-beyond")
+        ),
+        *(
+            ("gemma-3-270m", other)
+            for other in ("warm", "even", "wide", "grpo-pairing", "mix-warm", "mix")
+        ),
     }
     assert {path.stem for path in LAUNCHERS} == {
-        *("single", "ddp", "fsdp", "zero2", "zero3", "cpu2_ddp", "cpu2_zero2", "cpu2_zero3")
+        *(
+            "single",
+            "ddp",
+            "fsdp",
+            "zero2",
+            "zero3",
+            "cpu2_ddp",
+            "cpu2_zero2",
+            "cpu2_zero3",
+        )
     }
 
 
-@pytest.mark.parametrize("path", RECIPES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize(
+    "path", RECIPES, ids=lambda path: f"{path.parent.name}-{path.stem}"
+)
 def test_a_recipe_loads_and_says_what_it_is(path):
     first = path.read_text("utf-8").splitlines()[0]
     title = "WARM-UP" if path.stem.endswith("warm") else path.stem.upper()
@@ -71,15 +90,31 @@ def test_a_recipe_loads_and_says_what_it_is(path):
     assert training.output_dir == f"runs/{path.parent.name}/{path.stem}"
     assert training.run_name == f"{path.parent.name}-{path.stem}"
     written = yaml.safe_load(path.read_text("utf-8"))
-    assert {"seed", "output_dir", "learning_rate", "lr_scheduler_type", "save_steps"} <= set(written)
+    assert {
+        "seed",
+        "output_dir",
+        "learning_rate",
+        "lr_scheduler_type",
+        "save_steps",
+    } <= set(written)
     if METHODS[path.stem][0] is GrpoArguments:
-        assert (training.temperature, training.top_k, training.top_p) == (0.9 if "0.14" in path.stem else 1.0, 0, 1.0)
-        assert {"temperature", "top_k", "top_p", "max_completion_length"} <= set(written)
+        assert (training.temperature, training.top_k, training.top_p) == (
+            0.9 if "0.14" in path.stem else 1.0,
+            0,
+            1.0,
+        )
+        assert {"temperature", "top_k", "top_p", "max_completion_length"} <= set(
+            written
+        )
 
 
 BEYOND = {
-    **dict.fromkeys(("tiny", "smollm2-135m"), ("grpo-beyond", ["dat_validity", "dat_distance"])),
-    **dict.fromkeys(PAPER, ("grpo-pairing", ["dat_validity", "dat_pairing", "dat_rarity"])),
+    **dict.fromkeys(
+        ("tiny", "smollm2-135m"), ("grpo-beyond", ["dat_validity", "dat_distance"])
+    ),
+    **dict.fromkeys(
+        PAPER, ("grpo-pairing", ["dat_validity", "dat_pairing", "dat_rarity"])
+    ),
 }
 
 
@@ -87,41 +122,83 @@ BEYOND = {
 def test_beyond_the_paper_differs_in_what_is_paid_and_to_whom(name):
     method, rewards = BEYOND[name]
     (script, training, _), (paper, papers, _) = (
-        settings_of(ROOT / "recipes" / name / f"{each}.yaml") for each in (method, "grpo")
+        settings_of(ROOT / "recipes" / name / f"{each}.yaml")
+        for each in (method, "grpo")
     )
-    assert [path.rpartition("make_")[2] for task in script.tasks for path in task["reward_funcs"]] == rewards
-    assert (script.credit, training.multi_objective_aggregation) == ("word", "normalize_then_sum")
-    differ = {key for key, value in training.to_dict().items() if value != papers.to_dict()[key]}
-    more = {"vllm_importance_sampling_correction", "reward_weights"} if name in PAPER else set()
-    assert differ <= {"output_dir", "run_name", "multi_objective_aggregation", "logging_dir"} | more
+    assert [
+        path.rpartition("make_")[2]
+        for task in script.tasks
+        for path in task["reward_funcs"]
+    ] == rewards
+    assert (script.credit, training.multi_objective_aggregation) == (
+        "word",
+        "normalize_then_sum",
+    )
+    differ = {
+        key
+        for key, value in training.to_dict().items()
+        if value != papers.to_dict()[key]
+    }
+    more = (
+        {"vllm_importance_sampling_correction", "reward_weights"}
+        if name in PAPER
+        else set()
+    )
+    assert (
+        differ
+        <= {"output_dir", "run_name", "multi_objective_aggregation", "logging_dir"}
+        | more
+    )
     assert script.num_prompts == paper.num_prompts
 
 
 @pytest.mark.parametrize("name", [*PAPER, "qwen2.5-coder-1.5b", "tiny"])
 def test_a_placebo_differs_in_what_is_paid_alone(name):
     placebo, grpo = (
-        yaml.safe_load((ROOT / f"recipes/{name}/{each}.yaml").read_text("utf-8")) for each in ("placebo", "grpo")
+        yaml.safe_load((ROOT / f"recipes/{name}/{each}.yaml").read_text("utf-8"))
+        for each in ("placebo", "grpo")
     )
-    assert {key for key in placebo if placebo[key] != grpo[key]} == {"tasks", "output_dir", "run_name"}
+    assert {key for key in placebo if placebo[key] != grpo[key]} == {
+        "tasks",
+        "output_dir",
+        "run_name",
+    }
     (task,), (paid,) = placebo["tasks"], grpo["tasks"]
     assert task["reward_funcs"] == ["sozo.rewards.make_dat_placebo"]
     (scorer,) = task["reward_args"].values()
-    assert scorer in ({name: paid.get(name) for name in scorer}, *paid.get("reward_args", {}).values())
+    assert scorer in (
+        {name: paid.get(name) for name in scorer},
+        *paid.get("reward_args", {}).values(),
+    )
     assert placebo.keys() == grpo.keys()
 
 
 def test_the_placebo_of_pairing_differs_in_what_is_paid_and_to_whom():
     folder = ROOT / "recipes" / "smollm2-135m"
     placebo, pairing = (
-        yaml.safe_load((folder / f"{each}.yaml").read_text("utf-8")) for each in ("placebo", "grpo-pairing")
+        yaml.safe_load((folder / f"{each}.yaml").read_text("utf-8"))
+        for each in ("placebo", "grpo-pairing")
     )
-    differ = {key for key in placebo.keys() | pairing.keys() if placebo.get(key) != pairing.get(key)}
-    assert differ == {"tasks", "credit", "multi_objective_aggregation", "output_dir", "run_name"}
+    differ = {
+        key
+        for key in placebo.keys() | pairing.keys()
+        if placebo.get(key) != pairing.get(key)
+    }
+    assert differ == {
+        "tasks",
+        "credit",
+        "multi_objective_aggregation",
+        "output_dir",
+        "run_name",
+    }
 
 
 def test_the_digits_of_a_studys_page_are_those_of_its_rows():
     folder = ROOT / "recipes" / "qwen2.5-coder-1.5b"
-    rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text("utf-8").splitlines()]
+    rows = [
+        json.loads(line)
+        for line in (folder / "rows.jsonl").read_text("utf-8").splitlines()
+    ]
     page = (folder / "README.md").read_text("utf-8")
     for row in rows:
         digits = f"| {row['valid_rate']:.1%} | {row['mean']:.4f} | "
@@ -132,22 +209,46 @@ def test_the_digits_of_a_studys_page_are_those_of_its_rows():
         assert digits in page, row["row"]
         if answers := row.get("cue_dat"):
             value = answers["cue_dat"]
-            assert f"{value['mean']:+.4f} [{value['low']:+.4f}, {value['high']:+.4f}]" in page, row["row"]
+            assert (
+                f"{value['mean']:+.4f} [{value['low']:+.4f}, {value['high']:+.4f}]"
+                in page
+            ), row["row"]
 
 
 @pytest.mark.parametrize("processes", [1, 8])
 @pytest.mark.parametrize("name", PAPER)
 def test_the_papers_settings(name, processes):
-    script, training, model = settings_of(ROOT / "recipes" / name / "grpo.yaml", processes)
+    script, training, model = settings_of(
+        ROOT / "recipes" / name / "grpo.yaml", processes
+    )
     assert model.model_name_or_path == PAPER[name]
-    assert (script.num_prompts, training.num_generations, training.num_train_epochs) == (4096, 8, 1)
-    per_step = training.per_device_train_batch_size * processes * training.gradient_accumulation_steps
+    assert (
+        script.num_prompts,
+        training.num_generations,
+        training.num_train_epochs,
+    ) == (4096, 8, 1)
+    per_step = (
+        training.per_device_train_batch_size
+        * processes
+        * training.gradient_accumulation_steps
+    )
     assert per_step == training.generation_batch_size == 256
     assert 4096 * 8 / per_step == 128
-    assert (training.learning_rate, training.beta, training.loss_type) == (5e-7, 0.04, "bnpo")
+    assert (training.learning_rate, training.beta, training.loss_type) == (
+        5e-7,
+        0.04,
+        "bnpo",
+    )
     # TRL's defaults of the paper's time.
-    assert (training.scale_rewards, training.num_iterations, training.epsilon) == ("group", 1, 0.2)
-    assert (training.lr_scheduler_type, training.max_completion_length) == ("linear", 256)
+    assert (training.scale_rewards, training.num_iterations, training.epsilon) == (
+        "group",
+        1,
+        0.2,
+    )
+    assert (training.lr_scheduler_type, training.max_completion_length) == (
+        "linear",
+        256,
+    )
     assert not training.use_bias_correction_kl
     assert not training.vllm_importance_sampling_correction
     (task,) = script.tasks
@@ -165,15 +266,25 @@ def test_the_papers_settings(name, processes):
 @pytest.mark.parametrize("method", ["sft", "dpo"])
 @pytest.mark.parametrize("name", PAPER)
 def test_the_papers_settings_on_a_table(name, method, processes):
-    script, training, model = settings_of(ROOT / "recipes" / name / f"{method}.yaml", processes)
+    script, training, model = settings_of(
+        ROOT / "recipes" / name / f"{method}.yaml", processes
+    )
     assert model.model_name_or_path == PAPER[name]
     assert not model.use_peft
     assert (script.top_k if method == "sft" else script.num_pairs) == 16384
-    per_step = training.per_device_train_batch_size * processes * training.gradient_accumulation_steps
+    per_step = (
+        training.per_device_train_batch_size
+        * processes
+        * training.gradient_accumulation_steps
+    )
     assert (per_step, training.num_train_epochs, training.max_steps) == (256, 1, -1)
     assert training.learning_rate == {"sft": 2e-7, "dpo": 5e-7}[method]
     # TRL's defaults, where the paper is silent.
-    assert (training.lr_scheduler_type, training.warmup_steps, training.weight_decay) == ("linear", 0, 0.0)
+    assert (
+        training.lr_scheduler_type,
+        training.warmup_steps,
+        training.weight_decay,
+    ) == ("linear", 0, 0.0)
     if method == "sft":
         assert (training.completion_only_loss, training.packing) == (True, False)
     else:
@@ -186,7 +297,9 @@ def test_a_launcher_loads(path):
     assert path.read_text("utf-8").startswith("# ")
     config = load_config_from_file(str(path))
     eight = {"ddp", "fsdp", "zero2", "zero3"}
-    assert config.num_processes == (8 if path.stem in eight else 2 if path.stem.startswith("cpu2") else 1)
+    assert config.num_processes == (
+        8 if path.stem in eight else 2 if path.stem.startswith("cpu2") else 1
+    )
     if "zero" in path.stem:
         assert config.deepspeed_config["zero_stage"] == int(path.stem[-1])
     # Of ZeRO-3's sharded weights the whole model is saved.
@@ -196,8 +309,19 @@ def test_a_launcher_loads(path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--lerning_rate", "1"], "unknown setting: lerning_rate (did you mean learning_rate?)"),
-        (flags({"tasks": {"task": "dat", "noun_checker": "jumanpp"}, "model_name_or_path": "no"}), "jumanpp"),
+        (
+            ["--lerning_rate", "1"],
+            "unknown setting: lerning_rate (did you mean learning_rate?)",
+        ),
+        (
+            flags(
+                {
+                    "tasks": {"task": "dat", "noun_checker": "jumanpp"},
+                    "model_name_or_path": "no",
+                }
+            ),
+            "jumanpp",
+        ),
     ],
     ids=["unknown flag", "no jumanpp"],
 )
@@ -215,25 +339,56 @@ def test_a_mistake_is_one_line(words, message, tmp_path):
     ("words", "missing"),
     [
         ([], []),
-        (flags({"model_name_or_path": "runs/no", "evaluate": "null"}), ["runs/no: neither in a folder nor in the "]),
         (
-            flags({"tasks": {"task": "dat", "noun_checker": "jumandik", "embedding_model": "ja-ginzza"}}),
-            ["no noun checker is called 'jumandik'; choose ", "ja-ginzza: neither in a folder nor in the hub's cache"],
+            flags({"model_name_or_path": "runs/no", "evaluate": "null"}),
+            ["runs/no: neither in a folder nor in the "],
         ),
         (
-            flags({"evaluate": {"every": 1, "tasks": [{"task": "dat", "noun_checker": "jumanpp"}]}}),
+            flags(
+                {
+                    "tasks": {
+                        "task": "dat",
+                        "noun_checker": "jumandik",
+                        "embedding_model": "ja-ginzza",
+                    }
+                }
+            ),
+            [
+                "no noun checker is called 'jumandik'; choose ",
+                "ja-ginzza: neither in a folder nor in the hub's cache",
+            ],
+        ),
+        (
+            flags(
+                {
+                    "evaluate": {
+                        "every": 1,
+                        "tasks": [{"task": "dat", "noun_checker": "jumanpp"}],
+                    }
+                }
+            ),
             ["the command jumanpp is not on the PATH; "],
         ),
-        (["--reward_funcs", "nosuch.reward"], ["reward function nosuch.reward: No module named 'nosuch'"]),
+        (
+            ["--reward_funcs", "nosuch.reward"],
+            ["reward function nosuch.reward: No module named 'nosuch'"],
+        ),
     ],
     ids=["nothing", "model", "checker and encoder", "of an evaluation", "reward"],
 )
 def test_a_dry_run_names_what_is_missing(words, missing, tmp_path):
-    done = run([sys.executable, str(RECIPE), "--dry-run", *words], tmp_path, PATH="/nowhere", HF_HUB_OFFLINE="1")
+    done = run(
+        [sys.executable, str(RECIPE), "--dry-run", *words],
+        tmp_path,
+        PATH="/nowhere",
+        HF_HUB_OFFLINE="1",
+    )
     assert done.returncode == 0, done.stderr
     first, *between, last = done.stdout.splitlines()
     # recipes/tiny/grpo.yaml: 2,000 prompts x 16 = 32,000.
-    assert first.startswith("dat: 2,000 prompts x 16 make 32,000 completions, each paid by ")
+    assert first.startswith(
+        "dat: 2,000 prompts x 16 make 32,000 completions, each paid by "
+    )
     assert last == "runs/tiny/grpo: nothing was run"
     assert len(between) == len(missing)
     for line, start in zip(between, missing, strict=True):

@@ -27,16 +27,33 @@ def tables(tmp_path_factory, mini):
     folder = tmp_path_factory.mktemp("tables")
     sampling = SamplingOptions(num_responses=16)
     run_task(dat(), GeneratorSettings("random"), sampling, folder / "random")
-    run_task(dat(), GeneratorSettings(str(mini), max_new_tokens=24), sampling, folder / "drawn")
+    run_task(
+        dat(),
+        GeneratorSettings(str(mini), max_new_tokens=24),
+        sampling,
+        folder / "drawn",
+    )
     answered(kanji(), folder / "kanji", *(f"{k}" for k in range(15)))
-    scores = {question.id: [(4, 3, 4, 5), (2, 2, 2, 2)] for question in trial_questions()[:4]}
+    scores = {
+        question.id: [(4, 3, 4, 5), (2, 2, 2, 2)] for question in trial_questions()[:4]
+    }
     jcq_run(folder / "jcq", "m", scores, questions=trial_questions(), judge=JUDGE)
     bare = {f"{k:02d}": 0.5 + k / 100 for k in range(16)}
-    table(folder / "bare", bare, parts=1, text=[list_text([*AXES[k % 12 :], *AXES[: k % 12]][:10]) for k in range(16)])
+    table(
+        folder / "bare",
+        bare,
+        parts=1,
+        text=[list_text([*AXES[k % 12 :], *AXES[: k % 12]][:10]) for k in range(16)],
+    )
     return folder
 
 
-JUDGE = {"model": "judge-of-jcq", "prompt": "jcq-v1", "temperature": 0.0, "max_tokens": 1024}
+JUDGE = {
+    "model": "judge-of-jcq",
+    "prompt": "jcq-v1",
+    "temperature": 0.0,
+    "max_tokens": 1024,
+}
 # What a record must name: task, measure, and encoder or judge.
 NAMED = {
     "random": {"dat", "ja-ginza"},
@@ -62,7 +79,15 @@ def leaves(value, key=""):
 def record(model):
     """What a trained model's folder records beside its settings, as they are compared when a run goes on."""
     config = json.loads((model / "run_config.json").read_text("utf-8"))
-    return set(leaves({name: part for name, part in config.items() if name not in ("settings", "free", "environment")}))
+    return set(
+        leaves(
+            {
+                name: part
+                for name, part in config.items()
+                if name not in ("settings", "free", "environment")
+            }
+        )
+    )
 
 
 def measured(model, folder):
@@ -76,7 +101,9 @@ def measured(model, folder):
 
 def targets(trainings, said=YES):
     """The tasks whose first measure training went for; or those of which that is not so, or not known."""
-    return {task.name for task in TASKS if target(trainings, task, task.measures[0]) == said}
+    return {
+        task.name for task in TASKS if target(trainings, task, task.measures[0]) == said
+    }
 
 
 def unknown(said):
@@ -94,7 +121,9 @@ def unknown(said):
         ("dpo", ("drawn", "jcq")),
     ],
 )
-def test_a_table_s_task_encoder_and_judge_are_recorded(kinds, method, tables, mini, tmp_path):
+def test_a_table_s_task_encoder_and_judge_are_recorded(
+    kinds, method, tables, mini, tmp_path
+):
     output = train(method, mini, [tables / kind for kind in kinds], tmp_path / "out", 4)
     wanted = set().union(*(NAMED[kind] for kind in kinds))
     assert wanted <= record(output)
@@ -110,7 +139,9 @@ def test_of_bare_parts_nothing_is_known(method, tables, mini, tmp_path):
     assert unknown(said)
 
 
-def test_of_a_mix_the_known_part_is_named_and_the_other_is_not_known(tables, mini, tmp_path):
+def test_of_a_mix_the_known_part_is_named_and_the_other_is_not_known(
+    tables, mini, tmp_path
+):
     output = train("sft", mini, [tables / "jcq", tables / "bare"], tmp_path / "out", 8)
     said, went_for = measured(output, tmp_path / "run")
     assert "jcq" in went_for
@@ -131,7 +162,9 @@ def test_sft_of_sft_carries_the_first_record_on(tables, mini, tmp_path):
     assert went_for == {"jcq", "dat", "kanji"}
     # Whoever begins from a checkpoint begins from the same training.
     shutil.copytree(first, tmp_path / "moved")
-    fourth = train("sft", tmp_path / "moved", [tables / "random"], tmp_path / "fourth", 4)
+    fourth = train(
+        "sft", tmp_path / "moved", [tables / "random"], tmp_path / "fourth", 4
+    )
     assert measured(fourth, tmp_path / "run4")[1] == {"jcq", "dat"}
 
 
@@ -144,12 +177,24 @@ def test_a_lora_adapter_and_what_it_stands_on(tables, mini, tmp_path):
 
 def test_grpo_of_an_sft_has_both(tables, mini, tmp_path):
     first = train("sft", mini, [tables / "jcq"], tmp_path / "first", 4)
-    settings = {"model_name_or_path": first, "output_dir": tmp_path / "grpo", "max_steps": 1, "report_to": "none"}
-    sizes = {"per_device_train_batch_size": 8, "completions_per_step": 8, "num_generations": 8, "num_prompts": 8}
+    settings = {
+        "model_name_or_path": first,
+        "output_dir": tmp_path / "grpo",
+        "max_steps": 1,
+        "report_to": "none",
+    }
+    sizes = {
+        "per_device_train_batch_size": 8,
+        "completions_per_step": 8,
+        "num_generations": 8,
+        "num_prompts": 8,
+    }
     yaml = ["--config", str(ROOT / "recipes" / "tiny" / "grpo.yaml")]
     train_grpo(*parse(GrpoArguments, GrpoSettings, [*yaml, *flags(settings | sizes)]))
     assert measured(tmp_path / "grpo", tmp_path / "run")[1] == {"dat", "jcq"}
-    rewards = json.loads((tmp_path / "grpo" / "run_config.json").read_text("utf-8"))["settings"]["rewards"]
+    rewards = json.loads((tmp_path / "grpo" / "run_config.json").read_text("utf-8"))[
+        "settings"
+    ]["rewards"]
     assert [reward["task"] for reward in rewards] == ["dat"]  # as before
 
 
@@ -157,8 +202,13 @@ def older(folder):
     """What an earlier sozo would have left."""
     path = folder / "run_config.json"
     config = json.loads(path.read_text("utf-8"))
-    known = {name: config[name] for name in ("format", "settings", "loaded", "free", "environment")}
-    known["loaded"] = {name: known["loaded"].get(name) for name in ("model_sha256", "model_commit")}
+    known = {
+        name: config[name]
+        for name in ("format", "settings", "loaded", "free", "environment")
+    }
+    known["loaded"] = {
+        name: known["loaded"].get(name) for name in ("model_sha256", "model_commit")
+    }
     path.write_text(json.dumps(known), "utf-8")
     return folder
 
@@ -176,8 +226,15 @@ def test_a_folder_of_before_says_so(method, tables, mini, tmp_path):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_run_of_before_is_continued(method, tables, mini, tmp_path):
-    settings = {"examples_per_step": 2, "per_device_train_batch_size": 2, "max_steps": 2, "save_steps": 1}
-    output = older(train(method, mini, [tables / "random"], tmp_path / "out", 4, **settings))
+    settings = {
+        "examples_per_step": 2,
+        "per_device_train_batch_size": 2,
+        "max_steps": 2,
+        "save_steps": 1,
+    }
+    output = older(
+        train(method, mini, [tables / "random"], tmp_path / "out", 4, **settings)
+    )
     weights = (output / "model.safetensors").read_bytes()
     for path in (output / "metrics.json", output / "model.safetensors"):
         path.unlink()
@@ -191,5 +248,11 @@ def test_the_settings_that_decide_are_as_before(method, tables, mini, tmp_path):
     output = train(method, mini, [tables / "random"], tmp_path / "out", 4)
     record = json.loads((output / "run_config.json").read_text("utf-8"))
     # How many processes there are does not decide where a step's size is given.
-    assert record["settings"].keys() | {"world_size"} == {"script", "training", "model", "selection", "world_size"}
+    assert record["settings"].keys() | {"world_size"} == {
+        "script",
+        "training",
+        "model",
+        "selection",
+        "world_size",
+    }
     assert record["free"].keys() == {"script", "training", "world_size"}

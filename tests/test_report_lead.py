@@ -53,22 +53,43 @@ def overview(page):
 
 def facts(page):
     """What is said of each model: model -> state -> texts."""
-    blocks = re.findall(r'<h3>(.*?)</h3>\s*<dl class="facts">(.*?)</dl>', page.replace("<wbr>", ""), re.DOTALL)
+    blocks = re.findall(
+        r'<h3>(.*?)</h3>\s*<dl class="facts">(.*?)</dl>',
+        page.replace("<wbr>", ""),
+        re.DOTALL,
+    )
     said = {}
     for name, block in blocks:
         pairs = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", block, re.DOTALL)
-        said[english_text(name)] = {english_text(state): [*map(english_text, dd.split("<br>"))] for state, dd in pairs}
+        said[english_text(name)] = {
+            english_text(state): [*map(english_text, dd.split("<br>"))]
+            for state, dd in pairs
+        }
     return said
 
 
 def test_the_first_screen_has_facts_and_an_overview(three, tmp_path):
     page = page_of(three, tmp_path, base="base")
     text = first_of(page)
-    assert text.startswith("Compared with base. In brackets: intervals of the differences. They are so wide that all")
-    unknown = {"not known": ["what it was trained on"]}  # and what both always have is no fact
+    assert text.startswith(
+        "Compared with base. In brackets: intervals of the differences. They are so wide that all"
+    )
+    unknown = {
+        "not known": ["what it was trained on"]
+    }  # and what both always have is no fact
     assert facts(page) == {
-        "better": {"higher than base": ["score by judge-a 3.29 (+0.29 [+0.25, +0.32], 35 trial questions)"], **unknown},
-        "worse": {"lower than base": ["score by judge-a 2.71 (−0.29 [−0.32, −0.25], 35 trial questions)"], **unknown},
+        "better": {
+            "higher than base": [
+                "score by judge-a 3.29 (+0.29 [+0.25, +0.32], 35 trial questions)"
+            ],
+            **unknown,
+        },
+        "worse": {
+            "lower than base": [
+                "score by judge-a 2.71 (−0.29 [−0.32, −0.25], 35 trial questions)"
+            ],
+            **unknown,
+        },
     }
     assert overview(page) == {
         "Model": ["score"],
@@ -76,7 +97,10 @@ def test_the_first_screen_has_facts_and_an_overview(three, tmp_path):
         "better": ["▲ 3.29 +0.29 [+0.25, +0.32]"],
         "worse": ["▼ 2.71 −0.29 [−0.32, −0.25]"],
     }
-    assert "▲ higher, ▼ lower than base: the interval of the difference leaves out 0." in text
+    assert (
+        "▲ higher, ▼ lower than base: the interval of the difference leaves out 0."
+        in text
+    )
     assert "JCQ, 35 trial questions, by judge-a" in text
     assert "Not run: DAT, SAT, SIPeN controls, Ideas (PBIG)." in text
     assert "one training" not in text  # nothing says that they were trained
@@ -96,15 +120,25 @@ def test_compare_prints_what_the_page_shows(three, tmp_path, capsys, monkeypatch
             name = "" if k else f"{model}: "
             assert f"{name}{state}: {'; '.join(texts)}" in printed
     for title in ("", "JCQ: differences"):
-        numbers = {number for row in cells_of(page, title)[1:] for cell in row[1:] for number in cell.split()}
+        numbers = {
+            number
+            for row in cells_of(page, title)[1:]
+            for cell in row[1:]
+            for number in cell.split()
+        }
         assert not [number for number in numbers if number not in printed]
 
 
 def test_each_p_stands_in_the_tables_alone(three, tmp_path):
     page = page_of(three, tmp_path, base="base")
-    prose = english_text(re.sub(r"<table>.*?</table>", "", page.split('id="packed"')[0], flags=re.DOTALL))
+    prose = english_text(
+        re.sub(r"<table>.*?</table>", "", page.split('id="packed"')[0], flags=re.DOTALL)
+    )
     assert not re.search(r"p [<=]", prose.split("Compared with base.")[1])
-    rows = {row[0].partition(" against ")[0]: row[1:] for row in cells_of(page, "JCQ: differences")}
+    rows = {
+        row[0].partition(" against ")[0]: row[1:]
+        for row in cells_of(page, "JCQ: differences")
+    }
     number = r"▲ \+0\.29 \[\+0\.25, \+0\.32\] 35 of 35 interval of 97\.5% p < 0\.001 d = \+\d\.\d\d"
     assert re.fullmatch(number, rows["better"][0])
     assert rows["better"][1] == "+0.0 points [−7.9, +7.9] 35 of 35 p = 1.000"
@@ -114,7 +148,10 @@ def test_nobody_is_said_to_be_best(three, tmp_path):
     page = page_of(three, tmp_path, base="better")
     first = {model: next(iter(lines)) for model, lines in facts(page).items()}
     assert first == dict.fromkeys(("base", "worse"), "lower than better")
-    assert not re.search(r"\b(best|ahead|behind|winner|significant)", english_text(page.split('id="packed"')[0]))
+    assert not re.search(
+        r"\b(best|ahead|behind|winner|significant)",
+        english_text(page.split('id="packed"')[0]),
+    )
 
 
 def test_one_model_has_its_row_and_nothing_to_compare_with(three, tmp_path):
@@ -129,9 +166,14 @@ def test_one_model_has_its_row_and_nothing_to_compare_with(three, tmp_path):
 def test_nothing_scored_says_so(tmp_path):
     jcq_run(tmp_path / "a", "a", str, lambda q: None)
     page = page_of(tmp_path / "a", tmp_path)
-    assert "Not shown, since they have no values: score (0 of 35: 35 refused)" in first_of(page)
+    assert (
+        "Not shown, since they have no values: score (0 of 35: 35 refused)"
+        in first_of(page)
+    )
     assert overview(page)["a"] == ["0.0% [0.0, 10.0]"]
-    assert not re.search(r"<td[^>]*>–", page.split('id="packed"')[0])  # no table of dashes
+    assert not re.search(
+        r"<td[^>]*>–", page.split('id="packed"')[0]
+    )  # no table of dashes
 
 
 def test_tasks_of_which_nothing_compares_say_why(tmp_path):
@@ -143,7 +185,9 @@ def test_tasks_of_which_nothing_compares_say_why(tmp_path):
 
 
 def test_lists_of_nouns_are_rows_and_no_contestants(tmp_path):
-    for seed, (name, model) in enumerate({"base": "m", "trained": "n", "random": "random", "top": "frontier"}.items()):
+    for seed, (name, model) in enumerate(
+        {"base": "m", "trained": "n", "random": "random", "top": "frontier"}.items()
+    ):
         dat_run(tmp_path / name, name, seed=seed)
         config = json.loads((tmp_path / name / "config.json").read_bytes())
         config["settings"]["model"] = model
@@ -153,7 +197,10 @@ def test_lists_of_nouns_are_rows_and_no_contestants(tmp_path):
     assert {"base", "trained", "random", "top"} <= overview(page).keys()
     drawn = "random, top: lists that a program drew; no model wrote them, and they are not tested against base."
     assert drawn in first_of(page)
-    assert [row[0] for row in cells_of(page, "DAT: differences")] == ["Model", "trained against base"]
+    assert [row[0] for row in cells_of(page, "DAT: differences")] == [
+        "Model",
+        "trained against base",
+    ]
     # Beside drawn lists alone nobody is compared.
     shutil.rmtree(tmp_path / "trained")
     drawn = page_of(tmp_path, tmp_path, base="base")
@@ -168,7 +215,10 @@ def test_of_many_models_the_table_alone_tells(tmp_path):
     assert facts(page) == {}
     rows = overview(page)
     assert (rows["m1"], rows["m7"]) == (["3.00 +0.00"], ["▲ 3.29 +0.29 [+0.25, +0.32]"])
-    assert "if many models equal the base, one or another gets an arrow by chance" in first_of(page)
+    assert (
+        "if many models equal the base, one or another gets an arrow by chance"
+        in first_of(page)
+    )
     assert 'class="samples"' not in page
 
 
@@ -176,11 +226,19 @@ def test_a_target_is_called_target_wherever_its_number_stands(three, tmp_path):
     shutil.copytree(three, tmp_path / "runs")
     path = tmp_path / "runs" / "better" / "config.json"
     config = json.loads(path.read_bytes())
-    paid = {"task": "jcq", "measure": "jcq/mean", "encoder": None, "judge": "judge-a", "by": "grpo"}
+    paid = {
+        "task": "jcq",
+        "measure": "jcq/mean",
+        "encoder": None,
+        "judge": "judge-a",
+        "by": "grpo",
+    }
     config["loaded"] |= {"model_trained": True, "trained_on": [paid]}
     path.write_text(json.dumps(config), "utf-8")
     page = page_of(tmp_path / "runs", tmp_path, base="base")
-    assert overview(page)["better this checkpoint"] == ["▲ 3.29 +0.29 [+0.25, +0.32] target"]
+    assert overview(page)["better this checkpoint"] == [
+        "▲ 3.29 +0.29 [+0.25, +0.32] target"
+    ]
     assert overview(page)["worse"] == ["▼ 2.71 −0.29 [−0.32, −0.25]"]
     told = facts(page)["better"]
     assert told == {
@@ -188,28 +246,49 @@ def test_a_target_is_called_target_wherever_its_number_stands(three, tmp_path):
             "score by judge-a 3.29 (+0.29 [+0.25, +0.32], 35 trial questions)"
         ],
     }
-    assert "target: paid for or shown in training, so a gain is no evidence" in first_of(page)
+    assert (
+        "target: paid for or shown in training, so a gain is no evidence"
+        in first_of(page)
+    )
     assert "This checkpoint: what one training came to." in first_of(page)
     assert "target" in cells_of(page, "JCQ: differences")[1][1]
 
 
-def test_unique_words_are_rarefied_within_a_study_and_meet_a_frontier_of_as_many_lists(tmp_path):
+def test_unique_words_are_rarefied_within_a_study_and_meet_a_frontier_of_as_many_lists(
+    tmp_path,
+):
     for study, bad in (("small", 28), ("large", 10)):
         folder = tmp_path / study
         dat_run(folder / "base", "base", seed=1, n=40, bad=bad)
         dat_run(folder / "GRPO", "GRPO", seed=2, n=40, bad=0)
-        write_study(folder, StudyFolder(study, None, {n: StudyRow("m", folder / n) for n in ("base", "GRPO")}))
+        write_study(
+            folder,
+            StudyFolder(
+                study, None, {n: StudyRow("m", folder / n) for n in ("base", "GRPO")}
+            ),
+        )
     models = {model.name: model for model in find_evaluated([str(tmp_path)])}
-    sizes = {study: models[f"{study}/base"].run("dat").summary.valid for study in ("small", "large")}
+    sizes = {
+        study: models[f"{study}/base"].run("dat").summary.valid
+        for study in ("small", "large")
+    }
     assert sizes["small"] < sizes["large"]
     at = {"mean": 0.9, "unique_words": 90.0, "perplexity": 80.0}
-    facts = {"lists": sizes["large"], "embedding_model": "ja-ginza", "rows": [{"free": at}] * 2}
+    facts = {
+        "lists": sizes["large"],
+        "embedding_model": "ja-ginza",
+        "rows": [{"free": at}] * 2,
+    }
     (tmp_path / "large" / "frontier").mkdir()
-    (tmp_path / "large" / "frontier" / "frontier.json").write_text(json.dumps(facts), "utf-8")
+    (tmp_path / "large" / "frontier" / "frontier.json").write_text(
+        json.dumps(facts), "utf-8"
+    )
     page = page_of(tmp_path, tmp_path)
     for study, size in sizes.items():
         assert f"{study}, n = {size:,}" in page
-        assert page.count(f"<small>n = {size:,}</small>") == 4  # two models, in their table and among all columns
+        assert (
+            page.count(f"<small>n = {size:,}</small>") == 4
+        )  # two models, in their table and among all columns
     assert page.count("lists that are as random as they can be</tspan>") == 1
     assert "No frontier" not in page
 
@@ -225,7 +304,9 @@ def test_a_table_says_what_the_numbers_rest_on(three, tmp_path):
     facts = facts_of(page, "JCQ")
     assert facts["Runs started"] == datetime.now(UTC).date().isoformat()
     of_a_commit = provenance()["git_commit"]  # an installed package is of none
-    assert re.fullmatch(r"git [0-9a-f]{12}(-dirty)?" if of_a_commit else "git –", facts["Runs' code"])
+    assert re.fullmatch(
+        r"git [0-9a-f]{12}(-dirty)?" if of_a_commit else "git –", facts["Runs' code"]
+    )
     assert facts["Judge"].startswith("backend openai, model judge-a")
     assert "JCQ: cost of judging" in facts
 
@@ -234,14 +315,23 @@ def test_models_are_named_with_revisions_and_how_they_were_asked(tmp_path):
     dat_run(tmp_path / "a", "a", seed=0)
     path = tmp_path / "a" / "config.json"
     config = json.loads(path.read_bytes())
-    config["settings"] |= {"model": "/home/me/org/name", "temperature": 0.7, "max_new_tokens": 99, "seed": 3}
+    config["settings"] |= {
+        "model": "/home/me/org/name",
+        "temperature": 0.7,
+        "max_new_tokens": 99,
+        "seed": 3,
+    }
     config["loaded"] |= {"model_sha256": "0123456789abcdef"}
     path.write_text(json.dumps(config), "utf-8")
     page = page_of(tmp_path, tmp_path)
     facts = facts_of(page, "DAT")
     assert facts["Models and revisions"] == "name, sha256 0123456789ab"
     assert "/home/me" not in page
-    assert [facts[name] for name in ("temperature", "max_new_tokens", "seed")] == ["0.7", "99", "3"]
+    assert [facts[name] for name in ("temperature", "max_new_tokens", "seed")] == [
+        "0.7",
+        "99",
+        "3",
+    ]
 
 
 def test_a_caveat_stands_wherever_its_number_does(three, tmp_path, capsys):
@@ -251,10 +341,14 @@ def test_a_caveat_stands_wherever_its_number_does(three, tmp_path, capsys):
     for name in ("overview", "jcq-differences", "table12"):
         heading, *lines = (tables / f"{name}.csv").read_text("utf-8-sig").splitlines()
         assert heading.endswith(",of")
-        assert "judge" not in heading  # the columns are the same whoever judged, and whatever was asked
+        assert (
+            "judge" not in heading
+        )  # the columns are the same whoever judged, and whatever was asked
         assert all(line.endswith(f'"{trial}"') for line in lines)
         assert f". {trial}." in (tables / f"{name}.tex").read_text("utf-8")
-    assert f"JCQ by criterion (the paper's Tables 3 and 12). {trial}." in (tables / "table12.tex").read_text("utf-8")
+    assert f"JCQ by criterion (the paper's Tables 3 and 12). {trial}." in (
+        tables / "table12.tex"
+    ).read_text("utf-8")
     compare([str(three)], "base")
     printed = " ".join(capsys.readouterr().out.split())
     assert f"At a glance ({trial})" in printed
@@ -267,14 +361,29 @@ def test_a_caveat_stands_wherever_its_number_does(three, tmp_path, capsys):
 def test_answers_cut_off_stand_beside_their_models_number_alone(tmp_path):
     for name, cut in (("base", 0), ("cut", 15)):
         ends = iter(["" if k < cut else "</think>案" for k in range(35)])
-        jcq_run(tmp_path / name, name, lambda q, ends=ends: f"<think>{q.id}{next(ends)}", lambda q: (3, 3, 3, 3))
+        jcq_run(
+            tmp_path / name,
+            name,
+            lambda q, ends=ends: f"<think>{q.id}{next(ends)}",
+            lambda q: (3, 3, 3, 3),
+        )
     page = page_of(tmp_path, tmp_path, base="base")
-    assert overview(page)["cut"] == ["3.00 +0.00 15 of 35 answers cut off", "▼ 57.1% −42.9 points [−61.7, −19.4]"]
+    assert overview(page)["cut"] == [
+        "3.00 +0.00 15 of 35 answers cut off",
+        "▼ 57.1% −42.9 points [−61.7, −19.4]",
+    ]
     assert overview(page)["base"] == ["3.00", "100.0%"]
-    assert facts(page)["cut"]["lower than base"] == ["complete 57.1% (−42.9 points [−61.7, −19.4])"]
-    with (tmp_path / "r-tables" / "overview.csv").open(encoding="utf-8-sig", newline="") as file:
+    assert facts(page)["cut"]["lower than base"] == [
+        "complete 57.1% (−42.9 points [−61.7, −19.4])"
+    ]
+    with (tmp_path / "r-tables" / "overview.csv").open(
+        encoding="utf-8-sig", newline=""
+    ) as file:
         base, cut = csv.DictReader(file)
-    assert (base["score caveats"], cut["score caveats"]) == ("", "15 of 35 answers cut off")
+    assert (base["score caveats"], cut["score caveats"]) == (
+        "",
+        "15 of 35 answers cut off",
+    )
     assert float(cut["complete"]) == 20 / 35
 
 
@@ -291,18 +400,34 @@ def test_what_a_model_was_trained_on_is_read_from_its_folder(tmp_path):
     ]
     config = {"settings": {"rewards": rewards}, "loaded": {"model_sha256": None}}
     paid = [
-        {"task": "dat", "measure": "dat", "encoder": "ja-ginza", "judge": None, "by": "grpo"},
+        {
+            "task": "dat",
+            "measure": "dat",
+            "encoder": "ja-ginza",
+            "judge": None,
+            "by": "grpo",
+        },
         {"task": "jcq", "measure": "a.b", "encoder": None, "judge": "j", "by": "grpo"},
-        {"task": "cue_dat", "measure": "cue_dat/valid", "encoder": None, "judge": None, "by": "grpo"},
+        {
+            "task": "cue_dat",
+            "measure": "cue_dat/valid",
+            "encoder": None,
+            "judge": None,
+            "by": "grpo",
+        },
     ]
     # Before, only what GRPO paid for was written, and nothing of a folder from which it started.
     for start, known in ((None, paid), ("0" * 64, [unknown, *paid])):
         config["loaded"]["model_sha256"] = start
         (tmp_path / "run_config.json").write_text(json.dumps(config), "utf-8")
         assert trained_on(tmp_path) == trained_on(tmp_path / "checkpoint-8") == known
-    (tmp_path / "run_config.json").write_text(json.dumps(config | {"trained_on": paid[:1]}), "utf-8")
+    (tmp_path / "run_config.json").write_text(
+        json.dumps(config | {"trained_on": paid[:1]}), "utf-8"
+    )
     assert trained_on(tmp_path) == trained_on(tmp_path / "checkpoint-8") == paid[:1]
     (tmp_path / "sozo_state.json").unlink()
-    assert trained_on(tmp_path) == paid[:1]  # a merged or a cut model has the record alone
+    assert (
+        trained_on(tmp_path) == paid[:1]
+    )  # a merged or a cut model has the record alone
     (tmp_path / "run_config.json").unlink()
     assert trained_on(tmp_path) == []

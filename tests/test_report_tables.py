@@ -27,20 +27,40 @@ from sozo.scoring.translatable import translatable
 from sozo.tasks import task_types
 from sozo.tasks.sat.compliance import Extra
 
-SHARE, SCORE, WORDS = Measure("a/valid", share=True), Measure("a", 2), Measure("a/words", 0, ratio=True)
+SHARE, SCORE, WORDS = (
+    Measure("a/valid", share=True),
+    Measure("a", 2),
+    Measure("a/words", 0, ratio=True),
+)
 
 
 def finding(value, measure=SCORE, *, half=0.01, kind=DIFFERENCE, **more):
     known = Estimate(value, value - half, value + half, 9, level=0.975, p=0.002)
-    return Finding("after", "before", "a", measure.short, measure.name, measure, kind, known, **more)
+    return Finding(
+        "after",
+        "before",
+        "a",
+        measure.short,
+        measure.name,
+        measure,
+        kind,
+        known,
+        **more,
+    )
 
 
 def test_a_difference_of_shares_is_percentage_points():
     cell = detailed(finding(0.05, SHARE))
     assert (cell.text, cell.lines[0]) == ("+5.0 points", "[+4.0, +6.0]")
-    assert detailed(finding(0.0, SHARE, of=12)).counts == "9 of 12"  # of a difference n is its pairs, no share's
+    assert (
+        detailed(finding(0.0, SHARE, of=12)).counts == "9 of 12"
+    )  # of a difference n is its pairs, no share's
     below = bare(finding(-0.05, SHARE))
-    assert (below.text, below.interval, below.lines) == ("−5.0 points", "[−6.0, −4.0]", ("[−6.0, −4.0]",))
+    assert (below.text, below.interval, below.lines) == (
+        "−5.0 points",
+        "[−6.0, −4.0]",
+        ("[−6.0, −4.0]",),
+    )
     assert detailed(finding(0.05)).text == "+0.05"
     assert detailed(finding(0.75, WORDS, kind=RATIO)).text == "−25.0%"
 
@@ -57,44 +77,113 @@ def test_a_difference_of_shares_is_percentage_points():
         (1.2, 0.1, RATIO, "higher"),
     ],
 )
-def test_a_mark_is_an_interval_that_leaves_out_no_difference_and_nothing_else(value, half, kind, mark):
+def test_a_mark_is_an_interval_that_leaves_out_no_difference_and_nothing_else(
+    value, half, kind, mark
+):
     row = finding(value, half=half, kind=kind, effect=0.01, target="yes")
     assert (row.cell.mark, detailed(row).mark, bare(row).mark) == (mark,) * 3
 
 
 def test_a_difference_says_its_level_p_effect_and_whether_it_is_evidence():
     row = finding(0.05, of=12, effect=0.5, target="yes", below=("paired",))
-    says = ("[+0.04, +0.06]", "9 of 12", "interval of 97.5%", "p = 0.004", "d = +0.50", "target", "paired")
+    says = (
+        "[+0.04, +0.06]",
+        "9 of 12",
+        "interval of 97.5%",
+        "p = 0.004",
+        "d = +0.50",
+        "target",
+        "paired",
+    )
     assert detailed(row).lines == says
-    none = Finding("a", "b", "t", "a", "a", SCORE, DIFFERENCE, Estimate(reason="scored by j, b by k"), target="yes")
-    assert (detailed(none).text, detailed(none).below[0]) == ("–", "scored by j, b by k")
+    none = Finding(
+        "a",
+        "b",
+        "t",
+        "a",
+        "a",
+        SCORE,
+        DIFFERENCE,
+        Estimate(reason="scored by j, b by k"),
+        target="yes",
+    )
+    assert (detailed(none).text, detailed(none).below[0]) == (
+        "–",
+        "scored by j, b by k",
+    )
 
 
 def test_what_stands_beside_numbers_is_said_in_japanese_too():
-    reasons = [mean_interval([1, 2]).reason, mean_interval([2.0, 2.0]).reason, mean_interval([]).reason]
+    reasons = [
+        mean_interval([1, 2]).reason,
+        mean_interval([2.0, 2.0]).reason,
+        mean_interval([]).reason,
+    ]
     reasons += [compare_independent([1], [2, 3]).reason, over_seeds({0: 1.0}).reason]
-    reasons += [mean_interval([1, 0], share=True).reason, over_seeds({0: 1.0, 1: 2.0}).reason]
+    reasons += [
+        mean_interval([1, 0], share=True).reason,
+        over_seeds({0: 1.0, 1: 2.0}).reason,
+    ]
     assert not [reason for reason in reasons if wording(reason)[1] == reason]
-    scale = translatable("{name} is {one} and {other}", name="judge.model", one="a", other="refused")
-    assert wording(scale) == ("judge.model is a and refused", "judge.model は a と refused")
-    counts = [translatable("{n:,} {status}", n=1200, status=translatable(status)) for status in ("refused", "<odd>")]
+    scale = translatable(
+        "{name} is {one} and {other}", name="judge.model", one="a", other="refused"
+    )
+    assert wording(scale) == (
+        "judge.model is a and refused",
+        "judge.model は a と refused",
+    )
+    counts = [
+        translatable("{n:,} {status}", n=1200, status=translatable(status))
+        for status in ("refused", "<odd>")
+    ]
     none = both(translatable("{n:,} of {of:,}: {counts}", n=0, of=2400, counts=counts))
-    assert none.endswith('<span lang="ja">2,400件中0件：評価モデルが拒否 1,200、&lt;odd&gt; 1,200</span>')
-    known = {*map(str, Reason), *map(str, Status), *map(str, Extra), *STATES} - {"whole", "ok"}
+    assert none.endswith(
+        '<span lang="ja">2,400件中0件：評価モデルが拒否 1,200、&lt;odd&gt; 1,200</span>'
+    )
+    known = {*map(str, Reason), *map(str, Status), *map(str, Extra), *STATES} - {
+        "whole",
+        "ok",
+    }
     assert known <= {*states(), *labels()}
 
 
 def test_each_text_has_a_translation_and_no_label_takes_a_words_place():
     """A word within a text is looked up as the labels are: one that is a label too would be said as its heading."""
-    said = [yaml.safe_load(source("labels.yaml")), *yaml.safe_load(source("japanese.yaml")).values()]
-    said += {frozenset(task.view.labels()) for task in task_types().values()}  # of several tasks one file
-    assert [key for key, times in Counter(chain(*map(set, said))).items() if times > 1] == []
-    nodes = [node for text in house.sources().values() for node in ast.walk(ast.parse(text))]
-    calls = [node for node in nodes if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "translatable"]
-    forms = {node.args[0].value for node in calls if isinstance(node.args[0], ast.Constant)}
-    assert {form for form in forms - labels().keys() if re.search("[A-Za-z]", re.sub("{.*?}|sozo", "", form))} == set()
-    within = [keyword.value for node in calls for keyword in node.keywords if keyword.value in calls]
-    words = {node.args[0].value for node in within if isinstance(node.args[0], ast.Constant)}
+    said = [
+        yaml.safe_load(source("labels.yaml")),
+        *yaml.safe_load(source("japanese.yaml")).values(),
+    ]
+    said += {
+        frozenset(task.view.labels()) for task in task_types().values()
+    }  # of several tasks one file
+    assert [
+        key for key, times in Counter(chain(*map(set, said))).items() if times > 1
+    ] == []
+    nodes = [
+        node for text in house.sources().values() for node in ast.walk(ast.parse(text))
+    ]
+    calls = [
+        node
+        for node in nodes
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "translatable"
+    ]
+    forms = {
+        node.args[0].value for node in calls if isinstance(node.args[0], ast.Constant)
+    }
+    assert {
+        form
+        for form in forms - labels().keys()
+        if re.search("[A-Za-z]", re.sub("{.*?}|sozo", "", form))
+    } == set()
+    within = [
+        keyword.value
+        for node in calls
+        for keyword in node.keywords
+        if keyword.value in calls
+    ]
+    words = {
+        node.args[0].value for node in within if isinstance(node.args[0], ast.Constant)
+    }
     assert {word: english(word) for word in words if english(word) != word} == {}
     assert {"differences", "answers"} <= forms
 
@@ -104,7 +193,9 @@ def test_what_an_answer_cost_is_said_in_japanese_too():
         "1,200 tokens in, 34 out, cost 0.5000",
         "入力1,200トークン、出力34トークン、費用0.5000",
     )
-    assert wording(cost_line(0, 0, 0.0, 3))[1] == "トークン数は不明、3件の返答の費用が不明"
+    assert (
+        wording(cost_line(0, 0, 0.0, 3))[1] == "トークン数は不明、3件の返答の費用が不明"
+    )
     assert wording(n_of(34, 1200)) == ("34 of 1,200", "34/1,200")
 
 
@@ -122,8 +213,13 @@ def test_empty_columns_and_tables_are_a_line_that_says_why():
     assert kept.columns == ("model", "b")
     assert [row.cells for row in kept.rows] == [(value,), (Cell(),)]
     said = "Not shown, since they have no values: a, c (0 of 35: 35 truncated)"
-    assert (kept.empty, wording(kept.empty[0])[1]) == ((said,), "値がないため省略：a、c（0 of 35: 35 truncated）")
-    assert without_empty(Table("x", ("model", "a"), (TableRow("m", (none,)),))).rows == ()
+    assert (kept.empty, wording(kept.empty[0])[1]) == (
+        (said,),
+        "値がないため省略：a、c（0 of 35: 35 truncated）",
+    )
+    assert (
+        without_empty(Table("x", ("model", "a"), (TableRow("m", (none,)),))).rows == ()
+    )
 
 
 def test_a_difference_of_shares_has_no_count_of_those_that_have_it():
@@ -132,14 +228,20 @@ def test_a_difference_of_shares_has_no_count_of_those_that_have_it():
     assert Cell(Estimate(0.6, n=35), share, of=35).counts == "21 of 35"
 
 
-LABELS = [house.ROOT / "eval/report" / name for name in ("labels.yaml", "japanese.yaml")]
+LABELS = [
+    house.ROOT / "eval/report" / name for name in ("labels.yaml", "japanese.yaml")
+]
 LABELS += sorted(house.ROOT.glob("tasks/*/labels.yaml"))
 
 
-@pytest.mark.parametrize("path", LABELS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize(
+    "path", LABELS, ids=lambda path: f"{path.parent.name}-{path.stem}"
+)
 def test_no_label_stands_twice(path):
     nodes = [yaml.compose(path.read_text("utf-8"))]
     for node in nodes:  # YAML would take the last of two, and say nothing
         keys = [key.value for key, _ in node.value]
         assert sorted(keys) == sorted(set(keys))
-        nodes += [value for _, value in node.value if isinstance(value, yaml.MappingNode)]
+        nodes += [
+            value for _, value in node.value if isinstance(value, yaml.MappingNode)
+        ]

@@ -29,7 +29,12 @@ def other_scorer():
 
 def score_again(folder, part_rows):
     task = dat_by(other_scorer())
-    score_parts(task, read_answers(task, folder / "old", None), folder / "new", part_rows=part_rows)
+    score_parts(
+        task,
+        read_answers(task, folder / "old", None),
+        folder / "new",
+        part_rows=part_rows,
+    )
 
 
 def table(folder):
@@ -40,7 +45,12 @@ def table(folder):
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made") / "run"
     task = Dat(DatSettings(noun_checker="jumandic"))
-    run_task(task, GeneratorSettings("random"), SamplingOptions(num_responses=50, batch_size=20), folder)
+    run_task(
+        task,
+        GeneratorSettings("random"),
+        SamplingOptions(num_responses=50, batch_size=20),
+        folder,
+    )
     return folder
 
 
@@ -70,10 +80,21 @@ def test_what_a_kill_left_is_completed(tmp_path):
 
 
 def test_the_command(run, tmp_path):
-    words = ["score", "dat", str(run), "--output", str(tmp_path / "new"), "--language", "en", "--olson"]
+    words = [
+        "score",
+        "dat",
+        str(run),
+        "--output",
+        str(tmp_path / "new"),
+        "--language",
+        "en",
+        "--olson",
+    ]
     done = CliRunner().invoke(make_app(), words)
     assert done.exit_code == 0, done.output
-    assert re.search(r"Valid 0\.0% \[0\.0, 7\.1\], 0 of 50", " ".join(done.stdout.split()))
+    assert re.search(
+        r"Valid 0\.0% \[0\.0, 7\.1\], 0 of 50", " ".join(done.stdout.split())
+    )
     rows, old = list(read_responses(tmp_path / "new")), list(read_responses(run))
     assert {r.reason for r in rows} == {"not_english"}
     for new, before in zip(rows, old, strict=True):
@@ -81,7 +102,10 @@ def test_the_command(run, tmp_path):
             assert getattr(new, name) == getattr(before, name)
     config = json.loads((tmp_path / "new" / "config.json").read_text("utf-8"))
     assert (config["settings"]["task"], config["settings"]["olson"]) == ("dat", True)
-    assert json.loads((tmp_path / "new" / "metrics.json").read_text("utf-8"))["source"] == "random"
+    assert (
+        json.loads((tmp_path / "new" / "metrics.json").read_text("utf-8"))["source"]
+        == "random"
+    )
 
 
 def test_finished_is_left_alone_and_another_table_is_refused(run, tmp_path):
@@ -90,13 +114,18 @@ def test_finished_is_left_alone_and_another_table_is_refused(run, tmp_path):
     assert (first.finished_before, again.finished_before) == (False, True)
     assert first.metrics == again.metrics
     (run / "responses" / "part-00002.parquet").unlink()
-    with pytest.raises(UserError, match=r"num_answers = 50, but now it is 40; give another output folder"):
+    with pytest.raises(
+        UserError,
+        match=r"num_answers = 50, but now it is 40; give another output folder",
+    ):
         score_answers(STRICT, run, tmp_path / "new")
 
 
 def test_what_cannot_be_scored_again_is_one_line(run, tmp_path):
     for output in (run, run / "responses" / ".." / "."):
-        with pytest.raises(UserError, match="is the table itself; give another --output"):
+        with pytest.raises(
+            UserError, match="is the table itself; give another --output"
+        ):
             score_answers(STRICT, run, output)
     with pytest.raises(UserError, match="no such file"):
         score_answers(STRICT, tmp_path / "none", tmp_path / "new")
@@ -106,9 +135,14 @@ def test_what_cannot_be_scored_again_is_one_line(run, tmp_path):
     part = run / "responses" / "part-00001.parquet"
     rows = pq.read_table(part)
     pq.write_table(rows.replace_schema_metadata({b"sozo_schema_version": b"0"}), part)
-    with pytest.raises(UserError, match=r"part-00001\.parquet: response table of schema version 0; this sozo reads 2"):
+    with pytest.raises(
+        UserError,
+        match=r"part-00001\.parquet: response table of schema version 0; this sozo reads 2",
+    ):
         score_answers(STRICT, run / "responses", tmp_path / "new")
     part.write_bytes(b"PAR1")
-    with pytest.raises(UserError, match=r"part-00001\.parquet: not a readable parquet file"):
+    with pytest.raises(
+        UserError, match=r"part-00001\.parquet: not a readable parquet file"
+    ):
         score_answers(STRICT, run / "responses", tmp_path / "new")
     assert not (tmp_path / "new").exists()

@@ -41,7 +41,14 @@ def build():
 
 def test_pays_ten_times_the_score_and_nothing_for_invalid_and_seen_responses():
     reward = DatReward(build)
-    texts = [list_text(TEN), "x", list_text(SHIFTED), list_text(TEN), list_text(TEN[::-1]), "x"]
+    texts = [
+        list_text(TEN),
+        "x",
+        list_text(SHIFTED),
+        list_text(TEN),
+        list_text(TEN[::-1]),
+        "x",
+    ]
     assert reward(completions=texts) == [10.0, 0.0, 10.0, 0.0, 10.0, 0.0]
     paid = reward(completions=[list_text(SHIFTED), list_text(AXES[2:])])
     assert (paid, {type(value) for value in paid}) == ([0.0, 10.0], {float})
@@ -50,7 +57,10 @@ def test_pays_ten_times_the_score_and_nothing_for_invalid_and_seen_responses():
 def test_scale_no_duplicate_penalty_and_what_was_scored():
     reward = DatReward(build, scale=1.0, penalise_duplicates=False)
     assert reward(completions=[list_text(TEN), "x", list_text(TEN)]) == [1.0, 0.0, 1.0]
-    last = [(c.text, c.facts["words"], c.score, c.reason, c.duplicate, c.reward) for c in reward.last]
+    last = [
+        (c.text, c.facts["words"], c.score, c.reason, c.duplicate, c.reward)
+        for c in reward.last
+    ]
     valid = (list_text(TEN), TEN, 1.0, None, False, 1.0)
     assert last == [valid, ("x", None, None, "format", False, 0.0), valid]
 
@@ -65,8 +75,20 @@ def test_scale_no_duplicate_penalty_and_what_was_scored():
     ],
 )
 def test_the_text_of_a_completion(content, text):
-    assert completion_text([{"role": "user", "content": "?"}, {"role": "assistant", "content": content}]) == text
-    assert completion_text([{"role": "assistant", "tool_calls": []}]) == completion_text([]) == ""
+    assert (
+        completion_text(
+            [
+                {"role": "user", "content": "?"},
+                {"role": "assistant", "content": content},
+            ]
+        )
+        == text
+    )
+    assert (
+        completion_text([{"role": "assistant", "tool_calls": []}])
+        == completion_text([])
+        == ""
+    )
 
 
 def test_logged_metrics():
@@ -89,8 +111,12 @@ def test_logged_metrics():
     assert nothing["dat/valid_rate"] == 0.0
     assert not {"dat/mean_score", "dat/proper_noun_share"} & set(nothing)
     assert metrics.pop("dat/seconds") > 0
-    measured = {name: metrics.pop(f"dat/{name}") for name in (*PARTS, *FLEXIBILITY, *DIVERSITY)}
-    metrics = {name: value for name, value in metrics.items() if not name.endswith("_se")}
+    measured = {
+        name: metrics.pop(f"dat/{name}") for name in (*PARTS, *FLEXIBILITY, *DIVERSITY)
+    }
+    metrics = {
+        name: value for name, value in metrics.items() if not name.endswith("_se")
+    }
     # All words are at distance 1 from each other: there is nothing to combine. Nine words stand in all three lists.
     assert [measured[name] for name in PARTS] == pytest.approx([1, 0, 0])
     assert measured["inverse_simpson"] == pytest.approx(900 / (9 * 9 + 2 * 2 + 1))
@@ -151,7 +177,12 @@ def test_pickles_with_its_history_but_without_its_scorer():
     assert copy.__name__ == "dat_reward"
     assert "scorer" not in vars(copy)
     assert copy(completions=[list_text(TEN), list_text(SHIFTED)]) == [0.0, 5.0]
-    assert pickle.loads(pickle.dumps(make_dat_reward(noun_checker="jumandic", scale=2.0))).scale == 2.0
+    assert (
+        pickle.loads(
+            pickle.dumps(make_dat_reward(noun_checker="jumandic", scale=2.0))
+        ).scale
+        == 2.0
+    )
     # The name is W&B's key, whatever the settings.
     assert (
         make_dat_reward(language="en", olson=True).__name__
@@ -161,7 +192,11 @@ def test_pickles_with_its_history_but_without_its_scorer():
 
 
 def test_a_resumed_run_pays_as_an_unbroken_one():
-    steps = [[list_text(TEN), "x"], [list_text(SHIFTED), list_text(TEN)], [list_text(SHIFTED), list_text(AXES[2:])]]
+    steps = [
+        [list_text(TEN), "x"],
+        [list_text(SHIFTED), list_text(TEN)],
+        [list_text(SHIFTED), list_text(AXES[2:])],
+    ]
     unbroken = DatReward(build)
     expected = [unbroken(completions=step) for step in steps]
     assert expected == [[10.0, 0.0], [10.0, 0.0], [0.0, 10.0]]
@@ -179,7 +214,10 @@ def test_a_resumed_run_pays_as_an_unbroken_one():
 def served(monkeypatch):
     """An endpoint that embeds: it is known by the vectors of three words."""
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    monkeypatch.setattr("sozo.scoring.embeddings.encoders.OpenAIEncoder.encode", lambda self, words: np.eye(len(words)))
+    monkeypatch.setattr(
+        "sozo.scoring.embeddings.encoders.OpenAIEncoder.encode",
+        lambda self, words: np.eye(len(words)),
+    )
 
 
 def test_settings_reach_the_scorer(served):
@@ -193,13 +231,21 @@ def test_settings_reach_the_scorer(served):
         accept_affixes=True,
         reject_proper_nouns=True,
     ).describe()
-    probe = {"水": "1.0000 0.0000 0.0000", "理論": "0.0000 1.0000 0.0000", "走り": "0.0000 0.0000 1.0000"}
+    probe = {
+        "水": "1.0000 0.0000 0.0000",
+        "理論": "0.0000 1.0000 0.0000",
+        "走り": "0.0000 0.0000 1.0000",
+    }
     rejected = dict.fromkeys(("reject_glued", "reject_numerals", "reject_rare"), False)
     assert description == {
         "scale": 3.0,
         "penalise_duplicates": False,
         "noun_checker": "jumandic",
-        "noun_rules": {"accept_affixes": True, "accept_unknown_katakana": False, "reject_proper_nouns": True},
+        "noun_rules": {
+            "accept_affixes": True,
+            "accept_unknown_katakana": False,
+            "reject_proper_nouns": True,
+        },
         "embedding_model": "openai:some-model",
         "embedding_revision": "api",
         "embedding_dimensions": 3,
@@ -221,19 +267,36 @@ def test_environment_chooses_for_dat_reward(served, monkeypatch):
     monkeypatch.setenv("SOZO_NOUN_CHECKER", "jumandic")
     monkeypatch.setenv("SOZO_EMBEDDING_MODEL", "openai:some-model")
     description = dat_reward._build().describe()
-    assert (description["noun_checker"], description["embedding_model"]) == ("jumandic", "openai:some-model")
+    assert (description["noun_checker"], description["embedding_model"]) == (
+        "jumandic",
+        "openai:some-model",
+    )
     for name in ("SOZO_NOUN_CHECKER", "SOZO_EMBEDDING_MODEL"):
         monkeypatch.delenv(name)
-    monkeypatch.setattr("sozo.tasks.dat.scorer.make_encoder", lambda name, **_: axis_encoder(name=name))
+    monkeypatch.setattr(
+        "sozo.tasks.dat.scorer.make_encoder", lambda name, **_: axis_encoder(name=name)
+    )
     description = dat_reward._build().describe()
     assert description["noun_checker"] in ("jumanpp", "jumandic")
     assert description["embedding_model"] == "ja-ginza"
 
 
 def test_importing_rewards_is_cheap():
-    heavy = {"torch", "transformers", "pyarrow", "sentence_transformers", "openai", "pyknp", "fugashi", "spacy", "trl"}
+    heavy = {
+        "torch",
+        "transformers",
+        "pyarrow",
+        "sentence_transformers",
+        "openai",
+        "pyknp",
+        "fugashi",
+        "spacy",
+        "trl",
+    }
     code = f"import sys, sozo.rewards; sozo.rewards.make_dat_reward(); print(sorted({heavy} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "[]\n"
 
 
@@ -243,12 +306,22 @@ def test_importing_rewards_is_cheap():
 def test_a_tasks_measure_is_a_reward(tmp_path):
     reward = make_task_reward("dat", "dat/valid", scale=2.0, noun_checker="jumandic")
     metrics, columns = {}, {}
-    valid = list_text(["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"])
+    valid = list_text(
+        ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
+    )
     paid = reward(
-        ["?", "?"], [valid, "x"], log_metric=metrics.__setitem__, log_extra=columns.__setitem__, item=["", ""]
+        ["?", "?"],
+        [valid, "x"],
+        log_metric=metrics.__setitem__,
+        log_extra=columns.__setitem__,
+        item=["", ""],
     )
     assert paid == [2.0, 0.0]
-    assert columns == {"score": [1.0, 0.0], "reason": [None, "format"], "duplicate": [False, False]}
+    assert columns == {
+        "score": [1.0, 0.0],
+        "reason": [None, "format"],
+        "duplicate": [False, False],
+    }
     assert metrics.pop("dat/seconds") > 0
     assert metrics == {
         "dat/valid_rate": 0.5,
@@ -257,9 +330,13 @@ def test_a_tasks_measure_is_a_reward(tmp_path):
         "dat/reason/format": 0.5,
     }
     assert reward.describe()["measure"] == "dat/valid"
-    with pytest.raises(UserError, match="dat has no measure valid; it has dat, dat/valid"):
+    with pytest.raises(
+        UserError, match="dat has no measure valid; it has dat, dat/valid"
+    ):
         make_task_reward("dat", "valid")
-    with pytest.raises(UserError, match=r"unknown setting: noun_check \(did you mean noun_checker\?\)"):
+    with pytest.raises(
+        UserError, match=r"unknown setting: noun_check \(did you mean noun_checker\?\)"
+    ):
         make_task_reward("dat", noun_check="jumandic")
 
 
@@ -273,8 +350,16 @@ def test_a_dataset_without_a_tasks_column_is_one_line(monkeypatch):
 
 
 def test_an_offset_lifts_a_valid_answer_above_an_invalid_one():
-    reward = make_task_reward("dat", scale=0.0, offset=2.0, noun_checker="jumandic", embedding_model="ja-ginza")
-    valid = list_text(["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"])
+    reward = make_task_reward(
+        "dat",
+        scale=0.0,
+        offset=2.0,
+        noun_checker="jumandic",
+        embedding_model="ja-ginza",
+    )
+    valid = list_text(
+        ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
+    )
     assert reward(["?", "?"], [valid, "x"], item=["", ""]) == [2.0, 0.0]
     assert reward.describe()["offset"] == 2.0
 
@@ -303,8 +388,14 @@ def test_a_tasks_reward_is_its_own_or_sozos_or_its_first_measure():
     assert reward_options(Generous) == {"bonus"}
     assert reward_of(Generous(), bonus=3.0)(completions=["x"]) == [3.0]
     assert reward_options(Mine) == {"scale", "penalise_duplicates"}
-    reward = reward_of(Mine(DatSettings(noun_checker="jumandic", reject_glued=True)), scale=2.0)
-    assert (type(reward), reward.scale, reward.scorer.rules.reject_glued) == (DatReward, 2.0, True)
+    reward = reward_of(
+        Mine(DatSettings(noun_checker="jumandic", reject_glued=True)), scale=2.0
+    )
+    assert (type(reward), reward.scale, reward.scorer.rules.reject_glued) == (
+        DatReward,
+        2.0,
+        True,
+    )
 
 
 class Length(Reward):
@@ -312,22 +403,41 @@ class Length(Reward):
 
     def alone(self, items, answers):
         return [
-            self.scored(item, answer.text, len(answer.text) or None, None if answer.text else "empty", **item.columns)
+            self.scored(
+                item,
+                answer.text,
+                len(answer.text) or None,
+                None if answer.text else "empty",
+                **item.columns,
+            )
             for item, answer in zip(items, answers, strict=True)
         ]
 
     def among(self, completions):
         completions = super().among(completions)
-        best = {c.group: max(o.reward for o in completions if o.group == c.group) for c in completions}
+        best = {
+            c.group: max(o.reward for o in completions if o.group == c.group)
+            for c in completions
+        }
         return [replace(c, reward=best[c.group]) for c in completions]
 
 
 def test_the_two_hooks_of_a_reward():
     reward = Length("length_reward", "length", scale=0.5)
-    ask = [[{"role": "user", "content": "長く"}]] * 2 + [[{"role": "user", "content": "短く"}]]
-    answers = [[{"role": "assistant", "content": text}] for text in ("犬", "犬と猫", "")]
-    assert reward(ask, answers, place=["a", "b", "c"], completion_ids=[[1], [2], [3]]) == [1.5, 1.5, 0.0]
-    assert [c.facts for c in reward.last] == [{"place": "a"}, {"place": "b"}, {"place": "c"}]
+    ask = [[{"role": "user", "content": "長く"}]] * 2 + [
+        [{"role": "user", "content": "短く"}]
+    ]
+    answers = [
+        [{"role": "assistant", "content": text}] for text in ("犬", "犬と猫", "")
+    ]
+    assert reward(
+        ask, answers, place=["a", "b", "c"], completion_ids=[[1], [2], [3]]
+    ) == [1.5, 1.5, 0.0]
+    assert [c.facts for c in reward.last] == [
+        {"place": "a"},
+        {"place": "b"},
+        {"place": "c"},
+    ]
     assert [c.reason for c in reward.last] == [None, None, "empty"]
 
 
@@ -353,21 +463,29 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("integration", ["dat", "sat", "validity", "idea format", "ideas", "judge", "task", "module"])
+@pytest.mark.parametrize(
+    "integration",
+    ["dat", "sat", "validity", "idea format", "ideas", "judge", "task", "module"],
+)
 def test_a_call_that_cannot_be_meant_says_how_it_is_called(integration, call, tmp_path):
     integrations = {
         "dat": lambda: DatReward(build),
         "sat": make_sat_reward,
         "validity": make_dat_validity,
         "idea format": lambda: idea_format_reward,
-        "ideas": lambda: make_idea_reward(ledger=tmp_path / "ideas.jsonl", judge_model="j"),
-        "judge": lambda: make_judge_reward("sat-v1", ledger=tmp_path / "judged.jsonl", judge_model="j"),
+        "ideas": lambda: make_idea_reward(
+            ledger=tmp_path / "ideas.jsonl", judge_model="j"
+        ),
+        "judge": lambda: make_judge_reward(
+            "sat-v1", ledger=tmp_path / "judged.jsonl", judge_model="j"
+        ),
         "task": lambda: make_task_reward("sat", "sat/compliant"),
         "module": lambda: dat_reward,
     }
     words, named = CALLS[call]
     with pytest.raises(
-        UserError, match=r"reward\(completions=\[text, \.\.\.\]\)|a text or a conversation was expected, not "
+        UserError,
+        match=r"reward\(completions=\[text, \.\.\.\]\)|a text or a conversation was expected, not ",
     ):
         integrations[integration]()(*words, **named)
 

@@ -22,7 +22,10 @@ def test_half_a_unit_of_the_last_digit():
         Printed(-0.5, 0.05),
         Printed(105.0, 0.0),
     ]
-    assert (printed("0.530")[0].low, printed("0.530")[0].high) == (pytest.approx(0.5295), pytest.approx(0.5305))
+    assert (printed("0.530")[0].low, printed("0.530")[0].high) == (
+        pytest.approx(0.5295),
+        pytest.approx(0.5305),
+    )
     for text in ("", "x", "1.2e3", "1.", "1.２"):
         with pytest.raises(ValueError, match=r"could not convert|no plain decimal"):
             Printed.from_text(text)
@@ -30,13 +33,18 @@ def test_half_a_unit_of_the_last_digit():
 
 def test_the_mean_is_off_by_as_much_as_all_together():
     found = mean_of(printed("1.0", "2.0", "4.00"))
-    assert (found.value, found.half) == (pytest.approx(7 / 3), pytest.approx((0.05 + 0.05 + 0.005) / 3))
+    assert (found.value, found.half) == (
+        pytest.approx(7 / 3),
+        pytest.approx((0.05 + 0.05 + 0.005) / 3),
+    )
     with pytest.raises(ValueError, match="no numbers"):
         mean_of([])
 
 
 def test_the_range_by_hand():
-    assert pearson_range(exact(1, 2, 3, 4, 5), exact(1, 3, 2, 5, 4)) == pytest.approx((0.8, 0.8))
+    assert pearson_range(exact(1, 2, 3, 4, 5), exact(1, 3, 2, 5, 4)) == pytest.approx(
+        (0.8, 0.8)
+    )
     # x is exact. y = (0, 0, b), b in 1..3: its direction, and so r, is the same for every b.
     y = [*exact(0, 0), Printed(2, 1)]
     assert pearson_range(exact(0, 1, 2), y) == pytest.approx((np.sqrt(3) / 2,) * 2)
@@ -47,8 +55,15 @@ def test_the_range_by_hand():
 
 
 def test_where_all_may_be_equal_anything_goes():
-    assert pearson_range([Printed(v, 0.5) for v in (1, 2, 1.5)], exact(1, 2, 4)) == (-1, 1)
-    for x, y in ((exact(1, 2), exact(1, 2)), (exact(1, 2, 3), exact(1, 2)), (exact(*range(13)),) * 2):
+    assert pearson_range([Printed(v, 0.5) for v in (1, 2, 1.5)], exact(1, 2, 4)) == (
+        -1,
+        1,
+    )
+    for x, y in (
+        (exact(1, 2), exact(1, 2)),
+        (exact(1, 2, 3), exact(1, 2)),
+        (exact(*range(13)),) * 2,
+    ):
         with pytest.raises(ValueError, match="two lists of 3 to 12"):
             pearson_range(x, y)
 
@@ -65,9 +80,14 @@ def test_the_upper_end_holds_against_a_finer_search():
         best, width = np.zeros((2, 5)), 1.0
         for _ in range(30):
             moves = np.clip(best + width * rng.uniform(-1, 1, (10_000, 2, 5)), -1, 1)
-            values = np.array([[c.value for c in dat], [c.value for c in sat]]) + 0.0005 * moves
+            values = (
+                np.array([[c.value for c in dat], [c.value for c in sat]])
+                + 0.0005 * moves
+            )
             centred = values - values.mean(axis=2, keepdims=True)
-            r = centred.prod(axis=1).sum(axis=1) / np.sqrt((centred**2).sum(axis=2).prod(axis=1))
+            r = centred.prod(axis=1).sum(axis=1) / np.sqrt(
+                (centred**2).sum(axis=2).prod(axis=1)
+            )
             best, width = moves[np.argmax(sign * r)], width * 0.8
             assert (sign * r).max() <= sign * end + 1e-9
         assert sign * (sign * r).max() == pytest.approx(end, abs=2e-4)
@@ -79,4 +99,6 @@ def test_correlations_with_two_columns_bound_each_other():
     assert least_explained(exact(0.8, 0.6), columns) == pytest.approx(1)
     assert least_explained(exact(0.8, 0.8), columns) == pytest.approx(1.28)
     # Rounding of the correlations gives room: 0.75^2 * 2 = 1.125.
-    assert least_explained([Printed(0.8, 0.05)] * 2, columns) == pytest.approx(1.125, abs=1e-6)
+    assert least_explained([Printed(0.8, 0.05)] * 2, columns) == pytest.approx(
+        1.125, abs=1e-6
+    )

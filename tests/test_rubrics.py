@@ -6,7 +6,11 @@ from hypothesis import strategies as st
 
 from sozo.data.prompts import prompt
 from sozo.data.rubrics import Criterion, criteria_of
-from sozo.scoring.judges.criterion import CriterionVerdict, criterion_rubric, read_verdict
+from sozo.scoring.judges.criterion import (
+    CriterionVerdict,
+    criterion_rubric,
+    read_verdict,
+)
 
 SCALE = Criterion("specificity", (1, 4), title="Specificity")
 
@@ -18,7 +22,11 @@ def test_pbig_is_the_papers_table_3():
         ("technical_validity", 1, 4, ("technical",)),
         ("innovativeness", 1, 5, ("technical",)),
         ("competitive_advantage", 1, 4, ("technical",)),
-        *((f"{name}_{to}", 0, 3, ("business",)) for name in ("need_validity", "market_size") for to in ("b2b", "b2c")),
+        *(
+            (f"{name}_{to}", 0, 3, ("business",))
+            for name in ("need_validity", "market_size")
+            for to in ("b2b", "b2c")
+        ),
     ]
     two, three = {"specificity": 2}, {"specificity": 2, "technical_validity": 1}
     assert [c.above for c in criteria] == [None, two, three, three, two, two, two, two]
@@ -35,18 +43,33 @@ def test_pbig_is_the_papers_table_3():
 
 def test_jcq_is_in_the_words_of_its_judge():
     for criterion in criteria_of("jcq"):
-        assert f"# {criterion.japanese}: {criterion.description}\n{criterion.rubric}" in prompt("jcq_judge")
+        assert (
+            f"# {criterion.japanese}: {criterion.description}\n{criterion.rubric}"
+            in prompt("jcq_judge")
+        )
 
 
 def test_a_prompt_is_the_papers_and_no_answer_fills_a_place_in_it():
     rubric = criterion_rubric(SCALE)
-    asked = rubric.prompt("# Examples\nExample 1\nIdea: {input}\nScore: 2\n\n", "Idea: {instruction}")
-    assert asked.startswith("You are given a pair consisting of a patent and a product idea based on that patent.")
+    asked = rubric.prompt(
+        "# Examples\nExample 1\nIdea: {input}\nScore: 2\n\n", "Idea: {instruction}"
+    )
+    assert asked.startswith(
+        "You are given a pair consisting of a patent and a product idea based on that patent."
+    )
     assert "# Instruction\nCriterion: Specificity\n" in asked
-    assert "\n\n# Examples\nExample 1\nIdea: {input}\nScore: 2\n\n# Input\nIdea: {instruction}\n\n# Output" in asked
-    assert asked.endswith('{"score": <number>, "reason": "<brief reason>", "confidence": <integer between 0 and 100>}')
+    assert (
+        "\n\n# Examples\nExample 1\nIdea: {input}\nScore: 2\n\n# Input\nIdea: {instruction}\n\n# Output"
+        in asked
+    )
+    assert asked.endswith(
+        '{"score": <number>, "reason": "<brief reason>", "confidence": <integer between 0 and 100>}'
+    )
     assert "Examples\n" not in rubric.prompt("", "Idea")
-    assert criterion_rubric(Criterion("specificity", (1, 5), title="Specificity")).name != rubric.name
+    assert (
+        criterion_rubric(Criterion("specificity", (1, 5), title="Specificity")).name
+        != rubric.name
+    )
 
 
 GOOD = '{"score": 3, "reason": "r", "confidence": 80}'

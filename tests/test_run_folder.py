@@ -25,7 +25,11 @@ time.sleep(600)
 @pytest.fixture
 def holder(tmp_path):
     """Another process at work in `tmp_path / "run"`."""
-    process = subprocess.Popen([sys.executable, "-c", HOLDER, tmp_path / "run"], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, tmp_path / "run"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert process.stdout.readline() == "at work\n"
     yield process
     process.kill()
@@ -39,13 +43,17 @@ def free(tmp_path):
     unlock(tmp_path / "run")
 
 
-def test_a_second_process_gets_one_line_and_changes_nothing(holder, tmp_path, monkeypatch):
+def test_a_second_process_gets_one_line_and_changes_nothing(
+    holder, tmp_path, monkeypatch
+):
     run = tmp_path / "run"
     before = {path: path.read_bytes() for path in run.iterdir()}
     message = rf"run: process {holder.pid} on .* is at work here; wait for it or end it"
     with pytest.raises(UserError, match=message):
         RunFolder(run, {"seed": 1})
-    with pytest.raises(UserError, match="seed = 1, but now it is 2"):  # the more useful answer
+    with pytest.raises(
+        UserError, match="seed = 1, but now it is 2"
+    ):  # the more useful answer
         RunFolder(run, {"seed": 2})
     assert {path: path.read_bytes() for path in run.iterdir()} == before
     # Of launched processes only the first one asks for the lock; the others work under it.
@@ -63,21 +71,33 @@ def test_the_lock_of_a_dead_process_keeps_nobody_out(holder, tmp_path, end):
     assert (run / "_lock").read_text().startswith(f"process {os.getpid()} on ")
     folder.start({}, {})
     folder.finish({"mean": 1.0})
-    assert sorted(path.name for path in run.iterdir()) == ["config.json", "metrics.json"]
+    assert sorted(path.name for path in run.iterdir()) == [
+        "config.json",
+        "metrics.json",
+    ]
 
 
-def test_a_new_run_is_locked_from_its_start_and_a_finished_one_only_read(holder, tmp_path):
+def test_a_new_run_is_locked_from_its_start_and_a_finished_one_only_read(
+    holder, tmp_path
+):
     fresh = RunFolder(tmp_path / "other", {"seed": 1})
     fresh.reopen()
     assert not (tmp_path / "other").exists()
     fresh.start({}, {})
     assert (tmp_path / "other" / "_lock").is_file()
-    assert not RunFolder(tmp_path / "other", {"seed": 1}).metrics()  # the same process may look again
+    assert not RunFolder(
+        tmp_path / "other", {"seed": 1}
+    ).metrics()  # the same process may look again
     fresh.finish({})
-    (tmp_path / "run" / "metrics.json").write_text('{"mean": 1.0}')  # as if the other process had just ended its work
+    (tmp_path / "run" / "metrics.json").write_text(
+        '{"mean": 1.0}'
+    )  # as if the other process had just ended its work
     before = sorted(path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir())
     assert RunFolder(tmp_path / "run", {"seed": 1}).metrics() == {"mean": 1.0}
-    assert sorted(path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir()) == before
+    assert (
+        sorted(path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir())
+        == before
+    )
     with pytest.raises(UserError, match="is at work here"):
         RunFolder(tmp_path / "run", {"seed": 1}).reopen()
 
@@ -90,9 +110,13 @@ def test_who_began_between_our_look_and_our_lock_is_noticed(tmp_path):
 
 
 def test_a_start_that_came_to_nothing_is_withdrawn(tmp_path):
-    folder = RunFolder(tmp_path / "run", {"seed": 1}, config=tmp_path / "run" / "run_config.json")
+    folder = RunFolder(
+        tmp_path / "run", {"seed": 1}, config=tmp_path / "run" / "run_config.json"
+    )
     folder.start({"model_sha256": None}, {"free": {"run_name": "x"}})
-    assert json.loads((tmp_path / "run" / "run_config.json").read_text())["free"] == {"run_name": "x"}
+    assert json.loads((tmp_path / "run" / "run_config.json").read_text())["free"] == {
+        "run_name": "x"
+    }
     folder.withdraw()
     assert not (tmp_path / "run").exists()
 
@@ -109,14 +133,23 @@ if os.fork() == 0:
 os.wait()
 sys.exit(0 if Path(sys.argv[1], "_lock").exists() else 1)
 """
-    assert subprocess.run([sys.executable, "-c", code, tmp_path / "run"], check=False).returncode == 0
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code, tmp_path / "run"], check=False
+        ).returncode
+        == 0
+    )
     assert list((tmp_path / "run").iterdir()) == []
 
 
 def test_a_mistake_is_one_line_and_a_bug_is_not(capsys):
     for error, status, line in (
         (UserError("no such\n folder"), 2, "program: no such folder\n"),
-        (KeyboardInterrupt(), 130, "interrupted; the same command continues where it stopped\n"),
+        (
+            KeyboardInterrupt(),
+            130,
+            "interrupted; the same command continues where it stopped\n",
+        ),
     ):
         with pytest.raises(SystemExit) as end, one_line_errors("program"):
             raise error
@@ -125,15 +158,29 @@ def test_a_mistake_is_one_line_and_a_bug_is_not(capsys):
         raise ValueError("a bug")
 
 
-@pytest.mark.parametrize("password", ["secret", "a secret", 'a"secret', "se@cret", "se/cret", "ひ%20secret"])
-def test_an_addresss_password_is_in_no_record_and_no_message(tmp_path, capsys, password):
-    reward = {"sozo.rewards.make_judge_reward": {"judge_base_url": f"http://me:{password}@host/v1", "scale": 2.0}}
-    settings = {"reward_args": reward, "tasks": [json.dumps({"prompts": "mine.jsonl", "reward_args": reward})]}
+@pytest.mark.parametrize(
+    "password", ["secret", "a secret", 'a"secret', "se@cret", "se/cret", "ひ%20secret"]
+)
+def test_an_addresss_password_is_in_no_record_and_no_message(
+    tmp_path, capsys, password
+):
+    reward = {
+        "sozo.rewards.make_judge_reward": {
+            "judge_base_url": f"http://me:{password}@host/v1",
+            "scale": 2.0,
+        }
+    }
+    settings = {
+        "reward_args": reward,
+        "tasks": [json.dumps({"prompts": "mine.jsonl", "reward_args": reward})],
+    }
     folder = RunFolder(tmp_path / "run", settings)
     folder.start({"judge": reward}, {"free": reward})
     recorded = (tmp_path / "run" / "config.json").read_text("utf-8")
     assert "cret" not in recorded
-    known = json.loads(recorded)["settings"]["reward_args"]["sozo.rewards.make_judge_reward"]
+    known = json.loads(recorded)["settings"]["reward_args"][
+        "sozo.rewards.make_judge_reward"
+    ]
     assert known == {"judge_base_url": "http://host/v1", "scale": 2.0}
     RunFolder(tmp_path / "run", settings)  # continues
     with pytest.raises(SystemExit), one_line_errors("train"):
@@ -146,7 +193,10 @@ def test_an_addresss_password_is_in_no_record_and_no_message(tmp_path, capsys, p
 def test_what_a_kill_left_half_written_is_removed_at_the_end(tmp_path):
     folder = RunFolder(tmp_path / "run", {})
     folder.start({}, {})
-    half, theirs = (tmp_path / "run" / name for name in (".metrics.json.77-0123abcd.tmp", ".notes.tmp"))
+    half, theirs = (
+        tmp_path / "run" / name
+        for name in (".metrics.json.77-0123abcd.tmp", ".notes.tmp")
+    )
     for path in (half, theirs):
         path.write_text("{")
     folder.finish({"n": 1})

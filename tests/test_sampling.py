@@ -45,7 +45,9 @@ class Scripted:
 
     def answer(self, prompts, seed, batch):
         self.drawn.append(batch)
-        return [Completion(text, "stop") for text in self.batches[batch][: len(prompts)]]
+        return [
+            Completion(text, "stop") for text in self.batches[batch][: len(prompts)]
+        ]
 
     def describe(self):
         return {}
@@ -56,7 +58,10 @@ GOOD, BAD = list_text("犬猫水山川本車空海石"), "no list"
 
 def draw(writer, judge, folder, batch_size, seed=0, **counts):
     """`num_responses` or `num_valid` by this writer and this scorer."""
-    task, sampling = dat_by(judge), SamplingOptions(seed=seed, batch_size=batch_size, **counts)
+    task, sampling = (
+        dat_by(judge),
+        SamplingOptions(seed=seed, batch_size=batch_size, **counts),
+    )
     draw_parts(task, task.items(), writer, sampling, folder, Processes())
 
 
@@ -76,7 +81,11 @@ def test_rows_carry_everything(tmp_path):
     assert [(r.id, r.source, r.seed, r.temperature, r.finish_reason) for r in rows] == [
         (f"0000000{k}", "scripted", 7, 0.5, "stop") for k in range(3)
     ]
-    assert [(r.text, r.score, r.reason) for r in rows] == [(GOOD, 1.0, None), (BAD, None, "format"), (GOOD, 1.0, None)]
+    assert [(r.text, r.score, r.reason) for r in rows] == [
+        (GOOD, 1.0, None),
+        (BAD, None, "format"),
+        (GOOD, 1.0, None),
+    ]
     assert rows[0].words == tuple("犬猫水山川本車空海石")
 
 
@@ -106,7 +115,9 @@ def test_kills_at_any_moment_leave_the_table_of_an_unbroken_run(tmp_path):
     command = [sys.executable, str(WORKER), str(folder), "600", "2"]
     survived = [0]
     for _ in range(3):
-        kill_once(command, folder, survived[-1] + moments.randrange(1, 60), cwd=WORKER.parent)
+        kill_once(
+            command, folder, survived[-1] + moments.randrange(1, 60), cwd=WORKER.parent
+        )
         survived.append(len(list(folder.glob("part-*"))))
     assert sorted(survived) == survived
     assert survived[-1] < 300
@@ -119,18 +130,39 @@ def test_kills_at_any_moment_leave_the_table_of_an_unbroken_run(tmp_path):
 @pytest.mark.slow
 def test_the_command_survives_twenty_kills(tmp_path):
     def command(folder):
-        start = [sys.executable, "-m", "sozo", "dat", "--model", "random", "--num-responses", "4000"]
-        return [*start, "--batch-size", "5", "--noun-checker", "jumandic", "--output", str(folder)]
+        start = [
+            sys.executable,
+            "-m",
+            "sozo",
+            "dat",
+            "--model",
+            "random",
+            "--num-responses",
+            "4000",
+        ]
+        return [
+            *start,
+            "--batch-size",
+            "5",
+            "--noun-checker",
+            "jumandic",
+            "--output",
+            str(folder),
+        ]
 
     subprocess.run(command(tmp_path / "whole"), check=True, capture_output=True)
     moments, folder = random.Random(1), tmp_path / "killed"
     for _ in range(20):
         there = len(list(folder.glob("responses/part-*")))
-        kill_once(command(folder), folder / "responses", there + moments.randrange(1, 40))
+        kill_once(
+            command(folder), folder / "responses", there + moments.randrange(1, 40)
+        )
         assert not (folder / "metrics.json").exists()
     subprocess.run(command(folder), check=True, capture_output=True)
     assert table(folder / "responses") == table(tmp_path / "whole" / "responses")
-    assert (folder / "metrics.json").read_bytes() == (tmp_path / "whole" / "metrics.json").read_bytes()
+    assert (folder / "metrics.json").read_bytes() == (
+        tmp_path / "whole" / "metrics.json"
+    ).read_bytes()
 
 
 def test_a_part_that_cannot_be_used_is_named_and_the_others_stay(tmp_path):
@@ -143,7 +175,9 @@ def test_a_part_that_cannot_be_used_is_named_and_the_others_stay(tmp_path):
             sample(tmp_path, 6, 2)
 
     part.write_bytes(whole[part.name][:-40])
-    refused(r"part-00001\.parquet: not a readable parquet file .*; move it away and write it again")
+    refused(
+        r"part-00001\.parquet: not a readable parquet file .*; move it away and write it again"
+    )
     pq.write_table(rows.slice(1), part)
     refused(r"part-00001\.parquet: has 1 rows where 2 belong")
     pq.write_table(rows.replace_schema_metadata({b"sozo_schema_version": b"9"}), part)
@@ -165,10 +199,14 @@ def test_a_full_disk_is_one_line_and_earlier_rows_are_safe(tmp_path, monkeypatch
 
     monkeypatch.setattr(os, "fsync", fsync)
     with pytest.raises(
-        UserError, match=r"part-00002\.parquet: the disk is full: .* free some space .* \(what is written is safe\)"
+        UserError,
+        match=r"part-00002\.parquet: the disk is full: .* free some space .* \(what is written is safe\)",
     ):
         sample(tmp_path / "full", 8, 2)
-    assert sorted(table(tmp_path / "full")) == ["part-00000.parquet", "part-00001.parquet"]
+    assert sorted(table(tmp_path / "full")) == [
+        "part-00000.parquet",
+        "part-00001.parquet",
+    ]
     sample(tmp_path / "full", 8, 2)
     assert table(tmp_path / "full") == table(tmp_path / "whole")
 
@@ -179,7 +217,9 @@ def test_a_full_disk_is_one_line_and_earlier_rows_are_safe(tmp_path, monkeypatch
 def test_those_that_count_are_the_first_valid_responses_in_order(tmp_path):
     judge = DatScorer(FakeNouns("犬猫水山川本車空海石木"), axis_encoder())
     other = list_text("木猫水山川本車空海石")
-    generator = Scripted([[BAD, GOOD], [BAD, BAD], [GOOD, BAD], [other, GOOD], [GOOD, GOOD]])
+    generator = Scripted(
+        [[BAD, GOOD], [BAD, BAD], [GOOD, BAD], [other, GOOD], [GOOD, GOOD]]
+    )
     draw(generator, judge, tmp_path, 2, num_valid=3)
     assert generator.drawn == [0, 1, 2, 3]
     assert len(list(read_responses(tmp_path))) == 8
@@ -198,9 +238,14 @@ def test_those_that_count_are_the_first_valid_responses_in_order(tmp_path):
 def test_it_ends_when_too_few_responses_are_valid(tmp_path):
     class Hopeless(Scripted):
         def answer(self, prompts, seed, batch):
-            return [Completion(GOOD if batch == 0 and k == 0 else BAD) for k in range(len(prompts))]
+            return [
+                Completion(GOOD if batch == 0 and k == 0 else BAD)
+                for k in range(len(prompts))
+            ]
 
-    with pytest.raises(UserError, match=r"^only 1 of 2048 responses are valid, and num_valid is 2: "):
+    with pytest.raises(
+        UserError, match=r"^only 1 of 2048 responses are valid, and num_valid is 2: "
+    ):
         draw(Hopeless([]), scorer(), tmp_path, 1000, num_valid=2)
     assert len(list(read_responses(tmp_path))) == 2048
 
@@ -210,25 +255,58 @@ def test_it_ends_when_too_few_responses_are_valid(tmp_path):
 
 def launch(folder, *flags):
     config = ROOT / "recipes" / "accelerate" / "cpu2_ddp.yaml"
-    start = [sys.executable, "-m", "accelerate.commands.launch", "--config_file", str(config)]
-    recipe = [str(ROOT / "recipes" / "sample_dat.py"), "--model", "random", "--output_dir", str(folder), *flags]
+    start = [
+        sys.executable,
+        "-m",
+        "accelerate.commands.launch",
+        "--config_file",
+        str(config),
+    ]
+    recipe = [
+        str(ROOT / "recipes" / "sample_dat.py"),
+        "--model",
+        "random",
+        "--output_dir",
+        str(folder),
+        *flags,
+    ]
     return [*start, "--main_process_port", str(_free_port()), *recipe]
 
 
 def test_two_processes_give_the_table_of_one(tmp_path, jumandic_checker, ginza):
-    (tmp_path / "dat.yaml").write_text("noun_checker: jumandic\nbatch_size: 16\nseed: 9\n")
+    (tmp_path / "dat.yaml").write_text(
+        "noun_checker: jumandic\nbatch_size: 16\nseed: 9\n"
+    )
     # By the launcher itself: elsewhere its processes are forks.
-    words = launch("out", "--config", "dat.yaml", "--num_responses", "100", "--seed", "5")
-    done = subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    words = launch(
+        "out", "--config", "dat.yaml", "--num_responses", "100", "--seed", "5"
+    )
+    done = subprocess.run(
+        words,
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert len(re.findall("Unique words", done.stdout)) == 1
     judge = DatScorer(jumandic_checker, ginza)
     draw(
-        RandomNouns(load_nouns(), accepts=dat_by(judge).accepts), judge, tmp_path / "one", 16, seed=5, num_responses=100
+        RandomNouns(load_nouns(), accepts=dat_by(judge).accepts),
+        judge,
+        tmp_path / "one",
+        16,
+        seed=5,
+        num_responses=100,
     )
     assert table(tmp_path / "out" / "responses") == table(tmp_path / "one")
     config = json.loads((tmp_path / "out" / "config.json").read_text("utf-8"))
-    assert (config["settings"]["seed"], config["settings"]["batch_size"], config["processes"]) == (5, 16, 2)
+    assert (
+        config["settings"]["seed"],
+        config["settings"]["batch_size"],
+        config["processes"],
+    ) == (5, 16, 2)
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
     row = summarise(tmp_path / "one", source="random")
     words, lists = read_lists(tmp_path / "one")
@@ -244,11 +322,28 @@ def test_two_processes_give_the_table_of_one(tmp_path, jumandic_checker, ginza):
         (["--config", "none.yaml"], "none.yaml"),
         (["--config", "odd.yaml"], "temprature"),
         (["--model", "random"], "--output_dir"),
-        (["--model", "random", "--output_dir", "x", "--num-valid", "5", "--num_responses", "5"], "not both"),
-        (["--model", "./nowhere", "--output_dir", "x", "--num-valid", "5"], "./nowhere: no such folder"),
+        (
+            [
+                "--model",
+                "random",
+                "--output_dir",
+                "x",
+                "--num-valid",
+                "5",
+                "--num_responses",
+                "5",
+            ],
+            "not both",
+        ),
+        (
+            ["--model", "./nowhere", "--output_dir", "x", "--num-valid", "5"],
+            "./nowhere: no such folder",
+        ),
     ],
 )
-def test_a_mistake_in_the_recipe_is_one_line(words, message, tmp_path, monkeypatch, capsys):
+def test_a_mistake_in_the_recipe_is_one_line(
+    words, message, tmp_path, monkeypatch, capsys
+):
     sys.path.insert(0, str(ROOT / "recipes"))
     from sample_dat import main
 

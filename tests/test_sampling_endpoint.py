@@ -73,7 +73,13 @@ def server(answer):
 def completion(text, finish_reason="stop"):
     message = {"role": "assistant", "content": text}
     choice = {"index": 0, "message": message, "finish_reason": finish_reason}
-    return 200, {"id": "x", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
+    return 200, {
+        "id": "x",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "m",
+        "choices": [choice],
+    }
 
 
 @pytest.fixture(autouse=True)
@@ -83,32 +89,55 @@ def key(monkeypatch):
 
 
 def asking(model, *, retry=None, **settings):
-    return OpenAIGenerator(GeneratorSettings(model, backend="openai", **settings).settled(), retry=retry)
+    return OpenAIGenerator(
+        GeneratorSettings(model, backend="openai", **settings).settled(), retry=retry
+    )
 
 
 def test_every_request_asks_for_the_whole_distribution_with_a_seed_of_its_own():
     with server(lambda body: completion(str(body["seed"]))) as (url, requests):
-        generator = asking("m", base_url=url, temperature=0.7, max_new_tokens=33, concurrency=3)
+        generator = asking(
+            "m", base_url=url, temperature=0.7, max_new_tokens=33, concurrency=3
+        )
         first = generator.answer([DAT] * 20, seed=1, batch=2)
         assert generator.answer([DAT] * 20, seed=1, batch=2) == first
         assert asking("m", base_url=url).answer([DAT] * 5, seed=1, batch=2) == first[:5]
-        others = generator.answer([DAT] * 20, seed=1, batch=3) + generator.answer([DAT] * 20, seed=2, batch=2)
+        others = generator.answer([DAT] * 20, seed=1, batch=3) + generator.answer(
+            [DAT] * 20, seed=2, batch=2
+        )
     assert len({c.text for c in first + others}) == 60
     with server(lambda body: completion(body["messages"][-1]["content"])) as (url, _):
-        answers = asking("m", base_url=url, concurrency=3).answer(["一", "二", "三", "一"], seed=0, batch=0)
+        answers = asking("m", base_url=url, concurrency=3).answer(
+            ["一", "二", "三", "一"], seed=0, batch=0
+        )
     assert [answer.text for answer in answers] == ["一", "二", "三", "一"]
     sent = requests[1]
     assert sent["messages"] == messages(DAT)
-    assert (sent["temperature"], sent["top_p"], sent["top_k"], sent["min_p"]) == (0.7, 1.0, -1, 0.0)
-    assert (sent["repetition_penalty"], sent["max_tokens"], sent["model"]) == (1.0, 33, "m")
+    assert (sent["temperature"], sent["top_p"], sent["top_k"], sent["min_p"]) == (
+        0.7,
+        1.0,
+        -1,
+        0.0,
+    )
+    assert (sent["repetition_penalty"], sent["max_tokens"], sent["model"]) == (
+        1.0,
+        33,
+        "m",
+    )
     assert sent["authorization"] == f"Bearer {KEY}"
     assert requests[0]["max_tokens"] == 1
 
-    form = {"system_prompt": "短く", "chat_template_kwargs": '{"enable_thinking": false}'}
+    form = {
+        "system_prompt": "短く",
+        "chat_template_kwargs": '{"enable_thinking": false}',
+    }
     with server(lambda body: completion("x")) as (url, requests):
         asking("m", base_url=url, **form).answer([DAT], seed=0, batch=0)
     assert "chat_template_kwargs" not in sent
-    assert requests[-1]["messages"] == [{"role": "system", "content": "短く"}, *messages(DAT)]
+    assert requests[-1]["messages"] == [
+        {"role": "system", "content": "短く"},
+        *messages(DAT),
+    ]
     assert requests[-1]["chat_template_kwargs"] == {"enable_thinking": False}
 
 
@@ -121,16 +150,28 @@ def test_every_request_asks_for_the_whole_distribution_with_a_seed_of_its_own():
 )
 def test_the_first_form_that_a_server_accepts_is_used(refused, status, form, field):
     def answer(body):
-        return (status, {"error": "unexpected field"}) if refused & set(body) else completion(GOOD)
+        return (
+            (status, {"error": "unexpected field"})
+            if refused & set(body)
+            else completion(GOOD)
+        )
 
     with server(answer) as (url, requests):
         generator = asking("m", base_url=url, max_new_tokens=50)
         generator.answer([DAT] * 1, seed=0, batch=0)
     assert generator.describe()["request_form"] == form
     assert field in requests[-1]
-    assert requests[-1].get("max_tokens", requests[-1].get("max_completion_tokens")) == 50
+    assert (
+        requests[-1].get("max_tokens", requests[-1].get("max_completion_tokens")) == 50
+    )
     if form == "generation_config":
-        whole = {"do_sample": True, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repetition_penalty": 1.0}
+        whole = {
+            "do_sample": True,
+            "top_k": 0,
+            "top_p": 1.0,
+            "min_p": 0.0,
+            "repetition_penalty": 1.0,
+        }
         assert json.loads(requests[-1]["generation_config"]) == whole
 
 
@@ -144,15 +185,23 @@ def test_the_first_form_that_a_server_accepts_is_used(refused, status, form, fie
 )
 def test_a_limit_that_the_server_has_no_room_for_is_told_with_what_to_do(said):
     def answer(body):
-        return completion("よ") if body["max_tokens"] <= 2048 else (400, {"error": {"message": said}})
+        return (
+            completion("よ")
+            if body["max_tokens"] <= 2048
+            else (400, {"error": {"message": said}})
+        )
 
     with server(answer) as (url, _), pytest.raises(UserError) as error:
-        asking("m", base_url=url, max_new_tokens=4096).answer([DAT] * 2, seed=0, batch=0)
+        asking("m", base_url=url, max_new_tokens=4096).answer(
+            [DAT] * 2, seed=0, batch=0
+        )
     remedy = "give a smaller limit on new tokens, or the server a longer window"
     assert str(error.value) == f"m at {url}: HTTP 400: {said}; {remedy}"
 
 
-def test_what_was_paid_for_of_a_batch_that_failed_is_not_asked_for_again(tmp_path, monkeypatch):
+def test_what_was_paid_for_of_a_batch_that_failed_is_not_asked_for_again(
+    tmp_path, monkeypatch
+):
     without_retries(monkeypatch)
     broken = [True]
 
@@ -162,13 +211,21 @@ def test_what_was_paid_for_of_a_batch_that_failed_is_not_asked_for_again(tmp_pat
         return completion(f"{body['seed']}\ud800", "length")
 
     def rows(folder):
-        return [(row.id, row.text, row.finish_reason, row.reason) for row in read_responses(folder)]
+        return [
+            (row.id, row.text, row.finish_reason, row.reason)
+            for row in read_responses(folder)
+        ]
 
     with server(answer) as (url, requests):
         settings = GeneratorSettings("m", base_url=url, concurrency=1)
         options = SamplingOptions(num_responses=48, batch_size=24)
         with pytest.raises(UserError, match="gone"):
-            run_task(Dat(DatSettings(noun_checker="jumandic")), settings, options, tmp_path / "a")
+            run_task(
+                Dat(DatSettings(noun_checker="jumandic")),
+                settings,
+                options,
+                tmp_path / "a",
+            )
         # The first batch is a part; of the second two are kept, and a kill tore a third.
         (kept,) = (tmp_path / "a" / "responses").glob(".part-*")
         assert len(kept.read_bytes().splitlines()) == 2
@@ -176,9 +233,13 @@ def test_what_was_paid_for_of_a_batch_that_failed_is_not_asked_for_again(tmp_pat
             file.write(b'[3, "tor')
         broken.clear()
         requests.clear()
-        run_task(Dat(DatSettings(noun_checker="jumandic")), settings, options, tmp_path / "a")
+        run_task(
+            Dat(DatSettings(noun_checker="jumandic")), settings, options, tmp_path / "a"
+        )
         assert len(requests) == 1 + 22
-        run_task(Dat(DatSettings(noun_checker="jumandic")), settings, options, tmp_path / "b")
+        run_task(
+            Dat(DatSettings(noun_checker="jumandic")), settings, options, tmp_path / "b"
+        )
     assert rows(tmp_path / "a") == rows(tmp_path / "b")
     assert [path.name for path in sorted((tmp_path / "a" / "responses").iterdir())] == [
         "part-00000.parquet",
@@ -187,12 +248,21 @@ def test_what_was_paid_for_of_a_batch_that_failed_is_not_asked_for_again(tmp_pat
 
 
 def test_a_prompt_that_a_filter_declines_is_an_empty_response():
-    refused = (400, {"error": {"message": "The response was filtered", "code": "content_filter"}})
-    with server(lambda body: refused if "悪" in body["messages"][-1]["content"] else completion("よ")) as (
+    refused = (
+        400,
+        {"error": {"message": "The response was filtered", "code": "content_filter"}},
+    )
+    with server(
+        lambda body: (
+            refused if "悪" in body["messages"][-1]["content"] else completion("よ")
+        )
+    ) as (
         url,
         requests,
     ):
-        answers = asking("m", base_url=url, concurrency=1).answer(["良い", "悪い", "良い"], seed=0, batch=0)
+        answers = asking("m", base_url=url, concurrency=1).answer(
+            ["良い", "悪い", "良い"], seed=0, batch=0
+        )
     assert [(answer.text, answer.finish_reason) for answer in answers] == [
         ("よ", "stop"),
         ("", "content_filter"),
@@ -210,14 +280,19 @@ def test_a_refusal_is_a_filtered_answer():
 
     with server(answer) as (url, _):
         answers = asking("m", base_url=url).answer(["良い", "悪い"], seed=0, batch=0)
-    assert [(a.text, answer_state(a.text, a.finish_reason)) for a in answers] == [("よ", "whole"), ("", "filtered")]
+    assert [(a.text, answer_state(a.text, a.finish_reason)) for a in answers] == [
+        ("よ", "whole"),
+        ("", "filtered"),
+    ]
 
 
 def test_a_run_records_the_endpoint_but_no_secret(tmp_path):
     texts = [GOOD, None, "", GOOD]
 
     def answer(body):
-        return completion(texts[body["seed"] % 4], "stop" if body["seed"] % 2 else "content_filter")
+        return completion(
+            texts[body["seed"] % 4], "stop" if body["seed"] % 2 else "content_filter"
+        )
 
     with server(answer) as (url, _):
         settings = GeneratorSettings("m", base_url=url.replace("//", "//me:pass@"))
@@ -233,7 +308,9 @@ def test_a_run_records_the_endpoint_but_no_secret(tmp_path):
     assert {r.finish_reason for r in rows} == {"stop", "content_filter"}
     recorded = (tmp_path / "config.json").read_text("utf-8")
     config = json.loads(recorded)
-    assert config["settings"]["base_url"] == config["loaded"]["decoder"]["server"] == url
+    assert (
+        config["settings"]["base_url"] == config["loaded"]["decoder"]["server"] == url
+    )
     assert KEY not in recorded
     assert "pass@" not in recorded
 
@@ -248,17 +325,35 @@ def test_transformers_serve(tmp_path, ginza, jumandic_checker, nouns):
     model = build_mini(tmp_path / "model", ginza, jumandic_checker, nouns)
     port = _free_port()
     script = Path(sys.executable).with_name("transformers")
-    command = [str(script), "serve", str(model), "--host", "127.0.0.1", "--port", str(port)]
+    command = [
+        str(script),
+        "serve",
+        str(model),
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+    ]
     variables = environment(PYTHONPATH=os.pathsep.join(sys.path))
-    with subprocess.Popen(command, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(
+        command, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
         try:
             wait_for(f"http://127.0.0.1:{port}/health")
             settings = GeneratorSettings(
-                str(model), base_url=f"http://127.0.0.1:{port}/v1", concurrency=1, max_new_tokens=40
+                str(model),
+                base_url=f"http://127.0.0.1:{port}/v1",
+                concurrency=1,
+                max_new_tokens=40,
             )
             options = SamplingOptions(num_responses=24, batch_size=10)
             runs = [
-                run_task(Dat(DatSettings(noun_checker="jumandic")), settings, options, tmp_path / name)
+                run_task(
+                    Dat(DatSettings(noun_checker="jumandic")),
+                    settings,
+                    options,
+                    tmp_path / name,
+                )
                 for name in ("a", "b")
             ]
         finally:

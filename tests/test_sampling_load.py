@@ -22,7 +22,13 @@ from sozo.models.generators import load_generator
 from sozo.models.model_support import encode_text
 from sozo.models.settings import GeneratorSettings
 from sozo.models.tiny import build_tokenizer, tiny_folder
-from sozo.models.weights import load_adapter, load_model, load_tokenizer, merge_adapter, rounding_error
+from sozo.models.weights import (
+    load_adapter,
+    load_model,
+    load_tokenizer,
+    merge_adapter,
+    rounding_error,
+)
 from sozo.tasks.dat.task import Dat
 
 DAT = prompt("dat")
@@ -34,10 +40,15 @@ def model_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("model")
     tokenizer = build_tokenizer(NOUNS)
     torch.manual_seed(0)
-    shape = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
-    LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), eos_token_id=1, pad_token_id=0, **shape)).save_pretrained(
-        folder
-    )
+    shape = {
+        "hidden_size": 16,
+        "intermediate_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+    }
+    LlamaForCausalLM(
+        LlamaConfig(vocab_size=len(tokenizer), eos_token_id=1, pad_token_id=0, **shape)
+    ).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 
@@ -59,7 +70,10 @@ def test_the_backend_is_decided_without_loading_anything(model_folder):
     assert settled("random").backend == "random"
     assert settled("gpt-4o", base_url="http://host/v1").backend == "openai"
     assert (
-        settled("tiny").backend == settled(str(model_folder)).backend == settled("org/name").backend == "transformers"
+        settled("tiny").backend
+        == settled(str(model_folder)).backend
+        == settled("org/name").backend
+        == "transformers"
     )
     assert settled("tiny").source == "tiny"
     assert settled("tiny", source="before").source == "before"
@@ -79,7 +93,10 @@ def test_the_backend_is_decided_without_loading_anything(model_folder):
             {"model": "tiny", "backend": "transformers", "base_url": "http://x/v1"},
             "base_url goes with the backend openai",
         ),
-        ({"model": "m", "base_url": "localhost:8000/v1"}, "base_url cannot be used: it must begin with http"),
+        (
+            {"model": "m", "base_url": "localhost:8000/v1"},
+            "base_url cannot be used: it must begin with http",
+        ),
         ({"model": "./runs/none"}, "./runs/none: no such folder"),
         ({"model": "runs/a/b"}, "runs/a/b: no such folder"),
     ],
@@ -97,7 +114,9 @@ def test_what_cannot_be_is_refused_first(settings, message):
         ('{"model_type": "unheard_of"}', "cannot load the model"),
     ],
 )
-def test_a_folder_that_is_no_model_or_a_broken_one_is_one_line(content, message, tmp_path):
+def test_a_folder_that_is_no_model_or_a_broken_one_is_one_line(
+    content, message, tmp_path
+):
     if content:
         (tmp_path / "config.json").write_text(content)
     with pytest.raises(UserError, match=message) as error:
@@ -108,7 +127,8 @@ def test_a_folder_that_is_no_model_or_a_broken_one_is_one_line(content, message,
 def test_a_hub_that_is_out_of_reach_is_one_line(monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(
-        UserError, match=r"cannot load the model nobody/nothing \(.*a hub id that can be reached"
+        UserError,
+        match=r"cannot load the model nobody/nothing \(.*a hub id that can be reached",
     ) as error:
         load_generator(GeneratorSettings("nobody/nothing"))
     assert "\n" not in str(error.value)
@@ -118,14 +138,27 @@ def test_a_checkpoint_without_all_of_its_weights_is_refused(model_folder, tmp_pa
     shutil.copytree(model_folder, tmp_path / "m")
     weights = load_file(tmp_path / "m" / "model.safetensors")
     lost = next(name for name in weights if name.endswith("mlp.down_proj.weight"))
-    save_file({k: v for k, v in weights.items() if k != lost}, tmp_path / "m" / "model.safetensors", {"format": "pt"})
-    with pytest.raises(UserError, match=rf"m: 1 of its weights are missing, such as {lost}, and would be random"):
+    save_file(
+        {k: v for k, v in weights.items() if k != lost},
+        tmp_path / "m" / "model.safetensors",
+        {"format": "pt"},
+    )
+    with pytest.raises(
+        UserError,
+        match=rf"m: 1 of its weights are missing, such as {lost}, and would be random",
+    ):
         load_generator(GeneratorSettings(str(tmp_path / "m")))
 
 
-def test_a_limit_that_was_asked_for_is_refused_before_the_model_is_loaded(model_folder, tmp_path, monkeypatch):
-    config = json.loads((shutil.copytree(model_folder, tmp_path / "m") / "config.json").read_text())
-    (tmp_path / "m/config.json").write_text(json.dumps(config | {"max_position_embeddings": 32}))
+def test_a_limit_that_was_asked_for_is_refused_before_the_model_is_loaded(
+    model_folder, tmp_path, monkeypatch
+):
+    config = json.loads(
+        (shutil.copytree(model_folder, tmp_path / "m") / "config.json").read_text()
+    )
+    (tmp_path / "m/config.json").write_text(
+        json.dumps(config | {"max_position_embeddings": 32})
+    )
     task = Dat(Dat.Settings(noun_checker="jumandic", embedding_model="ja-ginza"))
     used = len(encode_text(load_tokenizer(str(model_folder)), DAT))
     room = f"the window of 32 tokens has room for {32 - used} behind a prompt of {used}; give that or less"
@@ -133,11 +166,20 @@ def test_a_limit_that_was_asked_for_is_refused_before_the_model_is_loaded(model_
         patched.setattr("sozo.models.generators.load_model", None)
         for backend in ("transformers", "vllm"):
             patched.setattr("sozo.models.generators.require", lambda *_: None)
-            settings = GeneratorSettings(str(tmp_path / "m"), backend, source="m", max_new_tokens=33)
-            with pytest.raises(UserError, match=f"^m: max_new_tokens 33 is too long: {room}$"):
+            settings = GeneratorSettings(
+                str(tmp_path / "m"), backend, source="m", max_new_tokens=33
+            )
+            with pytest.raises(
+                UserError, match=f"^m: max_new_tokens 33 is too long: {room}$"
+            ):
                 load_generator(settings, task=task)
-    for limit in (32 - used, task.max_new_tokens):  # what fits; and the task's own, of which answers get what fits
-        load_generator(GeneratorSettings(str(tmp_path / "m"), max_new_tokens=limit), task=task)
+    for limit in (
+        32 - used,
+        task.max_new_tokens,
+    ):  # what fits; and the task's own, of which answers get what fits
+        load_generator(
+            GeneratorSettings(str(tmp_path / "m"), max_new_tokens=limit), task=task
+        )
 
 
 def test_tiny_is_made_in_a_process_of_its_own(tmp_path, monkeypatch):
@@ -158,17 +200,25 @@ def test_tiny_is_made_in_a_process_of_its_own(tmp_path, monkeypatch):
     tiny_folder().mkdir()
     (tiny_folder() / "config.json").touch()  # as if it had been made
     assert settings.pinned().model == commands[0][-2]
-    assert commands == [[sys.executable, "-m", "sozo.models.tiny", str(tiny_folder()), "0"]] * 2
+    assert (
+        commands
+        == [[sys.executable, "-m", "sozo.models.tiny", str(tiny_folder()), "0"]] * 2
+    )
 
 
 # Transformers
 
 
 def test_a_folder_is_loaded_and_named(model_folder):
-    generator = load_generator(GeneratorSettings(str(model_folder), max_new_tokens=5, source="mine", slots=2))
+    generator = load_generator(
+        GeneratorSettings(str(model_folder), max_new_tokens=5, source="mine", slots=2)
+    )
     first = generator.answer([DAT] * 4, seed=0, batch=0)
     assert (
-        load_generator(GeneratorSettings(str(model_folder), max_new_tokens=5, slots=3)).answer([DAT] * 4, 0, 0) == first
+        load_generator(
+            GeneratorSettings(str(model_folder), max_new_tokens=5, slots=3)
+        ).answer([DAT] * 4, 0, 0)
+        == first
     )
     assert (generator.name, generator.temperature, len(first)) == ("mine", 1.0, 4)
 
@@ -178,7 +228,11 @@ def test_a_tokenizer_without_chat_template_and_pad_token(model_folder, tmp_path)
     for name in ("tokenizer_config.json", "special_tokens_map.json", "config.json"):
         if (bare / name).exists():
             values = json.loads((bare / name).read_text("utf-8"))
-            values = {key: value for key, value in values.items() if key not in ("pad_token", "pad_token_id")}
+            values = {
+                key: value
+                for key, value in values.items()
+                if key not in ("pad_token", "pad_token_id")
+            }
             (bare / name).write_text(json.dumps(values), "utf-8")
     generator = load_generator(GeneratorSettings(str(bare), max_new_tokens=3))
     assert generator._tokenizer.chat_template is None
@@ -189,7 +243,9 @@ def test_a_tokenizer_without_chat_template_and_pad_token(model_folder, tmp_path)
 def test_a_missing_tokenizer_is_one_line(model_folder, tmp_path):
     names = [path.name for path in model_folder.iterdir() if "token" in path.name]
     bare = without(model_folder, tmp_path / "bare", *names)
-    with pytest.raises(UserError, match="save the tokenizer in the model's folder") as error:
+    with pytest.raises(
+        UserError, match="save the tokenizer in the model's folder"
+    ) as error:
         load_generator(GeneratorSettings(str(bare)))
     assert "\n" not in str(error.value)
 
@@ -200,7 +256,10 @@ def test_an_adapter_is_merged_into_its_base(own_tokenizer, model_folder, tmp_pat
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     base = AutoModelForCausalLM.from_pretrained(model_folder)
-    adapted = get_peft_model(base, LoraConfig(r=2, target_modules=["q_proj", "v_proj"], init_lora_weights=False))
+    adapted = get_peft_model(
+        base,
+        LoraConfig(r=2, target_modules=["q_proj", "v_proj"], init_lora_weights=False),
+    )
     adapted.save_pretrained(tmp_path)
     if own_tokenizer:
         AutoTokenizer.from_pretrained(model_folder).save_pretrained(tmp_path)
@@ -214,7 +273,9 @@ def test_an_adapter_is_merged_into_its_base(own_tokenizer, model_folder, tmp_pat
 
 
 @pytest.mark.usefixtures("forked_modules")
-def test_in_half_precision_an_adapter_stays_beside_the_weights_that_would_round_it_away(model_folder, tmp_path):
+def test_in_half_precision_an_adapter_stays_beside_the_weights_that_would_round_it_away(
+    model_folder, tmp_path
+):
     from peft import LoraConfig, get_peft_model
 
     shutil.copytree(model_folder, tmp_path / "base")
@@ -222,10 +283,14 @@ def test_in_half_precision_an_adapter_stays_beside_the_weights_that_would_round_
     base.model.layers[0].self_attn.q_proj.weight.data.fill_(1)
     base.save_pretrained(tmp_path / "base")
     base = LlamaForCausalLM.from_pretrained(tmp_path / "base")
-    adapted = get_peft_model(base, LoraConfig(r=1, lora_alpha=1, target_modules=["q_proj"]))
+    adapted = get_peft_model(
+        base, LoraConfig(r=1, lora_alpha=1, target_modules=["q_proj"])
+    )
     adapter = adapted.get_base_model().model.layers[0].self_attn.q_proj
     # The digits of bfloat16 end at 2^-7 of 1: of 1 + 2^-10 nothing is left, of 1 + 2^-6 everything.
-    adapter.lora_A["default"].weight.data = torch.tensor([[2.0**-10] * 8 + [2.0**-6] * 8])
+    adapter.lora_A["default"].weight.data = torch.tensor(
+        [[2.0**-10] * 8 + [2.0**-6] * 8]
+    )
     adapter.lora_B["default"].weight.data.fill_(1)
     adapted.save_pretrained(tmp_path)
 
@@ -235,25 +300,35 @@ def test_in_half_precision_an_adapter_stays_beside_the_weights_that_would_round_
     assert layer.base_layer(x)[0] == 8
     assert layer.lora_B["default"](layer.lora_A["default"](x.float()))[0] == 2.0**-7
     assert rounding_error(half) == pytest.approx((1 / (1 + 256)) ** 0.5)
-    generator = load_generator(GeneratorSettings(str(tmp_path), dtype="bfloat16", max_new_tokens=5))
+    generator = load_generator(
+        GeneratorSettings(str(tmp_path), dtype="bfloat16", max_new_tokens=5)
+    )
     assert len(generator.answer([DAT] * 2, 0, 0)) == 2
 
     merge_adapter(str(tmp_path), tmp_path / "merged", "bfloat16")
-    assert not any("lora" in name for name in load_file(tmp_path / "merged" / "model.safetensors"))
+    assert not any(
+        "lora" in name for name in load_file(tmp_path / "merged" / "model.safetensors")
+    )
 
 
 # vLLM, as its documentation has it
 
 
 class SamplingParams:
-    def __init__(self, n=1, *, temperature=1.0, top_p=1.0, top_k=0, seed=None, max_tokens=16):
+    def __init__(
+        self, n=1, *, temperature=1.0, top_p=1.0, top_k=0, seed=None, max_tokens=16
+    ):
         self.temperature, self.top_p, self.top_k = temperature, top_p, top_k
         self.seed, self.max_tokens = seed, max_tokens
 
 
 class LoRARequest:
     def __init__(self, lora_name, lora_int_id, lora_path=""):
-        self.lora_name, self.lora_int_id, self.lora_path = lora_name, lora_int_id, lora_path
+        self.lora_name, self.lora_int_id, self.lora_path = (
+            lora_name,
+            lora_int_id,
+            lora_path,
+        )
 
 
 class LLM:
@@ -271,37 +346,70 @@ class LLM:
         seed=0,
         **kwargs,
     ):
-        unknown = set(kwargs) - {"enable_prefix_caching", "generation_config", "enable_lora", "max_lora_rank"}
+        unknown = set(kwargs) - {
+            "enable_prefix_caching",
+            "generation_config",
+            "enable_lora",
+            "max_lora_rank",
+        }
         assert not unknown, unknown
-        self.arguments = {"model": model, "dtype": dtype, "revision": revision, "seed": seed, **kwargs}
-        self.environment, self.calls, self.random = dict(os.environ), [], random.Random(seed)
+        self.arguments = {
+            "model": model,
+            "dtype": dtype,
+            "revision": revision,
+            "seed": seed,
+            **kwargs,
+        }
+        self.environment, self.calls, self.random = (
+            dict(os.environ),
+            [],
+            random.Random(seed),
+        )
         LLM.made, self.model_config = self, types.SimpleNamespace(max_model_len=window)
 
     def get_tokenizer(self):
         return build_tokenizer(NOUNS)
 
-    def generate(self, prompts, sampling_params=None, *, use_tqdm=True, lora_request=None):
+    def generate(
+        self, prompts, sampling_params=None, *, use_tqdm=True, lora_request=None
+    ):
         self.calls.append((prompts, sampling_params, lora_request))
 
         def output():
-            tokens = self.random.choices(self.get_tokenizer().convert_tokens_to_ids(NOUNS), k=9)
-            return types.SimpleNamespace(outputs=[types.SimpleNamespace(token_ids=tokens, finish_reason="stop")])
+            tokens = self.random.choices(
+                self.get_tokenizer().convert_tokens_to_ids(NOUNS), k=9
+            )
+            return types.SimpleNamespace(
+                outputs=[types.SimpleNamespace(token_ids=tokens, finish_reason="stop")]
+            )
 
         return [output() for _ in prompts]
 
 
 @pytest.fixture
 def vllm(monkeypatch):
-    module, lora, request = (types.ModuleType(name) for name in ("vllm", "vllm.lora", "vllm.lora.request"))
-    module.LLM, module.SamplingParams, request.LoRARequest = LLM, SamplingParams, LoRARequest
+    module, lora, request = (
+        types.ModuleType(name) for name in ("vllm", "vllm.lora", "vllm.lora.request")
+    )
+    module.LLM, module.SamplingParams, request.LoRARequest = (
+        LLM,
+        SamplingParams,
+        LoRARequest,
+    )
     module.__spec__ = types.SimpleNamespace()
     for each in (module, lora, request):
         monkeypatch.setitem(sys.modules, each.__name__, each)
 
 
-def test_vllm_samples_the_whole_distribution_seeded_by_its_first_batch(vllm, model_folder):
+def test_vllm_samples_the_whole_distribution_seeded_by_its_first_batch(
+    vllm, model_folder
+):
     settings = GeneratorSettings(
-        str(model_folder), backend="vllm", dtype="bfloat16", temperature=0.9, max_new_tokens=33
+        str(model_folder),
+        backend="vllm",
+        dtype="bfloat16",
+        temperature=0.9,
+        max_new_tokens=33,
     )
     generator = load_generator(settings)
     first = generator.answer([DAT] * 4, seed=1, batch=2)
@@ -317,87 +425,150 @@ def test_vllm_samples_the_whole_distribution_seeded_by_its_first_batch(vllm, mod
     ((prompts, params, lora),) = LLM.made.calls
     tokenizer = build_tokenizer(NOUNS)
     assert [tokenizer.decode(p["prompt_token_ids"]) for p in prompts] == [DAT] * 4
-    assert (params.temperature, params.top_p, params.top_k, params.max_tokens) == (0.9, 1.0, 0, 33)
+    assert (params.temperature, params.top_p, params.top_k, params.max_tokens) == (
+        0.9,
+        1.0,
+        0,
+        33,
+    )
     assert params.seed is None  # one for each request would make vLLM draw row by row
     assert lora is None
     generator.answer(["犬", "猫"], seed=1, batch=0)
-    assert [tokenizer.decode(p["prompt_token_ids"]) for p in LLM.made.calls[-1][0]] == ["犬", "猫"]
+    assert [tokenizer.decode(p["prompt_token_ids"]) for p in LLM.made.calls[-1][0]] == [
+        "犬",
+        "猫",
+    ]
     # No process and no resumed run begins with draws that another one has had.
     assert load_generator(settings).answer([DAT] * 4, seed=1, batch=2) == first
-    begun = [load_generator(settings).answer([DAT] * 4, seed=s, batch=b) for s, b in ((1, 2), (1, 3), (2, 2), (2, 3))]
+    begun = [
+        load_generator(settings).answer([DAT] * 4, seed=s, batch=b)
+        for s, b in ((1, 2), (1, 3), (2, 2), (2, 3))
+    ]
     assert len({completion.text for answers in begun for completion in answers}) == 16
 
 
-def test_what_vllms_window_has_no_room_for_is_told(vllm, model_folder, monkeypatch, capsys):
+def test_what_vllms_window_has_no_room_for_is_told(
+    vllm, model_folder, monkeypatch, capsys
+):
     monkeypatch.setattr(LLM, "__init__", partialmethod(LLM.__init__, window=40))
-    settings = GeneratorSettings(str(model_folder), backend="vllm", source="m", max_new_tokens=40)
+    settings = GeneratorSettings(
+        str(model_folder), backend="vllm", source="m", max_new_tokens=40
+    )
     generator = load_generator(settings)
     for _ in range(2):
         generator.answer([DAT], seed=0, batch=0)
     said = r"m: its window of 40 tokens has room for answers of \d+, fewer than max_new_tokens 40\n"
     assert re.fullmatch(said, capsys.readouterr().err)
-    with pytest.raises(UserError, match=r"^m: a prompt of \d+ tokens fills the model's window of 40; take a model"):
+    with pytest.raises(
+        UserError,
+        match=r"^m: a prompt of \d+ tokens fills the model's window of 40; take a model",
+    ):
         generator.answer(["1. 犬\n" * 60], seed=0, batch=0)
 
 
 def test_a_vllm_that_does_not_start_is_one_line(vllm, model_folder, monkeypatch):
     monkeypatch.setattr(LLM, "__init__", lambda *_, **__: 1 / 0)
-    with pytest.raises(UserError, match=r"cannot load the model .* \(division by zero\)"):
-        load_generator(GeneratorSettings(str(model_folder), backend="vllm")).answer([DAT], seed=0, batch=0)
+    with pytest.raises(
+        UserError, match=r"cannot load the model .* \(division by zero\)"
+    ):
+        load_generator(GeneratorSettings(str(model_folder), backend="vllm")).answer(
+            [DAT], seed=0, batch=0
+        )
 
 
-def test_vllm_serves_an_adapter_over_its_base_on_its_own_gpu(vllm, model_folder, tmp_path, monkeypatch):
+def test_vllm_serves_an_adapter_over_its_base_on_its_own_gpu(
+    vllm, model_folder, tmp_path, monkeypatch
+):
     from peft import LoraConfig, get_peft_model
 
     base = LlamaForCausalLM.from_pretrained(model_folder)
-    get_peft_model(base, LoraConfig(r=12, target_modules=["q_proj"], task_type="CAUSAL_LM")).save_pretrained(tmp_path)
+    get_peft_model(
+        base, LoraConfig(r=12, target_modules=["q_proj"], task_type="CAUSAL_LM")
+    ).save_pretrained(tmp_path)
     monkeypatch.setenv("LOCAL_RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,6")
     generator = load_generator(GeneratorSettings(str(tmp_path), backend="vllm"))
     generator.answer([DAT] * 1, seed=0, batch=0)
     arguments = LLM.made.arguments
-    assert (arguments["model"], arguments["enable_lora"], arguments["max_lora_rank"]) == (str(model_folder), True, 16)
+    assert (
+        arguments["model"],
+        arguments["enable_lora"],
+        arguments["max_lora_rank"],
+    ) == (str(model_folder), True, 16)
     (_, _, lora) = LLM.made.calls[0]
     assert (lora.lora_int_id, lora.lora_path) == (1, str(tmp_path))
     assert LLM.made.environment["CUDA_VISIBLE_DEVICES"] == "6"
     assert "WORLD_SIZE" not in LLM.made.environment
-    assert (os.environ["CUDA_VISIBLE_DEVICES"], os.environ["WORLD_SIZE"]) == ("4,6", "2")
+    assert (os.environ["CUDA_VISIBLE_DEVICES"], os.environ["WORLD_SIZE"]) == (
+        "4,6",
+        "2",
+    )
     # vLLM passes over what an adapter lacks.
     weights = load_file(tmp_path / "adapter_model.safetensors")
-    save_file(dict(sorted(weights.items())[1:]), tmp_path / "adapter_model.safetensors", {"format": "pt"})
+    save_file(
+        dict(sorted(weights.items())[1:]),
+        tmp_path / "adapter_model.safetensors",
+        {"format": "pt"},
+    )
     with pytest.raises(
-        UserError, match=r"does not fit its base .*: 1 of the layers lack weights, such as .*q_proj.lora_A"
+        UserError,
+        match=r"does not fit its base .*: 1 of the layers lack weights, such as .*q_proj.lora_A",
     ):
-        load_generator(GeneratorSettings(str(tmp_path), backend="vllm")).answer([DAT], seed=0, batch=0)
+        load_generator(GeneratorSettings(str(tmp_path), backend="vllm")).answer(
+            [DAT], seed=0, batch=0
+        )
 
 
 def test_vllm_that_is_not_there_is_named(model_folder):
-    with pytest.raises(UserError, match=re.escape(f"needs the package vllm: {install_command('vllm')}")):
+    with pytest.raises(
+        UserError, match=re.escape(f"needs the package vllm: {install_command('vllm')}")
+    ):
         load_generator(GeneratorSettings(str(model_folder), backend="vllm"))
 
 
 def test_random_nouns_come_from_a_file_or_from_the_embedded_model(tmp_path):
     nouns = tmp_path / "nouns.txt"
     nouns.write_text("\n".join("犬猫水山川本車空海石木"), "utf-8")
-    (completion,) = load_generator(GeneratorSettings("random", nouns=str(nouns))).answer([DAT], seed=0, batch=0)
-    assert {line.split(". ")[1] for line in completion.text.splitlines()} < set("犬猫水山川本車空海石木")
-    assert load_generator(GeneratorSettings("random", nouns="tiny")).describe()["nouns"] == 6144
+    (completion,) = load_generator(
+        GeneratorSettings("random", nouns=str(nouns))
+    ).answer([DAT], seed=0, batch=0)
+    assert {line.split(". ")[1] for line in completion.text.splitlines()} < set(
+        "犬猫水山川本車空海石木"
+    )
+    assert (
+        load_generator(GeneratorSettings("random", nouns="tiny")).describe()["nouns"]
+        == 6144
+    )
     with pytest.raises(UserError, match="one noun per line"):
         load_generator(GeneratorSettings("random", nouns=str(tmp_path / "missing.txt")))
-    with pytest.raises(UserError, match="nouns goes with the models random and frontier"):
+    with pytest.raises(
+        UserError, match="nouns goes with the models random and frontier"
+    ):
         GeneratorSettings("tiny", nouns="tiny").settled()
 
 
 @pytest.mark.parametrize("base", ["/gone/model", "nobody/nothing"])
-def test_an_adapter_without_its_base_says_which_and_where_that_stands(base, tmp_path, monkeypatch):
+def test_an_adapter_without_its_base_says_which_and_where_that_stands(
+    base, tmp_path, monkeypatch
+):
     monkeypatch.setattr(
         "huggingface_hub.constants.HF_HUB_OFFLINE", True
     )  # else a hub out of reach is tried for minutes
-    config = {"peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": base, "r": 4}
+    config = {
+        "peft_type": "LORA",
+        "task_type": "CAUSAL_LM",
+        "base_model_name_or_path": base,
+        "r": 4,
+    }
     (tmp_path / "adapter_config.json").write_text(json.dumps(config))
     for load in (load_model, load_adapter, load_tokenizer):
         with pytest.raises(UserError) as error:
             load(str(tmp_path))
-        assert str(error.value).startswith(f"{tmp_path}: the adapter's base {base} cannot be loaded (")
-        assert f"it stands in {tmp_path}/adapter_config.json as base_model_name_or_path" in str(error.value)
+        assert str(error.value).startswith(
+            f"{tmp_path}: the adapter's base {base} cannot be loaded ("
+        )
+        assert (
+            f"it stands in {tmp_path}/adapter_config.json as base_model_name_or_path"
+            in str(error.value)
+        )

@@ -49,13 +49,20 @@ def score_with(encoder: Any, asked: list[tuple[str, str]]) -> list[Row]:
     """The rows of pairs of an original and a rewrite."""
     task = Sat()
     task.__dict__["scorer"] = SatScorer(encoder)
-    items = [Item(str(k), "?", {"story": original}) for k, (original, _) in enumerate(asked)]
-    return task.score(items, [Answer(str(k), str(k), text) for k, (_, text) in enumerate(asked)])
+    items = [
+        Item(str(k), "?", {"story": original}) for k, (original, _) in enumerate(asked)
+    ]
+    return task.score(
+        items, [Answer(str(k), str(k), text) for k, (_, text) in enumerate(asked)]
+    )
 
 
 def score(*rewrites: tuple[str, str], encoder: Any = None) -> list[Row]:
     texts = {tale.id: tale.text for tale in TALES}
-    return score_with(encoder or FakeEncoder(VECTORS), [(texts[name], text) for name, text in rewrites])
+    return score_with(
+        encoder or FakeEncoder(VECTORS),
+        [(texts[name], text) for name, text in rewrites],
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,10 +100,23 @@ def test_hand_worked(name: str, text: str, expected: float | str) -> None:
 
 
 def test_company_and_order_do_not_matter_and_every_text_is_encoded_once() -> None:
-    asked = [("1", "近い"), ("2", ""), ("2", "近い"), ("3", "桃"), ("1", "無"), ("1", "近い")]
+    asked = [
+        ("1", "近い"),
+        ("2", ""),
+        ("2", "近い"),
+        ("3", "桃"),
+        ("1", "無"),
+        ("1", "近い"),
+    ]
     encoder = FakeEncoder(VECTORS)
     together = score(*asked, encoder=encoder)
-    assert sorted(text for batch in encoder.batches for text in batch) == ["桃", "浦島", "無", "近い", "鶴"]
+    assert sorted(text for batch in encoder.batches for text in batch) == [
+        "桃",
+        "浦島",
+        "無",
+        "近い",
+        "鶴",
+    ]
     for k, pair in enumerate(asked):
         assert score(pair)[0] == together[k]
     assert score() == []
@@ -112,7 +132,9 @@ def test_only_the_first_characters_are_embedded() -> None:
 
 def test_a_broken_encoder_is_an_error() -> None:
     with pytest.raises(UserError, match="no usable vector"):
-        SatScorer(FakeEncoder({"犬": [0.0]})).compare([f"話{k}" for k in range(10)], ["桃"] * 10)
+        SatScorer(FakeEncoder({"犬": [0.0]})).compare(
+            [f"話{k}" for k in range(10)], ["桃"] * 10
+        )
 
 
 @settings(max_examples=100, deadline=None)
@@ -137,12 +159,20 @@ def test_any_text_has_a_score_or_a_reason(text: str) -> None:
 # The summary
 
 
-def rated(name: str, value: float | None, number: int = 0, **kwargs: Any) -> tuple[Answer, Row]:
-    own = Compliance(**{"length": 400, "one_line": True, "extras": (), "copied": 0.1, **kwargs}).values
+def rated(
+    name: str, value: float | None, number: int = 0, **kwargs: Any
+) -> tuple[Answer, Row]:
+    own = Compliance(
+        **{"length": 400, "one_line": True, "extras": (), "copied": 0.1, **kwargs}
+    ).values
     answer = Answer(f"{name}-{number}", name, "x", "m")
     if value is None:
         return answer, Row(own, "empty")
-    return answer, Row(own | {"sat": value} | ({"sat/compliant_mean": value} if own["sat/compliant"] else {}))
+    return answer, Row(
+        own
+        | {"sat": value}
+        | ({"sat/compliant_mean": value} if own["sat/compliant"] else {})
+    )
 
 
 @pytest.fixture
@@ -171,9 +201,13 @@ def test_the_mean_is_over_stories(summarise: Any) -> None:
     score = summary["measures"]["sat"]
     assert (score["n"], score["of"], summary["num_items"]) == (3, 5, 5)
     assert (summary["valid"], summary["num_answers"]) == (4, 6)
-    assert score["value"] == pytest.approx(0.6)  # of 0.3, 0.9 and 0.6; over rewrites it were 0.525
+    assert score["value"] == pytest.approx(
+        0.6
+    )  # of 0.3, 0.9 and 0.6; over rewrites it were 0.525
     margin = 4.302653 * 0.3 / math.sqrt(3)  # Student's t of 2 degrees of freedom
-    assert (score["low"], score["high"]) == pytest.approx((0, 0.6 + margin))  # no distance is below 0
+    assert (score["low"], score["high"]) == pytest.approx(
+        (0, 0.6 + margin)
+    )  # no distance is below 0
     assert summary["reasons"] == {"empty": 2}
 
 
@@ -188,23 +222,42 @@ def test_compliance_stands_beside_the_score_with_intervals(summarise: Any) -> No
     summary = summarise(rows, 113)
     measures = {}
     for name, value in summary["measures"].items():
-        measures[name.removeprefix("sat/")] = Estimate(**{part: value[part] for part in value if part != "of"})
-    shares = [measures[name].value for name in ("compliant", "length_ok", "one_line", "only_story")]
+        measures[name.removeprefix("sat/")] = Estimate(
+            **{part: value[part] for part in value if part != "of"}
+        )
+    shares = [
+        measures[name].value
+        for name in ("compliant", "length_ok", "one_line", "only_story")
+    ]
     assert shares == pytest.approx([2 / 5, 3 / 5, 3 / 5, 3 / 5])
     assert {measures[name].n for name in ("compliant", "length_ok", "length")} == {5}
     # Clopper and Pearson's of 2 of 5.
-    assert (measures["compliant"].low, measures["compliant"].high) == pytest.approx((0.0527, 0.8534), abs=1e-4)
-    assert (measures["compliant_mean"].value, measures["compliant_mean"].n) == (pytest.approx(0.5), 2)
-    assert measures["compliant_mean"].reason == "2 values: an interval needs 3"  # 0.4 and 0.6
+    assert (measures["compliant"].low, measures["compliant"].high) == pytest.approx(
+        (0.0527, 0.8534), abs=1e-4
+    )
+    assert (measures["compliant_mean"].value, measures["compliant_mean"].n) == (
+        pytest.approx(0.5),
+        2,
+    )
+    assert (
+        measures["compliant_mean"].reason == "2 values: an interval needs 3"
+    )  # 0.4 and 0.6
     assert measures["sat"].value == pytest.approx(0.7)
     assert measures["length"].value == pytest.approx((300 + 501 + 400 + 0 + 500) / 5)
-    assert (measures["copied"].value, measures["copied"].n) == (pytest.approx((0.2 + 0.1 + 0.1 + 0.1) / 4), 4)
+    assert (measures["copied"].value, measures["copied"].n) == (
+        pytest.approx((0.2 + 0.1 + 0.1 + 0.1) / 4),
+        4,
+    )
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
 
 
 def test_nothing_scored_has_no_mean(summarise: Any) -> None:
     measures = summarise([rated("1", None)], 3)["measures"]
-    assert (measures["sat"]["value"], measures["sat"]["low"], measures["sat/compliant_mean"]["value"]) == (None,) * 3
+    assert (
+        measures["sat"]["value"],
+        measures["sat"]["low"],
+        measures["sat/compliant_mean"]["value"],
+    ) == (None,) * 3
 
 
 # The packaged encoder
@@ -227,7 +280,9 @@ UNRELATED = (
 )
 
 
-def test_the_packaged_encoder_knows_a_paraphrase_from_another_topic(texts_encoder: Any) -> None:
+def test_the_packaged_encoder_knows_a_paraphrase_from_another_topic(
+    texts_encoder: Any,
+) -> None:
     tales = {tale.id: tale for tale in load_stories()}
     urashima = tales["urashimataro"]
     others = [tale.text for tale in tales.values() if tale is not urashima]
@@ -248,7 +303,11 @@ def test_the_packaged_encoder_has_a_vector_for_every_story(texts_encoder: Any) -
     assert max(row.values["sat"] for row in rows) < 1e-6
     assert {row.values["sat/copied"] for row in rows} == {1.0}
     # The stories keep to the conditions that they come with, so the rules find nothing in 113 stories.
-    assert [(t.id, row.facts) for t, row in zip(tales, rows, strict=True) if row.facts["extras"]] == []
+    assert [
+        (t.id, row.facts)
+        for t, row in zip(tales, rows, strict=True)
+        if row.facts["extras"]
+    ] == []
 
 
 def test_nasty_rewrites(texts_encoder: Any) -> None:
@@ -286,25 +345,48 @@ def test_nasty_rewrites(texts_encoder: Any) -> None:
 def small(tmp_path: Path) -> tuple[Path, Sat]:
     tales = tmp_path / "stories.jsonl"
     tales.write_text(
-        "".join(json.dumps({"id": t, "text": f"{t}と亀の話。"}) + "\n" for t in ("桃", "鶴", "犬")), "utf-8"
+        "".join(
+            json.dumps({"id": t, "text": f"{t}と亀の話。"}) + "\n"
+            for t in ("桃", "鶴", "犬")
+        ),
+        "utf-8",
     )
     file = tmp_path / "theirs.jsonl"
-    write_objects(file, [{"story_id": "桃", "text": "都会の車の話。", "source": "m"}, {"item": "鶴", "text": ""}])
+    write_objects(
+        file,
+        [
+            {"story_id": "桃", "text": "都会の車の話。", "source": "m"},
+            {"item": "鶴", "text": ""},
+        ],
+    )
     return file, Sat(SatSettings(stories=str(tales)))
 
 
-def test_a_run_writes_its_folder_once_and_can_be_scored_again(small: tuple[Path, Sat], tmp_path: Path) -> None:
+def test_a_run_writes_its_folder_once_and_can_be_scored_again(
+    small: tuple[Path, Sat], tmp_path: Path
+) -> None:
     file, task = small
     first = score_answers(task, file, tmp_path / "run")
     score = first.metrics["measures"]["sat"]
-    assert (score["n"], score["of"], first.metrics["source"]) == (1, 3, "m, theirs.jsonl")
+    assert (score["n"], score["of"], first.metrics["source"]) == (
+        1,
+        3,
+        "m, theirs.jsonl",
+    )
     rows = first.result.scored
-    assert [(row.id, row.item, row.reason) for row in rows] == [("桃-0", "桃", None), ("鶴-0", "鶴", "empty")]
+    assert [(row.id, row.item, row.reason) for row in rows] == [
+        ("桃-0", "桃", None),
+        ("鶴-0", "鶴", "empty"),
+    ]
     assert rows[0].values["sat"] == score["value"]
     config = json.loads((tmp_path / "run" / "config.json").read_text("utf-8"))
     assert config["loaded"]["scorer"]["embedding_model"] == "ja-ginza-texts"
     again = score_answers(task, file, tmp_path / "run")
-    assert (first.finished_before, again.finished_before, again.metrics) == (False, True, first.metrics)
+    assert (first.finished_before, again.finished_before, again.metrics) == (
+        False,
+        True,
+        first.metrics,
+    )
     with pytest.raises(UserError, match="is to '桃', which sat does not ask"):
         score_answers(Sat(), file, tmp_path / "other")
     assert not (tmp_path / "other").exists()
@@ -317,7 +399,14 @@ def test_answers_to_any_story_are_scored_against_it() -> None:
     """In training the stories are none of the task's own."""
     task = Sat()
     told = Item("x", "?", {"story": "漁師が浜辺で亀を助けた。"})
-    row, empty = task.score([told] * 2, [Answer("1", "x", "漁師が浜辺で亀を助けた。"), Answer("2", "x", " ")])
-    assert (row.values["sat"], row.values["sat/compliant"], row.reason) == (0.0, 0.0, None)
+    row, empty = task.score(
+        [told] * 2,
+        [Answer("1", "x", "漁師が浜辺で亀を助けた。"), Answer("2", "x", " ")],
+    )
+    assert (row.values["sat"], row.values["sat/compliant"], row.reason) == (
+        0.0,
+        0.0,
+        None,
+    )
     assert empty.reason == "empty"
     assert reward_of(task, scale=1.0).scale == 1.0

@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sozo.data.prompts import prompt
-from sozo.tasks.sat.compliance import LENGTH_BAND, Compliance, check, copied_share, find_extras
+from sozo.tasks.sat.compliance import (
+    LENGTH_BAND,
+    Compliance,
+    check,
+    copied_share,
+    find_extras,
+)
 
 STORY = "浦島拓也は大手企業の技術者だった。ある朝、道端で故障した自動運転車を見つけ、乗っていた老婦人を助けた。"
 
@@ -102,11 +108,33 @@ def test_a_story_is_left_alone(text: str) -> None:
 
 def test_several_at_once_come_in_order() -> None:
     text = f"はい、\n# 題\nタイトル: 竜宮\n```\n{STORY}\n```\n（400文字）"
-    assert [str(extra) for extra in find_extras(text)] == ["preface", "heading", "label", "fence", "note"]
+    assert [str(extra) for extra in find_extras(text)] == [
+        "preface",
+        "heading",
+        "label",
+        "fence",
+        "note",
+    ]
 
 
 @pytest.mark.parametrize(
-    "piece", ["（", "**", "-", "=", "「", "【", "\n", " \n", "あ", "注", "`", "（字", "現代風", "条件"]
+    "piece",
+    [
+        "（",
+        "**",
+        "-",
+        "=",
+        "「",
+        "【",
+        "\n",
+        " \n",
+        "あ",
+        "注",
+        "`",
+        "（字",
+        "現代風",
+        "条件",
+    ],
 )
 def test_no_text_stalls_the_rules(piece: str) -> None:
     started = time.monotonic()
@@ -134,7 +162,10 @@ def test_length_and_lines(text: str, length: int, one_line: bool) -> None:
 
 def test_the_band_is_400_and_a_quarter_either_way() -> None:
     assert LENGTH_BAND == (300, 500)
-    kept = [Compliance(n, True, (), None).values["sat/length_ok"] for n in (0, 299, 300, 400, 500, 501)]
+    kept = [
+        Compliance(n, True, (), None).values["sat/length_ok"]
+        for n in (0, 299, 300, 400, 500, 501)
+    ]
     assert kept == [0, 0, 1, 1, 1, 0]
 
 
@@ -143,10 +174,16 @@ def test_copied_share_by_hand() -> None:
     assert copied_share(story, story) == 1
     assert copied_share(story, "…" + story[:9] + "…") == pytest.approx(2 / 3)
     assert copied_share(story, story[:7]) == 0
-    assert copied_share(story, "あいうえ おか\nきく") == pytest.approx(1 / 3)  # white space does not hide a copy
-    assert copied_share("ＡＢＣＤＥＦＧＨ", "ABCDEFGH") == 1  # nor do full-width letters
+    assert copied_share(story, "あいうえ おか\nきく") == pytest.approx(
+        1 / 3
+    )  # white space does not hide a copy
+    assert (
+        copied_share("ＡＢＣＤＥＦＧＨ", "ABCDEFGH") == 1
+    )  # nor do full-width letters
     assert copied_share("短い話", "短い話") is None
-    assert copied_share("ああああああああああああ", "ああああああああ") == 1  # distinct grams
+    assert (
+        copied_share("ああああああああああああ", "ああああああああ") == 1
+    )  # distinct grams
 
 
 @given(st.text(max_size=80), st.text(max_size=80))

@@ -27,31 +27,50 @@ def pay(reward, case, texts):
 
 
 def test_the_stories_are_none_of_the_benchmarks():
-    packaged = {story.text for story in load_stories()} | {story.title for story in load_stories()}
+    packaged = {story.text for story in load_stories()} | {
+        story.title for story in load_stories()
+    }
     assert not {case.text for case in cases()} & packaged
     assert not {case.title for case in cases()} & packaged
     assert [case.part for case in cases()] == ["set"] * 5 + ["report"] * 5
-    assert all(200 <= len(case.text) <= 400 and len(case.rewrites) >= 2 for case in cases())
+    assert all(
+        200 <= len(case.text) <= 400 and len(case.rewrites) >= 2 for case in cases()
+    )
 
 
 @pytest.mark.parametrize("case", REPORTED, ids=lambda case: case.id)
 def test_attacks_are_paid_nothing_and_honest_rewrites_something(reward, case):
     honest = pay(reward, case, case.rewrites.values())
-    refused = [style for style, value in zip(case.rewrites, honest, strict=True) if not value]
+    refused = [
+        style for style, value in zip(case.rewrites, honest, strict=True) if not value
+    ]
     # One of the ten is taken for another tale: the price of the rule, and no reason to move a limit now.
     assert refused == (["startup"] if case.id == "toshishun" else [])
-    paid = dict(zip(ATTACKS, pay(reward, case, [case.attacks[name] for name in ATTACKS]), strict=True))
+    paid = dict(
+        zip(
+            ATTACKS,
+            pay(reward, case, [case.attacks[name] for name in ATTACKS]),
+            strict=True,
+        )
+    )
     assert paid == dict.fromkeys(ATTACKS, 0.0)
     assert max(paid.values()) < min(value for value in honest if value)
 
 
 def test_distance_alone_would_pay_the_attacks(reward):
     scorer, _ = reward.tools
-    off_topic = [name for name in ATTACKS if name.startswith(("off topic", "rare words"))]
+    off_topic = [
+        name for name in ATTACKS if name.startswith(("off topic", "rare words"))
+    ]
     for case in REPORTED:
         texts = [*case.rewrites.values(), *(case.attacks[name] for name in off_topic)]
-        distances = [distance for distance, _ in scorer.compare([case.text] * len(texts), texts)]
-        honest, attacks = distances[: len(case.rewrites)], distances[len(case.rewrites) :]
+        distances = [
+            distance for distance, _ in scorer.compare([case.text] * len(texts), texts)
+        ]
+        honest, attacks = (
+            distances[: len(case.rewrites)],
+            distances[len(case.rewrites) :],
+        )
         assert max(attacks) > max(honest)
 
 
@@ -71,7 +90,9 @@ def test_the_rule_that_stops_each_attack():
         "prompt repeated": "extras",
         "sentence repeated": "repetition",
     }
-    assert {name: str(gate(case.text, case.attacks[name])) for name in reasons} == reasons
+    assert {
+        name: str(gate(case.text, case.attacks[name])) for name in reasons
+    } == reasons
     honest = next(iter(case.rewrites.values()))
     assert gate(case.text, honest) is None
     assert gate(case.text, honest[:299]) is GateReason.LENGTH
@@ -94,22 +115,35 @@ def test_any_text_gets_a_verdict():
         "。" * 9 + "犬",
         "👺" * 50 + "犬",
     ):
-        assert gate("桃の話。", text) is None or isinstance(gate("桃の話。", text), GateReason)
+        assert gate("桃の話。", text) is None or isinstance(
+            gate("桃の話。", text), GateReason
+        )
     assert read_prose("").joint == 0.0
-    assert read_prose("し公分立方やタ巻体組電と婦相やくうそのぞり").terms >= {"公", "婦"}  # cut inside a character
+    assert read_prose("し公分立方やタ巻体組電と婦相やくうそのぞり").terms >= {
+        "公",
+        "婦",
+    }  # cut inside a character
     assert (kana_share(""), distinct_share("")) == (0.0, 1.0)
 
 
 def test_the_same_tale_in_other_words_is_no_rival():
     case = REPORTED[0]
     honest = next(iter(case.rewrites.values()))
-    gate = Gate([*(story.text for story in load_stories()), case.text, case.text.replace("爺さん", "おじいさん")])
+    gate = Gate(
+        [
+            *(story.text for story in load_stories()),
+            case.text,
+            case.text.replace("爺さん", "おじいさん"),
+        ]
+    )
     assert gate(case.text, honest) is None
 
 
 def numbered(count, story="鶴の話。"):
     """A reward whose gate lets everything of 1 to 9 characters pass and whose distances are known: 0, 1, ..."""
-    encoder = FakeEncoder({story: [1, 0], "同じ": [1, 0], "違う": [0, 1], "逆": [-1, 0]})
+    encoder = FakeEncoder(
+        {story: [1, 0], "同じ": [1, 0], "違う": [0, 1], "逆": [-1, 0]}
+    )
 
     class Open(Gate):
         def __call__(self, story, text):

@@ -21,23 +21,42 @@ def test_round_trip(tmp_path):
     broken = Response("a", "tiny", 1, "犬\ud800", ("犬\ud800", "猫"))
     write_responses(tmp_path / "part-00000.parquet", [VALID, INVALID, UNSCORED, broken])
     write_responses(tmp_path / "part-00001.parquet", [])
-    write_columns(tmp_path / "part-00002.parquet", {"id": ["a"], "source": ["x"], "text": ["1. 犬"]})
+    write_columns(
+        tmp_path / "part-00002.parquet",
+        {"id": ["a"], "source": ["x"], "text": ["1. 犬"]},
+    )
     written_out = Response("a", "tiny", 1, "犬\\ud800", ("犬\\ud800", "猫"))
-    expected = [VALID, INVALID, UNSCORED, written_out, Response("a", "x", None, "1. 犬")]
+    expected = [
+        VALID,
+        INVALID,
+        UNSCORED,
+        written_out,
+        Response("a", "x", None, "1. 犬"),
+    ]
     assert list(read_responses(tmp_path)) == expected
-    assert pq.read_table(tmp_path / "part-00000.parquet")["reason"].to_pylist()[1] == "format"
+    assert (
+        pq.read_table(tmp_path / "part-00000.parquet")["reason"].to_pylist()[1]
+        == "format"
+    )
 
 
 def test_unknown_column_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"part-0\.parquet: no such column .*: model, sampler"):
-        write_columns(tmp_path / "part-0.parquet", {"id": ["a"], "sampler": [1], "model": [1]})
+    with pytest.raises(
+        ValueError, match=r"part-0\.parquet: no such column .*: model, sampler"
+    ):
+        write_columns(
+            tmp_path / "part-0.parquet", {"id": ["a"], "sampler": [1], "model": [1]}
+        )
     assert list(tmp_path.iterdir()) == []
 
 
 def test_parts_come_in_order_from_a_file_a_folder_or_a_run(tmp_path):
     folder = tmp_path / "run" / "responses"
     for number in (10, 2, 0):  # written out of order
-        write_responses(folder / f"part-{number:05d}.parquet", [Response(str(number), "x", None, "")])
+        write_responses(
+            folder / f"part-{number:05d}.parquet",
+            [Response(str(number), "x", None, "")],
+        )
     (folder / ".part-00003.parquet.77.tmp").write_bytes(b"half")  # of a killed writer
     for path in (folder, tmp_path / "run"):
         assert [r.id for r in read_responses(path)] == ["0", "2", "10"]
@@ -68,13 +87,25 @@ def test_what_is_no_table_of_this_version_is_refused_by_its_name(tmp_path):
         (tmp_path / folder).mkdir()
     older = arrow_schema().with_metadata({b"sozo_schema_version": b"1"})
     (tmp_path / "older").mkdir()
-    pq.write_table(pa.Table.from_pylist([], schema=older), tmp_path / "older" / "part-0.parquet")
-    refused("older", r"part-0\.parquet: is of an earlier sozo: its commit 6c04a71 reads it")
+    pq.write_table(
+        pa.Table.from_pylist([], schema=older), tmp_path / "older" / "part-0.parquet"
+    )
+    refused(
+        "older", r"part-0\.parquet: is of an earlier sozo: its commit 6c04a71 reads it"
+    )
     newer = arrow_schema().with_metadata({b"sozo_schema_version": b"3"})
-    pq.write_table(pa.Table.from_pylist([], schema=newer), tmp_path / "newer" / "part-0.parquet")
-    refused("newer", r"part-0\.parquet: response table of schema version 3; this sozo reads 2")
+    pq.write_table(
+        pa.Table.from_pylist([], schema=newer), tmp_path / "newer" / "part-0.parquet"
+    )
+    refused(
+        "newer",
+        r"part-0\.parquet: response table of schema version 3; this sozo reads 2",
+    )
     pq.write_table(pa.table({"text": ["x"]}), tmp_path / "other" / "part-0.parquet")
-    refused("other", r"part-0\.parquet: response table of schema version none; .*\(columns text\)")
+    refused(
+        "other",
+        r"part-0\.parquet: response table of schema version none; .*\(columns text\)",
+    )
     part = tmp_path / "torn" / "part-00007.parquet"
     write_responses(part, [VALID] * 100)
     part.write_bytes(part.read_bytes()[:-50])

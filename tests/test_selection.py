@@ -19,10 +19,25 @@ from sozo.scoring.parse import split_list
 from sozo.tasks import read_run
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.sat.stories import load_stories
-from sozo.training.selection import Pairs, Selected, select_pairs, select_top, training_rows
+from sozo.training.selection import (
+    Pairs,
+    Selected,
+    select_pairs,
+    select_top,
+    training_rows,
+)
 
 # In order: c, a, e (tied with g, and before it by id), g, then the invalid b, d, f, h.
-SCORES = {"a": 0.8, "b": None, "c": 0.9, "d": None, "e": 0.7, "f": None, "g": 0.7, "h": None}
+SCORES = {
+    "a": 0.8,
+    "b": None,
+    "c": 0.9,
+    "d": None,
+    "e": 0.7,
+    "f": None,
+    "g": 0.7,
+    "h": None,
+}
 
 
 def table(folder, scores=SCORES, *, parts=2, **columns):
@@ -81,21 +96,33 @@ def test_the_pairing_is_a_matter_of_the_seed(tmp_path):
     folder = table(tmp_path, scores)
     first, again, other = (select_pairs(folder, 50, seed=seed) for seed in (0, 0, 1))
     assert first.rejected.ids == again.rejected.ids != other.rejected.ids
-    assert sorted(first.rejected.ids) == sorted(other.rejected.ids) == [f"{row:03d}" for row in range(50, 100)]
+    assert (
+        sorted(first.rejected.ids)
+        == sorted(other.rejected.ids)
+        == [f"{row:03d}" for row in range(50, 100)]
+    )
     assert first.chosen.ids == other.chosen.ids == [f"{row:03d}" for row in range(50)]
     # Random, not best with worst or best with best.
     order = np.array([int(i) for i in first.rejected.ids])
     assert abs(np.corrcoef(np.arange(50), order)[0, 1]) < 0.5
     # The scores go with their responses.
-    assert first.rejected.scores.tolist() == pytest.approx([scores[i] for i in first.rejected.ids])
+    assert first.rejected.scores.tolist() == pytest.approx(
+        [scores[i] for i in first.rejected.ids]
+    )
 
 
 @pytest.mark.parametrize(
     ("scores", "message"),
     [
         # One tie across the border: the second and third of four.
-        ({"a": 0.9, "b": 0.8, "c": 0.8, "d": 0.1}, "lowest chosen one has 0.8000, the highest rejected one 0.8000 (0 "),
-        ({"a": 0.9, "b": None, "c": None, "d": None}, "0.0000, the highest rejected one 0.0000 (1 chosen ones are inv"),
+        (
+            {"a": 0.9, "b": 0.8, "c": 0.8, "d": 0.1},
+            "lowest chosen one has 0.8000, the highest rejected one 0.8000 (0 ",
+        ),
+        (
+            {"a": 0.9, "b": None, "c": None, "d": None},
+            "0.0000, the highest rejected one 0.0000 (1 chosen ones are inv",
+        ),
     ],
 )
 def test_an_overlap_in_score_is_a_warning(scores, message, tmp_path, caplog):
@@ -126,12 +153,20 @@ def test_a_table_that_is_too_small(tmp_path):
 def test_a_table_that_cannot_be_used(tmp_path):
     assert "no response table here" in refusal(select_top, tmp_path / "nosuch", 1)
     unscored = table(tmp_path / "unscored", reason=[None] * 4)
-    assert "holds 4 responses without score or reason; score them first" in refusal(select_top, unscored, 1)
+    assert "holds 4 responses without score or reason; score them first" in refusal(
+        select_top, unscored, 1
+    )
     twice = table(tmp_path / "twice", parts=1)
-    (twice / "part-00001.parquet").write_bytes((twice / "part-00000.parquet").read_bytes())
+    (twice / "part-00001.parquet").write_bytes(
+        (twice / "part-00000.parquet").read_bytes()
+    )
     assert "holds 8 responses twice (by id)" in refusal(select_top, twice, 1)
-    (twice / "part-00001.parquet").write_bytes((twice / "part-00000.parquet").read_bytes()[:-9])
-    assert "part-00001.parquet: not a readable parquet file" in refusal(select_top, twice, 1)
+    (twice / "part-00001.parquet").write_bytes(
+        (twice / "part-00000.parquet").read_bytes()[:-9]
+    )
+    assert "part-00001.parquet: not a readable parquet file" in refusal(
+        select_top, twice, 1
+    )
 
 
 def test_a_table_of_another_schema_version(tmp_path, monkeypatch):
@@ -161,7 +196,10 @@ def selected(text):
 
 def test_rows_for_a_chat_model_and_for_a_plain_one():
     assert training_rows({"completion": selected("x")}, conversational=True) == [
-        {"prompt": messages(prompt("dat")), "completion": [{"role": "assistant", "content": "x"}]}
+        {
+            "prompt": messages(prompt("dat")),
+            "completion": [{"role": "assistant", "content": "x"}],
+        }
     ]
     assert training_rows({"completion": selected("x")}, conversational=False) == [
         {"prompt": prompt("dat") + "\n", "completion": "x"}
@@ -186,17 +224,36 @@ class Run(RunResult):
 
     @property
     def prompts(self):
-        return {item: f"ask {item.partition('~')[0]}" for item in self.answered}  # laws and laws~2 are one prompt
+        return {
+            item: f"ask {item.partition('~')[0]}" for item in self.answered
+        }  # laws and laws~2 are one prompt
 
     def table(self):
         rows = [
-            (f"{item}#{k}", item, f"{item} {score}", score, "bad" if score is None else None)
+            (
+                f"{item}#{k}",
+                item,
+                f"{item} {score}",
+                score,
+                "bad" if score is None else None,
+            )
             for item, scores in self.answered.items()
             for k, score in enumerate(scores)
         ]
-        columns = dict(zip(("id", "item", "text", "score", "reason"), map(list, zip(*rows, strict=True)), strict=True))
+        columns = dict(
+            zip(
+                ("id", "item", "text", "score", "reason"),
+                map(list, zip(*rows, strict=True)),
+                strict=True,
+            )
+        )
         kinds = {"score": pa.float64(), "reason": pa.string()}
-        return pa.table({name: pa.array(values, kinds.get(name)) for name, values in columns.items()})
+        return pa.table(
+            {
+                name: pa.array(values, kinds.get(name))
+                for name, values in columns.items()
+            }
+        )
 
 
 @pytest.fixture
@@ -205,10 +262,15 @@ def run(monkeypatch):
     runs = {}
 
     def make(name, measure="toy", scorer=(), **answered):
-        runs[Path(name)] = Run("toy", Measure(measure), Path(name), answered, {"scorer": dict(scorer)}, {})
+        runs[Path(name)] = Run(
+            "toy", Measure(measure), Path(name), answered, {"scorer": dict(scorer)}, {}
+        )
         return Path(name)
 
-    monkeypatch.setattr("sozo.training.selection.read_run", lambda path: runs.get(path) or read_run(path))
+    monkeypatch.setattr(
+        "sozo.training.selection.read_run",
+        lambda path: runs.get(path) or read_run(path),
+    )
     return make
 
 
@@ -219,7 +281,10 @@ def test_each_prompt_gives_its_share(run):
     assert top.ids == ["dogs#1", "dogs#3", "laws#0", "laws#3"]
     assert top.prompts == ["ask dogs"] * 2 + ["ask laws"] * 2
     assert (top.of, top.num_prompts) == (8, 2)
-    assert top.summary() == "4 of 8 responses to 2 prompts, scores 0.3000 to 9.0000, 0 invalid"
+    assert (
+        top.summary()
+        == "4 of 8 responses to 2 prompts, scores 0.3000 to 9.0000, 0 invalid"
+    )
     assert top.facts()["prompts"] == 2
     assert training_rows({"completion": top}, conversational=False)[2] == {
         "prompt": "ask laws\n",
@@ -237,16 +302,27 @@ def test_a_prompt_with_more_answers_gives_more(run):
 def test_pairs_answer_the_same_prompt(run, caplog):
     folder = run("toy", dogs=[0.1, 0.4, 0.2, 0.3], laws=[9.0, 7.0, None, 8.0])
     pairs = select_pairs(folder, 4, seed=0)
-    for good, bad in zip(training_rows(pairs._asdict(), conversational=False), pairs.rejected.prompts, strict=True):
+    for good, bad in zip(
+        training_rows(pairs._asdict(), conversational=False),
+        pairs.rejected.prompts,
+        strict=True,
+    ):
         assert good["prompt"] == bad + "\n"
     assert sorted(pairs.rejected.ids) == ["dogs#0", "dogs#2", "laws#1", "laws#2"]
     assert pairs.rejected.num_invalid == 1
     assert not caplog.records
     # 0.5 and 0.4 against 0.3 and 0.4, which are two texts.
-    select_pairs(run("near", dogs=[0.5, 0.4, 0.4, 0.3], laws=[9.0, 7.0, 8.0, 6.0]), 4, seed=3)
-    assert "overlap in score for 1 of 2 prompts: the lowest chosen one has 0.4000" in caplog.text
+    select_pairs(
+        run("near", dogs=[0.5, 0.4, 0.4, 0.3], laws=[9.0, 7.0, 8.0, 6.0]), 4, seed=3
+    )
+    assert (
+        "overlap in score for 1 of 2 prompts: the lowest chosen one has 0.4000"
+        in caplog.text
+    )
     even = run("even", dogs=[0.5] * 4, laws=[9.0, 7.0, 8.0, 6.0])
-    assert refusal(select_pairs, even, 4, seed=0).startswith("even: 2 pairs have the same answer on both sides")
+    assert refusal(select_pairs, even, 4, seed=0).startswith(
+        "even: 2 pairs have the same answer on both sides"
+    )
 
 
 def test_a_prompt_with_one_answer_has_no_pair(run):
@@ -259,7 +335,9 @@ def test_a_prompt_with_one_answer_has_no_pair(run):
 
 
 def test_a_mix_of_tables(run, tmp_path):
-    mixed = select_top([table(tmp_path), run("toy", dogs=[1.0, 2.0], laws=[4.0, 3.0])], 6)
+    mixed = select_top(
+        [table(tmp_path), run("toy", dogs=[1.0, 2.0], laws=[4.0, 3.0])], 6
+    )
     assert mixed.ids == ["c", "a", "e", "g", "dogs#1", "laws#0"]
     assert mixed.prompts == [prompt("dat")] * 4 + ["ask dogs", "ask laws"]
     assert mixed.scores.tolist() == pytest.approx([0.9, 0.8, 0.7, 0.7, 2.0, 4.0])
@@ -273,13 +351,21 @@ def test_a_mix_of_tables(run, tmp_path):
 def test_what_must_never_be_trained_on_is_refused(run, monkeypatch):
     story = load_stories()[5].text
     monkeypatch.setattr(Run, "prompts", {"dogs": fill(prompt("sat"), story=story)})
-    assert "training data holds stories of the SAT benchmark" in refusal(select_top, run("toy", dogs=[1.0, 2.0]), 1)
+    assert "training data holds stories of the SAT benchmark" in refusal(
+        select_top, run("toy", dogs=[1.0, 2.0]), 1
+    )
 
 
 # Several tables of one prompt are one: who wrote an answer decides nothing
 
 FRONTIER = {f"f{k}": 0.950 + 0.001 * k for k in range(8)}
-BASE = {"b0": 0.80, "b1": 0.81, "b2": 0.82, "b3": 0.83, **dict.fromkeys(["b4", "b5", "b6", "b7"])}
+BASE = {
+    "b0": 0.80,
+    "b1": 0.81,
+    "b2": 0.82,
+    "b3": 0.83,
+    **dict.fromkeys(["b4", "b5", "b6", "b7"]),
+}
 
 
 @pytest.fixture
@@ -303,7 +389,10 @@ def best(*numbers):
     ],
 )
 def test_a_frontier_is_opposed_to_a_base(rule, pairs, chosen, rejected, both, caplog):
-    selected = [select_pairs(folders, pairs, seed=0, rule=rule) for folders in (both, both[::-1])]
+    selected = [
+        select_pairs(folders, pairs, seed=0, rule=rule)
+        for folders in (both, both[::-1])
+    ]
     for pair in selected:
         assert pair.chosen.ids == chosen
         assert sorted(pair.rejected.ids) == rejected
@@ -323,33 +412,56 @@ def test_the_best_of_all_tables_are_imitated(both):
     )
 
 
-def test_no_invalid_answer_is_set_against_another_while_there_are_valid_ones(tmp_path, caplog):
+def test_no_invalid_answer_is_set_against_another_while_there_are_valid_ones(
+    tmp_path, caplog
+):
     valid = table(tmp_path / "valid", {f"v{k:02d}": 0.5 + k / 1000 for k in range(64)})
     invalid = table(tmp_path / "invalid", dict.fromkeys(f"i{k:02d}" for k in range(20)))
     pairs = select_pairs([invalid, valid], 32, seed=0)
     assert pairs.chosen.ids == [f"v{k:02d}" for k in range(63, 31, -1)]
-    assert sorted(pairs.rejected.ids) == [*(f"i{k:02d}" for k in range(20)), *(f"v{k:02d}" for k in range(12))]
+    assert sorted(pairs.rejected.ids) == [
+        *(f"i{k:02d}" for k in range(20)),
+        *(f"v{k:02d}" for k in range(12)),
+    ]
     assert not caplog.records
 
 
 def test_warnings_count_prompts_not_tables(tmp_path, caplog):
-    tables = [table(tmp_path / name, dict.fromkeys([f"{name}{k}" for k in range(4)], 0.5)) for name in "ab"]
+    tables = [
+        table(tmp_path / name, dict.fromkeys([f"{name}{k}" for k in range(4)], 0.5))
+        for name in "ab"
+    ]
     select_pairs(tables, 2, seed=0)
     assert "overlap in score: the lowest chosen one has 0.5000" in caplog.text
 
 
 def test_shares_are_by_prompt_whatever_its_tables_and_items_are_called(run):
-    one, two = run("one", dogs=[4.0, 3.0]), run("two", **{"dogs~2": [2.0, 1.0], "laws": [1.0, 2.0, 3.0, 4.0]})
+    one, two = (
+        run("one", dogs=[4.0, 3.0]),
+        run("two", **{"dogs~2": [2.0, 1.0], "laws": [1.0, 2.0, 3.0, 4.0]}),
+    )
     assert select_top([one, two], 4).ids == ["dogs#0", "dogs#1", "laws#3", "laws#2"]
-    pairs = select_pairs(run("twice", **{"laws": [4.0, 3.0], "laws~2": [2.0, 1.0]}), 2, seed=0)
+    pairs = select_pairs(
+        run("twice", **{"laws": [4.0, 3.0], "laws~2": [2.0, 1.0]}), 2, seed=0
+    )
     assert pairs.chosen.ids == ["laws#0", "laws#1"]
     assert sorted(pairs.rejected.ids) == ["laws~2#0", "laws~2#1"]
 
 
 def test_ids_of_two_tables_may_be_the_same(tmp_path):
     # A tie goes by id, and between answers of one id by text: nothing depends on the folders' order, nothing is lost.
-    first = table(tmp_path / "a", {"x": 0.7, "y": 0.9, "z": None}, parts=1, text=["later", "y of a", "lost"])
-    second = table(tmp_path / "b", {"x": 0.7, "y": 0.8, "z": None}, parts=1, text=["earlier", "y of b", "gone"])
+    first = table(
+        tmp_path / "a",
+        {"x": 0.7, "y": 0.9, "z": None},
+        parts=1,
+        text=["later", "y of a", "lost"],
+    )
+    second = table(
+        tmp_path / "b",
+        {"x": 0.7, "y": 0.8, "z": None},
+        parts=1,
+        text=["earlier", "y of b", "gone"],
+    )
     for folders in ([first, second], [second, first]):
         top = select_top(folders, 6)
         assert top.ids == ["y", "y", "x", "x", "z", "z"]
@@ -365,40 +477,70 @@ def test_ids_of_two_tables_may_be_the_same(tmp_path):
     ],
 )
 def test_answers_scored_otherwise_cannot_be_sorted_together(run, other, what):
-    one, unknown = run("one", scorer={"embedding_model": "ginza"}, dogs=[1.0]), run("unknown", dogs=[2.0])
+    one, unknown = (
+        run("one", scorer={"embedding_model": "ginza"}, dogs=[1.0]),
+        run("unknown", dogs=[2.0]),
+    )
     two = run("two", **other, dogs=[9.0])
     assert refusal(select_top, [one, unknown, two], 1) == (
         f"one and two answer one prompt and were scored otherwise ({what}); score one of them as the other"
     )
     # A server's vectors are never twice the same to the last digit.
-    probes = [{"embedding_probe": {"水": f"0.6000 {last}"}} for last in ("0.8000", "0.8001")]
-    near = [run(f"probe {k}", scorer=probe, dogs=[float(k)]) for k, probe in enumerate(probes)]
+    probes = [
+        {"embedding_probe": {"水": f"0.6000 {last}"}} for last in ("0.8000", "0.8001")
+    ]
+    near = [
+        run(f"probe {k}", scorer=probe, dogs=[float(k)])
+        for k, probe in enumerate(probes)
+    ]
     assert select_top(near, 2).of == 2
     # Of different prompts nothing is compared.
-    assert select_top([one, run("three", **other, laws=[9.0])], 2).ids == ["dogs#0", "laws#0"]
+    assert select_top([one, run("three", **other, laws=[9.0])], 2).ids == [
+        "dogs#0",
+        "laws#0",
+    ]
 
 
 def test_pairs_of_equal_answers_are_left_out(tmp_path, caplog):
-    same = table(tmp_path / "same", dict.fromkeys("abcdefgh", 0.5), parts=1, text=["1. 犬"] * 8)
+    same = table(
+        tmp_path / "same", dict.fromkeys("abcdefgh", 0.5), parts=1, text=["1. 犬"] * 8
+    )
     assert refusal(select_pairs, same, 4, seed=0) == (
         f"{same}: 4 pairs have the same answer on both sides and are left out; 0 of num_pairs 4 remain; "
         "sample answers that differ, or take num_pairs 0 or less"
     )
     # a and b against d and c: whichever they are paired with, one pair of the two is of one text.
-    some = table(tmp_path / "some", dict.fromkeys("abcd", 0.5), parts=1, text=["1. 犬", "1. 猫", "1. 犬", "1. 犬"])
-    assert "1 pairs have the same answer on both sides and are left out; 1 of num_pairs 2 remain" in refusal(
-        select_pairs, some, 2, seed=0
+    some = table(
+        tmp_path / "some",
+        dict.fromkeys("abcd", 0.5),
+        parts=1,
+        text=["1. 犬", "1. 猫", "1. 犬", "1. 犬"],
+    )
+    assert (
+        "1 pairs have the same answer on both sides and are left out; 1 of num_pairs 2 remain"
+        in refusal(select_pairs, some, 2, seed=0)
     )
     # Of one pair, a against d, the next best takes the place: b.
     caplog.clear()
     pairs = select_pairs(some, 1, seed=0)
-    assert (pairs.chosen.ids, pairs.chosen.texts, pairs.rejected.texts) == (["b"], ["1. 猫"], ["1. 犬"])
+    assert (pairs.chosen.ids, pairs.chosen.texts, pairs.rejected.texts) == (
+        ["b"],
+        ["1. 猫"],
+        ["1. 犬"],
+    )
     told, overlap = [record.getMessage() for record in caplog.records]
-    assert told == f"{some}: 1 pairs have the same answer on both sides and are left out"
+    assert (
+        told == f"{some}: 1 pairs have the same answer on both sides and are left out"
+    )
     assert overlap.startswith("chosen and rejected responses overlap")
     # Where all differ nothing changes, and nothing is said.
     caplog.clear()
-    apart = table(tmp_path / "apart", {"a": 0.9, "b": 0.8, "c": 0.2, "d": 0.1}, parts=1, text=["1. 犬", "2", "3", "4"])
+    apart = table(
+        tmp_path / "apart",
+        {"a": 0.9, "b": 0.8, "c": 0.2, "d": 0.1},
+        parts=1,
+        text=["1. 犬", "2", "3", "4"],
+    )
     assert select_pairs(apart, 2, seed=0).chosen.ids == ["a", "b"]
     assert not caplog.records
 
@@ -412,14 +554,34 @@ def test_valid_pairs_leave_invalid_answers_out(tmp_path, caplog):
     assert sorted(pairs.rejected.ids) == ["e", "g"]
     assert pairs.rejected.of == 4
     assert not caplog.records
-    assert "holds 4 responses, but num_pairs 3 needs 6" in refusal(select_pairs, tmp_path, 3, seed=0, rule="valid")
+    assert "holds 4 responses, but num_pairs 3 needs 6" in refusal(
+        select_pairs, tmp_path, 3, seed=0, rule="valid"
+    )
     unknown = refusal(select_pairs, tmp_path, 2, seed=0, rule="best")
     assert unknown == "pairs must be one of paper, valid, divpo, matched, not best"
 
 
 def test_divpo_takes_the_rare_of_the_good_and_the_common_of_the_bad(tmp_path):
-    texts = {"a": "犬 猫", "b": "犬 水", "c": "象 蛇", "d": "犬 猫", "e": "犬 石", "f": "亀 鶴", "g": "x", "h": "x"}
-    scores = {"a": 0.9, "b": 0.8, "c": 0.7, "d": 0.4, "e": 0.3, "f": 0.2, "g": None, "h": None}
+    texts = {
+        "a": "犬 猫",
+        "b": "犬 水",
+        "c": "象 蛇",
+        "d": "犬 猫",
+        "e": "犬 石",
+        "f": "亀 鶴",
+        "g": "x",
+        "h": "x",
+    }
+    scores = {
+        "a": 0.9,
+        "b": 0.8,
+        "c": 0.7,
+        "d": 0.4,
+        "e": 0.3,
+        "f": 0.2,
+        "g": None,
+        "h": None,
+    }
     folder = table(tmp_path, scores, text=list(texts.values()), parts=1)
     pairs = select_pairs(folder, 2, seed=0, rule="divpo")
     # Of a b c the rarest, in their order; of d e f the commonest; g and h are invalid.
@@ -431,7 +593,9 @@ def test_matched_pairs_have_the_same_words_in_the_same_places(tmp_path, monkeypa
     draw = np.random.default_rng(0)
     words = [chr(ord("一") + k) for k in range(60)]
     encoder = FakeEncoder(dict(zip(words, draw.normal(size=(60, 8)), strict=True)))
-    monkeypatch.setattr("sozo.tasks.dat.shuffle.make_encoder", lambda name, **_: encoder)
+    monkeypatch.setattr(
+        "sozo.tasks.dat.shuffle.make_encoder", lambda name, **_: encoder
+    )
     vectors = WordVectors(encoder)
     lists = [draw.choice(words, 10, replace=False).tolist() for _ in range(40)]
     rows = np.array([vectors.rows(one) for one in lists])
@@ -443,21 +607,39 @@ def test_matched_pairs_have_the_same_words_in_the_same_places(tmp_path, monkeypa
     pairs = select_pairs(folder, 20, seed=0, rule="matched")
     halves = [ids[:10], ids[10:]]
     parts = [
-        table(tmp_path / of[0], {i: rows[i] for i in of}, parts=1, text=[texts[int(i)] for i in of]) for of in halves
+        table(
+            tmp_path / of[0],
+            {i: rows[i] for i in of},
+            parts=1,
+            text=[texts[int(i)] for i in of],
+        )
+        for of in halves
     ]
     for folders in (parts, parts[::-1]):
-        assert select_pairs(folders, 20, seed=0, rule="matched").rejected.texts == pairs.rejected.texts
+        assert (
+            select_pairs(folders, 20, seed=0, rule="matched").rejected.texts
+            == pairs.rejected.texts
+        )
     assert pairs.chosen.scores.tolist() == sorted(scores.tolist(), reverse=True)[:20]
-    chosen, rejected = ([split_list(text) for text in side.texts] for side in (pairs.chosen, pairs.rejected))
-    for good, bad in zip(zip(*chosen, strict=True), zip(*rejected, strict=True), strict=True):
+    chosen, rejected = (
+        [split_list(text) for text in side.texts]
+        for side in (pairs.chosen, pairs.rejected)
+    )
+    for good, bad in zip(
+        zip(*chosen, strict=True), zip(*rejected, strict=True), strict=True
+    ):
         assert sorted(good) == sorted(bad)
     assert all(len(set(one)) == 10 for one in rejected)
     assert pairs.rejected.scores.mean() < scores.mean() < pairs.chosen.scores.mean()
-    again = mean_pairwise_distance(vectors.matrix, np.array([vectors.rows(one) for one in rejected]))
+    again = mean_pairwise_distance(
+        vectors.matrix, np.array([vectors.rows(one) for one in rejected])
+    )
     assert pairs.rejected.scores == pytest.approx(again)
 
 
-def test_matched_lists_are_scored_by_the_encoder_of_the_tables_run(tmp_path, monkeypatch):
+def test_matched_lists_are_scored_by_the_encoder_of_the_tables_run(
+    tmp_path, monkeypatch
+):
     asked = []
 
     def make(name, **options):
@@ -469,14 +651,22 @@ def test_matched_lists_are_scored_by_the_encoder_of_the_tables_run(tmp_path, mon
     bare = table(tmp_path / "bare", {"a": 1.0, "b": 1.0}, parts=1, text=texts[:2])
     finished = dat_run(tmp_path / "run", "m", 1.0, scorer={"embedding_model": "e5"})
     table(finished / "responses", {"c": 1.0, "d": 1.0}, parts=1, text=texts[2:])
-    for folders in ([bare, finished], [finished, bare]):  # of the parts nothing is known
+    for folders in (
+        [bare, finished],
+        [finished, bare],
+    ):  # of the parts nothing is known
         select_pairs(folders, 4, seed=0, rule="matched")
     select_pairs(bare, 2, seed=0, rule="matched")
-    assert asked == [("e5", {"language": "ja"})] * 2 + [("ja-ginza", {"language": "ja"})]
+    assert asked == [("e5", {"language": "ja"})] * 2 + [
+        ("ja-ginza", {"language": "ja"})
+    ]
 
 
 def test_only_answers_to_one_prompt_that_has_parts_are_shuffled_anew(run):
-    two, other = run("two", dogs=[0.1, 0.4], laws=[9.0, 7.0]), run("other", dogs=[0.1, 0.4])
+    two, other = (
+        run("two", dogs=[0.1, 0.4], laws=[9.0, 7.0]),
+        run("other", dogs=[0.1, 0.4]),
+    )
     assert "two answers several prompts; pairs matched needs answers to one" in refusal(
         select_pairs, two, 2, seed=0, rule="matched"
     )

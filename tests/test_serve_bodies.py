@@ -23,15 +23,37 @@ DEEP = '{"a":' * 3000 + "1" + "}" * 3000
 # What stands where a list of texts is expected, and what stands where one text is.
 NO_LISTS = (5, 5.5, True, "text", {"a": [1]}, {"0": "犬"})
 NO_TEXTS = (
-    *(5, 1.5, True, None, {"content": "犬"}, {"role": "user"}, [1], ["犬"], [None], [[]], [[{"content": "犬"}]]),
-    *([{"role": 5, "content": "犬"}], [{"role": None, "content": "犬"}], [{"role": ["a"], "content": "犬"}]),
+    *(
+        5,
+        1.5,
+        True,
+        None,
+        {"content": "犬"},
+        {"role": "user"},
+        [1],
+        ["犬"],
+        [None],
+        [[]],
+        [[{"content": "犬"}]],
+    ),
+    *(
+        [{"role": 5, "content": "犬"}],
+        [{"role": None, "content": "犬"}],
+        [{"role": ["a"], "content": "犬"}],
+    ),
     *(
         [{"role": "assistant", "content": wrong}]
         for wrong in (5, True, 1.5, {"type": "text"}, [1], ["犬"], [None], [[]])
     ),
-    *([{"role": "assistant", "content": [{"type": "text", "text": wrong}]}] for wrong in (5, True, ["犬"], {"a": 1})),
+    *(
+        [{"role": "assistant", "content": [{"type": "text", "text": wrong}]}]
+        for wrong in (5, True, ["犬"], {"a": 1})
+    ),
     [{"role": "assistant", "content": [{"type": 5, "text": "犬"}]}],
-    [{"role": "user", "content": [{"type": "text", "text": 5}]}, {"role": "assistant", "content": "犬"}],
+    [
+        {"role": "user", "content": [{"type": "text", "text": 5}]},
+        {"role": "assistant", "content": "犬"},
+    ],
 )
 NO_LABELS = ([1], 1.5, ["item"], DEEP, "{", '{"a": }', "{} {}")
 
@@ -48,18 +70,38 @@ def clients():
 def bodies():
     yield from ({"completions": wrong} for wrong in (*NO_LISTS, None))
     yield from ({"completions": [TEN], "prompts": wrong} for wrong in NO_LISTS)
-    yield from ({"completions": [TEN], "validate": wrong} for wrong in (0, 1, "true", None, [], {}))
+    yield from (
+        {"completions": [TEN], "validate": wrong}
+        for wrong in (0, 1, "true", None, [], {})
+    )
     yield from ({"completions": [TEN], "item": wrong} for wrong in (*NO_LISTS, None))
     yield from ({"completions": [wrong]} for wrong in NO_TEXTS)
     yield from ({"completions": [TEN, wrong]} for wrong in NO_TEXTS)
     yield from ({"completions": [TEN], "prompts": [wrong]} for wrong in NO_TEXTS)
-    yield from ({"query": wrong, "prompts": [TEN], "labels": [""]} for wrong in (*NO_LISTS, None))
-    yield from ({"query": [TEN], "prompts": wrong, "labels": [""]} for wrong in NO_LISTS)
-    yield from ({"query": [TEN], "prompts": [""], "labels": wrong} for wrong in NO_LISTS)
-    yield from ({"query": [wrong], "prompts": ["a"], "labels": [""]} for wrong in NO_TEXTS)
-    yield from ({"query": ["[INST] x [/INST] a"], "labels": [wrong]} for wrong in NO_LABELS)
+    yield from (
+        {"query": wrong, "prompts": [TEN], "labels": [""]}
+        for wrong in (*NO_LISTS, None)
+    )
+    yield from (
+        {"query": [TEN], "prompts": wrong, "labels": [""]} for wrong in NO_LISTS
+    )
+    yield from (
+        {"query": [TEN], "prompts": [""], "labels": wrong} for wrong in NO_LISTS
+    )
+    yield from (
+        {"query": [wrong], "prompts": ["a"], "labels": [""]} for wrong in NO_TEXTS
+    )
+    yield from (
+        {"query": ["[INST] x [/INST] a"], "labels": [wrong]} for wrong in NO_LABELS
+    )
     yield from ([], [TEN], "text", 5, None, True, [[]])
-    yield from ({}, {"a": 1}, {"prompts": ["a"]}, {"labels": [""]}, {"completions": [TEN], "prompts": []})
+    yield from (
+        {},
+        {"a": 1},
+        {"prompts": ["a"]},
+        {"labels": [""]},
+        {"completions": [TEN], "prompts": []},
+    )
     yield {"completions": ["a"] * 131_073}
     yield {"completions": [5] * 100_000}
     yield {"query": ["a"] * 131_073}
@@ -84,10 +126,12 @@ def raws():
         b'{"completions": ' + DEEP.encode() + b"}",
     )
     yield from (
-        b'{"completions": [%s]}' % wrong for wrong in (SURROGATE, b'"\xed\xa0\x80"', b"NaN", b"Infinity", b"9" * 5000)
+        b'{"completions": [%s]}' % wrong
+        for wrong in (SURROGATE, b'"\xed\xa0\x80"', b"NaN", b"Infinity", b"9" * 5000)
     )
     yield from (
-        b'{"completions": [[{"role": %s, "content": "a"}]]}' % wrong for wrong in (SURROGATE, b"NaN", b"9" * 5000)
+        b'{"completions": [[{"role": %s, "content": "a"}]]}' % wrong
+        for wrong in (SURROGATE, b"NaN", b"9" * 5000)
     )
     yield b'{"completions": ["a"], "prompts": [%s]}' % SURROGATE
     yield b'{"completions": ["a"], "item": [NaN]}'
@@ -106,7 +150,9 @@ def is_one_line(reply, statuses=(400,)):
 @pytest.mark.parametrize("task", ["dat", "sat"])
 def test_each_mistake_of_a_body_is_one_line(clients, task):
     for body in bodies():
-        is_one_line(clients[task].post("/score", content=json.dumps(body), headers=JSON))
+        is_one_line(
+            clients[task].post("/score", content=json.dumps(body), headers=JSON)
+        )
     for raw in raws():
         is_one_line(clients[task].post("/score", content=raw, headers=JSON))
     assert clients[task].get("/health").json() == {"task": task, "seen": 0}
@@ -114,10 +160,23 @@ def test_each_mistake_of_a_body_is_one_line(clients, task):
 
 def test_each_mistake_of_a_column_is_one_line(clients):
     for wrong in (5, None, True, ["a"], {"a": 1}, 1.5):
-        is_one_line(clients["sat"].post("/score", json={"completions": [REWRITE], "story": [wrong]}))
-        query = {"query": [f"[INST] x [/INST] {REWRITE}"], "labels": [json.dumps({"story": wrong})]}
+        is_one_line(
+            clients["sat"].post(
+                "/score", json={"completions": [REWRITE], "story": [wrong]}
+            )
+        )
+        query = {
+            "query": [f"[INST] x [/INST] {REWRITE}"],
+            "labels": [json.dumps({"story": wrong})],
+        }
         is_one_line(clients["sat"].post("/score", json=query))
-    good = score(clients["sat"], completions=[REWRITE], story=[STORY], more=[{"a": [1]}], validate=True)
+    good = score(
+        clients["sat"],
+        completions=[REWRITE],
+        story=[STORY],
+        more=[{"a": [1]}],
+        validate=True,
+    )
     assert good["reasons"] == [None]
 
 
@@ -187,8 +246,12 @@ def test_what_a_conversation_may_hold_is_read(clients):
         [{"content": TEN}],
     ]
     assert len(set(score(client, completions=texts, validate=True)["rewards"])) == 1
-    assert score(client, completions=[[{"role": "assistant", "content": None}]], validate=True)["scores"] == [None]
-    assert score(client, completions=[TEN], prompts=None, validate=True)["scores"][0] > 0
+    assert score(
+        client, completions=[[{"role": "assistant", "content": None}]], validate=True
+    )["scores"] == [None]
+    assert (
+        score(client, completions=[TEN], prompts=None, validate=True)["scores"][0] > 0
+    )
 
 
 def test_the_most_completions_are_paid_and_the_most_values_read(clients):
@@ -199,7 +262,9 @@ def test_the_most_completions_are_paid_and_the_most_values_read(clients):
         assert len(score(client, completions=texts, validate=True)["reasons"]) == 30_000
         for many in (b"[],", b'"",'):
             raw = b'{"completions": [' + many * 2_200_000 + b"0]}"
-            is_one_line(client.post("/score", content=raw, headers=JSON), statuses=(413,))
+            is_one_line(
+                client.post("/score", content=raw, headers=JSON), statuses=(413,)
+            )
 
 
 def test_health_answers_while_a_body_is_read(monkeypatch):
@@ -211,7 +276,10 @@ def test_health_answers_while_a_body_is_read(monkeypatch):
         return read(*words, **options)
 
     monkeypatch.setattr(serve_module, "from_json", waits)
-    with Running(Integration("dat", **SETTINGS), most_bytes=64 << 20) as client, ThreadPoolExecutor(1) as pool:
+    with (
+        Running(Integration("dat", **SETTINGS), most_bytes=64 << 20) as client,
+        ThreadPoolExecutor(1) as pool,
+    ):
         reply = pool.submit(score, client, completions=["x" * 1000] * 60_000)
         assert begun.wait(60)
         assert client.get("/health").status_code == 200
@@ -223,10 +291,14 @@ def test_health_answers_while_a_body_is_read(monkeypatch):
 def test_eight_requests_at_once(monkeypatch):
     integration, opened = Integration("dat", **SETTINGS), Event()
     alone = integration.reward.alone
-    monkeypatch.setattr(integration.reward, "alone", lambda *lists: opened.wait(60) and alone(*lists))
+    monkeypatch.setattr(
+        integration.reward, "alone", lambda *lists: opened.wait(60) and alone(*lists)
+    )
     running = Running(integration)
     with running as client, ThreadPoolExecutor(8) as pool:
-        eight = [pool.submit(score, client, completions=[TEN, str(k)]) for k in range(8)]
+        eight = [
+            pool.submit(score, client, completions=[TEN, str(k)]) for k in range(8)
+        ]
         wait_until(running.app.routes[0].app._slots.locked)
         ninth = client.post("/score", json={"completions": ["x" * 1_000_000]})
         is_one_line(ninth, statuses=(503,))
@@ -240,9 +312,38 @@ def test_eight_requests_at_once(monkeypatch):
 @pytest.mark.parametrize(
     ("host", "status"),
     [
-        *((host, 200) for host in ("localhost", "127.0.0.1:80", "[::1]:8765", "LOCALHOST:1", "lab7", "Lab7:99")),
-        *((host, 400) for host in ("evil.example", "evil.example:8765", "localhost.evil.example", "127.0.0.1.nip.io")),
-        *((host, 400) for host in ("", "[", "[::1", "10.0.0.1", "localhost,evil.example", "evil@", "2130706433")),
+        *(
+            (host, 200)
+            for host in (
+                "localhost",
+                "127.0.0.1:80",
+                "[::1]:8765",
+                "LOCALHOST:1",
+                "lab7",
+                "Lab7:99",
+            )
+        ),
+        *(
+            (host, 400)
+            for host in (
+                "evil.example",
+                "evil.example:8765",
+                "localhost.evil.example",
+                "127.0.0.1.nip.io",
+            )
+        ),
+        *(
+            (host, 400)
+            for host in (
+                "",
+                "[",
+                "[::1",
+                "10.0.0.1",
+                "localhost,evil.example",
+                "evil@",
+                "2130706433",
+            )
+        ),
     ],
 )
 def test_only_known_hosts_are_served(host, status):
@@ -276,7 +377,16 @@ def test_only_known_hosts_are_served(host, status):
     ],
 )
 def test_what_cannot_be_served_is_one_line_at_the_start(words, says):
-    command = [sys.executable, "-m", "sozo", "serve", "dat", "--noun-checker", "jumandic", *words]
+    command = [
+        sys.executable,
+        "-m",
+        "sozo",
+        "serve",
+        "dat",
+        "--noun-checker",
+        "jumandic",
+        *words,
+    ]
     done = warm.run(command)
     assert done.returncode == 2
     last = done.stderr.strip().splitlines()[-1]
@@ -300,10 +410,14 @@ def test_a_client_that_stops_in_the_midst_is_given_up(limit, monkeypatch):
     running = Running(Integration("dat", **SETTINGS))
     with running as client:
         head = "POST /score HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n"
-        stopped = [socket.create_connection(("127.0.0.1", running.port)) for _ in range(8)]
+        stopped = [
+            socket.create_connection(("127.0.0.1", running.port)) for _ in range(8)
+        ]
         for connection in stopped:
             connection.sendall(head.encode() + b'{"compl')
-        wait_until(lambda: client.post("/score", json={"completions": []}).status_code == 200)
+        wait_until(
+            lambda: client.post("/score", json={"completions": []}).status_code == 200
+        )
         for connection in stopped:
             connection.close()
     assert httpx2
@@ -321,11 +435,17 @@ def test_a_body_that_is_announced_too_long_is_refused_at_once():
         assert len(told.text) < 400
 
 
-@pytest.mark.parametrize("name", ["evil@localhost", "localhost/x", "localhost#x", "localhost:port", "[::1", ""])
+@pytest.mark.parametrize(
+    "name",
+    ["evil@localhost", "localhost/x", "localhost#x", "localhost:port", "[::1", ""],
+)
 def test_a_host_is_a_name_and_a_port(name):
     with Running(Integration("dat", **SETTINGS)) as client:
         assert client.get("/health", headers={"Host": name}).status_code == 400
-        assert client.get("/health", headers={"Host": "LOCALHOST.:8765"}).status_code == 200
+        assert (
+            client.get("/health", headers={"Host": "LOCALHOST.:8765"}).status_code
+            == 200
+        )
 
 
 WORDS = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
@@ -335,11 +455,18 @@ def test_a_journal_that_cannot_be_written_pays_nothing(monkeypatch):
     from sozo.rewards.integrations import journal
 
     def full(self, *_):
-        raise journal.JournalError("the journal cannot be written (database or disk is full)")
+        raise journal.JournalError(
+            "the journal cannot be written (database or disk is full)"
+        )
 
     with Running(Integration("dat", **SETTINGS)) as client:
         with monkeypatch.context() as patch:
             patch.setattr(journal.Journal, "keep", full)
             told = client.post("/score", json={"completions": [list_text(WORDS)]})
             assert (told.status_code, "disk is full" in told.text) == (503, True)
-        assert client.post("/score", json={"completions": [list_text(WORDS)]}).json()["rewards"][0] > 8
+        assert (
+            client.post("/score", json={"completions": [list_text(WORDS)]}).json()[
+                "rewards"
+            ][0]
+            > 8
+        )

@@ -47,7 +47,11 @@ class Gate:
 def test_the_same_key_gives_the_same_reply(integration):
     with Running(integration()) as client:
         first = score(client, "one", completions=["ab", "abc"])
-        assert first == {"rewards": [2.0, 3.0], "scores": [2.0, 3.0], "reasons": [None, None]}
+        assert first == {
+            "rewards": [2.0, 3.0],
+            "scores": [2.0, 3.0],
+            "reasons": [None, None],
+        }
         assert score(client, "one", completions=["ab", "abc"]) == first
         assert score(client, "two", completions=["ab"])["reasons"] == ["duplicate"]
         assert score(client, completions=["ab"])["reasons"] == ["duplicate"]
@@ -57,7 +61,9 @@ def test_the_same_key_gives_the_same_reply(integration):
 def test_a_key_with_another_body_is_refused(integration):
     with Running(integration()) as client:
         score(client, "one", completions=["ab"])
-        reply = client.post("/score", json={"completions": ["cd"]}, headers={"idempotency-key": "one"})
+        reply = client.post(
+            "/score", json={"completions": ["cd"]}, headers={"idempotency-key": "one"}
+        )
         assert reply.status_code == 409
         assert "another body" in reply.json()["error"]
         assert "\n" not in reply.json()["error"]
@@ -78,13 +84,21 @@ def test_a_key_is_bounded(integration, key):
 def test_two_keys_in_one_request_are_refused(integration):
     with Running(integration()) as client:
         keys = [("idempotency-key", "a"), ("idempotency-key", "b")]
-        assert client.post("/score", json={"completions": ["ab"]}, headers=keys).status_code == 400
+        assert (
+            client.post(
+                "/score", json={"completions": ["ab"]}, headers=keys
+            ).status_code
+            == 400
+        )
 
 
 def test_a_mistake_is_not_kept_under_its_key(integration):
     with Running(integration()) as client:
         header = {"idempotency-key": "one"}
-        assert client.post("/score", json={"completions": [5]}, headers=header).status_code == 400
+        assert (
+            client.post("/score", json={"completions": [5]}, headers=header).status_code
+            == 400
+        )
         assert score(client, "one", completions=["ab"])["rewards"] == [2.0]
 
 
@@ -97,24 +111,37 @@ def test_a_key_still_in_work_is_waited_for(integration):
         second = pool.submit(score, client, "one", completions=["ab"])
         time.sleep(0.1)
         gate.open.set()
-        assert first.result() == second.result() == {"rewards": [2.0], "scores": [2.0], "reasons": [None]}
+        assert (
+            first.result()
+            == second.result()
+            == {"rewards": [2.0], "scores": [2.0], "reasons": [None]}
+        )
         assert gate.batches == 1
 
 
 def test_validation_with_a_key_leaves_no_history(integration):
     with Running(integration()) as client:
-        assert score(client, "one", completions=["ab"], validate=True)["rewards"] == [2.0]
+        assert score(client, "one", completions=["ab"], validate=True)["rewards"] == [
+            2.0
+        ]
         assert client.get("/health").json()["seen"] == 0
-        assert score(client, "one", completions=["ab"], validate=True)["rewards"] == [2.0]
+        assert score(client, "one", completions=["ab"], validate=True)["rewards"] == [
+            2.0
+        ]
 
 
 def test_an_answer_sent_singly_is_paid_once(integration):
     with Running(integration()) as client:
         paid = [score(client, completions=["ab"])["rewards"][0] for _ in range(100)]
         assert paid == [2.0] + [0.0] * 99
-    with Running(integration()) as client:  # each time on a connection of its own, closed with the last byte
+    with Running(
+        integration()
+    ) as client:  # each time on a connection of its own, closed with the last byte
         header = {"connection": "close"}
-        bodies = [client.post("/score", json={"completions": ["ab"]}, headers=header) for _ in range(100)]
+        bodies = [
+            client.post("/score", json={"completions": ["ab"]}, headers=header)
+            for _ in range(100)
+        ]
         paid = [reply.json()["rewards"][0] for reply in bodies]
         assert paid == [2.0] + [0.0] * 99
 
@@ -126,7 +153,12 @@ def test_equal_bodies_at_the_same_time_are_paid_once(integration):
         replies = [pool.submit(score, client, completions=["ab"]) for _ in range(4)]
         wait_until(lambda: gate.batches == 1)
         gate.open.set()
-        assert sorted(reply.result()["rewards"][0] for reply in replies) == [0.0, 0.0, 0.0, 2.0]
+        assert sorted(reply.result()["rewards"][0] for reply in replies) == [
+            0.0,
+            0.0,
+            0.0,
+            2.0,
+        ]
 
 
 def test_nothing_is_scored_on_for_a_client_that_left(integration, caplog):
@@ -164,7 +196,9 @@ def test_a_client_that_leaves_while_it_sends_costs_one_line(integration, caplog)
     assert "Exception" not in caplog.text
 
 
-def test_a_reply_that_was_not_delivered_is_given_to_an_equal_body_once(integration, monkeypatch):
+def test_a_reply_that_was_not_delivered_is_given_to_an_equal_body_once(
+    integration, monkeypatch
+):
     opened, keep, kept = integration(), Journal.keep, Event()
     running = Running(opened)
 
@@ -184,11 +218,15 @@ def test_a_reply_that_was_not_delivered_is_given_to_an_equal_body_once(integrati
         assert kept.wait(30)
         assert client.get("/health").json()["seen"] == 1
         same = client.post(
-            "/score", content=json.dumps({"completions": ["ab", "ab"]}), headers={"content-type": "application/json"}
+            "/score",
+            content=json.dumps({"completions": ["ab", "ab"]}),
+            headers={"content-type": "application/json"},
         )
         assert same.json()["rewards"] == [2.0, 0.0]
         again = client.post(
-            "/score", content=json.dumps({"completions": ["ab", "ab"]}), headers={"content-type": "application/json"}
+            "/score",
+            content=json.dumps({"completions": ["ab", "ab"]}),
+            headers={"content-type": "application/json"},
         )
         assert again.json()["rewards"] == [0.0, 0.0]
 
@@ -200,7 +238,10 @@ def test_a_restart_with_the_journal_knows_keys_and_history(integration, tmp_path
     with Running(integration(), tmp_path / "j") as client:
         assert client.get("/health").json()["seen"] == 3
         assert score(client, "one", completions=["ab", "abc"]) == first
-        assert score(client, completions=["abcd", "abcde"])["reasons"] == ["duplicate", None]
+        assert score(client, completions=["abcd", "abcde"])["reasons"] == [
+            "duplicate",
+            None,
+        ]
         assert client.post("/reset", json={}).json() == {"seen": 0}
     with Running(integration(), tmp_path / "j") as client:
         assert client.get("/health").json()["seen"] == 0
@@ -253,7 +294,10 @@ def test_a_journal_has_one_server(integration, tmp_path):
 def test_a_journal_belongs_to_one_reward(integration, tmp_path):
     Journal(tmp_path, integration().about()).close()
     with pytest.raises(UserError, match="another task or reward; name another folder"):
-        Journal(tmp_path, Integration("letters", penalise_duplicates=True, scale=2.0).about())
+        Journal(
+            tmp_path,
+            Integration("letters", penalise_duplicates=True, scale=2.0).about(),
+        )
 
 
 def test_what_is_not_ours_is_left_alone(integration, tmp_path):
@@ -270,7 +314,11 @@ def test_what_is_not_ours_is_left_alone(integration, tmp_path):
     for folder in (tmp_path, precious, precious / "under"):
         with pytest.raises(UserError):
             Journal(folder, about)
-    assert precious.read_text() == (tmp_path / "journal.sqlite").read_text() == "mine " * 999
+    assert (
+        precious.read_text()
+        == (tmp_path / "journal.sqlite").read_text()
+        == "mine " * 999
+    )
 
 
 def test_replies_go_after_a_day_and_beyond_the_most(monkeypatch, tmp_path):
@@ -281,14 +329,26 @@ def test_replies_go_after_a_day_and_beyond_the_most(monkeypatch, tmp_path):
     for k in range(4):
         journal.keep(f"key {k}", "d", b"r", [b"%016d" % k])
         now[0] += 1
-    assert [journal.find(f"key {k}") is None for k in range(4)] == [True, False, False, False]
+    assert [journal.find(f"key {k}") is None for k in range(4)] == [
+        True,
+        False,
+        False,
+        False,
+    ]
     now[0] = 1_000_000.0 + 24 * 60 * 60 + 1.5
-    assert [journal.find(f"key {k}") is None for k in range(4)] == [True, True, False, False]
+    assert [journal.find(f"key {k}") is None for k in range(4)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
     assert len(journal.seen()) == 4  # the history stays
     journal.close()
 
 
-def test_a_journal_that_cannot_be_written_pays_nobody(integration, monkeypatch, tmp_path):
+def test_a_journal_that_cannot_be_written_pays_nobody(
+    integration, monkeypatch, tmp_path
+):
     def full(*words):
         raise OSError("No space left on device")
 
@@ -296,7 +356,9 @@ def test_a_journal_that_cannot_be_written_pays_nobody(integration, monkeypatch, 
         score(client, completions=["ab"])
         with monkeypatch.context() as broken:
             broken.setattr(Journal, "keep", full)
-            assert client.post("/score", json={"completions": ["cd"]}).status_code == 500
+            assert (
+                client.post("/score", json={"completions": ["cd"]}).status_code == 500
+            )
         assert score(client, completions=["ab", "cd"])["reasons"] == ["duplicate", None]
 
 
@@ -304,13 +366,22 @@ def test_an_undelivered_reply_survives_a_kill(integration, tmp_path):
     opened, raw = integration(), b'{"completions": ["ab"]}'
     journal = Journal(tmp_path, opened.about())  # the server died behind this write
     kept = b'{"rewards":[2.0],"scores":[2.0],"reasons":[null]}'
-    journal.keep(f"body {hashlib.sha256(raw).hexdigest()}", hashlib.sha256(raw).hexdigest(), kept, [b"k" * 16])
+    journal.keep(
+        f"body {hashlib.sha256(raw).hexdigest()}",
+        hashlib.sha256(raw).hexdigest(),
+        kept,
+        [b"k" * 16],
+    )
     journal.close()
     with Running(opened, tmp_path) as client:
         header = {"content-type": "application/json"}
         assert client.post("/score", content=raw, headers=header).content == kept
-        assert client.post("/score", content=raw, headers=header).json()["rewards"] == [2.0]  # made up: no key was its
-        assert client.post("/score", content=raw, headers=header).json()["rewards"] == [0.0]
+        assert client.post("/score", content=raw, headers=header).json()["rewards"] == [
+            2.0
+        ]  # made up: no key was its
+        assert client.post("/score", content=raw, headers=header).json()["rewards"] == [
+            0.0
+        ]
 
 
 class Killed:
@@ -322,8 +393,17 @@ class Killed:
 
     def start(self):
         command = [sys.executable, HERE / "http_server.py", str(self.port), self.folder]
-        environment = {**os.environ, "SOZO_TASKS": "http_server.Letters", "PYTHONPATH": str(HERE)}
-        self.process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        environment = {
+            **os.environ,
+            "SOZO_TASKS": "http_server.Letters",
+            "PYTHONPATH": str(HERE),
+        }
+        self.process = subprocess.Popen(
+            command,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
 
     def kill(self):
         self.process.kill()
@@ -331,7 +411,10 @@ class Killed:
         self.kills += 1
 
     def paid(self, key, texts):
-        body, headers = json.dumps({"completions": texts}), {"content-type": "application/json", "idempotency-key": key}
+        body, headers = (
+            json.dumps({"completions": texts}),
+            {"content-type": "application/json", "idempotency-key": key},
+        )
         for _ in range(1000):
             connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
             try:

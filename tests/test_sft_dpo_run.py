@@ -18,7 +18,16 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from fakes import list_text
-from grpo_runs import ROOT, flags, generated, history, kill_at_random, recipe, run, wandb_records
+from grpo_runs import (
+    ROOT,
+    flags,
+    generated,
+    history,
+    kill_at_random,
+    recipe,
+    run,
+    wandb_records,
+)
 from sozo.data.errors import UserError
 from sozo.data.evaluations import read_evaluations
 from sozo.data.prompts import messages, prompt
@@ -29,10 +38,20 @@ from sozo.eval.run import score_answers
 from sozo.models.settings import GeneratorSettings
 from sozo.training.card import write_card
 from sozo.training.config import parse
-from sozo.training.sft_dpo import DpoArguments, DpoSettings, SftArguments, SftSettings, train_dpo, train_sft
+from sozo.training.sft_dpo import (
+    DpoArguments,
+    DpoSettings,
+    SftArguments,
+    SftSettings,
+    train_dpo,
+    train_sft,
+)
 from toy_task import Lipogram
 
-METHODS = {"sft": (train_sft, SftArguments, SftSettings), "dpo": (train_dpo, DpoArguments, DpoSettings)}
+METHODS = {
+    "sft": (train_sft, SftArguments, SftSettings),
+    "dpo": (train_dpo, DpoArguments, DpoSettings),
+}
 COUNT = {"sft": "top_k", "dpo": "num_pairs"}
 
 
@@ -40,7 +59,9 @@ COUNT = {"sft": "top_k", "dpo": "num_pairs"}
 def words(mini):
     """The model's nouns: the best half and the worst half."""
     vocabulary = AutoTokenizer.from_pretrained(mini).get_vocab()
-    nouns = sorted(word for word, row in vocabulary.items() if row >= 14 and len(word) < 20)
+    nouns = sorted(
+        word for word, row in vocabulary.items() if row >= 14 and len(word) < 20
+    )
     return nouns[:32], nouns[32:]
 
 
@@ -54,8 +75,13 @@ def responses(tmp_path_factory, words):
             {
                 "id": [f"{part}-{row:03d}" for row in range(64)],
                 "text": [list_text(draw.sample(half, 10)) for _ in range(64)],
-                "score": [None if part and row % 4 == 0 else 0.9 - 0.2 * part + row / 1000 for row in range(64)],
-                "reason": ["format" if part and row % 4 == 0 else None for row in range(64)],
+                "score": [
+                    None if part and row % 4 == 0 else 0.9 - 0.2 * part + row / 1000
+                    for row in range(64)
+                ],
+                "reason": [
+                    "format" if part and row % 4 == 0 else None for row in range(64)
+                ],
             },
         )
     return folder
@@ -64,8 +90,17 @@ def responses(tmp_path_factory, words):
 def train(method, model, table, output, **settings):
     """Train in this process; eight examples a step, eight steps."""
     function, script, config = METHODS[method]
-    short = {"examples_per_step": 8, "per_device_train_batch_size": 8, COUNT[method]: 64, "report_to": "none"}
-    short |= {"model_name_or_path": model, "responses": table, "output_dir": output} | settings
+    short = {
+        "examples_per_step": 8,
+        "per_device_train_batch_size": 8,
+        COUNT[method]: 64,
+        "report_to": "none",
+    }
+    short |= {
+        "model_name_or_path": model,
+        "responses": table,
+        "output_dir": output,
+    } | settings
     yaml = ["--config", str(ROOT / "recipes" / "tiny" / f"{method}.yaml")]
     return function(*parse(script, config, [*yaml, *flags(short)]))
 
@@ -76,9 +111,14 @@ def losses(output):
 
 def log_probability(folder, text):
     """Of the response, given the prompt."""
-    model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    model, tokenizer = (
+        AutoModelForCausalLM.from_pretrained(folder),
+        AutoTokenizer.from_pretrained(folder),
+    )
     turns = [*messages(prompt("dat")), {"role": "assistant", "content": text}]
-    ids = tokenizer.apply_chat_template(turns, return_tensors="pt", return_dict=True)["input_ids"]
+    ids = tokenizer.apply_chat_template(turns, return_tensors="pt", return_dict=True)[
+        "input_ids"
+    ]
     with torch.no_grad():
         steps = model(ids).logits.log_softmax(-1)[0, :-1]
     return steps.gather(1, ids[0, 1:, None]).sum().item()
@@ -101,7 +141,9 @@ def test_sft_imitates_the_best_responses(mini, words, responses, tmp_path, monke
     # From 64 nouns to 32 the loss of each falls by ln 2 at best.
     assert losses(output)[-1] < losses(output)[0] - 0.1
     drawn = "".join(generated(output, 32))
-    assert sum(drawn.count(word) for word in words[0]) > 1.5 * sum(drawn.count(word) for word in words[1])
+    assert sum(drawn.count(word) for word in words[0]) > 1.5 * sum(
+        drawn.count(word) for word in words[1]
+    )
 
     # The loss is on the response and its end, not on the prompt.
     tokenizer = AutoTokenizer.from_pretrained(mini)
@@ -110,27 +152,46 @@ def test_sft_imitates_the_best_responses(mini, words, responses, tmp_path, monke
     assert row["labels"][: len(asked)] == [-100] * len(asked)
     assert row["labels"][len(asked) :] == row["input_ids"][len(asked) :]
     assert row["labels"][-1] == tokenizer.eos_token_id
-    assert tokenizer.decode(row["labels"][len(asked) :], skip_special_tokens=True).startswith("1. ")
+    assert tokenizer.decode(
+        row["labels"][len(asked) :], skip_special_tokens=True
+    ).startswith("1. ")
     assert len(row["labels"]) == len(asked) + 21
 
 
-def test_embeddings_learn_at_a_rate_of_their_own_or_not_at_all(mini, responses, tmp_path):
+def test_embeddings_learn_at_a_rate_of_their_own_or_not_at_all(
+    mini, responses, tmp_path
+):
     name, same, moved = "model.embed_tokens.weight", {}, {}
     before = load_file(mini / "model.safetensors")
     for rate in (0, 0.1, 1):
         # Of one step Adam's first moves each weight by the learning rate.
-        settings = {"learning_rate": 1e-2, "embedding_rate": rate, "max_steps": 1, "warmup_steps": 0}
-        after = load_file(train("sft", mini, responses, tmp_path / str(rate), **settings) / "model.safetensors")
-        same[rate] = {known for known in before if torch.equal(before[known], after[known])}
+        settings = {
+            "learning_rate": 1e-2,
+            "embedding_rate": rate,
+            "max_steps": 1,
+            "warmup_steps": 0,
+        }
+        after = load_file(
+            train("sft", mini, responses, tmp_path / str(rate), **settings)
+            / "model.safetensors"
+        )
+        same[rate] = {
+            known for known in before if torch.equal(before[known], after[known])
+        }
         moved[rate] = float((after[name] - before[name]).abs().max())
     assert same == {0: {name}, 0.1: set(), 1: set()}
-    assert (moved[0.1], moved[1]) == (pytest.approx(1e-3, rel=1e-2), pytest.approx(1e-2, rel=1e-2))
+    assert (moved[0.1], moved[1]) == (
+        pytest.approx(1e-3, rel=1e-2),
+        pytest.approx(1e-2, rel=1e-2),
+    )
 
 
 def test_dpo_prefers_the_chosen_responses(mini, words, responses, tmp_path):
     output = train("dpo", mini, responses, tmp_path / "out", learning_rate=3e-3)
     logged = [entry for entry in history(output) if "loss" in entry]
-    assert logged[0]["loss"] == pytest.approx(0.6931, abs=1e-4)  # ln 2: the policy is the reference
+    assert logged[0]["loss"] == pytest.approx(
+        0.6931, abs=1e-4
+    )  # ln 2: the policy is the reference
     assert logged[-1]["loss"] < logged[0]["loss"] - 0.1
     assert logged[-1]["rewards/accuracies"] == 1.0
     draw = random.Random(1)
@@ -138,19 +199,36 @@ def test_dpo_prefers_the_chosen_responses(mini, words, responses, tmp_path):
     assert log_probability(output, good) - log_probability(output, bad) > (
         log_probability(mini, good) - log_probability(mini, bad) + 1
     )
-    facts = json.loads((output / "run_config.json").read_text("utf-8"))["settings"]["selection"]
+    facts = json.loads((output / "run_config.json").read_text("utf-8"))["settings"][
+        "selection"
+    ]
     assert (facts["chosen"]["invalid"], facts["rejected"]["invalid"]) == (0, 16)
-    assert (facts["rejected"]["lowest_score"], facts["chosen"]["lowest_score"]) == (0.0, 0.9)
+    assert (facts["rejected"]["lowest_score"], facts["chosen"]["lowest_score"]) == (
+        0.0,
+        0.9,
+    )
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_same_seed_gives_the_same_weights(method, mini, responses, tmp_path):
     first, second, other = (
-        train(method, mini, responses, tmp_path / name, seed=seed, max_steps=2, save_strategy="no")
+        train(
+            method,
+            mini,
+            responses,
+            tmp_path / name,
+            seed=seed,
+            max_steps=2,
+            save_strategy="no",
+        )
         for name, seed in (("first", 3), ("second", 3), ("other", 4))
     )
-    assert (first / "model.safetensors").read_bytes() == (second / "model.safetensors").read_bytes()
-    assert (first / "model.safetensors").read_bytes() != (other / "model.safetensors").read_bytes()
+    assert (first / "model.safetensors").read_bytes() == (
+        second / "model.safetensors"
+    ).read_bytes()
+    assert (first / "model.safetensors").read_bytes() != (
+        other / "model.safetensors"
+    ).read_bytes()
     card = (first / "README.md").read_text("utf-8")  # though no checkpoint was saved
     assert f"Trained from `{mini}` by {method.upper()} with sozo" in card
     assert "base_model" not in card  # the hub knows no folder
@@ -167,42 +245,74 @@ def test_a_card_names_a_base_of_the_hub(tmp_path):
     )
     write_card(trainer, "org/model", model_name="as push_to_hub calls it")
     data = ModelCard.load(tmp_path / "README.md").data
-    assert (data.base_model, data.library_name, data.tags) == ("org/model", "transformers", ["sft", "sozo", "trl"])
+    assert (data.base_model, data.library_name, data.tags) == (
+        "org/model",
+        "transformers",
+        ["sft", "sozo", "trl"],
+    )
 
 
 # Models
 
 
 def test_dpo_without_a_reference_model_is_the_same(mini, responses, tmp_path):
-    with_model = train("dpo", mini, responses, tmp_path / "with", precompute_ref_log_probs=False, max_steps=4)
+    with_model = train(
+        "dpo",
+        mini,
+        responses,
+        tmp_path / "with",
+        precompute_ref_log_probs=False,
+        max_steps=4,
+    )
     without = train("dpo", mini, responses, tmp_path / "without", max_steps=4)
     # Those computed beforehand had the prompt in every row.
     assert losses(with_model) == pytest.approx(losses(without), abs=1e-5)
 
 
-def test_the_next_stage_and_sampling_ask_as_the_first_stage_did(mini, responses, words, tmp_path):
+def test_the_next_stage_and_sampling_ask_as_the_first_stage_did(
+    mini, responses, words, tmp_path
+):
     form = {"system_prompt": words[0][0], "chat_template_kwargs": {"tone": "x"}}
     short = {"max_steps": 1, "save_strategy": "no"}
     first = train("sft", mini, responses, tmp_path / "first", **form, **short)
     second = train("dpo", first, responses, tmp_path / "second", **short)
     plain = train("sft", mini, responses, tmp_path / "plain", **short)
-    assert GeneratorSettings(str(second)).settled().form == PromptForm(words[0][0], {"tone": "x"})
+    assert GeneratorSettings(str(second)).settled().form == PromptForm(
+        words[0][0], {"tone": "x"}
+    )
     assert losses(first) != losses(plain)
 
 
-def test_a_lora_adapter_is_merged_before_all_weights_are_trained(mini, responses, tmp_path):
-    lora = {"use_peft": True, "lora_target_modules": "all-linear", "precompute_ref_log_probs": False, "max_steps": 2}
-    first = train("dpo", mini, responses, tmp_path / "first", learning_rate=1e-2, **lora)
-    assert f"a LoRA adapter on `{mini}`, a folder where this was trained" in (first / "README.md").read_text("utf-8")
+def test_a_lora_adapter_is_merged_before_all_weights_are_trained(
+    mini, responses, tmp_path
+):
+    lora = {
+        "use_peft": True,
+        "lora_target_modules": "all-linear",
+        "precompute_ref_log_probs": False,
+        "max_steps": 2,
+    }
+    first = train(
+        "dpo", mini, responses, tmp_path / "first", learning_rate=1e-2, **lora
+    )
+    assert f"a LoRA adapter on `{mini}`, a folder where this was trained" in (
+        first / "README.md"
+    ).read_text("utf-8")
     assert not (first / "model.safetensors").exists()
     second = train("dpo", first, responses, tmp_path / "second", max_steps=2)
     assert (second / "model.safetensors").exists()
     merged = AutoModelForCausalLM.from_pretrained(second / "_merged")
-    adapted = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(mini), first)
+    adapted = PeftModel.from_pretrained(
+        AutoModelForCausalLM.from_pretrained(mini), first
+    )
     ids = torch.arange(3, 40)[None]
     with torch.no_grad():
         assert torch.allclose(merged(ids).logits, adapted(ids).logits, atol=1e-4)
-        assert not torch.allclose(merged(ids).logits, AutoModelForCausalLM.from_pretrained(mini)(ids).logits, atol=1e-2)
+        assert not torch.allclose(
+            merged(ids).logits,
+            AutoModelForCausalLM.from_pretrained(mini)(ids).logits,
+            atol=1e-2,
+        )
     assert sum(text.startswith("1. ") for text in generated(second)) >= 3
 
 
@@ -211,26 +321,36 @@ def test_an_adapter_that_cannot_be_merged(responses, tmp_path, capfd):
     (tmp_path / "adapter" / "adapter_config.json").write_text(
         '{"peft_type": "LORA", "base_model_name_or_path": "./no"}'
     )
-    with pytest.raises(UserError, match=r"cannot merge the LoRA adapter in .*adapter; --use_peft true"):
+    with pytest.raises(
+        UserError, match=r"cannot merge the LoRA adapter in .*adapter; --use_peft true"
+    ):
         train("sft", tmp_path / "adapter", responses, tmp_path / "out")
     assert "adapter: this LoRA adapter cannot be merged: " in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_model_without_chat_template_and_pad_token(method, mini, responses, tmp_path, caplog):
+def test_a_model_without_chat_template_and_pad_token(
+    method, mini, responses, tmp_path, caplog
+):
     shutil.copytree(mini, tmp_path / "base")
     tokenizer = AutoTokenizer.from_pretrained(mini)
     tokenizer.chat_template = tokenizer.pad_token = None
     (tmp_path / "base" / "chat_template.jinja").unlink()
     tokenizer.save_pretrained(tmp_path / "base")
     output = train(method, tmp_path / "base", responses, tmp_path / "out", max_steps=2)
-    (message,) = [record.getMessage() for record in caplog.records if "pad token" in record.getMessage()]
+    (message,) = [
+        record.getMessage()
+        for record in caplog.records
+        if "pad token" in record.getMessage()
+    ]
     assert message.endswith("base has no pad token; padding with '</s>'")
     assert len(losses(output)) == 2
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_answers_to_any_task_and_a_mix_of_tables(method, mini, responses, tmp_path, monkeypatch):
+def test_answers_to_any_task_and_a_mix_of_tables(
+    method, mini, responses, tmp_path, monkeypatch
+):
     monkeypatch.setenv("SOZO_TASKS", "toy_task.Lipogram")
     words = ("rain", "falls", "the", "here")  # without and with the letter
     lines = [
@@ -238,29 +358,52 @@ def test_answers_to_any_task_and_a_mix_of_tables(method, mini, responses, tmp_pa
         for topic in ("rain", "bread", "music", "snow")
         for n in range(4)
     ]
-    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    (tmp_path / "answers.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in lines), "utf-8"
+    )
     toy = score_answers(Lipogram(), tmp_path / "answers.jsonl", tmp_path / "toy").folder
     count = {"sft": 72, "dpo": 8}[method]
     tables = [responses, toy] if method == "sft" else [toy]
-    output = train(method, mini, tables, tmp_path / "out", max_steps=1, **{COUNT[method]: count})
-    selection = json.loads((output / "run_config.json").read_text("utf-8"))["settings"]["selection"]
+    output = train(
+        method, mini, tables, tmp_path / "out", max_steps=1, **{COUNT[method]: count}
+    )
+    selection = json.loads((output / "run_config.json").read_text("utf-8"))["settings"][
+        "selection"
+    ]
     if method == "sft":
-        assert (selection["responses"], selection["of"], selection["prompts"]) == (72, 144, 5)
+        assert (selection["responses"], selection["of"], selection["prompts"]) == (
+            72,
+            144,
+            5,
+        )
     else:
-        assert (selection["chosen"]["lowest_score"], selection["rejected"]["highest_score"]) == (1.0, 0.666667)
+        assert (
+            selection["chosen"]["lowest_score"],
+            selection["rejected"]["highest_score"],
+        ) == (1.0, 0.666667)
         assert selection["chosen"]["prompts"] == selection["rejected"]["prompts"] == 4
     assert len(losses(output)) == 1
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_an_evaluation_does_not_change_the_training(method, mini, responses, tmp_path, monkeypatch):
+def test_an_evaluation_does_not_change_the_training(
+    method, mini, responses, tmp_path, monkeypatch
+):
     monkeypatch.setenv("SOZO_TASKS", "toy_task.Lipogram")
-    evaluate = {"every": 1, "tasks": [{"task": "lipogram", "num_responses": 8}], "max_new_tokens": 4}
+    evaluate = {
+        "every": 1,
+        "tasks": [{"task": "lipogram", "num_responses": 8}],
+        "max_new_tokens": 4,
+    }
     weights = []
     for name, settings in (("plain", {}), ("watched", {"evaluate": evaluate})):
-        output = train(method, mini, responses, tmp_path / name, max_steps=2, **settings)
+        output = train(
+            method, mini, responses, tmp_path / name, max_steps=2, **settings
+        )
         weights.append(load_file(output / "model.safetensors"))
-    assert all(torch.equal(weight, weights[1][name]) for name, weight in weights[0].items())
+    assert all(
+        torch.equal(weight, weights[1][name]) for name, weight in weights[0].items()
+    )
     assert list(read_evaluations(tmp_path / "watched")) == [0, 1, 2]
 
 
@@ -271,11 +414,18 @@ def test_data_of_another_kind_is_another_run(mini, responses, tmp_path):
     output = train("sft", mini, responses, tmp_path / "out", max_steps=1)
     shutil.copytree(responses, tmp_path / "moved")
     settings = {"max_steps": 1}
-    train("sft", mini, tmp_path / "moved", output, **settings)  # a table that has only moved
+    train(
+        "sft", mini, tmp_path / "moved", output, **settings
+    )  # a table that has only moved
     (tmp_path / "moved" / "part-00000.parquet").unlink()
-    with pytest.raises(UserError, match=r"out: holds a run with selection\.of = 128, but now it is 64; give another"):
+    with pytest.raises(
+        UserError,
+        match=r"out: holds a run with selection\.of = 128, but now it is 64; give another",
+    ):
         train("sft", mini, tmp_path / "moved", output, **settings)
-    with pytest.raises(UserError, match=r"holds a run with script\.top_k = 64, but now it is 32"):
+    with pytest.raises(
+        UserError, match=r"holds a run with script\.top_k = 64, but now it is 32"
+    ):
         train("sft", mini, responses, output, top_k=32, **settings)
 
 
@@ -283,11 +433,17 @@ def test_data_of_another_kind_is_another_run(mini, responses, tmp_path):
     ("method", "settings", "message"),
     [
         ("sft", {"responses": "nosuch"}, "no response table here"),
-        ("dpo", {"num_pairs": 60}, "num_pairs 60 does not fill batches of 8 (examples_per_step); nearest legal"),
+        (
+            "dpo",
+            {"num_pairs": 60},
+            "num_pairs 60 does not fill batches of 8 (examples_per_step); nearest legal",
+        ),
         ("sft", {"model_name_or_path": "./nosuch"}, "cannot load the model ./nosuch"),
     ],
 )
-def test_what_cannot_work_is_one_line(method, settings, message, mini, responses, tmp_path, monkeypatch):
+def test_what_cannot_work_is_one_line(
+    method, settings, message, mini, responses, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError) as error:
         train(method, mini, responses, tmp_path / "out", **settings)
@@ -317,25 +473,39 @@ def test_a_recipe_without_a_table_says_so(method, tmp_path, monkeypatch, capsys)
 def unbroken(mini, responses, tmp_path_factory):
     """A DPO run of eight steps, its command, and how long it took from its first file to its last step."""
     folder = tmp_path_factory.mktemp("unbroken")
-    settings = {"model_name_or_path": mini, "responses": responses, "output_dir": "out", "num_pairs": 64}
+    settings = {
+        "model_name_or_path": mini,
+        "responses": responses,
+        "output_dir": "out",
+        "num_pairs": 64,
+    }
     command = recipe(method="dpo", save_steps=1, save_total_limit=2, **settings)
     started = time.time()
     done = run(command, folder)
     assert done.returncode == 0, done.stderr
     output = folder / "out"
-    first, last = (output / name for name in ("run_config.json", "checkpoint-8/sozo_state.json"))
+    first, last = (
+        output / name for name in ("run_config.json", "checkpoint-8/sozo_state.json")
+    )
     assert last.stat().st_mtime > first.stat().st_mtime > started
     return output, command, last.stat().st_mtime - first.stat().st_mtime, done.stdout
 
 
 def test_a_run_says_what_it_trains_on(unbroken):
     output, _, _, said = unbroken
-    assert "DPO, chosen: 64 of 128 responses, scores 0.9000 to 0.9630, 0 invalid\n" in said
-    assert "DPO, rejected: 64 of 128 responses, scores 0.0000 to 0.7630, 16 invalid\n" in said
+    assert (
+        "DPO, chosen: 64 of 128 responses, scores 0.9000 to 0.9630, 0 invalid\n" in said
+    )
+    assert (
+        "DPO, rejected: 64 of 128 responses, scores 0.0000 to 0.7630, 16 invalid\n"
+        in said
+    )
     assert said.endswith("The trained model is in out\n")
     assert not (output / "_dataset").exists()
     assert last_checkpoint(output) == output / "checkpoint-8"
-    assert {"run_config.json", "metrics.json", "README.md"} <= {path.name for path in output.iterdir()}
+    assert {"run_config.json", "metrics.json", "README.md"} <= {
+        path.name for path in output.iterdir()
+    }
     (config,) = [
         json.loads(item.value_json)
         for record in wandb_records(output)
@@ -346,21 +516,35 @@ def test_a_run_says_what_it_trains_on(unbroken):
     assert config["selection"]["rejected"]["invalid"] == 16
     (table,) = output.glob("wandb/offline-run-*/files/**/*.table.json")
     content = json.loads(table.read_text("utf-8"))
-    assert content["columns"] == ["chosen", "chosen score", "rejected", "rejected score"]
+    assert content["columns"] == [
+        "chosen",
+        "chosen score",
+        "rejected",
+        "rejected score",
+    ]
     assert len(content["data"]) == 8
-    assert all(row[0].startswith("1. ") and row[1] > 0.9 and row[3] < 0.77 for row in content["data"])
+    assert all(
+        row[0].startswith("1. ") and row[1] > 0.9 and row[3] < 0.77
+        for row in content["data"]
+    )
 
 
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM])
 @pytest.mark.parametrize("times", [2, pytest.param(20, marks=pytest.mark.slow)])
-def test_a_run_ended_at_random_moments_ends_like_an_unbroken_one(times, by, unbroken, tmp_path):
+def test_a_run_ended_at_random_moments_ends_like_an_unbroken_one(
+    times, by, unbroken, tmp_path
+):
     whole, command, span, _ = unbroken
     output = tmp_path / "out"
     command = [*command, "--report_to", "none"]
-    assert kill_at_random(command, output, times=times, span=span, by=by) >= times * 3 // 4
+    assert (
+        kill_at_random(command, output, times=times, span=span, by=by) >= times * 3 // 4
+    )
     resumed = run(command, tmp_path)
     assert resumed.returncode == 0, resumed.stderr
-    weights, expected = (load_file(folder / "model.safetensors") for folder in (output, whole))
+    weights, expected = (
+        load_file(folder / "model.safetensors") for folder in (output, whole)
+    )
     assert weights.keys() == expected.keys()
     assert all(torch.equal(weights[name], expected[name]) for name in expected)
     assert losses(output) == losses(whole)
@@ -375,5 +559,8 @@ def test_a_killed_run_goes_on_in_smaller_micro_batches(unbroken, tmp_path):
     smaller = run([*command, "--per_device_train_batch_size", "2"], tmp_path)
     assert smaller.returncode == 0, smaller.stderr
     torch.testing.assert_close(losses(output), losses(whole), atol=1e-4, rtol=0)
-    other = run([*command, "--per_device_train_batch_size", "2", "--examples_per_step", "4"], tmp_path)
+    other = run(
+        [*command, "--per_device_train_batch_size", "2", "--examples_per_step", "4"],
+        tmp_path,
+    )
     assert other.returncode == 2

@@ -25,7 +25,11 @@ from sozo.models import shared_prefix
 from sozo.models.model_support import end_tokens, why_not_shared
 from sozo.models.shared_prefix import draw, sample_tokens
 from sozo.models.tiny import build_tokenizer
-from sozo.models.transformers_model import SharedPrefixRollout, TransformersGenerator, fitting_slots
+from sozo.models.transformers_model import (
+    SharedPrefixRollout,
+    TransformersGenerator,
+    fitting_slots,
+)
 
 DAT = prompt("dat")
 PROMPT = [5, 9, 3, 7, 7, 2]
@@ -53,7 +57,11 @@ def qwen(**changes):
 
 def gemma(**changes):
     torch.manual_seed(0)
-    settings = {"head_dim": 8, "sliding_window": 64, "layer_types": ["sliding_attention", "full_attention"]}
+    settings = {
+        "head_dim": 8,
+        "sliding_window": 64,
+        "layer_types": ["sliding_attention", "full_attention"],
+    }
     return Gemma3ForCausalLM(Gemma3TextConfig(**(SMALL | settings | changes))).eval()
 
 
@@ -71,7 +79,9 @@ def peaked(make):
 @pytest.mark.parametrize("make", [llama, qwen, gemma])
 @pytest.mark.parametrize(("slots", "check_every"), [(3, 1), (64, 1), (3, 4)])
 @pytest.mark.parametrize("alike", [False, True])
-def test_logits_are_those_of_a_full_forward(make, slots, check_every, alike, monkeypatch):
+def test_logits_are_those_of_a_full_forward(
+    make, slots, check_every, alike, monkeypatch
+):
     model, seen, computed = peaked(make) if alike else make(), [], []
 
     def recording(logits, random, temperature, which=None):
@@ -83,30 +93,47 @@ def test_logits_are_those_of_a_full_forward(make, slots, check_every, alike, mon
     monkeypatch.setattr(shared_prefix, "draw", recording)
     n = 60 if alike else 10
     random = uniforms(n, 12)
-    rows = sample_tokens(model, PROMPT, random, ends=range(60), slots=slots, check_every=check_every)
-    assert len({len(row) for row in rows}) > 2  # rows end at different times, and others take their place
+    rows = sample_tokens(
+        model, PROMPT, random, ends=range(60), slots=slots, check_every=check_every
+    )
+    assert (
+        len({len(row) for row in rows}) > 2
+    )  # rows end at different times, and others take their place
     # Where all rows have a slot, every equal history is computed once.
-    histories = [len({tuple(row[:t]) for row in rows if len(row) > t}) for t in range(12)]
+    histories = [
+        len({tuple(row[:t]) for row in rows if len(row) > t}) for t in range(12)
+    ]
     if slots == 64 and check_every == 1:
         assert computed == [count for count in histories if count]
     assert not alike or (1 < histories[1] < n / 2 and histories[2] < n)
     logits_of = {u: logits for logits, u in seen}
     for row, numbers in zip(rows, random.tolist(), strict=True):
         with torch.no_grad():
-            full = model(input_ids=torch.tensor([PROMPT + row])).logits[0, len(PROMPT) - 1 : -1]
+            full = model(input_ids=torch.tensor([PROMPT + row])).logits[
+                0, len(PROMPT) - 1 : -1
+            ]
         ours = torch.stack([logits_of[u] for u in numbers[: len(row)]])
         assert torch.allclose(ours, full, atol=1e-3)
-        assert draw(full, torch.tensor(numbers[: len(row)], dtype=torch.float64)).tolist() == row
+        assert (
+            draw(full, torch.tensor(numbers[: len(row)], dtype=torch.float64)).tolist()
+            == row
+        )
     if check_every == 1:
-        assert len(seen) == sum(map(len, rows))  # nothing was computed for rows that had ended
+        assert len(seen) == sum(
+            map(len, rows)
+        )  # nothing was computed for rows that had ended
 
 
 @pytest.mark.parametrize("make", [llama, qwen, gemma])
-def test_float32_weights_under_bfloat16_autocast_as_accelerate_wraps_them(make, monkeypatch):
+def test_float32_weights_under_bfloat16_autocast_as_accelerate_wraps_them(
+    make, monkeypatch
+):
     """`bf16: true` with `dtype: float32`: keys are wider than values, and logits are float32 again outside."""
     model = make(initializer_range=1.0)
     plain = model.forward
-    model.forward = convert_outputs_to_fp32(torch.autocast("cpu", torch.bfloat16)(plain))
+    model.forward = convert_outputs_to_fp32(
+        torch.autocast("cpu", torch.bfloat16)(plain)
+    )
     seen = []
 
     def recording(logits, *args):
@@ -114,14 +141,28 @@ def test_float32_weights_under_bfloat16_autocast_as_accelerate_wraps_them(make, 
         return draw(logits, *args)
 
     monkeypatch.setattr(shared_prefix, "draw", recording)
-    row = sample_tokens(model, PROMPT, uniforms(1, 12), ends=[])[0]  # it was not refused by its trial
+    row = sample_tokens(model, PROMPT, uniforms(1, 12), ends=[])[
+        0
+    ]  # it was not refused by its trial
     with torch.no_grad():
-        expected = model(input_ids=torch.tensor([PROMPT + row])).logits[0, len(PROMPT) - 1 : -1].softmax(-1)
-        exact = plain(input_ids=torch.tensor([PROMPT + row])).logits[0, len(PROMPT) - 1 : -1].softmax(-1)
+        expected = (
+            model(input_ids=torch.tensor([PROMPT + row]))
+            .logits[0, len(PROMPT) - 1 : -1]
+            .softmax(-1)
+        )
+        exact = (
+            plain(input_ids=torch.tensor([PROMPT + row]))
+            .logits[0, len(PROMPT) - 1 : -1]
+            .softmax(-1)
+        )
     ours = torch.cat(seen).softmax(-1)
-    apart = [float((ours - other).abs().sum(-1).mean() / 2) for other in (expected, exact)]
+    apart = [
+        float((ours - other).abs().sum(-1).mean() / 2) for other in (expected, exact)
+    ]
     rounding = float((expected - exact).abs().sum(-1).mean() / 2)
-    assert rounding > 0.01 or make is gemma  # more than a trial in full precision allows
+    assert (
+        rounding > 0.01 or make is gemma
+    )  # more than a trial in full precision allows
     assert max(apart) < max(3 * rounding, 0.01)
 
 
@@ -132,7 +173,9 @@ def test_rows_end_where_they_should():
         assert all(token >= 200 for token in row[:-1])
         assert len(row) == 5 or row[-1] < 200
     assert {len(r) for r in sample_tokens(model, PROMPT, random[:, :1], ends=[])} == {1}
-    assert {len(r) for r in sample_tokens(model, PROMPT, random, ends=range(700))} == {1}
+    assert {len(r) for r in sample_tokens(model, PROMPT, random, ends=range(700))} == {
+        1
+    }
     assert {len(r) for r in sample_tokens(model, PROMPT, random, ends=[])} == {5}
     assert sample_tokens(model, PROMPT, random[:0], ends=[]) == []
 
@@ -140,8 +183,13 @@ def test_rows_end_where_they_should():
 @pytest.mark.parametrize("temperature", [1.0, 0.7, 2.0])
 def test_the_draw_inverts_the_cumulative_distribution(temperature):
     torch.manual_seed(2)
-    logits, random = torch.randn(500, 1300) * 2, torch.from_numpy(uniforms(500, 1)[:, 0])
-    logits[:, [0, 511, 512, 1299]] = torch.tensor([7.0, 6.5, 7.0, 7.5])  # at the blocks' edges
+    logits, random = (
+        torch.randn(500, 1300) * 2,
+        torch.from_numpy(uniforms(500, 1)[:, 0]),
+    )
+    logits[:, [0, 511, 512, 1299]] = torch.tensor(
+        [7.0, 6.5, 7.0, 7.5]
+    )  # at the blocks' edges
     logits[:, 100:400] = -torch.inf
     cumulative = (logits.double() / temperature).softmax(1).cumsum(1)
     drawn = draw(logits, random, temperature)
@@ -150,13 +198,19 @@ def test_the_draw_inverts_the_cumulative_distribution(temperature):
     # The ends of the interval stay inside what has mass.
     edge = torch.tensor([[-torch.inf, 0.0, 0.0, -torch.inf]])
     almost_one = torch.tensor([np.nextafter(1.0, 0.0)], dtype=torch.float64)
-    assert (int(draw(edge, torch.zeros(1, dtype=torch.float64))), int(draw(edge, almost_one))) == (1, 2)
+    assert (
+        int(draw(edge, torch.zeros(1, dtype=torch.float64))),
+        int(draw(edge, almost_one)),
+    ) == (1, 2)
 
 
 @pytest.mark.parametrize("broken", [torch.nan, torch.inf, -torch.inf])
 def test_broken_logits_give_no_token(broken):
     logits = torch.stack([torch.full((4,), broken), torch.zeros(4)])
-    assert draw(logits, torch.tensor([0.9, 0.9], dtype=torch.float64)).tolist() == [-1, 3]
+    assert draw(logits, torch.tensor([0.9, 0.9], dtype=torch.float64)).tolist() == [
+        -1,
+        3,
+    ]
 
 
 @pytest.mark.parametrize("check_every", [1, 4])
@@ -175,7 +229,9 @@ def test_the_model_comes_back_as_it_was():
     assert model.config._attn_implementation == before
     assert torch.equal(torch.get_rng_state(), state)
     model.train()
-    model(input_ids=torch.tensor([PROMPT]), labels=torch.tensor([PROMPT])).loss.backward()
+    model(
+        input_ids=torch.tensor([PROMPT]), labels=torch.tensor([PROMPT])
+    ).loss.backward()
     model.lm_head.weight.data.fill_(torch.nan)
     with pytest.raises(FloatingPointError, match="not finite"):
         sample_tokens(model, PROMPT, uniforms(4, 5), ends=[])
@@ -183,7 +239,9 @@ def test_the_model_comes_back_as_it_was():
 
 
 def test_what_cannot_be_shared_is_refused_and_generated_plainly(tokenizer):
-    gemma2 = Gemma2ForCausalLM(Gemma2Config(**SMALL, head_dim=8, eos_token_id=1, pad_token_id=0)).eval()
+    gemma2 = Gemma2ForCausalLM(
+        Gemma2Config(**SMALL, head_dim=8, eos_token_id=1, pad_token_id=0)
+    ).eval()
     gpt2 = GPT2LMHeadModel(GPT2Config(vocab_size=32, n_embd=8, n_layer=1, n_head=2))
     assert why_not_shared(llama(), 100) is None
     assert why_not_shared(gpt2, 10) is None or "attention" in why_not_shared(gpt2, 10)
@@ -194,7 +252,10 @@ def test_what_cannot_be_shared_is_refused_and_generated_plainly(tokenizer):
         sample_tokens(gemma2, PROMPT, uniforms(2, 3), ends=[])
     generator = TransformersGenerator(gemma2, tokenizer, max_new_tokens=4, slots=2)
     assert generator.describe()["sampler"].startswith("model.generate (it caps")
-    one, two = generator.answer([DAT] * 5, seed=1, batch=0), generator.answer([DAT] * 5, seed=1, batch=0)
+    one, two = (
+        generator.answer([DAT] * 5, seed=1, batch=0),
+        generator.answer([DAT] * 5, seed=1, batch=0),
+    )
     assert one == two
     assert len(one) == 5
 
@@ -206,7 +267,9 @@ def tokenizer():
 
 def test_a_tokenizer_without_a_chat_template_gets_the_plain_prompt(tokenizer):
     tokenizer.chat_template = None
-    generator = TransformersGenerator(llama(vocab_size=len(tokenizer), eos_token_id=1), tokenizer, max_new_tokens=6)
+    generator = TransformersGenerator(
+        llama(vocab_size=len(tokenizer), eos_token_id=1), tokenizer, max_new_tokens=6
+    )
     completions = generator.answer([DAT] * 30, seed=0, batch=0)
     assert {c.finish_reason for c in completions} <= {"stop", "length"}
     assert generator.answer([DAT] * 10, seed=0, batch=0) == completions[:10]
@@ -223,8 +286,12 @@ def test_what_ends_a_response_is_the_models_and_the_tokenizers(tokenizer):
 def test_a_broken_model_is_one_line(tokenizer):
     model = llama(vocab_size=len(tokenizer), eos_token_id=1)
     model.lm_head.weight.data.fill_(torch.nan)
-    with pytest.raises(UserError, match="broken one: the model's logits are not finite"):
-        TransformersGenerator(model, tokenizer, name="broken one").answer([DAT] * 2, seed=0, batch=0)
+    with pytest.raises(
+        UserError, match="broken one: the model's logits are not finite"
+    ):
+        TransformersGenerator(model, tokenizer, name="broken one").answer(
+            [DAT] * 2, seed=0, batch=0
+        )
 
 
 class FakeTrainer:
@@ -238,7 +305,10 @@ class FakeTrainer:
         self.accelerator = Accelerator(cpu=True)
         self.model_wrapped, self.processing_class = model, tokenizer
         self.chat_template_kwargs, self.is_fsdp_enabled = {}, False
-        self.state, self.args = SimpleNamespace(global_step=step), SimpleNamespace(process_index=process)
+        self.state, self.args = (
+            SimpleNamespace(global_step=step),
+            SimpleNamespace(process_index=process),
+        )
 
 
 def test_a_rollout_is_a_function_of_seed_and_step(tokenizer):
@@ -260,8 +330,14 @@ def test_a_rollout_is_a_function_of_seed_and_step(tokenizer):
     others = [roll(2), roll(1, seed=4), roll(1, calls=2)]
     assert all(other["completion_ids"] != out["completion_ids"] for other in others)
     # Two processes draw what one does.
-    halves = [roll(1, process=process, prompts=prompts[2 * process :][:2]) for process in range(2)]
-    assert halves[0]["completion_ids"] + halves[1]["completion_ids"] == out["completion_ids"]
+    halves = [
+        roll(1, process=process, prompts=prompts[2 * process :][:2])
+        for process in range(2)
+    ]
+    assert (
+        halves[0]["completion_ids"] + halves[1]["completion_ids"]
+        == out["completion_ids"]
+    )
     trainer = FakeTrainer(model, tokenizer)
     trainer.is_fsdp_enabled = True
     with pytest.raises(UserError, match="sampler: trl"):
@@ -277,17 +353,29 @@ def test_slots_are_as_many_as_memory_holds():
     # Two layers' keys and values of two heads of eight numbers for ten tokens, and 700 logits, in float32.
     one = 4 * (2 * 2 * 2 * 8 * 10 + 700)
     assert fitting_slots(model, 10) == 256  # a CPU
-    assert [fitting_slots(model, 10, 2 * one * fit) for fit in (5, 700, 5000)] == [256, 700, 1024]
+    assert [fitting_slots(model, 10, 2 * one * fit) for fit in (5, 700, 5000)] == [
+        256,
+        700,
+        1024,
+    ]
 
 
-@pytest.mark.parametrize("prompts", [[DAT] * 3, [DAT, f"{DAT}犬"], [DAT, DAT, f"{DAT}犬 海"]])
+@pytest.mark.parametrize(
+    "prompts", [[DAT] * 3, [DAT, f"{DAT}犬"], [DAT, DAT, f"{DAT}犬 海"]]
+)
 def test_an_answer_ends_where_the_models_window_ends(prompts, capsys):
     tokenizer = build_tokenizer(["犬", "海"])
-    model = llama(vocab_size=len(tokenizer), eos_token_id=None, max_position_embeddings=24)
-    generator = TransformersGenerator(model, tokenizer, name="short", max_new_tokens=4096, slots=2)
+    model = llama(
+        vocab_size=len(tokenizer), eos_token_id=None, max_position_embeddings=24
+    )
+    generator = TransformersGenerator(
+        model, tokenizer, name="short", max_new_tokens=4096, slots=2
+    )
     generator._ends = []  # it would go on for ever
     completions = generator.answer(prompts, seed=0, batch=0)
-    assert [completion.finish_reason for completion in completions] == ["length"] * len(prompts)
+    assert [completion.finish_reason for completion in completions] == ["length"] * len(
+        prompts
+    )
     said = "short: its window of 24 tokens has room for answers of "
     assert capsys.readouterr().err.count(said) == 1
     generator.answer(prompts, seed=1, batch=1)
@@ -297,11 +385,23 @@ def test_an_answer_ends_where_the_models_window_ends(prompts, capsys):
 
 def test_the_window_of_learned_positions_and_a_prompt_that_fills_it():
     tokenizer = build_tokenizer(["犬", "海"])
-    sizes = {"n_embd": 32, "n_layer": 1, "n_head": 2, "n_positions": 6, "bos_token_id": None, "eos_token_id": None}
+    sizes = {
+        "n_embd": 32,
+        "n_layer": 1,
+        "n_head": 2,
+        "n_positions": 6,
+        "bos_token_id": None,
+        "eos_token_id": None,
+    }
     model = GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **sizes)).eval()
     generator = TransformersGenerator(model, tokenizer, name="gpt", max_new_tokens=50)
-    assert {c.finish_reason for c in generator.answer([DAT, f"{DAT}犬"], seed=0, batch=0)} <= {"stop", "length"}
-    with pytest.raises(UserError, match=r"gpt: a prompt of \d+ tokens fills the model's window of 6; take a model"):
+    assert {
+        c.finish_reason for c in generator.answer([DAT, f"{DAT}犬"], seed=0, batch=0)
+    } <= {"stop", "length"}
+    with pytest.raises(
+        UserError,
+        match=r"gpt: a prompt of \d+ tokens fills the model's window of 6; take a model",
+    ):
         generator.answer(["1. 犬\n2. 犬\n3. 犬\n4. 犬\n5. 犬"], seed=0, batch=0)
 
 
@@ -320,4 +420,6 @@ def test_the_cache_has_the_name_that_the_model_gives_it():
     torch.manual_seed(0)
     model = Renamed(LlamaConfig(**SMALL)).eval()
     numbers = uniforms(6, 5)
-    assert sample_tokens(model, PROMPT, numbers, ends=[]) == sample_tokens(llama(), PROMPT, numbers, ends=[])
+    assert sample_tokens(model, PROMPT, numbers, ends=[]) == sample_tokens(
+        llama(), PROMPT, numbers, ends=[]
+    )

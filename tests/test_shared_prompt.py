@@ -45,7 +45,11 @@ def spied(model):
 
 def fused(model):
     """The model with TRL's fused head, and the shapes of what it then computes."""
-    add_fused_lm_head(model, temperature=0.9, outputs=("log_probs", "entropy", "mean_logits", "is_top1"))
+    add_fused_lm_head(
+        model,
+        temperature=0.9,
+        outputs=("log_probs", "entropy", "mean_logits", "is_top1"),
+    )
     return model, spied(model)
 
 
@@ -72,7 +76,9 @@ def test_shared_gives_what_repeated_gives(make, checkpointing):
         assert torch.allclose(shared[name], repeated[name], atol=1e-5)
     asked = repeated.label_mask
     assert torch.equal(shared.label_mask, asked)
-    assert torch.allclose(shared.mean_logits[asked], repeated.mean_logits[asked], atol=1e-5)
+    assert torch.allclose(
+        shared.mean_logits[asked], repeated.mean_logits[asked], atol=1e-5
+    )
     assert torch.equal(shared.is_top1[asked], repeated.is_top1[asked])
     assert torch.allclose(shared.loss, repeated.loss, atol=1e-5)
     for ours, theirs in zip(gradients(model, shared.log_probs), wanted, strict=True):
@@ -97,11 +103,20 @@ def test_logits_of_the_responses_are_the_same_with_the_prompt_computed_once(make
         chosen = logits.log_softmax(-1)[asked].gather(-1, labels[asked][:, None])
         model.zero_grad()
         (chosen[:, 0] * torch.linspace(-1, 1, len(chosen))).sum().backward()
-        results.append((labels[asked], chosen.detach(), [p.grad.clone() for p in model.parameters()]))
+        results.append(
+            (
+                labels[asked],
+                chosen.detach(),
+                [p.grad.clone() for p in model.parameters()],
+            )
+        )
     (labels, alone, before), (same, together, after) = results
     rows, tokens = inputs["input_ids"].shape
     # One prompt without its last token, which each response brings, and each response without its own last one.
-    assert (shapes[0], shapes[-1]) == ((rows, tokens), (1, len(PROMPT) - 1 + rows * LONGEST))
+    assert (shapes[0], shapes[-1]) == (
+        (rows, tokens),
+        (1, len(PROMPT) - 1 + rows * LONGEST),
+    )
     assert torch.equal(labels, same)
     torch.testing.assert_close(together, alone, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(after, before, rtol=1e-3, atol=1e-4)
@@ -200,7 +215,9 @@ def test_each_prompt_of_a_mixed_batch_is_computed_once(make, change, tokens):
     assert torch.equal(shared.label_mask, asked)
     for name in ("log_probs", "entropy", "mean_logits"):
         assert torch.allclose(shared[name][asked], repeated[name][asked], atol=1e-5)
-    for ours, theirs in zip(gradients(model, shared.log_probs[:, len(PROMPT) - 1 :]), wanted, strict=True):
+    for ours, theirs in zip(
+        gradients(model, shared.log_probs[:, len(PROMPT) - 1 :]), wanted, strict=True
+    ):
         assert torch.allclose(ours, theirs, atol=1e-4 * float(theirs.abs().max()))
 
 
@@ -214,7 +231,8 @@ def test_other_calls_go_through_untouched():
     assert torch.isfinite(model(input_ids=ids, labels=ids).loss)
     assert "sozo" not in model.config.to_json_string()
     drawn, wanted = (
-        m.generate(ids[:, :9], do_sample=False, max_new_tokens=4, pad_token_id=0) for m in (model, llama())
+        m.generate(ids[:, :9], do_sample=False, max_new_tokens=4, pad_token_id=0)
+        for m in (model, llama())
     )
     assert torch.equal(drawn, wanted)
 
@@ -250,7 +268,13 @@ def test_the_trainers_share(method, lora, tmp_path):
     tokenizer.chat_template = None
     llama(eos_token_id=1).save_pretrained(tmp_path / "model")
     prompt = "1. 犬 2. 猫"
-    settings = {"use_cpu": True, "bf16": False, "report_to": [], "save_strategy": "no", "max_steps": 2}
+    settings = {
+        "use_cpu": True,
+        "bf16": False,
+        "report_to": [],
+        "save_strategy": "no",
+        "max_steps": 2,
+    }
     settings |= {"output_dir": str(tmp_path / "out"), "per_device_train_batch_size": 4}
     common = {
         "model": str(tmp_path / "model"),
@@ -259,19 +283,29 @@ def test_the_trainers_share(method, lora, tmp_path):
     }
     if method == "sft":
         rows = [{"prompt": prompt, "completion": " 3. 水 4. 犬"}] * 8
-        trainer = SFTTrainer(train_dataset=Dataset.from_list(rows), args=SFTConfig(**settings), **common)
+        trainer = SFTTrainer(
+            train_dataset=Dataset.from_list(rows), args=SFTConfig(**settings), **common
+        )
     elif method == "dpo":
         rows = [{"prompt": prompt, "chosen": " 3. 水", "rejected": " 3. 犬 4. 犬"}] * 8
-        trainer = DPOTrainer(train_dataset=Dataset.from_list(rows), args=DPOConfig(**settings), **common)
+        trainer = DPOTrainer(
+            train_dataset=Dataset.from_list(rows), args=DPOConfig(**settings), **common
+        )
     else:
         settings |= {"max_completion_length": 6, "num_generations": 2, "beta": 0.04}
         trainer = GRPOTrainer(
-            reward_funcs=lambda completion_ids, **_: [float(len(set(ids))) for ids in completion_ids],
+            reward_funcs=lambda completion_ids, **_: [
+                float(len(set(ids))) for ids in completion_ids
+            ],
             train_dataset=Dataset.from_list([{"prompt": prompt}] * 8),
             args=GRPOConfig(**settings),
             **common,
         )
-    models = [without_adapter(model) for model in (trainer.model, getattr(trainer, "ref_model", None)) if model]
+    models = [
+        without_adapter(model)
+        for model in (trainer.model, getattr(trainer, "ref_model", None))
+        if model
+    ]
     seen = [spied(model) for model in models]
     assert all(share_prompt(model) for model in models)
     trainer.train()
@@ -280,24 +314,33 @@ def test_the_trainers_share(method, lora, tmp_path):
     assert {rows for shapes in seen for rows, _ in shapes} == {1}
 
 
-def test_other_numbers_in_the_trial_are_a_warning_and_the_plain_way(monkeypatch, caplog):
+def test_other_numbers_in_the_trial_are_a_warning_and_the_plain_way(
+    monkeypatch, caplog
+):
     (model, shapes), inputs = fused(llama()), batch()
     repeated = model(**inputs, fused_lm_head=True)
     assert share_prompt(model)
     # As if all tokens of the packed row stood at one position.
     monkeypatch.setattr(
         "sozo.training.shared_prompt.packed",
-        lambda ids, layout: (call := packed(ids, layout)) | {"position_ids": 0 * call["position_ids"]},
+        lambda ids, layout: (
+            (call := packed(ids, layout)) | {"position_ids": 0 * call["position_ids"]}
+        ),
     )
     for _ in range(2):
-        assert torch.equal(model(**inputs, fused_lm_head=True).log_probs, repeated.log_probs)
+        assert torch.equal(
+            model(**inputs, fused_lm_head=True).log_probs, repeated.log_probs
+        )
     assert shapes == [(5, 16)] * 3
     assert caplog.text.count("the prompt is computed again") == 1
     assert "LlamaForCausalLM gave other numbers" in caplog.text
 
 
 def test_the_mask_of_a_packed_row_is_no_mask_without_it():
-    states, marker = torch.zeros((1, 2, 5, 4)), torch.ones((1, 1, 1, 1), dtype=torch.bool)
+    states, marker = (
+        torch.zeros((1, 2, 5, 4)),
+        torch.ones((1, 1, 1, 1), dtype=torch.bool),
+    )
     with pytest.raises(RuntimeError, match="was not told how a packed row attends"):
         _attend(torch.nn.Linear(1, 1), states, states, states, marker)
 
@@ -307,19 +350,34 @@ def test_dpos_reference_shares_the_prompt_too(lora, tmp_path):
     tokenizer = build_tokenizer(["犬", "猫", "水"])
     tokenizer.chat_template = None
     llama(eos_token_id=1).save_pretrained(tmp_path / "model")
-    rows = [{"prompt": "1. 犬 2. 猫", "chosen": " 3. 水", "rejected": " 3. 犬 4. 犬"}] * 6
+    rows = [
+        {"prompt": "1. 犬 2. 猫", "chosen": " 3. 水", "rejected": " 3. 犬 4. 犬"}
+    ] * 6
     results = []
     for shared in (False, True):
-        model = LlamaForCausalLM.from_pretrained(tmp_path / "model", dtype=torch.float32)
-        seen, forward = [], model.model.forward  # below what TRL and we put around the model
+        model = LlamaForCausalLM.from_pretrained(
+            tmp_path / "model", dtype=torch.float32
+        )
+        seen, forward = (
+            [],
+            model.model.forward,
+        )  # below what TRL and we put around the model
 
         def recording(*args, seen=seen, forward=forward, **kwargs):
             seen.append(len(kwargs["input_ids"]))
             return forward(*args, **kwargs)
 
         model.model.forward = recording
-        settings = {"use_cpu": True, "bf16": False, "report_to": [], "save_strategy": "no"}
-        settings |= {"output_dir": str(tmp_path / f"{shared}"), "per_device_train_batch_size": 3}
+        settings = {
+            "use_cpu": True,
+            "bf16": False,
+            "report_to": [],
+            "save_strategy": "no",
+        }
+        settings |= {
+            "output_dir": str(tmp_path / f"{shared}"),
+            "per_device_train_batch_size": 3,
+        }
         trainer = reference_trainer(shared)(
             model=model,
             processing_class=tokenizer,
@@ -329,7 +387,12 @@ def test_dpos_reference_shares_the_prompt_too(lora, tmp_path):
         )
         # After the trial's two passes each micro-batch of three pairs is one row instead of six.
         assert seen == ([4, 1, 1, 1] if shared else [6, 6])
-        results.append([trainer.train_dataset[k] for k in ("ref_chosen_logps", "ref_rejected_logps")])
+        results.append(
+            [
+                trainer.train_dataset[k]
+                for k in ("ref_chosen_logps", "ref_rejected_logps")
+            ]
+        )
         assert share_prompt(trainer.model) == share_prompt(trainer.model)
     for ours, plain in zip(*reversed(results), strict=True):
         assert list(ours) == pytest.approx(list(plain), abs=1e-4)

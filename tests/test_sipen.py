@@ -38,11 +38,44 @@ from sozo.tasks.task import Item
 from test_sampling_endpoint import KEY, completion, server
 
 REPLIES = {
-    "Yes": ["Yes", "yes", "YES", " Yes\n", "Yes.", '"Yes"', "'yes.'", "**Yes**", "<think>No</think>Yes", "“Yes”。"],
-    "No": ["No", "no.", "NO", "**No.**", "**No**.", "`No`", "no。", "「No」", "[THINK]Maybe?[/THINK]\n\nNo", "*No*"],
+    "Yes": [
+        "Yes",
+        "yes",
+        "YES",
+        " Yes\n",
+        "Yes.",
+        '"Yes"',
+        "'yes.'",
+        "**Yes**",
+        "<think>No</think>Yes",
+        "“Yes”。",
+    ],
+    "No": [
+        "No",
+        "no.",
+        "NO",
+        "**No.**",
+        "**No**.",
+        "`No`",
+        "no。",
+        "「No」",
+        "[THINK]Maybe?[/THINK]\n\nNo",
+        "*No*",
+    ],
     "Maybe": ["Maybe", "maybe.", "'Maybe'", "Maybe\n"],
     None: [
-        *("", "Answer: No", "No, because", "はい", "Yes or No", "Yes, No, Maybe", "No..", "No!", "Not", "I think no"),
+        *(
+            "",
+            "Answer: No",
+            "No, because",
+            "はい",
+            "Yes or No",
+            "Yes, No, Maybe",
+            "No..",
+            "No!",
+            "Not",
+            "I think no",
+        ),
         *("<think>No", "Ｎｏ", "No No", "**", '""', "."),
     ],
 }
@@ -56,7 +89,10 @@ def run_of(folder, texts, *, items=None, source="m", **settings):
         settings["sipen_items"] = str(folder / "items.jsonl")
     task = Sipen(SipenSettings(**settings))
     answer = texts if callable(texts) else lambda item: texts[item.id]
-    rows = ({"id": f"{item.id}#0", "item": item.id, "text": answer(item)} for item in task.asked)
+    rows = (
+        {"id": f"{item.id}#0", "item": item.id, "text": answer(item)}
+        for item in task.asked
+    )
     write_objects(folder / "answers.jsonl", rows)
     return score_answers(task, folder / "answers.jsonl", folder / source, source=source)
 
@@ -70,7 +106,10 @@ def held(share):
     return round(share["value"] * share["n"])
 
 
-@pytest.mark.parametrize(("answer", "text"), [(answer, text) for answer, texts in REPLIES.items() for text in texts])
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [(answer, text) for answer, texts in REPLIES.items() for text in texts],
+)
 def test_an_answer_is_one_option_and_nothing_else(answer, text):
     assert FORMS["sipen-v1"].read(text) == answer
 
@@ -78,7 +117,16 @@ def test_an_answer_is_one_option_and_nothing_else(answer, text):
 def test_japanese_options_are_read_in_the_japanese_form():
     assert FORMS["sipen-ja-v1"].options == FORMS["sipen-ja-v2"].options
     read = FORMS["sipen-ja-v2"].read
-    assert [read(text) for text in ("はい", "「いいえ」", "どちらともいえない。", "Yes", "はい、そうです")] == [
+    assert [
+        read(text)
+        for text in (
+            "はい",
+            "「いいえ」",
+            "どちらともいえない。",
+            "Yes",
+            "はい、そうです",
+        )
+    ] == [
         *ANSWERS,
         None,
         None,
@@ -87,7 +135,16 @@ def test_japanese_options_are_read_in_the_japanese_form():
 
 def test_random_texts_are_no_answers_unless_they_are_one():
     chance = random.Random(0)
-    alphabet = [*"YesNoMaybe.。\"'*` \n「」<>/think", "Yes", "No", "Maybe", "<think>", "</think>", "\ud800", "犬"]
+    alphabet = [
+        *"YesNoMaybe.。\"'*` \n「」<>/think",
+        "Yes",
+        "No",
+        "Maybe",
+        "<think>",
+        "</think>",
+        "\ud800",
+        "犬",
+    ]
     for _ in range(10_000):
         text = "".join(chance.choices(alphabet, k=chance.randrange(8)))
         answer = FORMS["sipen-v1"].read(text)
@@ -99,8 +156,13 @@ def test_the_paper_tables_come_out_digit_for_digit_of_its_counts(tmp_path):
     items = paper_items()
     assert (len({item.premise_id for item in items}), len(items)) == (387, 1076)
     by_scale = Counter(item.scale for item in items)
-    assert all(by_scale[row["scale"]] == row["hypotheses"] for row in load("sipen_scales"))
-    metrics = {m: run_of(tmp_path / m, paper_answers(m, items), items=items).metrics for m in PAPER_MODELS}
+    assert all(
+        by_scale[row["scale"]] == row["hypotheses"] for row in load("sipen_scales")
+    )
+    metrics = {
+        m: run_of(tmp_path / m, paper_answers(m, items), items=items).metrics
+        for m in PAPER_MODELS
+    }
     for row in load_text("sipen_accuracy"):
         for category, labels in metrics[row["model"]]["accuracy"].items():
             for label in ("implicature", "entailment"):
@@ -108,14 +170,32 @@ def test_the_paper_tables_come_out_digit_for_digit_of_its_counts(tmp_path):
     differing = []
     for row in load_text("sipen_steps"):
         steps = metrics[row["model"]]["steps"]
-        (contrast,) = [c for c in steps if (c["expression"], c["direction"]) == (row["expression"], row["direction"])]
+        (contrast,) = [
+            c
+            for c in steps
+            if (c["expression"], c["direction"])
+            == (row["expression"], row["direction"])
+        ]
         shown = percent(contrast["first"]), percent(contrast["second"])
-        differing += [] if shown == (row["one_step"], row["two_steps"]) else [(row, shown)]
+        differing += (
+            [] if shown == (row["one_step"], row["two_steps"]) else [(row, shown)]
+        )
     ((misprint, shown),) = differing
-    assert (misprint["model"], misprint["expression"], shown) == ("Llama-70B", "some", ("49.4", "73.4"))
+    assert (misprint["model"], misprint["expression"], shown) == (
+        "Llama-70B",
+        "some",
+        ("49.4", "73.4"),
+    )
     for row in load_text("sipen_direction"):
-        (contrast,) = [c for c in metrics[row["model"]]["directions"] if c["expression"] == row["expression"]]
-        assert (percent(contrast["first"]), percent(contrast["second"])) == (row["stronger"], row["weaker"])
+        (contrast,) = [
+            c
+            for c in metrics[row["model"]]["directions"]
+            if c["expression"] == row["expression"]
+        ]
+        assert (percent(contrast["first"]), percent(contrast["second"])) == (
+            row["stronger"],
+            row["weaker"],
+        )
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
@@ -125,17 +205,29 @@ def test_a_constant_answer_is_called_constant(tmp_path, answer):
     metrics = run.metrics
     assert metrics["constant"] == answer
     assert metrics["measures"][CONTROLS]["value"] == pytest.approx(1 / 3)
-    assert all(notes.startswith("CONSTANT") for notes in run.task.view.notes(run.result)[:1])
+    assert all(
+        notes.startswith("CONSTANT") for notes in run.task.view.notes(run.result)[:1]
+    )
     for category, labels in metrics["accuracy"].items():
-        directions = [i.direction for i in trial_items() if i.category == category and i.direction in IMPLICATURE]
+        directions = [
+            i.direction
+            for i in trial_items()
+            if i.category == category and i.direction in IMPLICATURE
+        ]
         entailed = sum(ENTAILMENT[direction] == answer for direction in directions)
         assert (held(labels["implicature"]), labels["implicature"]["n"]) == (
             len(directions) * (answer == NO),
             len(directions),
         )
         assert held(labels["entailment"]) == entailed
-    assert metrics["constant_scores"][NO] == {"implicature": 1, "entailment": 0, "controls": pytest.approx(1 / 3)}
-    page = write_evaluation(tmp_path / "r.html", find_evaluated([str(run.folder)]))[0].read_text("utf-8")
+    assert metrics["constant_scores"][NO] == {
+        "implicature": 1,
+        "entailment": 0,
+        "controls": pytest.approx(1 / 3),
+    }
+    page = write_evaluation(tmp_path / "r.html", find_evaluated([str(run.folder)]))[
+        0
+    ].read_text("utf-8")
     assert f"{answer}!" in page
     assert "常に同じ回答" in page
 
@@ -152,20 +244,36 @@ def mistaken_about(premises):
 
     def answer(item):
         right = truthful(item)
-        return options[(options.index(right) + 1) % 3] if item.premise_id in premises else right
+        return (
+            options[(options.index(right) + 1) % 3]
+            if item.premise_id in premises
+            else right
+        )
 
     return answer
 
 
 def test_what_was_planted_comes_out(tmp_path):
-    wrong = {f"trial-{k:02d}" for k in range(1, 49, 10)}  # a tenth: 3 quantifier, 2 numeral premises
+    wrong = {
+        f"trial-{k:02d}" for k in range(1, 49, 10)
+    }  # a tenth: 3 quantifier, 2 numeral premises
     wrong |= {f"control-{k:02d}a" for k in range(1, 6)}
     metrics = run_of(tmp_path, mistaken_about(wrong)).metrics
     assert metrics["measures"][CONTROLS]["value"] == pytest.approx(43 / 48)
     for category, labels in metrics["accuracy"].items():
-        own = [i for i in trial_items() if i.category == category and i.direction in IMPLICATURE]
-        assert held(labels["implicature"]) == sum(item.premise_id not in wrong for item in own)
-        assert labels["implicature"]["low"] < held(labels["implicature"]) / len(own) <= labels["implicature"]["high"]
+        own = [
+            i
+            for i in trial_items()
+            if i.category == category and i.direction in IMPLICATURE
+        ]
+        assert held(labels["implicature"]) == sum(
+            item.premise_id not in wrong for item in own
+        )
+        assert (
+            labels["implicature"]["low"]
+            < held(labels["implicature"]) / len(own)
+            <= labels["implicature"]["high"]
+        )
     assert all(held(share) == 43 for share in metrics["controls"].values())
     assert metrics["constant"] is None
 
@@ -175,7 +283,12 @@ def test_the_interval_of_a_difference_covers():
     for seed in range(100):
         chance, sides = random.Random(seed), []
         for truth in (0.9, 0.8):
-            sides.append({k: sum(chance.random() < truth for _ in range(3)) / 3 for k in range(48)})
+            sides.append(
+                {
+                    k: sum(chance.random() < truth for _ in range(3)) / 3
+                    for k in range(48)
+                }
+            )
         result = compare_paired(*sides, share=True)
         covered += result.low <= -0.1 <= result.high
     assert covered >= 88
@@ -184,16 +297,27 @@ def test_the_interval_of_a_difference_covers():
 def test_the_trial_has_its_shape_and_words_in_their_places():
     items = trial_items()
     kinds = Counter((item.category, item.direction in IMPLICATURE) for item in items)
-    assert kinds == {("quantifier", True): 60, ("numeral", True): 64, ("adjective", True): 8, ("", False): 144}
-    premises = {item.premise_id: item for item in items if item.category == "quantifier"}
+    assert kinds == {
+        ("quantifier", True): 60,
+        ("numeral", True): 64,
+        ("adjective", True): 8,
+        ("", False): 144,
+    }
+    premises = {
+        item.premise_id: item for item in items if item.category == "quantifier"
+    }
     quantifiers = Counter(item.expression for item in premises.values())
-    assert quantifiers == dict.fromkeys(SCALES["すべて-ほとんど-多く-いくつか"].expressions, 6)
+    assert quantifiers == dict.fromkeys(
+        SCALES["すべて-ほとんど-多く-いくつか"].expressions, 6
+    )
     for item in items:
         assert 2 <= item.context.count("。") <= 4
         assert item.hypothesis != item.premise
         if item.direction in IMPLICATURE:
             assert item.premise.count(item.expression) == 1
-            assert item.hypothesis == item.premise.replace(item.expression, item.replacement)
+            assert item.hypothesis == item.premise.replace(
+                item.expression, item.replacement
+            )
         if item.category == "numeral":
             assert int(item.expression) >= 3
 
@@ -228,8 +352,13 @@ def test_items_of_a_file_are_checked_line_by_line(tmp_path):
 
 def test_the_question_tells_a_contradiction_from_what_is_open_and_the_literal_one_is_kept_by_name():
     item = next(item for item in trial_items() if item.premise_id == "trial-07")
-    asked, literal = Sipen().items(), Sipen(SipenSettings(sipen_prompt="sipen-ja-v1")).items()
-    (now,), (before,) = ([one.prompt for one in items if one.id == item.id] for items in (asked, literal))
+    asked, literal = (
+        Sipen().items(),
+        Sipen(SipenSettings(sipen_prompt="sipen-ja-v1")).items(),
+    )
+    (now,), (before,) = (
+        [one.prompt for one in items if one.id == item.id] for items in (asked, literal)
+    )
     for said in ("必ず正しい", "必ず誤り", "どちらもありうる"):
         assert said in now
         assert said not in before
@@ -239,7 +368,11 @@ def test_the_question_tells_a_contradiction_from_what_is_open_and_the_literal_on
 
 @pytest.mark.parametrize("item", [trial_items()[5], trial_items()[-5]])
 def test_the_trial_is_no_training_data(item):
-    for text in (item.premise, f"仮説：{item.hypothesis}", {i.id: i.prompt for i in Sipen().items()}[item.id]):
+    for text in (
+        item.premise,
+        f"仮説：{item.hypothesis}",
+        {i.id: i.prompt for i in Sipen().items()}[item.id],
+    ):
         with pytest.raises(UserError, match="trial set"):
             refuse_training([Item("x", text)])
     refuse_training([Item("x", "いくつかの窓が開いていた。")])
@@ -262,10 +395,15 @@ def test_items_without_controls_have_no_understanding_to_show(tmp_path):
 
 
 def test_nonsense_is_counted_and_wrong(tmp_path):
-    run = run_of(tmp_path, lambda item: "犬です" if item.direction in CONTROL else truthful(item))
+    run = run_of(
+        tmp_path, lambda item: "犬です" if item.direction in CONTROL else truthful(item)
+    )
     assert run.metrics["reasons"] == {"unparseable": 144, "error": 0}
     assert run.metrics["measures"][CONTROLS]["value"] == 0
-    assert any(note.startswith("UNPARSEABLE: 144 of 276") for note in run.task.view.notes(run.result))
+    assert any(
+        note.startswith("UNPARSEABLE: 144 of 276")
+        for note in run.task.view.notes(run.result)
+    )
 
 
 def test_killed_while_answering_it_comes_to_the_same(tmp_path, monkeypatch):
@@ -284,9 +422,14 @@ def test_killed_while_answering_it_comes_to_the_same(tmp_path, monkeypatch):
 
     with server(answer) as (url, _):
         for parts in (3, 9, 15):
-            process = multiprocessing.get_context("fork").Process(target=run, args=[tmp_path / "cut"])
+            process = multiprocessing.get_context("fork").Process(
+                target=run, args=[tmp_path / "cut"]
+            )
             process.start()
-            while len(list((tmp_path / "cut" / "responses").glob("part-*.parquet"))) < parts:
+            while (
+                len(list((tmp_path / "cut" / "responses").glob("part-*.parquet")))
+                < parts
+            ):
                 assert process.is_alive()
                 time.sleep(0.01)
             process.kill()
@@ -294,7 +437,9 @@ def test_killed_while_answering_it_comes_to_the_same(tmp_path, monkeypatch):
         waiting[0] = 0
         metrics = run(tmp_path / "cut").metrics
         assert run(tmp_path / "whole").metrics == metrics
-    cut, whole = ((tmp_path / folder / "metrics.json").read_bytes() for folder in ("cut", "whole"))
+    cut, whole = (
+        (tmp_path / folder / "metrics.json").read_bytes() for folder in ("cut", "whole")
+    )
     assert cut == whole
     assert metrics["measures"][CONTROLS]["value"] == 1
     config = json.loads((tmp_path / "whole" / "config.json").read_bytes())["settings"]

@@ -9,7 +9,15 @@ import pytest
 
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
-from sozo.tasks.sipen.items import CONTROL, MAYBE, NO, WEAKER, YES, SipenItem, trial_items
+from sozo.tasks.sipen.items import (
+    CONTROL,
+    MAYBE,
+    NO,
+    WEAKER,
+    YES,
+    SipenItem,
+    trial_items,
+)
 from test_sipen import run_of, truthful
 
 SHORTCUTS = runpy.run_path(str(Path(__file__).parents[1] / "benchmarks/shortcuts.py"))
@@ -23,9 +31,13 @@ CLAUSE = re.compile(
 )
 HYPOTHESES = {  # form -> what it says of k of n
     r"(?P<whole>.*)どの(?P<noun>.+)も(?P<verb>.+?[てで])い[るた]": lambda k, n: k == n,
-    r"(?P<verb>.+?[てで])いない(?P<noun>.+)は一つもな(?:い|かった)": lambda k, n: k == n,
+    r"(?P<verb>.+?[てで])いない(?P<noun>.+)は一つもな(?:い|かった)": lambda k, n: (
+        k == n
+    ),
     r"(?P<verb>.+?[てで])いる(?P<noun>.+)は一つもな(?:い|かった)": lambda k, n: k == 0,
-    r"(?P<verb>.+?[てで])いる(?P<noun>.+)は半分以下だ(?:った)?": lambda k, n: 2 * k <= n,
+    r"(?P<verb>.+?[てで])いる(?P<noun>.+)は半分以下だ(?:った)?": lambda k, n: (
+        2 * k <= n
+    ),
     r"(?P<noun>.+)の半分より多くが(?P<verb>.+?[てで])い[るた]": lambda k, n: 2 * k > n,
     r"(?P<verb>.+?[てで])いる(?P<noun>.+)は十以上あ(?:る|った)": lambda k, n: k >= 10,
     r"(?P<verb>.+?[てで])いる(?P<noun>.+)があ(?:る|った)": lambda k, n: k > 0,
@@ -33,9 +45,18 @@ HYPOTHESES = {  # form -> what it says of k of n
 }
 WORDS = {  # word -> what it says of k of n: literally, with "not the next stronger one", with "not the stronger ones"
     "すべて": [lambda k, n: k == n] * 3,
-    "ほとんどが": [lambda k, n: 2 * k > n, lambda k, n: n / 2 < k < n, lambda k, n: 0.7 * n < k < n],
-    "いくつかが": [lambda k, n: k > 0, lambda k, n: 1 < k < n, lambda k, n: k > 1 and 2 * k <= n],
-    "少なくとも一つが": [lambda k, n: k > 0] * 3,  # whoever says so leaves open how many more
+    "ほとんどが": [
+        lambda k, n: 2 * k > n,
+        lambda k, n: n / 2 < k < n,
+        lambda k, n: 0.7 * n < k < n,
+    ],
+    "いくつかが": [
+        lambda k, n: k > 0,
+        lambda k, n: 1 < k < n,
+        lambda k, n: k > 1 and 2 * k <= n,
+    ],
+    "少なくとも一つが": [lambda k, n: k > 0]
+    * 3,  # whoever says so leaves open how many more
     "一つも": [lambda k, n: k == 0] * 3,
 }
 TOTAL = {"二十ある": (20,), "六つある": (6,), None: range(4, 41)}
@@ -44,7 +65,9 @@ TOTAL = {"二十ある": (20,), "六つある": (6,), None: range(4, 41)}
 def answers_by_rule(item):
     """The answer under each of the three readings, over all numbers of things that the premise leaves open."""
     (form,) = [
-        (match, says) for form, says in HYPOTHESES.items() if (match := re.fullmatch(form, item.hypothesis[:-1]))
+        (match, says)
+        for form, says in HYPOTHESES.items()
+        if (match := re.fullmatch(form, item.hypothesis[:-1]))
     ]
     said, says = form
     asked = said.groupdict().get("whole", "") + said["noun"]
@@ -60,7 +83,11 @@ def answers_by_rule(item):
             says(k, n)
             for n in TOTAL[clause["number"]]
             for k in range(n + 1)
-            if (holds(k, n) if clause["word"] == "一つも" or not negative else holds(n - k, n))
+            if (
+                holds(k, n)
+                if clause["word"] == "一つも" or not negative
+                else holds(n - k, n)
+            )
         }
         answers.append({(True,): YES, (False,): NO}.get(tuple(truths), MAYBE))
     return answers
@@ -80,11 +107,21 @@ def test_every_hypothesis_and_every_premise_has_each_answer_once():
         assert sorted(answers) == sorted(CONTROL.values())
     assert (len(by_hypothesis), len(by_premise)) == (48, 48)
     assert len({hypothesis for _, hypothesis in by_hypothesis}) == 48
-    named = {"すべて": YES, "いくつか": NO, "ほとんど": NO}  # what a control of the scale must be able to catch
+    named = {
+        "すべて": YES,
+        "いくつか": NO,
+        "ほとんど": NO,
+    }  # what a control of the scale must be able to catch
     for word, answer in named.items():
-        assert any(word in item.premise and GOLD[item.id] == answer for item in CONTROLS)
-    assert any(item.hypothesis.endswith("ない。") and GOLD[item.id] == YES for item in CONTROLS)
-    assert any(item.hypothesis.startswith("どの") and GOLD[item.id] == YES for item in CONTROLS)
+        assert any(
+            word in item.premise and GOLD[item.id] == answer for item in CONTROLS
+        )
+    assert any(
+        item.hypothesis.endswith("ない。") and GOLD[item.id] == YES for item in CONTROLS
+    )
+    assert any(
+        item.hypothesis.startswith("どの") and GOLD[item.id] == YES for item in CONTROLS
+    )
 
 
 def balanced(rule, items=CONTROLS):
@@ -102,7 +139,9 @@ def clause_of(item):
         c
         for c in clauses
         if CLAUSE.fullmatch(c)["noun"].rpartition("の")[2] in item.hypothesis
-        and all(part in item.hypothesis for part in CLAUSE.fullmatch(c)["noun"].split("の"))
+        and all(
+            part in item.hypothesis for part in CLAUSE.fullmatch(c)["noun"].split("の")
+        )
     )
 
 
@@ -114,15 +153,29 @@ def pair(item):
 
 RULES = {
     "equal, a final nai": lambda i: (
-        YES if i.premise == i.hypothesis else NO if i.hypothesis[:-1].endswith("ない") else MAYBE
+        YES
+        if i.premise == i.hypothesis
+        else NO
+        if i.hypothesis[:-1].endswith("ない")
+        else MAYBE
     ),
-    "a final nakatta too": lambda i: NO if re.search("な(い|かった)。$", i.hypothesis) else MAYBE,
-    "polarity": lambda i: YES if ("な" in i.hypothesis) == ("おらず" in i.premise) else NO,
+    "a final nakatta too": lambda i: (
+        NO if re.search("な(い|かった)。$", i.hypothesis) else MAYBE
+    ),
+    "polarity": lambda i: (
+        YES if ("な" in i.hypothesis) == ("おらず" in i.premise) else NO
+    ),
     "long is open": lambda i: MAYBE if len(i.hypothesis) > 12 else YES,
     "hedges are open": lambda i: MAYBE if "少なくとも" in i.premise else YES,
-    "a hedge in the noun's clause": lambda i: MAYBE if "少なくとも" in clause_of(i) else YES,
-    "all, or not": lambda i: YES if "すべて" in clause_of(i) else NO if "一つも" in clause_of(i) else MAYBE,
-    "most words in common": lambda i: YES if len(pair(i)[0] & pair(i)[1]) > 0.6 * len(pair(i)[1]) else NO,
+    "a hedge in the noun's clause": lambda i: (
+        MAYBE if "少なくとも" in clause_of(i) else YES
+    ),
+    "all, or not": lambda i: (
+        YES if "すべて" in clause_of(i) else NO if "一つも" in clause_of(i) else MAYBE
+    ),
+    "most words in common": lambda i: (
+        YES if len(pair(i)[0] & pair(i)[1]) > 0.6 * len(pair(i)[1]) else NO
+    ),
 }
 
 
@@ -147,8 +200,14 @@ def test_the_classifier_finds_what_is_there_to_be_found():
     items = []
     for k, item in enumerate(SCALE_ITEMS):
         last = item.premise[:-1]
-        for direction, text in zip(CONTROL, (item.premise, f"{last}のではない。", f"{k}番の猫だ。"), strict=True):
-            items.append(SipenItem(f"{k}{direction}", str(k), item.premise, text, direction))
+        for direction, text in zip(
+            CONTROL,
+            (item.premise, f"{last}のではない。", f"{k}番の猫だ。"),
+            strict=True,
+        ):
+            items.append(
+                SipenItem(f"{k}{direction}", str(k), item.premise, text, direction)
+            )
     found = shortcuts(items)["controls"]
     assert found["form"].value > 0.9
     assert found["hypothesis"].value > 0.6
@@ -157,7 +216,10 @@ def test_the_classifier_finds_what_is_there_to_be_found():
 
 def test_balanced_accuracy_by_hand():
     """Two answers, of which the token tells one; groups are left out one by one."""
-    tokens, answers = [["a"], ["b"]] * 10 + [["b"]] * 5, ["yes", "no"] * 10 + ["yes"] * 5
+    tokens, answers = (
+        [["a"], ["b"]] * 10 + [["b"]] * 5,
+        ["yes", "no"] * 10 + ["yes"] * 5,
+    )
     estimate = without_reading(tokens, answers, [str(k // 2) for k in range(25)])
     assert estimate.value == pytest.approx((10 / 15 + 1) / 2)
     assert estimate.low < estimate.value < estimate.high <= 1
@@ -168,9 +230,15 @@ def test_balanced_accuracy_by_hand():
 
 def test_what_constant_answers_score_stands_beside_the_results(tmp_path):
     run = run_of(tmp_path, truthful)
-    (line,) = [line for line in run.task.view.notes(run.result) if line.startswith("Whoever does not read")]
+    (line,) = [
+        line
+        for line in run.task.view.notes(run.result)
+        if line.startswith("Whoever does not read")
+    ]
     assert "always No: " in line
-    page = write_evaluation(tmp_path / "r.html", find_evaluated([str(run.folder)]))[0].read_text("utf-8")
+    page = write_evaluation(tmp_path / "r.html", find_evaluated([str(run.folder)]))[
+        0
+    ].read_text("utf-8")
     assert "量化詞：推意" in page
     assert "量化詞、強める、1段階" in page
     assert "多く、1段階" not in page
@@ -181,11 +249,24 @@ def test_the_scale_items_are_japanese_of_which_the_weaker_follows():
     premises = {item.premise_id: item for item in SCALE_ITEMS}
     assert len(premises) == 48
     for item in premises.values():
-        assert "ので" not in item.premise, item.id  # a reason is no part of what a weaker word keeps
+        assert "ので" not in item.premise, (
+            item.id
+        )  # a reason is no part of what a weaker word keeps
         assert not re.search("(?:寒い|涼しい|熱い|温かい)", item.premise)
-    things_with_counters = ("本", "ノート", "皿", "絵", "紙", "シャツ")  # 何冊か and 何枚か, not いくつか
+    things_with_counters = (
+        "本",
+        "ノート",
+        "皿",
+        "絵",
+        "紙",
+        "シャツ",
+    )  # 何冊か and 何枚か, not いくつか
     for item in SCALE_ITEMS:
         for word in ("いくつか",):
-            assert not re.search(f"{word}の(?:{'|'.join(things_with_counters)})", item.hypothesis), item.id
+            assert not re.search(
+                f"{word}の(?:{'|'.join(things_with_counters)})", item.hypothesis
+            ), item.id
     weaker = Counter(item.scale for item in SCALE_ITEMS if item.direction == WEAKER)
-    assert {"大好きな-好きな", "ひどい-悪い", "素晴らしい-良い", "巨大な-大きな"} < set(weaker)
+    assert {"大好きな-好きな", "ひどい-悪い", "素晴らしい-良い", "巨大な-大きな"} < set(
+        weaker
+    )

@@ -14,7 +14,9 @@ WITH_AFFIXES = "お茶 お金 お母さん お寿司 お菓子 ご先祖 子供�
 COMPOUNDS = "自由時間 健康診断 平和主義 危険物"
 NO_NOUNS = "走る 速い 楽しい 美しく ゆっくり ありがとう 便利な 自由な 自由に さ お 御 電脳化する 食べて とても ホゲムガ"
 NEW = "app selfie smartphone website podcast burger emoji blog hashtag smoothie hoodie apps selfies websites hoodies"
-NO_ENGLISH_NOUNS = "london tokyo tiktok the beautiful amazing quickly who without recieve asdf bees's"
+NO_ENGLISH_NOUNS = (
+    "london tokyo tiktok the beautiful amazing quickly who without recieve asdf bees's"
+)
 
 
 @pytest.fixture(scope="module")
@@ -23,10 +25,18 @@ def speakers():
 
 
 def nouns(checker, words):
-    return [word for word, verdict in zip(words.split(), checker.check(words.split()), strict=True) if verdict.is_noun]
+    return [
+        word
+        for word, verdict in zip(
+            words.split(), checker.check(words.split()), strict=True
+        )
+        if verdict.is_noun
+    ]
 
 
-@pytest.mark.parametrize("words", [STEMS, NOUNS_IN_SA, WITH_AFFIXES, COMPOUNDS, "犬 法律 走り インスタ"])
+@pytest.mark.parametrize(
+    "words", [STEMS, NOUNS_IN_SA, WITH_AFFIXES, COMPOUNDS, "犬 法律 走り インスタ"]
+)
 def test_what_people_call_nouns(words, speakers):
     assert nouns(speakers, words) == words.split()
 
@@ -38,11 +48,18 @@ def test_what_people_do_not_call_nouns(speakers):
 def test_the_papers_rule_stays(speakers):
     paper = make_noun_checker("jumandic")
     assert (speakers.name, paper.name) == ("jumandic-speakers", "jumandic")
-    assert nouns(paper, " ".join([STEMS, NOUNS_IN_SA, WITH_AFFIXES, COMPOUNDS, "インスタ"])) == []
+    assert (
+        nouns(
+            paper, " ".join([STEMS, NOUNS_IN_SA, WITH_AFFIXES, COMPOUNDS, "インスタ"])
+        )
+        == []
+    )
 
 
 def test_settings_hold_for_speakers_too():
-    checker = make_noun_checker("jumandic-speakers", DatSettings(reject_proper_nouns=True))
+    checker = make_noun_checker(
+        "jumandic-speakers", DatSettings(reject_proper_nouns=True)
+    )
     assert nouns(checker, "東京 自由") == ["自由"]
 
 
@@ -70,32 +87,61 @@ def test_an_unknown_name_is_refused_with_those_that_are_known():
 
 def test_people_get_it_by_default_and_models_do_not():
     assert not Dat(DatSettings()).settings.noun_checker.endswith("speakers")
-    assert Dat(DatSettings()).for_people().settings.noun_checker in ("jumandic-speakers", "jumanpp-speakers")
-    assert Dat(DatSettings(language="en")).for_people().settings.noun_checker == "lemminflect-speakers"
-    assert Dat(DatSettings(noun_checker="jumandic")).for_people().settings.noun_checker == "jumandic"
+    assert Dat(DatSettings()).for_people().settings.noun_checker in (
+        "jumandic-speakers",
+        "jumanpp-speakers",
+    )
+    assert (
+        Dat(DatSettings(language="en")).for_people().settings.noun_checker
+        == "lemminflect-speakers"
+    )
+    assert (
+        Dat(DatSettings(noun_checker="jumandic")).for_people().settings.noun_checker
+        == "jumandic"
+    )
 
 
 FREE = ["自由", "優しさ", "お茶", "犬", "法律", "海", "数学", "走る", "靴", "走る"]
 
 
-def test_page_and_paragraph_name_the_rule_what_it_refused_and_the_other_score(tmp_path, monkeypatch, capsys):
-    rows = [["participant", "response"], ["1", "、".join(FREE)], ["2", "、".join(["自由", "走る", *FREE[3:7]])]]
+def test_page_and_paragraph_name_the_rule_what_it_refused_and_the_other_score(
+    tmp_path, monkeypatch, capsys
+):
+    rows = [
+        ["participant", "response"],
+        ["1", "、".join(FREE)],
+        ["2", "、".join(["自由", "走る", *FREE[3:7]])],
+    ]
     file = save(tmp_path / "p.csv", table(rows))
     monkeypatch.setattr("shutil.which", lambda command: None)
-    code, out, err = command(monkeypatch, capsys, "people", file, "--output", tmp_path / "people")
+    code, out, err = command(
+        monkeypatch, capsys, "people", file, "--output", tmp_path / "people"
+    )
     assert (code, err) == (0, "")
     out = " ".join(out.split())
     one, _ = written(tmp_path / "people/scores.csv")
     assert one["sozo_words"] == "自由、優しさ、お茶、犬、法律、海、数学"
     assert float(one["sozo_score"]) > 0
-    assert (one["sozo_other_score"], one["sozo_other_reason"]) == ("", "fewer_than_7_valid")
+    assert (one["sozo_other_score"], one["sozo_other_reason"]) == (
+        "",
+        "fewer_than_7_valid",
+    )
     assert "jumandic-speakers" in one["sozo_scale"]
     assert one["sozo_strict_reason"] == "format"
     assert out.count("走る (3)") == 3  # below the table, and in both paragraphs
     assert out.count("not to be compared") == 2
     assert "jumandic-speakers (jumandic 1.0" in out
     explicit = tmp_path / "paper"
-    code, out, err = command(monkeypatch, capsys, "people", file, "--noun-checker", "jumandic", "--output", explicit)
+    code, out, err = command(
+        monkeypatch,
+        capsys,
+        "people",
+        file,
+        "--noun-checker",
+        "jumandic",
+        "--output",
+        explicit,
+    )
     assert (code, err) == (0, "")
     one, _ = written(explicit / "scores.csv")
     assert one["sozo_score"] == ""

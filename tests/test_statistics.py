@@ -22,16 +22,27 @@ def occurrences(responses):
 
 
 def by_enumeration(responses, size):
-    sizes = [len(set().union(*chosen)) for chosen in combinations(map(set, responses), size)]
+    sizes = [
+        len(set().union(*chosen)) for chosen in combinations(map(set, responses), size)
+    ]
     return sum(sizes) / len(sizes)
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.lists(st.sampled_from("犬猫水山川本車"), min_size=1, max_size=4), min_size=1, max_size=7), st.data())
+@given(
+    st.lists(
+        st.lists(st.sampled_from("犬猫水山川本車"), min_size=1, max_size=4),
+        min_size=1,
+        max_size=7,
+    ),
+    st.data(),
+)
 def test_it_is_the_mean_over_all_subsamples(responses, data):
     size = data.draw(st.integers(1, len(responses)))
     expected = by_enumeration(responses, size)
-    assert hill_number(occurrences(responses), len(responses), size) == pytest.approx(expected, abs=1e-9)
+    assert hill_number(occurrences(responses), len(responses), size) == pytest.approx(
+        expected, abs=1e-9
+    )
 
 
 def test_the_ends():
@@ -60,7 +71,9 @@ def test_more_responses_never_show_fewer_words():
     assert all(a <= b + 1e-12 for a, b in pairwise(curve))
 
 
-@pytest.mark.parametrize(("counts", "n", "m"), [([1], 3, 4), ([1], 3, -1), ([0], 3, 1), ([4], 3, 1)])
+@pytest.mark.parametrize(
+    ("counts", "n", "m"), [([1], 3, 4), ([1], 3, -1), ([0], 3, 1), ([4], 3, 1)]
+)
 def test_what_cannot_be_is_refused(counts, n, m):
     with pytest.raises(ValueError, match="respons"):
         hill_number(counts, n, m)
@@ -68,7 +81,13 @@ def test_what_cannot_be_is_refused(counts, n, m):
 
 # Intervals
 
-ANSWERS = [["犬", "猫", "水"], ["犬", "山", "川"], ["水", "本", "車"], ["犬", "猫", "本"], ["犬", "水", "月"]]
+ANSWERS = [
+    ["犬", "猫", "水"],
+    ["犬", "山", "川"],
+    ["水", "本", "車"],
+    ["犬", "猫", "本"],
+    ["犬", "水", "月"],
+]
 
 
 def log_hill(answers, size, order):
@@ -78,7 +97,10 @@ def log_hill(answers, size, order):
 def by_leaving_one_out(answers, size, order):
     """Standard error of the logarithm; what is left of n answers shows at most n - 1."""
     n = len(answers)
-    logs = [log_hill(answers[:i] + answers[i + 1 :], min(size, n - 1), order) for i in range(n)]
+    logs = [
+        log_hill(answers[:i] + answers[i + 1 :], min(size, n - 1), order)
+        for i in range(n)
+    ]
     return math.sqrt((n - 1) / n * sum((one - sum(logs) / n) ** 2 for one in logs))
 
 
@@ -86,27 +108,44 @@ def by_leaving_one_out(answers, size, order):
 @pytest.mark.parametrize("size", [2, 3, 5])
 def test_the_interval_of_hill_numbers_is_the_jackknifes(size, order):
     found = hill_interval(ANSWERS, size, order=order)
-    middle, error = log_hill(ANSWERS, size, order), by_leaving_one_out(ANSWERS, size, order)
+    middle, error = (
+        log_hill(ANSWERS, size, order),
+        by_leaving_one_out(ANSWERS, size, order),
+    )
     margin = stats.t.ppf(0.975, 4) * error
     ends = [math.exp(middle - margin), math.exp(middle + margin)]
     # As many different words as there are places at the most, and those of an answer at the least.
     assert (found.value, found.n) == (pytest.approx(math.exp(middle)), 5)
-    assert (found.low, found.high) == pytest.approx((max(ends[0], 3), min(ends[1], 3 * size)))
+    assert (found.low, found.high) == pytest.approx(
+        (max(ends[0], 3), min(ends[1], 3 * size))
+    )
 
 
 @pytest.mark.parametrize("order", range(3))
 def test_a_ratio_is_at_equal_n_and_its_p_is_the_intervals(order):
     fewer = [["犬", "猫", "水"], ["犬", "猫", "山"], ["犬", "水", "山"]]
     found = hill_ratio(ANSWERS, fewer, order=order, level=0.9)
-    sides = [(log_hill(one, 3, order), by_leaving_one_out(one, 3, order), len(one)) for one in (ANSWERS, fewer)]
+    sides = [
+        (log_hill(one, 3, order), by_leaving_one_out(one, 3, order), len(one))
+        for one in (ANSWERS, fewer)
+    ]
     (a, error_a, _), (b, error_b, _) = sides
     error = math.hypot(error_a, error_b)
     freedom = error**4 / sum(e**4 / (n - 1) for _, e, n in sides)
-    assert (found.value, found.n, found.base_n) == (pytest.approx(math.exp(b - a)), 3, 3)
-    assert found.high / found.value == pytest.approx(math.exp(stats.t.ppf(0.95, freedom) * error))
+    assert (found.value, found.n, found.base_n) == (
+        pytest.approx(math.exp(b - a)),
+        3,
+        3,
+    )
+    assert found.high / found.value == pytest.approx(
+        math.exp(stats.t.ppf(0.95, freedom) * error)
+    )
     assert found.p == pytest.approx(2 * stats.t.sf(abs(b - a) / error, freedom))
     other_way = hill_ratio(fewer, ANSWERS, order=order, level=0.9)
-    assert (other_way.low, other_way.p) == (pytest.approx(1 / found.high), pytest.approx(found.p))
+    assert (other_way.low, other_way.p) == (
+        pytest.approx(1 / found.high),
+        pytest.approx(found.p),
+    )
 
 
 def test_words_of_answers_of_unequal_length_and_repeated_words():
@@ -116,7 +155,10 @@ def test_words_of_answers_of_unequal_length_and_repeated_words():
     # Words of one's own: c; none; d; e and f. Of 6 words 1, 0, 1 and 2 are lost.
     logs = np.log([5, 6, 5, 4])
     margin = stats.t.ppf(0.975, 3) * math.sqrt(3 * logs.var())
-    assert (found.value, found.low) == (6, pytest.approx(max(6 * math.exp(-margin), 9 / 4)))
+    assert (found.value, found.low) == (
+        6,
+        pytest.approx(max(6 * math.exp(-margin), 9 / 4)),
+    )
 
 
 def test_one_list_said_always_has_fewer_words_for_certain():
@@ -136,10 +178,16 @@ def test_numbers_in_place_of_words_are_the_same():
 def test_what_says_nothing_about_words():
     assert hill_interval([]).reason == "no answers"
     assert hill_interval([["a", "b"]]).reason == "only one of answers"
-    assert (hill_interval([["a", "b"]]).value, hill_ratio(ANSWERS, []).reason) == (2, "no answers")
+    assert (hill_interval([["a", "b"]]).value, hill_ratio(ANSWERS, []).reason) == (
+        2,
+        "no answers",
+    )
     # Ten answers that share no word do not tell whether the eleventh would.
     apart = [[f"{k}", f"{k}b"] for k in range(10)]
-    assert (hill_interval(apart).value, hill_interval(apart).low) == (pytest.approx(20), None)
+    assert (hill_interval(apart).value, hill_interval(apart).low) == (
+        pytest.approx(20),
+        None,
+    )
     reason = "whichever answer is left out, as many words are left"
     assert hill_interval(apart).reason == hill_ratio(apart, apart).reason == reason
 
@@ -154,8 +202,16 @@ def test_intervals_of_unique_words_cover_the_expected_number(n, order):
         return np.argsort(np.log(share) + rng.gumbel(size=(size, 600)), axis=1)[:, :10]
 
     large = sample(20_000)
-    truth = hill_number(np.bincount(large.ravel(), minlength=1)[np.unique(large)], 20_000, n, order=order)
-    held = [found.low <= truth <= found.high for found in (hill_interval(sample(n), order=order) for _ in range(400))]
+    truth = hill_number(
+        np.bincount(large.ravel(), minlength=1)[np.unique(large)],
+        20_000,
+        n,
+        order=order,
+    )
+    held = [
+        found.low <= truth <= found.high
+        for found in (hill_interval(sample(n), order=order) for _ in range(400))
+    ]
     assert np.mean(held) >= 0.93
 
 

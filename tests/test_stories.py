@@ -23,26 +23,43 @@ def test_113_stories_of_200_to_400_characters_in_one_line() -> None:
         assert story.text.endswith("。"), story.id
         assert story.origin, story.id
         assert story.source, story.id
-        assert all(part.isalnum() and part.isascii() and part == part.lower() for part in story.id.split("-")), story.id
+        assert all(
+            part.isalnum() and part.isascii() and part == part.lower()
+            for part in story.id.split("-")
+        ), story.id
 
 
 def test_no_story_repeats_another() -> None:
-    seen = Counter(gram for s in load_stories() for gram in {s.text[i : i + 14] for i in range(len(s.text) - 13)})
+    seen = Counter(
+        gram
+        for s in load_stories()
+        for gram in {s.text[i : i + 14] for i in range(len(s.text) - 13)}
+    )
     assert [gram for gram, n in seen.items() if n > 1] == []
 
 
 def write(path: Path, *lines: object) -> Path:
     path.write_text(
-        "".join(f"{x if isinstance(x, str) else json.dumps(x, ensure_ascii=False)}\n" for x in lines), "utf-8"
+        "".join(
+            f"{x if isinstance(x, str) else json.dumps(x, ensure_ascii=False)}\n"
+            for x in lines
+        ),
+        "utf-8",
     )
     return path
 
 
 def test_a_file_of_ones_own_needs_id_and_text_only(tmp_path: Path) -> None:
     file = write(
-        tmp_path / "s.jsonl", {"id": 7, "text": "昔々", "more": []}, "", {"id": "b", "text": "今", "title": "題"}
+        tmp_path / "s.jsonl",
+        {"id": 7, "text": "昔々", "more": []},
+        "",
+        {"id": "b", "text": "今", "title": "題"},
     )
-    assert load_stories(file) == (Story("7", "", "", "", "昔々"), Story("b", "題", "", "", "今"))
+    assert load_stories(file) == (
+        Story("7", "", "", "", "昔々"),
+        Story("b", "題", "", "", "今"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,7 +75,9 @@ def test_a_file_of_ones_own_needs_id_and_text_only(tmp_path: Path) -> None:
         ('{"id": "a", "text": "昔々"}', "the id 'a' comes twice"),
     ],
 )
-def test_a_bad_story_is_named_in_one_line(line: str, message: str, tmp_path: Path) -> None:
+def test_a_bad_story_is_named_in_one_line(
+    line: str, message: str, tmp_path: Path
+) -> None:
     file = write(tmp_path / "s.jsonl", {"id": "a", "text": "昔々"}, "", line)
     with pytest.raises(UserError, match=message) as error:
         load_stories(file)

@@ -30,12 +30,32 @@ NUMBERS = ["+1,234.5678", "−0.0100", "+0.0200", "−12.3", "+56.8", "0.031", "
 def changes():
     """A table like those of `sozo compare`, of seven measures."""
     cells = (
-        Cell(Estimate(1234.5678, -0.01, 0.02), SCORE, DIFFERENCE, below=("d_z = −1.2345", "p = 0.031"), mark="higher"),
+        Cell(
+            Estimate(1234.5678, -0.01, 0.02),
+            SCORE,
+            DIFFERENCE,
+            below=("d_z = −1.2345", "p = 0.031"),
+            mark="higher",
+        ),
         Cell(Estimate(0.1, -0.1234, 0.5678, n=1_234_567), SHARE, DIFFERENCE),
-        Cell(why="the judge's server is http://127.0.0.1:8000/v1 and http://127.0.0.1:8001/v1"),
+        Cell(
+            why="the judge's server is http://127.0.0.1:8000/v1 and http://127.0.0.1:8001/v1"
+        ),
     )
-    columns = ("model", "dat", "dat/valid", "sat", "jcq", "jcq/fluency", "jcq/flexibility", "sipen")
-    rows = tuple(TableRow(name, (*cells, *cells, cells[0]), base="東北大学の基底モデル") for name in NAMES)
+    columns = (
+        "model",
+        "dat",
+        "dat/valid",
+        "sat",
+        "jcq",
+        "jcq/fluency",
+        "jcq/flexibility",
+        "sipen",
+    )
+    rows = tuple(
+        TableRow(name, (*cells, *cells, cells[0]), base="東北大学の基底モデル")
+        for name in NAMES
+    )
     return Table("changes", columns, rows)
 
 
@@ -52,7 +72,13 @@ def test_no_number_is_cut_and_no_line_is_too_wide(width, capsys, monkeypatch):
         each = len(NAMES) * (3 if number in NUMBERS[:3] or number == "0.031" else 2)
         assert words.count(number) == each, number
     # Every digit that is printed belongs to a number that was to be printed, or to a name or a reason.
-    known = "".join([*NAMES, *NUMBERS, "+10.0 −1.2345 http://127.0.0.1:8000/v1 http://127.0.0.1:8001/v1"])
+    known = "".join(
+        [
+            *NAMES,
+            *NUMBERS,
+            "+10.0 −1.2345 http://127.0.0.1:8000/v1 http://127.0.0.1:8001/v1",
+        ]
+    )
     cut = [word for word in words if re.search(r"\d", word) and word not in known]
     assert not cut
 
@@ -60,7 +86,11 @@ def test_no_number_is_cut_and_no_line_is_too_wide(width, capsys, monkeypatch):
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_a_runs_row_is_whole_too(width, capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", str(width))
-    path = sat_run(tmp_path / "東北大学", "東北大学の日本語モデル七十億パラメータ版", {"a": 0.12345, "b": 0.5})
+    path = sat_run(
+        tmp_path / "東北大学",
+        "東北大学の日本語モデル七十億パラメータ版",
+        {"a": 0.12345, "b": 0.5},
+    )
     run = TaskRun(Sat(), path, _metrics(path), False)
     print_run(run)
     out = capsys.readouterr().out
@@ -83,7 +113,10 @@ def test_what_explains_numbers_is_said_once_behind_all_models(capsys, tmp_path):
     show_all(runs, False)
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "What the rows mean: the same command with --explain"
-    page, table = f"sozo report {tmp_path} --output {tmp_path}.html", f"sozo answers {tmp_path} --output {tmp_path}.csv"
+    page, table = (
+        f"sozo report {tmp_path} --output {tmp_path}.html",
+        f"sozo answers {tmp_path} --output {tmp_path}.csv",
+    )
     lines = "".join(said[1:]).replace(" ", "")
     assert page.replace(" ", "") in lines
     assert lines.endswith(table.replace(" ", ""))
@@ -96,7 +129,11 @@ def test_what_explains_numbers_is_said_once_behind_all_models(capsys, tmp_path):
     assert not re.search("sozo (report|answers)", capsys.readouterr().out)
     show_all(runs, True)
     after = " ".join(capsys.readouterr().out.split())
-    explained = ["Mean of the 45 cosine distances", "Pairing: the rest of the mean", "Glued words: share of the words"]
+    explained = [
+        "Mean of the 45 cosine distances",
+        "Pairing: the rest of the mean",
+        "Glued words: share of the words",
+    ]
     explained += ["Mean: 0 – 2, more is better.", "Std: the standard deviation"]
     for start in explained:
         assert start not in " ".join(before.split())

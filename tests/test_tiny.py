@@ -18,12 +18,22 @@ from sozo.scoring.nouns import JumanDicChecker
 from sozo.scoring.parse import script_reason
 
 
-def test_the_nouns_are_a_seeded_draw_of_what_checker_and_vectors_know(ginza, monkeypatch):
+def test_the_nouns_are_a_seeded_draw_of_what_checker_and_vectors_know(
+    ginza, monkeypatch
+):
     # They were drawn when the checker took no deverbal noun for a noun.
     monkeypatch.setattr("sozo.scoring.nouns.jumandic._DEVERBAL", re.compile("(?!)"))
     words = [word for word in load_nouns() if script_reason(word) is None]
-    words = [word for word, verdict in zip(words, JumanDicChecker().check(words), strict=True) if verdict.is_noun]
-    known = [word for word, row in zip(words, WordVectors(ginza).rows(words), strict=True) if row >= 0]
+    words = [
+        word
+        for word, verdict in zip(words, JumanDicChecker().check(words), strict=True)
+        if verdict.is_noun
+    ]
+    known = [
+        word
+        for word, row in zip(words, WordVectors(ginza).rows(words), strict=True)
+        if row >= 0
+    ]
     assert tiny_nouns() == sorted(random.Random(0).sample(known, 6144))
     assert noun_vectors(tiny_nouns()[:3]).shape == (3, 300)
 
@@ -46,5 +56,10 @@ def test_a_missing_package_is_one_line(monkeypatch):
         raise PackageNotFoundError(name)
 
     monkeypatch.setattr(tiny, "version", version)
-    with pytest.raises(UserError, match=re.escape(f"needs the package torch: {install_command('train', 'offline')}")):
+    with pytest.raises(
+        UserError,
+        match=re.escape(
+            f"needs the package torch: {install_command('train', 'offline')}"
+        ),
+    ):
         tiny_folder()

@@ -64,12 +64,20 @@ def answer(body):
         return completion(list_text(chance.sample(NOUNS, 10)))
     if model == "three" and "music" in prompt:
         return completion("…")
-    words = ("a", "dog", "ran", "far") if model == "two" else ("the", "dog", "rests", "here", "a", "lot")
+    words = (
+        ("a", "dog", "ran", "far")
+        if model == "two"
+        else ("the", "dog", "rests", "here", "a", "lot")
+    )
     return completion(" ".join(chance.choices(words, k=chance.randrange(4, 9))))
 
 
 def evaluate(folder, *words):
-    environment = os.environ | {"OPENAI_API_KEY": KEY, "WANDB_MODE": "offline", "SOZO_TASKS": "toy_task.Lipogram"}
+    environment = os.environ | {
+        "OPENAI_API_KEY": KEY,
+        "WANDB_MODE": "offline",
+        "SOZO_TASKS": "toy_task.Lipogram",
+    }
     environment["PYTHONPATH"] = os.pathsep.join([environment["PYTHONPATH"], str(TESTS)])
     command = [sys.executable, "-m", "sozo", *map(str, words)]
     done = warm.run(command, cwd=folder, env=environment)
@@ -84,8 +92,20 @@ def runs(tmp_path_factory):
     for model in MODELS:
         (folder / model).mkdir()
     with server(answer) as (url, _):
-        words = ("--tasks", "dat", "lipogram", "--base-url", url, "--num-responses", 12, "--output", "out")
-        printed = evaluate(folder, "run", "--model", *MODELS, *words, "--model-card", "--wandb")
+        words = (
+            "--tasks",
+            "dat",
+            "lipogram",
+            "--base-url",
+            url,
+            "--num-responses",
+            12,
+            "--output",
+            "out",
+        )
+        printed = evaluate(
+            folder, "run", "--model", *MODELS, *words, "--model-card", "--wandb"
+        )
     return folder, printed
 
 
@@ -100,23 +120,49 @@ def test_it_is_short():
 def test_run_and_the_terminal(runs):
     folder, printed = runs
     result = metrics(folder / "out" / "three" / "lipogram")
-    assert (result["num_items"], result["num_answers"], result["valid"], result["reasons"]) == (6, 6, 5, {"empty": 1})
-    assert (result["measures"]["lipogram"]["n"], result["measures"]["lipogram"]["of"]) == (5, 6)
-    assert metrics(folder / "out" / "two" / "lipogram")["measures"]["lipogram"]["value"] == 1
+    assert (
+        result["num_items"],
+        result["num_answers"],
+        result["valid"],
+        result["reasons"],
+    ) == (6, 6, 5, {"empty": 1})
+    assert (
+        result["measures"]["lipogram"]["n"],
+        result["measures"]["lipogram"]["of"],
+    ) == (5, 6)
+    assert (
+        metrics(folder / "out" / "two" / "lipogram")["measures"]["lipogram"]["value"]
+        == 1
+    )
     assert len(re.findall("^lipogram", printed, re.MULTILINE)) == 3
     # Clopper and Pearson: 0.025 ** (1 / 6)
     assert re.search(r"lipogram +100\.0% \[54\.1, 100\.0\], 6 of 6", printed)
     assert re.search(r"lipogram +\d\d\.\d% \[\d\d?\.\d, \d\d\.\d\], n = 5", printed)
     assert re.search(r"No score: empty +1 of 6, 16\.7%", printed)
-    assert re.search(r"words +\d\.\d, 5 of 6", printed)  # whole numbers, too few for an interval
+    assert re.search(
+        r"words +\d\.\d, 5 of 6", printed
+    )  # whole numbers, too few for an interval
 
 
 def test_score(runs, tmp_path):
-    rows = [{"item": "rain", "text": "it rains"}, {"item": "snow", "text": "the snow"}, {"item": "snow", "text": ""}]
-    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    rows = [
+        {"item": "rain", "text": "it rains"},
+        {"item": "snow", "text": "the snow"},
+        {"item": "snow", "text": ""},
+    ]
+    (tmp_path / "mine.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows), "utf-8"
+    )
     evaluate(tmp_path, "score", "lipogram", "mine.jsonl", "--output", "out")
     assert metrics(tmp_path / "out")["measures"]["lipogram"]["value"] == 0.75
-    evaluate(tmp_path, "score", "lipogram", runs[0] / "out" / "one" / "lipogram", "--output", "again")
+    evaluate(
+        tmp_path,
+        "score",
+        "lipogram",
+        runs[0] / "out" / "one" / "lipogram",
+        "--output",
+        "again",
+    )
     assert metrics(tmp_path / "again") == metrics(runs[0] / "out" / "one" / "lipogram")
 
 
@@ -134,12 +180,20 @@ def test_report(runs, tmp_path):
     rows = {row[0].partition(" against ")[0]: row[1:] for row in table}
     assert rows["Model"] == ["lipogram", "words"]
     assert rows["two"][0].startswith("100.0% [54.1, 100.0] 6 of 6 +")
-    assert re.fullmatch(r"\S+% \[\S+, \S+\] n = 5 \S+ points \[\S+, \S+\] 1 of 6 answers cut off", rows["three"][0])
+    assert re.fullmatch(
+        r"\S+% \[\S+, \S+\] n = 5 \S+ points \[\S+, \S+\] 1 of 6 answers cut off",
+        rows["three"][0],
+    )
     changed = cells_of(page, "lipogram: differences")
     assert changed[0] == ["Model", "score", "with a score", "complete", "words"]
     assert "5 of 6" in next(row for row in changed if row[0] == "three against one")[1]
-    assert cells_of(page, "lipogram: answers without a score")[0] == ["Model", "No score: empty"]
-    held = json.loads(gzip.decompress(b64decode(re.search(r'id="packed">([^<]+)<', page)[1])))
+    assert cells_of(page, "lipogram: answers without a score")[0] == [
+        "Model",
+        "No score: empty",
+    ]
+    held = json.loads(
+        gzip.decompress(b64decode(re.search(r'id="packed">([^<]+)<', page)[1]))
+    )
     items = [item for item in held["items"] if item["kind"] == "lipogram"]
     assert [item["title"] for item in items][:2] == ["rain", "a cat"]
     assert items[3]["entries"][held["models"].index("three")] == [
@@ -155,10 +209,11 @@ def test_a_run_of_a_task_that_is_not_installed_is_told(runs, capsys):
         find_evaluated([str(folder)])
     assert caught.value.code == 2
     task = folder / "lipogram"
-    said = (
-        f"sozo: {task}: is a run of the task 'lipogram', which is not installed; install the package that brings it, "
+    said = f"sozo: {task}: is a run of the task 'lipogram', which is not installed; install the package that brings it, "
+    assert (
+        capsys.readouterr().err
+        == said + "name its class in SOZO_TASKS, or leave the folder out\n"
     )
-    assert capsys.readouterr().err == said + "name its class in SOZO_TASKS, or leave the folder out\n"
 
 
 def test_compare(runs, tmp_path):
@@ -172,11 +227,15 @@ class _WithVowels(View):
     """One more column, declared once."""
 
     def columns(self, measures, runs):
-        vowels = RunColumn("share of vowels", lambda run: Cell.share(1, 4), shown=RESULT, key="vowels")
+        vowels = RunColumn(
+            "share of vowels", lambda run: Cell.share(1, 4), shown=RESULT, key="vowels"
+        )
         return [*super().columns(measures, runs), vowels]
 
 
-def test_a_column_that_is_declared_once_is_everywhere(runs, tmp_path, monkeypatch, capsys):
+def test_a_column_that_is_declared_once_is_everywhere(
+    runs, tmp_path, monkeypatch, capsys
+):
     folder = runs[0] / "out" / "two" / "lipogram"
     monkeypatch.syspath_prepend(str(TESTS))
     monkeypatch.setenv("SOZO_TASKS", "toy_task.Lipogram")
@@ -187,12 +246,16 @@ def test_a_column_that_is_declared_once_is_everywhere(runs, tmp_path, monkeypatc
     assert dict(_values(run))["vowels"] == 0.25
     (folder.parent / "model").mkdir(exist_ok=True)
     card = ModelCard.load(write_card(folder.parent / "model", run))
-    assert "lipogram_vowels" in {result.metric_type for result in card.data.eval_results}
+    assert "lipogram_vowels" in {
+        result.metric_type for result in card.data.eval_results
+    }
     write_evaluation(tmp_path / "r.html", find_evaluated([str(folder)]))
     table = cells_of((tmp_path / "r.html").read_text("utf-8"), "lipogram: all columns")
     assert dict(zip(*table, strict=True))["share of vowels"] == "25.0% 1 of 4"
     for suffix in ("csv", "tex"):
-        text = (tmp_path / "r-tables" / f"lipogram-all-columns.{suffix}").read_text("utf-8-sig")
+        text = (tmp_path / "r-tables" / f"lipogram-all-columns.{suffix}").read_text(
+            "utf-8-sig"
+        )
         assert "share of vowels" in text
 
 
@@ -203,26 +266,40 @@ def test_correlate(runs, tmp_path):
     assert "## DAT and LIPOGRAM, over models" in page
     assert "JCQ and LIPOGRAM" not in page
     values = json.loads((tmp_path / "c" / "correlations.json").read_text("utf-8"))
-    assert values["models_with_both"]["DAT and LIPOGRAM"] == values["dat_lipogram"]["n"] == 3
+    assert (
+        values["models_with_both"]["DAT and LIPOGRAM"]
+        == values["dat_lipogram"]["n"]
+        == 3
+    )
     row = next(row for row in values["models"] if row["model"] == "three")
-    mean = metrics(runs[0] / "out" / "three" / "lipogram")["measures"]["lipogram"]["value"]
+    mean = metrics(runs[0] / "out" / "three" / "lipogram")["measures"]["lipogram"][
+        "value"
+    ]
     assert row["lipogram"] == {"value": mean, "n": 5, "of": 6}
 
 
 def test_the_card(runs):
     results = ModelCard.load(runs[0] / "three" / "README.md").data.eval_results
     (result,) = [result for result in results if result.metric_type == "lipogram_mean"]
-    assert (result.dataset_type, result.metric_name) == ("lipogram", "LIPOGRAM: lipogram (n = 5)")
+    assert (result.dataset_type, result.metric_name) == (
+        "lipogram",
+        "LIPOGRAM: lipogram (n = 5)",
+    )
     assert result.metric_args["n"] == 5
 
 
 def test_wandb_rows(runs):
     folder, printed = runs
     assert printed.count("W&B: lipogram of") == 3
-    logged = json.loads((folder / "out" / "three" / "wandb.json").read_text("utf-8"))["logged"]["lipogram"]["values"]
+    logged = json.loads((folder / "out" / "three" / "wandb.json").read_text("utf-8"))[
+        "logged"
+    ]["lipogram"]["values"]
     estimate = metrics(folder / "out" / "three" / "lipogram")["measures"]["lipogram"]
     assert logged["eval/lipogram/mean"] == estimate["value"]
-    assert (logged["eval/lipogram/mean_n"], logged["eval/lipogram/num_answers"]) == (5, 6)
+    assert (logged["eval/lipogram/mean_n"], logged["eval/lipogram/num_answers"]) == (
+        5,
+        6,
+    )
     names = {"low": "_ci95_low", "high": "_ci95_high", "n": "_n", "of": "_of"}
     for part, name in names.items():
         assert logged[f"eval/lipogram/mean{name}"] == estimate[part]
@@ -233,7 +310,10 @@ def test_a_value_that_no_measure_names_is_refused(monkeypatch):
     monkeypatch.setenv("SOZO_TASKS", "toy_task.Lipogram")
     task = task_type("lipogram")()
     item = task.items()[0]
-    with pytest.raises(UserError, match="lipogram: score gives lipo, which is none of its measures: lipogram, "):
+    with pytest.raises(
+        UserError,
+        match="lipogram: score gives lipo, which is none of its measures: lipogram, ",
+    ):
         task.with_others([item], [Answer("1", item.id, "x")], [Row({"lipo": 1.0})])
 
 
@@ -241,4 +321,6 @@ def test_a_measure_that_is_called_valid_is_not_hidden_by_the_count():
     columns = Kanji.view.columns(Kanji.measures, [])
     names = [column.name for column in columns]
     assert len(names) == len(set(names))
-    assert next(column for column in columns if column.name == "valid").measure == Kanji.measure_named("kanji/valid")
+    assert next(
+        column for column in columns if column.name == "valid"
+    ).measure == Kanji.measure_named("kanji/valid")

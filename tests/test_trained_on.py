@@ -11,7 +11,16 @@ from sozo.data.errors import UserError
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.run import run_task
 from sozo.models.settings import GeneratorSettings
-from sozo.models.trained_on import NO, NOT_KNOWN, NOT_RECORDED, YES, of_answers, recorded, target, trained_on
+from sozo.models.trained_on import (
+    NO,
+    NOT_KNOWN,
+    NOT_RECORDED,
+    YES,
+    of_answers,
+    recorded,
+    target,
+    trained_on,
+)
 from sozo.tasks import TASKS, Dat, read_run
 from sozo.tasks.jcq.task import Jcq
 from sozo.training.config import parse
@@ -24,7 +33,13 @@ UNKNOWN = dict.fromkeys(("task", "measure", "encoder", "judge", "by"), NOT_RECOR
 
 
 def one(by, task="dat", measure="dat", encoder="ja-ginza", judge=None):
-    return {"task": task, "measure": measure, "encoder": encoder, "judge": judge, "by": by}
+    return {
+        "task": task,
+        "measure": measure,
+        "encoder": encoder,
+        "judge": judge,
+        "by": by,
+    }
 
 
 def edited(folder, **loaded):
@@ -45,7 +60,9 @@ def frontier(tmp_path_factory):
 
     def draw(name, strength, word_strength):
         strengths = {"strength": strength, "word_strength": word_strength}
-        generator = GeneratorSettings("frontier", nouns=str(folder / "nouns.txt"), **strengths)
+        generator = GeneratorSettings(
+            "frontier", nouns=str(folder / "nouns.txt"), **strengths
+        )
         run_task(dat(), generator, SamplingOptions(num_responses=8), folder / name)
         return folder / name
 
@@ -59,33 +76,71 @@ def test_what_answers_were_drawn_by_and_what_they_were_chosen_by(frontier, tmp_p
     assert of_answers(lists, "sft", chosen=True) == [one("frontier"), one("sft")]
     even = read_run(frontier("even", 0.0, 0.0))
     assert of_answers(even, "sft", chosen=False) == [unchosen]
-    assert (targets([unchosen]), targets([one("frontier"), unchosen])) == (set(), {"dat"})
+    assert (targets([unchosen]), targets([one("frontier"), unchosen])) == (
+        set(),
+        {"dat"},
+    )
     assert targets([unchosen], NO) == {task.name for task in TASKS}
     # A trained model's answers carry on what it was trained on.
     edited(even.folder, model_trained=True, trained_on=[one("grpo", task="sat")])
-    assert of_answers(read_run(even.folder), "dpo", chosen=True) == [one("dpo")]  # a frontier's lists have no model
-    run_task(dat(), GeneratorSettings("random"), SamplingOptions(num_responses=8), tmp_path / "drawn")
+    assert of_answers(read_run(even.folder), "dpo", chosen=True) == [
+        one("dpo")
+    ]  # a frontier's lists have no model
+    run_task(
+        dat(),
+        GeneratorSettings("random"),
+        SamplingOptions(num_responses=8),
+        tmp_path / "drawn",
+    )
     edited(tmp_path / "drawn", model_trained=True, trained_on=[one("grpo", task="sat")])
-    assert of_answers(read_run(tmp_path / "drawn"), "dpo", chosen=True) == [one("grpo", task="sat"), one("dpo")]
+    assert of_answers(read_run(tmp_path / "drawn"), "dpo", chosen=True) == [
+        one("grpo", task="sat"),
+        one("dpo"),
+    ]
     shutil.rmtree(tmp_path / "drawn" / "responses")
     bare = frontier("parts", 300.0, None) / "responses"
-    assert of_answers(read_run(bare), "sft", chosen=True) == [UNKNOWN | {"task": "dat", "measure": "dat", "by": "sft"}]
+    assert of_answers(read_run(bare), "sft", chosen=True) == [
+        UNKNOWN | {"task": "dat", "measure": "dat", "by": "sft"}
+    ]
 
 
 def test_which_measures_a_training_goes_for():
     """What it pays for, and usable answers; what a second encoder says of pairing only by the encoder that paid."""
     score, usable, words, dat = Dat.measures[0], *Dat.beside(), [one("grpo")]
-    assert [target(dat, Dat, measure) for measure in (score, usable, words)] == [YES, YES, NO]
-    assert [target(dat, Dat, Dat.second, encoder) for encoder in ("ja-ginza", "glove")] == [YES, NO]
-    by_e5 = [[one("grpo", encoder=name)] for name in ("centred:e5", "ja-ginza+e5", "e5[query: ]", "e5-like")]
-    assert [target(trainings, Dat, Dat.second, "e5") for trainings in by_e5] == [YES, YES, YES, NO]
+    assert [target(dat, Dat, measure) for measure in (score, usable, words)] == [
+        YES,
+        YES,
+        NO,
+    ]
+    assert [
+        target(dat, Dat, Dat.second, encoder) for encoder in ("ja-ginza", "glove")
+    ] == [YES, NO]
+    by_e5 = [
+        [one("grpo", encoder=name)]
+        for name in ("centred:e5", "ja-ginza+e5", "e5[query: ]", "e5-like")
+    ]
+    assert [target(trainings, Dat, Dat.second, "e5") for trainings in by_e5] == [
+        YES,
+        YES,
+        YES,
+        NO,
+    ]
     elsewhere = [one("grpo", "cue_dat", "cue_dat", "centred:e5")]
-    assert [target(elsewhere, Dat, measure, "e5") for measure in (Dat.second, score)] == [YES, NO]
+    assert [
+        target(elsewhere, Dat, measure, "e5") for measure in (Dat.second, score)
+    ] == [YES, NO]
     fluency, whole = Jcq.measure_named("jcq/fluency"), Jcq.beside()[1]
     by_one = [one("grpo", "jcq", "jcq/fluency", None, "judge-a")]
-    assert [target(by_one, Jcq, m) for m in (Jcq.measures[0], fluency, whole)] == [YES, YES, NO]
+    assert [target(by_one, Jcq, m) for m in (Jcq.measures[0], fluency, whole)] == [
+        YES,
+        YES,
+        NO,
+    ]
     assert target([one("grpo", "jcq", "jcq", None, "judge-a")], Jcq, fluency) == NO
-    assert (target(dat, Jcq, Jcq.measures[0]), target([UNKNOWN, *dat], Dat, words)) == (NO, NOT_KNOWN)
+    assert (target(dat, Jcq, Jcq.measures[0]), target([UNKNOWN, *dat], Dat, words)) == (
+        NO,
+        NOT_KNOWN,
+    )
 
 
 def test_a_training_writes_it_once_each_behind_its_start_s(frontier, mini, tmp_path):
@@ -94,29 +149,50 @@ def test_a_training_writes_it_once_each_behind_its_start_s(frontier, mini, tmp_p
     chain = [one("frontier"), one("sft", measure=None, encoder=None)]
     assert trained_on(first) == chain
     assert trained_on(train("sft", first, lists, tmp_path / "again", 8)) == chain
-    assert trained_on(train("sft", first, lists, tmp_path / "best", 4)) == [*chain, one("sft")]
+    assert trained_on(train("sft", first, lists, tmp_path / "best", 4)) == [
+        *chain,
+        one("sft"),
+    ]
 
 
 def test_runs_of_before_say_what_grpo_paid_for_and_no_more(tmp_path):
-    folder = answered(dat(), tmp_path / "run", *(list_text([*AXES[k:], *AXES[:k]][:10]) for k in range(4)))
+    folder = answered(
+        dat(),
+        tmp_path / "run",
+        *(list_text([*AXES[k:], *AXES[:k]][:10]) for k in range(4)),
+    )
     for loaded, said, marked in (
         ({}, [], set()),
         ({"model_trained": False, "trained_on": []}, [], set()),
         ({"model_trained": True, "trained_on": []}, [UNKNOWN], set()),
         ({"model_trained": True}, [UNKNOWN], set()),
-        ({"model_trained": True, "trained_on": ["jcq"]}, [UNKNOWN, UNKNOWN | {"task": "jcq", "by": "grpo"}], {"jcq"}),
+        (
+            {"model_trained": True, "trained_on": ["jcq"]},
+            [UNKNOWN, UNKNOWN | {"task": "jcq", "by": "grpo"}],
+            {"jcq"},
+        ),
     ):
         run = read_run(edited(folder, **loaded))
         assert (recorded(run), targets(recorded(run))) == (said, marked)
-        assert targets(recorded(run), NOT_KNOWN) == {task.name for task in TASKS} - marked
-    assert facts_of(page_of(tmp_path, tmp_path), "DAT")["Trained on"] == "not recorded, JCQ (grpo)"
+        assert (
+            targets(recorded(run), NOT_KNOWN) == {task.name for task in TASKS} - marked
+        )
+    assert (
+        facts_of(page_of(tmp_path, tmp_path), "DAT")["Trained on"]
+        == "not recorded, JCQ (grpo)"
+    )
     edited(folder, trained_on=[one("sft"), one("dpo", "jcq", "jcq", None, "judge-a")])
-    assert facts_of(page_of(tmp_path, tmp_path), "DAT")["Trained on"] == "DAT (ja-ginza, sft), JCQ (judge-a, dpo)"
+    assert (
+        facts_of(page_of(tmp_path, tmp_path), "DAT")["Trained on"]
+        == "DAT (ja-ginza, sft), JCQ (judge-a, dpo)"
+    )
 
 
 def test_a_measuring_run_of_before_goes_on(mini, tmp_path):
     model, sampling = (
-        train("sft", mini, answered(kanji(), tmp_path / "a", *"abcd"), tmp_path / "m", 4),
+        train(
+            "sft", mini, answered(kanji(), tmp_path / "a", *"abcd"), tmp_path / "m", 4
+        ),
         SamplingOptions(),
     )
     generator = GeneratorSettings(str(model), max_new_tokens=4)
@@ -140,7 +216,14 @@ def test_a_measuring_run_of_before_goes_on(mini, tmp_path):
 
 @pytest.mark.parametrize("joined", ["packing", "padding_free"])
 def test_word_targets_need_a_list_in_a_row_of_its_own(joined, tmp_path):
-    settings = {"responses": tmp_path, "output_dir": tmp_path / "out", joined: True, "report_to": "none"}
+    settings = {
+        "responses": tmp_path,
+        "output_dir": tmp_path / "out",
+        joined: True,
+        "report_to": "none",
+    }
     yaml = ["--config", str(ROOT / "recipes" / "tiny" / "sft-word-targets.yaml")]
-    with pytest.raises(UserError, match="word_targets needs each response in a row of its own"):
+    with pytest.raises(
+        UserError, match="word_targets needs each response in a row of its own"
+    ):
         parse(SftArguments, SftSettings, [*yaml, *flags(settings)])

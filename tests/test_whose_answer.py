@@ -15,7 +15,14 @@ from sozo.rewards.integrations.openrlhf import make_reward_func
 from sozo.rewards.judge import JudgeReward
 from sozo.rewards.reward import _asked_and_answered
 from sozo.rewards.task import make_task_reward
-from sozo.scoring.final_text import completion_text, decode, final_text, judged_part, question_text, unknown_mark
+from sozo.scoring.final_text import (
+    completion_text,
+    decode,
+    final_text,
+    judged_part,
+    question_text,
+    unknown_mark,
+)
 from sozo.scoring.parse import split_list
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.tasks.jcq.verdict import read_strictly
@@ -37,8 +44,12 @@ PAID = {
     "the last of several": said(L, "assistant", CALL, {"role": "tool", "content": "x"}),
     "parts": said([{"type": "text", "text": L[:9]}, {"type": "text", "text": L[9:]}]),
     "parts of output": said([{"type": "output_text", "text": L}]),
-    "a part of reasoning": said([{"type": "reasoning", "text": "案"}, {"type": "text", "text": L}]),
-    "a part that says nothing": said([{"type": "text", "text": None}, {"type": "text", "text": L}]),
+    "a part of reasoning": said(
+        [{"type": "reasoning", "text": "案"}, {"type": "text", "text": L}]
+    ),
+    "a part that says nothing": said(
+        [{"type": "text", "text": None}, {"type": "text", "text": L}]
+    ),
     "reasoning": f"<think>犬か</think>{L}",
     "Gemma 4's thought": f"<|channel>thought\n案<channel|>{L}",
     "Gemma 4's thought, closed only": f"thought\n案<channel|>{L}",
@@ -102,11 +113,16 @@ def worth():
 
 
 def _without(settings):
-    return {name: value for name, value in settings.items() if name != "penalise_duplicates"}
+    return {
+        name: value for name, value in settings.items() if name != "penalise_duplicates"
+    }
 
 
 def by_trl(completion):
-    reward = DatReward(lambda: DatScorer.of(Integration("dat", **FREE).task.settings), penalise_duplicates=False)
+    reward = DatReward(
+        lambda: DatScorer.of(Integration("dat", **FREE).task.settings),
+        penalise_duplicates=False,
+    )
     (paid,) = reward(completions=[completion])
     return paid, reward.last[0].reason and str(reward.last[0].reason)
 
@@ -128,8 +144,16 @@ def test_reward_and_integrations_take_the_same_words_for_the_answer(kind):
         assert (result["score"], result["reason"] or None) == trl
         doc = lm_eval.documents(settings={"noun_checker": "jumandic"})["test"][0]
         assert lm_eval.process_results(doc, [completion])["reason"] == (trl[1] or "")
-        query = make_reward_func("dat", **FREE)([f"[INST] x [/INST]{completion}"], ["[INST] x [/INST]"], [""])
-        if kind not in ("a template's turn", "ChatML", "a head alone", "a Japanese template's turn", "a beginning"):
+        query = make_reward_func("dat", **FREE)(
+            [f"[INST] x [/INST]{completion}"], ["[INST] x [/INST]"], [""]
+        )
+        if kind not in (
+            "a template's turn",
+            "ChatML",
+            "a head alone",
+            "a Japanese template's turn",
+            "a beginning",
+        ):
             assert query["rewards"] == [trl[0]]
 
 
@@ -141,15 +165,24 @@ def test_what_is_no_completion_is_one_line(kind):
         assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("make", [tuple, np.array, pd.Series, lambda texts: pd.Series(texts, index=[7, 9])])
+@pytest.mark.parametrize(
+    "make", [tuple, np.array, pd.Series, lambda texts: pd.Series(texts, index=[7, 9])]
+)
 def test_any_list_of_texts(make):
     prompts = ["a", "b"]
-    lists = make_task_reward("dat", noun_checker="jumandic")(prompts=make(prompts), completions=make([L, "x"]))
+    lists = make_task_reward("dat", noun_checker="jumandic")(
+        prompts=make(prompts), completions=make([L, "x"])
+    )
     assert lists[0] > 0
     assert lists[1] == 0
-    columns = _asked_and_answered(make(prompts), make([L, "x"]), {"item": make(["i", "j"])}, None)[0]
+    columns = _asked_and_answered(
+        make(prompts), make([L, "x"]), {"item": make(["i", "j"])}, None
+    )[0]
     assert [item.id for item in columns] == ["i", "j"]
-    assert [c.reason for c in Integration("dat", **FREE).pay(make([L, "x"]), None, make(prompts))] == [None, "format"]
+    assert [
+        c.reason
+        for c in Integration("dat", **FREE).pay(make([L, "x"]), None, make(prompts))
+    ] == [None, "format"]
 
 
 def test_the_question_is_the_users_last_turn():
@@ -195,10 +228,16 @@ def test_a_judge_is_not_asked_without_a_question(columns, judged):
     assert asked == []
 
 
-@pytest.mark.parametrize("columns", [{"prompts": ["傘?"]}, {"prompts": [""], "question": ["傘?"]}])
+@pytest.mark.parametrize(
+    "columns", [{"prompts": ["傘?"]}, {"prompts": [""], "question": ["傘?"]}]
+)
 def test_a_judge_is_shown_the_answer_alone(columns, judged):
     reward, asked = judged
-    texts = ["<|channel>thought\n秘密<channel|>傘立て<turn|>", said("秘密", "tool", CALL), said("秘密", "user")]
+    texts = [
+        "<|channel>thought\n秘密<channel|>傘立て<turn|>",
+        said("秘密", "tool", CALL),
+        said("秘密", "user"),
+    ]
     three = {name: values * 3 for name, values in columns.items()}
     assert reward(completions=texts, **three) == [3.0, 1.0, 1.0]
     assert len(asked) == 1
@@ -271,19 +310,37 @@ def test_a_mark_is_known_as_a_special_token_and_as_text(opening, closing, specia
 
     end = "<turn|>"
     letters = dict.fromkeys((*L, *"thought案", "\n", "[UNK]"))
-    backend = Tokenizer(models.WordLevel({letter: k for k, letter in enumerate(letters)}, unk_token="[UNK]"))
+    backend = Tokenizer(
+        models.WordLevel(
+            {letter: k for k, letter in enumerate(letters)}, unk_token="[UNK]"
+        )
+    )
     backend.decoder = decoders.Fuse()
-    backend.pre_tokenizer = __import__("tokenizers").pre_tokenizers.Split("", "isolated")
-    backend.add_tokens([AddedToken(mark, special=special, normalized=False) for mark in (opening, closing)])
+    backend.pre_tokenizer = __import__("tokenizers").pre_tokenizers.Split(
+        "", "isolated"
+    )
+    backend.add_tokens(
+        [
+            AddedToken(mark, special=special, normalized=False)
+            for mark in (opening, closing)
+        ]
+    )
     backend.add_special_tokens([AddedToken(end, special=True, normalized=False)])
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend)
     text = f"{opening}thought\n案{closing}{L}"
     ids = tokenizer(text + end + "案", add_special_tokens=False)["input_ids"]
     assert final_text(decode(tokenizer, ids)) == L
     plain = tokenizer(L, add_special_tokens=False)["input_ids"]
-    assert decode(tokenizer, plain) == tokenizer.decode(plain, skip_special_tokens=True) == L
+    assert (
+        decode(tokenizer, plain)
+        == tokenizer.decode(plain, skip_special_tokens=True)
+        == L
+    )
 
-    reward = DatReward(lambda: DatScorer.of(Integration("dat", **FREE).task.settings), penalise_duplicates=False)
+    reward = DatReward(
+        lambda: DatScorer.of(Integration("dat", **FREE).task.settings),
+        penalise_duplicates=False,
+    )
     reward.tokenizer = tokenizer
     skipped = tokenizer.decode(ids, skip_special_tokens=True)
     for completion in (skipped, said(skipped)):

@@ -41,15 +41,23 @@ def spans(text, words):
 def byte_level(texts):
     """A tokenizer that knows few of the characters, so that most are the bytes of several tokens."""
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    tokenizer.pre_tokenizer, tokenizer.decoder = (
+        pre_tokenizers.ByteLevel(add_prefix_space=False),
+        decoders.ByteLevel(),
+    )
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    tokenizer.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=290, initial_alphabet=alphabet))
+    tokenizer.train_from_iterator(
+        texts, trainers.BpeTrainer(vocab_size=290, initial_alphabet=alphabet)
+    )
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="</s>")
 
 
 def check_alignment(tokenizer, words):
     text = list_text(words)
-    ids = [*tokenizer(text, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
+    ids = [
+        *tokenizer(text, add_special_tokens=False)["input_ids"],
+        tokenizer.eos_token_id,
+    ]
     numbers = WordTokens(tokenizer).parts(ids, text, spans(text, words))
     for number, word in enumerate(words):
         (places,) = np.nonzero(numbers == number)
@@ -66,7 +74,18 @@ def test_words_of_one_token():
 
 
 def test_words_of_many_tokens_that_share_characters():
-    words = ["林檎飴", "犬", "自動販売機", "猫", "水車小屋", "空", "海", "石", "木", "花"]
+    words = [
+        "林檎飴",
+        "犬",
+        "自動販売機",
+        "猫",
+        "水車小屋",
+        "空",
+        "海",
+        "石",
+        "木",
+        "花",
+    ]
     tokenizer = byte_level([list_text(AXES[:10])] * 9)
     text = list_text(words)
     assert len(tokenizer(text)["input_ids"]) > len(text)
@@ -79,23 +98,43 @@ def test_words_in_gemmas_tokens():
     if not base.is_dir():
         pytest.skip("needs python recipes/unpack.py gemma-3-270m")
     tokenizer = AutoTokenizer.from_pretrained(base)
-    check_alignment(tokenizer, ["林檎飴", "犬", "自動販売機", "猫", "鼯鼠", "空", "齷齪", "石", "木", "花"])
+    check_alignment(
+        tokenizer,
+        ["林檎飴", "犬", "自動販売機", "猫", "鼯鼠", "空", "齷齪", "石", "木", "花"],
+    )
 
 
 def test_what_stands_before_the_text_and_texts_that_tokens_do_not_spell():
     tokenizer = build_tokenizer(list(AXES))
     ids = tokenizer("犬1. 猫", add_special_tokens=False)["input_ids"]
-    assert WordTokens(tokenizer).parts(ids, "1. 猫", [Part(3, 4, 0.0)]).tolist() == [-1, -1, 0]
-    with pytest.raises(UserError, match=r"the tokens of a completion spell '犬1\. 猫', not its text '花': no"):
+    assert WordTokens(tokenizer).parts(ids, "1. 猫", [Part(3, 4, 0.0)]).tolist() == [
+        -1,
+        -1,
+        0,
+    ]
+    with pytest.raises(
+        UserError,
+        match=r"the tokens of a completion spell '犬1\. 猫', not its text '花': no",
+    ):
         WordTokens(tokenizer).parts(ids, "花", [])
 
 
 def test_the_parts_of_a_list_are_its_words():
-    reward = DatDistance(lambda: DatScorer(FakeNouns(AXES), FakeEncoder(dict(zip(AXES, np.eye(12), strict=True)))))
-    texts = [" <think>1. 犬</think>\n" + list_text(AXES[:10]) + "\n ", "x", list_text(AXES[:10])]
+    reward = DatDistance(
+        lambda: DatScorer(
+            FakeNouns(AXES), FakeEncoder(dict(zip(AXES, np.eye(12), strict=True)))
+        )
+    )
+    texts = [
+        " <think>1. 犬</think>\n" + list_text(AXES[:10]) + "\n ",
+        "x",
+        list_text(AXES[:10]),
+    ]
     assert reward(completions=texts) == [1.0, None, 0.0]
     first, second, third = reward.last
-    assert [first.text[part.start : part.end] for part in first.parts] == list(AXES[:10])
+    assert [first.text[part.start : part.end] for part in first.parts] == list(
+        AXES[:10]
+    )
     assert [part.worth for part in first.parts] == [1.0] * 10
     assert second.parts == ()
     # Seen before: its words are worth as little as it is.
@@ -116,16 +155,34 @@ class Three(Reward):
             words = [line.partition(" ")[2] for line in answer.text.split("\n")]
             rows = np.array([[WORDS.index(word) for word in words]])
             worths = distance_to_others(UNIT, rows)[0].tolist()
-            parts = [p._replace(worth=w) for p, w in zip(spans(answer.text, words), worths, strict=True)]
-            result = self.scored(item, answer.text, None if words[0] == "山" else float(np.mean(worths)), "bad")
+            parts = [
+                p._replace(worth=w)
+                for p, w in zip(spans(answer.text, words), worths, strict=True)
+            ]
+            result = self.scored(
+                item,
+                answer.text,
+                None if words[0] == "山" else float(np.mean(worths)),
+                "bad",
+            )
             paid = None if result.score is None else result.score
-            scored.append(type(result)(answer.text, result.score, None, paid, parts=() if paid is None else parts))
+            scored.append(
+                type(result)(
+                    answer.text,
+                    result.score,
+                    None,
+                    paid,
+                    parts=() if paid is None else parts,
+                )
+            )
         return scored
 
 
 def valid(completions, **kwargs):
     """A reward of the whole response."""
-    return [float("1. 山" not in completion[0]["content"]) for completion in completions]
+    return [
+        float("1. 山" not in completion[0]["content"]) for completion in completions
+    ]
 
 
 LISTS = list(permutations(range(4), 3))
@@ -136,16 +193,33 @@ TOLD = {"credit": "word"}
 def test_a_words_worth_is_its_mean_distance_to_the_others():
     rows, distance = np.array(LISTS), 1 - UNIT.astype(float) @ UNIT.T
     expected = [
-        [np.mean([distance[word, other] for other in words if other != word]) for word in words] for words in LISTS
+        [
+            np.mean([distance[word, other] for other in words if other != word])
+            for word in words
+        ]
+        for words in LISTS
     ]
     assert distance_to_others(UNIT, rows) == pytest.approx(np.array(expected), abs=1e-6)
-    assert mean_pairwise_distance(UNIT, rows) == pytest.approx(np.mean(expected, axis=1), abs=1e-6)
+    assert mean_pairwise_distance(UNIT, rows) == pytest.approx(
+        np.mean(expected, axis=1), abs=1e-6
+    )
 
 
 @pytest.fixture(params=[False, True], ids=["repeated", "shared"])
 def trainer(request, tmp_path):
-    settings = {"multi_objective_aggregation": "normalize_then_sum", "reward_weights": [1.0, 0.5]}
-    trainer = scripted(tmp_path, TEXTS, [valid, Three("three", "three")], WordTrainer, WORDS, told=TOLD, **settings)
+    settings = {
+        "multi_objective_aggregation": "normalize_then_sum",
+        "reward_weights": [1.0, 0.5],
+    }
+    trainer = scripted(
+        tmp_path,
+        TEXTS,
+        [valid, Three("three", "three")],
+        WordTrainer,
+        WORDS,
+        told=TOLD,
+        **settings,
+    )
     trainer.model.double()
     if request.param:
         assert share_prompt(trainer.model)
@@ -175,7 +249,12 @@ def test_advantages_and_gradient_are_those_written_by_hand(trainer):
     got = [p.grad.clone() for p in trainer.model.parameters()]
     trainer.model.zero_grad()
     ids = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], dim=1)
-    logps = trainer.model(input_ids=ids).logits[:, :-1].log_softmax(-1).gather(-1, ids[:, 1:, None])[..., 0]
+    logps = (
+        trainer.model(input_ids=ids)
+        .logits[:, :-1]
+        .log_softmax(-1)
+        .gather(-1, ids[:, 1:, None])[..., 0]
+    )
     (-(torch.tensor(expected) * logps[:, -7:]).sum() / (24 * 7)).backward()
     for mine, parameter in zip(got, trainer.model.parameters(), strict=True):
         assert torch.allclose(mine, parameter.grad, atol=1e-6)
@@ -193,23 +272,34 @@ def test_a_step_is_trained(trainer):
 
 
 @pytest.mark.parametrize("places", [2, 3, 4])
-def test_of_independent_words_it_is_half_as_many_times_the_true_gradient_as_there_are(places):
+def test_of_independent_words_it_is_half_as_many_times_the_true_gradient_as_there_are(
+    places,
+):
     """Every list of a small vocabulary: five times for lists of ten words."""
     draw = np.random.default_rng(places)
     logits = torch.tensor(draw.normal(size=(places, 4)), requires_grad=True)
     lists = np.array(list(product(range(4), repeat=places)))
     logs = logits.log_softmax(-1)[torch.arange(places), torch.tensor(lists)]
     likely = logs.sum(1).exp()
-    scores, shares = mean_pairwise_distance(UNIT, lists), distance_to_others(UNIT, lists)
-    (true,) = torch.autograd.grad((likely * torch.tensor(scores)).sum(), logits, retain_graph=True)
-    (credited,) = torch.autograd.grad((likely.detach()[:, None] * torch.tensor(shares) * logs).sum(), logits)
+    scores, shares = (
+        mean_pairwise_distance(UNIT, lists),
+        distance_to_others(UNIT, lists),
+    )
+    (true,) = torch.autograd.grad(
+        (likely * torch.tensor(scores)).sum(), logits, retain_graph=True
+    )
+    (credited,) = torch.autograd.grad(
+        (likely.detach()[:, None] * torch.tensor(shares) * logs).sum(), logits
+    )
     torch.testing.assert_close(credited, places / 2 * true, rtol=1e-5, atol=1e-7)
 
 
 def test_groups_and_places_are_apart():
     worths = np.array([[1.0, 9.0], [3.0, 5.0], [7.0, np.nan], [np.nan, np.nan]])
     first = np.array([[-1, 2], [1, -2]]) / np.sqrt(10 / 3)
-    assert part_advantages(worths, 2) == pytest.approx(np.vstack([first, np.zeros((2, 2))]), abs=1e-3)
+    assert part_advantages(worths, 2) == pytest.approx(
+        np.vstack([first, np.zeros((2, 2))]), abs=1e-3
+    )
     assert part_advantages(np.zeros((4, 0)), 2).shape == (4, 0)
 
 
@@ -217,7 +307,11 @@ def test_groups_and_places_are_apart():
     ("told", "rewards", "message"),
     [
         ({"credit": "token"}, [], "credit must be response or word, not token"),
-        ({"credit": "word"}, [valid], "credit word needs a reward that says what each word earned"),
+        (
+            {"credit": "word"},
+            [valid],
+            "credit word needs a reward that says what each word earned",
+        ),
         (
             {"credit": "word"},
             [Three("a", "a")],
@@ -230,8 +324,16 @@ def test_groups_and_places_are_apart():
         ),
         ({"word_entropy": 0.1}, [valid], "word_entropy needs a reward"),
         ({"unique_words": 5}, [], "unique_words and unique_words_of belong together"),
-        ({"unique_words": 5, "unique_words_of": 4}, [Three("a", "a")], "unique_words 5 must be 1 to unique_words_of 4"),
-        ({"unique_words": 4, "unique_words_of": 5}, [Three("a", "a")], "unique_words has nothing to turn"),
+        (
+            {"unique_words": 5, "unique_words_of": 4},
+            [Three("a", "a")],
+            "unique_words 5 must be 1 to unique_words_of 4",
+        ),
+        (
+            {"unique_words": 4, "unique_words_of": 5},
+            [Three("a", "a")],
+            "unique_words has nothing to turn",
+        ),
     ],
 )
 def test_what_cannot_be(told, rewards, message):

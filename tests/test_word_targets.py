@@ -34,7 +34,9 @@ USE = np.array([0.25, 0.2, 0.15, 0.15, 0.15, 0.1])
 @pytest.fixture(scope="module")
 def words():
     vectors = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
-    return WordByWord.fit(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), USE, 6.0, size=3)
+    return WordByWord.fit(
+        vectors / np.linalg.norm(vectors, axis=1, keepdims=True), USE, 6.0, size=3
+    )
 
 
 def test_lists_come_as_their_targets_say(words):
@@ -42,27 +44,42 @@ def test_lists_come_as_their_targets_say(words):
     lists = words.draw(count, np.random.default_rng(1))
     every = np.array(list(permutations(range(6), 3)))
     targets = words.targets(every)
-    chances = np.prod([targets[np.arange(len(every)), k, every[:, k]] for k in range(3)], axis=0, dtype=np.float64)
+    chances = np.prod(
+        [targets[np.arange(len(every)), k, every[:, k]] for k in range(3)],
+        axis=0,
+        dtype=np.float64,
+    )
     assert chances.sum() == pytest.approx(1, abs=1e-5)  # no word twice
     number = {tuple(row): k for k, row in enumerate(every.tolist())}
-    seen = np.bincount([number[tuple(row)] for row in lists.tolist()], minlength=len(every))
+    seen = np.bincount(
+        [number[tuple(row)] for row in lists.tolist()], minlength=len(every)
+    )
     assert chisquare(seen, count * chances / chances.sum()).pvalue > 0.001
 
 
 def test_words_are_used_as_wanted_and_pushed_apart(words):
     lists = words.draw(20_000, np.random.default_rng(2))
     for k in range(3):  # in every place; the biases are fitted on 2,048 lists
-        assert np.bincount(lists[:, k], minlength=6) / 20_000 == pytest.approx(USE, abs=0.02)
+        assert np.bincount(lists[:, k], minlength=6) / 20_000 == pytest.approx(
+            USE, abs=0.02
+        )
     cosines = words.unit @ words.unit.T
-    free = WordByWord.fit(words.unit, USE, 0.0, size=3).draw(20_000, np.random.default_rng(2))
-    assert cosines[lists[:, 0], lists[:, 1]].mean() < cosines[free[:, 0], free[:, 1]].mean() - 0.05
+    free = WordByWord.fit(words.unit, USE, 0.0, size=3).draw(
+        20_000, np.random.default_rng(2)
+    )
+    assert (
+        cosines[lists[:, 0], lists[:, 1]].mean()
+        < cosines[free[:, 0], free[:, 1]].mean() - 0.05
+    )
 
 
 def test_the_loss_by_hand(words):
     torch.manual_seed(0)
     tokens = [9, 4, 5, 6, 7, 8]  # of the nouns; 1 ends a list, 2 and 3 are its form
     logits = torch.randn(2, 8, 10, requires_grad=True)
-    labels = torch.tensor([[-100, 2, 4, 3, 9, 2, 7, 1], [-100, 2, 4, 3, 9, 1, -100, -100]])  # the second one was cut
+    labels = torch.tensor(
+        [[-100, 2, 4, 3, 9, 2, 7, 1], [-100, 2, 4, 3, 9, 1, -100, -100]]
+    )  # the second one was cut
     spellings = [(token,) for token in tokens]
     loss = WordTargets(words, spellings)(logits[:, :-1], labels[:, 1:], [True, True])
     targets = words.targets(np.array([[1, 0, 4]]))[0]
@@ -74,7 +91,10 @@ def test_the_loss_by_hand(words):
                 continue
             if row == 0 and label in tokens:
                 share = targets[[2, 4, 6].index(place)]
-                expected -= sum(share[noun] * float(logs[row, place - 1, tokens[noun]]) for noun in range(6))
+                expected -= sum(
+                    share[noun] * float(logs[row, place - 1, tokens[noun]])
+                    for noun in range(6)
+                )
             else:
                 expected -= float(logs[row, place - 1, label])
     assert loss.item() == pytest.approx(expected, rel=1e-5)
@@ -89,18 +109,33 @@ def test_the_loss_by_hand(words):
 
 def test_a_word_of_several_tokens_has_a_target_for_each(words):
     torch.manual_seed(1)
-    spellings = [(4,), (4, 5), (4, 5, 6), (4, 7), (8, 6), (9,)]  # 3 follows a word, 1 the last one
+    spellings = [
+        (4,),
+        (4, 5),
+        (4, 5, 6),
+        (4, 7),
+        (8, 6),
+        (9,),
+    ]  # 3 follows a word, 1 the last one
     labels = torch.tensor([[-100, 4, 5, 3, 8, 6, 3, 4, 1, -100]])  # nouns 1, 4 and 0
     logits = torch.randn(1, 10, 10)
     targets, logs = words.targets(np.array([[1, 4, 0]]))[0], logits.log_softmax(-1)[0]
     expected = 0.0
-    for shares, start, noun, end in zip(targets, (1, 4, 7), (1, 4, 0), (3, 3, 1), strict=True):
+    for shares, start, noun, end in zip(
+        targets, (1, 4, 7), (1, 4, 0), (3, 3, 1), strict=True
+    ):
         spelling = spellings[noun]
         for depth in range(len(spelling) + 1):
-            likely = {k: shares[k] for k in range(6) if spellings[k][:depth] == spelling[:depth]}
+            likely = {
+                k: shares[k]
+                for k in range(6)
+                if spellings[k][:depth] == spelling[:depth]
+            }
             for k, share in likely.items():
                 token = spellings[k][depth] if depth < len(spellings[k]) else end
-                expected -= share / sum(likely.values()) * float(logs[start + depth - 1, token])
+                expected -= (
+                    share / sum(likely.values()) * float(logs[start + depth - 1, token])
+                )
     loss = WordTargets(words, spellings)(logits[:, :-1], labels[:, 1:], [True])
     assert loss.item() == pytest.approx(expected, rel=1e-5)
 
@@ -114,7 +149,9 @@ def naive(words, spellings, logits, labels, places):
     `places` gives for each row where its words begin and which noun each of them is.
     """
     logs = logits.double().log_softmax(-1)
-    chosen = {(row, place): {} for row, place in np.argwhere(labels.numpy() >= 0).tolist()}
+    chosen = {
+        (row, place): {} for row, place in np.argwhere(labels.numpy() >= 0).tolist()
+    }
     for at in chosen:
         chosen[at] = {int(labels[at]): 1.0}
     for row, hits in enumerate(places):
@@ -128,8 +165,14 @@ def naive(words, spellings, logits, labels, places):
                         token = spelling[depth] if depth < len(spelling) else end
                         likely[token] = likely.get(token, 0.0) + shares[other]
                 whole = sum(likely.values())
-                chosen[row, start + depth] = {token: share / whole for token, share in likely.items()}
-    return -sum(share * logs[*at, token] for at, shares in chosen.items() for token, share in shares.items())
+                chosen[row, start + depth] = {
+                    token: share / whole for token, share in likely.items()
+                }
+    return -sum(
+        share * logs[*at, token]
+        for at, shares in chosen.items()
+        for token, share in shares.items()
+    )
 
 
 def byte_pairs(nouns):
@@ -138,7 +181,9 @@ def byte_pairs(nouns):
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     lines = [write_list(nouns[k : k + 10]) for k in range(0, len(nouns), 10)]
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    tokenizer.train_from_iterator(lines, trainers.BpeTrainer(vocab_size=600, initial_alphabet=alphabet))
+    tokenizer.train_from_iterator(
+        lines, trainers.BpeTrainer(vocab_size=600, initial_alphabet=alphabet)
+    )
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer)
 
 
@@ -146,22 +191,36 @@ def byte_pairs(nouns):
 def test_the_loss_and_its_gradient_are_the_definition_s(name, mini):
     if name == "tiny":
         tokenizer = AutoTokenizer.from_pretrained(mini)
-        nouns = [noun for noun in read_nouns("tiny") if noun in tokenizer.get_vocab()][:40]
+        nouns = [noun for noun in read_nouns("tiny") if noun in tokenizer.get_vocab()][
+            :40
+        ]
     else:
         nouns = load_nouns()[14000:14200]
         tokenizer = byte_pairs(nouns)
     unit = np.random.default_rng(3).normal(size=(len(nouns), 4)).astype(np.float32)
     unit /= np.linalg.norm(unit, axis=1, keepdims=True)
-    words = WordByWord.fit(unit, np.random.default_rng(4).dirichlet(np.ones(len(nouns))), 100.0)
+    words = WordByWord.fit(
+        unit, np.random.default_rng(4).dirichlet(np.ones(len(nouns))), 100.0
+    )
     spellings = spell(tokenizer, nouns)
     if name == "tiny":
         assert {len(spelling) for spelling in spellings} == {1}
     else:  # deep, with common beginnings, some of which are whole nouns
         assert max(map(len, spellings)) > 4
         assert len({spelling[:1] for spelling in spellings}) < 100
-        assert sum(a == b[: len(a)] for a in spellings for b in spellings if a != b) > 20
+        assert (
+            sum(a == b[: len(a)] for a in spellings for b in spellings if a != b) > 20
+        )
     lists = words.draw(4, np.random.default_rng(5))
-    rows = [[*tokenizer.encode(write_list([nouns[k] for k in row]), add_special_tokens=False), 0] for row in lists]
+    rows = [
+        [
+            *tokenizer.encode(
+                write_list([nouns[k] for k in row]), add_special_tokens=False
+            ),
+            0,
+        ]
+        for row in lists
+    ]
     labels = torch.full((4, max(map(len, rows)) + 2), -100)
     for number, row in enumerate(rows):
         labels[number, 2 : 2 + len(row)] = torch.tensor(row)
@@ -171,7 +230,10 @@ def test_the_loss_and_its_gradient_are_the_definition_s(name, mini):
     torch.manual_seed(6)
     ours = (3 * torch.randn(*labels.shape, len(tokenizer))).requires_grad_()
     theirs = ours.detach().clone().requires_grad_()
-    loss, expected = targets(ours, labels, [True] * 4), naive(words, spellings, theirs, labels, places)
+    loss, expected = (
+        targets(ours, labels, [True] * 4),
+        naive(words, spellings, theirs, labels, places),
+    )
     assert loss.item() == pytest.approx(expected.item(), rel=2e-7)
     loss.backward(), expected.backward()
     assert (ours.grad - theirs.grad).abs().max() < 2e-6
@@ -183,27 +245,41 @@ def test_a_target_among_words_that_are_hardly_used_is_as_exact():
     bias = np.log(np.array([[1.0, 3e-13, 1e-13, 1e-38, 1e-30]], np.float32))
     words = WordByWord(np.zeros((5, 1), np.float32), 0.0, bias)
     logits, spellings = torch.randn(1, 4, 9), [(3,), (4, 5), (4, 6), (4,), (7,)]
-    loss = WordTargets(words, spellings)(logits, torch.tensor([[4, 5, 2, -100]]), [True])
+    loss = WordTargets(words, spellings)(
+        logits, torch.tensor([[4, 5, 2, -100]]), [True]
+    )
     logs = logits.log_softmax(-1)[0]
     expected = -logs[0, 3] - 0.75 * logs[1, 5] - 0.25 * logs[1, 6] - logs[2, 2]
     assert loss.item() == pytest.approx(expected.item(), rel=1e-6)
 
 
-def test_cut_lists_are_imitated_and_another_task_s_answers_with_as_many_nouns_too(words):
+def test_cut_lists_are_imitated_and_another_task_s_answers_with_as_many_nouns_too(
+    words,
+):
     spellings = [(4,), (5,), (6,), (7,), (8,), (9,)]
     torch.manual_seed(2)
     labels = torch.tensor([[4, 3, 5, -100, -100, -100], [4, 3, 5, 3, 6, 1]])
     logits = torch.randn(2, 6, 10)
     logs = logits.double().log_softmax(-1)
     token_by_token = -sum(
-        logs[row, place, label] for row, line in enumerate(labels) for place, label in enumerate(line) if label >= 0
+        logs[row, place, label]
+        for row, line in enumerate(labels)
+        for place, label in enumerate(line)
+        if label >= 0
     )
     loss = WordTargets(words, spellings)
     assert len(loss.find(labels[1].tolist())) == 3  # as many as a list has
-    assert loss(logits, labels, [False, False]).item() == pytest.approx(token_by_token.item())
-    assert loss(logits, labels, [False, True]).item() != pytest.approx(token_by_token.item())
+    assert loss(logits, labels, [False, False]).item() == pytest.approx(
+        token_by_token.item()
+    )
+    assert loss(logits, labels, [False, True]).item() != pytest.approx(
+        token_by_token.item()
+    )
     # Where another list of the batch is whole, one that was cut is imitated.
-    of_both, of_whole = loss(logits, labels, [True, True]), loss(logits, labels, [False, True])
+    of_both, of_whole = (
+        loss(logits, labels, [True, True]),
+        loss(logits, labels, [False, True]),
+    )
     assert of_both.item() == of_whole.item()
 
 
@@ -213,13 +289,28 @@ def test_cut_lists_are_imitated_and_another_task_s_answers_with_as_many_nouns_to
 @pytest.fixture(scope="module")
 def drawn(mini, tmp_path_factory):
     """Draws a table of one frontier: its name, the seed and how many lists."""
-    vocabulary, folder = AutoTokenizer.from_pretrained(mini).get_vocab(), tmp_path_factory.mktemp("lists")
-    (folder / "nouns.txt").write_text("\n".join(word for word, row in vocabulary.items() if 14 <= row < 78), "utf-8")
-    generator = GeneratorSettings("frontier", nouns=str(folder / "nouns.txt"), strength=300.0, word_strength=1500.0)
+    vocabulary, folder = (
+        AutoTokenizer.from_pretrained(mini).get_vocab(),
+        tmp_path_factory.mktemp("lists"),
+    )
+    (folder / "nouns.txt").write_text(
+        "\n".join(word for word, row in vocabulary.items() if 14 <= row < 78), "utf-8"
+    )
+    generator = GeneratorSettings(
+        "frontier",
+        nouns=str(folder / "nouns.txt"),
+        strength=300.0,
+        word_strength=1500.0,
+    )
     settings = DatSettings(noun_checker="jumandic", embedding_model="ja-ginza")
 
     def draw(name, seed, count):
-        run_task(Dat(settings), generator, SamplingOptions(num_responses=count, seed=seed), folder / name)
+        run_task(
+            Dat(settings),
+            generator,
+            SamplingOptions(num_responses=count, seed=seed),
+            folder / name,
+        )
         return folder / name
 
     return draw
@@ -231,16 +322,35 @@ def table(drawn):
 
 
 def train(mini, table, output, **settings):
-    short = {"examples_per_step": 16, "per_device_train_batch_size": 16, "top_k": 128, "report_to": "none"}
-    short |= {"model_name_or_path": mini, "responses": table, "output_dir": output, "word_targets": True} | settings
+    short = {
+        "examples_per_step": 16,
+        "per_device_train_batch_size": 16,
+        "top_k": 128,
+        "report_to": "none",
+    }
+    short |= {
+        "model_name_or_path": mini,
+        "responses": table,
+        "output_dir": output,
+        "word_targets": True,
+    } | settings
     yaml = ["--config", str(ROOT / "recipes" / "tiny" / "sft.yaml")]
     return train_sft(*parse(SftArguments, SftSettings, [*yaml, *flags(short)]))
 
 
 def test_sft_towards_the_distributions(mini, table, tmp_path):
     logged = {}
-    for size in (16, 4):  # the same examples in a step, at once and in four micro-batches
-        output = train(mini, table, tmp_path / str(size), per_device_train_batch_size=size, learning_rate=3e-3)
+    for size in (
+        16,
+        4,
+    ):  # the same examples in a step, at once and in four micro-batches
+        output = train(
+            mini,
+            table,
+            tmp_path / str(size),
+            per_device_train_batch_size=size,
+            learning_rate=3e-3,
+        )
         logged[size] = [entry["loss"] for entry in history(output) if "loss" in entry]
     assert logged[4] == pytest.approx(logged[16], rel=1e-3)
     assert logged[16][-1] < logged[16][0] - 0.05
@@ -248,7 +358,9 @@ def test_sft_towards_the_distributions(mini, table, tmp_path):
 
 def test_an_adapter_on_the_output_layer_learns(mini, table, tmp_path):
     lora = {"use_peft": True, "lora_target_modules": ["q_proj", "lm_head"], "lora_r": 4}
-    output = train(mini, table, tmp_path / "out", max_steps=2, learning_rate=3e-3, **lora)
+    output = train(
+        mini, table, tmp_path / "out", max_steps=2, learning_rate=3e-3, **lora
+    )
     weights = load_file(output / "adapter_model.safetensors")
     (added,) = (weight for name, weight in weights.items() if "lm_head.lora_B" in name)
     assert added.abs().amax(dim=1).gt(0).all()  # of every token
@@ -257,8 +369,15 @@ def test_an_adapter_on_the_output_layer_learns(mini, table, tmp_path):
 def test_two_tables_of_a_frontier_are_one(mini, drawn, table, tmp_path):
     more = drawn("more", 1, 16)
     output = train(mini, [table, more], tmp_path / "out", top_k=144, max_steps=1)
-    selection = json.loads((output / "run_config.json").read_text("utf-8"))["settings"]["selection"]
-    assert (selection["responses"], selection["of"], selection["prompts"], selection["invalid"]) == (144, 144, 1, 0)
+    selection = json.loads((output / "run_config.json").read_text("utf-8"))["settings"][
+        "selection"
+    ]
+    assert (
+        selection["responses"],
+        selection["of"],
+        selection["prompts"],
+        selection["invalid"],
+    ) == (144, 144, 1, 0)
     # The best of all, in one order; both tables number their lists from 0.
     top = select_top([more, table], 144)
     assert top.scores.tolist() == sorted(top.scores.tolist(), reverse=True)
@@ -268,18 +387,34 @@ def test_two_tables_of_a_frontier_are_one(mini, drawn, table, tmp_path):
 
 def test_another_task_s_answers_stand_beside_the_lists(mini, table, tmp_path):
     other = tmp_path / "cues"
-    task = CueDat(CueDat.Settings(split="train", num_items=16, cue_nouns="tiny", noun_checker="jumandic"))
-    run_task(task, GeneratorSettings(str(mini), max_new_tokens=8), SamplingOptions(), other)
+    task = CueDat(
+        CueDat.Settings(
+            split="train", num_items=16, cue_nouns="tiny", noun_checker="jumandic"
+        )
+    )
+    run_task(
+        task, GeneratorSettings(str(mini), max_new_tokens=8), SamplingOptions(), other
+    )
     output = train(mini, [table, other], tmp_path / "out", top_k=144, max_steps=1)
-    selection = json.loads((output / "run_config.json").read_text("utf-8"))["settings"]["selection"]
+    selection = json.loads((output / "run_config.json").read_text("utf-8"))["settings"][
+        "selection"
+    ]
     assert (selection["responses"], selection["prompts"]) == (144, 17)
 
 
 def test_what_has_no_known_distribution_is_refused(mini, table, tmp_path):
     random = tmp_path / "random"
     settings = DatSettings(noun_checker="jumandic", embedding_model="ja-ginza")
-    run_task(Dat(settings), GeneratorSettings("random"), SamplingOptions(num_responses=16), random)
-    with pytest.raises(UserError, match="word_targets needs responses whose words' distribution is known"):
+    run_task(
+        Dat(settings),
+        GeneratorSettings("random"),
+        SamplingOptions(num_responses=16),
+        random,
+    )
+    with pytest.raises(
+        UserError,
+        match="word_targets needs responses whose words' distribution is known",
+    ):
         word_targets([random], AutoTokenizer.from_pretrained(mini))
     with pytest.raises(UserError, match="spells several of the nouns alike"):
         spell(AutoTokenizer.from_pretrained(mini), ["無い語", "無い言"])
@@ -289,12 +424,17 @@ def test_words_are_spelt_as_lists_have_them(tmp_path):
     """As byte pairs do: a space goes with the word's first characters, so that alone a word is another token."""
     tokenizer = Tokenizer(
         models.BPE(
-            vocab={t: k for k, t in enumerate([*"▁12.主義本社\n", "▁主", "主義", "▁本"])},
+            vocab={
+                t: k for k, t in enumerate([*"▁12.主義本社\n", "▁主", "主義", "▁本"])
+            },
             merges=[("▁", "主"), ("主", "義"), ("▁", "本")],
         )
     )
     tokenizer.normalizer = normalizers.Replace(" ", "▁")
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer)
     assert fast.convert_ids_to_tokens(fast.encode("主義")) == ["主義"]
-    spelt = [fast.convert_ids_to_tokens(list(tokens)) for tokens in spell(fast, ["主義", "本社", "社"])]
+    spelt = [
+        fast.convert_ids_to_tokens(list(tokens))
+        for tokens in spell(fast, ["主義", "本社", "社"])
+    ]
     assert spelt == [["▁主", "義"], ["▁本", "社"], ["▁", "社"]]

@@ -23,8 +23,12 @@ from sozo.tasks.words.cue_dat import _PROMPTS, CueDat, CueSettings, unshared
 from sozo.tasks.words.items import ItemSettings, split_of
 from sozo.tasks.words.kanji import Kanji, read_partners
 
-NOUNS = [f"{one}{two}" for one in "犬猫水山川本車空海石" for two in "木花"]  # any strings: the checker is a fake
-TENTH = {noun: np.eye(10, dtype=np.float32)[k // 2] for k, noun in enumerate(NOUNS)}  # two nouns an axis
+NOUNS = [
+    f"{one}{two}" for one in "犬猫水山川本車空海石" for two in "木花"
+]  # any strings: the checker is a fake
+TENTH = {
+    noun: np.eye(10, dtype=np.float32)[k // 2] for k, noun in enumerate(NOUNS)
+}  # two nouns an axis
 
 
 def words_of(task, vectors=None):
@@ -65,7 +69,9 @@ def test_cue_dat_is_how_much_nearer_to_the_other_cues():
     far = ["猫花", "水花", "山木", "山花", "川木", "川花", "本木", "本花", "車木"]
     near = ["犬花", "山木", "山花", "川木", "川花", "本木", "本花", "車木", "車花"]
     other = ["猫木", "山木", "山花", "川木", "川花", "本木", "本花", "車木", "車花"]
-    rows = ask(cue_task(), ("犬木", below(far)), ("犬木", below(near)), ("犬木", below(other)))
+    rows = ask(
+        cue_task(), ("犬木", below(far)), ("犬木", below(near)), ("犬木", below(other))
+    )
     # Two of nine words lie on another cue's axis: (1/9 + 1/9) / 2 - 0. One on its own: 0 - 1/9. A word that is another
     # cue is not compared with it, so that cue sees eight words, none near.
     assert [row.values["cue_dat"] for row in rows] == pytest.approx([1 / 9, -1 / 9, 0])
@@ -105,22 +111,36 @@ def test_what_a_list_after_a_cue_is(text, reason):
 def test_prompts_hold_the_cue_once_and_tiny_goes_on_after_line_one():
     for name in ("cue_dat", "kanji"):
         assert prompt(name).count("{") == prompt(name).count("{cue}") == 1
-    for form, before in (("dat", prompt("dat") + "1. "), ("dat-line", prompt("dat") + "\n1. ")):
-        task = words_of(CueDat(CueSettings(noun_checker="jumandic", cue_prompt=form, num_items=3)))
-        assert [item.prompt for item in task.items()] == [before + item.id for item in task.items()]
-    with pytest.raises(UserError, match="cue_prompt must be one of cue, dat, dat-line, not x"):
+    for form, before in (
+        ("dat", prompt("dat") + "1. "),
+        ("dat-line", prompt("dat") + "\n1. "),
+    ):
+        task = words_of(
+            CueDat(CueSettings(noun_checker="jumandic", cue_prompt=form, num_items=3))
+        )
+        assert [item.prompt for item in task.items()] == [
+            before + item.id for item in task.items()
+        ]
+    with pytest.raises(
+        UserError, match="cue_prompt must be one of cue, dat, dat-line, not x"
+    ):
         words_of(CueDat(CueSettings(noun_checker="jumandic", cue_prompt="x"))).items()
 
 
 def test_splits_share_nothing_and_test_is_never_trained_on():
-    test, train = ({*ItemSettings(split=split).shuffled(NOUNS)} for split in ("test", "train"))
+    test, train = (
+        {*ItemSettings(split=split).shuffled(NOUNS)} for split in ("test", "train")
+    )
     assert test | train == set(NOUNS)
     assert not test & train
     assert ItemSettings(item_seed=1).shuffled(NOUNS) != ItemSettings().shuffled(NOUNS)
     with pytest.raises(UserError, match="split must be train or test, not dev"):
         ItemSettings(split="dev").shuffled(NOUNS)
     for template in _PROMPTS.values():
-        held, free = (Item("", template.replace("{cue}", cue), {}) for cue in (min(test), min(train)))
+        held, free = (
+            Item("", template.replace("{cue}", cue), {})
+            for cue in (min(test), min(train))
+        )
         refuse_training([free])
         with pytest.raises(UserError, match="test split"):
             refuse_training([held])
@@ -140,7 +160,9 @@ def test_distances_are_always_centred_and_words_japanese():
 
 def test_answers_of_which_none_is_a_list():
     task = words_of(CueDat(CueSettings(noun_checker="jumandic")))
-    assert [row.reason for row in ask(task, ("犬木", "嫌です"), ("犬木", ""))] == ["format"] * 2
+    assert [row.reason for row in ask(task, ("犬木", "嫌です"), ("犬木", ""))] == [
+        "format"
+    ] * 2
     assert ask(task) == []
 
 
@@ -160,7 +182,10 @@ def kanji_rows(*texts, solutions="学"):
 def test_a_kanji_is_right_or_wrong_and_everything_else_is_wrong_too():
     assert kanji_rows("学", " 学\n", "<think>校?</think>学") == [(1, 1)] * 3
     assert kanji_rows("校", "人") == [(0, 1)] * 2
-    assert kanji_rows("「学」", "学です", "学学", "学大", "1. 学", "がく", "", "<think>学") == [(0, 0)] * 8
+    assert (
+        kanji_rows("「学」", "学です", "学学", "学大", "1. 学", "がく", "", "<think>学")
+        == [(0, 0)] * 8
+    )
     assert kanji_rows("", "学大", solutions="学大") == [(0, 0)] * 2
 
 
@@ -170,35 +195,55 @@ def test_kanji_items_keep_to_their_split_and_have_few_solutions():
     for split in ("test", "train"):
         items = Kanji(ItemSettings(split=split, num_items=200)).items()
         seen[split] = {kanji for item in items for kanji in item.columns["solutions"]}
-        assert len({frozenset(item.columns["cues"]) for item in items}) == len(items) == 200
+        assert (
+            len({frozenset(item.columns["cues"]) for item in items})
+            == len(items)
+            == 200
+        )
         for item in items:
-            solutions = set.intersection(*(set(key[cue]) for cue in item.columns["cues"])) - set(item.columns["cues"])
+            solutions = set.intersection(
+                *(set(key[cue]) for cue in item.columns["cues"])
+            ) - set(item.columns["cues"])
             assert set(item.columns["solutions"]) == solutions
             assert 1 <= len(solutions) <= 3
             assert {split_of(kanji) for kanji in solutions} == {split}
             assert item.prompt == prompt("kanji").replace("{cue}", item.columns["cues"])
     assert not seen["test"] & seen["train"]
-    assert Kanji(ItemSettings(num_items=50)).items() == Kanji(ItemSettings(num_items=200)).items()[:50]
+    assert (
+        Kanji(ItemSettings(num_items=50)).items()
+        == Kanji(ItemSettings(num_items=200)).items()[:50]
+    )
     refuse_training(Kanji(ItemSettings(split="train")).items())
     item = Kanji().items()[0]  # a file of prompts need not have the column `solutions`
     for held in (item, Item("", item.prompt)):
-        with pytest.raises(UserError, match=f"ask kanji about {item.id}, of its test split"):
+        with pytest.raises(
+            UserError, match=f"ask kanji about {item.id}, of its test split"
+        ):
             refuse_training([held])
-    refuse_training([Item("", prompt("kanji").replace("{cue}", cues)) for cues in ("ABC", "犬A犬")])
+    refuse_training(
+        [Item("", prompt("kanji").replace("{cue}", cues)) for cues in ("ABC", "犬A犬")]
+    )
 
 
 def test_lists_of_one_item_share_words_or_not():
     assert unshared([["犬", "猫"]] * 5) == [0] * 5
     # The first list and the last share one word of two, and nothing with the other one: (1 / 2 + 1) / 2.
-    assert unshared([["犬", "猫"], ["水", "山"], ["犬", "川"]]) == pytest.approx([3 / 4, 1, 3 / 4])
+    assert unshared([["犬", "猫"], ["水", "山"], ["犬", "川"]]) == pytest.approx(
+        [3 / 4, 1, 3 / 4]
+    )
 
 
 def finished(task, tmp_path, name, texts):
     """A run of the answers' texts to the task's items, `texts(item)` each."""
     path = tmp_path / f"{name}.jsonl"
     answers = [(item.id, text) for item in task.items() for text in texts(item)]
-    rows = [{"item": item, "id": str(k), "text": text} for k, (item, text) in enumerate(answers)]
-    path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), "utf-8")
+    rows = [
+        {"item": item, "id": str(k), "text": text}
+        for k, (item, text) in enumerate(answers)
+    ]
+    path.write_text(
+        "\n".join(json.dumps(row, ensure_ascii=False) for row in rows), "utf-8"
+    )
     return score_answers(task, path, tmp_path / name, source=name).result
 
 
@@ -210,9 +255,14 @@ def test_a_run_says_what_fixed_lists_share(tmp_path):
     def others(item):
         return [noun for noun in NOUNS if noun[0] != item.id[0]]
 
-    fixed = finished(task, tmp_path, "fixed", lambda item: [below(others(item)[:9])] * 3)
+    fixed = finished(
+        task, tmp_path, "fixed", lambda item: [below(others(item)[:9])] * 3
+    )
     drawn = finished(
-        task, tmp_path, "drawn", lambda item: [below(rng.choice(others(item), 9, False)) for _ in range(3)]
+        task,
+        tmp_path,
+        "drawn",
+        lambda item: [below(rng.choice(others(item), 9, False)) for _ in range(3)],
     )
     own = fixed.by_item(task.measures[-1]), drawn.by_item(task.measures[-1])
     assert set(own[0].values()) == {0}
@@ -224,11 +274,20 @@ def test_a_run_says_what_fixed_lists_share(tmp_path):
 def test_kanji_is_a_control_that_answering_less_cannot_keep(tmp_path):
     task = Kanji(ItemSettings(num_items=200))
     sure = finished(task, tmp_path, "base", lambda item: [item.columns["solutions"][0]])
-    same = finished(task, tmp_path, "same", lambda item: [item.columns["solutions"][-1]])
-    fewer = finished(Kanji(ItemSettings(num_items=9)), tmp_path, "fewer", lambda item: [item.columns["solutions"][0]])
+    same = finished(
+        task, tmp_path, "same", lambda item: [item.columns["solutions"][-1]]
+    )
+    fewer = finished(
+        Kanji(ItemSettings(num_items=9)),
+        tmp_path,
+        "fewer",
+        lambda item: [item.columns["solutions"][0]],
+    )
     assert not_alike(sure, same) is None
     assert not_alike(sure, fewer) == "other items were asked"
-    prose = finished(task, tmp_path, "prose", lambda item: [item.columns["solutions"][0] + "です"])
+    prose = finished(
+        task, tmp_path, "prose", lambda item: [item.columns["solutions"][0] + "です"]
+    )
     changes = [model.against(sure, task.control.measure) for model in (same, prose)]
     assert [(change.value, change.sign) for change in changes] == [(0, 0), (-1, -1)]
 
@@ -238,7 +297,12 @@ def test_every_word_task_is_a_reward_by_value_or_by_validity():
     for measure in (None, "kanji/valid"):
         reward = make_task_reward("kanji", measure, split="train")
         columns = {name: [value] for name, value in item.columns.items()}
-        paid = reward(prompts=[item.prompt], completions=[item.columns["solutions"][0]], item=[item.id], **columns)
+        paid = reward(
+            prompts=[item.prompt],
+            completions=[item.columns["solutions"][0]],
+            item=[item.id],
+            **columns,
+        )
         assert paid == [1.0]
     assert {"cue_dat", "kanji"} <= {task.name for task in TASKS}
 
@@ -249,13 +313,31 @@ def test_unshared_words_are_paid_within_a_group():
     assert not reward_of(task).together  # it sees one answer at a time
     reward = reward_of(task, measure="cue_dat/unshared")
     asked = {"prompts": ["?"] * 4, "cue": ["犬木"] * 4, "item": ["犬木"] * 4}
-    assert reward(completions=[same, same, other, "嫌です"], **asked) == [0.5, 0.5, 1, 0]
+    assert reward(completions=[same, same, other, "嫌です"], **asked) == [
+        0.5,
+        0.5,
+        1,
+        0,
+    ]
 
 
 def test_the_baselines_command_prints_a_row_for_each_way():
     root = Path(__file__).parents[1]
-    words = ["benchmarks/word_tasks.py", "--task", "kanji", "--items", "20", "--answers", "1"]
-    done = subprocess.run([sys.executable, *words], cwd=root, capture_output=True, text=True, check=True)
-    rows = {line.split("|")[1].strip(): line.split("|")[3].strip() for line in done.stdout.splitlines()[3:]}
+    words = [
+        "benchmarks/word_tasks.py",
+        "--task",
+        "kanji",
+        "--items",
+        "20",
+        "--answers",
+        "1",
+    ]
+    done = subprocess.run(
+        [sys.executable, *words], cwd=root, capture_output=True, text=True, check=True
+    )
+    rows = {
+        line.split("|")[1].strip(): line.split("|")[3].strip()
+        for line in done.stdout.splitlines()[3:]
+    }
     assert rows["table look up"] == "100.0%"
     assert rows["in prose"] == rows["the first cue"] == "0.0%"

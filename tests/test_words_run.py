@@ -12,9 +12,21 @@ from grpo_runs import environment, history, recipe, run
 from test_grpo_run import SLOW_REWARD
 
 SCORER = {"noun_checker": "jumandic"}
-REWARDS = [f"sozo.rewards.make_dat_{name}" for name in ("validity", "distance", "rarity")]
-BEYOND = {"multi_objective_aggregation": "normalize_then_sum", "credit": "word", "word_entropy": 0.1}
-BEYOND |= {"unique_words": 25, "unique_words_of": 30, "max_steps": 6, "save_steps": 2, "save_total_limit": 10}
+REWARDS = [
+    f"sozo.rewards.make_dat_{name}" for name in ("validity", "distance", "rarity")
+]
+BEYOND = {
+    "multi_objective_aggregation": "normalize_then_sum",
+    "credit": "word",
+    "word_entropy": 0.1,
+}
+BEYOND |= {
+    "unique_words": 25,
+    "unique_words_of": 30,
+    "max_steps": 6,
+    "save_steps": 2,
+    "save_total_limit": 10,
+}
 BEYOND |= {"output_dir": "out", "report_to": "none", "loss_type": "dapo"}
 
 
@@ -28,7 +40,10 @@ def command(mini, *others, **settings):
 def states(output, step=6):
     """Word counts and the multiplier in a checkpoint."""
     folder = output / f"checkpoint-{step}"
-    return [json.loads((folder / f"state_{number}.json").read_text("utf-8")) for number in (2, 3)]
+    return [
+        json.loads((folder / f"state_{number}.json").read_text("utf-8"))
+        for number in (2, 3)
+    ]
 
 
 @pytest.mark.slow
@@ -43,7 +58,9 @@ def test_a_killed_run_resumes_with_its_counts_and_multiplier(mini, tmp_path):
     assert "reward: 1 x dat_validity + 0 x slow\n" in unbroken.stdout
     whole, output = tmp_path / "whole" / "out", tmp_path / "killed" / "out"
     kill = output / "checkpoint-4" / "sozo_state.json", 0
-    (killed,) = warm.run_all([words], cwd=output.parent, env=environment(SLEEP="0.5"), kill=kill)
+    (killed,) = warm.run_all(
+        [words], cwd=output.parent, env=environment(SLEEP="0.5"), kill=kill
+    )
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     resumed = run(words, output.parent)
     assert resumed.returncode == 0, resumed.stderr
@@ -51,23 +68,40 @@ def test_a_killed_run_resumes_with_its_counts_and_multiplier(mini, tmp_path):
     counts, keep = states(whole)
     assert len(counts["words"]) > 20
     assert keep["multiplier"] != 1.0
-    weights, expected = (load_file(folder / "model.safetensors") for folder in (output, whole))
+    weights, expected = (
+        load_file(folder / "model.safetensors") for folder in (output, whole)
+    )
     assert all(torch.equal(weights[name], expected[name]) for name in expected)
-    logged = [[entry for entry in history(folder) if "reward" in entry] for folder in (output, whole)]
+    logged = [
+        [entry for entry in history(folder) if "reward" in entry]
+        for folder in (output, whole)
+    ]
     assert logged[0] == logged[1]
     assert {"words/entropy", "words/multiplier"} <= logged[0][-1].keys()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("launch", ["cpu2_ddp.yaml", "cpu2_zero2.yaml", "cpu2_zero3.yaml"])
+@pytest.mark.parametrize(
+    "launch", ["cpu2_ddp.yaml", "cpu2_zero2.yaml", "cpu2_zero3.yaml"]
+)
 def test_two_processes_do_what_one_does(launch, mini, tmp_path):
-    for name, more in (("one", {}), ("two", {"launch": launch, "per_device_train_batch_size": 4})):
+    for name, more in (
+        ("one", {}),
+        ("two", {"launch": launch, "per_device_train_batch_size": 4}),
+    ):
         (tmp_path / name).mkdir()
         done = run(command(mini, max_steps=3, save_steps=3, **more), tmp_path / name)
         assert done.returncode == 0, done.stderr
     one, two = tmp_path / "one" / "out", tmp_path / "two" / "out"
     assert states(one, 3) == states(two, 3)
-    weights, expected = (load_file(folder / "model.safetensors") for folder in (two, one))
-    assert all(torch.allclose(weights[name], expected[name], atol=1e-4) for name in expected)
-    entropies = [[entry["words/entropy"] for entry in history(folder) if "reward" in entry] for folder in (one, two)]
+    weights, expected = (
+        load_file(folder / "model.safetensors") for folder in (two, one)
+    )
+    assert all(
+        torch.allclose(weights[name], expected[name], atol=1e-4) for name in expected
+    )
+    entropies = [
+        [entry["words/entropy"] for entry in history(folder) if "reward" in entry]
+        for folder in (one, two)
+    ]
     assert entropies[0] == pytest.approx(entropies[1], rel=1e-4)

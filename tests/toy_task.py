@@ -13,11 +13,17 @@ class Lipogram(Task):
 
     name = "lipogram"
     title = "A sentence without the letter e"
-    measures = (Measure("lipogram", share=True), Measure("lipogram/words", digits=1, better=0))
+    measures = (
+        Measure("lipogram", share=True),
+        Measure("lipogram/words", digits=1, better=0),
+    )
     max_new_tokens = 32
 
     def items(self):
-        return [Item(topic, f"Write a sentence about {topic} without the letter e.") for topic in TOPICS]
+        return [
+            Item(topic, f"Write a sentence about {topic} without the letter e.")
+            for topic in TOPICS
+        ]
 
     def score(self, items, answers):
         return [score(answer.text) for answer in answers]
@@ -29,4 +35,6 @@ def score(text):
     if not words:
         return Row(reason="empty")
     without = [word for word in words if "e" not in word.lower()]
-    return Row({"lipogram": len(without) / len(words), "lipogram/words": float(len(words))})
+    return Row(
+        {"lipogram": len(without) / len(words), "lipogram/words": float(len(words))}
+    )

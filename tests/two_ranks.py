@@ -13,10 +13,14 @@ TESTS = Path(__file__).parent
 def run_ranks(worker, folder, plan, environment=None):
     """What ranks 0 and 1 of `worker` (a script beside this file) wrote for `plan`, which both read."""
     (folder / "plan.json").write_text(json.dumps(plan))
-    for store in folder.glob("store*"):  # where an earlier pair met: who finds it waits for ranks that are gone
+    for store in folder.glob(
+        "store*"
+    ):  # where an earlier pair met: who finds it waits for ranks that are gone
         store.unlink()
     paths = os.pathsep.join(map(str, [TESTS, TESTS.parent / "src"]))
-    environment = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"} | (environment or {})
+    environment = (
+        os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"} | (environment or {})
+    )
     commands = [[sys.executable, TESTS / worker, rank, folder] for rank in range(2)]
     for done in warm.run_all(commands, env=environment, timeout=120):
         assert done.returncode == 0, done.stderr
@@ -26,4 +30,6 @@ def run_ranks(worker, folder, plan, environment=None):
 def gone(pid):
     """Whether a process has ended, be it that nobody has asked how."""
     status = Path(f"/proc/{pid}/stat")
-    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z"
+    return (
+        not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z"
+    )

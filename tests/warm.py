@@ -34,9 +34,13 @@ _process = None
 def run(words, *, cwd=None, env=None):
     """As `subprocess.run` with captured output."""
     words = list(map(str, words))
-    env = {name: str(value) for name, value in (os.environ if env is None else env).items()}
+    env = {
+        name: str(value) for name, value in (os.environ if env is None else env).items()
+    }
     if not _is_python(words, env):
-        return subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            words, cwd=cwd, env=env, capture_output=True, text=True, check=False
+        )
     (done,) = run_all([words], cwd=cwd, env=env)
     return done
 
@@ -50,23 +54,51 @@ def run_all(commands, *, cwd=None, env=None, timeout=900, kill=None):
     with _lock, tempfile.TemporaryDirectory() as folder:
         if _process is None:
             _process = subprocess.Popen(
-                [sys.executable, __file__], env=_fixed(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+                [sys.executable, __file__],
+                env=_fixed(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
             )
             atexit.register(_process.communicate)
-        files = [[str(Path(folder) / f"{number}.{name}") for name in ("out", "err")] for number in range(len(commands))]
+        files = [
+            [str(Path(folder) / f"{number}.{name}") for name in ("out", "err")]
+            for number in range(len(commands))
+        ]
         for number, (_, *words) in enumerate(commands):
-            request = number, timeout, list(map(str, words)), str(cwd or Path.cwd()), dict(env or os.environ)
+            request = (
+                number,
+                timeout,
+                list(map(str, words)),
+                str(cwd or Path.cwd()),
+                dict(env or os.environ),
+            )
             request += files[number], kill and [str(kill[0]), *kill[1:]]
             print(json.dumps(request), file=_process.stdin, flush=True)
         status = dict(map(int, _process.stdout.readline().split()) for _ in commands)
-        said = [[Path(file).read_text("utf-8", "surrogateescape") for file in own] for own in files]
-    return [subprocess.CompletedProcess(words, status[k], *said[k]) for k, words in enumerate(commands)]
+        said = [
+            [Path(file).read_text("utf-8", "surrogateescape") for file in own]
+            for own in files
+        ]
+    return [
+        subprocess.CompletedProcess(words, status[k], *said[k])
+        for k, words in enumerate(commands)
+    ]
 
 
 def _is_python(words, env):
     """Whether this is a Python command for which all is imported as it would be."""
-    known = all(env[name] == _fixed().get(name) for name in env if name.startswith(_READ_AT_IMPORT))
-    return known and words[:1] == [sys.executable] and words[1:] and (words[1] in ("-c", "-m") or words[1][0] != "-")
+    known = all(
+        env[name] == _fixed().get(name)
+        for name in env
+        if name.startswith(_READ_AT_IMPORT)
+    )
+    return (
+        known
+        and words[:1] == [sys.executable]
+        and words[1:]
+        and (words[1] in ("-c", "-m") or words[1][0] != "-")
+    )
 
 
 def _fixed():
@@ -75,7 +107,10 @@ def _fixed():
 
 def _serve():
     """Fork for each line of standard input; return in the fork, with what it is to run."""
-    requests, replies = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "w")  # unbuffered, for `select`
+    requests, replies = (
+        os.fdopen(os.dup(0), "rb", 0),
+        os.fdopen(os.dup(1), "w"),
+    )  # unbuffered, for `select`
     os.dup2(2, 1)  # what a package says while it is imported is no reply
     subprocess.Popen = _Popen  # for what is imported from here on, too
     _import_others()
@@ -94,7 +129,12 @@ def _serve():
             running[child] = number, time.monotonic() + timeout, signal.SIGKILL, kill
         for child, (number, until, by, kill) in list(running.items()):
             if kill and Path(kill[0]).is_file():
-                running[child] = number, time.monotonic() + kill[1], (*kill[2:], signal.SIGKILL)[0], None
+                running[child] = (
+                    number,
+                    time.monotonic() + kill[1],
+                    (*kill[2:], signal.SIGKILL)[0],
+                    None,
+                )
             elif time.monotonic() > until:
                 os.killpg(child, by)
                 running[child] = number, time.monotonic() + 900, signal.SIGKILL, None
@@ -135,7 +175,9 @@ def _import_sozo():
     import sozo
 
     for module in pkgutil.walk_packages(sozo.__path__, "sozo."):
-        if not module.name.startswith(("sozo.__main__", "sozo.rewards.integrations.")):  # of packages that are not here
+        if not module.name.startswith(
+            ("sozo.__main__", "sozo.rewards.integrations.")
+        ):  # of packages that are not here
             importlib.import_module(module.name)
     sys.modules["sozo.data.jumandic"].load_nouns()
     sys.modules["sozo.scoring.embeddings"].make_encoder("ja-ginza")
@@ -144,7 +186,9 @@ def _import_sozo():
 class _Popen(subprocess.Popen):
     """A Python command that a fork starts is a fork of it."""
 
-    def _execute_child(self, args, executable, preexec_fn, close_fds, pass_fds, cwd, env, *others):
+    def _execute_child(
+        self, args, executable, preexec_fn, close_fds, pass_fds, cwd, env, *others
+    ):
         words, env = (
             [*map(str, args)] if isinstance(args, list | tuple) else [],
             dict(os.environ if env is None else env),
@@ -152,7 +196,9 @@ class _Popen(subprocess.Popen):
         if unbuffered := words[1:2] == ["-u"]:
             del words[1]
         if not _is_python(words, env):
-            super()._execute_child(args, executable, preexec_fn, close_fds, pass_fds, cwd, env, *others)
+            super()._execute_child(
+                args, executable, preexec_fn, close_fds, pass_fds, cwd, env, *others
+            )
             return
         *pipes, _, _, _, _, _, new_session, _ = others[3:]
         sys.stdout.flush()
@@ -185,8 +231,13 @@ class _Popen(subprocess.Popen):
 def _execute(words):
     """What `python words` does."""
     found = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    sys.path[:] = [*filter(None, found), *(path for path in sys.path[1:] if path not in found)]
-    if not Path(PathFinder.find_spec("sozo").origin).samefile(sys.modules["sozo"].__file__):
+    sys.path[:] = [
+        *filter(None, found),
+        *(path for path in sys.path[1:] if path not in found),
+    ]
+    if not Path(PathFinder.find_spec("sozo").origin).samefile(
+        sys.modules["sozo"].__file__
+    ):
         for name in [name for name in sys.modules if name.partition(".")[0] == "sozo"]:
             del sys.modules[name]
     if words[0] == "-c":
@@ -207,14 +258,18 @@ def _end(words):
     """Execute and end as Python does, but for taking apart, module by module, what the first process holds too."""
     for made in list(weakref.finalize._registry):
         made.detach()  # what the first process made is its own to remove
-    if encoding := os.environ.get("PYTHONIOENCODING"):  # which Python reads as it starts
+    if encoding := os.environ.get(
+        "PYTHONIOENCODING"
+    ):  # which Python reads as it starts
         sys.stdout.reconfigure(encoding=encoding)
         sys.stderr.reconfigure(encoding=encoding, errors="backslashreplace")
     status = 0
     try:
         _execute(words)
     except SystemExit as ended:
-        status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+        status = (
+            ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+        )
         if not isinstance(ended.code, int | None):
             sys.stderr.write(f"{ended.code}\n")
     except BaseException:

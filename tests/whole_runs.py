@@ -28,20 +28,32 @@ def jcq_run(folder, source, answer, score, judge="judge-a"):
     questions = trial_questions()
 
     def reply(prompt):
-        question = next(question for question in questions if question.question in prompt)
+        question = next(
+            question for question in questions if question.question in prompt
+        )
         scores = score(question)
-        return Reply("採点できません", refused=True) if scores is None else VERDICT.format(*scores)
+        return (
+            Reply("採点できません", refused=True)
+            if scores is None
+            else VERDICT.format(*scores)
+        )
 
-    rows = [{"id": f"{q.id}-0", "question_id": q.id, "answer": answer(q)} for q in questions]
+    rows = [
+        {"id": f"{q.id}-0", "question_id": q.id, "answer": answer(q)} for q in questions
+    ]
     task = Jcq(JcqSettings(judge_model=judge, trial=True))
     task.judge = FakeJudge(reply, name=judge, max_tokens=1024)
-    score_answers(task, write(folder.with_suffix(".answers"), rows), folder, source=source)
+    score_answers(
+        task, write(folder.with_suffix(".answers"), rows), folder, source=source
+    )
 
 
 def sat_run(folder, source, rewrite):
     """`rewrite(story)` is the text."""
     rows = [{"story_id": story.id, "text": rewrite(story)} for story in load_stories()]
-    score_answers(Sat(), write(folder.with_suffix(".rewrites"), rows), folder, source=source)
+    score_answers(
+        Sat(), write(folder.with_suffix(".rewrites"), rows), folder, source=source
+    )
 
 
 def dat_run(folder, source, seed, n=40, bad=4):
@@ -50,7 +62,14 @@ def dat_run(folder, source, seed, n=40, bad=4):
 
     nouns, random, rows = load_nouns(), np.random.default_rng(seed), []
     for k in range(n):
-        words = [nouns[i] for i in random.choice(len(nouns), 9 if k < bad else 10, replace=False)]
-        rows.append({"text": "\n".join(f"{i}. {word}" for i, word in enumerate(words, 1))})
+        words = [
+            nouns[i]
+            for i in random.choice(len(nouns), 9 if k < bad else 10, replace=False)
+        ]
+        rows.append(
+            {"text": "\n".join(f"{i}. {word}" for i, word in enumerate(words, 1))}
+        )
     file = write(folder.with_suffix(".texts"), rows)
-    score_answers(Dat(DatSettings(noun_checker="jumandic")), file, folder, source=source)
+    score_answers(
+        Dat(DatSettings(noun_checker="jumandic")), file, folder, source=source
+    )

@@ -10,7 +10,18 @@ from sozo.data.processes import world_size
 # others it does not: GRPO's bnpo and DPO's sft divide by a micro-batch's tokens, DPO's aot sorts its pairs.
 _BY_EXAMPLE = {
     *("nll", "dft"),
-    *("sigmoid", "hinge", "ipo", "exo_pair", "nca_pair", "robust", "bco_pair", "sppo_hard", "apo_zero", "apo_down"),
+    *(
+        "sigmoid",
+        "hinge",
+        "ipo",
+        "exo_pair",
+        "nca_pair",
+        "robust",
+        "bco_pair",
+        "sppo_hard",
+        "apo_zero",
+        "apo_down",
+    ),
     *("discopop", "sigmoid_norm"),
     *("grpo", "dr_grpo", "dapo", "cispo", "sapo", "luspo", "vespo"),
 }
@@ -24,10 +35,17 @@ def fit_batch(training: Any, per_step: str) -> None:
         if int(getattr(training, name)) < 1:
             raise UserError(f"{name} must be at least 1, not {getattr(training, name)}")
     if training.save_strategy == "best":
-        raise UserError("save_strategy best needs an evaluation of transformers', which sozo does not make; take steps")
+        raise UserError(
+            "save_strategy best needs an evaluation of transformers', which sozo does not make; take steps"
+        )
     if training.save_total_limit == 1:
-        raise UserError("save_total_limit 1 can leave no whole checkpoint after a kill; use 2 or more")
-    wanted, per_device = getattr(training, per_step), int(training.per_device_train_batch_size)
+        raise UserError(
+            "save_total_limit 1 can leave no whole checkpoint after a kill; use 2 or more"
+        )
+    wanted, per_device = (
+        getattr(training, per_step),
+        int(training.per_device_train_batch_size),
+    )
     if wanted is not None:
         steps = accumulation_steps(per_step, wanted, per_device, world_size())
         if requested not in (None, steps):
@@ -46,7 +64,11 @@ def accumulation_steps(name: str, wanted: int, per_device: int, processes: int) 
     """
     at_once = per_device * processes
     if wanted < 1 or wanted % at_once:
-        fitting = [n for n in range(1, per_device) if wanted > 0 and wanted % (n * processes) == 0]
+        fitting = [
+            n
+            for n in range(1, per_device)
+            if wanted > 0 and wanted % (n * processes) == 0
+        ]
         smaller = f", or per_device_train_batch_size {fitting[-1]}" if fitting else ""
         raise UserError(
             f"{name} {wanted} is not a multiple of per_device_train_batch_size {per_device} x "
@@ -60,20 +82,32 @@ def of_micro_batch(training: Any) -> str | None:
 
     A model of experts that balances their load has such a part too, which no setting tells.
     """
-    losses = training.loss_type if isinstance(training.loss_type, list) else [training.loss_type]
+    losses = (
+        training.loss_type
+        if isinstance(training.loss_type, list)
+        else [training.loss_type]
+    )
     for loss in losses:
         if loss not in _BY_EXAMPLE:
             return f"loss_type {loss}"
-    for name, neutral in (("entropy_coef", 0.0), ("use_adaptive_entropy", False), ("top_entropy_quantile", 1.0)):
+    for name, neutral in (
+        ("entropy_coef", 0.0),
+        ("use_adaptive_entropy", False),
+        ("top_entropy_quantile", 1.0),
+    ):
         if (value := getattr(training, name, neutral)) != neutral:
             return f"{name} {value}"
     return None
 
 
-def check_groups(per_device: int, processes: int, steps: int, num_generations: int) -> None:
+def check_groups(
+    per_device: int, processes: int, steps: int, num_generations: int
+) -> None:
     """Do the completions of one generation make whole groups of `num_generations`?"""
     if num_generations < 2:
-        raise UserError(f"num_generations must be at least 2 (a group to compare within), not {num_generations}")
+        raise UserError(
+            f"num_generations must be at least 2 (a group to compare within), not {num_generations}"
+        )
     at_once = per_device * processes
     batch = at_once * steps
     if batch % num_generations:
@@ -84,21 +118,31 @@ def check_groups(per_device: int, processes: int, steps: int, num_generations: i
             f"per_device_train_batch_size {per_device} x {processes} process(es) x {steps} accumulation step(s) = "
             f"{batch} completions, not a multiple of num_generations {num_generations}; nearest legal values: "
             f"{_nearest(steps, unit)} accumulation step(s) (completions_per_step {_nearest(steps, unit, at_once)})"
-            + (f", or num_generations {' or '.join(map(str, nearest))}" if nearest else "")
+            + (
+                f", or num_generations {' or '.join(map(str, nearest))}"
+                if nearest
+                else ""
+            )
         )
 
 
 def steps_of_generation(training: Any) -> int:
     """Optimizer steps from one generation of GRPO that begins with a step to the next; 1 of SFT and DPO."""
     # Micro-batches until TRL generates again.
-    lasts = getattr(training, "steps_per_generation", 1) * getattr(training, "num_iterations", 1)
+    lasts = getattr(training, "steps_per_generation", 1) * getattr(
+        training, "num_iterations", 1
+    )
     return lasts // math.gcd(lasts, training.gradient_accumulation_steps)
 
 
 def check_saves(training: Any) -> None:
     """Does each checkpoint of GRPO stand where a generation ends? TRL generates anew when it resumes."""
     unit, save_steps = steps_of_generation(training), training.save_steps
-    if training.save_strategy != "steps" or (save_steps >= 1 and save_steps % unit == 0) or unit == 1:
+    if (
+        training.save_strategy != "steps"
+        or (save_steps >= 1 and save_steps % unit == 0)
+        or unit == 1
+    ):
         return
     raise UserError(
         f"save_steps {save_steps:g} cuts a generation, which is trained on for {unit} optimizer steps, so that a run "
@@ -120,7 +164,11 @@ def check_prompts(num_prompts: int, num_generations: int, batch: int) -> None:
 def check_examples(name: str, count: int, training: Any) -> None:
     """Does an epoch of `count` examples, the value of the setting `name`, fill its last batch?"""
     # One that is not full would weigh its examples more than the others (and on several processes repeat some).
-    batch = training.per_device_train_batch_size * world_size() * training.gradient_accumulation_steps
+    batch = (
+        training.per_device_train_batch_size
+        * world_size()
+        * training.gradient_accumulation_steps
+    )
     if count < batch or (training.max_steps <= 0 and count % batch):
         raise UserError(
             f"{name} {count} does not fill batches of {batch} (examples_per_step); "
@@ -131,4 +179,6 @@ def check_examples(name: str, count: int, training: Any) -> None:
 def _nearest(value: int, unit: int, times: int = 1) -> str:
     """The positive multiples of `unit` just below and above `value`, each of them `times` so much, for people."""
     below = max(value, 0) // unit * unit
-    return " or ".join(str(multiple * times) for multiple in (below, below + unit) if multiple)
+    return " or ".join(
+        str(multiple * times) for multiple in (below, below + unit) if multiple
+    )

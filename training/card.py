@@ -21,7 +21,9 @@ def write_card(trainer: Any, base: str, **_: Any) -> None:
     under = str(peft["default"].base_model_name_or_path) if peft else base
     local = tiny_seed(under) is not None or Path(under).is_dir()
     data = ModelCardData(
-        base_model=None if local else under,  # the hub refuses a card whose base is none of its ids
+        base_model=None
+        if local
+        else under,  # the hub refuses a card whose base is none of its ids
         library_name="peft" if peft else "transformers",
         pipeline_tag="text-generation",
         tags=sorted({"sozo", *trainer._tag_names}),
@@ -31,7 +33,11 @@ def write_card(trainer: Any, base: str, **_: Any) -> None:
         "Every setting is in `run_config.json`.",
     ]
     if peft:
-        where = ", a folder where this was trained: whoever loads the adapter needs it, too" if local else ""
+        where = (
+            ", a folder where this was trained: whoever loads the adapter needs it, too"
+            if local
+            else ""
+        )
         lines.append(f"It is a LoRA adapter on `{under}`{where}.")
     if url := getattr(wandb_run(), "url", None):
         lines.append(f"[Its run in W&B]({url}).")

@@ -23,22 +23,30 @@ from sozo.training.evaluation import read_evaluate
 class CommonArguments:
     """What every method can be told."""
 
-    share_prompt: bool = setting(True, "The loss computes a prompt once for a micro-batch, not for each response.")
+    share_prompt: bool = setting(
+        True,
+        "The loss computes a prompt once for a micro-batch, not for each response.",
+    )
     system_prompt: str | None = setting(
-        None, "System message before each prompt (default: what the model was trained with, else none)."
+        None,
+        "System message before each prompt (default: what the model was trained with, else none).",
     )
     embedding_rate: float = setting(
-        1.0, "The embeddings' learning rate as a share of the others' (and a tied output layer's); 0 freezes them."
+        1.0,
+        "The embeddings' learning rate as a share of the others' (and a tied output layer's); 0 freezes them.",
     )
 
     evaluate: dict | str | None = setting(  # noqa: RUF009
-        None, "What is sampled and scored every n steps, and what must hold of its values (JSON)."
+        None,
+        "What is sampled and scored every n steps, and what must hold of its values (JSON).",
     )
 
     def check(self, training: Any) -> None:
         """Refuse what cannot work together with TRL's settings."""
 
-    def fit(self, training: Any, tokenizer: Any, form: PromptForm, window: int | None) -> None:
+    def fit(
+        self, training: Any, tokenizer: Any, form: PromptForm, window: int | None
+    ) -> None:
         """Fit limits into the model's window (None: no limit), and refuse those that cannot be."""
 
 
@@ -51,12 +59,16 @@ class _Parser(TrlParser):
         raise UserError(message)  # argparse would print some 200 flags and exit
 
 
-def parse(script: type[S], training: type[T], argv: Sequence[str]) -> tuple[S, T, ModelConfig]:
+def parse(
+    script: type[S], training: type[T], argv: Sequence[str]
+) -> tuple[S, T, ModelConfig]:
     """Settings of one method: its own (such as `GrpoArguments`), TRL's (`GrpoSettings`) and the model's, checked."""
     settings = read_settings((script, training, ModelConfig), argv)
     settings[0].check(settings[1])
     if settings[0].embedding_rate < 0:
-        raise UserError(f"embedding_rate must be 0 or more, not {settings[0].embedding_rate:g}; 0 freezes them")
+        raise UserError(
+            f"embedding_rate must be 0 or more, not {settings[0].embedding_rate:g}; 0 freezes them"
+        )
     _check_fsdp(*settings[:2])
     read_evaluate(settings[0].evaluate)
     return settings
@@ -71,7 +83,9 @@ def read_settings(groups: Sequence[type], argv: Sequence[str]) -> Any:
         raise UserError(str(error)) from error
 
 
-def read_plan(script: type[S], training: type, argv: Sequence[str]) -> tuple[S, dict[str, Any]]:
+def read_plan(
+    script: type[S], training: type, argv: Sequence[str]
+) -> tuple[S, dict[str, Any]]:
     """A method's own settings, and all of them by name with TRL's defaults: what a plan needs, on any machine.
 
     TRL's settings are not made, since making them needs the GPU that they ask for and takes memory on it.
@@ -83,15 +97,21 @@ def read_plan(script: type[S], training: type, argv: Sequence[str]) -> tuple[S, 
     return own, values
 
 
-def _checked_parser(groups: Sequence[type], argv: Sequence[str]) -> tuple[TrlParser, list[str]]:
+def _checked_parser(
+    groups: Sequence[type], argv: Sequence[str]
+) -> tuple[TrlParser, list[str]]:
     """A parser whose defaults are the file's values, and the flags over them; no name and no kind is a wrong one."""
     parser = _Parser(groups, allow_abbrev=False)
-    front = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    front = argparse.ArgumentParser(
+        add_help=False, allow_abbrev=False, exit_on_error=False
+    )
     front.add_argument("--config")
     try:
         chosen, flags = front.parse_known_args(argv)
     except argparse.ArgumentError as error:
-        raise UserError("--config needs a file; recipes/*/*.yaml are examples") from error
+        raise UserError(
+            "--config needs a file; recipes/*/*.yaml are examples"
+        ) from error
     file = chosen.config
     in_file = read_yaml(Path(file)) if file else {}
     # Before any value is judged: a misspelt key is often why another one looks wrong.
@@ -100,8 +120,13 @@ def _checked_parser(groups: Sequence[type], argv: Sequence[str]) -> tuple[TrlPar
     unknown += [word for word in stray if word.startswith("--")] or stray
     if unknown:
         known = [action.dest for action in parser._actions]
-        names = [word.removeprefix("--").partition("=")[0].replace("-", "_") for word in unknown]
-        raise UserError(f"unknown setting: {', '.join(name + hint(name, known) for name in names)}")
+        names = [
+            word.removeprefix("--").partition("=")[0].replace("-", "_")
+            for word in unknown
+        ]
+        raise UserError(
+            f"unknown setting: {', '.join(name + hint(name, known) for name in names)}"
+        )
     _check_kinds(f"{file}", groups, in_file)
     return parser, flags
 
@@ -113,19 +138,33 @@ def _check_kinds(where: str, groups: Sequence[type], values: Mapping[str, Any]) 
     """
     own, *hints = (get_type_hints(group) for group in groups)
     for name, value in values.items():
-        if value is None or isinstance(value, str) or (name in own and not isinstance(value, bool)):
+        if (
+            value is None
+            or isinstance(value, str)
+            or (name in own and not isinstance(value, bool))
+        ):
             continue
         try:
-            kind = TypeAdapter(ChainMap(own, *hints)[name], config={"arbitrary_types_allowed": True})
+            kind = TypeAdapter(
+                ChainMap(own, *hints)[name], config={"arbitrary_types_allowed": True}
+            )
             kind.validate_python(value, strict=isinstance(value, bool))
         except ValidationError as error:
-            written = " (YAML reads yes, no, on and off so; quote them)" if isinstance(value, bool) else ""
-            raise UserError(f"{where}: {name} cannot be {quoted(value)}{written}") from error
+            written = (
+                " (YAML reads yes, no, on and off so; quote them)"
+                if isinstance(value, bool)
+                else ""
+            )
+            raise UserError(
+                f"{where}: {name} cannot be {quoted(value)}{written}"
+            ) from error
 
 
 def _check_fsdp(script: Any, training: Any) -> None:
     """Refuse what does not work under FSDP, where accelerate or the settings start it."""
-    if not (str_to_bool(os.environ.get("ACCELERATE_USE_FSDP", "false")) or training.fsdp):
+    if not (
+        str_to_bool(os.environ.get("ACCELERATE_USE_FSDP", "false")) or training.fsdp
+    ):
         return
     zero3 = "take DeepSpeed (zero3.yaml)"
     if training.use_cpu:
@@ -133,6 +172,10 @@ def _check_fsdp(script: Any, training: Any) -> None:
             "accelerate has no FSDP on a CPU and would train without; take recipes/accelerate/cpu2_zero3.yaml, or GPUs"
         )
     if read_evaluate(script.evaluate):
-        raise UserError(f"evaluate does not work under FSDP; leave it out (--evaluate null), or {zero3}")
+        raise UserError(
+            f"evaluate does not work under FSDP; leave it out (--evaluate null), or {zero3}"
+        )
     if getattr(script, "sampler", None) == "shared_prefix":
-        raise UserError(f"sampler shared_prefix does not work under FSDP; set sampler: trl, or {zero3}")
+        raise UserError(
+            f"sampler shared_prefix does not work under FSDP; set sampler: trl, or {zero3}"
+        )

@@ -6,17 +6,37 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    PositiveInt,
+    ValidationError,
+    model_validator,
+)
 
 from sozo.data.errors import UserError
 from sozo.data.jsonl import id_column, read_numbered, text_column
-from sozo.data.settings import from_json, from_validation, hint, load_dotted, settings_of
+from sozo.data.settings import (
+    from_json,
+    from_validation,
+    hint,
+    load_dotted,
+    settings_of,
+)
 from sozo.rewards.task import RewardFunc, reward_of, reward_options
 from sozo.tasks import refuse_training, task_type
 from sozo.tasks.task import Item, Task
 
 # Arguments of a reward that are no columns.
-_RESERVED = {"asked", "completions", "completion_ids", "environments", "log_extra", "log_metric", "trainer_state"}
+_RESERVED = {
+    "asked",
+    "completions",
+    "completion_ids",
+    "environments",
+    "log_extra",
+    "log_metric",
+    "trainer_state",
+}
 
 
 class Entry(BaseModel):
@@ -24,9 +44,15 @@ class Entry(BaseModel):
 
     model_config = ConfigDict(extra="allow", strict=True)
     task: str | None = None  # a task's name; its items are the prompts
-    prompts: str | None = None  # or a JSONL file: the column prompt, optional id; rewards are given its other columns
-    num_prompts: PositiveInt | None = None  # prompts in one epoch, the items in turn. None asks each once
-    reward_funcs: list[str] | None = None  # dotted paths; None takes the task's own reward
+    prompts: str | None = (
+        None  # or a JSONL file: the column prompt, optional id; rewards are given its other columns
+    )
+    num_prompts: PositiveInt | None = (
+        None  # prompts in one epoch, the items in turn. None asks each once
+    )
+    reward_funcs: list[str] | None = (
+        None  # dotted paths; None takes the task's own reward
+    )
     reward_args: dict[str, dict[str, Any]] = {}  # by path, which then names a factory
     reward_weights: list[float] | None = None  # one for each reward
 
@@ -35,21 +61,36 @@ class Entry(BaseModel):
         """Refuse what cannot be, as far as it shows before anything is loaded."""
         funcs = self.reward_funcs or []
         if (self.task is None) == (self.prompts is None):
-            raise ValueError("give a task (a name) or prompts (a JSONL file), and not both")
+            raise ValueError(
+                "give a task (a name) or prompts (a JSONL file), and not both"
+            )
         if not funcs and self.task is None:
-            raise ValueError("nothing pays for its completions; give reward_funcs, a list of dotted paths")
+            raise ValueError(
+                "nothing pays for its completions; give reward_funcs, a list of dotted paths"
+            )
         if not funcs and reward_options(self._kind) is None:
-            raise ValueError("no answer is worth anything alone; give reward_funcs, such as a judge's reward")
+            raise ValueError(
+                "no answer is worth anything alone; give reward_funcs, such as a judge's reward"
+            )
         known = self._task_settings | self._reward_settings
         for name in self.model_extra or {}:
             if name not in known:
-                raise ValueError(f"unknown setting: {name}{hint(name, known | type(self).model_fields.keys())}")
+                raise ValueError(
+                    f"unknown setting: {name}{hint(name, known | type(self).model_fields.keys())}"
+                )
         for path in self.reward_args:
             if path not in funcs:
-                raise ValueError(f"reward_args names {path}, which is not one of reward_funcs {funcs}")
-        if self.reward_weights is not None and len(self.reward_weights) != self.num_rewards:
+                raise ValueError(
+                    f"reward_args names {path}, which is not one of reward_funcs {funcs}"
+                )
+        if (
+            self.reward_weights is not None
+            and len(self.reward_weights) != self.num_rewards
+        ):
             count = len(self.reward_weights)
-            raise ValueError(f"{count} reward_weights for {self.num_rewards} rewards; give one for each")
+            raise ValueError(
+                f"{count} reward_weights for {self.num_rewards} rewards; give one for each"
+            )
         return self
 
     @property
@@ -68,7 +109,11 @@ class Entry(BaseModel):
 
     @property
     def _task_settings(self) -> set[str]:
-        return {known.name for known in fields(self._kind.Settings)} if self.task else set()
+        return (
+            {known.name for known in fields(self._kind.Settings)}
+            if self.task
+            else set()
+        )
 
     @property
     def _reward_settings(self) -> set[str]:
@@ -78,17 +123,27 @@ class Entry(BaseModel):
         return reward_options(self._kind) or set()
 
     def _options(self, names: set[str]) -> dict[str, Any]:
-        return {name: value for name, value in (self.model_extra or {}).items() if name in names}
+        return {
+            name: value
+            for name, value in (self.model_extra or {}).items()
+            if name in names
+        }
 
     @cached_property
     def built(self) -> Task:
         """The task with its settings."""
-        return self._kind(settings_of(self._kind.Settings, self._options(self._task_settings)))
+        return self._kind(
+            settings_of(self._kind.Settings, self._options(self._task_settings))
+        )
 
     @cached_property
     def items(self) -> Sequence[Item]:
         """What is asked; refuses what must never be trained on."""
-        items = tuple(self.built.items()) if self.task else tuple(_read_prompts(Path(str(self.prompts))))
+        items = (
+            tuple(self.built.items())
+            if self.task
+            else tuple(_read_prompts(Path(str(self.prompts))))
+        )
         refuse_training(items)
         return items
 
@@ -101,23 +156,34 @@ class Entry(BaseModel):
     def rewards(self) -> Sequence[RewardFunc]:
         """Its reward functions."""
         if self.reward_funcs:
-            return [_reward_func(path, self.reward_args.get(path)) for path in self.reward_funcs]
+            return [
+                _reward_func(path, self.reward_args.get(path))
+                for path in self.reward_funcs
+            ]
         return [reward_of(self.built, **self._options(self._reward_settings))]
 
 
 def read_entries(tasks: Any, defaults: Mapping[str, Any]) -> list[Entry]:
     """The entries of a list of mappings (or their JSON) or names of tasks; `defaults` hold where one says nothing."""
     if not isinstance(tasks, list) or not tasks:
-        raise UserError(f"tasks must be a list of what is asked, as in recipes/tiny/grpo.yaml, not {tasks!r}")
+        raise UserError(
+            f"tasks must be a list of what is asked, as in recipes/tiny/grpo.yaml, not {tasks!r}"
+        )
     entries = []
     for number, task in enumerate(tasks, 1):
         by_name = isinstance(task, str) and not task.lstrip().startswith("{")
         entry = {"task": task} if by_name else from_json(task, f"tasks, entry {number}")
-        if not isinstance(entry, dict) or not all(isinstance(key, str) for key in entry):
-            raise UserError(f"tasks, entry {number} must be a task's name or a mapping, not {task!r}")
+        if not isinstance(entry, dict) or not all(
+            isinstance(key, str) for key in entry
+        ):
+            raise UserError(
+                f"tasks, entry {number} must be a task's name or a mapping, not {task!r}"
+            )
         settings = {**defaults, **entry}
         if "reward_funcs" in entry and "reward_args" not in entry:
-            settings.pop("reward_args", None)  # arguments belong to the functions beside which they stand
+            settings.pop(
+                "reward_args", None
+            )  # arguments belong to the functions beside which they stand
         name = Path(str(entry.get("task") or entry.get("prompts"))).name
         try:
             entries.append(Entry(**settings))
@@ -131,11 +197,23 @@ def _read_prompts(path: Path) -> list[Item]:
     for number, where, row in read_numbered(path):
         prompt = text_column(row, "prompt", where)
         if reserved := sorted(_RESERVED & set(row)):
-            raise UserError(f"{where}: a column cannot be called {reserved[0]}, which TRL hands to rewards; rename it")
-        columns = {name: value for name, value in row.items() if name not in ("prompt", "id")}
-        items.append(Item(id_column(row, "id", where) if "id" in row else f"{number:08d}", prompt, columns))
+            raise UserError(
+                f"{where}: a column cannot be called {reserved[0]}, which TRL hands to rewards; rename it"
+            )
+        columns = {
+            name: value for name, value in row.items() if name not in ("prompt", "id")
+        }
+        items.append(
+            Item(
+                id_column(row, "id", where) if "id" in row else f"{number:08d}",
+                prompt,
+                columns,
+            )
+        )
     if not items:
-        raise UserError(f'{path}: holds no prompts; write one per line: {{"prompt": "..."}}')
+        raise UserError(
+            f'{path}: holds no prompts; write one per line: {{"prompt": "..."}}'
+        )
     return items
 
 
@@ -144,7 +222,11 @@ def _reward_func(path: str, arguments: Mapping[str, Any] | None) -> RewardFunc:
     try:
         function = function if arguments is None else function(**arguments)
     except (TypeError, ValueError) as error:
-        raise UserError(f"reward function {path} with {dict(arguments or {})}: {error}") from error
+        raise UserError(
+            f"reward function {path} with {dict(arguments or {})}: {error}"
+        ) from error
     if not callable(function):
-        raise UserError(f"reward function {path} cannot be called (it is a {type(function).__name__})")
+        raise UserError(
+            f"reward function {path} cannot be called (it is a {type(function).__name__})"
+        )
     return function

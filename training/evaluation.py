@@ -12,7 +12,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveInt,
+    ValidationError,
+    model_validator,
+)
 from tqdm import tqdm
 from transformers import Trainer, TrainerCallback
 
@@ -27,7 +34,9 @@ from sozo.tasks import task_type
 from sozo.tasks.task import Answer, Item, Row, Task
 
 logger = logging.getLogger(__name__)
-_LOGGED = "eval_"  # from which transformers' loggers make a section of its own: `eval/dat`
+_LOGGED = (
+    "eval_"  # from which transformers' loggers make a section of its own: `eval/dat`
+)
 _BATCH = 64  # answers that one process draws at once
 
 
@@ -87,10 +96,14 @@ class EvaluateSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
     every: PositiveInt  # steps between two evaluations; the first is before training, the last behind the last step
     tasks: list[Any]  # names of tasks, or mappings: task, num_responses, its settings
-    num_responses: PositiveInt = 256  # answers of each task, where it says nothing itself
+    num_responses: PositiveInt = (
+        256  # answers of each task, where it says nothing itself
+    )
     max_new_tokens: PositiveInt | None = None  # longest answer (default: the task's)
     temperature: float = Field(1.0, gt=0)
-    seed: int = Field(1_000_000, ge=0)  # the default is far from those of the tables drawn of the trained model
+    seed: int = Field(
+        1_000_000, ge=0
+    )  # the default is far from those of the tables drawn of the trained model
     second_encoder: str | None = None  # an encoder that nobody trains on
     floors: list[Floor] = []
 
@@ -109,15 +122,27 @@ class EvaluateSettings(BaseModel):
     def _task(self, task: Any) -> EvaluatedTask:
         options = {"task": task} if isinstance(task, str) else task
         if not isinstance(options, dict) or not isinstance(options.get("task"), str):
-            raise UserError(f"evaluate: a task is a name or a mapping with `task`, not {task!r}")
+            raise UserError(
+                f"evaluate: a task is a name or a mapping with `task`, not {task!r}"
+            )
         options = dict(options)
-        kind, count = task_type(options.pop("task")), options.pop("num_responses", self.num_responses)
+        kind, count = (
+            task_type(options.pop("task")),
+            options.pop("num_responses", self.num_responses),
+        )
         if kind.score is Task.score:
-            raise UserError(f"evaluate: no answer to {kind.name} is worth anything without a judge; leave it out")
+            raise UserError(
+                f"evaluate: no answer to {kind.name} is worth anything without a judge; leave it out"
+            )
         if type(count) is not int or count < 1:
-            raise UserError(f"evaluate: num_responses of {kind.name} must be a number of 1 or more, not {count!r}")
+            raise UserError(
+                f"evaluate: num_responses of {kind.name} must be a number of 1 or more, not {count!r}"
+            )
         return EvaluatedTask(
-            kind, settings_of(kind.Settings, options), count, self.max_new_tokens or kind.max_new_tokens
+            kind,
+            settings_of(kind.Settings, options),
+            count,
+            self.max_new_tokens or kind.max_new_tokens,
         )
 
     @cached_property
@@ -127,9 +152,13 @@ class EvaluateSettings(BaseModel):
 
     def values(self, task: Task, rows: Sequence[Row]) -> dict[str, float]:
         """An evaluation of one task: means of what has a value, the valid share, and what answers show together."""
-        values = {f"{task.name}/valid": sum(row.reason is None for row in rows) / len(rows)}
+        values = {
+            f"{task.name}/valid": sum(row.reason is None for row in rows) / len(rows)
+        }
         for measure in task.measures:
-            if known := [row.values[measure.name] for row in rows if measure.name in row.values]:
+            if known := [
+                row.values[measure.name] for row in rows if measure.name in row.values
+            ]:
                 values[measure.name] = sum(known) / len(known)
         if source := task.noun_source():
             values |= source.together(rows, self.second)
@@ -148,7 +177,9 @@ def read_evaluate(settings: Any) -> EvaluateSettings | None:
         raise from_validation(error, "evaluate", known) from error
     except UserError as error:  # of a task's own settings
         text = str(error)
-        raise UserError(text if text.startswith("evaluate") else f"evaluate: {text}") from error
+        raise UserError(
+            text if text.startswith("evaluate") else f"evaluate: {text}"
+        ) from error
 
 
 class Evaluation(TrainerCallback):
@@ -160,15 +191,29 @@ class Evaluation(TrainerCallback):
 
     trainer: Any = None
 
-    def __init__(self, settings: EvaluateSettings, output: Path, form: PromptForm = PLAIN, *, first: bool) -> None:
-        self._settings, self._output, self._form, self._first = settings, output, form, first
+    def __init__(
+        self,
+        settings: EvaluateSettings,
+        output: Path,
+        form: PromptForm = PLAIN,
+        *,
+        first: bool,
+    ) -> None:
+        self._settings, self._output, self._form, self._first = (
+            settings,
+            output,
+            form,
+            first,
+        )
         self._watch = FloorWatch(settings.floors, say=first)
         self._known: dict[int, dict[str, float]] = {}
         self.stopped: str | None = None  # which floor ended the run
         if first:  # what is wrong with these shows before a model is loaded
             _ = settings.second, [evaluated.task for evaluated in settings.evaluated]
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+    def on_train_begin(
+        self, args: Any, state: Any, control: Any, **kwargs: Any
+    ) -> None:
         """Read what an earlier part of the run found, and evaluate the model that comes in."""
         self._known = gather(read_evaluations(self._output))[0]
         if state.global_step == 0:
@@ -176,14 +221,26 @@ class Evaluation(TrainerCallback):
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Evaluate, before a checkpoint of this step is written."""
-        if state.global_step % self._settings.every == 0 or state.global_step == state.max_steps:
+        if (
+            state.global_step % self._settings.every == 0
+            or state.global_step == state.max_steps
+        ):
             self._evaluate(state, control)
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
+    def on_log(
+        self,
+        args: Any,
+        state: Any,
+        control: Any,
+        logs: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
         """Hold what is logged against the floors; every process does as the first one says."""
         if not self._settings.floors:
             return
-        values = {name.removeprefix(_LOGGED): value for name, value in (logs or {}).items()}
+        values = {
+            name.removeprefix(_LOGGED): value for name, value in (logs or {}).items()
+        }
         if reason := gather(self._watch.stop(values, state.global_step))[0]:
             self.stopped, control.should_training_stop = reason, True
 
@@ -203,7 +260,9 @@ class Evaluation(TrainerCallback):
             tqdm.write(f"step {step:>5}/{state.max_steps}  evaluation  {shown}")
         # A trainer of TRL's would add its running means and forget them; and this step's own log may be still to come.
         should_log = control.should_log
-        Trainer.log(self.trainer, {f"{_LOGGED}{name}": value for name, value in values.items()})
+        Trainer.log(
+            self.trainer, {f"{_LOGGED}{name}": value for name, value in values.items()}
+        )
         control.should_log = should_log
 
     def _values(self) -> dict[str, float]:
@@ -215,13 +274,17 @@ class Evaluation(TrainerCallback):
         settings, trainer = self._settings, self.trainer
         values: dict[str, float] = {}
         processes = Processes(rank(), world_size())
-        with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model:
+        with unwrap_model_for_generation(
+            trainer.model_wrapped, trainer.accelerator
+        ) as model:
             for evaluated in settings.evaluated:
                 decoder: dict[str, Any] = {
                     "max_new_tokens": evaluated.max_new_tokens,
                     "temperature": settings.temperature,
                 }
-                writer = TransformersGenerator(model, trainer.processing_class, form=self._form, **decoder)
+                writer = TransformersGenerator(
+                    model, trainer.processing_class, form=self._form, **decoder
+                )
                 scored: dict[int, list[tuple[Item, Answer, Row]]] = {}
                 for number, items in enumerate(evaluated.batches()):
                     if processes.mine(number):
@@ -230,8 +293,13 @@ class Evaluation(TrainerCallback):
                         scored[number] = list(zip(items, answers, rows, strict=True))
                 scored = dict(ChainMap(*gather(scored)))
                 if processes.first:
-                    every = zip(*(one for number in sorted(scored) for one in scored[number]), strict=True)
-                    values |= settings.values(evaluated.task, evaluated.task.with_others(*every))
+                    every = zip(
+                        *(one for number in sorted(scored) for one in scored[number]),
+                        strict=True,
+                    )
+                    values |= settings.values(
+                        evaluated.task, evaluated.task.with_others(*every)
+                    )
         return gather(values)[0]
 
 
@@ -251,7 +319,9 @@ class FloorWatch:
             wrong = floor.broken(value)
             stops = wrong and floor.action == "stop"
             if wrong and self._say and not self._broken.get(floor):
-                logger.warning("step %d: %s%s", step, wrong, "; training stops" if stops else "")
+                logger.warning(
+                    "step %d: %s%s", step, wrong, "; training stops" if stops else ""
+                )
             self._broken[floor] = wrong is not None
             if stops:
                 reasons.append(f"step {step}: {wrong}")
@@ -261,4 +331,6 @@ class FloorWatch:
         """Say which floors nobody could look at."""
         for floor in self._floors:
             if self._say and floor not in self._broken:
-                logger.warning("floor of %s: nothing of this name was logged", floor.measure)
+                logger.warning(
+                    "floor of %s: nothing of this name was logged", floor.measure
+                )

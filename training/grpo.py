@@ -27,9 +27,16 @@ _FUNCS = "Dotted paths of reward functions (default: each task's own)."
 _ARGS = "Keyword arguments per path of reward_funcs, which then names a factory (JSON)."
 # Settings that cut or bend the model's own distribution, and the values that do not. vLLM's correction needs the first
 # four as they are here; the sampler shared_prefix draws by none of them.
-_BENT: dict[str, tuple] = {"top_k": (0, None), "top_p": (1.0, None), "min_p": (0.0, None)}
+_BENT: dict[str, tuple] = {
+    "top_k": (0, None),
+    "top_p": (1.0, None),
+    "min_p": (0.0, None),
+}
 _BENT |= {"repetition_penalty": (1.0, None)}
-_UNUSED = _BENT | {"generation_kwargs": (None, {}), "use_transformers_continuous_batching": (None, False)}
+_UNUSED = _BENT | {
+    "generation_kwargs": (None, {}),
+    "use_transformers_continuous_batching": (None, False),
+}
 
 
 @dataclass
@@ -37,20 +44,32 @@ class GrpoSettings(GRPOConfig):
     """TRL's GRPOConfig with one more field (the paper: 256), so that one YAML fits any number of GPUs."""
 
     completions_per_step: int | None = setting(
-        None, "Completions per optimizer step over all processes; sets gradient_accumulation_steps."
+        None,
+        "Completions per optimizer step over all processes; sets gradient_accumulation_steps.",
     )
-    gradient_accumulation_steps: int | None = setting(None, "Micro-batches per optimizer step (default: 1).")
+    gradient_accumulation_steps: int | None = setting(
+        None, "Micro-batches per optimizer step (default: 1)."
+    )
 
     # TRL's own masks a whole sequence: of answers of 400 tokens nearly all, whatever the engine's rounding.
-    vllm_importance_sampling_mode: str = setting("token_truncate", "How vLLM's log-probabilities are corrected.")
+    vllm_importance_sampling_mode: str = setting(
+        "token_truncate", "How vLLM's log-probabilities are corrected."
+    )
 
     def __post_init__(self) -> None:
         fit_batch(self, "completions_per_step")
         if self.steps_per_generation is not None and int(self.steps_per_generation) < 1:
-            raise UserError(f"steps_per_generation must be at least 1, not {self.steps_per_generation}")
+            raise UserError(
+                f"steps_per_generation must be at least 1, not {self.steps_per_generation}"
+            )
         if self.generation_batch_size is None:
-            steps = int(self.steps_per_generation or self.gradient_accumulation_steps or 1)
-            per_device, group = int(self.per_device_train_batch_size), int(self.num_generations or 0)
+            steps = int(
+                self.steps_per_generation or self.gradient_accumulation_steps or 1
+            )
+            per_device, group = (
+                int(self.per_device_train_batch_size),
+                int(self.num_generations or 0),
+            )
             check_groups(per_device, world_size(), steps, group)
         super().__post_init__()
         check_saves(self)
@@ -65,9 +84,16 @@ class GrpoArguments(WordArguments):
     else. The sampler `shared_prefix` is sozo's generator, which computes each prompt once; `trl` is TRL's own.
     """
 
-    tasks: list[str] | None = setting(None, "What is asked: names of tasks, or mappings.")  # noqa: RUF009
-    num_prompts: int | None = setting(None, "Prompts of each task in one epoch (default: each of its items once).")
-    sampler: str | None = setting(None, "shared_prefix, trl or vllm (default: shared_prefix, or vllm with use_vllm).")
+    tasks: list[str] | None = setting(  # noqa: RUF009
+        None, "What is asked: names of tasks, or mappings."
+    )
+    num_prompts: int | None = setting(
+        None, "Prompts of each task in one epoch (default: each of its items once)."
+    )
+    sampler: str | None = setting(
+        None,
+        "shared_prefix, trl or vllm (default: shared_prefix, or vllm with use_vllm).",
+    )
     reward_funcs: list[str] | None = setting(None, _FUNCS)  # noqa: RUF009
     reward_args: dict | str | None = setting(None, _ARGS)  # noqa: RUF009
     canary_steps: int = setting(
@@ -81,11 +107,20 @@ class GrpoArguments(WordArguments):
         if isinstance(self.reward_funcs, str):
             self.reward_funcs = [self.reward_funcs]
         if not isinstance(self.reward_args, dict | None):
-            raise UserError(f"reward_args must be a mapping of paths to arguments, not {self.reward_args!r}")
+            raise UserError(
+                f"reward_args must be a mapping of paths to arguments, not {self.reward_args!r}"
+            )
         if self.tasks is None:
-            raise UserError("tasks is missing: a list of what is asked, as in recipes/tiny/grpo.yaml")
-        rewards = {"reward_funcs": self.reward_funcs, "reward_args": self.reward_args or {}}
-        self.entries = read_entries(self.tasks, {"num_prompts": self.num_prompts, **rewards})
+            raise UserError(
+                "tasks is missing: a list of what is asked, as in recipes/tiny/grpo.yaml"
+            )
+        rewards = {
+            "reward_funcs": self.reward_funcs,
+            "reward_args": self.reward_args or {},
+        }
+        self.entries = read_entries(
+            self.tasks, {"num_prompts": self.num_prompts, **rewards}
+        )
 
     def check(self, training: GrpoSettings) -> None:
         """Settle sampler and weights; refuse what contradicts `training`, and an epoch that leaves a batch unfilled."""
@@ -94,36 +129,72 @@ class GrpoArguments(WordArguments):
             raise UserError(f"canary_steps must be 0 or more, not {self.canary_steps}")
         weights = reward_weights(self.entries)
         if weights is not None and training.reward_weights is not None:
-            raise UserError("reward_weights stand both in tasks and beside it; take one of them out")
-        training.reward_weights = training.reward_weights if weights is None else weights
+            raise UserError(
+                "reward_weights stand both in tasks and beside it; take one of them out"
+            )
+        training.reward_weights = (
+            training.reward_weights if weights is None else weights
+        )
         count = sum(entry.num_rewards for entry in self.entries)
-        if training.reward_weights is not None and len(training.reward_weights) != count:
-            raise UserError(f"{len(training.reward_weights)} reward_weights for {count} rewards; give one for each")
-        batch, num_prompts = training.generation_batch_size, sum(entry.count for entry in self.entries)
+        if (
+            training.reward_weights is not None
+            and len(training.reward_weights) != count
+        ):
+            raise UserError(
+                f"{len(training.reward_weights)} reward_weights for {count} rewards; give one for each"
+            )
+        batch, num_prompts = (
+            training.generation_batch_size,
+            sum(entry.count for entry in self.entries),
+        )
         if training.max_steps <= 0 or num_prompts * training.num_generations < batch:
             check_prompts(num_prompts, training.num_generations, batch)
 
-    def fit(self, training: GrpoSettings, tokenizer: Any, form: PromptForm, window: int | None) -> None:
+    def fit(
+        self,
+        training: GrpoSettings,
+        tokenizer: Any,
+        form: PromptForm,
+        window: int | None,
+    ) -> None:
         """Refuse completions that do not fit behind the longest prompt into the window, the model's or the engine's."""
-        prompt = longest_prompt(tokenizer, (item.prompt for entry in self.entries for item in entry.items), form)
+        prompt = longest_prompt(
+            tokenizer,
+            (item.prompt for entry in self.entries for item in entry.items),
+            form,
+        )
         limit = training.max_completion_length
         refuse_beyond("GRPO", window, prompt, limit, "max_completion_length")
         if training.use_vllm and training.vllm_mode == "colocate":
             # The model's own length, 131,072 tokens for Llama 3.1, would fill the GPU with an empty cache.
-            length = training.vllm_max_model_length = training.vllm_max_model_length or prompt + limit
-            refuse_beyond(f"vllm_max_model_length {length}", length, prompt, limit, "max_completion_length")
+            length = training.vllm_max_model_length = (
+                training.vllm_max_model_length or prompt + limit
+            )
+            refuse_beyond(
+                f"vllm_max_model_length {length}",
+                length,
+                prompt,
+                limit,
+                "max_completion_length",
+            )
             refuse_beyond("vLLM", window, 0, length, "vllm_max_model_length")
 
     def _settle_sampler(self, training: GrpoSettings) -> None:
         if self.sampler is None:
             self.sampler = "vllm" if training.use_vllm else "shared_prefix"
         if self.sampler not in SAMPLERS:
-            raise UserError(f"sampler must be one of {', '.join(SAMPLERS)}, not {self.sampler}")
+            raise UserError(
+                f"sampler must be one of {', '.join(SAMPLERS)}, not {self.sampler}"
+            )
         if training.use_vllm and self.sampler != "vllm":
-            raise UserError(f"sampler {self.sampler} and use_vllm true contradict each other; take one of them out")
+            raise UserError(
+                f"sampler {self.sampler} and use_vllm true contradict each other; take one of them out"
+            )
         training.use_vllm = self.sampler == "vllm"
         if training.use_vllm and training.use_cpu and training.vllm_mode == "server":
-            raise UserError("vllm_mode server needs a GPU: TRL sends weights by NCCL; take colocate or another sampler")
+            raise UserError(
+                "vllm_mode server needs a GPU: TRL sends weights by NCCL; take colocate or another sampler"
+            )
         if self.sampler == "trl":
             return
         # vLLM's log-probabilities are of what is left, the trainer's of the whole distribution.
@@ -135,14 +206,22 @@ class GrpoArguments(WordArguments):
                 changed.append(f"{name} {value}")
         if changed:
             remedy = "leave it out (top_k 0, top_p 1), or take sampler trl"
-            raise UserError(f"sampler {self.sampler} {why} {', '.join(changed)}; {remedy}")
+            raise UserError(
+                f"sampler {self.sampler} {why} {', '.join(changed)}; {remedy}"
+            )
 
 
-def train_grpo(script: GrpoArguments, training: GrpoSettings, model: ModelConfig) -> Path:
+def train_grpo(
+    script: GrpoArguments, training: GrpoSettings, model: ModelConfig
+) -> Path:
     """Train by GRPO and return the folder of the trained model (see `run.train`)."""
     rewards = reward_functions(script.entries)
     script.check_words([entry.rewards for entry in script.entries], training)
-    keep = KeepWords(script.unique_words, script.unique_words_of or 0) if script.unique_words else None
+    keep = (
+        KeepWords(script.unique_words, script.unique_words_of or 0)
+        if script.unique_words
+        else None
+    )
     if len(rewards) > 1 and training.process_index == 0:
         weights = training.reward_weights or [1.0] * len(rewards)
         summed = [
@@ -163,20 +242,51 @@ def train_grpo(script: GrpoArguments, training: GrpoSettings, model: ModelConfig
             from sozo.models.transformers_model import SharedPrefixRollout
 
             length, seed = training.max_completion_length, training.seed
-            rollout = SharedPrefixRollout(temperature=training.temperature, max_new_tokens=length, seed=seed)
-            os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # TRL warns that rollout_func may change
-        rows = dataset_rows(script.entries, conversational=bool(tokenizer.chat_template), form=form)
-        common |= {"reward_funcs": rewards, "train_dataset": Dataset.from_list(rows), "rollout_func": rollout}
-        trainer = WordTrainer(words=script, keep=keep, **common) if script.about_words else MixTrainer(**common)
+            rollout = SharedPrefixRollout(
+                temperature=training.temperature, max_new_tokens=length, seed=seed
+            )
+            os.environ.setdefault(
+                "TRL_EXPERIMENTAL_SILENCE", "1"
+            )  # TRL warns that rollout_func may change
+        rows = dataset_rows(
+            script.entries, conversational=bool(tokenizer.chat_template), form=form
+        )
+        common |= {
+            "reward_funcs": rewards,
+            "train_dataset": Dataset.from_list(rows),
+            "rollout_func": rollout,
+        }
+        trainer = (
+            WordTrainer(words=script, keep=keep, **common)
+            if script.about_words
+            else MixTrainer(**common)
+        )
         if training.use_vllm and script.canary_steps:
-            from sozo.training.vllm_watch import Canary, fixed_sequences, vllm_log_probabilities
+            from sozo.training.vllm_watch import (
+                Canary,
+                fixed_sequences,
+                vllm_log_probabilities,
+            )
 
-            prompts, longest = [row["prompt"] for row in rows], training.max_completion_length - 1
-            sequences = fixed_sequences(tokenizer, prompts, longest, **training.chat_template_kwargs or {})
+            prompts, longest = (
+                [row["prompt"] for row in rows],
+                training.max_completion_length - 1,
+            )
+            sequences = fixed_sequences(
+                tokenizer, prompts, longest, **training.chat_template_kwargs or {}
+            )
             engine = partial(vllm_log_probabilities, trainer.vllm_generation)
             trainer.canary = Canary(engine, sequences, script.canary_steps)
         return trainer
 
     recorder = RunRecorder([function.reward for function in rewards], keep)
     facts = described(script.entries)
-    return train(script, training, model, build, facts=facts, sources=of_rewards(facts["rewards"]), recorder=recorder)
+    return train(
+        script,
+        training,
+        model,
+        build,
+        facts=facts,
+        sources=of_rewards(facts["rewards"]),
+        recorder=recorder,
+    )

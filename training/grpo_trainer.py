@@ -29,7 +29,9 @@ class MixTrainer(GRPOTrainer):  # type: ignore[misc]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._cut_by_trl: list[dict[str, Any]] = []
-        self._window: list[tuple[torch.Tensor, ...]] = []  # of each of its micro-batches: places and what is per token
+        self._window: list[
+            tuple[torch.Tensor, ...]
+        ] = []  # of each of its micro-batches: places and what is per token
         for function in self.reward_funcs:
             if isinstance(own := getattr(function, "reward", function), Reward):
                 own.tokenizer = self.processing_class
@@ -37,11 +39,17 @@ class MixTrainer(GRPOTrainer):  # type: ignore[misc]
     def _prepare_inputs(self, generation_batch: Any) -> Any:
         before = self._buffered_inputs
         inputs = super()._prepare_inputs(generation_batch)
-        if not self.model.training or self._buffered_inputs is before or self._loss_sees_micro_batch:
+        if (
+            not self.model.training
+            or self._buffered_inputs is before
+            or self._loss_sees_micro_batch
+        ):
             return inputs
         # TRL has just generated, shuffled the completions and cut them into micro-batches.
         self._cut_by_trl = self._buffered_inputs
-        self._buffered_inputs = by_prompt(self._cut_by_trl, self.args.gradient_accumulation_steps)
+        self._buffered_inputs = by_prompt(
+            self._cut_by_trl, self.args.gradient_accumulation_steps
+        )
         return self._buffered_inputs[self._step % len(self._buffered_inputs)]
 
     @property
@@ -65,13 +73,17 @@ class MixTrainer(GRPOTrainer):  # type: ignore[misc]
         self._metrics["train"] = metrics
         log_probs, entropies, _ = self._per_token
         self._window.append((inputs["places"], log_probs.detach(), entropies.detach()))
-        if len(self._window) == math.gcd(len(self._cut_by_trl), self.args.gradient_accumulation_steps):
+        if len(self._window) == math.gcd(
+            len(self._cut_by_trl), self.args.gradient_accumulation_steps
+        ):
             self._log_as_trl(model)
         return loss
 
     def _log_as_trl(self, model: Any) -> None:
         """Appends what TRL's loss logs of its own micro-batches in this window, from what ours have given."""
-        places, log_probs, entropies = (torch.cat(parts) for parts in zip(*self._window, strict=True))
+        places, log_probs, entropies = (
+            torch.cat(parts) for parts in zip(*self._window, strict=True)
+        )
         end = self._step % len(self._cut_by_trl) + 1
         cut = self._cut_by_trl[end - len(self._window) : end]
         for batch, rows in zip(cut, places.argsort().chunk(len(cut)), strict=True):
@@ -91,8 +103,16 @@ class MixTrainer(GRPOTrainer):  # type: ignore[misc]
         unpaid = int(torch.isnan(rewards).all(dim=1).sum())
         # A judgement that failed is such a case, has a reason, and teaches nothing.
         ours = [getattr(function, "reward", function) for function in self.reward_funcs]
-        last = [completion for reward in ours if isinstance(reward, Reward) for completion in reward.last]
-        explained = sum(completion.reward is None and completion.reason is not None for completion in last)
+        last = [
+            completion
+            for reward in ours
+            if isinstance(reward, Reward)
+            for completion in reward.last
+        ]
+        explained = sum(
+            completion.reward is None and completion.reason is not None
+            for completion in last
+        )
         if unpaid > explained:
             raise UserError(
                 f"step {self.state.global_step + 1}: {unpaid - explained} completions got no number from any of "
@@ -107,7 +127,9 @@ def by_prompt(batches: Sequence[dict[str, Any]], steps: int) -> list[dict[str, A
     Completions move only within windows that no optimizer step ends in, so that each stays in its step.
     """
     window = math.gcd(len(batches), steps)
-    windows = (batches[first : first + window] for first in range(0, len(batches), window))
+    windows = (
+        batches[first : first + window] for first in range(0, len(batches), window)
+    )
     return [batch for same_step in windows for batch in _sorted(same_step)]
 
 
@@ -118,7 +140,12 @@ def _sorted(batches: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
     """
     if len(batches) == 1:
         return batches
-    prompts = torch.cat([torch.where(batch["prompt_mask"] == 0, -1, batch["prompt_ids"]) for batch in batches])
+    prompts = torch.cat(
+        [
+            torch.where(batch["prompt_mask"] == 0, -1, batch["prompt_ids"])
+            for batch in batches
+        ]
+    )
     _, group = torch.unique(prompts, dim=0, return_inverse=True)
     order = group.argsort(stable=True)
 
@@ -130,4 +157,7 @@ def _sorted(batches: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
         return torch.cat([batch[name] for batch in batches])[mine]
 
     chunks = order.chunk(len(batches))
-    return [{name: picked(name, mine) for name in batches[0]} | {"places": mine} for mine in chunks]
+    return [
+        {name: picked(name, mine) for name in batches[0]} | {"places": mine}
+        for mine in chunks
+    ]

@@ -38,26 +38,51 @@ def log_probabilities(
     places later. The words before it are drawn from `nouns` by `seed`. A UserError where the tokenizer cannot tell a
     noun from what is around it.
     """
-    spell(tokenizer, nouns)  # refuses a tokenizer that cannot tell them from what is around them
+    spell(
+        tokenizer, nouns
+    )  # refuses a tokenizer that cannot tell them from what is around them
     rng, population = np.random.default_rng(seed), np.array(nouns, dtype=object)
-    begun = [rng.choice(population, _BETWEEN * k, replace=False).tolist() for k in range(lists)]
+    begun = [
+        rng.choice(population, _BETWEEN * k, replace=False).tolist()
+        for k in range(lists)
+    ]
     left = [noun for noun in nouns if noun not in known]
-    rows = {noun: [_row(tokenizer, prompt, before, noun) for before in begun] for noun in left}
-    left.sort(key=lambda noun: len(rows[noun][0][0]))  # of one length they need no padding
+    rows = {
+        noun: [_row(tokenizer, prompt, before, noun) for before in begun]
+        for noun in left
+    }
+    left.sort(
+        key=lambda noun: len(rows[noun][0][0])
+    )  # of one length they need no padding
     share_prompt(model, say=False)
     for start in range(0, len(left), batch_size):
         batch = left[start : start + batch_size]
         with torch.inference_mode(), in_eval_mode(model):
-            each = [_of_batch(model, same) for same in zip(*(rows[noun] for noun in batch), strict=True)]
+            each = [
+                _of_batch(model, same)
+                for same in zip(*(rows[noun] for noun in batch), strict=True)
+            ]
         yield dict(zip(batch, np.mean(each, axis=0).tolist(), strict=True))
 
 
-def _row(tokenizer: Any, prompt: Sequence[int], before: Sequence[str], noun: str) -> tuple[list[int], int]:
+def _row(
+    tokenizer: Any, prompt: Sequence[int], before: Sequence[str], noun: str
+) -> tuple[list[int], int]:
     """The tokens up to the line break behind a list's next noun, and how many of them stand before the noun."""
     text, start = write_list([*before, noun, noun]), len(write_list([*before, ""])) - 1
-    line, end = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True), start + 1 + len(noun)
+    line, end = (
+        tokenizer(text, add_special_tokens=False, return_offsets_mapping=True),
+        start + 1 + len(noun),
+    )
     places = [place for place, _ in line["offset_mapping"]]
-    ids = [*prompt, *(token for token, place in zip(line["input_ids"], places, strict=True) if place <= end)]
+    ids = [
+        *prompt,
+        *(
+            token
+            for token, place in zip(line["input_ids"], places, strict=True)
+            if place <= end
+        ),
+    ]
     return ids, len(prompt) + sum(place < start for place in places)
 
 
@@ -65,13 +90,20 @@ def _of_batch(model: Any, rows: Sequence[tuple[list[int], int]]) -> np.ndarray:
     """The log-probability of the tokens from a number of them on, of each row."""
     ids = [torch.tensor(row) for row, _ in rows]
     labels = [
-        torch.cat([torch.full((before,), IGNORED), row[before:]]) for row, (_, before) in zip(ids, rows, strict=True)
+        torch.cat([torch.full((before,), IGNORED), row[before:]])
+        for row, (_, before) in zip(ids, rows, strict=True)
     ]
     batch = {
         "input_ids": pad_sequence(ids, batch_first=True),
         "labels": pad_sequence(labels, batch_first=True, padding_value=IGNORED),
-        "attention_mask": pad_sequence([torch.ones_like(row) for row in ids], batch_first=True),
+        "attention_mask": pad_sequence(
+            [torch.ones_like(row) for row in ids], batch_first=True
+        ),
     }
-    logits, wanted = response_logits(model, {name: part.to(model.device) for name, part in batch.items()}, model)
-    loss = cross_entropy(logits.float().transpose(1, 2), wanted, ignore_index=IGNORED, reduction="none")
+    logits, wanted = response_logits(
+        model, {name: part.to(model.device) for name, part in batch.items()}, model
+    )
+    loss = cross_entropy(
+        logits.float().transpose(1, 2), wanted, ignore_index=IGNORED, reduction="none"
+    )
     return -loss.double().sum(dim=1).cpu().numpy()

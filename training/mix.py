@@ -15,14 +15,19 @@ from sozo.tasks.task import Item
 from sozo.training.entries import Entry
 
 
-def dataset_rows(entries: Sequence[Entry], *, conversational: bool, form: PromptForm = PLAIN) -> list[dict[str, Any]]:
+def dataset_rows(
+    entries: Sequence[Entry], *, conversational: bool, form: PromptForm = PLAIN
+) -> list[dict[str, Any]]:
     """One epoch: the prompt, and in `asked` the item's number among all entries', by which rewards look up its columns.
 
     So entries need not have the same columns, or of one type.
     """
     rows, first = [], 0
     for entry in entries:
-        prompts = [form.prompt(item.prompt, conversational=conversational) for item in entry.items]
+        prompts = [
+            form.prompt(item.prompt, conversational=conversational)
+            for item in entry.items
+        ]
         for number in range(entry.count):
             place = number % len(prompts)
             rows.append({"prompt": prompts[place], "asked": first + place})
@@ -37,24 +42,47 @@ class EntryReward:
     what it logs beside completions.
     """
 
-    def __init__(self, reward: Callable[..., Any], name: str, items: Sequence[Item], first: int, prefix: str) -> None:
-        self.reward, self.__name__, self._items, self._first, self._prefix = reward, name, items, first, prefix
-        self.scored: list[Any] = []  # of the previous call: what a reward of ours knows of each completion
+    def __init__(
+        self,
+        reward: Callable[..., Any],
+        name: str,
+        items: Sequence[Item],
+        first: int,
+        prefix: str,
+    ) -> None:
+        self.reward, self.__name__, self._items, self._first, self._prefix = (
+            reward,
+            name,
+            items,
+            first,
+            prefix,
+        )
+        self.scored: list[
+            Any
+        ] = []  # of the previous call: what a reward of ours knows of each completion
 
     def __call__(self, /, *, asked: Sequence[int], **kwargs: Any) -> list[float | None]:
         """Rewards in order, as `Reward.__call__`; `asked` is the dataset's column of numbers of items."""
         mine, shown = self._shown(asked, kwargs)
-        if isinstance(self.reward, Reward):  # it gathers over processes: called by all, even with no completions
+        if isinstance(
+            self.reward, Reward
+        ):  # it gathers over processes: called by all, even with no completions
             paid = self.reward(**shown)
             self.scored = self._spread(self.reward.mine, mine, len(asked))
         else:  # somebody else's may need a completion
             paid = self.reward(**shown) if mine else []
         return self._spread(paid, mine, len(asked))
 
-    def _shown(self, asked: Sequence[int], kwargs: dict[str, Any]) -> tuple[list[int], dict[str, Any]]:
+    def _shown(
+        self, asked: Sequence[int], kwargs: dict[str, Any]
+    ) -> tuple[list[int], dict[str, Any]]:
         """Which completions are its own; TRL's arguments, cut down to these, with the columns of their items."""
         count = len(asked)
-        mine = [k for k, number in enumerate(asked) if 0 <= number - self._first < len(self._items)]
+        mine = [
+            k
+            for k, number in enumerate(asked)
+            if 0 <= number - self._first < len(self._items)
+        ]
         items = [self._items[asked[k] - self._first] for k in mine]
         shown: dict[str, Any] = {}
         for name, value in kwargs.items():
@@ -64,13 +92,17 @@ class EntryReward:
             shown[column] = [item.columns.get(column) for item in items]
         shown["item"] = [item.id for item in items]
         if log := kwargs.get("log_extra"):
-            shown["log_extra"] = lambda name, values: log(self._prefix + name, self._spread(values, mine, count))
+            shown["log_extra"] = lambda name, values: log(
+                self._prefix + name, self._spread(values, mine, count)
+            )
         return mine, shown
 
     def _spread(self, values: Sequence[Any], mine: list[int], count: int) -> list[Any]:
         if len(values) != len(mine):
             counts = f"{len(values)} values for {len(mine)} completions"
-            raise UserError(f"reward {self.__name__} gave {counts}; return one for each")
+            raise UserError(
+                f"reward {self.__name__} gave {counts}; return one for each"
+            )
         spread = [None] * count
         for place, value in zip(mine, values, strict=True):
             spread[place] = value
@@ -80,15 +112,22 @@ class EntryReward:
 class AsyncEntryReward(EntryReward):
     """The same of an async function, which TRL awaits together with others."""
 
-    async def __call__(self, /, *, asked: Sequence[int], **kwargs: Any) -> list[float | None]:  # type: ignore[override]
+    async def __call__(  # type: ignore[override]
+        self, /, *, asked: Sequence[int], **kwargs: Any
+    ) -> list[float | None]:
         """See `EntryReward`."""
         mine, shown = self._shown(asked, kwargs)
-        return self._spread(await self.reward(**shown) if mine else [], mine, len(asked))
+        return self._spread(
+            await self.reward(**shown) if mine else [], mine, len(asked)
+        )
 
 
 def reward_functions(entries: Sequence[Entry]) -> list[EntryReward]:
     """The reward functions of all entries, as TRL takes them, each with a name of its own."""
-    several = sum(isinstance(reward, Reward) for entry in entries for reward in entry.rewards) > 1
+    several = (
+        sum(isinstance(reward, Reward) for entry in entries for reward in entry.rewards)
+        > 1
+    )
     names: Counter[str] = Counter()
     functions, first = [], 0
     for entry in entries:
@@ -97,9 +136,13 @@ def reward_functions(entries: Sequence[Entry]) -> list[EntryReward]:
             names[name] += 1
             name += f"_{names[name]}" if names[name] > 1 else ""
             call = reward if inspect.isfunction(reward) else type(reward).__call__
-            kind = AsyncEntryReward if inspect.iscoroutinefunction(call) else EntryReward
+            kind = (
+                AsyncEntryReward if inspect.iscoroutinefunction(call) else EntryReward
+            )
             # Where several of ours log, each needs columns of its own.
-            functions.append(kind(reward, name, entry.items, first, f"{name}/" if several else ""))
+            functions.append(
+                kind(reward, name, entry.items, first, f"{name}/" if several else "")
+            )
         first += len(entry.items)
     return functions
 
@@ -108,10 +151,16 @@ def reward_weights(entries: Sequence[Entry]) -> list[float] | None:
     """One weight for each reward of all entries; None if no entry has any."""
     if all(entry.reward_weights is None for entry in entries):
         return None
-    return [w for entry in entries for w in entry.reward_weights or [1.0] * entry.num_rewards]
+    return [
+        w
+        for entry in entries
+        for w in entry.reward_weights or [1.0] * entry.num_rewards
+    ]
 
 
-def without_free_arguments(script: dict[str, Any], entries: Sequence[Entry]) -> dict[str, Any]:
+def without_free_arguments(
+    script: dict[str, Any], entries: Sequence[Entry]
+) -> dict[str, Any]:
     """A script's settings (plain JSON) without the rewards' arguments that decide nothing, such as a budget."""
     script = deepcopy(script)
     blocks = [script, *(task for task in script["tasks"] if isinstance(task, dict))]
@@ -127,10 +176,22 @@ def described(entries: Sequence[Entry]) -> dict[str, Any]:
     """What identifies data and rewards, for the run's record. Loads what scores, so that errors show early."""
     tasks, rewards = [], []
     for entry in entries:
-        content = json.dumps([(item.id, item.prompt, dict(item.columns)) for item in entry.items], default=str)
+        content = json.dumps(
+            [(item.id, item.prompt, dict(item.columns)) for item in entry.items],
+            default=str,
+        )
         digest = hashlib.sha256(content.encode()).hexdigest()
-        tasks.append({"name": entry.name, "prompts": entry.count, "items": len(entry.items), "sha256": digest})
+        tasks.append(
+            {
+                "name": entry.name,
+                "prompts": entry.count,
+                "items": len(entry.items),
+                "sha256": digest,
+            }
+        )
         for path, reward in zip(entry.reward_funcs or [""], entry.rewards, strict=True):
             facts = reward.describe() if isinstance(reward, Reward) else {}
-            rewards.append({"task": entry.name, **({"path": path} if path else {}), **facts})
+            rewards.append(
+                {"task": entry.name, **({"path": path} if path else {}), **facts}
+            )
     return {"tasks": tasks, "rewards": rewards}

@@ -42,7 +42,13 @@ from sozo.training.card import write_card
 from sozo.training.evaluation import Evaluation, read_evaluate
 from sozo.training.resumed import Sums, load_as_saved
 from sozo.training.run_settings import hide_token, resolved_settings, split
-from sozo.training.tracking import UNPAID_STEPS, BarOnly, RunRecorder, saved_bytes, wandb_run
+from sozo.training.tracking import (
+    UNPAID_STEPS,
+    BarOnly,
+    RunRecorder,
+    saved_bytes,
+    wandb_run,
+)
 
 logger = logging.getLogger(__name__)
 # TRL's push_to_hub leaves out what begins with an underscore.
@@ -58,10 +64,15 @@ def train(
     model: ModelConfig,
     build: Build,
     *,
-    facts: dict[str, Any],  # what else decides the run, JSON-able: rewards as built, the data's identity
-    sources: Sequence[Training],  # what its answers were drawn and chosen by, or what it pays for: for the record
+    facts: dict[
+        str, Any
+    ],  # what else decides the run, JSON-able: rewards as built, the data's identity
+    sources: Sequence[
+        Training
+    ],  # what its answers were drawn and chosen by, or what it pays for: for the record
     recorder: RunRecorder | None = None,
-    examples: tuple[str, Sequence[str], Sequence[Sequence[Any]]] | None = None,  # a W&B table: name, columns, rows
+    examples: tuple[str, Sequence[str], Sequence[Sequence[Any]]]
+    | None = None,  # a W&B table: name, columns, rows
 ) -> Path:
     """Train and return the folder of the trained model.
 
@@ -70,7 +81,9 @@ def train(
     """
     recorder, output = recorder or RunRecorder(), Path(training.output_dir)
     hide_token(training)
-    training.enable_jit_checkpoint = False  # what it does is done here, and by a checkpoint that is marked
+    training.enable_jit_checkpoint = (
+        False  # what it does is done here, and by a checkpoint that is marked
+    )
     script.system_prompt, training.chat_template_kwargs = settled_form(
         script.system_prompt, training.chat_template_kwargs, model.model_name_or_path
     )
@@ -78,14 +91,28 @@ def train(
     decide, free = split(settings, script, training)
     folder = RunFolder(output, decide, config=output / "run_config.json", free=free)
     if folder.metrics() is not None:
-        logger.warning("%s is finished; give another --output_dir to train again", output)
+        logger.warning(
+            "%s is finished; give another --output_dir to train again", output
+        )
         return output
-    recorder.kept, training.save_total_limit = training.save_total_limit, None  # transformers takes any for whole
-    new, first, commit = not folder.begun, training.process_index == 0, _pin_revision(model)
+    recorder.kept, training.save_total_limit = (
+        training.save_total_limit,
+        None,
+    )  # transformers takes any for whole
+    new, first, commit = (
+        not folder.begun,
+        training.process_index == 0,
+        _pin_revision(model),
+    )
     checkpoint = _resume_from(training, say=first)
     if first:
-        _start(folder, Path(str(model.model_name_or_path)), commit, {"free": free}, sources)
-    sums, recorder.passed_over = Sums(checkpoint, script, training), newer(output, checkpoint)
+        _start(
+            folder, Path(str(model.model_name_or_path)), commit, {"free": free}, sources
+        )
+    sums, recorder.passed_over = (
+        Sums(checkpoint, script, training),
+        newer(output, checkpoint),
+    )
     _prepare_process(script, training)
     try:
         path = _model_path(model, training)
@@ -94,11 +121,24 @@ def train(
         encode_text(tokenizer, "", form)  # may be refused
         script.fit(training, tokenizer, form, model_window(path, model.model_revision))
         evaluate = read_evaluate(script.evaluate)
-        evaluation = Evaluation(evaluate, output, form, first=first) if evaluate else None
+        evaluation = (
+            Evaluation(evaluate, output, form, first=first) if evaluate else None
+        )
         common = _model_arguments(model, path, training)
-        callbacks = [sums, *filter(None, [evaluation]), recorder]  # the last one prepares for a checkpoint
-        common |= {"args": training, "processing_class": tokenizer, "callbacks": callbacks}
-        with room(output, 2**20), whole_models():  # TRL stores what it tokenizes, and loads model and reference
+        callbacks = [
+            sums,
+            *filter(None, [evaluation]),
+            recorder,
+        ]  # the last one prepares for a checkpoint
+        common |= {
+            "args": training,
+            "processing_class": tokenizer,
+            "callbacks": callbacks,
+        }
+        with (
+            room(output, 2**20),
+            whole_models(),
+        ):  # TRL stores what it tokenizes, and loads model and reference
             trainer = build(tokenizer, form, common)
     except UserError:
         if new and first:
@@ -107,7 +147,9 @@ def train(
         raise
     if "wandb" in (training.report_to or []) and first:
         _start_wandb(training, settings, checkpoint, examples)
-    trainer.create_model_card = partial(write_card, trainer, str(model.model_name_or_path))
+    trainer.create_model_card = partial(
+        write_card, trainer, str(model.model_name_or_path)
+    )
     _prepare(trainer, script, say=first)
     _fit(trainer, sums, recorder, checkpoint, folder, evaluation)
     return output
@@ -115,20 +157,35 @@ def train(
 
 def _prepare_process(script: Any, training: Any) -> None:
     quiet_libraries(use_cpu=training.use_cpu)
-    if training.use_cpu and getattr(script, "sampler", None) != "trl":  # its generation would fill the memory
+    if (
+        training.use_cpu and getattr(script, "sampler", None) != "trl"
+    ):  # its generation would fill the memory
         keep_freed_memory()
 
 
 def _start(
-    folder: RunFolder, start: Path, commit: str | None, facts: dict[str, Any], sources: Sequence[Training]
+    folder: RunFolder,
+    start: Path,
+    commit: str | None,
+    facts: dict[str, Any],
+    sources: Sequence[Training],
 ) -> None:
-    weights = {"model_sha256": folder_sha256(start) if start.is_dir() else None, "model_commit": commit}
-    folder.start(weights, facts | {"trained_on": different([*trained_on(start), *sources])})
+    weights = {
+        "model_sha256": folder_sha256(start) if start.is_dir() else None,
+        "model_commit": commit,
+    }
+    folder.start(
+        weights, facts | {"trained_on": different([*trained_on(start), *sources])}
+    )
 
 
 def _resume_from(training: Any, *, say: bool) -> Path | None:
     """The checkpoint to go on from, and a line on each newer one that is damaged; None where the run begins."""
-    named = Path(training.resume_from_checkpoint) if training.resume_from_checkpoint else None
+    named = (
+        Path(training.resume_from_checkpoint)
+        if training.resume_from_checkpoint
+        else None
+    )
     checkpoint, wrong = whole_checkpoint(Path(training.output_dir), named)
     if say:
         for line in wrong:
@@ -151,7 +208,9 @@ def _pin_revision(model: ModelConfig) -> str | None:
 def _model_path(model: ModelConfig, training: Any) -> str:
     """Where the model's weights are; `tiny` is built, and a LoRA adapter merged if all weights are to be trained."""
     if (name := model.model_name_or_path) is None:
-        raise UserError("model_name_or_path is missing: a folder, a hub id, or tiny for the embedded model")
+        raise UserError(
+            "model_name_or_path is missing: a folder, a hub id, or tiny for the embedded model"
+        )
     if tiny_seed(name) is not None:
         with training.main_process_first(desc="building the embedded model"):
             return str(ensure_tiny(name))
@@ -168,11 +227,17 @@ def _tokenizer(path: str, revision: str | None, *, say: bool) -> Any:
     """The tokenizer of a model; one without a pad token pads with its end-of-sequence token, which is said once."""
     tokenizer = load_tokenizer(path, revision)
     if tokenizer.eos_token is None:
-        raise UserError(f"the tokenizer of {path} has no eos_token, so the model could never learn to stop; set one")
+        raise UserError(
+            f"the tokenizer of {path} has no eos_token, so the model could never learn to stop; set one"
+        )
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
         if say:
-            logger.warning("the tokenizer of %s has no pad token; padding with %r", path, tokenizer.eos_token)
+            logger.warning(
+                "the tokenizer of %s has no pad token; padding with %r",
+                path,
+                tokenizer.eos_token,
+            )
     return tokenizer
 
 
@@ -201,19 +266,34 @@ def _model_arguments(model: ModelConfig, path: str, training: Any) -> dict[str, 
     if getattr(training, "use_vllm", False):  # TRL merges it for the engine
         refuse_rounding(path, adapted)
     # TRL's reference is a copy, which is not saved.
-    adapted.save_pretrained = partial(adapted.save_pretrained, selected_adapters=["default"])
+    adapted.save_pretrained = partial(
+        adapted.save_pretrained, selected_adapters=["default"]
+    )
     return {"model": adapted}
 
 
-def _start_wandb(training: Any, settings: dict[str, Any], checkpoint: Path | None, examples: Any) -> None:
+def _start_wandb(
+    training: Any, settings: dict[str, Any], checkpoint: Path | None, examples: Any
+) -> None:
     """Start the W&B run with the training examples, or continue that of the checkpoint."""
     before = read_state(checkpoint) if checkpoint else None
-    start_wandb(before, name=training.run_name, folder=Path(training.output_dir), config={"sozo": settings})
+    start_wandb(
+        before,
+        name=training.run_name,
+        folder=Path(training.output_dir),
+        config={"sozo": settings},
+    )
     if examples and not checkpoint:
         import wandb
 
         title, columns, rows = examples
-        wandb.log({title: wandb.Table(columns=list(columns), data=[list(row) for row in rows])})
+        wandb.log(
+            {
+                title: wandb.Table(
+                    columns=list(columns), data=[list(row) for row in rows]
+                )
+            }
+        )
 
 
 def _prepare(trainer: Any, script: Any, *, say: bool) -> None:
@@ -223,7 +303,10 @@ def _prepare(trainer: Any, script: Any, *, say: bool) -> None:
     if script.share_prompt:
         from sozo.training.shared_prompt import share_prompt
 
-        reference, unwrapped = getattr(trainer, "ref_model", None), trainer.accelerator.unwrap_model
+        reference, unwrapped = (
+            getattr(trainer, "ref_model", None),
+            trainer.accelerator.unwrap_model,
+        )
         if share_prompt(unwrapped(trainer.model), say=say) and reference is not None:
             share_prompt(unwrapped(reference), say=False)
 
@@ -243,10 +326,16 @@ def slow_embeddings(trainer: Any, rate: float) -> None:
     def create_optimizer(*args: Any, **kwargs: Any) -> Any:
         optimizer = create(*args, **kwargs)
         for group in list(optimizer.param_groups):
-            others = [parameter for parameter in group["params"] if parameter is not weight]
-            if 0 < len(others) < len(group["params"]):  # asked again, it gives the optimizer that it has
+            others = [
+                parameter for parameter in group["params"] if parameter is not weight
+            ]
+            if (
+                0 < len(others) < len(group["params"])
+            ):  # asked again, it gives the optimizer that it has
                 group["params"] = others
-                optimizer.add_param_group({**group, "params": [weight], "lr": group["lr"] * rate})
+                optimizer.add_param_group(
+                    {**group, "params": [weight], "lr": group["lr"] * rate}
+                )
         return optimizer
 
     trainer.create_optimizer = create_optimizer
@@ -276,7 +365,9 @@ def _fit(
         recorder.restore(checkpoint)
     recorder.needed = saved_bytes(trainer, states=trainer.args.save_strategy != "no")
     with room(folder.path, recorder.needed):
-        result = trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        result = trainer.train(
+            resume_from_checkpoint=str(checkpoint) if checkpoint else None
+        )
     if recorder.in_vain:
         raise UserError(
             f"step {trainer.state.global_step}: every reward of {UNPAID_STEPS} logged steps in a row was 0, so nothing "
@@ -299,7 +390,9 @@ def _fit(
     recorder.digests.join()
     if first:
         shutil.rmtree(folder.path / _ROWS, ignore_errors=True)
-        stopped = {"stopped": evaluation.stopped} if evaluation and evaluation.stopped else {}
+        stopped = (
+            {"stopped": evaluation.stopped} if evaluation and evaluation.stopped else {}
+        )
         folder.finish(result.metrics | stopped)
     trainer.end()
 
@@ -312,8 +405,12 @@ def _end_preempted(trainer: Any, recorder: RunRecorder) -> NoReturn:
     recorder.digests.join(_GRACE)  # without them sizes must do
     wait()  # a launcher ends all processes once one has ended
     trainer.end()
-    command = "the same command" + " without resume_from_checkpoint" * bool(trainer.args.resume_from_checkpoint)
-    end_preempted(f"checkpoint-{trainer.state.global_step} is written; {command} goes on")
+    command = "the same command" + " without resume_from_checkpoint" * bool(
+        trainer.args.resume_from_checkpoint
+    )
+    end_preempted(
+        f"checkpoint-{trainer.state.global_step} is written; {command} goes on"
+    )
 
 
 def stored_dataset(rows: Sequence[dict[str, Any]], training: Any) -> Any:

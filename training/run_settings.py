@@ -14,15 +14,34 @@ from sozo.data.settings import deciding
 from sozo.training.batches import of_micro_batch
 
 # TRL's fields that decide nothing: where a run writes and what it is called. Of ours each field says so itself.
-FREE = {"output_dir", "resume_from_checkpoint", "run_name", "report_to", "logging_dir", "hub_token", "push_to_hub"}
+FREE = {
+    "output_dir",
+    "resume_from_checkpoint",
+    "run_name",
+    "report_to",
+    "logging_dir",
+    "hub_token",
+    "push_to_hub",
+}
 _PER_STEP = ("completions_per_step", "examples_per_step")
 # How a step is cut into micro-batches; on how many processes follows from the launch.
-_MICRO_BATCHES = {"per_device_train_batch_size", "gradient_accumulation_steps", "steps_per_generation"}
+_MICRO_BATCHES = {
+    "per_device_train_batch_size",
+    "gradient_accumulation_steps",
+    "steps_per_generation",
+}
 
 
-def resolved_settings(script: Any, training: Any, model: Any, facts: dict[str, Any]) -> dict[str, Any]:
+def resolved_settings(
+    script: Any, training: Any, model: Any, facts: dict[str, Any]
+) -> dict[str, Any]:
     """All of a run's settings by section, JSON-able and free of keys, with `facts`, processes, code and packages."""
-    sections = {"script": asdict(script), "training": training.to_dict(), "model": asdict(model), **facts}
+    sections = {
+        "script": asdict(script),
+        "training": training.to_dict(),
+        "model": asdict(model),
+        **facts,
+    }
     settings = {**sections, "world_size": world_size(), "provenance": provenance()}
     return json.loads(json.dumps(settings, default=str))
 
@@ -38,24 +57,40 @@ def bound(script: Any, training: Any) -> str | None:
         return None
     if training.train_sampling_strategy not in ("random", "sequential"):
         return f"train_sampling_strategy {training.train_sampling_strategy} orders the examples by them"
-    if training.loss_type in ("nll", "dft") and not training.average_tokens_across_devices:
+    if (
+        training.loss_type in ("nll", "dft")
+        and not training.average_tokens_across_devices
+    ):
         return "average_tokens_across_devices false weighs tokens by them"
     count = getattr(script, script.count)
-    if getattr(training, "packing", False) or (count % batch and training.max_steps * batch > count):
+    if getattr(training, "packing", False) or (
+        count % batch and training.max_steps * batch > count
+    ):
         return "an epoch may end in a batch that is not full, and they decide how that is filled"
     return None
 
 
-def refuse_other_batches(folder: Path, settings: dict[str, Any], why: str | None) -> None:
+def refuse_other_batches(
+    folder: Path, settings: dict[str, Any], why: str | None
+) -> None:
     """Refuse to go on in other micro-batches or on other processes where that is `bound` to be another training.
 
     The cause is named. Compared setting by setting, what is named would be gradient_accumulation_steps, which follows.
     """
     path = folder / "run_config.json"
     begun = read_json(path) if path.exists() else {}
-    parts = [part for part in (begun.get("settings"), begun.get("free")) if isinstance(part, dict)]
+    parts = [
+        part
+        for part in (begun.get("settings"), begun.get("free"))
+        if isinstance(part, dict)
+    ]
     sections = [part.get("training") for part in parts]
-    old = {name: value for section in sections if isinstance(section, dict) for name, value in section.items()}
+    old = {
+        name: value
+        for section in sections
+        if isinstance(section, dict)
+        for name, value in section.items()
+    }
     before = next((part["world_size"] for part in parts if "world_size" in part), None)
     new, now = settings["training"], settings["world_size"]
     size, generation = "per_device_train_batch_size", "generation_batch_size"
@@ -63,16 +98,23 @@ def refuse_other_batches(folder: Path, settings: dict[str, Any], why: str | None
         return
     what, same = f"on {before} process(es), but now there are {now}", f"launch {before}"
     if before == now:
-        what, same = f"with {size} {old.get(size)}, but now it is {new[size]}", f"give {old.get(size)}"
+        what, same = (
+            f"with {size} {old.get(size)}, but now it is {new[size]}",
+            f"give {old.get(size)}",
+        )
     if why is None and old.get(generation) != new.get(generation):
         why = f"steps_per_generation {new['steps_per_generation']} makes a generation of {new[generation]} completions"
         steps, rest = divmod(old[generation], new[size] * now)
         same = same if rest else f"give steps_per_generation {steps}"
     if why is not None:
-        raise UserError(f"{folder}: holds a run {what}; {why}; {same}, or another output folder")
+        raise UserError(
+            f"{folder}: holds a run {what}; {why}; {same}, or another output folder"
+        )
 
 
-def split(settings: dict[str, Any], script: Any, training: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def split(
+    settings: dict[str, Any], script: Any, training: Any
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """The settings that decide the run, and those that may change between it and its continuation, by section.
 
     Refuses processes and micro-batches that may not change and did.
@@ -80,13 +122,18 @@ def split(settings: dict[str, Any], script: Any, training: Any) -> tuple[dict[st
     why = bound(script, training)
     refuse_other_batches(Path(training.output_dir), settings, why)
     free = FREE | (asdict(script).keys() - deciding(script).keys())
-    decide, other = {name: section for name, section in settings.items() if name != "provenance"}, {}
+    decide, other = (
+        {name: section for name, section in settings.items() if name != "provenance"},
+        {},
+    )
     if why is None:
         free |= _MICRO_BATCHES
         other["world_size"] = decide.pop("world_size")
     for name in ("script", "training"):
         # What differs first is named: a step's size before what follows from it.
-        section = sorted(settings[name].items(), key=lambda item: item[0] not in _PER_STEP)
+        section = sorted(
+            settings[name].items(), key=lambda item: item[0] not in _PER_STEP
+        )
         decide[name] = {key: value for key, value in section if key not in free}
         other[name] = {key: value for key, value in section if key in free}
     if entries := getattr(script, "entries", None):

@@ -80,12 +80,16 @@ class Pairs(NamedTuple):
 Rule = Callable[[Any, int, np.random.Generator], tuple[np.ndarray, np.ndarray]]
 
 
-def best_and_worst(table: Any, pairs: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def best_and_worst(
+    table: Any, pairs: int, random: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     """The best against the worst, paired at random: the paper's rule."""
     return np.arange(pairs), len(table) - 1 - random.permutation(pairs)
 
 
-def rare_and_common(table: Any, pairs: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def rare_and_common(
+    table: Any, pairs: int, random: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     """The rarest of the better half against the commonest of the worse half: DivPO's rule (Lanchantin et al., 2025)."""
     rarity = rarities(table["text"].to_pylist())
     better, worse = len(table) // 2, (len(table) + 1) // 2
@@ -94,7 +98,11 @@ def rare_and_common(table: Any, pairs: int, random: np.random.Generator) -> tupl
     return np.sort(rare), random.permutation(common)
 
 
-RULES: dict[str, Rule] = {"paper": best_and_worst, "valid": best_and_worst, "divpo": rare_and_common}
+RULES: dict[str, Rule] = {
+    "paper": best_and_worst,
+    "valid": best_and_worst,
+    "divpo": rare_and_common,
+}
 MATCHED = "matched"  # of the words of the best lists, so no rule for rows of a table
 
 
@@ -108,7 +116,12 @@ def rarities(texts: list[str]) -> np.ndarray:
     counts = Counter(word for words in words_of for word in words)
     logs = {word: np.log(count) for word, count in counts.items()}
     total = np.log(counts.total())
-    return np.array([total - np.mean([logs[word] for word in words]) if words else 0.0 for words in words_of])
+    return np.array(
+        [
+            total - np.mean([logs[word] for word in words]) if words else 0.0
+            for words in words_of
+        ]
+    )
 
 
 class Ranked:
@@ -118,8 +131,14 @@ class Ranked:
     Tables that cannot serve are refused.
     """
 
-    def __init__(self, responses: Path | Sequence[str | Path], *, valid: bool = False) -> None:
-        paths = [responses] if isinstance(responses, Path) else [Path(path) for path in responses]
+    def __init__(
+        self, responses: Path | Sequence[str | Path], *, valid: bool = False
+    ) -> None:
+        paths = (
+            [responses]
+            if isinstance(responses, Path)
+            else [Path(path) for path in responses]
+        )
         self.where = ", ".join(map(str, paths))
         self.runs = [read_run(path) for path in paths]
         parts = defaultdict(list)
@@ -129,9 +148,17 @@ class Ranked:
         self.prompts = sorted(parts)
         # One of Arrow for each prompt: id, text, score (an invalid answer's is 0), reason, task.
         self.tables = [_joined(parts[prompt]) for prompt in self.prompts]
-        self.counts = np.array([table.num_rows for table in self.tables])  # answers to each prompt
-        if again := sum(table.num_rows for own in parts.values() for _, table in own) - int(self.counts.sum()):
-            logger.warning("%s: left out %s answers that stand there twice (same prompt, id, text)", self.where, again)
+        self.counts = np.array(
+            [table.num_rows for table in self.tables]
+        )  # answers to each prompt
+        if again := sum(
+            table.num_rows for own in parts.values() for _, table in own
+        ) - int(self.counts.sum()):
+            logger.warning(
+                "%s: left out %s answers that stand there twice (same prompt, id, text)",
+                self.where,
+                again,
+            )
 
     def shares(self, wanted: int, setting: str, each: int = 1) -> np.ndarray:
         """How many of `wanted`, each of which takes `each` answers, every prompt gives: as its share of all answers."""
@@ -148,7 +175,11 @@ class Ranked:
         while missing := wanted - int(shares.sum()):
             # To those furthest below their share; the stable order makes it the same in every process.
             behind = np.where(shares < most, exact - shares, -np.inf)
-            shares[np.argsort(-behind, kind="stable")[: min(missing, np.isfinite(behind).sum())]] += 1
+            shares[
+                np.argsort(-behind, kind="stable")[
+                    : min(missing, np.isfinite(behind).sum())
+                ]
+            ] += 1
         return shares
 
     def take(self, rows: Sequence[np.ndarray]) -> Selected:
@@ -160,10 +191,14 @@ class Ranked:
             parts.append(table.take(numbers))
             prompts += [prompt] * len(numbers)
         chosen = pa.concat_tables(parts, promote_options="permissive").combine_chunks()
-        ids, tasks, texts = (chosen[name].to_pylist() for name in ("id", "task", "text"))
+        ids, tasks, texts = (
+            chosen[name].to_pylist() for name in ("id", "task", "text")
+        )
         num_invalid = len(chosen) - chosen["reason"].null_count
         scores = chosen["score"].to_numpy()
-        return Selected(ids, prompts, tasks, texts, scores, num_invalid, int(self.counts.sum()))
+        return Selected(
+            ids, prompts, tasks, texts, scores, num_invalid, int(self.counts.sum())
+        )
 
 
 def _tables(run: RunResult, valid: bool) -> Iterator[tuple[str, Any]]:
@@ -171,16 +206,28 @@ def _tables(run: RunResult, valid: bool) -> Iterator[tuple[str, Any]]:
     import pyarrow.compute as pc
 
     if run.main.better < 0:
-        raise UserError(f"{run.folder}: of {run.main.name} less is better, and what is selected are the highest scores")
+        raise UserError(
+            f"{run.folder}: of {run.main.name} less is better, and what is selected are the highest scores"
+        )
     path, table = run.folder, run.table().combine_chunks()
-    table = table.filter(pc.fill_null(pc.not_equal(table["reason"], FAILED), True))  # what never came teaches nothing
-    if unscored := pc.sum(pc.and_(pc.is_null(table["score"]), pc.is_null(table["reason"]))).as_py():
-        raise UserError(f"{path} holds {unscored} responses without score or reason; score them first")
+    table = table.filter(
+        pc.fill_null(pc.not_equal(table["reason"], FAILED), True)
+    )  # what never came teaches nothing
+    if unscored := pc.sum(
+        pc.and_(pc.is_null(table["score"]), pc.is_null(table["reason"]))
+    ).as_py():
+        raise UserError(
+            f"{path} holds {unscored} responses without score or reason; score them first"
+        )
     if repeated := table.num_rows - pc.count_distinct(table["id"]).as_py():
-        raise UserError(f"{path} holds {repeated} responses twice (by id); it may be a folder of two tables")
+        raise UserError(
+            f"{path} holds {repeated} responses twice (by id); it may be a folder of two tables"
+        )
     asked = pc.unique(table["item"]).to_pylist()
     if other := [name for name in asked if name not in run.prompts]:
-        raise UserError(f"{path} answers {other[0]!r}, which {run.task} does not ask; give the folder of the whole run")
+        raise UserError(
+            f"{path} answers {other[0]!r}, which {run.task} does not ask; give the folder of the whole run"
+        )
     items = [Item(name, run.prompts[name]) for name in asked]
     refuse_training(items)
     if valid:
@@ -210,9 +257,17 @@ def _joined(parts: Sequence[tuple[RunResult, Any]]) -> Any:
                     f"{first.folder} and {run.folder} answer one prompt and were scored otherwise ({name}); "
                     "score one of them as the other"
                 )
-    tables = [table.append_column("task", pa.repeat(run.task, table.num_rows)) for run, table in parts]
+    tables = [
+        table.append_column("task", pa.repeat(run.task, table.num_rows))
+        for run, table in parts
+    ]
     table = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
-    order = [("score", "descending"), ("id", "ascending"), ("text", "ascending"), ("task", "ascending")]
+    order = [
+        ("score", "descending"),
+        ("id", "ascending"),
+        ("text", "ascending"),
+        ("task", "ascending"),
+    ]
     table = table.take(pc.sort_indices(table, order))
     if len(parts) > 1:  # in one table each id is there once
         numbered = table.append_column("row", pa.array(np.arange(table.num_rows)))
@@ -230,11 +285,22 @@ def select_top(responses: Path | Sequence[str | Path], k: int) -> Selected:
     ranked = Ranked(responses)
     top = ranked.take([np.arange(share) for share in ranked.shares(k, "top_k")])
     if top.num_invalid:
-        logger.warning("%s of the %s best responses of %s are invalid", top.num_invalid, k, ranked.where)
+        logger.warning(
+            "%s of the %s best responses of %s are invalid",
+            top.num_invalid,
+            k,
+            ranked.where,
+        )
     return top
 
 
-def select_pairs(responses: Path | Sequence[str | Path], num_pairs: int, *, seed: int, rule: str = "paper") -> Pairs:
+def select_pairs(
+    responses: Path | Sequence[str | Path],
+    num_pairs: int,
+    *,
+    seed: int,
+    rule: str = "paper",
+) -> Pairs:
     """The answers with the highest scores, each paired by `seed` with one of the lowest to the same prompt, for DPO.
 
     Tables and errors are those of `select_top`; the other rules are `RULES` and `matched`, and take valid answers only.
@@ -242,12 +308,21 @@ def select_pairs(responses: Path | Sequence[str | Path], num_pairs: int, *, seed
     best, and fewer pairs than asked are an error.
     """
     if rule not in (*RULES, MATCHED):
-        raise UserError(f"pairs must be one of {', '.join((*RULES, MATCHED))}, not {rule}")
-    ranked, random = Ranked(responses, valid=rule != "paper"), np.random.default_rng(seed)
+        raise UserError(
+            f"pairs must be one of {', '.join((*RULES, MATCHED))}, not {rule}"
+        )
+    ranked, random = (
+        Ranked(responses, valid=rule != "paper"),
+        np.random.default_rng(seed),
+    )
     if rule == MATCHED:
         return _matched(ranked, num_pairs, random)
     chosen, rejected, borders, equal = [], [], [], 0
-    for table, share in zip(ranked.tables, ranked.shares(num_pairs, "num_pairs", each=2).tolist(), strict=True):
+    for table, share in zip(
+        ranked.tables,
+        ranked.shares(num_pairs, "num_pairs", each=2).tolist(),
+        strict=True,
+    ):
         good, bad, left_out = _differing(RULES[rule], table, share, random)
         chosen.append(good)
         rejected.append(bad)
@@ -264,7 +339,11 @@ def select_pairs(responses: Path | Sequence[str | Path], num_pairs: int, *, seed
     pairs = Pairs(ranked.take(chosen), ranked.take(rejected))
     overlaps = [(lowest, highest) for lowest, highest in borders if lowest <= highest]
     if overlaps:
-        of_prompts = f" for {len(overlaps)} of {len(borders)} prompts" if len(borders) > 1 else ""
+        of_prompts = (
+            f" for {len(overlaps)} of {len(borders)} prompts"
+            if len(borders) > 1
+            else ""
+        )
         logger.warning(
             "chosen and rejected responses overlap in score%s: the lowest chosen one has %.4f, the highest rejected "
             "one %.4f (%s chosen ones are invalid); take fewer than %s pairs, or sample more responses",
@@ -273,7 +352,9 @@ def select_pairs(responses: Path | Sequence[str | Path], num_pairs: int, *, seed
     return pairs
 
 
-def _differing(rule: Rule, table: Any, share: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray, int]:
+def _differing(
+    rule: Rule, table: Any, share: int, random: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, int]:
     """The first `share` pairs of two texts that differ, by taking as many more as needed; how many pairs do not."""
     size, texts = share, np.array(table["text"].to_pylist(), object)
     while True:
@@ -290,9 +371,15 @@ def _matched(ranked: Ranked, num_pairs: int, random: np.random.Generator) -> Pai
     No word is then learned to be good: each stands equally often on both sides. What is left is how they are combined.
     """
     if len(ranked.tables) > 1:
-        raise UserError(f"{ranked.where} answers several prompts; pairs {MATCHED} needs answers to one")
-    chosen = ranked.take([np.arange(share) for share in ranked.shares(num_pairs, "num_pairs")])
-    texts, scores = max(ranked.runs, key=lambda run: bool(run.loaded)).shuffled(chosen.texts, random)
+        raise UserError(
+            f"{ranked.where} answers several prompts; pairs {MATCHED} needs answers to one"
+        )
+    chosen = ranked.take(
+        [np.arange(share) for share in ranked.shares(num_pairs, "num_pairs")]
+    )
+    texts, scores = max(ranked.runs, key=lambda run: bool(run.loaded)).shuffled(
+        chosen.texts, random
+    )
     ids = [f"shuffled-{k}" for k in range(num_pairs)]
     return Pairs(chosen, replace(chosen, ids=ids, texts=texts, scores=scores))
 
@@ -302,8 +389,13 @@ def training_rows(
 ) -> list[dict[str, Any]]:
     """Rows as TRL takes them: a prompt, and of each column (`completion`, or `chosen` and `rejected`) the answer."""
     first, *_ = answers.values()
-    template = {"chat_template_kwargs": dict(form.arguments)} if form.arguments else {}  # TRL reads it row by row
-    rows = [{"prompt": form.prompt(text, conversational=conversational), **template} for text in first.prompts]
+    template = (
+        {"chat_template_kwargs": dict(form.arguments)} if form.arguments else {}
+    )  # TRL reads it row by row
+    rows = [
+        {"prompt": form.prompt(text, conversational=conversational), **template}
+        for text in first.prompts
+    ]
     for name, selected in answers.items():
         for row, text in zip(rows, selected.texts, strict=True):
             row[name] = as_completion(text, conversational=conversational)

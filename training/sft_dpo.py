@@ -28,9 +28,13 @@ class TableArguments(CommonArguments):
 
     count: ClassVar[str]
     responses: list[str] | None = setting(  # noqa: RUF009
-        None, "A finished run's folder, a folder of parquet parts or one part; several are a mix.", affects_result=False
+        None,
+        "A finished run's folder, a folder of parquet parts or one part; several are a mix.",
+        affects_result=False,
     )  # what it holds is compared, not where it is
-    examples_logged: int = setting(8, "Training examples shown in a W&B table when the run starts.")
+    examples_logged: int = setting(
+        8, "Training examples shown in a W&B table when the run starts."
+    )
 
     def __post_init__(self) -> None:
         if isinstance(self.responses, str):
@@ -39,12 +43,18 @@ class TableArguments(CommonArguments):
     def check(self, training: Any) -> None:
         """Refuse a missing table and an epoch that leaves a batch unfilled."""
         if not self.responses:
-            raise UserError("responses is missing: --responses DIR, a folder that recipes/sample_dat.py wrote")
+            raise UserError(
+                "responses is missing: --responses DIR, a folder that recipes/sample_dat.py wrote"
+            )
         check_examples(self.count, getattr(self, self.count), training)
 
-    def fit(self, training: Any, tokenizer: Any, form: PromptForm, window: int | None) -> None:
+    def fit(
+        self, training: Any, tokenizer: Any, form: PromptForm, window: int | None
+    ) -> None:
         """Cut examples, which TRL does at `max_length`, at the model's window at the latest."""
-        training.max_length = min(filter(None, (training.max_length, window)), default=None)
+        training.max_length = min(
+            filter(None, (training.max_length, window)), default=None
+        )
 
 
 @dataclass
@@ -52,14 +62,22 @@ class SftArguments(TableArguments):
     """The data of SFT (the paper: the best 16,384 of 131,072 responses of random nouns)."""
 
     count = "top_k"
-    top_k: int = setting(16384, "How many of the highest-scoring responses to imitate; each prompt gives its share.")
-    word_targets: bool = setting(False, "The target of a word is what it was drawn from: of a frontier, word by word.")
+    top_k: int = setting(
+        16384,
+        "How many of the highest-scoring responses to imitate; each prompt gives its share.",
+    )
+    word_targets: bool = setting(
+        False,
+        "The target of a word is what it was drawn from: of a frontier, word by word.",
+    )
 
     def check(self, training: Any) -> None:
         """Refuse besides what joins lists into one row, where none could be told from another."""
         super().check(training)
         if self.word_targets and (training.packing or training.padding_free):
-            raise UserError("word_targets needs each response in a row of its own; take packing and padding_free out")
+            raise UserError(
+                "word_targets needs each response in a row of its own; take packing and padding_free out"
+            )
 
 
 @dataclass
@@ -67,8 +85,14 @@ class DpoArguments(TableArguments):
     """The data of DPO (the paper: the best and the worst 16,384 of 131,072 of the model itself)."""
 
     count = "num_pairs"
-    num_pairs: int = setting(16384, "Pairs of a high- and a low-scoring response to a prompt; each gives its share.")
-    pairs: str = setting("paper", "paper; of valid responses only: valid, matched (words), divpo (rare, common).")
+    num_pairs: int = setting(
+        16384,
+        "Pairs of a high- and a low-scoring response to a prompt; each gives its share.",
+    )
+    pairs: str = setting(
+        "paper",
+        "paper; of valid responses only: valid, matched (words), divpo (rare, common).",
+    )
 
 
 @dataclass
@@ -76,9 +100,12 @@ class _PerStep:
     """TRL's configuration with the examples of a step (the paper: 256), and what GRPO's has already."""
 
     examples_per_step: int | None = setting(
-        None, "Examples per optimizer step over all processes; sets gradient_accumulation_steps."
+        None,
+        "Examples per optimizer step over all processes; sets gradient_accumulation_steps.",
     )
-    gradient_accumulation_steps: int | None = setting(None, "Micro-batches per optimizer step (default: 1).")
+    gradient_accumulation_steps: int | None = setting(
+        None, "Micro-batches per optimizer step (default: 1)."
+    )
     chat_template_kwargs: dict | str | None = setting(  # noqa: RUF009
         None, "Arguments of the chat template (JSON), as GRPO has them."
     )
@@ -108,44 +135,87 @@ def train_sft(script: SftArguments, training: SftSettings, model: ModelConfig) -
     def build(tokenizer: Any, form: PromptForm, common: dict[str, Any]) -> Any:
         from trl import SFTTrainer
 
-        rows = training_rows({"completion": top}, conversational=bool(tokenizer.chat_template), form=form)
+        rows = training_rows(
+            {"completion": top}, conversational=bool(tokenizer.chat_template), form=form
+        )
         common["train_dataset"] = stored_dataset(rows, training)
         if script.word_targets:
-            from sozo.training.word_targets import LISTED, WordTargetTrainer, word_targets
+            from sozo.training.word_targets import (
+                LISTED,
+                WordTargetTrainer,
+                word_targets,
+            )
 
-            listed = [task == Dat.name for task in top.tasks]  # not among the rows: a run may have stored them before
+            listed = [
+                task == Dat.name for task in top.tasks
+            ]  # not among the rows: a run may have stored them before
             common["train_dataset"] = common["train_dataset"].add_column(LISTED, listed)
-            return WordTargetTrainer(word_targets=word_targets(responses, tokenizer), **common)
+            return WordTargetTrainer(
+                word_targets=word_targets(responses, tokenizer), **common
+            )
         return SFTTrainer(**common)
 
-    shown = list(zip(top.texts, top.scores.tolist(), strict=True))[: script.examples_logged]
+    shown = list(zip(top.texts, top.scores.tolist(), strict=True))[
+        : script.examples_logged
+    ]
     examples = ("data/responses", ("text", "score"), shown)
-    facts, sources = {"selection": top.facts()}, _sources(responses, "sft", chosen=len(top.ids) < top.of)
-    return train(script, training, model, build, facts=facts, sources=sources, examples=examples)
+    facts, sources = (
+        {"selection": top.facts()},
+        _sources(responses, "sft", chosen=len(top.ids) < top.of),
+    )
+    return train(
+        script, training, model, build, facts=facts, sources=sources, examples=examples
+    )
 
 
 def train_dpo(script: DpoArguments, training: DpoSettings, model: ModelConfig) -> Path:
     """Prefer the best `num_pairs` responses to the worst, by the rule `pairs` and the seed; see `train_sft`."""
-    pairs = select_pairs(script.responses or (), script.num_pairs, seed=training.seed, rule=script.pairs)
+    pairs = select_pairs(
+        script.responses or (), script.num_pairs, seed=training.seed, rule=script.pairs
+    )
     if training.process_index == 0:
         for name, selected in pairs._asdict().items():
             tqdm.write(f"DPO, {name}: {selected.summary()}")
 
     def build(tokenizer: Any, form: PromptForm, common: dict[str, Any]) -> Any:
-        rows = training_rows(pairs._asdict(), conversational=bool(tokenizer.chat_template), form=form)
-        return reference_trainer(script.share_prompt)(train_dataset=stored_dataset(rows, training), **common)
+        rows = training_rows(
+            pairs._asdict(), conversational=bool(tokenizer.chat_template), form=form
+        )
+        return reference_trainer(script.share_prompt)(
+            train_dataset=stored_dataset(rows, training), **common
+        )
 
     good, bad = pairs
-    shown = list(zip(good.texts, good.scores.tolist(), bad.texts, bad.scores.tolist(), strict=True))
+    shown = list(
+        zip(
+            good.texts,
+            good.scores.tolist(),
+            bad.texts,
+            bad.scores.tolist(),
+            strict=True,
+        )
+    )
     columns = ("chosen", "chosen score", "rejected", "rejected score")
     examples = ("data/pairs", columns, shown[: script.examples_logged])
-    facts = {"selection": {name: selected.facts() for name, selected in pairs._asdict().items()}}
+    facts = {
+        "selection": {
+            name: selected.facts() for name, selected in pairs._asdict().items()
+        }
+    }
     sources = _sources(script.responses or (), "dpo", chosen=True)
-    return train(script, training, model, build, facts=facts, sources=sources, examples=examples)
+    return train(
+        script, training, model, build, facts=facts, sources=sources, examples=examples
+    )
 
 
-def _sources(responses: Sequence[str], by: str, *, chosen: bool) -> list[dict[str, Any]]:
-    return [source for path in responses for source in of_answers(read_run(Path(path)), by, chosen=chosen)]
+def _sources(
+    responses: Sequence[str], by: str, *, chosen: bool
+) -> list[dict[str, Any]]:
+    return [
+        source
+        for path in responses
+        for source in of_answers(read_run(Path(path)), by, chosen=chosen)
+    ]
 
 
 def reference_trainer(shared: bool) -> Any:
@@ -157,7 +227,9 @@ def reference_trainer(shared: bool) -> Any:
     class SharedReferenceTrainer(DPOTrainer):  # type: ignore[misc]
         # TRL computes them before training, inside its constructor: too early for whoever holds the trainer.
         def _precompute_ref_logps(self, *args: Any) -> Any:
-            share_prompt(self.accelerator.unwrap_model(self.ref_model or self.model), say=False)
+            share_prompt(
+                self.accelerator.unwrap_model(self.ref_model or self.model), say=False
+            )
             return super()._precompute_ref_logps(*args)
 
     return SharedReferenceTrainer if shared else DPOTrainer

@@ -24,8 +24,17 @@ _NAME, _PLAIN = "sozo_shared_prompt", "sdpa"
 _AGAIN = "the prompt is computed again for every response: %s"
 # What a trainer may pass beside ids, mask and labels without changing what the packed row has to be.
 _HARMLESS = {"use_cache", "return_dict", "num_items_in_batch"}
-_trials: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()  # of each model that was tried: does it give the same?
-_PER_TOKEN = ("log_probs", "entropy", "log_sum_sq_probs", "mean_logits", "is_top1", "label_mask")
+_trials: WeakKeyDictionary[Any, bool] = (
+    WeakKeyDictionary()
+)  # of each model that was tried: does it give the same?
+_PER_TOKEN = (
+    "log_probs",
+    "entropy",
+    "log_sum_sq_probs",
+    "mean_logits",
+    "is_top1",
+    "label_mask",
+)
 
 
 def share_prompt(model: Any, *, say: bool = True) -> bool:
@@ -38,8 +47,14 @@ def share_prompt(model: Any, *, say: bool = True) -> bool:
     """
     model = without_adapter(model)
     if model in _trials or model.config.get_text_config()._attn_implementation == _NAME:
-        return _trials.get(model, True)  # told before, as DPO's model is that is its own reference
-    config, fused, reason = model.config.get_text_config(), model.forward, why_not_shared(model, 0)
+        return _trials.get(
+            model, True
+        )  # told before, as DPO's model is that is its own reference
+    config, fused, reason = (
+        model.config.get_text_config(),
+        model.forward,
+        why_not_shared(model, 0),
+    )
     if config._attn_implementation != _PLAIN:
         reason = f"attn_implementation is {config._attn_implementation}, not {_PLAIN}"
     if reason:
@@ -59,13 +74,23 @@ def share_prompt(model: Any, *, say: bool = True) -> bool:
             return fused(*args, **kwargs)
         kept = {name: kwargs[name] for name in _HARMLESS & set(kwargs)}
         asked = kwargs["labels"][:, layout.prompt :].reshape(1, -1)
-        only = model.base_model.register_forward_hook(functools.partial(_of_responses, layout.places.flatten()))
+        only = model.base_model.register_forward_hook(
+            functools.partial(_of_responses, layout.places.flatten())
+        )
         try:
-            outputs = fused(**packed(kwargs["input_ids"], layout), shift_labels=asked, **kept, fused_lm_head=True)
+            outputs = fused(
+                **packed(kwargs["input_ids"], layout),
+                shift_labels=asked,
+                **kept,
+                fused_lm_head=True,
+            )
         finally:
             only.remove()
         for field in fields(outputs):
-            if field.name in _PER_TOKEN and (per_token := getattr(outputs, field.name)) is not None:
+            if (
+                field.name in _PER_TOKEN
+                and (per_token := getattr(outputs, field.name)) is not None
+            ):
                 outputs[field.name] = unpacked(per_token, layout)
         return outputs
 
@@ -87,7 +112,9 @@ def _equal(model: Any, forward: Callable[..., Any]) -> bool:
         assert layout is not None
         return forward(**packed(ids, layout), use_cache=False).logits[0, layout.places]
 
-    reason = why_not_equal(model, lambda: forward(input_ids=ids, use_cache=False).logits[:, 3:-1], shared)
+    reason = why_not_equal(
+        model, lambda: forward(input_ids=ids, use_cache=False).logits[:, 3:-1], shared
+    )
     if reason:
         config._attn_implementation = _PLAIN
         logger.warning(_AGAIN, reason)
@@ -100,17 +127,27 @@ class Layout:
     """How a micro-batch becomes one row: where each of its tokens comes from, and where responses' numbers come out."""
 
     prompt: int  # columns before the first one that is asked about, padding on the left included
-    rows: torch.Tensor  # of each packed token its row in the micro-batch, shape (packed tokens,)
+    rows: (
+        torch.Tensor
+    )  # of each packed token its row in the micro-batch, shape (packed tokens,)
     columns: torch.Tensor  # and its column there
     places: torch.Tensor  # places in the packed row that predict a response's tokens, shape (rows, response's tokens)
-    parts: tuple[tuple[int, int], ...]  # for each prompt its tokens that stand there once, and its number of responses
+    parts: tuple[
+        tuple[int, int], ...
+    ]  # for each prompt its tokens that stand there once, and its number of responses
 
 
 def _layout(call: dict[str, Any]) -> Layout | None:
     """Which rows of a call begin with the same prompt; None where a packed row would not be the same or no shorter."""
-    ids, labels, mask = (call.get(name) for name in ("input_ids", "labels", "attention_mask"))
+    ids, labels, mask = (
+        call.get(name) for name in ("input_ids", "labels", "attention_mask")
+    )
     known = {"input_ids", "labels", "attention_mask", "fused_lm_head", *_HARMLESS}
-    if ids is None or labels is None or any(value is not None for key, value in call.items() if key not in known):
+    if (
+        ids is None
+        or labels is None
+        or any(value is not None for key, value in call.items() if key not in known)
+    ):
         return None
     labelled = torch.nonzero((labels != -100).any(dim=0))
     prompt = int(labelled[0]) if len(labelled) else 0
@@ -119,10 +156,16 @@ def _layout(call: dict[str, Any]) -> Layout | None:
     mask = torch.ones_like(ids) if mask is None else mask
     # Padding only before the prompt, as GRPO pads prompts of other lengths, and at the end.
     before, after = mask[:, :prompt], mask[:, prompt:]
-    if not ((before[:, :-1] <= before[:, 1:]).all() and before[:, -2:].all() and (after[:, 1:] <= after[:, :-1]).all()):
+    if not (
+        (before[:, :-1] <= before[:, 1:]).all()
+        and before[:, -2:].all()
+        and (after[:, 1:] <= after[:, :-1]).all()
+    ):
         return None
     # -1 is no token: a pad token within a prompt cannot pass for padding.
-    prompts, group = torch.unique(ids[:, :prompt].masked_fill(before == 0, -1), dim=0, return_inverse=True)
+    prompts, group = torch.unique(
+        ids[:, :prompt].masked_fill(before == 0, -1), dim=0, return_inverse=True
+    )
     if len(prompts) == len(ids) > 1:
         return None
     # A prompt's last token predicts a token of its own for every response, so each response brings a copy of it.
@@ -135,7 +178,9 @@ def _layout(call: dict[str, Any]) -> Layout | None:
         rows += [of_prompt[:1].expand(len(once)), of_prompt.repeat_interleave(len(own))]
         columns += [once, own.repeat(len(of_prompt))]
         end = start + len(once) + len(of_prompt) * len(own)
-        places[of_prompt] = torch.arange(start + len(once), end, device=ids.device).view(-1, len(own))
+        places[of_prompt] = torch.arange(
+            start + len(once), end, device=ids.device
+        ).view(-1, len(own))
         parts.append((len(once), len(of_prompt)))
         start = end
     return Layout(prompt, torch.cat(rows), torch.cat(columns), places, tuple(parts))
@@ -171,18 +216,26 @@ def unpacked(per_token: torch.Tensor, layout: Layout) -> torch.Tensor:
     return pad(per_token.view(layout.places.shape), (layout.prompt - 1, 0))
 
 
-def response_logits(model: Any, inputs: dict[str, Any], inner: Any) -> tuple[torch.Tensor, torch.Tensor]:
+def response_logits(
+    model: Any, inputs: dict[str, Any], inner: Any
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Logits for the tokens of a batch that have labels, and these labels: (rows, tokens, vocabulary), (rows, tokens).
 
     The prompt is computed once if `share_prompt` was told so of `inner`, which is `model` without what distributes it.
     """
     ids, labels, inner = inputs["input_ids"], inputs["labels"], without_adapter(inner)
-    able = inner.config.get_text_config()._attn_implementation == _NAME and _equal(inner, model)
-    layout = _layout(inputs) if able and not why_not_shared(inner, ids.shape[1]) else None
+    able = inner.config.get_text_config()._attn_implementation == _NAME and _equal(
+        inner, model
+    )
+    layout = (
+        _layout(inputs) if able and not why_not_shared(inner, ids.shape[1]) else None
+    )
     if layout is None:
         unlabelled = {name: value for name, value in inputs.items() if name != "labels"}
         return model(**unlabelled, use_cache=False).logits[:, :-1], labels[:, 1:]
-    logits = model(**packed(ids, layout), use_cache=False, logits_to_keep=layout.places.flatten()).logits
+    logits = model(
+        **packed(ids, layout), use_cache=False, logits_to_keep=layout.places.flatten()
+    ).logits
     return logits[0].unflatten(0, layout.places.shape), labels[:, layout.prompt :]
 
 
@@ -201,27 +254,45 @@ def _attend(
     """
     plain = AttentionInterface()[_PLAIN]
     if shared_prompts is None:
-        if attention_mask is not None and attention_mask.shape == (1, 1, 1, 1) and query.shape[2] > 1:
+        if (
+            attention_mask is not None
+            and attention_mask.shape == (1, 1, 1, 1)
+            and query.shape[2] > 1
+        ):
             # The mask of a packed row hides nothing by itself: tokens would see the future.
             name = type(module).__name__
-            raise RuntimeError(f"{name} was not told how a packed row attends; set share_prompt: false, and report it")
+            raise RuntimeError(
+                f"{name} was not told how a packed row attends; set share_prompt: false, and report it"
+            )
         return plain(module, query, key, value, attention_mask, **kwargs)
     if attention_mask is not None and attention_mask.shape != (1, 1, 1, 1):
         # Doge's, which it learns: equal logits while its parameter is zero, and no gradient for it.
-        raise RuntimeError(f"{type(module).__name__} makes a mask of its own, which a packed row does not have")
+        raise RuntimeError(
+            f"{type(module).__name__} makes a mask of its own, which a packed row does not have"
+        )
     parts, tokens = shared_prompts
     outputs, start = [], 0
     for shared, rows in parts:
         end = start + shared + rows * tokens
         states = [part[:, :, start:end] for part in (query, key, value)]
         kwargs["is_causal"] = True
-        prompt = plain(module, *(part[:, :, :shared] for part in states), None, **kwargs)[0]
+        prompt = plain(
+            module, *(part[:, :, :shared] for part in states), None, **kwargs
+        )[0]
         kwargs["is_causal"] = False
-        visible = torch.ones((tokens, shared + tokens), dtype=torch.bool, device=query.device).tril(shared)[None, None]
+        visible = torch.ones(
+            (tokens, shared + tokens), dtype=torch.bool, device=query.device
+        ).tril(shared)[None, None]
         # Each response is a row of its own, and its keys and values stand behind the prompt's.
-        queries, keys, values = (part[0, :, shared:].unflatten(1, (rows, -1)).transpose(0, 1) for part in states)
+        queries, keys, values = (
+            part[0, :, shared:].unflatten(1, (rows, -1)).transpose(0, 1)
+            for part in states
+        )
         before = [part[:, :, :shared].expand(rows, -1, -1, -1) for part in states[1:]]
-        behind = torch.cat([before[0], keys], dim=2), torch.cat([before[1], values], dim=2)
+        behind = (
+            torch.cat([before[0], keys], dim=2),
+            torch.cat([before[1], values], dim=2),
+        )
         responses = plain(module, queries, *behind, visible, **kwargs)[0]
         outputs += [prompt, responses.reshape(1, -1, *responses.shape[2:])]
         start = end

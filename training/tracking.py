@@ -21,9 +21,14 @@ from sozo.training.batches import steps_of_generation
 # Name, key and format of what the console shows; what a run's rewards show stands between reward and time.
 _REWARD, _TIME = ("reward", "reward", "6.3f"), ("s/step", "step_time", ".2f")
 _SFT = (("loss", "loss", ".4f"), ("token accuracy", "mean_token_accuracy", "6.1%"))
-_DPO = (("pairs in order", "rewards/accuracies", "6.1%"), ("margin", "rewards/margins", "7.4f"))
+_DPO = (
+    ("pairs in order", "rewards/accuracies", "6.1%"),
+    ("margin", "rewards/margins", "7.4f"),
+)
 _SHOWN = 8  # completions, with each logging step
-UNPAID_STEPS = 10  # logged, in a row, in which every reward was 0: a run that will learn nothing
+UNPAID_STEPS = (
+    10  # logged, in a row, in which every reward was 0: a run that will learn nothing
+)
 
 
 class RunRecorder(TrainerCallback):
@@ -37,19 +42,27 @@ class RunRecorder(TrainerCallback):
     """
 
     needed = 0  # bytes that a checkpoint takes
-    kept: int | None = None  # checkpoints; older ones are removed once a new one is whole
+    kept: int | None = (
+        None  # checkpoints; older ones are removed once a new one is whole
+    )
     in_vain = False  # whether the run ends since nothing was paid
     preempted = False  # whether it ends for now
 
     def __init__(self, rewards: Sequence[Any] = (), keeps: Any = None) -> None:
         self._rewards = [reward for reward in rewards if isinstance(reward, Reward)]
         holders = [*self._rewards, keeps] if keeps else self._rewards
-        self._states = {f"state_{number}.json": holder for number, holder in enumerate(holders)}
+        self._states = {
+            f"state_{number}.json": holder for number, holder in enumerate(holders)
+        }
         self._tables: dict[str, Any] = {}
         self.digests = Digests()
-        self.passed_over = set[Path]()  # damaged: they do not count as kept, and the run went on from one before
+        self.passed_over = set[
+            Path
+        ]()  # damaged: they do not count as kept, and the run went on from one before
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+    def on_train_begin(
+        self, args: Any, state: Any, control: Any, **kwargs: Any
+    ) -> None:
         """From here on there is something to save when a SIGTERM comes."""
         note_sigterm()
 
@@ -57,7 +70,11 @@ class RunRecorder(TrainerCallback):
         """End a preempted run, unless this was its last step; prepare for the checkpoint that may follow."""
         resumes_here = state.global_step % steps_of_generation(args) == 0
         # A signal reaches processes at different steps.
-        if resumes_here and state.global_step < state.max_steps and any(gather(sigterm_came())):
+        if (
+            resumes_here
+            and state.global_step < state.max_steps
+            and any(gather(sigterm_came()))
+        ):
             self.preempted = control.should_training_stop = control.should_save = True
             args.save_only_model = False  # no run can go on from that
         self._before_save(args, state, control)
@@ -86,7 +103,9 @@ class RunRecorder(TrainerCallback):
             files = sizes(checkpoint)
             write_state(checkpoint, wandb_run(), files)
             self.passed_over = self.passed_over - {checkpoint}
-            for old in older(checkpoint, self.kept, self.passed_over) if self.kept else ():
+            for old in (
+                older(checkpoint, self.kept, self.passed_over) if self.kept else ()
+            ):
                 shutil.rmtree(old, ignore_errors=True)
         self.digests.start(checkpoint, gather(files)[0])
 
@@ -95,11 +114,21 @@ class RunRecorder(TrainerCallback):
         for name, holder in self._states.items():
             holder.restore(read_json(checkpoint / name))
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
+    def on_log(
+        self,
+        args: Any,
+        state: Any,
+        control: Any,
+        logs: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
         """Print one short line instead of TRL's thirty numbers; W&B, which has them all, gets completions."""
-        last = [entry for entry in state.log_history if "reward" in entry][-UNPAID_STEPS:]
+        last = [entry for entry in state.log_history if "reward" in entry][
+            -UNPAID_STEPS:
+        ]
         if (
-            "train_runtime" not in (logs or {})  # behind the summary nothing is saved any more
+            "train_runtime"
+            not in (logs or {})  # behind the summary nothing is saved any more
             and not self.in_vain
             and len(last) == UNPAID_STEPS
             and not any(entry["reward"] or entry["reward_std"] for entry in last)
@@ -110,10 +139,18 @@ class RunRecorder(TrainerCallback):
         if not state.is_world_process_zero or not logs:
             return
         if "loss" in logs:  # not the summary at the end
-            mine = dict.fromkeys(shown for reward in self._rewards for shown in reward.console)
+            mine = dict.fromkeys(
+                shown for reward in self._rewards for shown in reward.console
+            )
             shown = [_REWARD, *mine, _TIME] if "reward" in logs else [*_SFT, *_DPO]
-            parts = [f"{name} {logs[key]:{form}}" for name, key, form in shown if logs.get(key) is not None]
-            tqdm.write(f"step {state.global_step:>5}/{state.max_steps}  " + "  ".join(parts))  # above a progress bar
+            parts = [
+                f"{name} {logs[key]:{form}}"
+                for name, key, form in shown
+                if logs.get(key) is not None
+            ]
+            tqdm.write(
+                f"step {state.global_step:>5}/{state.max_steps}  " + "  ".join(parts)
+            )  # above a progress bar
         if "reward" in logs and (run := wandb_run()) is not None:
             for reward in self._rewards:
                 if reward.last:
@@ -124,12 +161,26 @@ class RunRecorder(TrainerCallback):
 
         if reward.prefix not in self._tables:
             columns = ["step", "text", *reward.shown(reward.last[0]), "reward"]
-            self._tables[reward.prefix] = wandb.Table(columns=columns, log_mode="INCREMENTAL", allow_mixed_types=True)
+            self._tables[reward.prefix] = wandb.Table(
+                columns=columns, log_mode="INCREMENTAL", allow_mixed_types=True
+            )
         table = self._tables[reward.prefix]
         for completion in reward.last[:_SHOWN]:
-            table.add_data(step, completion.text, *reward.shown(completion).values(), completion.reward)
-        log: dict[str, Any] = {f"{reward.prefix}/completions": table, "train/global_step": step}
-        if scores := [completion.score for completion in reward.last if completion.score is not None]:
+            table.add_data(
+                step,
+                completion.text,
+                *reward.shown(completion).values(),
+                completion.reward,
+            )
+        log: dict[str, Any] = {
+            f"{reward.prefix}/completions": table,
+            "train/global_step": step,
+        }
+        if scores := [
+            completion.score
+            for completion in reward.last
+            if completion.score is not None
+        ]:
             log[f"{reward.prefix}/scores"] = wandb.Histogram(scores)
         run.log(log)
 
@@ -141,12 +192,21 @@ def _checkpoint(args: Any, state: Any) -> Path:
 
 def saved_bytes(trainer: Any, *, states: bool) -> int:
     """At least so many bytes do the trained weights take when saved; with `states` beside the optimizer's."""
-    states &= trainer.args.optim.startswith("adamw_torch") and not trainer.args.save_only_model
+    states &= (
+        trainer.args.optim.startswith("adamw_torch")
+        and not trainer.args.save_only_model
+    )
     trained = (weight for weight in trainer.model.parameters() if weight.requires_grad)
     # ZeRO-3 keeps a part of each weight here.
-    sizes = [(getattr(weight, "ds_numel", weight.numel()), weight.element_size()) for weight in trained]
+    sizes = [
+        (getattr(weight, "ds_numel", weight.numel()), weight.element_size())
+        for weight in trained
+    ]
     # Two moments; DeepSpeed's are float32, as are the weights beside them.
-    return sum(count * (size + states * (12 if trainer.is_deepspeed_enabled else 2 * size)) for count, size in sizes)
+    return sum(
+        count * (size + states * (12 if trainer.is_deepspeed_enabled else 2 * size))
+        for count, size in sizes
+    )
 
 
 class BarOnly(ProgressCallback):

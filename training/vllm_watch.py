@@ -29,7 +29,9 @@ _GAP = 0.5
 _MOVED = 1e-3  # less than this is no training to follow
 _FOLLOWED = 0.25  # fresh bf16 weights under other kernels followed by 0.6 at least, stale ones by nothing
 
-Sequences = Sequence[tuple[list[int], list[int]]]  # a prompt's token ids and a response's
+Sequences = Sequence[
+    tuple[list[int], list[int]]
+]  # a prompt's token ids and a response's
 
 
 def vllm_log_probabilities(generation: Any, sequences: Sequences) -> np.ndarray:
@@ -44,18 +46,28 @@ def vllm_log_probabilities(generation: Any, sequences: Sequences) -> np.ndarray:
         values: list[Any] = [None]
         if generation.accelerator.is_main_process:
             lengths = [len(prompt) for prompt, _ in sequences]
-            values = [generation.vllm_client.get_sequence_logprobs(rows, lengths, top_logprobs=1)["actual_logprobs"]]
+            values = [
+                generation.vllm_client.get_sequence_logprobs(
+                    rows, lengths, top_logprobs=1
+                )["actual_logprobs"]
+            ]
         broadcast_object_list(values, from_process=0)
         return np.concatenate(values[0])[:, 0]
     from vllm import SamplingParams
 
     llm = generation.llm
-    if generation.enable_sleep_mode:  # its weights were thrown away behind the last completion
+    if (
+        generation.enable_sleep_mode
+    ):  # its weights were thrown away behind the last completion
         generation.sync_weights()
         llm.wake_up(tags=["kv_cache"])
     # Of a prompt's token vLLM always tells, beside the likeliest one.
     request = SamplingParams(temperature=1.0, max_tokens=1, prompt_logprobs=1)
-    outputs = llm.generate([{"prompt_token_ids": row} for row in rows], sampling_params=request, use_tqdm=False)
+    outputs = llm.generate(
+        [{"prompt_token_ids": row} for row in rows],
+        sampling_params=request,
+        use_tqdm=False,
+    )
     if generation.enable_sleep_mode:
         llm.sleep(level=2)
         generation._llm_weights_sleeping = True
@@ -74,7 +86,12 @@ class Canary:
     out; an engine whose readings of the same weights differ by more than that quarter hides that they are stale.
     """
 
-    def __init__(self, engine: Callable[[Sequences], np.ndarray], sequences: Sequences, every: int) -> None:
+    def __init__(
+        self,
+        engine: Callable[[Sequences], np.ndarray],
+        sequences: Sequences,
+        every: int,
+    ) -> None:
         self._engine, self._sequences, self._every = engine, sequences, every
         self._checked: int | None = None
         self._before: tuple[np.ndarray, np.ndarray] | None = None
@@ -92,14 +109,14 @@ class Canary:
         trainer._metrics["train"]["canary/gap"].append(max(gap for gap, _ in everyone))
         for _, fault in everyone:
             if fault:
-                remedy = "restart vLLM, or set another sampler (canary_steps 0: no check)"
+                remedy = (
+                    "restart vLLM, or set another sampler (canary_steps 0: no check)"
+                )
                 raise UserError(f"step {step + 1}: {fault}; {remedy}")
 
     def _fault(self, gap: float, engine: np.ndarray, own: np.ndarray) -> str | None:
         if not gap <= _GAP:  # not a number is no agreement either
-            return (
-                f"vLLM draws from other weights than the trainer's: {gap:.2f} nats a token apart on eight fixed texts"
-            )
+            return f"vLLM draws from other weights than the trainer's: {gap:.2f} nats a token apart on eight fixed texts"
         if self._before is not None:
             followed = float(np.sqrt(np.mean(np.square(engine - self._before[0]))))
             moved = float(np.sqrt(np.mean(np.square(own - self._before[1]))))
@@ -112,12 +129,21 @@ class Canary:
         return None
 
 
-def fixed_sequences(tokenizer: Any, prompts: Sequence[Any], longest: int, **template_arguments: Any) -> Sequences:
+def fixed_sequences(
+    tokenizer: Any, prompts: Sequence[Any], longest: int, **template_arguments: Any
+) -> Sequences:
     """Eight fixed texts, at most `longest` tokens of each, behind the first of a run's prompts in turn."""
     sequences = []
     for number, text in enumerate(_TEXTS):
-        prompt = encode_prompt(tokenizer, prompts[number % len(prompts)], **template_arguments)
-        sequences.append((prompt, list(tokenizer(text, add_special_tokens=False)["input_ids"])[:longest]))
+        prompt = encode_prompt(
+            tokenizer, prompts[number % len(prompts)], **template_arguments
+        )
+        sequences.append(
+            (
+                prompt,
+                list(tokenizer(text, add_special_tokens=False)["input_ids"])[:longest],
+            )
+        )
     return sequences
 
 
@@ -126,11 +152,27 @@ def _log_probabilities(trainer: Any, sequences: Sequences) -> np.ndarray:
     model, rows, weights = trainer.model, [], {}
     if not (trainer.is_deepspeed_enabled or trainer.is_fsdp_enabled):
         # As the engine has them: it does not follow what float32 holds and bf16 rounds away.
-        weights = {name: w.bfloat16() for name, w in model.named_parameters() if w.dtype == torch.float32}
+        weights = {
+            name: w.bfloat16()
+            for name, w in model.named_parameters()
+            if w.dtype == torch.float32
+        }
     with torch.no_grad(), in_eval_mode(model):
-        for prompt, response in sequences:  # one at a time: the logits of a large vocabulary fill memory
+        for (
+            prompt,
+            response,
+        ) in sequences:  # one at a time: the logits of a large vocabulary fill memory
             ids = torch.tensor([prompt + response], device=trainer.accelerator.device)
-            output = functional_call(model, weights, kwargs={"input_ids": ids, "use_cache": False})
-            log_probs = torch.log_softmax(output.logits[0, len(prompt) - 1 : -1].float(), dim=-1)
-            rows.append(log_probs.gather(1, ids[0, len(prompt) :, None])[:, 0].double().cpu().numpy())
+            output = functional_call(
+                model, weights, kwargs={"input_ids": ids, "use_cache": False}
+            )
+            log_probs = torch.log_softmax(
+                output.logits[0, len(prompt) - 1 : -1].float(), dim=-1
+            )
+            rows.append(
+                log_probs.gather(1, ids[0, len(prompt) :, None])[:, 0]
+                .double()
+                .cpu()
+                .numpy()
+            )
     return np.concatenate(rows)

@@ -41,7 +41,9 @@ def part_advantages(worths: np.ndarray, group: int) -> np.ndarray:
     """
     grouped = worths.reshape(len(worths) // group, group, -1 if worths.size else 0)
     known = ~np.isnan(grouped)
-    mean = np.where(known, grouped, 0).sum(1, keepdims=True) / np.maximum(known.sum(1, keepdims=True), 1)
+    mean = np.where(known, grouped, 0).sum(1, keepdims=True) / np.maximum(
+        known.sum(1, keepdims=True), 1
+    )
     centred = np.where(known, grouped - mean, 0)
     freedom = np.maximum(known.sum((1, 2), keepdims=True) - 1, 1)
     deviation = np.sqrt((centred**2).sum((1, 2), keepdims=True) / freedom)
@@ -68,7 +70,9 @@ class WordTokens:
             numbers[writes & (numbers < 0)] = number
         return numbers
 
-    def characters(self, ids: Sequence[int], text: str) -> tuple[np.ndarray, np.ndarray]:
+    def characters(
+        self, ids: Sequence[int], text: str
+    ) -> tuple[np.ndarray, np.ndarray]:
         """First character of each token, and the one after its last, in `text`: integers, shape (tokens,) both."""
         pieces = [self._piece(token) for token in ids]
         if "".join(pieces) == text:
@@ -78,13 +82,19 @@ class WordTokens:
         decoded = self._decode(ids)
         offset = decoded.rfind(text)
         if offset < 0:
-            raise UserError(f"the tokens of a completion spell {decoded[:40]!r}, not its text {text[:40]!r}: no credit")
+            raise UserError(
+                f"the tokens of a completion spell {decoded[:40]!r}, not its text {text[:40]!r}: no credit"
+            )
         before = [self._decode(ids[: k + 1]) for k in range(len(ids))]
-        done = np.maximum.accumulate([len(text.rstrip(_NO_CHARACTER)) for text in before])
+        done = np.maximum.accumulate(
+            [len(text.rstrip(_NO_CHARACTER)) for text in before]
+        )
         starts = np.concatenate([[0], done[:-1]])
         # A token that ends within a character writes that one too.
         ends = done + np.array([text.endswith(_NO_CHARACTER) for text in before])
-        return starts - offset, np.where([piece != "" for piece in pieces], ends, starts) - offset
+        return starts - offset, np.where(
+            [piece != "" for piece in pieces], ends, starts
+        ) - offset
 
 
 class WordTrainer(MixTrainer):
@@ -96,15 +106,27 @@ class WordTrainer(MixTrainer):
 
     reward_weights: Any
 
-    def __init__(self, *args: Any, words: WordArguments, keep: KeepWords | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        words: WordArguments,
+        keep: KeepWords | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self._by_word, self._words, self._keep = words.credit == "word", words, keep
         self._multiplier = 1.0
         self._aligned = WordTokens(self.processing_class)
-        self._in_parts = [k for k, f in enumerate(self.reward_funcs) if getattr(f.reward, "in_parts", False)]
+        self._in_parts = [
+            k
+            for k, f in enumerate(self.reward_funcs)
+            if getattr(f.reward, "in_parts", False)
+        ]
         self._fixed = self._weights = self.reward_weights.clone()
 
-    def _calculate_rewards(self, inputs: Any, prompts: Any, completions: Any, ids: Any) -> torch.Tensor:
+    def _calculate_rewards(
+        self, inputs: Any, prompts: Any, completions: Any, ids: Any
+    ) -> torch.Tensor:
         rewards = super()._calculate_rewards(inputs, prompts, completions, ids)
         self._ids = ids
         if self._keep and self.model.training:
@@ -116,8 +138,12 @@ class WordTrainer(MixTrainer):
             self._log_metric("words/multiplier", self._multiplier)
             if unique is not None:
                 self._log_metric("words/unique", float(unique))
-            turned = [getattr(f.reward, "keeps_words", False) for f in self.reward_funcs]
-            self._weights = torch.where(torch.tensor(turned), self._fixed * self._multiplier, self._fixed)
+            turned = [
+                getattr(f.reward, "keeps_words", False) for f in self.reward_funcs
+            ]
+            self._weights = torch.where(
+                torch.tensor(turned), self._fixed * self._multiplier, self._fixed
+            )
         self.reward_weights = self._weights.clone()
         if self._by_word:
             # What is paid by the word is not paid by the response as well.
@@ -133,36 +159,65 @@ class WordTrainer(MixTrainer):
             advantages = self._advantages(scored)
             for row, completion in enumerate(scored):
                 if completion is not None and completion.parts:
-                    part = self._aligned.parts(self._ids[row], completion.text, completion.parts)
+                    part = self._aligned.parts(
+                        self._ids[row], completion.text, completion.parts
+                    )
                     of_words = np.flatnonzero(part >= 0)
                     words[row, of_words] = True
-                    credit[row, of_words] += float(self._weights[number]) * advantages[row, part[of_words]]
+                    credit[row, of_words] += (
+                        float(self._weights[number]) * advantages[row, part[of_words]]
+                    )
         if self._by_word:
-            output["advantages"] = output["advantages"][:, None] + torch.from_numpy(credit).to(device)
+            output["advantages"] = output["advantages"][:, None] + torch.from_numpy(
+                credit
+            ).to(device)
         output["word_mask"] = torch.from_numpy(words).to(device)
-        output["num_word_tokens"] = self.accelerator.gather(output["word_mask"].sum()).sum()
+        output["num_word_tokens"] = self.accelerator.gather(
+            output["word_mask"].sum()
+        ).sum()
         return output
 
     def _advantages(self, scored: Sequence[Any]) -> np.ndarray:
         """Of the parts of this process's completions by one reward, normalised over the groups of all processes."""
-        own = [[part.worth for part in completion.parts] if completion is not None else [] for completion in scored]
+        own = [
+            [part.worth for part in completion.parts] if completion is not None else []
+            for completion in scored
+        ]
         rows = [row for rows in gather(own) for row in rows]
         worths = np.full((len(rows), max(map(len, rows))), np.nan)
         for worth, row in zip(worths, rows, strict=True):
             worth[: len(row)] = row
-        group = self.num_generations if self.model.training else self.num_generations_eval
+        group = (
+            self.num_generations if self.model.training else self.num_generations_eval
+        )
         first = self.accelerator.process_index * len(scored)
         return part_advantages(worths, group)[first : first + len(scored)]
 
     def _compute_loss(self, model: Any, inputs: Any) -> torch.Tensor:
         loss: torch.Tensor = super()._compute_loss(model, inputs)
         # Over the words of all processes in this generation, however they fell into micro-batches, as TRL's loss dapo.
-        total = (self._per_token[1] * inputs["word_mask"]).sum() / inputs["num_word_tokens"].clamp(min=1)
+        total = (self._per_token[1] * inputs["word_mask"]).sum() / inputs[
+            "num_word_tokens"
+        ].clamp(min=1)
         if not self.model.training:
             return loss
-        mean = self.accelerator.reduce(total.detach() * self.args.steps_per_generation, reduction="sum")
+        mean = self.accelerator.reduce(
+            total.detach() * self.args.steps_per_generation, reduction="sum"
+        )
         self._metrics["train"]["words/entropy"].append(mean.item())
-        if weight := self._words.word_entropy:  # a gradient of zeros would be computed like any other
-            share = self.args.steps_per_generation / self.current_gradient_accumulation_steps
-            loss = loss - weight * self._multiplier * total * self.accelerator.num_processes * share
+        if (
+            weight := self._words.word_entropy
+        ):  # a gradient of zeros would be computed like any other
+            share = (
+                self.args.steps_per_generation
+                / self.current_gradient_accumulation_steps
+            )
+            loss = (
+                loss
+                - weight
+                * self._multiplier
+                * total
+                * self.accelerator.num_processes
+                * share
+            )
         return loss

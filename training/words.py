@@ -16,15 +16,29 @@ _LOWEST, _HIGHEST = 0.01, 100.0
 class WordArguments(CommonArguments):
     """Settings of `sozo.training.word_trainer`; the defaults are TRL's GRPO."""
 
-    credit: str = setting("response", "response, or word: each word's tokens get the advantage of its own share.")
-    word_entropy: float = setting(0.0, "Paid per nat of the mean entropy of tokens that write words of valid lists.")
-    unique_words: int | None = setting(None, "Keep so many different words: word_entropy and rarity follow the count.")
-    unique_words_of: int | None = setting(None, "Among how many words (the last ones drawn) unique_words are counted.")
+    credit: str = setting(
+        "response",
+        "response, or word: each word's tokens get the advantage of its own share.",
+    )
+    word_entropy: float = setting(
+        0.0,
+        "Paid per nat of the mean entropy of tokens that write words of valid lists.",
+    )
+    unique_words: int | None = setting(
+        None, "Keep so many different words: word_entropy and rarity follow the count."
+    )
+    unique_words_of: int | None = setting(
+        None, "Among how many words (the last ones drawn) unique_words are counted."
+    )
 
     @property
     def about_words(self) -> bool:
         """Whether any of these settings differs from TRL's GRPO."""
-        return bool(self.word_entropy) or self.credit != "response" or self.unique_words is not None
+        return (
+            bool(self.word_entropy)
+            or self.credit != "response"
+            or self.unique_words is not None
+        )
 
     def check_words(self, of_entries: Sequence[Sequence[Any]], training: Any) -> None:
         """Refuse what cannot work together with the rewards of a run's entries and with TRL's settings."""
@@ -33,27 +47,51 @@ class WordArguments(CommonArguments):
         if self.credit not in ("response", "word"):
             raise UserError(f"credit must be response or word, not {self.credit}")
         if (unique is None) != (window is None):
-            raise UserError("unique_words and unique_words_of belong together: 590 different ones of 640, for example")
+            raise UserError(
+                "unique_words and unique_words_of belong together: 590 different ones of 640, for example"
+            )
         if not self.about_words:
             return
         by_word = self.credit == "word"
         if not any(getattr(reward, "in_parts", False) for reward in rewards):
-            name = "credit word" if by_word else "word_entropy" if self.word_entropy else "unique_words"
+            name = (
+                "credit word"
+                if by_word
+                else "word_entropy"
+                if self.word_entropy
+                else "unique_words"
+            )
             example = "such as sozo.rewards.make_dat_distance in reward_funcs"
-            raise UserError(f"{name} needs a reward that says what each word earned, {example}")
-        if by_word and any(all(getattr(reward, "in_parts", False) for reward in of_entry) for of_entry in of_entries):
+            raise UserError(
+                f"{name} needs a reward that says what each word earned, {example}"
+            )
+        if by_word and any(
+            all(getattr(reward, "in_parts", False) for reward in of_entry)
+            for of_entry in of_entries
+        ):
             raise UserError(
                 "credit word pays words of valid lists, so an invalid list teaches nothing; "
                 "add a reward of the response beside it, such as sozo.rewards.make_dat_validity in reward_funcs"
             )
-        if by_word and (training.loss_type == "vespo" or training.off_policy_mask_threshold is not None):
-            raise UserError("credit word has an advantage for each token; take another loss_type, no off_policy_mask")
+        if by_word and (
+            training.loss_type == "vespo"
+            or training.off_policy_mask_threshold is not None
+        ):
+            raise UserError(
+                "credit word has an advantage for each token; take another loss_type, no off_policy_mask"
+            )
         if unique is None or window is None:
             return
         if not 0 < unique <= window:
-            raise UserError(f"unique_words {unique} must be 1 to unique_words_of {window}")
-        if not self.word_entropy and not any(getattr(reward, "keeps_words", False) for reward in rewards):
-            raise UserError("unique_words has nothing to turn: set word_entropy, or add sozo.rewards.make_dat_rarity")
+            raise UserError(
+                f"unique_words {unique} must be 1 to unique_words_of {window}"
+            )
+        if not self.word_entropy and not any(
+            getattr(reward, "keeps_words", False) for reward in rewards
+        ):
+            raise UserError(
+                "unique_words has nothing to turn: set word_entropy, or add sozo.rewards.make_dat_rarity"
+            )
 
 
 class KeepWords:
@@ -87,4 +125,7 @@ class KeepWords:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from what `state` gave."""
-        self.multiplier, self._last = state["multiplier"], deque(state["last"], maxlen=self._of)
+        self.multiplier, self._last = (
+            state["multiplier"],
+            deque(state["last"], maxlen=self._of),
+        )

@@ -58,7 +58,9 @@ def fill(template: str, **values: str) -> str:
     """
     wanted = set(re.findall(r"\{(\w+)\}", template))
     if wanted != set(values):
-        raise ValueError(f"the prompt has the placeholders {sorted(wanted)}, but was given {sorted(values)}")
+        raise ValueError(
+            f"the prompt has the placeholders {sorted(wanted)}, but was given {sorted(values)}"
+        )
     return re.sub(r"\{(\w+)\}", lambda match: values[match[1]], template)
 
 

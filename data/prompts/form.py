@@ -12,8 +12,21 @@ from sozo.data.record import read_json
 from sozo.data.settings import from_json
 
 # Of transformers' apply_chat_template: what belongs to whoever asks.
-_TAKEN = {"chat_template", "conversation", "add_generation_prompt", "continue_final_message", "tokenize"}
-_TAKEN |= {"return_dict", "return_tensors", "padding", "truncation", "max_length", "tokenizer_kwargs"}
+_TAKEN = {
+    "chat_template",
+    "conversation",
+    "add_generation_prompt",
+    "continue_final_message",
+    "tokenize",
+}
+_TAKEN |= {
+    "return_dict",
+    "return_tensors",
+    "padding",
+    "truncation",
+    "max_length",
+    "tokenizer_kwargs",
+}
 
 
 @dataclass(frozen=True)
@@ -33,22 +46,35 @@ class PromptForm:
         A line break parts the plain text from the response.
         """
         if conversational:
-            return [*([{"role": "system", "content": self.system}] if self.system else []), *messages(text)]
+            return [
+                *([{"role": "system", "content": self.system}] if self.system else []),
+                *messages(text),
+            ]
         if self.system or self.arguments:
-            raise UserError("system_prompt and chat_template_kwargs need a chat template, and this model has none")
+            raise UserError(
+                "system_prompt and chat_template_kwargs need a chat template, and this model has none"
+            )
         return f"{text}\n"
 
 
 PLAIN = PromptForm()
 
 
-def read_form(system: str | None, arguments: Mapping[str, Any] | str | None) -> PromptForm:
+def read_form(
+    system: str | None, arguments: Mapping[str, Any] | str | None
+) -> PromptForm:
     """The form that the settings `system_prompt` and `chat_template_kwargs` (a mapping, or JSON) stand for."""
-    values = from_json("{}" if arguments in (None, "") else arguments, "chat_template_kwargs")
+    values = from_json(
+        "{}" if arguments in (None, "") else arguments, "chat_template_kwargs"
+    )
     if not isinstance(values, dict):
-        raise UserError(f"chat_template_kwargs must be a mapping of names to values, not {quoted(values)}")
+        raise UserError(
+            f"chat_template_kwargs must be a mapping of names to values, not {quoted(values)}"
+        )
     if taken := sorted(_TAKEN & values.keys()):
-        raise UserError(f"chat_template_kwargs: {taken[0]} is no argument of a model's template; leave it out")
+        raise UserError(
+            f"chat_template_kwargs: {taken[0]} is no argument of a model's template; leave it out"
+        )
     return PromptForm(system or None, values)
 
 
@@ -58,8 +84,13 @@ def trained_form(model: str | None) -> PromptForm:
     A checkpoint is its run's.
     """
     folder = Path(model or "")
-    places = [folder, folder.parent] if folder.name.startswith("checkpoint-") else [folder]
-    record = next((path for place in places if (path := place / "run_config.json").is_file()), None)
+    places = (
+        [folder, folder.parent] if folder.name.startswith("checkpoint-") else [folder]
+    )
+    record = next(
+        (path for place in places if (path := place / "run_config.json").is_file()),
+        None,
+    )
     settings = read_json(record).get("settings", {}) if model and record else {}
     script, training = settings.get("script", {}), settings.get("training", {})
     return read_form(script.get("system_prompt"), training.get("chat_template_kwargs"))
@@ -70,5 +101,7 @@ def settled_form(
 ) -> tuple[str | None, dict[str, Any] | None]:
     """Both settings as they are given, or else as `model` was trained; an empty one is given too, and stays."""
     trained, given = trained_form(model), read_form(system, arguments)
-    form = dict(trained.arguments) or None if arguments is None else dict(given.arguments)
+    form = (
+        dict(trained.arguments) or None if arguments is None else dict(given.arguments)
+    )
     return trained.system if system is None else system, form

@@ -7,7 +7,12 @@ from typing import Any
 # Of the tables of trained models, in the papers' order; `random` belongs to no model.
 METHODS = ("random", "base", "SFT", "DPO 1", "DPO 2", "GRPO")
 # Two tasks, or a task's judge and people, whose correlation the paper gives -> its table; empty for its text.
-CORRELATIONS = {("jcq", "people"): "Table 8", ("jcq", "dat"): "Table 9", ("jcq", "sat"): "Table 10", ("dat", "sat"): ""}
+CORRELATIONS = {
+    ("jcq", "people"): "Table 8",
+    ("jcq", "dat"): "Table 9",
+    ("jcq", "sat"): "Table 10",
+    ("dat", "sat"): "",
+}
 
 
 def correlations(first: str, second: str) -> list[dict[str, str]]:
@@ -35,7 +40,11 @@ def load_text(name: str) -> list[dict[str, str]]:
     >>> load_text("dat")[1]
     {'model': 'Claude 3.5 Sonnet', 'score': '0.530', 'std': '0.018'}
     """
-    return list(csv.DictReader(files(__name__).joinpath(f"{name}.csv").read_text("utf-8").splitlines()))
+    return list(
+        csv.DictReader(
+            files(__name__).joinpath(f"{name}.csv").read_text("utf-8").splitlines()
+        )
+    )
 
 
 def _value(cell: str) -> Any:

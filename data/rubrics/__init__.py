@@ -7,7 +7,13 @@ from importlib.resources import files
 from typing import Annotated
 
 import pydantic
-from pydantic import AfterValidator, ConfigDict, StrictInt, StringConstraints, TypeAdapter
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    StrictInt,
+    StringConstraints,
+    TypeAdapter,
+)
 
 from sozo.data.yaml_loader import parse_yaml
 
@@ -24,14 +30,22 @@ class Criterion:
     description: str = ""  # what it asks about
     rubric: str = ""  # what each score stands for
     groups: tuple[str, ...] = ()  # who rates it; empty: everybody
-    above: dict[str, StrictInt] | None = None  # rated only where the same rater gave these criteria more than this
-    not_applicable: StrictInt | None = None  # the score that says that the criterion does not apply
+    above: dict[str, StrictInt] | None = (
+        None  # rated only where the same rater gave these criteria more than this
+    )
+    not_applicable: StrictInt | None = (
+        None  # the score that says that the criterion does not apply
+    )
 
     def __post_init__(self) -> None:
         if self.lowest >= self.highest:
-            raise ValueError(f"the scale {list(self.scale)} is not the lowest and the highest score, such as [1, 5]")
+            raise ValueError(
+                f"the scale {list(self.scale)} is not the lowest and the highest score, such as [1, 5]"
+            )
         if self.not_applicable not in (None, *self.scores):
-            raise ValueError(f"not_applicable is {self.not_applicable}; give a score of the scale")
+            raise ValueError(
+                f"not_applicable is {self.not_applicable}; give a score of the scale"
+            )
 
     @property
     def lowest(self) -> int:

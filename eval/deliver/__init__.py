@@ -18,10 +18,12 @@ class ResultOptions:
     panel = "Output"
     explain: bool = setting(False, "Say below the table what each row means.")
     wandb: bool | None = setting(
-        None, "Log results into the W&B run that trained the model (default: if there is one; --wandb: else a new run)."
+        None,
+        "Log results into the W&B run that trained the model (default: if there is one; --wandb: else a new run).",
     )
     model_card: bool = setting(
-        False, "Put results into the metadata of README.md in the model's folder, in place of its earlier ones."
+        False,
+        "Put results into the metadata of README.md in the model's folder, in place of its earlier ones.",
     )
 
 
@@ -33,12 +35,20 @@ def check_delivery(models: Sequence[str], options: ResultOptions) -> None:
         return
     folders = [Path(model) for model in models if model and Path(model).is_dir()]
     if not folders:
-        raise UserError("--model-card writes README.md in a model's folder; give a folder as --model, or leave it out")
+        raise UserError(
+            "--model-card writes README.md in a model's folder; give a folder as --model, or leave it out"
+        )
     for folder in folders:
         check_card(folder)
 
 
-def deliver(run: TaskRun, model: str, options: ResultOptions, folder: Path, home: Path | None = None) -> Iterator[str]:
+def deliver(
+    run: TaskRun,
+    model: str,
+    options: ResultOptions,
+    folder: Path,
+    home: Path | None = None,
+) -> Iterator[str]:
     """Send the results where `options` says, with a line for people about each place; an unfinished run goes nowhere.
 
     `model` is as the user named it (empty: none), W&B writes in `folder`; for `home` see `log_results`.

@@ -29,7 +29,9 @@ def write_card(folder: Path, run: TaskRun) -> Path:
     replaced = [_dataset(result) for result in results]
     entries = card.data[_INDEX]
     for entry in entries:
-        entry["results"] = [result for result in entry["results"] if _dataset(result) not in replaced]
+        entry["results"] = [
+            result for result in entry["results"] if _dataset(result) not in replaced
+        ]
     entries[0]["results"] += results
     path = folder / "README.md"
     write_whole(path, str(card).encode())
@@ -55,7 +57,11 @@ def _results(run: TaskRun) -> list[dict[str, Any]]:
         if row.estimate.value is None:
             continue
         cell, name = row.cell, f"{task.name.upper()}: {english(row.label)}"
-        args = {part: value for part, value in {**cell.exact, **shared}.items() if value is not None}
+        args = {
+            part: value
+            for part, value in {**cell.exact, **shared}.items()
+            if value is not None
+        }
         del args["value"]
         values: dict[str, Any] = {
             "task_name": task.title or task.name,
@@ -73,7 +79,12 @@ def _dataset(result: Any) -> tuple[Any, ...] | None:
     """Task and dataset of a result; None of what is none."""
     try:
         task, dataset = result["task"], result["dataset"]
-        return task["type"], dataset["type"], dataset.get("config"), dataset.get("split")
+        return (
+            task["type"],
+            dataset["type"],
+            dataset.get("config"),
+            dataset.get("split"),
+        )
     except (KeyError, TypeError, AttributeError):
         return None
 
@@ -84,20 +95,41 @@ def _read_card(folder: Path, language: str = "ja") -> Any:
 
     # A checkpoint's name alone says nothing.
     place, path = folder.resolve(), folder / "README.md"
-    name = f"{place.parent.name}-{place.name}" if place.name.startswith("checkpoint-") else place.name
+    name = (
+        f"{place.parent.name}-{place.name}"
+        if place.name.startswith("checkpoint-")
+        else place.name
+    )
     try:
-        text = path.read_bytes().decode("utf-8-sig") if path.exists() else _NEW.format(name=name, language=language)
-        card = RepoCard(text if text.lstrip().startswith("---") else f"---\n{{}}\n---\n\n{text}")
+        text = (
+            path.read_bytes().decode("utf-8-sig")
+            if path.exists()
+            else _NEW.format(name=name, language=language)
+        )
+        card = RepoCard(
+            text if text.lstrip().startswith("---") else f"---\n{{}}\n---\n\n{text}"
+        )
     except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror}); fix its permissions") from error
+        raise UserError(
+            f"{path}: cannot be read ({error.strerror}); fix its permissions"
+        ) from error
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: is not UTF-8; convert it") from error
-    except Exception as error:  # metadata that are no YAML raise whatever a value's type does
-        raise UserError(f"{path}: its metadata must be lines of YAML, `key: value`; fix it ({error})") from error
-    entries = card.data.get(_INDEX) or [{"name": str(card.data.get("model_name") or name), "results": []}]
+    except (
+        Exception
+    ) as error:  # metadata that are no YAML raise whatever a value's type does
+        raise UserError(
+            f"{path}: its metadata must be lines of YAML, `key: value`; fix it ({error})"
+        ) from error
+    entries = card.data.get(_INDEX) or [
+        {"name": str(card.data.get("model_name") or name), "results": []}
+    ]
     if not isinstance(entries, list) or not all(
-        isinstance(entry, dict) and isinstance(entry.get("results"), list) for entry in entries
+        isinstance(entry, dict) and isinstance(entry.get("results"), list)
+        for entry in entries
     ):
-        raise UserError(f"{path}: its model-index is no list of models with results; fix it")
+        raise UserError(
+            f"{path}: its model-index is no list of models with results; fix it"
+        )
     card.data[_INDEX] = entries
     return card

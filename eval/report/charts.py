@@ -22,13 +22,23 @@ def steps_chart(measure: str, lines: Mapping[str, Steps], number: int) -> str:
         for colour, values in enumerate(lines.values()):
             marker = "o" if len(values) <= 40 else None
             axes.plot(
-                list(values), list(values.values()), color=series(colour), linewidth=2, marker=marker, markersize=3.5
+                list(values),
+                list(values.values()),
+                color=series(colour),
+                linewidth=2,
+                marker=marker,
+                markersize=3.5,
             )
         axes.set_xlabel("Training step")
         axes.margins(x=0.02, y=0.12)
         axes.xaxis.get_major_locator().set_params(integer=True)
 
-    return svg(draw, _CURVE_SIZE, f"steps{number}", f"{measure} over training steps: " + ", ".join(lines))
+    return svg(
+        draw,
+        _CURVE_SIZE,
+        f"steps{number}",
+        f"{measure} over training steps: " + ", ".join(lines),
+    )
 
 
 def ridge_chart(scores: Mapping[str, Any], salt: str, across: str) -> str:
@@ -43,14 +53,37 @@ def ridge_chart(scores: Mapping[str, Any], salt: str, across: str) -> str:
             if len(values):
                 counts = np.histogram(values, edges)[0]
                 height = floor + 0.85 * counts / counts.max()
-                axes.stairs(height, edges, baseline=floor, fill=True, color=series(i), alpha=0.28)
-                axes.stairs(height, edges, baseline=floor, color=series(i), linewidth=1.4)
-                mean, said = values.mean(), tip(f"{list(scores)[i]}: {values.mean():.4g}, n = {len(values):,}")
-                axes.plot([mean] * 2, [floor, floor + 0.85], color=series(i), linewidth=2.2, gid=said)
+                axes.stairs(
+                    height,
+                    edges,
+                    baseline=floor,
+                    fill=True,
+                    color=series(i),
+                    alpha=0.28,
+                )
+                axes.stairs(
+                    height, edges, baseline=floor, color=series(i), linewidth=1.4
+                )
+                mean, said = (
+                    values.mean(),
+                    tip(f"{list(scores)[i]}: {values.mean():.4g}, n = {len(values):,}"),
+                )
+                axes.plot(
+                    [mean] * 2,
+                    [floor, floor + 0.85],
+                    color=series(i),
+                    linewidth=2.2,
+                    gid=said,
+                )
         axes.set_yticks(range(len(arrays) - 1, -1, -1), names)
         axes.set(xlabel=across, ylim=(-0.1, len(arrays)))
 
-    return svg(draw, (7.6, 1.1 + 0.6 * len(arrays)), salt, f"Distribution of {across}s: " + ", ".join(scores))
+    return svg(
+        draw,
+        (7.6, 1.1 + 0.6 * len(arrays)),
+        salt,
+        f"Distribution of {across}s: " + ", ".join(scores),
+    )
 
 
 def _short(name: str) -> str:

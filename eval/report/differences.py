@@ -19,39 +19,87 @@ _SHOWN = ("gain_own", "gain_second", "gain_shuffled", "gain_pairing", "known_pai
 def differences(found: Findings) -> list[Table]:
     """What `sozo compare` prints and the page holds."""
     pages = tasks_on_page(found)
-    tables = [table for page in pages if (table := difference_table(page)).rows or table.empty]
+    tables = [
+        table for page in pages if (table := difference_table(page)).rows or table.empty
+    ]
     gains = [
-        gain_table(page) for page in pages if any(row.kind == PART and row.task == page.task.name for row in found.rows)
+        gain_table(page)
+        for page in pages
+        if any(row.kind == PART and row.task == page.task.name for row in found.rows)
     ]
     return [*tables, *gains, *(table for page in pages for table in page.between())]
 
 
 def difference_table(page: TaskOnPage) -> Table:
     """A task's differences, a line a pair of models: the measures of the first screen, then the others."""
-    own = [row for row in page.found.rows if row.task == page.task.name and row.kind in (DIFFERENCE, RATIO)]
-    measures = {row.measure.name: row.measure for row in sorted(own, key=lambda row: not row.first)}
+    own = [
+        row
+        for row in page.found.rows
+        if row.task == page.task.name and row.kind in (DIFFERENCE, RATIO)
+    ]
+    measures = {
+        row.measure.name: row.measure
+        for row in sorted(own, key=lambda row: not row.first)
+    }
     rows = []
     for base, method in page.found.compared.pairs:
-        cells = {row.measure.name: detailed(row) for row in own if (row.model, row.base) == (method.name, base.name)}
-        if cells and base.of_task(page.task.name) and method.of_task(page.task.name) and not method.reference:
-            rows.append(page.row(method, [cells.get(name, Cell(why="not_measured")) for name in measures], base.name))
-    scales = filter(None, dict.fromkeys(run.scale.get("score_name") for run in page.runs))
+        cells = {
+            row.measure.name: detailed(row)
+            for row in own
+            if (row.model, row.base) == (method.name, base.name)
+        }
+        if (
+            cells
+            and base.of_task(page.task.name)
+            and method.of_task(page.task.name)
+            and not method.reference
+        ):
+            rows.append(
+                page.row(
+                    method,
+                    [cells.get(name, Cell(why="not_measured")) for name in measures],
+                    base.name,
+                )
+            )
+    scales = filter(
+        None, dict.fromkeys(run.scale.get("score_name") for run in page.runs)
+    )
     notes = ("differences_note", "arrow_note", *scales)
     headings = ("model", *map(measure_label, measures.values()))
-    return without_empty(Table(page.titled("{task}: differences"), headings, tuple(rows), notes, of=page.of))
+    return without_empty(
+        Table(
+            page.titled("{task}: differences"), headings, tuple(rows), notes, of=page.of
+        )
+    )
 
 
 def gain_table(page: TaskOnPage) -> Table:
     """The gains by the runs' own encoder and by the second one, in standard deviations."""
-    own = [row for row in page.found.rows if row.task == page.task.name and row.column in (*PARTS, "known_pairs")]
+    own = [
+        row
+        for row in page.found.rows
+        if row.task == page.task.name and row.column in (*PARTS, "known_pairs")
+    ]
     rows = []
     for base, method in page.found.compared.pairs:
-        cells = {row.column: row.cell for row in own if (row.model, row.base) == (method.name, base.name)}
+        cells = {
+            row.column: row.cell
+            for row in own
+            if (row.model, row.base) == (method.name, base.name)
+        }
         if cells:
             rows.append(page.row(method, [cells[name] for name in _SHOWN], base.name))
     by = {row.by for row in own if row.column == "gain_second"}
-    notes = ("second_encoder_note", translatable("The second encoder is {encoder}.", encoder=", ".join(by)))
-    return Table(page.titled("{task}: gains by a second encoder"), ("model", *_SHOWN), tuple(rows), notes)
+    notes = (
+        "second_encoder_note",
+        translatable("The second encoder is {encoder}.", encoder=", ".join(by)),
+    )
+    return Table(
+        page.titled("{task}: gains by a second encoder"),
+        ("model", *_SHOWN),
+        tuple(rows),
+        notes,
+    )
 
 
 def detailed(row: Finding) -> Cell:
@@ -68,6 +116,15 @@ def detailed(row: Finding) -> Cell:
         lines.append(known.reason)
     if row.target == YES:
         lines.append("target")
-    more = {"level": known.level, "p": row.p_corrected, "effect": row.effect, "base_n": known.base_n}
-    known_of = {name: value for name, value in more.items() if value is not None and known.value is not None}
+    more = {
+        "level": known.level,
+        "p": row.p_corrected,
+        "effect": row.effect,
+        "base_n": known.base_n,
+    }
+    known_of = {
+        name: value
+        for name, value in more.items()
+        if value is not None and known.value is not None
+    }
     return replace(cell, below=(*lines, *row.below), more=known_of)

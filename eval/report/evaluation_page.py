@@ -53,23 +53,47 @@ def write_evaluation(
     `another_seed` see `first_screen`. Returns the pages, `path` first.
     """
     refuse_foreign(path)
-    tasks, found = list(task_types().values()), findings(models, base, second_encoder, all_pairs=all_pairs)
-    compared, shown, answer = found.compared, tasks_on_page(found), first_screen(found, another_seed)
+    tasks, found = (
+        list(task_types().values()),
+        findings(models, base, second_encoder, all_pairs=all_pairs),
+    )
+    compared, shown, answer = (
+        found.compared,
+        tasks_on_page(found),
+        first_screen(found, another_seed),
+    )
     packed = chunks(compared.models, tasks, most_bytes) or [""]
-    pages = [path, *(path.with_name(f"{path.stem}-{n}{path.suffix}") for n in range(2, len(packed) + 1))]
-    shared = _shared(compared, tasks) | {"title": title, "typeset": typeset, "pages": [page.name for page in pages]}
+    pages = [
+        path,
+        *(
+            path.with_name(f"{path.stem}-{n}{path.suffix}")
+            for n in range(2, len(packed) + 1)
+        ),
+    ]
+    shared = _shared(compared, tasks) | {
+        "title": title,
+        "typeset": typeset,
+        "pages": [page.name for page in pages],
+    }
     folded: dict[str, list[Table]] = {
         "all_columns": [page.every_column() for page in shown],
         "all_differences": differences(found),
-        "failures": [table for page in shown if len((table := page.failures()).columns) > 1],
+        "failures": [
+            table for page in shown if len((table := page.failures()).columns) > 1
+        ],
         "facts": list(map(fact_table, shown)),
     }
-    sections = [(task_title(page.task), page.own_tables(), list(pictures(page))) for page in shown]
+    sections = [
+        (task_title(page.task), page.own_tables(), list(pictures(page)))
+        for page in shown
+    ]
     if learned := list(training_curves(compared.models)):
         sections.append((translatable("curves"), [], learned))
     # The first task's picture of scores against different words stands on the first screen.
     own = sections[0][2] if sections else []
-    first_figures = [own.pop(k) for k in [k for k, figure in enumerate(own) if figure.plane][:1]]
+    first_figures = [
+        own.pop(k) for k in [k for k, figure in enumerate(own) if figure.plane][:1]
+    ]
     first: dict[str, Any] = {
         "notes": notes,
         "answer": answer,
@@ -78,7 +102,11 @@ def write_evaluation(
         "folded": folded,
         "by_task": sections,
     }
-    tables = [answer.overview, compared_table(found), *(table for own in folded.values() for table in own)]
+    tables = [
+        answer.overview,
+        compared_table(found),
+        *(table for own in folded.values() for table in own),
+    ]
     tables += [table for _, own, _ in sections for table in own]
     folder = path.with_name(f"{path.stem}-tables")
     write_tables(folder, tables, typeset)
@@ -86,7 +114,13 @@ def write_evaluation(
     # The first page last: when it is there, all are.
     for number in reversed(range(len(pages))):
         values = first if number == 0 else dict.fromkeys(first, ())
-        page = render("evaluation.html", **shared, **values, number=number + 1, packed=packed[number])
+        page = render(
+            "evaluation.html",
+            **shared,
+            **values,
+            number=number + 1,
+            packed=packed[number],
+        )
         write_whole(pages[number], page)
     write_json(path.with_suffix(".json"), _numbers(found))
     return pages
@@ -100,14 +134,18 @@ def _shared(compared: Compared, tasks: Sequence[type[Task]]) -> dict[str, Any]:
         "scripts": ("tables.js", "reader.js"),
         "bilingual": True,
         "names": [
-            (model.name, n % SERIES) for n, method in enumerate(compared.methods) for model in method.runs.values()
+            (model.name, n % SERIES)
+            for n, method in enumerate(compared.methods)
+            for model in method.runs.values()
         ],
         "ticked": {base.first.name for base, _ in compared.pairs} | set(writers[-1:]),
         "sampled": samples(compared.models, tasks),
         "words": [word for task in tasks for word in task.view.words],
         # The page's script knows no task: the tabs of the reader are these, each with its scores' decimals.
         "kinds": [task.name for task in reading_order(tasks)],
-        "digits": json.dumps({task.name: task.measures[0].digits for task in reading_order(tasks)}),
+        "digits": json.dumps(
+            {task.name: task.measures[0].digits for task in reading_order(tasks)}
+        ),
     }
 
 
@@ -116,7 +154,9 @@ def _about(shown: Sequence[TaskOnPage]) -> list[str]:
     said_of = [f"{datetime.now(UTC):%Y-%m-%d}"]
     for page in shown:
         n = span(run.metrics["num_answers"] for run in page.runs)
-        said_of.append(translatable("{task}: {n} answers each", task=task_title(page.task), n=n))
+        said_of.append(
+            translatable("{task}: {n} answers each", task=task_title(page.task), n=n)
+        )
     return said_of
 
 
@@ -125,9 +165,15 @@ def refuse_foreign(page: Path) -> None:
     refuse_link(page)
     if page.is_file() and _GENERATOR in page.read_bytes()[:1000]:
         return
-    for path in (page, page.with_suffix(".json"), page.with_name(f"{page.stem}-tables")):
+    for path in (
+        page,
+        page.with_suffix(".json"),
+        page.with_name(f"{page.stem}-tables"),
+    ):
         if os.path.lexists(path):
-            raise UserError(f"{path}: exists and is no page of sozo's; give another --output")
+            raise UserError(
+                f"{path}: exists and is no page of sozo's; give another --output"
+            )
 
 
 def _numbers(found: Findings) -> dict[str, Any]:
@@ -135,5 +181,12 @@ def _numbers(found: Findings) -> dict[str, Any]:
     runs = []
     for model in found.compared.models:
         for run in (run for task in found.tasks for run in model.of_task(task)):
-            runs.append({"model": model.name, "run": run.kind, "folder": str(run.folder), "metrics": run.metrics})
+            runs.append(
+                {
+                    "model": model.name,
+                    "run": run.kind,
+                    "folder": str(run.folder),
+                    "metrics": run.metrics,
+                }
+            )
     return {"runs": runs, "findings": [row.to_json() for row in found.rows]}

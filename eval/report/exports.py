@@ -30,7 +30,14 @@ _FORMAT = (  # so many columns of numbers, each as wide as one of so many: they 
 )
 # Signs of ours, and what pandas leaves as it is though LaTeX makes another sign of it, or an argument of what precedes.
 _TEX = str.maketrans(
-    {"`": r"\textasciigrave{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "[": "{[}", "*": "{*}"}
+    {
+        "`": r"\textasciigrave{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        "[": "{[}",
+        "*": "{*}",
+    }
     | {
         "−": "$-$",
         "–": "--",
@@ -49,7 +56,9 @@ _TEX = str.maketrans(
 class Typeset:
     """How tables are set in LaTeX."""
 
-    columns: tuple[str, ...] = ()  # headings as the page has them in English: each table that has any has these alone
+    columns: tuple[
+        str, ...
+    ] = ()  # headings as the page has them in English: each table that has any has these alone
     two_columns: bool = False  # whether they are as wide as both columns of a page
 
     @property
@@ -61,19 +70,30 @@ class Typeset:
 ONE_COLUMN = Typeset()
 
 
-def write_tables(folder: Path, tables: Sequence[Table], typeset: Typeset = ONE_COLUMN) -> None:
+def write_tables(
+    folder: Path, tables: Sequence[Table], typeset: Typeset = ONE_COLUMN
+) -> None:
     """Write every table, and the paper's below it, as the files of `files`; the names are those of the page.
 
     UserError for a chosen column that no table has.
     """
     names = Names()
-    known = dict.fromkeys(_label(column) for table in tables if not table.csv_only for column in table.columns[1:])
+    known = dict.fromkeys(
+        _label(column)
+        for table in tables
+        if not table.csv_only
+        for column in table.columns[1:]
+    )
     if unknown := [column for column in typeset.columns if column not in known]:
-        raise UserError(f"--columns: no table has {', '.join(unknown)}; the columns are: {'; '.join(known)}")
+        raise UserError(
+            f"--columns: no table has {', '.join(unknown)}; the columns are: {'; '.join(known)}"
+        )
     for table in tables:
         name = names.new(table.name)
         for part_name, part in ((name, table), (paper_name(name), table.papers)):
-            for file, content in files(part, part_name, typeset) if part and part.rows else ():
+            for file, content in (
+                files(part, part_name, typeset) if part and part.rows else ()
+            ):
                 write_whole(folder / file, content)
 
 
@@ -82,26 +102,39 @@ def paper_name(name: str) -> str:
     return f"{name}-paper"
 
 
-def links(table: Table, name: str, typeset: Typeset = ONE_COLUMN) -> list[tuple[str, str]]:
+def links(
+    table: Table, name: str, typeset: Typeset = ONE_COLUMN
+) -> list[tuple[str, str]]:
     """Of a table on its page: the files' names, and addresses that hold the files themselves."""
     opening = "data:text/plain;charset=utf-8;base64,"
-    return [(file, opening + base64.b64encode(content).decode()) for file, content in files(table, name, typeset)]
+    return [
+        (file, opening + base64.b64encode(content).decode())
+        for file, content in files(table, name, typeset)
+    ]
 
 
 @cache
-def files(table: Table, name: str, typeset: Typeset = ONE_COLUMN) -> list[tuple[str, bytes]]:
+def files(
+    table: Table, name: str, typeset: Typeset = ONE_COLUMN
+) -> list[tuple[str, bytes]]:
     """Names and contents, made once for a page and the files beside it.
 
     `NAME.csv` has all columns; a table that is for no paper has no `NAME.tex`.
     """
     # With a byte-order mark, without which a spreadsheet garbles Japanese.
     as_csv = f"{name}.csv", csv_text(table).encode("utf-8-sig")
-    return [as_csv] if table.csv_only else [as_csv, (f"{name}.tex", latex(table, name, typeset).encode())]
+    return (
+        [as_csv]
+        if table.csv_only
+        else [as_csv, (f"{name}.tex", latex(table, name, typeset).encode())]
+    )
 
 
 def csv_of(frame: "pd.DataFrame") -> bytes:
     """A data frame as CSV for a spreadsheet, in which no text is a formula."""
-    texts = frame.map(lambda value: as_text(printable(value)) if isinstance(value, str) else value)
+    texts = frame.map(
+        lambda value: as_text(printable(value)) if isinstance(value, str) else value
+    )
     return bytes(texts.to_csv(index=False).encode("utf-8-sig"))
 
 
@@ -112,13 +145,21 @@ def csv_text(table: Table) -> str:
     """
     import pandas as pd
 
-    of = Cell(english(table.of) or None)  # in every line, since lines are copied out of their file
+    of = Cell(
+        english(table.of) or None
+    )  # in every line, since lines are copied out of their file
     headings = table.columns[0], "from", *table.columns[1:], "of"
-    rows = [(Cell(row.name), Cell(row.base or None), *row.cells, of) for row in table.rows]
+    rows = [
+        (Cell(row.name), Cell(row.base or None), *row.cells, of) for row in table.rows
+    ]
     columns = []
     for label, *cells in zip(headings, *rows, strict=True):
-        values = pd.DataFrame([dict.fromkeys(_PARTS) | _values(cell) for cell in cells], dtype=object)
-        values.columns = [as_text(f"{_label(label)} {part}".removesuffix(" value")) for part in values]
+        values = pd.DataFrame(
+            [dict.fromkeys(_PARTS) | _values(cell) for cell in cells], dtype=object
+        )
+        values.columns = [
+            as_text(f"{_label(label)} {part}".removesuffix(" value")) for part in values
+        ]
         columns.append(values.dropna(axis="columns", how="all"))
     return pd.concat(columns, axis=1).to_csv(index=False)
 
@@ -126,7 +167,9 @@ def csv_text(table: Table) -> str:
 def _values(cell: Cell) -> dict[str, object]:
     """The numbers of a cell, and why it has none, by name."""
     values = {"reason": english(cell.why) or None} | cell.exact
-    return {k: as_text(printable(v)) if isinstance(v, str) else v for k, v in values.items()}
+    return {
+        k: as_text(printable(v)) if isinstance(v, str) else v for k, v in values.items()
+    }
 
 
 def _label(key: str) -> str:
@@ -142,59 +185,103 @@ def latex(table: Table, name: str, typeset: Typeset = ONE_COLUMN) -> str:
     """
     first, *headings = map(_label, table.columns)
     kept = _kept(table, headings, typeset)
-    differing = {k for k in kept if len(_counts(table, k)) > 1}  # then each cell says its own, else the caption
+    differing = {
+        k for k in kept if len(_counts(table, k)) > 1
+    }  # then each cell says its own, else the caption
     rows = [
-        [_lines(row.name, *map(english, row.below)), *(_stack(row.cells[k], k in differing) for k in kept)]
+        [
+            _lines(row.name, *map(english, row.below)),
+            *(_stack(row.cells[k], k in differing) for k in kept),
+        ]
         for row in table.rows
     ]
     long = sum(max(cell.count("\n") + 1 for cell in row) for row in rows) > _MOST_LINES
     text = _styled(rows, [first, *(_breakable(headings[k]) for k in kept)]).to_latex(
         hrules=True,
         column_format=_FORMAT % (len(kept), max(len(kept), 3)),
-        environment="longtable" if long else "table*" if typeset.two_columns else "table",
+        environment="longtable"
+        if long
+        else "table*"
+        if typeset.two_columns
+        else "table",
         position_float=None if long else "centering",
-        caption=(rf"\sloppy {escape(_caption(table, headings, kept))}", escape(english(table.name))),
+        caption=(
+            rf"\sloppy {escape(_caption(table, headings, kept))}",
+            escape(english(table.name)),
+        ),
         label=f"tab:{name}",
     )
     head = "% \\usepackage{array, booktabs, longtable}; Japanese: LuaLaTeX with luatexja, or upLaTeX\n"
     if left_out := [heading for k, heading in enumerate(headings) if k not in kept]:
         head += f"% In {name}.csv only (sozo report --columns NAME ... chooses): {'; '.join(left_out)}\n"
-    return head + text.replace("\\centering\n", "\\centering\\setlength{\\belowcaptionskip}{4pt}\n", 1)
+    return head + text.replace(
+        "\\centering\n", "\\centering\\setlength{\\belowcaptionskip}{4pt}\n", 1
+    )
 
 
 def _kept(table: Table, headings: Sequence[str], typeset: Typeset) -> list[int]:
     """Which of its columns LaTeX has: those chosen, or those with a difference, then those with an interval."""
     cells = [(k, cell) for row in table.rows for k, cell in enumerate(row.cells)]
-    compared, measured = ({k for k, cell in cells if getattr(cell, part)} for part in ("change", "interval"))
-    by_default = sorted(range(len(headings)), key=lambda k: (k not in compared, k not in measured))[: typeset.most]
-    return [headings.index(column) for column in typeset.columns if column in headings] or sorted(by_default)
+    compared, measured = (
+        {k for k, cell in cells if getattr(cell, part)}
+        for part in ("change", "interval")
+    )
+    by_default = sorted(
+        range(len(headings)), key=lambda k: (k not in compared, k not in measured)
+    )[: typeset.most]
+    return [
+        headings.index(column) for column in typeset.columns if column in headings
+    ] or sorted(by_default)
 
 
 def _counts(table: Table, k: int) -> list[str]:
     """Over how many the numbers of a column are, each once; seeds are said by their rows."""
-    return list(dict.fromkeys(row.cells[k].counts for row in table.rows if not row.seeds and row.cells[k].counts))
+    return list(
+        dict.fromkeys(
+            row.cells[k].counts
+            for row in table.rows
+            if not row.seeds and row.cells[k].counts
+        )
+    )
 
 
 def _caption(table: Table, headings: Sequence[str], kept: Iterable[int]) -> str:
     """What the numbers are, over how many they are, and what stands beside and below them."""
     # A note that is a bare label says what columns mean, at length, and stands on the page.
-    notes = [note for note in table.notes if isinstance(note, Translatable) or note not in labels()]
+    notes = [
+        note
+        for note in table.notes
+        if isinstance(note, Translatable) or note not in labels()
+    ]
     sentences = [english(text) for text in (table.name, table.of, *notes)]
     counts: dict[str, list[str]] = {}
     for k in kept:
         if len(each := _counts(table, k)) == 1:
             cells = [row.cells[k] for row in table.rows]
-            share = any(cell.measure.share and cell.kind == MEAN for cell in cells)  # it is how many of how many
+            share = any(
+                cell.measure.share and cell.kind == MEAN for cell in cells
+            )  # it is how many of how many
             said = "" if share or each[0].startswith("n = ") else "n = "
             counts.setdefault(said + english(each[0]), []).append(headings[k])
-    sentences += [f"{count} ({'; '.join(columns)})" for count, columns in counts.items()]
+    sentences += [
+        f"{count} ({'; '.join(columns)})" for count, columns in counts.items()
+    ]
     cells = [row.cells[k] for row in table.rows for k in kept]
-    changes = [one for cell in cells for one in (cell, cell.change) if one and one.kind != MEAN and one.interval]
+    changes = [
+        one
+        for cell in cells
+        for one in (cell, cell.change)
+        if one and one.kind != MEAN and one.interval
+    ]
     if any(cell.kind == MEAN and cell.interval for cell in cells):
         sentences.append("In brackets: 95% intervals")
     if levels := [one.estimate.level for one in changes]:
         ends = " to ".join(dict.fromkeys((percent(min(levels)), percent(max(levels)))))
-        at_once = "; those of the first screen hold at once for a model" if max(levels) > LEVEL else ""
+        at_once = (
+            "; those of the first screen hold at once for a model"
+            if max(levels) > LEVEL
+            else ""
+        )
         sentences.append(f"In brackets, of differences: intervals of {ends}{at_once}")
     return " ".join(f"{sentence.rstrip('.')}." for sentence in sentences if sentence)
 
@@ -202,7 +289,13 @@ def _caption(table: Table, headings: Sequence[str], kept: Iterable[int]) -> str:
 def _stack(cell: Cell, with_counts: bool) -> str:
     """The lines of a cell."""
     counts = english(cell.counts) if with_counts else ""
-    return _lines(cell.arrow + cell.text, cell.interval, counts, english(cell.changed), *map(english, cell.below))
+    return _lines(
+        cell.arrow + cell.text,
+        cell.interval,
+        counts,
+        english(cell.changed),
+        *map(english, cell.below),
+    )
 
 
 def _lines(*texts: str) -> str:
@@ -220,7 +313,12 @@ def escape(text: str) -> str:
     >>> escape("50% of a_b"), escape("x--y"), escape(r"\input{x}")
     ('50\\% of a\\_\\allowbreak{}b', 'x-{}-y', '\\textbackslash input\\{x\\}')
     """
-    return _styled([[_breakable(text)]], [""]).hide(axis="columns").to_string().removesuffix("\n")
+    return (
+        _styled([[_breakable(text)]], [""])
+        .hide(axis="columns")
+        .to_string()
+        .removesuffix("\n")
+    )
 
 
 def _styled(rows: Sequence[Sequence[str]], headings: Sequence[str]) -> Any:
@@ -228,7 +326,9 @@ def _styled(rows: Sequence[Sequence[str]], headings: Sequence[str]) -> Any:
     import pandas as pd
 
     styler = pd.DataFrame(rows, columns=headings).style.hide(axis="index")
-    return styler.format(_typeset, escape="latex").format_index(_typeset, axis="columns", escape="latex")
+    return styler.format(_typeset, escape="latex").format_index(
+        _typeset, axis="columns", escape="latex"
+    )
 
 
 def _typeset(escaped: str) -> str:

@@ -28,8 +28,14 @@ def labels() -> dict[str, tuple[str, str]]:
 @cache
 def _labels(tasks: tuple[type[Task], ...]) -> dict[str, tuple[str, str]]:
     texts = yaml.safe_load(source("japanese.yaml"))
-    merged = {key: (key, japanese) for key, japanese in {**texts["others"], **texts["states"]}.items()}
-    merged |= {key: (english, japanese) for key, (english, japanese) in yaml.safe_load(source("labels.yaml")).items()}
+    merged = {
+        key: (key, japanese)
+        for key, japanese in {**texts["others"], **texts["states"]}.items()
+    }
+    merged |= {
+        key: (english, japanese)
+        for key, (english, japanese) in yaml.safe_load(source("labels.yaml")).items()
+    }
     for task in tasks:
         merged |= task.view.labels()
     return merged
@@ -49,7 +55,9 @@ def wording(text: str) -> tuple[str, str]:
         return labels().get(text, (text, text))
     pairs = {name: _of_value(value) for name, value in text.values.items()}
     english, japanese = (
-        form.format(**{name: pair[k] for name, pair in pairs.items()}) if pairs else form
+        form.format(**{name: pair[k] for name, pair in pairs.items()})
+        if pairs
+        else form
         for k, form in enumerate(labels().get(text.form, (text.form, text.form)))
     )
     return english, japanese
@@ -81,16 +89,23 @@ def measure_label(measure: Measure) -> str:
 def is_main(measure: Measure) -> bool:
     """Whether its task is known by it; nothing is won in a control."""
     task = task_types().get(measure.task)
-    return task is not None and not task.control and task.measures[0].name == measure.name
+    return (
+        task is not None and not task.control and task.measures[0].name == measure.name
+    )
 
 
-def explanations(task: type[Task], columns: Iterable[RunColumn], run: RunResult) -> list[str]:
+def explanations(
+    task: type[Task], columns: Iterable[RunColumn], run: RunResult
+) -> list[str]:
     """What columns mean, in texts for `wording`: LABEL_says; the scale of `run` and the better side.
 
     The page says it below its table of all columns, the terminal on request.
     """
     says, alike = list[str](), dict[str, list[str]]()
-    known = {*yaml.safe_load(source("labels.yaml")), *task.view.labels()}  # no other task's, whose column has this name
+    known = {
+        *yaml.safe_load(source("labels.yaml")),
+        *task.view.labels(),
+    }  # no other task's, whose column has this name
     sides = ("neither more nor less is better", "more is better", "less is better")
     for column in columns:
         says.append(f"{column.label}_says")
@@ -98,11 +113,17 @@ def explanations(task: type[Task], columns: Iterable[RunColumn], run: RunResult)
         if measure in task.measures:
             scale = (0, 100) if measure.share else run.shown(measure).scale or ()
             ends = " – ".join(f"{end:g}" for end in scale) + "%" * measure.share
-            facts = translatable("{facts}", facts=[*filter(None, [ends]), translatable(sides[measure.better])])
+            facts = translatable(
+                "{facts}",
+                facts=[*filter(None, [ends]), translatable(sides[measure.better])],
+            )
             alike.setdefault(facts, []).append(translatable(column.label))
     return [
         *(key for key in (*says, f"{task.name}_says") if key in known),
-        *(translatable("{names}: {facts}.", names=names, facts=facts) for facts, names in alike.items()),
+        *(
+            translatable("{names}: {facts}.", names=names, facts=facts)
+            for facts, names in alike.items()
+        ),
     ]
 
 
@@ -113,7 +134,9 @@ def english(key: str) -> str:
 
 def states() -> dict[str, str]:
     """What the reader calls what an answer can come to, in both languages as HTML, by its name there."""
-    return {name: both(name) for name in yaml.safe_load(source("japanese.yaml"))["states"]}
+    return {
+        name: both(name) for name in yaml.safe_load(source("japanese.yaml"))["states"]
+    }
 
 
 def both(key: str, tag: str = "span") -> str:
@@ -126,10 +149,18 @@ def both(key: str, tag: str = "span") -> str:
     if english == japanese:
         return html.escape(english)
     pair = zip(("en", "ja"), (english, japanese), strict=True)
-    return "".join(f'<{tag} lang="{language}">{html.escape(text)}</{tag}>' for language, text in pair)
+    return "".join(
+        f'<{tag} lang="{language}">{html.escape(text)}</{tag}>'
+        for language, text in pair
+    )
 
 
 def translate_chart(svg: str) -> str:
     """A chart whose texts that are English labels come in both languages."""
-    translated = {html.escape(english): both(key, "tspan") for key, (english, _) in labels().items()}
-    return re.sub(r"(?<=>)([^<>]+)(?=</text>)", lambda text: translated.get(text[1], text[1]), svg)
+    translated = {
+        html.escape(english): both(key, "tspan")
+        for key, (english, _) in labels().items()
+    }
+    return re.sub(
+        r"(?<=>)([^<>]+)(?=</text>)", lambda text: translated.get(text[1], text[1]), svg
+    )

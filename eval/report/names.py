@@ -7,7 +7,9 @@ class Names:
     """Names that come once each, in the order in which they were asked for: a page's list of contents."""
 
     def __init__(self) -> None:
-        self.listed: dict[str, str] = {}  # what each name in it is of: a label, or a title itself
+        self.listed: dict[
+            str, str
+        ] = {}  # what each name in it is of: a label, or a title itself
         self._taken: set[str] = set()
 
     def new(self, key: str, listed: bool = False) -> str:

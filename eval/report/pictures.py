@@ -20,7 +20,11 @@ from sozo.tasks.run_result import RunResult
 from sozo.tasks.view import Ridge, Scatter
 
 # What trainings log of a step's answers, after the task's name -> its label.
-_CURVES = {"reward": "curve_reward", "mean_score": "curve_score", "valid_rate": "curve_usable"}
+_CURVES = {
+    "reward": "curve_reward",
+    "mean_score": "curve_score",
+    "valid_rate": "curve_usable",
+}
 _CURVES |= {"unique_words": "curve_words", "loss": "curve_loss"}
 
 
@@ -40,32 +44,54 @@ def pictures(page: TaskOnPage) -> Iterator[Figure]:
     """What the task's view declares; only pictures that show something."""
     for number, picture in enumerate(page.task.view.pictures):
         salt = f"{page.task.name}{number}"
-        yield from _ridge(page, picture, salt) if isinstance(picture, Ridge) else _planes(page, picture, salt)
+        yield from (
+            _ridge(page, picture, salt)
+            if isinstance(picture, Ridge)
+            else _planes(page, picture, salt)
+        )
 
 
 def training_curves(models: Sequence[Evaluated]) -> Iterator[Figure]:
     """What the models' trainings logged, where their folders are at hand: a picture a value, a line a model."""
     logged: dict[tuple[str, str], dict[str, dict[int, float]]] = {}
     for model in models:
-        folders = dict.fromkeys(Path(run.settings.get("model") or "") for run in model.runs.values())
-        states = [state for folder in folders if (state := folder / "trainer_state.json").is_file()]
-        for entry in (entry for state in states for entry in read_json(state, nan=True)["log_history"]):
+        folders = dict.fromkeys(
+            Path(run.settings.get("model") or "") for run in model.runs.values()
+        )
+        states = [
+            state
+            for folder in folders
+            if (state := folder / "trainer_state.json").is_file()
+        ]
+        for entry in (
+            entry
+            for state in states
+            for entry in read_json(state, nan=True)["log_history"]
+        ):
             for task, _, name in (key.rpartition("/") for key in entry):
                 # A loss says something where nothing is paid.
                 if name in _CURVES and not (name == "loss" and "reward" in entry):
                     value = entry[f"{task}/{name}" if task else name]
-                    logged.setdefault((task, name), {}).setdefault(model.name, {})[entry["step"]] = value
-    for number, (task, name) in enumerate(sorted(logged, key=lambda key: (key[0], list(_CURVES).index(key[1])))):
+                    logged.setdefault((task, name), {}).setdefault(model.name, {})[
+                        entry["step"]
+                    ] = value
+    for number, (task, name) in enumerate(
+        sorted(logged, key=lambda key: (key[0], list(_CURVES).index(key[1])))
+    ):
         lines = logged[task, name]
         chart = steps_chart(english(_CURVES[name]), lines, number)
-        yield Figure(_CURVES[name], translate_chart(chart), about=task, keys=tuple(lines))
+        yield Figure(
+            _CURVES[name], translate_chart(chart), about=task, keys=tuple(lines)
+        )
 
 
 def _ridge(page: TaskOnPage, picture: Ridge, salt: str) -> Iterator[Figure]:
     """Distributions of all methods over all their seeds, each in its colour whether it has a run or not."""
     first, values = page.task.measures[0], {}
     for method in page.found.compared.methods:
-        values[method.name] = np.concatenate([[], *(run.by_answer(first) for run in method.of_task(page.task.name))])
+        values[method.name] = np.concatenate(
+            [[], *(run.by_answer(first) for run in method.of_task(page.task.name))]
+        )
     if any(map(len, values.values())):
         chart = ridge_chart(values, salt, english(picture.axis))
         yield Figure(picture.name, translate_chart(chart), wide=True)
@@ -87,10 +113,16 @@ def _planes(page: TaskOnPage, picture: Scatter, salt: str) -> Iterator[Figure]:
             continue
         low, high = up.estimate.low, up.estimate.high
         ends = None if low is None or high is None else (low, high)
-        each = [(_place(across), _place(up)) for across, up in seeds] if method.several else []
+        each = (
+            [(_place(across), _place(up)) for across, up in seeds]
+            if method.several
+            else []
+        )
         points = [(x, y) for x, y in each if x is not None and y is not None]
         spot = Spot(method.name, (x, y), points, number % SERIES, ends)
-        group = (runs[0].study, seeds[0][0].estimate.n) if picture.frontier else (None, 0)
+        group = (
+            (runs[0].study, seeds[0][0].estimate.n) if picture.frontier else (None, 0)
+        )
         groups.setdefault(group, []).append((spot, runs[0]))
     for k, ((study, lists), members) in enumerate(groups.items()):
         about, curves = "", {}

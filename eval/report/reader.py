@@ -26,11 +26,19 @@ def samples(models: Sequence[Evaluated], tasks: Sequence[type[Task]]) -> list[st
     """Of which tasks the reader holds a part of the answers: how many, of how many."""
     said_of = list[str]()
     for task in tasks:
-        runs = [run for model in models if (run := model.run(task.name)) and task.view.drawn(run)]
+        runs = [
+            run
+            for model in models
+            if (run := model.run(task.name)) and task.view.drawn(run)
+        ]
         if runs:
             said = "{task}: {n} of {of} each, drawn by seed; all of them: sozo answers"
             of = span(run.metrics["num_answers"] for run in runs)
-            said_of.append(translatable(said, task=translatable(task.name), n=task.view.sample, of=of))
+            said_of.append(
+                translatable(
+                    said, task=translatable(task.name), n=task.view.sample, of=of
+                )
+            )
     return said_of
 
 
@@ -44,10 +52,14 @@ def span(counts: Iterable[int]) -> str:
     return f"{least:,}" if least == most else f"{least:,}–{most:,}"
 
 
-def chunks(models: Sequence[Evaluated], tasks: Sequence[type[Task]], most_bytes: int) -> list[str]:
+def chunks(
+    models: Sequence[Evaluated], tasks: Sequence[type[Task]], most_bytes: int
+) -> list[str]:
     """All that there is to read, a chunk a page: base64 of gzipped JSON of at most `most_bytes`, or of one item."""
     names = _json([model.name for model in models])
-    waiting = [[_json(item) for task in reading_order(tasks) for item in _items(task, models)]]
+    waiting = [
+        [_json(item) for task in reading_order(tasks) for item in _items(task, models)]
+    ]
     chunks = []
     while any(waiting):
         items = waiting.pop(0)
@@ -65,7 +77,9 @@ def chunks(models: Sequence[Evaluated], tasks: Sequence[type[Task]], most_bytes:
 
 def _packed(names: str, items: Sequence[str]) -> str:
     text = f'{{"models":{names},"items":[{",".join(items)}]}}'
-    return base64.b64encode(gzip.compress(utf8_safe(text).encode(), compresslevel=6, mtime=0)).decode()
+    return base64.b64encode(
+        gzip.compress(utf8_safe(text).encode(), compresslevel=6, mtime=0)
+    ).decode()
 
 
 def _json(value: Any) -> str:
@@ -74,17 +88,33 @@ def _json(value: Any) -> str:
 
 def _items(task: type[Task], models: Sequence[Evaluated]) -> Iterator[dict[str, Any]]:
     items: dict[tuple[str, str], ReaderItem] = {}
-    entries: defaultdict[tuple[str, str], list[list[Any]]] = defaultdict(lambda: [[] for _ in models])
+    entries: defaultdict[tuple[str, str], list[list[Any]]] = defaultdict(
+        lambda: [[] for _ in models]
+    )
     for number, model in enumerate(models):
         run = model.run(task.name)
         for item, answers in task.view.reader(run) if run else ():
             items[item.id, item.text] = item
             entries[item.id, item.text][number] += map(_answer, answers)
     for key, item in items.items():
-        own = {"kind": task.name, "id": item.id, "group": item.group, "title": item.title, "text": item.text}
+        own = {
+            "kind": task.name,
+            "id": item.id,
+            "group": item.group,
+            "title": item.title,
+            "text": item.text,
+        }
         yield {**own, "entries": entries[key]}
 
 
 def _answer(answer: ReaderAnswer) -> dict[str, Any]:
-    marks = {"marks": answer.more["marks"]} if "marks" in answer.more else {}  # they stand before the status
-    return {"text": answer.text, "score": answer.score, **marks, "status": answer.status, **answer.more}
+    marks = (
+        {"marks": answer.more["marks"]} if "marks" in answer.more else {}
+    )  # they stand before the status
+    return {
+        "text": answer.text,
+        "score": answer.score,
+        **marks,
+        "status": answer.status,
+        **answer.more,
+    }

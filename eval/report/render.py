@@ -34,7 +34,11 @@ def render(
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(
-        loader=FunctionLoader(source), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FunctionLoader(source),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.globals.update(
         both=both if bilingual else lambda key: html.escape(english(key)),
@@ -50,10 +54,15 @@ def render(
         "styles": styles,
         "script": script,
         # What the Content-Security-Policy calls this script, so that no other one runs.
-        "script_hash": "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        "script_hash": "sha256-"
+        + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     }
-    text = source(template) if isinstance(template, str) else template.read_text("utf-8")
-    return shown(utf8_safe(environment.from_string(text).render(**shared, **values))).encode()
+    text = (
+        source(template) if isinstance(template, str) else template.read_text("utf-8")
+    )
+    return shown(
+        utf8_safe(environment.from_string(text).render(**shared, **values))
+    ).encode()
 
 
 def breakable(name: str) -> str:

@@ -13,9 +13,16 @@ TEXT, GRID, BASELINE = "#010101", "#020202", "#030303"
 _TIP = "tip: "
 _CSS = {TEXT: "var(--muted)", GRID: "var(--line)", BASELINE: "var(--baseline)"}
 _STYLE: Any = {
-    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), TEXT),
-    **dict.fromkeys(("axes.edgecolor", "grid.color", "xtick.color", "ytick.color"), GRID),
-    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "axes.spines.left", "text.parse_math"), False),
+    **dict.fromkeys(
+        ("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), TEXT
+    ),
+    **dict.fromkeys(
+        ("axes.edgecolor", "grid.color", "xtick.color", "ytick.color"), GRID
+    ),
+    **dict.fromkeys(
+        ("axes.spines.top", "axes.spines.right", "axes.spines.left", "text.parse_math"),
+        False,
+    ),
     "axes.grid": True,
     "axes.grid.axis": "y",
     "axes.axisbelow": True,
@@ -35,7 +42,9 @@ def tip(text: str) -> str:
     return _TIP + text
 
 
-def svg(draw: Callable[[Any], None], size: tuple[float, float], salt: str, label: str) -> str:
+def svg(
+    draw: Callable[[Any], None], size: tuple[float, float], salt: str, label: str
+) -> str:
     """What `draw` draws on axes, as an SVG element; `salt` tells a page's charts apart, `label` is read aloud."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
@@ -46,8 +55,12 @@ def svg(draw: Callable[[Any], None], size: tuple[float, float], salt: str, label
         draw(figure.add_subplot())
         file = io.StringIO()
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Glyph .* missing")  # text stays text: the browser has the letters
-            figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
+            warnings.filterwarnings(
+                "ignore", "Glyph .* missing"
+            )  # text stays text: the browser has the letters
+            figure.savefig(
+                file, format="svg", transparent=True, metadata={"Date": None}
+            )
     text = re.sub(r"<metadata>.*?</metadata>", "", file.getvalue(), flags=re.DOTALL)
     text = re.sub(rf'<g id="{_TIP}([^"]*)">', r"<g><title>\1</title>", text)
     text = re.sub(r'<g id="[^"]*"', "<g", text)

@@ -39,19 +39,29 @@ class TaskOnPage:
     def caveats(self) -> list[str]:
         """What all runs must not be read without; a run's own caveats stand beside its number."""
         every = [run.caveats for run in self.runs]
-        return [caveat for caveat in dict.fromkeys(chain(*every)) if all(caveat in own for own in every)]
+        return [
+            caveat
+            for caveat in dict.fromkeys(chain(*every))
+            if all(caveat in own for own in every)
+        ]
 
     @property
     def of(self) -> str:
         """What its tables' numbers must not be read without, with its name and who scored."""
         scorers = {run.scorer for run in self.runs}
-        by = [translatable("by {scorer}", scorer=name) for name in scorers if name and len(scorers) == 1]
+        by = [
+            translatable("by {scorer}", scorer=name)
+            for name in scorers
+            if name and len(scorers) == 1
+        ]
         return task_label(self.task.name, list(dict.fromkeys((*self.caveats, *by))))
 
     def row(self, method: Method, cells: Sequence[Cell], base: str = "") -> TableRow:
         """A method's line."""
         n = len(method.of_task(self.task.name))
-        return TableRow(method.name, tuple(cells), base, n if n > 1 else 0, method.one_training)
+        return TableRow(
+            method.name, tuple(cells), base, n if n > 1 else 0, method.one_training
+        )
 
     def rows(self, columns: Sequence[RunColumn]) -> list[TableRow]:
         """A line for each method that has a run: over its seeds, with the differences that columns name."""
@@ -61,27 +71,58 @@ class TaskOnPage:
                 continue
             base = bases[method.name].name if method.name in bases else ""
             cells = [self._cell(column, method, runs, base) for column in columns]
-            rows.append(self.row(method, cells, base if any(cell.change for cell in cells) else ""))
+            rows.append(
+                self.row(
+                    method, cells, base if any(cell.change for cell in cells) else ""
+                )
+            )
         return rows
 
-    def _cell(self, column: RunColumn, method: Method, runs: Sequence[RunResult], base: str) -> Cell:
+    def _cell(
+        self, column: RunColumn, method: Method, runs: Sequence[RunResult], base: str
+    ) -> Cell:
         finding = self.found.mean(method.name, self.task.name, column.name)
         cell = finding.cell if finding else over_runs([column.of(run) for run in runs])
-        if column.change and base and (change := self.found.difference(method.name, base, column.change)):
-            cell = replace(cell, change=bare(change)) if change.estimate.value is not None else cell
-        return self.with_own_caveats(cell, runs) if column.change == self.task.measures[0] else cell
+        if (
+            column.change
+            and base
+            and (change := self.found.difference(method.name, base, column.change))
+        ):
+            cell = (
+                replace(cell, change=bare(change))
+                if change.estimate.value is not None
+                else cell
+            )
+        return (
+            self.with_own_caveats(cell, runs)
+            if column.change == self.task.measures[0]
+            else cell
+        )
 
     def with_own_caveats(self, cell: Cell, runs: Iterable[RunResult]) -> Cell:
         """A cell of the first measure with those caveats of its runs that not all runs of the task have."""
-        own = [name for name in dict.fromkeys(chain(*(run.caveats for run in runs))) if name not in self.caveats]
+        own = [
+            name
+            for name in dict.fromkeys(chain(*(run.caveats for run in runs)))
+            if name not in self.caveats
+        ]
         more = {"caveats": ", ".join(own)} if own else {}
         return replace(cell, below=(*cell.below, *own), more={**cell.more, **more})
 
-    def of_columns(self, name: str, columns: Sequence[RunColumn], notes: Sequence[str] = ()) -> Table:
+    def of_columns(
+        self, name: str, columns: Sequence[RunColumn], notes: Sequence[str] = ()
+    ) -> Table:
         """The table of these columns, without those that have no value."""
-        headings, rows = ("model", *(column.label for column in columns)), tuple(self.rows(columns))
-        marked = any(cell.change and cell.change.mark for row in rows for cell in row.cells)
-        return without_empty(Table(name, headings, rows, (*notes, *["arrow_note"] * marked), of=self.of))
+        headings, rows = (
+            ("model", *(column.label for column in columns)),
+            tuple(self.rows(columns)),
+        )
+        marked = any(
+            cell.change and cell.change.mark for row in rows for cell in row.cells
+        )
+        return without_empty(
+            Table(name, headings, rows, (*notes, *["arrow_note"] * marked), of=self.of)
+        )
 
     def titled(self, form: str) -> str:
         """A table's title that begins with the task's name."""
@@ -89,7 +130,11 @@ class TaskOnPage:
 
     def every_column(self) -> Table:
         """All that the terminal says, model by model, and what the columns mean."""
-        shown = [c for c in self.columns.values() if c.shown & (TERMINAL | PAGE) and not c.shown & FAILURES]
+        shown = [
+            c
+            for c in self.columns.values()
+            if c.shown & (TERMINAL | PAGE) and not c.shown & FAILURES
+        ]
         notes = explanations(self.task, shown, self.runs[0])
         return self.of_columns(self.titled("{task}: all columns"), shown, notes)
 
@@ -102,14 +147,18 @@ class TaskOnPage:
         """Those that the task declares, each with the paper's table below it."""
         tables = []
         for declared in self.task.view.tables(self.task.measures):
-            if columns := [self.columns[name] for name in declared.columns if name in self.columns]:
+            if columns := [
+                self.columns[name] for name in declared.columns if name in self.columns
+            ]:
                 table = self.of_columns(declared.name, columns, declared.notes)
                 tables.append(replace(table, papers=self._paper(declared)))
         return tables
 
     def _paper(self, declared: ModelTable) -> Table | None:
         models = {
-            model.paper_model for model in self.found.compared.models if model.paper_model and model.run(self.task.name)
+            model.paper_model
+            for model in self.found.compared.models
+            if model.paper_model and model.run(self.task.name)
         }
         if declared.training and models:
             return paper_table(declared.training, models)
@@ -120,10 +169,17 @@ class TaskOnPage:
         if not self.task.measures[0].together or len(self.runs) < 2:
             return []
         rows = []
-        runs = [(model.name, run) for model in self.found.compared.models if (run := model.run(self.task.name))]
+        runs = [
+            (model.name, run)
+            for model in self.found.compared.models
+            if (run := model.run(self.task.name))
+        ]
         for (name, run), (other, second) in combinations(runs, 2):
             apart = not_alike(run, second)
-            cells = [Cell(why=apart) if apart else run.between(second, measure) for measure in self.task.measures]
+            cells = [
+                Cell(why=apart) if apart else run.between(second, measure)
+                for measure in self.task.measures
+            ]
             rows.append(TableRow(f"{name} × {other}", tuple(cells)))
         label = f"{self.task.name}_between"
         columns = ("model", *(measure.name for measure in self.task.measures))
@@ -146,12 +202,18 @@ def paper_table(name: str | None, models: Collection[str] = ()) -> Table | None:
     """A table of the paper, digit for digit: all of it, or the rows of `models`; None where there is none."""
     if name is None:
         return None
-    lines = [line for line in load_text(name) if not models or line["model"] in ("", *models)]
+    lines = [
+        line for line in load_text(name) if not models or line["model"] in ("", *models)
+    ]
     rows = []
     for line in lines:
         model, *texts = line.values()
         rows.append(TableRow(model, tuple(map(_printed, texts))))
-    return Table("papers_models", tuple(column.replace("_", " ") for column in lines[0]), tuple(rows))
+    return Table(
+        "papers_models",
+        tuple(column.replace("_", " ") for column in lines[0]),
+        tuple(rows),
+    )
 
 
 def _printed(text: str) -> Cell:
@@ -167,7 +229,13 @@ def task_label(task: str, caveats: Sequence[str]) -> str:
     >>> task_label("jcq", [translatable("{n} trial questions", n=35)])
     'jcq, 35 trial questions'
     """
-    return translatable("{task}, {caveats}", task=translatable(task), caveats=list(caveats)) if caveats else task
+    return (
+        translatable(
+            "{task}, {caveats}", task=translatable(task), caveats=list(caveats)
+        )
+        if caveats
+        else task
+    )
 
 
 def without_empty(table: Table) -> Table:
@@ -180,10 +248,17 @@ def without_empty(table: Table) -> Table:
         if any(cell.value is not None for cell in cells):
             kept.append(k)
         else:
-            each = [[cell.why] if cell.why else cell.lines or ["not_measured"] for cell in cells]
+            each = [
+                [cell.why] if cell.why else cell.lines or ["not_measured"]
+                for cell in cells
+            ]
             reasons = dict.fromkeys(reason for reasons in each for reason in reasons)
             empty.setdefault(tuple(reasons), []).append(label)
-    rows = [replace(row, cells=tuple(row.cells[k] for k in kept)) for row in table.rows] if kept else []
+    rows = (
+        [replace(row, cells=tuple(row.cells[k] for k in kept)) for row in table.rows]
+        if kept
+        else []
+    )
     return replace(
         table,
         columns=(table.columns[0], *(table.columns[k + 1] for k in kept)),

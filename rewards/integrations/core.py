@@ -18,7 +18,12 @@ from sozo.data.foreign import quoted
 from sozo.data.settings import from_validation, settings_of
 from sozo.rewards.reward import Completion, Reward, ScoredCompletion, each
 from sozo.rewards.task import reward_of, reward_options
-from sozo.scoring.final_text import completion_text, count_unknown, question_text, without_end_marks
+from sozo.scoring.final_text import (
+    completion_text,
+    count_unknown,
+    question_text,
+    without_end_marks,
+)
 from sozo.tasks import task_type
 from sozo.tasks.task import Answer, Item, Row
 
@@ -60,11 +65,19 @@ class Integration:
         kind = task_type(task)
         options = reward_options(kind)
         if options is None:
-            raise UserError(f"{task}: a judge scores its answers, which no integration asks; see make_judge_reward")
-        self._options = {name: value for name, value in settings.items() if name in options}
+            raise UserError(
+                f"{task}: a judge scores its answers, which no integration asks; see make_judge_reward"
+            )
+        self._options = {
+            name: value for name, value in settings.items() if name in options
+        }
         if kind.measures[0].together:
-            raise UserError(f"{task}: its answers are judged together, and an integration shows one at a time")
-        of_task = {name: value for name, value in settings.items() if name not in options}
+            raise UserError(
+                f"{task}: its answers are judged together, and an integration shows one at a time"
+            )
+        of_task = {
+            name: value for name, value in settings.items() if name not in options
+        }
         self.task = kind(settings_of(kind.Settings, of_task))
         self._reward = reward_of(self.task, **self._options)
         self.name = kind.measures[0].name  # of the measure that the task is known by
@@ -89,7 +102,10 @@ class Integration:
         return {"task": self.task.name, **self.task.deciding(), **self._options}
 
     def measure(
-        self, texts: Sequence[Completion], asked: Sequence[Any] | None = None, prompts: Sequence[Any] | None = None
+        self,
+        texts: Sequence[Completion],
+        asked: Sequence[Any] | None = None,
+        prompts: Sequence[Any] | None = None,
     ) -> list[Row]:
         """The task's values of each text, or the reason why it has none."""
         with self._lock:
@@ -121,7 +137,9 @@ class Integration:
                 before_batch()
                 batch = slice(start, start + BATCH)
                 for completion, trains in zip(
-                    self.reward.alone(items[batch], answers[batch]), trained[batch], strict=True
+                    self.reward.alone(items[batch], answers[batch]),
+                    trained[batch],
+                    strict=True,
                 ):
                     key = completion.key if trains and not validate else None
                     paid.append(replace(completion, facts={}, parts=(), key=key))
@@ -135,23 +153,34 @@ class Integration:
             self.reward.seen.check(keys)
 
     def _read(
-        self, texts: Sequence[Completion], asked: Sequence[Any] | None, prompts: Sequence[Any] | None, whole: bool
+        self,
+        texts: Sequence[Completion],
+        asked: Sequence[Any] | None,
+        prompts: Sequence[Any] | None,
+        whole: bool,
     ) -> tuple[list[Item], list[Answer], list[bool]]:
         """Items, answers, and which of them are trained on."""
         texts = each(texts, "texts")
         prompts, asked = (
-            None if values is None else each(values, name) for name, values in (("prompts", prompts), ("asked", asked))
+            None if values is None else each(values, name)
+            for name, values in (("prompts", prompts), ("asked", asked))
         )
         for name, values in (("prompts", prompts), ("asked", asked)):
             if values is not None and len(values) != len(texts):
-                raise UserError(f"{len(values)} {name} came with {len(texts)} texts; give one for each")
+                raise UserError(
+                    f"{len(values)} {name} came with {len(texts)} texts; give one for each"
+                )
         items, answers, trained = [], [], []
         for k, text in enumerate(texts):
             question = question_text(prompts[k]) if prompts else ""
             columns = _columns(asked[k] if asked else None)
             item = self._item(columns, question)
             items.append(item)
-            answer = answer_in(text, (question, item.prompt)) if whole else completion_text(text)
+            answer = (
+                answer_in(text, (question, item.prompt))
+                if whole
+                else completion_text(text)
+            )
             if max(len(answer), len(question)) > LONGEST:
                 raise UserError(f"a text has more than {LONGEST:,} characters; cut it")
             answers.append(Answer(str(k), item.id, answer))
@@ -170,7 +199,9 @@ class Integration:
             return Item("", prompt, columns)
         if others:
             needed = ", ".join(first.columns) or "none"
-            raise UserError(f"{self.task.name}: say which item is answered: its id as item, or its columns ({needed})")
+            raise UserError(
+                f"{self.task.name}: say which item is answered: its id as item, or its columns ({needed})"
+            )
         return first
 
 
@@ -216,16 +247,26 @@ def answer_in(query: Any, prompts: Iterable[str] = ()) -> str:
     in_template = _TURN.match(body) is not None
     for prompt in prompts:
         known = _BEGIN.sub("", prompt).rstrip()
-        start = body.find(known) if known and (in_template or body.startswith(known)) else -1
+        start = (
+            body.find(known)
+            if known and (in_template or body.startswith(known))
+            else -1
+        )
         if start >= 0:
             answer = body[start + len(known) :]
             # A prompt as the tool itself put it into the template ends with the answer's head.
-            head = _REPLY.search(answer) if in_template and not _REPLY.search(known) else None
+            head = (
+                _REPLY.search(answer)
+                if in_template and not _REPLY.search(known)
+                else None
+            )
             return without_end_marks(answer[head.end() :] if head else answer)
     heads = list(_REPLY.finditer(body))
     if heads and (heads[0].start() == 0 or (in_template and len(heads) == 1)):
         return without_end_marks(body[heads[0].end() :])
-    raise UserError(f"no prompt that is known stands before the answer in {quoted(query)}; give the answer alone")
+    raise UserError(
+        f"no prompt that is known stands before the answer in {quoted(query)}; give the answer alone"
+    )
 
 
 def open_integration(task: str = "dat", **settings: Any) -> Integration:

@@ -15,7 +15,9 @@ class Creativity(Metric):
     of each output, or the reason why it has none.
     """
 
-    def __init__(self, task: str = "dat", settings: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, task: str = "dat", settings: dict[str, Any] | None = None
+    ) -> None:
         self.integration = Integration(task, **(settings or {}))
 
     def evaluate(
@@ -25,10 +27,20 @@ class Creativity(Metric):
         extra_info_list: Sequence[dict[str, Any]] | None = None,
     ) -> MetricResult:
         """References are not read."""
-        texts = [output if isinstance(output, str) else output.text or "" for output in lm_outputs]
+        texts = [
+            output if isinstance(output, str) else output.text or ""
+            for output in lm_outputs
+        ]
         rows = self.integration.measure(texts, extra_info_list)
-        summary: dict[str, Any] = {"n": len(rows), "scored": sum(self.integration.name in row.values for row in rows)}
+        summary: dict[str, Any] = {
+            "n": len(rows),
+            "scored": sum(self.integration.name in row.values for row in rows),
+        }
         for measure in self.integration.task.measures:
-            values = [row.values[measure.name] for row in rows if measure.name in row.values]
+            values = [
+                row.values[measure.name] for row in rows if measure.name in row.values
+            ]
             summary[measure.name] = sum(values) / len(values) if values else None
-        return MetricResult(summary, [{**row.values, "reason": row.reason} for row in rows])
+        return MetricResult(
+            summary, [{**row.values, "reason": row.reason} for row in rows]
+        )

@@ -20,11 +20,19 @@ def creativity_scorer(name: str = "dat", **settings: Any) -> Scorer:
     integration = open_integration(name, **settings)
 
     async def score(state: TaskState, target: Target) -> Score:
-        (row,) = integration.measure([state.output.completion], [state.metadata], [state.input_text])
+        (row,) = integration.measure(
+            [state.output.completion], [state.metadata], [state.input_text]
+        )
         metadata = {**row.values, "reason": row.reason}
         if integration.name not in row.values:
-            return Score.unscored(reason=row.reason, answer=state.output.completion, metadata=metadata)
-        return Score(value=row.values[integration.name], answer=state.output.completion, metadata=metadata)
+            return Score.unscored(
+                reason=row.reason, answer=state.output.completion, metadata=metadata
+            )
+        return Score(
+            value=row.values[integration.name],
+            answer=state.output.completion,
+            metadata=metadata,
+        )
 
     return score
 
@@ -35,5 +43,12 @@ def creativity(name: str = "dat", copies: int = 1, **settings: Any) -> Task:
     integration = open_integration(name, **settings)
     items = list(integration.items.values()) * copies
     samples = [Sample(item.prompt, metadata={"item": item.id}) for item in items]
-    config = GenerateConfig(temperature=integration.task.temperature, max_tokens=integration.task.max_new_tokens)
-    return Task(MemoryDataset(samples), scorer=creativity_scorer(name, **settings), config=config)
+    config = GenerateConfig(
+        temperature=integration.task.temperature,
+        max_tokens=integration.task.max_new_tokens,
+    )
+    return Task(
+        MemoryDataset(samples),
+        scorer=creativity_scorer(name, **settings),
+        config=config,
+    )

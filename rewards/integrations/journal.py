@@ -54,36 +54,55 @@ class Journal:
     def __init__(self, folder: Path | None, about: Mapping[str, Any]) -> None:
         self._lock = threading.Lock()
         # SQLite's own number for such a purpose; 0 is that of a new file.
-        mark = zlib.crc32(json.dumps(about, sort_keys=True, default=str).encode()) >> 1 or 1
+        mark = (
+            zlib.crc32(json.dumps(about, sort_keys=True, default=str).encode()) >> 1
+            or 1
+        )
         try:
             if folder:
                 folder.mkdir(parents=True, exist_ok=True)
                 if any(path.is_symlink() for path in folder.glob(f"{_FILE}*")):
                     raise UserError(f"{folder}: {_FILE} is a link; name another folder")
-            self._db = sqlite3.connect(folder / _FILE if folder else "", timeout=0, check_same_thread=False)
+            self._db = sqlite3.connect(
+                folder / _FILE if folder else "", timeout=0, check_same_thread=False
+            )
             self._db.executescript(_OPEN)
             (known,) = self._db.execute("PRAGMA user_version").fetchone()
             if known not in (0, mark):
-                raise UserError(f"{folder}: the journal is of another task or reward; name another folder")
+                raise UserError(
+                    f"{folder}: the journal is of another task or reward; name another folder"
+                )
             self._db.execute(f"PRAGMA user_version = {mark}")
         except (OSError, sqlite3.Error) as error:
             remedy = "end the server that has it, or name another folder"
-            raise UserError(f"{folder}: the journal cannot be opened ({error}); {remedy}") from error
+            raise UserError(
+                f"{folder}: the journal cannot be opened ({error}); {remedy}"
+            ) from error
 
     def find(self, name: str) -> tuple[str, bytes] | None:
         """Digest of the body and reply, as `keep` was given them; None if there is none, or no longer."""
         query = "SELECT digest, reply FROM replies WHERE name = ? AND at > ?"
         with self._lock:
-            return self._db.execute(query, (name, time.time() - MOST_SECONDS)).fetchone()
+            return self._db.execute(
+                query, (name, time.time() - MOST_SECONDS)
+            ).fetchone()
 
     def keep(self, name: str, digest: str, reply: bytes, seen: Iterable[bytes]) -> None:
         """Write down a reply and the keys of the answers that it adds to the history; it is safe when this returns."""
         with self._lock, _told(), self._db:
-            self._db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", (name, digest, reply, time.time()))
-            self._db.executemany("INSERT OR IGNORE INTO seen VALUES (?)", ((key,) for key in seen))
+            self._db.execute(
+                "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)",
+                (name, digest, reply, time.time()),
+            )
+            self._db.executemany(
+                "INSERT OR IGNORE INTO seen VALUES (?)", ((key,) for key in seen)
+            )
             older = "SELECT rowid FROM replies ORDER BY at DESC LIMIT -1 OFFSET ?"
             stale = (time.time() - MOST_SECONDS, MOST_REPLIES)
-            self._db.execute(f"DELETE FROM replies WHERE at <= ? OR rowid IN ({older})", stale)  # noqa: S608 - no input
+            self._db.execute(
+                f"DELETE FROM replies WHERE at <= ? OR rowid IN ({older})",  # noqa: S608 - no input
+                stale,
+            )
 
     def drop(self, name: str) -> None:
         """Forget a reply."""

@@ -9,7 +9,10 @@ from sozo.rewards.integrations.core import open_integration
 
 
 def documents(
-    name: str = "dat", copies: int = 1, settings: Mapping[str, Any] | None = None, **metadata: Any
+    name: str = "dat",
+    copies: int = 1,
+    settings: Mapping[str, Any] | None = None,
+    **metadata: Any,
 ) -> dict[str, Any]:
     """The items of a task as the split `test`, each `copies` times; lm-eval's own `metadata` are not read.
 
@@ -20,11 +23,16 @@ def documents(
 
     settings = dict(settings or {})
     integration, told = open_integration(name, **settings), json.dumps(settings)
-    docs = [{"prompt": i.prompt, "item": i.id, "name": name, "settings": told} for i in integration.items.values()]
+    docs = [
+        {"prompt": i.prompt, "item": i.id, "name": name, "settings": told}
+        for i in integration.items.values()
+    ]
     return {"test": Dataset.from_list(docs * copies)}
 
 
-def process_results(doc: Mapping[str, str], results: Sequence[str]) -> dict[str, float | str]:
+def process_results(
+    doc: Mapping[str, str], results: Sequence[str]
+) -> dict[str, float | str]:
     """The task's values of one answer; a measure without a value is left out of its mean. Reasons count as shares.
 
     >>> doc = documents(settings={"noun_checker": "jumandic"})["test"][0]
@@ -33,7 +41,11 @@ def process_results(doc: Mapping[str, str], results: Sequence[str]) -> dict[str,
     """
     integration = open_integration(doc["name"], **json.loads(doc["settings"]))
     (row,) = integration.measure(results, [doc], [doc["prompt"]])
-    return {**row.values, "scored": float(integration.name in row.values), "reason": row.reason or ""}
+    return {
+        **row.values,
+        "scored": float(integration.name in row.values),
+        "reason": row.reason or "",
+    }
 
 
 def count(reasons: Sequence[str]) -> str:
@@ -42,4 +54,7 @@ def count(reasons: Sequence[str]) -> str:
     >>> count(["format", "", "not_noun", "format"])
     'format 2, not_noun 1'
     """
-    return ", ".join(f"{reason} {number}" for reason, number in Counter(filter(None, reasons)).most_common())
+    return ", ".join(
+        f"{reason} {number}"
+        for reason, number in Counter(filter(None, reasons)).most_common()
+    )

@@ -7,7 +7,9 @@ from sozo.rewards.integrations.core import Integration
 from sozo.rewards.reward import ScoredCompletion
 
 
-def make_reward_func(task: str = "dat", **settings: Any) -> Callable[..., dict[str, Any]]:
+def make_reward_func(
+    task: str = "dat", **settings: Any
+) -> Callable[..., dict[str, Any]]:
     """A `reward_func(queries, prompts, labels)` of its own history, as OpenRLHF calls it with lists of one.
 
     A label is empty, an item's id, or JSON with the item's columns and `split`. See `reply_of` for what it returns.
@@ -18,7 +20,9 @@ def make_reward_func(task: str = "dat", **settings: Any) -> Callable[..., dict[s
     """
     integration = Integration(task, **settings)
 
-    def reward_func(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any]) -> dict[str, Any]:
+    def reward_func(
+        queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any]
+    ) -> dict[str, Any]:
         return reply_of(integration.pay(queries, labels, prompts, whole=True))
 
     return reward_func

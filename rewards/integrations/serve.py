@@ -32,15 +32,24 @@ from sozo.rewards.integrations.openrlhf import reply_of
 from sozo.rewards.reward import ScoredCompletion
 
 MOST_COMPLETIONS = 131_072
-MOST_VALUES = 16 * MOST_COMPLETIONS  # of JSON, in one body: small ones take far more memory than bytes
+MOST_VALUES = (
+    16 * MOST_COMPLETIONS
+)  # of JSON, in one body: small ones take far more memory than bytes
 MOST_REQUESTS = 8  # that are read and scored, or wait for it, at once
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-PATIENCE, STALLED = 600.0, 30.0  # seconds that a body may take to arrive, and its next part
-_WAIT = 1.0  # seconds in which one of the eight may end, before another request is refused
+PATIENCE, STALLED = (
+    600.0,
+    30.0,
+)  # seconds that a body may take to arrive, and its next part
+_WAIT = (
+    1.0  # seconds in which one of the eight may end, before another request is refused
+)
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([\w.-]+?)\.?)(?::\d{1,5})?")
 _KEY = re.compile(r"[!-~]{1,255}")
 # Up to the next mark before a value: strings whole, so that marks in texts do not count. Never backtracks.
-_VALUE = re.compile(rb'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[^"\[{,]++)*+(?:[\[{,]|\Z)', re.DOTALL)
+_VALUE = re.compile(
+    rb'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[^"\[{,]++)*+(?:[\[{,]|\Z)', re.DOTALL
+)
 _LOG = logging.getLogger("uvicorn.error")
 
 
@@ -56,7 +65,11 @@ class _Body(BaseModel):
 
 
 def application(
-    integration: Integration, most_bytes: int, *, hosts: Iterable[str] = (), journal: Journal | None = None
+    integration: Integration,
+    most_bytes: int,
+    *,
+    hosts: Iterable[str] = (),
+    journal: Journal | None = None,
 ) -> Starlette:
     """The service: POST /score, POST /reset, GET /health; a request of more than `most_bytes` is refused.
 
@@ -78,7 +91,9 @@ def application(
         return JSONResponse({"seen": 0})
 
     async def health(request: Request) -> JSONResponse:
-        return JSONResponse({"task": integration.task.name, "seen": len(integration.reward.seen)})
+        return JSONResponse(
+            {"task": integration.task.name, "seen": len(integration.reward.seen)}
+        )
 
     routes = [
         Route("/score", _Score(integration, journal, most_bytes), methods=["POST"]),
@@ -89,17 +104,29 @@ def application(
     return Starlette(
         routes=routes,
         middleware=[Middleware(_Clients, hosts=known)],
-        exception_handlers={UserError: _refused, HTTPException: _refused, JournalError: _refused},
+        exception_handlers={
+            UserError: _refused,
+            HTTPException: _refused,
+            JournalError: _refused,
+        },
     )
 
 
 class _Score:
     """POST /score: an ASGI application of its own, since what stays of a reply depends on its delivery."""
 
-    def __init__(self, integration: Integration, journal: Journal, most_bytes: int) -> None:
-        self._integration, self._journal, self._most_bytes = integration, journal, most_bytes
+    def __init__(
+        self, integration: Integration, journal: Journal, most_bytes: int
+    ) -> None:
+        self._integration, self._journal, self._most_bytes = (
+            integration,
+            journal,
+            most_bytes,
+        )
         self._slots = asyncio.Semaphore(MOST_REQUESTS)
-        self._work = asyncio.Lock()  # one body is parsed and scored at a time: both take memory
+        self._work = (
+            asyncio.Lock()
+        )  # one body is parsed and scored at a time: both take memory
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -117,24 +144,34 @@ class _Score:
     async def _reply(self, request: Request, send: Send) -> None:
         keys = request.headers.getlist("idempotency-key")
         if keys and not (len(keys) == 1 and _KEY.fullmatch(keys[0])):
-            raise UserError("Idempotency-Key must be one text of 1 to 255 visible ASCII characters")
+            raise UserError(
+                "Idempotency-Key must be one text of 1 to 255 visible ASCII characters"
+            )
         raw = await _read(request, self._most_bytes)
         digest = await run_in_threadpool(lambda: hashlib.sha256(raw).hexdigest())
         name = f"key {keys[0]}" if keys else f"body {digest}"
-        client = asyncio.ensure_future(request.receive())  # done when the client has left
+        client = asyncio.ensure_future(
+            request.receive()
+        )  # done when the client has left
         try:
             # Who sends the same again while it is in work, or on its way out, waits for what becomes of it.
             async with self._turns.setdefault(name, asyncio.Lock()):
                 async with self._work:
-                    reply = await run_in_threadpool(self._paid, name, digest, raw, client)
+                    reply = await run_in_threadpool(
+                        self._paid, name, digest, raw, client
+                    )
                 await _deliver(reply, client, send)
                 if not keys:
-                    with suppress(JournalError):  # then it is repeated to whoever sends the same again
+                    with suppress(
+                        JournalError
+                    ):  # then it is repeated to whoever sends the same again
                         await run_in_threadpool(self._journal.drop, name)
         finally:
             client.cancel()
 
-    def _paid(self, name: str, digest: str, raw: bytearray, client: asyncio.Future) -> bytes:
+    def _paid(
+        self, name: str, digest: str, raw: bytearray, client: asyncio.Future
+    ) -> bytes:
         """The reply to a body: the one that is known of this name, or what is paid now."""
 
         def check_client() -> None:
@@ -144,14 +181,21 @@ class _Score:
         check_client()
         if kept := self._journal.find(name):
             if kept[0] != digest:
-                raise HTTPException(409, "this Idempotency-Key came with another body before; give each body its own")
+                raise HTTPException(
+                    409,
+                    "this Idempotency-Key came with another body before; give each body its own",
+                )
             return kept[1]
         body = _parsed(raw)
         raw.clear()
         try:
             paid, content = answer(self._integration, body, check_client)
-            reply = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-            self._journal.keep(name, digest, reply, [one.key for one in paid if one.key])
+            reply = json.dumps(
+                content, ensure_ascii=False, allow_nan=False, separators=(",", ":")
+            ).encode()
+            self._journal.keep(
+                name, digest, reply, [one.key for one in paid if one.key]
+            )
         except (UserError, ClientDisconnect):  # nothing was remembered yet
             raise
         except JournalError:
@@ -160,7 +204,9 @@ class _Score:
         except Exception:
             _LOG.exception("scoring failed")
             self._integration.restore(self._journal.seen())
-            raise HTTPException(500, "scoring failed; the server's log says why") from None
+            raise HTTPException(
+                500, "scoring failed; the server's log says why"
+            ) from None
         return reply
 
 
@@ -173,15 +219,27 @@ def answer(
     sent = checked(_Body.model_validate, body, "")
     texts, columns = sent.completions, sent.model_extra or {}
     if not by_openrlhf:
-        if wrong := [name for name, values in columns.items() if len(values) != len(texts)]:
-            raise UserError(f"{wrong[0]} must be a list of {len(texts)} values, one for each completion")
-        asked = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)] or None
+        if wrong := [
+            name for name, values in columns.items() if len(values) != len(texts)
+        ]:
+            raise UserError(
+                f"{wrong[0]} must be a list of {len(texts)} values, one for each completion"
+            )
+        asked = [
+            dict(zip(columns, row, strict=True))
+            for row in zip(*columns.values(), strict=True)
+        ] or None
     options = {"whole": by_openrlhf, "validate": sent.validation}
-    paid = integration.pay(texts, asked, sent.prompts, before_batch=before_batch, **options)
+    paid = integration.pay(
+        texts, asked, sent.prompts, before_batch=before_batch, **options
+    )
     if by_openrlhf:
         return paid, reply_of(paid)
     names = {"rewards": "reward", "scores": "score", "reasons": "reason"}
-    return paid, {name: [getattr(completion, of) for completion in paid] for name, of in names.items()}
+    return paid, {
+        name: [getattr(completion, of) for completion in paid]
+        for name, of in names.items()
+    }
 
 
 def serve(
@@ -199,7 +257,9 @@ def serve(
         raise UserError(f"--port {port}: a port is a number from 0 to 65535")
     with closing(Journal(folder, integration.about())) as journal:
         integration.reward.describe()
-        app = application(integration, most_bytes, hosts=(host, *hosts), journal=journal)
+        app = application(
+            integration, most_bytes, hosts=(host, *hosts), journal=journal
+        )
         uvicorn.run(app, host=host, port=port)
 
 
@@ -224,9 +284,17 @@ class _Clients:
 
 async def _read(request: Request, most_bytes: int) -> bytearray:
     # A page in a browser may post text to loopback unasked, but no JSON.
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise HTTPException(415, "send JSON, with the header content-type: application/json")
-    too_long = HTTPException(413, f"the request has more than {most_bytes} bytes; send fewer completions at once")
+    if (
+        request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        != "application/json"
+    ):
+        raise HTTPException(
+            415, "send JSON, with the header content-type: application/json"
+        )
+    too_long = HTTPException(
+        413,
+        f"the request has more than {most_bytes} bytes; send fewer completions at once",
+    )
     announced = request.headers.get("content-length", "0")
     if announced.isdecimal() and int(announced[:20]) > most_bytes:
         raise too_long
@@ -241,21 +309,33 @@ async def _read(request: Request, most_bytes: int) -> bytearray:
                     raise too_long
                 patience.reschedule(min(clock() + STALLED, end))
     except TimeoutError:
-        raise HTTPException(408, f"the request stopped for {STALLED:.0f} seconds, or took {PATIENCE:.0f}") from None
+        raise HTTPException(
+            408,
+            f"the request stopped for {STALLED:.0f} seconds, or took {PATIENCE:.0f}",
+        ) from None
     return raw
 
 
 def _parsed(raw: bytearray) -> dict[str, Any]:
     """The object that a body is. It takes a thread, and up to a second for the largest one."""
-    marks = sum(map(raw.count, (b",", b"[", b"{")))  # as a rule few enough, those in texts included
-    if marks > MOST_VALUES and next(islice(_VALUE.finditer(raw), MOST_VALUES, None), None):
-        raise HTTPException(413, f"the request has more than {MOST_VALUES} values; send fewer completions at once")
+    marks = sum(
+        map(raw.count, (b",", b"[", b"{"))
+    )  # as a rule few enough, those in texts included
+    if marks > MOST_VALUES and next(
+        islice(_VALUE.finditer(raw), MOST_VALUES, None), None
+    ):
+        raise HTTPException(
+            413,
+            f"the request has more than {MOST_VALUES} values; send fewer completions at once",
+        )
     try:
         body = from_json(raw or b"{}", allow_inf_nan=False)
     except ValueError as error:
         raise UserError(f"the request is not JSON ({error})") from None
     if not isinstance(body, dict):
-        raise UserError('the request must be an object such as {"completions": ["1. ..."]}')
+        raise UserError(
+            'the request must be an object such as {"completions": ["1. ..."]}'
+        )
     return body
 
 
@@ -278,5 +358,9 @@ async def _refused(request: Request, error: Exception) -> JSONResponse:
         return JSONResponse({"error": error.detail}, error.status_code, error.headers)
     if isinstance(error, JournalError):
         _LOG.error("%s", error)
-        return JSONResponse({"error": f"{error}; nothing was remembered: send it again later"}, 503)
-    return JSONResponse({"error": without_credentials(" ".join(str(error).split()))}, 400)
+        return JSONResponse(
+            {"error": f"{error}; nothing was remembered: send it again later"}, 503
+        )
+    return JSONResponse(
+        {"error": without_credentials(" ".join(str(error).split()))}, 400
+    )

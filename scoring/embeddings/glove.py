@@ -20,18 +20,24 @@ class GloveEncoder:
 
     def __init__(self, path: str) -> None:
         if not path:
-            raise UserError("glove: give glove:VECTORS, such as glove:glove.840B.300d.txt")
+            raise UserError(
+                "glove: give glove:VECTORS, such as glove:glove.840B.300d.txt"
+            )
         self.name = f"glove:{path}"
         self._vectors = _read_vectors(Path(path), noun_lemmas())
         matrix = np.array(list(self._vectors.values()))
         self._size = matrix.shape[1]
-        read = hashlib.blake2b(repr(list(self._vectors)).encode() + matrix.tobytes(), digest_size=6)
+        read = hashlib.blake2b(
+            repr(list(self._vectors)).encode() + matrix.tobytes(), digest_size=6
+        )
         self.revision = f"{self._size}d-{read.hexdigest()}"
 
     def encode(self, words: Sequence[str]) -> Matrix:
         """Vectors, float32 of shape (len(words), dimensions); zeros for a word that has none."""
         none = np.zeros(self._size, np.float32)
-        return np.array([self._vectors.get(word, none) for word in words], np.float32).reshape(-1, self._size)
+        return np.array(
+            [self._vectors.get(word, none) for word in words], np.float32
+        ).reshape(-1, self._size)
 
 
 def _read_vectors(path: Path, needed: Collection[str]) -> dict[str, np.ndarray]:
@@ -45,14 +51,22 @@ def _read_vectors(path: Path, needed: Collection[str]) -> dict[str, np.ndarray]:
                 if size and name not in wanted:
                     continue
                 fields = numbers.split()
-                if 0 < size < len(fields):  # of two words, such as `contact name@domain.com` of GloVe 840B
+                if (
+                    0 < size < len(fields)
+                ):  # of two words, such as `contact name@domain.com` of GloVe 840B
                     continue
                 vector = np.array(fields, np.float32)
-                size = size or len(vector) * (len(vector) > 1)  # one number: how many lines and dimensions there are
+                size = size or len(vector) * (
+                    len(vector) > 1
+                )  # one number: how many lines and dimensions there are
                 if name in wanted and size:
-                    vectors[wanted[name]] = (vector / np.linalg.norm(vector)).reshape(size)
+                    vectors[wanted[name]] = (vector / np.linalg.norm(vector)).reshape(
+                        size
+                    )
         if not vectors:
             raise ValueError("no vector of a word that is looked for")
     except (ValueError, EOFError, OSError) as error:
-        raise UserError(f"{path}: cannot be read as word vectors in GloVe's text format ({error})") from error
+        raise UserError(
+            f"{path}: cannot be read as word vectors in GloVe's text format ({error})"
+        ) from error
     return vectors

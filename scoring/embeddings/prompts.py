@@ -8,7 +8,9 @@ from sozo.data.processes import is_first
 
 PAPER = "GLuCoSE-base-ja-v2"  # the paper's encoder of DAT
 PROMPT_HELP = "Put before each text that is embedded; '' for nothing (default: what the model's card asks for)."
-BETWEEN_PARTS = re.compile(r"\+(?![^\[]*\])")  # of a consensus; a + within brackets belongs to a prompt
+BETWEEN_PARTS = re.compile(
+    r"\+(?![^\[]*\])"
+)  # of a consensus; a + within brackets belongs to a prompt
 _NAMED = re.compile(r"(.+)\[([^\]]*)\]", re.DOTALL)
 # A regular expression for a part of a hub id or of a folder's path -> what the model's card wants before each of two
 # texts that are compared, and whether that was read in the card or a copy of it: else others write so.
@@ -32,7 +34,10 @@ def parts_of(name: str) -> list[str]:
     >>> parts_of("centred:e5+org/model[query: ]")
     ['e5', 'org/model']
     """
-    return [split_prompt(part.removeprefix("centred:"))[0] for part in BETWEEN_PARTS.split(name)]
+    return [
+        split_prompt(part.removeprefix("centred:"))[0]
+        for part in BETWEEN_PARTS.split(name)
+    ]
 
 
 def split_prompt(name: str) -> tuple[str, str | None]:
@@ -59,11 +64,16 @@ def resolve(model: str, prompt: str | None, own: str = "") -> tuple[str, str]:
     default, source = own, "the model's own default"
     for card, (asked, read) in CARDS.items():
         if not own and re.search(rf"(^|[:/]|--){card}($|/)", model):
-            default, source = asked, "as its card asks" if read else "as others say that its card asks"
+            default, source = (
+                asked,
+                "as its card asks" if read else "as others say that its card asks",
+            )
     if prompt is None and default and is_first():
         message = "the embedding model %s gets %r before each text, %s; another: NAME[PROMPT], none: NAME[]"
         logging.getLogger(__name__).warning(message, model, default, source)
     chosen = default if prompt is None else prompt.replace("\\n", "\n")
     if "]" in chosen:
-        raise UserError(f"the prompt of {model} must not contain ]: {chosen!r}; give it another")
+        raise UserError(
+            f"the prompt of {model} must not contain ]: {chosen!r}; give it another"
+        )
     return chosen, f"[{chosen}]".replace("\n", "\\n") if chosen or default else ""

@@ -31,7 +31,11 @@ class WordVectors:
         self.encoder = encoder
         self._rows: dict[str, int] = {}
         self._size, self._buffer = 0, np.empty((0, 0), np.float32)
-        self._disk = _DiskCache(cache_dir, encoder, self.probe) if cache_dir and cache_dir != NO_CACHE else None
+        self._disk = (
+            _DiskCache(cache_dir, encoder, self.probe)
+            if cache_dir and cache_dir != NO_CACHE
+            else None
+        )
 
     @cached_property
     def probe(self) -> Matrix | None:
@@ -39,7 +43,9 @@ class WordVectors:
         if not _SERVED.search(self.encoder.revision):
             return None
         vectors = np.asarray(self.encoder.encode(_PROBE), dtype=np.float64)
-        return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-30)).astype(np.float32)
+        return (
+            vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-30)
+        ).astype(np.float32)
 
     @property
     def servers(self) -> tuple[dict[str, Any], ...]:
@@ -48,10 +54,16 @@ class WordVectors:
 
     def describe(self) -> dict[str, Any]:
         """What a result must say of its encoder, and of the server behind it, to be compared."""
-        described: dict[str, Any] = {"embedding_model": self.encoder.name, "embedding_revision": self.encoder.revision}
+        described: dict[str, Any] = {
+            "embedding_model": self.encoder.name,
+            "embedding_revision": self.encoder.revision,
+        }
         if self.probe is None:
             return described
-        numbers = (" ".join(f"{value:.4f}" for value in vector) for vector in self.probe.tolist())
+        numbers = (
+            " ".join(f"{value:.4f}" for value in vector)
+            for vector in self.probe.tolist()
+        )
         probe = dict(zip(_PROBE, numbers, strict=True))
         return {**described, "embedding_dimensions": self.probe.shape[1], PROBE: probe}
 
@@ -91,14 +103,21 @@ class WordVectors:
         vectors = np.asarray(self.encoder.encode(words), dtype=np.float32)
         if vectors.ndim != 2 or len(vectors) != len(words):
             shape, name = vectors.shape, self.encoder.name
-            raise UserError(f"the encoder {name} returned shape {shape} for {len(words)} words; take another")
+            raise UserError(
+                f"the encoder {name} returned shape {shape} for {len(words)} words; take another"
+            )
         norms = np.linalg.norm(vectors.astype(np.float64), axis=1)
         finite = np.isfinite(norms)
         usable = finite & (norms > 0)
         # No word of a batch has a vector: a broken encoder, or only rare words?
         suspect = len(words) >= 10 and not usable.any()
-        if suspect and (not finite.all() or (not self._size and not np.asarray(self.encoder.encode(_COMMON)).any())):
-            which = f"any of {len(words)} words such as {words[-1][:40]!r}; check the model"
+        if suspect and (
+            not finite.all()
+            or (not self._size and not np.asarray(self.encoder.encode(_COMMON)).any())
+        ):
+            which = (
+                f"any of {len(words)} words such as {words[-1][:40]!r}; check the model"
+            )
             raise UserError(
                 f"the encoder {self.encoder.name} gave no usable vector (all zero or not finite) for {which}"
             )
@@ -107,7 +126,11 @@ class WordVectors:
         unit_vectors = dict(zip(words, unit, strict=True))
         if self._disk:
             # Numbers that are not finite may be a fault of the moment: they are not kept for the next run.
-            self._disk.store((word, unit_vectors[word]) for word, kept in zip(words, finite, strict=True) if kept)
+            self._disk.store(
+                (word, unit_vectors[word])
+                for word, kept in zip(words, finite, strict=True)
+                if kept
+            )
         return unit_vectors
 
     def _add(self, vectors: dict[str, np.ndarray]) -> None:
@@ -118,7 +141,9 @@ class WordVectors:
                 continue
             if self._size == len(self._buffer):
                 larger = np.empty((max(1024, 2 * self._size), len(vector)), np.float32)
-                larger[: self._size] = self._buffer.reshape(self._size, len(vector))  # at first it has no dimensions
+                larger[: self._size] = self._buffer.reshape(
+                    self._size, len(vector)
+                )  # at first it has no dimensions
                 self._buffer = larger
             self._buffer[self._size] = vector
             self._rows[word] = self._size
@@ -139,9 +164,14 @@ class _DiskCache:
             for self.path in sorted(folder.glob(f"{stem}-*.sqlite")):
                 if _near(self.load(_PROBE), probe):
                     return
-            self.path = folder / f"{stem}-{hashlib.blake2b(probe.tobytes(), digest_size=6).hexdigest()}.sqlite"
+            self.path = (
+                folder
+                / f"{stem}-{hashlib.blake2b(probe.tobytes(), digest_size=6).hexdigest()}.sqlite"
+            )
         with self._open() as db:
-            db.execute("CREATE TABLE IF NOT EXISTS vectors (word TEXT PRIMARY KEY, vector BLOB) WITHOUT ROWID")
+            db.execute(
+                "CREATE TABLE IF NOT EXISTS vectors (word TEXT PRIMARY KEY, vector BLOB) WITHOUT ROWID"
+            )
         if probe is not None:
             self.store(zip(_PROBE, probe, strict=True))
 
@@ -149,10 +179,16 @@ class _DiskCache:
     def _open(self) -> Iterator[sqlite3.Connection]:
         try:
             # Its own `with` commits, and does not close.
-            with room(self.path, 0), closing(sqlite3.connect(self.path, timeout=60)) as db, db:
+            with (
+                room(self.path, 0),
+                closing(sqlite3.connect(self.path, timeout=60)) as db,
+                db,
+            ):
                 yield db
         except sqlite3.Error as error:
-            raise UserError(f"{self.path}: cannot be used as a cache of vectors ({error}); set SOZO_CACHE") from error
+            raise UserError(
+                f"{self.path}: cannot be used as a cache of vectors ({error}); set SOZO_CACHE"
+            ) from error
 
     def load(self, words: Sequence[str]) -> dict[str, np.ndarray]:
         vectors: dict[str, np.ndarray] = {}
@@ -160,17 +196,26 @@ class _DiskCache:
             for start in range(0, len(words), 500):
                 batch = words[start : start + 500]
                 marks = ",".join("?" * len(batch))
-                for word, blob in db.execute(f"SELECT word, vector FROM vectors WHERE word IN ({marks})", batch):  # noqa: S608
+                for word, blob in db.execute(
+                    f"SELECT word, vector FROM vectors WHERE word IN ({marks})",  # noqa: S608
+                    batch,
+                ):
                     vectors[word] = np.frombuffer(blob, "<f4")
         return vectors
 
     def store(self, vectors: Iterable[tuple[str, np.ndarray]]) -> None:
         rows = [(word, vector.astype("<f4").tobytes()) for word, vector in vectors]
-        with room(self.path, sum(len(vector) for _, vector in rows)), self._open() as db:
+        with (
+            room(self.path, sum(len(vector) for _, vector in rows)),
+            self._open() as db,
+        ):
             db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", rows)
 
 
 def _near(vectors: dict[str, np.ndarray], probe: Matrix) -> bool:
     """Whether these are the probe's vectors, to `NEAR` in each number."""
     known = [vectors.get(word, np.zeros(0)) for word in _PROBE]
-    return all(len(a) == len(b) and np.abs(a - b).max() <= NEAR for a, b in zip(known, probe, strict=True))
+    return all(
+        len(a) == len(b) and np.abs(a - b).max() <= NEAR
+        for a, b in zip(known, probe, strict=True)
+    )

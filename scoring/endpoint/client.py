@@ -29,9 +29,14 @@ _MOST_DETOURS = 20
 _LONG = 10.0  # seconds
 _MOST_TOKENS = 10**9  # more than any model reads or writes at once
 FILTERED = "content_filter"  # a server's code of an error, and how a completion ends that was filtered
-_HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
+_HEADERS = {
+    "OpenAI-Organization": "OPENAI_ORG_ID",
+    "OpenAI-Project": "OPENAI_PROJECT_ID",
+}
 Value = TypeVar("Value")
-Usage = tuple[int | None, int | None]  # prompt and completion tokens, None where the server does not say
+Usage = tuple[
+    int | None, int | None
+]  # prompt and completion tokens, None where the server does not say
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +46,12 @@ class RequestOutcome(Generic[Value]):
     value: Value | None = None  # what was read from the reply
     error: str | None = None  # why there is none, in one masked line
     status: int | None = None  # HTTP's, of an error
-    code: str | None = None  # the server's own word for an error, such as content_filter
-    usage: tuple[Usage, ...] = ((None, None),)  # of every attempt: a failed one may have been paid for all the same
+    code: str | None = (
+        None  # the server's own word for an error, such as content_filter
+    )
+    usage: tuple[Usage, ...] = (
+        (None, None),
+    )  # of every attempt: a failed one may have been paid for all the same
     again: bool = False  # whether another attempt may help,
     wait: float | None = None  # and in how many seconds, if the server says so
 
@@ -62,7 +71,9 @@ class Reply:
     prompt_tokens: int | None = None  # as the endpoint says, all paid attempts together
     completion_tokens: int | None = None  # likewise
     error: str | None = None  # why there is no reply
-    model: str | None = None  # the endpoint's own name for what replied, which may be another than was asked for
+    model: str | None = (
+        None  # the endpoint's own name for what replied, which may be another than was asked for
+    )
     fingerprint: str | None = None  # the endpoint's word for how it was set up
 
 
@@ -82,7 +93,9 @@ class RetryPolicy:
         >>> 0.5 <= RetryPolicy().wait(1) <= 1.0, RetryPolicy().wait(1, at_least=20.0) >= 20.0
         (True, True)
         """
-        wait = min(self.longest_wait, self.first_wait * 2.0 ** min(failures - 1, 60)) * random.uniform(0.5, 1.0)
+        wait = min(
+            self.longest_wait, self.first_wait * 2.0 ** min(failures - 1, 60)
+        ) * random.uniform(0.5, 1.0)
         return wait if at_least is None else at_least + 0.1 * wait
 
 
@@ -131,34 +144,61 @@ class Endpoint:
         profile: Profile | None = None,
     ) -> None:
         profile = profile or Profile()
-        concurrency, timeout, key_env = profile.concurrency or concurrency, profile.timeout or timeout, profile.key_env
+        concurrency, timeout, key_env = (
+            profile.concurrency or concurrency,
+            profile.timeout or timeout,
+            profile.key_env,
+        )
         key = os.environ.get(key_env, "").strip()
         if not key:
-            raise UserError(f"{key_env} is not set; set it (to any text for a server that needs no key)")
+            raise UserError(
+                f"{key_env} is not set; set it (to any text for a server that needs no key)"
+            )
         if not (key.isascii() and key.isprintable()):
             raise UserError(f"{key_env} has characters that no key has; copy it again")
         if concurrency < 1:
-            raise UserError(f"concurrency must be at least 1, not {concurrency}; give another")
-        self._address = (profile.base_url or base_url or os.environ.get("OPENAI_BASE_URL") or OFFICIAL).rstrip("/")
+            raise UserError(
+                f"concurrency must be at least 1, not {concurrency}; give another"
+            )
+        self._address = (
+            profile.base_url
+            or base_url
+            or os.environ.get("OPENAI_BASE_URL")
+            or OFFICIAL
+        ).rstrip("/")
         check_address(self._address, f"the address of {label}")
-        self.label, self.url, self.concurrency = label, public_url(self._address), concurrency
+        self.label, self.url, self.concurrency = (
+            label,
+            public_url(self._address),
+            concurrency,
+        )
         self._headers = {
             "Authorization": f"Bearer {key}",
             "Content-Type": "application/json",
             "Accept-Encoding": "gzip",
         }
         if self.url == OFFICIAL:
-            self._headers |= {header: value for header, name in _HEADERS.items() if (value := os.environ.get(name))}
+            self._headers |= {
+                header: value
+                for header, name in _HEADERS.items()
+                if (value := os.environ.get(name))
+            }
         self._secrets = secrets_of(key, self._address)
         self._timeout, self._retry = timeout, retry or RetryPolicy()
         self._client: Any = None
         self._open_again = 0.0  # when a server that named a time may be asked again
         self.proven = False  # whether it has ever answered: then a refusal is about one request, not about all
-        self._under_way = self._doubtful = 0  # requests, and those of them that wait to learn whether it is proven
+        self._under_way = self._doubtful = (
+            0  # requests, and those of them that wait to learn whether it is proven
+        )
         self._said = -math.inf  # when a long wait was last spoken of
-        self.models: list[str] = []  # the names by which the server called what replied, in order of arrival
+        self.models: list[
+            str
+        ] = []  # the names by which the server called what replied, in order of arrival
 
-    async def post(self, path: str, body: dict[str, Any], read: Callable[[Any], Value]) -> RequestOutcome[Value]:
+    async def post(
+        self, path: str, body: dict[str, Any], read: Callable[[Any], Value]
+    ) -> RequestOutcome[Value]:
         """One request to `path` below the address, sent as often as it takes or the policy allows.
 
         `read` makes the value from the reply's JSON (None if it is none), or raises UnusableReplyError.
@@ -169,7 +209,9 @@ class Endpoint:
         finally:
             self._under_way -= 1
 
-    async def _post(self, path: str, content: bytes, read: Callable[[Any], Value]) -> RequestOutcome[Value]:
+    async def _post(
+        self, path: str, content: bytes, read: Callable[[Any], Value]
+    ) -> RequestOutcome[Value]:
         failures, limits, waited = 0, 0, 0.0
         usage: tuple[Usage, ...] = ()
         while True:
@@ -183,14 +225,26 @@ class Endpoint:
                 return replace(outcome, usage=usage)
             if limited := outcome.status == 429:
                 limits += 1
-                self._open_again = max(self._open_again, time.monotonic() + (outcome.wait or 0.0))
+                self._open_again = max(
+                    self._open_again, time.monotonic() + (outcome.wait or 0.0)
+                )
             else:
                 failures += 1
             long = not limited and (outcome.wait or 0.0) > self._retry.longest_wait
             # A server that wants an hour gets the longest wait, once; then the other requests go on without this one.
-            wait = self._retry.longest_wait if long else self._retry.wait(limits if limited else failures, outcome.wait)
-            if failures > (1 if long else self._retry.retries) or (limited and waited + wait > self._retry.patience):
-                return replace(outcome, error=f"{outcome.error} ({failures + limits} attempts)", usage=usage)
+            wait = (
+                self._retry.longest_wait
+                if long
+                else self._retry.wait(limits if limited else failures, outcome.wait)
+            )
+            if failures > (1 if long else self._retry.retries) or (
+                limited and waited + wait > self._retry.patience
+            ):
+                return replace(
+                    outcome,
+                    error=f"{outcome.error} ({failures + limits} attempts)",
+                    usage=usage,
+                )
             waited += wait if limited else 0.0
             self._say_wait(wait, outcome)
             await asyncio.sleep(wait)
@@ -211,7 +265,10 @@ class Endpoint:
         if wait >= _LONG and time.monotonic() > self._said + _LONG:
             self._said = time.monotonic()
             wish = f", which asks for {outcome.wait:,.0f} s" if outcome.wait else ""
-            tqdm.write(f"{self.label} at {self.url}: waiting {wait:.0f} s after {outcome.error}{wish}", file=sys.stderr)
+            tqdm.write(
+                f"{self.label} at {self.url}: waiting {wait:.0f} s after {outcome.error}{wish}",
+                file=sys.stderr,
+            )
 
     def post_all(
         self,
@@ -230,7 +287,9 @@ class Endpoint:
 
         async def send_all() -> None:
             try:
-                await for_each(enumerate(bodies), send, min(self.concurrency, len(bodies)))
+                await for_each(
+                    enumerate(bodies), send, min(self.concurrency, len(bodies))
+                )
             finally:
                 await self.close()
 
@@ -256,33 +315,69 @@ class Endpoint:
         only strings are text. Lone surrogates are written out.
         """
         try:
-            indices = [k if (index := c.get("index")) is None else index for k, c in enumerate(content["choices"])]
-            if not all(type(index) is int for index in indices) or indices.count(0) != 1:
+            indices = [
+                k if (index := c.get("index")) is None else index
+                for k, c in enumerate(content["choices"])
+            ]
+            if (
+                not all(type(index) is int for index in indices)
+                or indices.count(0) != 1
+            ):
                 raise UnusableReplyError("the reply has not one choice of index 0")
             choice = content["choices"][indices.index(0)]
             message, finish_reason = choice["message"], choice.get("finish_reason")
-            text, refusal, reply_id = message.get("content"), message.get("refusal"), content.get("id")
-            if isinstance(text, list):  # of parts; those of another type are reasoning, or no text at all
-                refusal = refusal or "".join(part["refusal"] for part in text if part.get("type") == "refusal")
-                text = "".join(part["text"] for part in text if part.get("type") in ("text", "output_text"))
+            text, refusal, reply_id = (
+                message.get("content"),
+                message.get("refusal"),
+                content.get("id"),
+            )
+            if isinstance(
+                text, list
+            ):  # of parts; those of another type are reasoning, or no text at all
+                refusal = refusal or "".join(
+                    part["refusal"] for part in text if part.get("type") == "refusal"
+                )
+                text = "".join(
+                    part["text"]
+                    for part in text
+                    if part.get("type") in ("text", "output_text")
+                )
             if not isinstance(text, str | None) or not isinstance(refusal, str | None):
                 raise TypeError
         except (TypeError, KeyError, AttributeError):
-            raise UnusableReplyError("the reply is no chat completion whose content is text") from None
+            raise UnusableReplyError(
+                "the reply is no chat completion whose content is text"
+            ) from None
 
         kept = (text or refusal or text, finish_reason, reply_id)
-        text, finish_reason, reply_id = (None if value is None else self._mask(utf8_safe(str(value))) for value in kept)
+        text, finish_reason, reply_id = (
+            None if value is None else self._mask(utf8_safe(str(value)))
+            for value in kept
+        )
         model, fingerprint = self.replied(content)
-        return Reply(text, bool(refusal), finish_reason, reply_id, model=model, fingerprint=fingerprint)
+        return Reply(
+            text,
+            bool(refusal),
+            finish_reason,
+            reply_id,
+            model=model,
+            fingerprint=fingerprint,
+        )
 
     def replied(self, content: Any) -> tuple[str | None, str | None]:
         """What a body says of what replied: the model and how it is set up, masked; None where it does not."""
-        names = [content.get(name) if isinstance(content, dict) else None for name in ("model", "system_fingerprint")]
+        names = [
+            content.get(name) if isinstance(content, dict) else None
+            for name in ("model", "system_fingerprint")
+        ]
         model, fingerprint = (self._line(str(name)) if name else None for name in names)
         if model and model not in self.models:
             self.models.append(model)
             if len(self.models) > 1:
-                tqdm.write(f"{self.label} at {self.url}: replies come from {model} now", file=sys.stderr)
+                tqdm.write(
+                    f"{self.label} at {self.url}: replies come from {model} now",
+                    file=sys.stderr,
+                )
         return model, fingerprint
 
     def _mask(self, text: str) -> str:
@@ -290,23 +385,37 @@ class Endpoint:
             text = text.replace(secret, "***")
         return text
 
-    async def _attempt(self, path: str, body: bytes, read: Callable[[Any], Value]) -> RequestOutcome[Value]:
+    async def _attempt(
+        self, path: str, body: bytes, read: Callable[[Any], Value]
+    ) -> RequestOutcome[Value]:
         import httpx2
 
         if self._client is None:
-            limits = httpx2.Limits(max_connections=self.concurrency, max_keepalive_connections=self.concurrency)
+            limits = httpx2.Limits(
+                max_connections=self.concurrency,
+                max_keepalive_connections=self.concurrency,
+            )
             # Reading the certificates takes as long as ten requests; without https there are none to check.
             verify = self._address.startswith("https://")
-            self._client = httpx2.AsyncClient(limits=limits, headers=self._headers, timeout=None, verify=verify)
+            self._client = httpx2.AsyncClient(
+                limits=limits, headers=self._headers, timeout=None, verify=verify
+            )
         try:
             # The client's own time-outs are per read: a server that drips bytes would never meet them.
             async with asyncio.timeout(self._timeout):
                 response, text = await self._fetch(f"{self._address}/{path}", body)
         except TimeoutError:
-            return RequestOutcome(error=f"no reply within {self._timeout:g} s", again=True)
+            return RequestOutcome(
+                error=f"no reply within {self._timeout:g} s", again=True
+            )
         except httpx2.InvalidURL as error:
-            raise UserError(f"the address {self.url} cannot be used ({error}); give another") from error
-        except (httpx2.HTTPError, ExceptionGroup) as error:  # a group: of a redirect to a port that cannot be
+            raise UserError(
+                f"the address {self.url} cannot be used ({error}); give another"
+            ) from error
+        except (
+            httpx2.HTTPError,
+            ExceptionGroup,
+        ) as error:  # a group: of a redirect to a port that cannot be
             line = self._line(f"{type(error).__name__}: {error}")
             if isinstance(error, httpx2.ConnectError) and not self.proven:
                 raise self.failure(line) from error
@@ -318,8 +427,14 @@ class Endpoint:
             content = json.loads(text, parse_int=_whole)
         status, usage = response.status_code, (_read_usage(content),)
         if (fault := _error_in(content)) or not 200 <= status < 300:
-            wait = retry_after(response.headers.get("retry-after-ms"), response.headers.get("retry-after"))
-            return replace(self._refusal(status, fault, text.decode(errors="replace"), wait), usage=usage)
+            wait = retry_after(
+                response.headers.get("retry-after-ms"),
+                response.headers.get("retry-after"),
+            )
+            return replace(
+                self._refusal(status, fault, text.decode(errors="replace"), wait),
+                usage=usage,
+            )
         try:
             outcome = RequestOutcome(read(content), usage=usage)
             self.proven = True
@@ -343,10 +458,14 @@ class Endpoint:
             request = response.next_request
         raise UnusableReplyError(f"the request was sent on {_MOST_DETOURS} times")
 
-    def _refusal(self, status: int, error: Any, text: str, wait: float | None) -> RequestOutcome[Any]:
+    def _refusal(
+        self, status: int, error: Any, text: str, wait: float | None
+    ) -> RequestOutcome[Any]:
         detail = error if isinstance(error, dict) else {"message": error}
         message = detail.get("message") or text
-        line = self._line(f"HTTP {status}: {message if isinstance(message, str) else quoted(message)}")
+        line = self._line(
+            f"HTTP {status}: {message if isinstance(message, str) else quoted(message)}"
+        )
         code = detail.get("code")
         if status < 300:  # some servers pass on the status of another one like this
             status = code if type(code) is int and 400 <= code < 600 else 500
@@ -355,7 +474,14 @@ class Endpoint:
         if status == 429 and wait is not None and wait > self._retry.patience:
             raise self.failure(f"it asks to wait {wait:.0f} s ({line})")
         again = (status in (408, 409, 425, 429) or status >= 500) and code != FILTERED
-        return RequestOutcome(None, line, status, None if code is None else str(code), again=again, wait=wait)
+        return RequestOutcome(
+            None,
+            line,
+            status,
+            None if code is None else str(code),
+            again=again,
+            wait=wait,
+        )
 
     def _line(self, text: str) -> str:
         # Masked first: a cut through the middle of a key would leave half of it.
@@ -365,8 +491,14 @@ class Endpoint:
 
 async def _unpacked(response: Any) -> bytes:
     packed, body = response.headers.get("content-encoding", "identity"), bytearray()
-    if packed.strip().lower() not in ("identity", "gzip", "deflate"):  # of one packed twice a part fills the memory
-        raise UnusableReplyError(f"the reply is packed as {quoted(packed)}, which nobody asked for")
+    if packed.strip().lower() not in (
+        "identity",
+        "gzip",
+        "deflate",
+    ):  # of one packed twice a part fills the memory
+        raise UnusableReplyError(
+            f"the reply is packed as {quoted(packed)}, which nobody asked for"
+        )
     async for part in response.aiter_bytes():
         body += part
         if len(body) > MOST_REPLY:
@@ -377,9 +509,20 @@ async def _unpacked(response: Any) -> bytes:
 def _error_in(content: Any) -> Any:
     """What a body says of an error: by itself, or in or beside a choice, which then is no answer; None if nothing."""
     choices = content.get("choices") if isinstance(content, dict) else None
-    choices = [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
+    choices = (
+        [choice for choice in choices if isinstance(choice, dict)]
+        if isinstance(choices, list)
+        else []
+    )
     said_in = [content, *choices, *(choice.get("message") for choice in choices)]
-    return next((fault for part in said_in if isinstance(part, dict) and (fault := part.get("error"))), None)
+    return next(
+        (
+            fault
+            for part in said_in
+            if isinstance(part, dict) and (fault := part.get("error"))
+        ),
+        None,
+    )
 
 
 def _whole(digits: str) -> int | float:
@@ -390,6 +533,12 @@ def _whole(digits: str) -> int | float:
 def _read_usage(content: Any) -> Usage:
     """The tokens that a body says it took; what no reply can take is not known."""
     usage = content.get("usage") if isinstance(content, dict) else None
-    counts = [usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")]
-    known = [count if type(count) is int and 0 <= count < _MOST_TOKENS else None for count in counts]
+    counts = [
+        usage.get(name) if isinstance(usage, dict) else None
+        for name in ("prompt_tokens", "completion_tokens")
+    ]
+    known = [
+        count if type(count) is int and 0 <= count < _MOST_TOKENS else None
+        for count in counts
+    ]
     return known[0], known[1]

@@ -21,7 +21,9 @@ class Blame:
 
     def __init__(self) -> None:
         self.answered: set[str] = set()
-        self.in_a_row: list[str] = []  # those without an answer since the last one with one
+        self.in_a_row: list[
+            str
+        ] = []  # those without an answer since the last one with one
 
     def is_servers(self, prompt: str, answered: bool) -> bool:
         """Note what came of a prompt; whether the server is to blame.
@@ -31,12 +33,16 @@ class Blame:
         if answered:
             self.answered.add(prompt)
             self.in_a_row.clear()
-        elif not self.answered or prompt in self.answered or prompt not in self.in_a_row:
+        elif (
+            not self.answered or prompt in self.answered or prompt not in self.in_a_row
+        ):
             self.in_a_row.append(prompt)
         return len(self.in_a_row) >= GIVE_UP_AFTER
 
 
-async def for_each(items: Iterable[Item], work: Callable[[Item], Awaitable[None]], concurrency: int) -> None:
+async def for_each(
+    items: Iterable[Item], work: Callable[[Item], Awaitable[None]], concurrency: int
+) -> None:
     """Do `work` on every item, so many at once. After an error what is under way ends, and nothing more begins.
 
     So after Ctrl-C too: what is under way is paid for. A second Ctrl-C drops it.
@@ -62,7 +68,9 @@ async def for_each(items: Iterable[Item], work: Callable[[Item], Awaitable[None]
 
 
 @contextmanager
-def _gentle_interrupt(errors: list[BaseException], workers: Sequence["asyncio.Future[None]"]) -> Iterator[None]:
+def _gentle_interrupt(
+    errors: list[BaseException], workers: Sequence["asyncio.Future[None]"]
+) -> Iterator[None]:
     loop = asyncio.get_running_loop()
 
     def interrupt() -> None:
@@ -72,11 +80,18 @@ def _gentle_interrupt(errors: list[BaseException], workers: Sequence["asyncio.Fu
             return
         errors.insert(0, KeyboardInterrupt())
         busy = sum(not worker.done() for worker in workers)
-        tqdm.write(f"stopping: up to {busy} requests under way are finished first; Ctrl-C drops them", file=sys.stderr)
+        tqdm.write(
+            f"stopping: up to {busy} requests under way are finished first; Ctrl-C drops them",
+            file=sys.stderr,
+        )
 
     try:
         loop.add_signal_handler(signal.SIGINT, interrupt)
-    except (ValueError, RuntimeError, NotImplementedError):  # not the main thread: Ctrl-C is somebody else's
+    except (
+        ValueError,
+        RuntimeError,
+        NotImplementedError,
+    ):  # not the main thread: Ctrl-C is somebody else's
         yield
         return
     try:

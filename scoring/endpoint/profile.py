@@ -9,7 +9,14 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import pydantic
-from pydantic import ConfigDict, Field, StrictFloat, StrictInt, TypeAdapter, ValidationError
+from pydantic import (
+    ConfigDict,
+    Field,
+    StrictFloat,
+    StrictInt,
+    TypeAdapter,
+    ValidationError,
+)
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import brief
@@ -34,7 +41,9 @@ def check_address(address: str, what: str) -> None:
     except ValueError:  # no port, or no host
         pass
     remedy = "and name a host, with a port from 1 to 65535 if any; give another"
-    raise UserError(f"{what} cannot be used: it must begin with http:// or https:// {remedy}")
+    raise UserError(
+        f"{what} cannot be used: it must begin with http:// or https:// {remedy}"
+    )
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_STRICT)
@@ -46,33 +55,59 @@ class Profile:
     """
 
     base_url: str | None = None  # up to /v1
-    server: str | None = None  # what it is called in records, for one whose address moves (a job on a cluster)
+    server: str | None = (
+        None  # what it is called in records, for one whose address moves (a job on a cluster)
+    )
     key_env: str = KEY_ENV  # the environment's variable that holds the key, which is sent to this role's server only
     # `none` sends no temperature (and no top_p or seed): for models without.
     temperature: Any = None
-    limit_name: str | None = None  # what the limit on new tokens is called, `none` sends no limit
-    timeout: Annotated[StrictFloat, Field(gt=0)] | None = None  # seconds for one attempt
-    concurrency: Annotated[StrictInt, Field(gt=0)] | None = None  # requests under way at once
-    batch_size: Annotated[StrictInt, Field(gt=0)] | None = None  # words in a request (encoders)
+    limit_name: str | None = (
+        None  # what the limit on new tokens is called, `none` sends no limit
+    )
+    timeout: Annotated[StrictFloat, Field(gt=0)] | None = (
+        None  # seconds for one attempt
+    )
+    concurrency: Annotated[StrictInt, Field(gt=0)] | None = (
+        None  # requests under way at once
+    )
+    batch_size: Annotated[StrictInt, Field(gt=0)] | None = (
+        None  # words in a request (encoders)
+    )
     reasoning_effort: str | None = None
-    extra_body: dict[str, Any] | None = None  # what else each request holds, over everything else
+    extra_body: dict[str, Any] | None = (
+        None  # what else each request holds, over everything else
+    )
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.key_env) or (
-            self.key_env not in os.environ and len(self.key_env) > 24 and re.search(r"\d", self.key_env)
+            self.key_env not in os.environ
+            and len(self.key_env) > 24
+            and re.search(r"\d", self.key_env)
         ):
             # Not shown: it may be the key itself.
-            raise ValueError("key_env must be the name of an environment variable that holds the key, not the key")
+            raise ValueError(
+                "key_env must be the name of an environment variable that holds the key, not the key"
+            )
         # An integer stays one: it is written into the keys of judgements.
-        known = self.temperature in (None, NONE) or type(self.temperature) in (int, float)
-        if not known or (self.temperature not in (None, NONE) and not 0 <= self.temperature < float("inf")):
-            raise ValueError(f"temperature must be a number of 0 or more or {NONE}, not {self.temperature}")
+        known = self.temperature in (None, NONE) or type(self.temperature) in (
+            int,
+            float,
+        )
+        if not known or (
+            self.temperature not in (None, NONE)
+            and not 0 <= self.temperature < float("inf")
+        ):
+            raise ValueError(
+                f"temperature must be a number of 0 or more or {NONE}, not {self.temperature}"
+            )
         if self.base_url is not None:
             check_address(self.base_url, "base_url")
         try:
             json.dumps(self.extra_body, allow_nan=False)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"extra_body must be what JSON can say ({error})") from error
+            raise ValueError(
+                f"extra_body must be what JSON can say ({error})"
+            ) from error
 
     def decoder(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The decoder's part of a request, made of the role's own `settings` (None is not sent).
@@ -81,11 +116,17 @@ class Profile:
         """
         values = {name: value for name, value in settings.items() if value is not None}
         if self.temperature == NONE:
-            values = {name: value for name, value in values.items() if name not in ("temperature", "top_p", "seed")}
+            values = {
+                name: value
+                for name, value in values.items()
+                if name not in ("temperature", "top_p", "seed")
+            }
         elif self.temperature is not None:
             values["temperature"] = float(self.temperature)
         if self.limit_name:
-            limit = values.pop("max_tokens", None) or values.pop("max_completion_tokens", None)
+            limit = values.pop("max_tokens", None) or values.pop(
+                "max_completion_tokens", None
+            )
             values |= {} if self.limit_name == NONE else {self.limit_name: limit}
         if self.reasoning_effort:
             values["reasoning_effort"] = self.reasoning_effort
@@ -98,7 +139,9 @@ class Profile:
     def deciding(self) -> dict[str, Any]:
         """What of it can change a reply, for a run's record and the keys of judgements."""
         names = ("temperature", "reasoning_effort", "extra_body")
-        return {name: value for name in names if (value := getattr(self, name)) is not None}
+        return {
+            name: value for name in names if (value := getattr(self, name)) is not None
+        }
 
 
 def read_profile(text: Any) -> Profile:
@@ -107,15 +150,23 @@ def read_profile(text: Any) -> Profile:
         return Profile()
     if isinstance(text, str):
         try:
-            text = parse_yaml(Path(text).read_text("utf-8") if not text.lstrip().startswith("{") else text)
+            text = parse_yaml(
+                Path(text).read_text("utf-8")
+                if not text.lstrip().startswith("{")
+                else text
+            )
         except OSError as error:
             raise UserError(
                 f"endpoint {brief(text)}: cannot be read ({error.strerror}); give a YAML file or {{...}}"
             ) from error
         except ValueError as error:
             example = "{key_env: MY_KEY, timeout: 60}"
-            raise UserError(f"endpoint: no valid YAML ({error}); write it like {example}") from error
+            raise UserError(
+                f"endpoint: no valid YAML ({error}); write it like {example}"
+            ) from error
     try:
         return TypeAdapter(Profile).validate_python(text)
     except ValidationError as error:
-        raise from_validation(error, "endpoint", Profile.__dataclass_fields__) from error
+        raise from_validation(
+            error, "endpoint", Profile.__dataclass_fields__
+        ) from error

@@ -40,7 +40,11 @@ def read_verdict(reply: str, criterion: Criterion) -> CriterionVerdict | None:
     True
     """
     values = _read_object(reply, ("score", "reason", "confidence"))
-    if values is None or not _is_score(values["score"], criterion) or not isinstance(values["reason"], str):
+    if (
+        values is None
+        or not _is_score(values["score"], criterion)
+        or not isinstance(values["reason"], str)
+    ):
         return None
     confidence = values["confidence"]
     if type(confidence) is not int or not 0 <= confidence <= 100:
@@ -56,7 +60,9 @@ def read_scores(reply: str, criteria: Sequence[Criterion]) -> Scores | None:
     ({'clarity': 3}, None)
     """
     values = _read_object(reply, [criterion.name for criterion in criteria])
-    if values is None or not all(_is_score(values[criterion.name], criterion) for criterion in criteria):
+    if values is None or not all(
+        _is_score(values[criterion.name], criterion) for criterion in criteria
+    ):
         return None
     return {criterion.name: int(values[criterion.name]) for criterion in criteria}
 
@@ -85,24 +91,42 @@ def criterion_rubric(criterion: Criterion) -> Rubric:
     """
 
     def ask(examples: str, target: str) -> str:
-        return fill(prompt("pbig_judge"), instruction=criterion.instruction, examples=examples, input=target)
+        return fill(
+            prompt("pbig_judge"),
+            instruction=criterion.instruction,
+            examples=examples,
+            input=target,
+        )
 
     def read(reply: str) -> Scores | None:
         verdict = read_verdict(reply, criterion)
         return {criterion.name: verdict.score} if verdict else None
 
     wording = f"{criterion.instruction}\n{criterion.lowest}-{criterion.highest}"
-    name = f"{PROMPT} {criterion.name} {hashlib.sha256(wording.encode()).hexdigest()[:6]}"
-    return Rubric(name, (criterion.name,), ask, read, criterion.lowest, criterion.highest)
+    name = (
+        f"{PROMPT} {criterion.name} {hashlib.sha256(wording.encode()).hexdigest()[:6]}"
+    )
+    return Rubric(
+        name, (criterion.name,), ask, read, criterion.lowest, criterion.highest
+    )
 
 
 def criteria_rubric(criteria: Sequence[Criterion]) -> Rubric:
     """How a judge is asked by all `criteria` at once. The question is a section of examples, or empty."""
     wording = "\n\n".join(criterion.instruction for criterion in criteria)
-    form = ", ".join(f'"{criterion.name}": <{criterion.lowest} to {criterion.highest}>' for criterion in criteria)
+    form = ", ".join(
+        f'"{criterion.name}": <{criterion.lowest} to {criterion.highest}>'
+        for criterion in criteria
+    )
 
     def ask(examples: str, target: str) -> str:
-        return fill(prompt("pbig_all"), criteria=wording, examples=examples, input=target, form=f"{{{form}}}")
+        return fill(
+            prompt("pbig_all"),
+            criteria=wording,
+            examples=examples,
+            input=target,
+            form=f"{{{form}}}",
+        )
 
     def read(reply: str) -> Scores | None:
         return read_scores(reply, criteria)
@@ -110,4 +134,11 @@ def criteria_rubric(criteria: Sequence[Criterion]) -> Rubric:
     name = f"{PROMPT_FOR_ALL} {hashlib.sha256(f'{wording}{form}'.encode()).hexdigest()[:6]}"
     lowest = min(criterion.lowest for criterion in criteria)
     highest = max(criterion.highest for criterion in criteria)
-    return Rubric(name, tuple(criterion.name for criterion in criteria), ask, read, lowest, highest)
+    return Rubric(
+        name,
+        tuple(criterion.name for criterion in criteria),
+        ask,
+        read,
+        lowest,
+        highest,
+    )

@@ -31,7 +31,9 @@ class EndpointJudge(Endpoint):
         **options: Any,
     ) -> None:
         if max_tokens is not None and max_tokens < 1:
-            raise UserError(f"max_tokens must be at least 1, not {max_tokens}; give another")
+            raise UserError(
+                f"max_tokens must be at least 1, not {max_tokens}; give another"
+            )
         profile = profile or Profile()
         options = {"timeout": 120.0, **options}
         super().__init__(f"judge {model}", base_url, profile=profile, **options)
@@ -41,14 +43,18 @@ class EndpointJudge(Endpoint):
             profile = replace(profile, limit_name="max_completion_tokens")
         decoder = {"temperature": 0.0, "max_tokens": max_tokens}
         self._body = {"model": model, **profile.decoder(decoder)}
-        self.parameters: dict[str, Any] = decoder | profile.deciding() | {"server": profile.server_at(self.url)}
+        self.parameters: dict[str, Any] = (
+            decoder | profile.deciding() | {"server": profile.server_at(self.url)}
+        )
 
     async def ask(self, prompt: str) -> Reply:
         """One reply, with the tokens of every attempt that it took; None where a reply came and does not say them."""
         body = {**self._body, "messages": messages(utf8_safe(prompt))}
         outcome = await self.post("chat/completions", body, self.chat_reply)
         # Azure's content filter answers with 400.
-        reply = outcome.value or Reply(error=outcome.error, refused=outcome.code == FILTERED)
+        reply = outcome.value or Reply(
+            error=outcome.error, refused=outcome.code == FILTERED
+        )
         totals: list[int | None] = []
         for counts in zip(*outcome.usage, strict=True):
             known = [count for count in counts if count is not None]
@@ -66,7 +72,9 @@ def endpoint_judge(settings: JudgeSettings) -> EndpointJudge:
     """The judge behind the endpoint that the settings name. (`models.judges.make_judge` knows local models too.)"""
     if settings.judge_backend != "openai":
         remedy = "hand the judge in, or set make_judge: sozo.models.judges.make_judge"
-        raise UserError(f"judge_backend {settings.judge_backend}: rewards cannot load a model; {remedy}")
+        raise UserError(
+            f"judge_backend {settings.judge_backend}: rewards cannot load a model; {remedy}"
+        )
     return EndpointJudge(
         settings.judge_model,
         settings.judge_base_url,
@@ -103,7 +111,11 @@ class LocalJudge:
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, not {batch_size}")
         self.name, self.concurrency, self.max_tokens = name, batch_size, max_tokens
-        self.parameters = {"temperature": 0.0, "max_tokens": max_tokens, **(parameters or {})}
+        self.parameters = {
+            "temperature": 0.0,
+            "max_tokens": max_tokens,
+            **(parameters or {}),
+        }
         self._reply = reply
         self._waiting: list[tuple[str, asyncio.Future[Reply]]] = []
         self._drain: asyncio.Task[None] | None = None
@@ -124,13 +136,22 @@ class LocalJudge:
         """Nothing to let go of."""
 
     async def _answer(self) -> None:
-        await asyncio.sleep(0)  # all that are ready to ask do so before the first batch is cut
+        await asyncio.sleep(
+            0
+        )  # all that are ready to ask do so before the first batch is cut
         while self._waiting:
-            batch, self._waiting = self._waiting[: self.concurrency], self._waiting[self.concurrency :]
+            batch, self._waiting = (
+                self._waiting[: self.concurrency],
+                self._waiting[self.concurrency :],
+            )
             try:
-                replies = await asyncio.to_thread(self._reply, [prompt for prompt, _ in batch])
+                replies = await asyncio.to_thread(
+                    self._reply, [prompt for prompt, _ in batch]
+                )
                 if len(replies) != len(batch):
-                    raise ValueError(f"{self.name} gave {len(replies)} replies to {len(batch)} prompts")
+                    raise ValueError(
+                        f"{self.name} gave {len(replies)} replies to {len(batch)} prompts"
+                    )
             except BaseException as error:
                 for _, future in batch:
                     if not future.done():
@@ -141,4 +162,6 @@ class LocalJudge:
             for (_, future), reply in zip(batch, replies, strict=True):
                 completion = Completion(reply) if isinstance(reply, str) else reply
                 if not future.done():
-                    future.set_result(Reply(completion.text, finish_reason=completion.finish_reason))
+                    future.set_result(
+                        Reply(completion.text, finish_reason=completion.finish_reason)
+                    )

@@ -26,7 +26,9 @@ _START = b'{"key": "'
 class Judgement:
     """One reply of a judge about one answer: a line of the ledger. `protocol.Reply` says what is not said here."""
 
-    __pydantic_config__ = ConfigDict(extra="forbid", strict=True)  # of a line that is read
+    __pydantic_config__ = ConfigDict(
+        extra="forbid", strict=True
+    )  # of a line that is read
 
     key: str  # `judgement_key` of what was asked
     question_id: str
@@ -34,13 +36,17 @@ class Judgement:
     judge: str  # the model
     prompt: str  # name of the rubric
     status: Status
-    scores: Scores | None = None  # one for each criterion of the rubric if the status is ok
+    scores: Scores | None = (
+        None  # one for each criterion of the rubric if the status is ok
+    )
     reply: str | None = None
     reply_id: str | None = None
     finish_reason: str | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
-    cost: float | None = None  # in the price's currency; None if the price or the tokens are not known
+    cost: float | None = (
+        None  # in the price's currency; None if the price or the tokens are not known
+    )
     error: str | None = None
     time: str | None = None  # of its arrival, UTC
     reply_model: str | None = None
@@ -54,13 +60,18 @@ class Judgement:
 _LINE = TypeAdapter(Judgement)
 
 
-def judgement_key(question: str, answer: str, judge: str, prompt: str, parameters: dict[str, Any]) -> str:
+def judgement_key(
+    question: str, answer: str, judge: str, prompt: str, parameters: dict[str, Any]
+) -> str:
     """SHA-256 of all that a judgement depends on. Equal answers to one question share it, and one judgement.
 
     >>> judgement_key("q", "a", "j", "jcq-v1", {}) == judgement_key("q", "a", "j", "jcq-v1", {"temperature": 0})
     False
     """
-    content = json.dumps([utf8_safe(question), utf8_safe(answer), judge, prompt, parameters], sort_keys=True)
+    content = json.dumps(
+        [utf8_safe(question), utf8_safe(answer), judge, prompt, parameters],
+        sort_keys=True,
+    )
     return hashlib.sha256(content.encode()).hexdigest()
 
 
@@ -80,21 +91,31 @@ class Ledger(AbstractContextManager["Ledger"]):
         self.path, rubrics = path, tuple(rubrics)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+            self._file = os.open(
+                path,
+                os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW,
+                0o644,
+            )
         except OSError as error:
-            raise UserError(f"{path}: cannot be opened ({error.strerror}); name another file") from error
+            raise UserError(
+                f"{path}: cannot be opened ({error.strerror}); name another file"
+            ) from error
         try:
             try:
                 # Held until the file is closed or the process is dead, however it died.
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
-                raise UserError(f"{path}: another process is judging into it; wait for it or end it") from error
+                raise UserError(
+                    f"{path}: another process is judging into it; wait for it or end it"
+                ) from error
             content = path.read_bytes()
             self.judgements = list(_parse(path, content, rubrics))
             if content and not content.endswith(b"\n"):
                 start = content.rfind(b"\n") + 1
                 if not content[start:].startswith(b"{"):
-                    raise UserError(f"{path}: its last line is no judgement; name another file")
+                    raise UserError(
+                        f"{path}: its last line is no judgement; name another file"
+                    )
                 if _is_whole(content[start:]):
                     self._write(b"\n")
                 else:
@@ -106,8 +127,12 @@ class Ledger(AbstractContextManager["Ledger"]):
     def append(self, judgement: Judgement) -> None:
         """Write one line. When this returns, killing the process does not lose it."""
         # Not asdict, which copies all that is inside: that would be a fifth of what a judgement costs here.
-        values = {field.name: getattr(judgement, field.name) for field in fields(judgement)}
-        self._write(json.dumps(values, ensure_ascii=False, allow_nan=False).encode() + b"\n")
+        values = {
+            field.name: getattr(judgement, field.name) for field in fields(judgement)
+        }
+        self._write(
+            json.dumps(values, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+        )
         self.judgements.append(judgement)
 
     def close(self) -> None:
@@ -124,7 +149,9 @@ class Ledger(AbstractContextManager["Ledger"]):
                 if os.write(self._file, line) != len(line):
                     raise OSError(errno.ENOSPC, "No space left on device")
         except OSError as error:
-            raise UserError(f"{self.path}: cannot be written ({error.strerror}); name another file") from error
+            raise UserError(
+                f"{self.path}: cannot be written ({error.strerror}); name another file"
+            ) from error
 
 
 def read_judgements(path: Path, rubrics: Iterable[Rubric]) -> list[Judgement]:
@@ -132,17 +159,23 @@ def read_judgements(path: Path, rubrics: Iterable[Rubric]) -> list[Judgement]:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror}); give a ledger of judgements") from error
+        raise UserError(
+            f"{path}: cannot be read ({error.strerror}); give a ledger of judgements"
+        ) from error
     return list(_parse(path, content, tuple(rubrics)))
 
 
-def _parse(path: Path, content: bytes, rubrics: tuple[Rubric, ...]) -> Iterator[Judgement]:
+def _parse(
+    path: Path, content: bytes, rubrics: tuple[Rubric, ...]
+) -> Iterator[Judgement]:
     *lines, last = content.split(b"\n")
     if last and _is_whole(last):
         lines.append(last)
     # Cut off only what can be the beginning of one of our lines: the file may be somebody else's.
     elif not (last.startswith(_START) or _START.startswith(last)):
-        raise UserError(f"{path}, line {len(lines) + 1}: is no judgement; name another file")
+        raise UserError(
+            f"{path}, line {len(lines) + 1}: is no judgement; name another file"
+        )
     for number, line in enumerate(lines, 1):
         where = f"{path}, line {number}: is no judgement"
         try:
@@ -151,7 +184,11 @@ def _parse(path: Path, content: bytes, rubrics: tuple[Rubric, ...]) -> Iterator[
             raise UserError(f"{from_validation(error, where)}; fix the line") from error
         # Scores by a rubric that is not among `rubrics` are somebody else's.
         for rubric in rubrics:
-            if rubric.name == judgement.prompt and judgement.scores and not rubric.fits(judgement.scores):
+            if (
+                rubric.name == judgement.prompt
+                and judgement.scores
+                and not rubric.fits(judgement.scores)
+            ):
                 raise UserError(f"{where} (scores {judgement.scores}); fix the line")
         yield judgement
 

@@ -29,7 +29,9 @@ class Judge(Protocol):
     """Anything that replies to a judge's prompt: an endpoint (`EndpointJudge`) or a model here (`LocalJudge`)."""
 
     name: str  # the judge model's
-    parameters: dict[str, Any]  # all else that decides a reply (JSON values): part of every judgement's key
+    parameters: dict[
+        str, Any
+    ]  # all else that decides a reply (JSON values): part of every judgement's key
     concurrency: int  # prompts that it takes at once
     max_tokens: int | None  # the longest reply; None is no limit
     proven: bool  # whether it has ever replied, in an earlier run too: then a refusal is about one prompt
@@ -54,11 +56,17 @@ class Rubric:
 
     name: str  # stands for the prompt's text in every judgement's key: a changed text needs a new name
     criteria: tuple[str, ...]  # what the scores are named, in order
-    fill: Callable[[str, str], str]  # question and answer -> prompt, in one pass: no answer fills a placeholder
-    read: Callable[[str], Scores | None]  # reply -> scores; None if it does not say them as it was asked to
+    fill: Callable[
+        [str, str], str
+    ]  # question and answer -> prompt, in one pass: no answer fills a placeholder
+    read: Callable[
+        [str], Scores | None
+    ]  # reply -> scores; None if it does not say them as it was asked to
     lowest: int = 1
     highest: int = 5
-    read_prose: Callable[[str], Scores | None] = _no_scores  # the same of a reply that says more than scores
+    read_prose: Callable[[str], Scores | None] = (
+        _no_scores  # the same of a reply that says more than scores
+    )
 
     def prompt(self, question: str, answer: str) -> str:
         """What the judge is asked, fit to be sent."""
@@ -72,7 +80,9 @@ class Rubric:
 
     def fits(self, scores: Scores) -> bool:
         """Whether there is a score in range for each criterion, in order."""
-        return tuple(scores) == self.criteria and all(self.lowest <= score <= self.highest for score in scores.values())
+        return tuple(scores) == self.criteria and all(
+            self.lowest <= score <= self.highest for score in scores.values()
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +107,22 @@ class Price:
     per_million_in: float
     per_million_out: float
 
-    def cost(self, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
+    def cost(
+        self, prompt_tokens: int | None, completion_tokens: int | None
+    ) -> float | None:
         """Of these tokens; None if their number is not known."""
         if prompt_tokens is None or completion_tokens is None:
             return None
-        return (prompt_tokens * self.per_million_in + completion_tokens * self.per_million_out) / 1e6
+        return (
+            prompt_tokens * self.per_million_in
+            + completion_tokens * self.per_million_out
+        ) / 1e6
 
     def at_most(self, prompt: str, max_tokens: int) -> float:
         """What one reply can cost: no tokenizer makes more tokens than there are UTF-8 bytes."""
-        tokens = len(prompt.encode("utf-8", "surrogatepass")) + 64  # a chat template's own, with room to spare
+        tokens = (
+            len(prompt.encode("utf-8", "surrogatepass")) + 64
+        )  # a chat template's own, with room to spare
         return (tokens * self.per_million_in + max_tokens * self.per_million_out) / 1e6
 
 
@@ -115,10 +132,13 @@ class JudgeSettings(Checked):
 
     panel = "Judge"
     judge_model: str = setting(
-        "gpt-4o-2024-08-06", "The judge (the paper's), by its name on the endpoint, or a local model."
+        "gpt-4o-2024-08-06",
+        "The judge (the paper's), by its name on the endpoint, or a local model.",
     )
     judge_base_url: str | None = setting(
-        None, "Address of the judge's endpoint, up to /v1; key from OPENAI_API_KEY.", affects_result=False
+        None,
+        "Address of the judge's endpoint, up to /v1; key from OPENAI_API_KEY.",
+        affects_result=False,
     )
     price_in: float | None = setting(
         None,
@@ -127,7 +147,10 @@ class JudgeSettings(Checked):
         least=0,
     )
     price_out: float | None = setting(
-        None, "Price of a million tokens that the judge writes.", affects_result=False, least=0
+        None,
+        "Price of a million tokens that the judge writes.",
+        affects_result=False,
+        least=0,
     )
     max_cost: float | None = setting(
         None,
@@ -135,15 +158,27 @@ class JudgeSettings(Checked):
         affects_result=False,
         least=0,
     )
-    retry_failed: bool = setting(False, "Ask again for every judgement that has no scores.", affects_result=False)
-    judge_backend: str = rare_setting(
-        "openai", "openai (any compatible endpoint), or transformers or vllm for a local model.", affects_result=False
+    retry_failed: bool = setting(
+        False, "Ask again for every judgement that has no scores.", affects_result=False
     )
-    judge_endpoint: str | None = rare_setting(None, f"How the judge's endpoint is spoken to: {HELP}.")
-    judge_concurrency: int = rare_setting(16, "Judgements under way at once.", affects_result=False, least=1)
-    judge_max_tokens: int = rare_setting(1024, "Longest reply of the judge; a verdict takes some 40 tokens.", least=1)
+    judge_backend: str = rare_setting(
+        "openai",
+        "openai (any compatible endpoint), or transformers or vllm for a local model.",
+        affects_result=False,
+    )
+    judge_endpoint: str | None = rare_setting(
+        None, f"How the judge's endpoint is spoken to: {HELP}."
+    )
+    judge_concurrency: int = rare_setting(
+        16, "Judgements under way at once.", affects_result=False, least=1
+    )
+    judge_max_tokens: int = rare_setting(
+        1024, "Longest reply of the judge; a verdict takes some 40 tokens.", least=1
+    )
     reparse: bool = rare_setting(
-        False, "Ask nobody: read the kept replies once more, and price them by the prices given.", affects_result=False
+        False,
+        "Ask nobody: read the kept replies once more, and price them by the prices given.",
+        affects_result=False,
     )
 
     def price(self) -> Price | None:
@@ -151,10 +186,16 @@ class JudgeSettings(Checked):
         if self.price_in is None and self.price_out is None:
             return None
         if self.price_in is None or self.price_out is None:
-            raise UserError("price_in and price_out go together: what a million tokens cost, in and out; give both")
+            raise UserError(
+                "price_in and price_out go together: what a million tokens cost, in and out; give both"
+            )
         return Price(self.price_in, self.price_out)
 
     def record(self, judge: Judge) -> dict[str, Any]:
         """What a run's record says of its judge and decides nothing: where it runs, and what it costs."""
         price = self.price()
-        return {"backend": self.judge_backend, **judge.describe(), "price": price and asdict(price)}
+        return {
+            "backend": self.judge_backend,
+            **judge.describe(),
+            "price": price and asdict(price),
+        }

@@ -15,8 +15,22 @@ from sozo.data.progress import responses_bar
 from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.endpoint.pace import GIVE_UP_AFTER, Blame, for_each, run_to_end
 from sozo.scoring.final_text import Ending, ending
-from sozo.scoring.judges.ledger import Judgement, Ledger, judgement_key, latest, read_judgements
-from sozo.scoring.judges.protocol import Judge, JudgeSettings, Price, Rubric, Scores, Status, ToJudge
+from sozo.scoring.judges.ledger import (
+    Judgement,
+    Ledger,
+    judgement_key,
+    latest,
+    read_judgements,
+)
+from sozo.scoring.judges.protocol import (
+    Judge,
+    JudgeSettings,
+    Price,
+    Rubric,
+    Scores,
+    Status,
+    ToJudge,
+)
 
 NOT_ASKED = "not_asked"
 _SUMS = ("prompt_tokens", "completion_tokens", "unknown_cost", "cost_at_most", "cost")
@@ -27,13 +41,17 @@ class Judging:
     """What became of answers that were to be judged, and what all their judgements cost, earlier runs' too."""
 
     # Status (or NOT_ASKED) -> number of answers, those of zero too; they add up to all answers.
-    statuses: dict[str, int] = field(default_factory=lambda: dict.fromkeys((*map(str, Status), NOT_ASKED), 0))
+    statuses: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys((*map(str, Status), NOT_ASKED), 0)
+    )
     prompt_tokens: int = 0
     completion_tokens: int = 0
     unknown_cost: int = 0  # replies whose cost is not known
     cost_at_most: float = 0.0  # all that counts towards `max_cost`, an unknown cost at the most that it can be
     cost: float = 0.0  # as it was written down; without what is not known
-    judgements: tuple[Judgement | None, ...] = ()  # for each answer, in order, the one that holds; None: not asked
+    judgements: tuple[
+        Judgement | None, ...
+    ] = ()  # for each answer, in order, the one that holds; None: not asked
     requests: int = 0  # prompts asked in this run, second asks too
     stopped: str | None = None  # why not everything was asked; None if it was
 
@@ -48,21 +66,32 @@ class Judging:
     def to_json(self) -> dict[str, Any]:
         """What became of the answers, and the cost, for `metrics.json`."""
         # The order in which replies arrived shows in the last digits.
-        return {"statuses": self.statuses, **{name: round(getattr(self, name), 9) for name in _SUMS}}
+        return {
+            "statuses": self.statuses,
+            **{name: round(getattr(self, name), 9) for name in _SUMS},
+        }
 
 
 class JudgeSession:
     """A judge as one command asks it, about the answers of several models: within one budget, with progress bars."""
 
-    def __init__(self, judge: Judge, settings: JudgeSettings, ledgers: Iterable[Path] = ()) -> None:
+    def __init__(
+        self, judge: Judge, settings: JudgeSettings, ledgers: Iterable[Path] = ()
+    ) -> None:
         self.judge, self.settings = judge, settings
         # What the judge was ever paid for in any of them counts, also in those that come later.
         self.ledgers = set(ledgers)
 
-    def judge_answers(self, rubric: Rubric, answers: Sequence[ToJudge], ledger: Path) -> Judging:
+    def judge_answers(
+        self, rubric: Rubric, answers: Sequence[ToJudge], ledger: Path
+    ) -> Judging:
         """What the function `judge_answers` does, for as much money as is left."""
         self.ledgers.add(ledger)
-        others = [path for path in self.ledgers - {ledger} if path.is_file()] if self.settings.max_cost else []
+        others = (
+            [path for path in self.ledgers - {ledger} if path.is_file()]
+            if self.settings.max_cost
+            else []
+        )
         lines = [line for path in others for line in read_judgements(path, ())]
         with responses_bar(f"judging by {self.judge.name}", len(answers)) as advance:
 
@@ -70,7 +99,9 @@ class JudgeSession:
                 advance(1, int(judgement.scores is not None))
 
             how: dict[str, Any] = {"on_judgement": show, "elsewhere": lines}
-            return judge_answers(self.judge, rubric, answers, ledger, self.settings, **how)
+            return judge_answers(
+                self.judge, rubric, answers, ledger, self.settings, **how
+            )
 
 
 def judge_answers(
@@ -106,14 +137,24 @@ def judge_answers(
     by_key: dict[str, ToJudge] = {}
     for key, answer in zip(keys, answers, strict=True):
         by_key.setdefault(key, answer)
-    with Ledger(ledger, (rubric,)) if isinstance(ledger, Path) else nullcontext(ledger) as opened:
+    with (
+        Ledger(ledger, (rubric,))
+        if isinstance(ledger, Path)
+        else nullcontext(ledger) as opened
+    ):
         lines = opened.judgements
         alone = isinstance(ledger, Path)
-        mine = [line for line in lines if line.judge == judge.name and (alone or line.prompt == rubric.name)]
+        mine = [
+            line
+            for line in lines
+            if line.judge == judge.name and (alone or line.prompt == rubric.name)
+        ]
         paid = [line for line in mine if not alone or line.key in by_key]
         others = [line for line in mine if alone and line.key not in by_key]
         others += [line for line in elsewhere if line.judge == judge.name]
-        asking = _Asking(judge, rubric, opened, by_key, paid, others, settings, on_judgement)
+        asking = _Asking(
+            judge, rubric, opened, by_key, paid, others, settings, on_judgement
+        )
         if settings.reparse:
             asking.read_again(latest(lines))
         else:
@@ -126,21 +167,34 @@ def judge_answers(
 
 def check_budget(judge: Judge, settings: JudgeSettings) -> None:
     """Raise UserError if nobody could tell when `max_cost` is reached."""
-    if settings.max_cost is not None and (settings.price() is None or judge.max_tokens is None):
-        needs = "the price of the judge's tokens and a limit on its replies (max_tokens)"
+    if settings.max_cost is not None and (
+        settings.price() is None or judge.max_tokens is None
+    ):
+        needs = (
+            "the price of the judge's tokens and a limit on its replies (max_tokens)"
+        )
         raise UserError(f"max_cost needs {needs}; give both prices")
 
 
-def answer_keys(answers: Sequence[ToJudge], judge: str, prompt: str, parameters: dict[str, Any]) -> tuple[str, ...]:
+def answer_keys(
+    answers: Sequence[ToJudge], judge: str, prompt: str, parameters: dict[str, Any]
+) -> tuple[str, ...]:
     """`judgement_key` of each answer; UserError if an id comes twice."""
     for answer_id, number in Counter(answer.id for answer in answers).items():
         if number > 1:
             raise UserError(f"the answer id {answer_id!r} comes twice; make ids unique")
-    return tuple(judgement_key(answer.question, answer.answer, judge, prompt, parameters) for answer in answers)
+    return tuple(
+        judgement_key(answer.question, answer.answer, judge, prompt, parameters)
+        for answer in answers
+    )
 
 
 def judging_of(
-    lines: Iterable[Judgement], keys: Sequence[str], price: Price | None = None, *, again: bool = False
+    lines: Iterable[Judgement],
+    keys: Sequence[str],
+    price: Price | None = None,
+    *,
+    again: bool = False,
 ) -> Judging:
     """What holds of the answers with these keys, by the lines of a ledger.
 
@@ -169,7 +223,9 @@ def _cost_of(line: Judgement, price: Price | None, again: bool = False) -> float
     return line.cost if priced is None else priced
 
 
-def _due(lines: Iterable[Judgement], answers: Mapping[str, ToJudge], retry_failed: bool) -> list[tuple[str, bool]]:
+def _due(
+    lines: Iterable[Judgement], answers: Mapping[str, ToJudge], retry_failed: bool
+) -> list[tuple[str, bool]]:
     """Keys of the answers to ask about, and whether that is the second ask after an unparseable reply.
 
     The first answers of all groups come first, then their second ones, and so on.
@@ -182,9 +238,15 @@ def _due(lines: Iterable[Judgement], answers: Mapping[str, ToJudge], retry_faile
     for key, answer in answers.items():
         statuses = history[key]
         # Unparseable replies come in twos, unless the process ended between the first and the second.
-        unparseable = list(takewhile(lambda status: status is Status.UNPARSEABLE, reversed(statuses)))
+        unparseable = list(
+            takewhile(lambda status: status is Status.UNPARSEABLE, reversed(statuses))
+        )
         is_second = len(unparseable) % 2 == 1
-        if not statuses or is_second or (retry_failed and statuses[-1] is not Status.OK):
+        if (
+            not statuses
+            or is_second
+            or (retry_failed and statuses[-1] is not Status.OK)
+        ):
             due.append((places[answer.group], key, is_second))
             places[answer.group] += 1
     due.sort(key=lambda ask: ask[0])
@@ -209,16 +271,27 @@ class _Asking:
         settings: JudgeSettings,
         on_judgement: Callable[[Judgement], None] | None,
     ) -> None:
-        self.judge, self.rubric, self.ledger, self.answers = judge, rubric, ledger, answers
+        self.judge, self.rubric, self.ledger, self.answers = (
+            judge,
+            rubric,
+            ledger,
+            answers,
+        )
         self.price, self.on_judgement = settings.price(), on_judgement
         self.requests = 0  # prompts asked so far
         self.stopped: str | None = None  # why not all are
-        self._prompts = {key: rubric.prompt(answer.question, answer.answer) for key, answer in answers.items()}
+        self._prompts = {
+            key: rubric.prompt(answer.question, answer.answer)
+            for key, answer in answers.items()
+        }
         self.limit, self.spent, self.elsewhere = (
             settings.max_cost,
             *(sum(map(self._cost_for_sure, lines)) for lines in (paid, others)),
         )
-        self._reserved, self._under_way = 0.0, 0  # the most that the requests under way can cost, and how many they are
+        self._reserved, self._under_way = (
+            0.0,
+            0,
+        )  # the most that the requests under way can cost, and how many they are
         self._settled, self._failed, self._blame = asyncio.Event(), False, Blame()
         if any(line.reply and line.judge == judge.name for line in ledger.judgements):
             judge.proven = True
@@ -244,14 +317,21 @@ class _Asking:
 
     async def _ask(self, key: str) -> Status | None:
         most = self._most(key)
-        while self.limit is not None and self.elsewhere + self.spent + self._reserved + most > self.limit:
+        while (
+            self.limit is not None
+            and self.elsewhere + self.spent + self._reserved + most > self.limit
+        ):
             if not self._under_way:  # waiting frees nothing
-                self.stopped = f"the next judgement could bring the cost above {self.limit:g}"
+                self.stopped = (
+                    f"the next judgement could bring the cost above {self.limit:g}"
+                )
                 self._settled.set()
                 return None
             self._settled.clear()
             await self._settled.wait()
-            if self.stopped or self._failed:  # even if there is room now: what freed it has ended the run
+            if (
+                self.stopped or self._failed
+            ):  # even if there is room now: what freed it has ended the run
                 return None
         cost = 0.0
         self._reserved += most
@@ -263,7 +343,9 @@ class _Asking:
             self.ledger.append(judgement)
         finally:
             self._under_way -= 1
-            self._reserved = self._reserved - most if self._under_way else 0.0  # rounding must not pile up
+            self._reserved = (
+                self._reserved - most if self._under_way else 0.0
+            )  # rounding must not pile up
             self.spent += cost
             self._settled.set()
         if self.on_judgement:
@@ -280,13 +362,32 @@ class _Asking:
         for key in self.answers:
             if (line := lines.get(key)) is None or line.reply is None:
                 continue
-            refused = line.status is Status.REFUSED and ending(line.finish_reason) is not Ending.FILTERED
-            status, scores = self._read(Reply(line.reply, refused, line.finish_reason, error=line.error))
+            refused = (
+                line.status is Status.REFUSED
+                and ending(line.finish_reason) is not Ending.FILTERED
+            )
+            status, scores = self._read(
+                Reply(line.reply, refused, line.finish_reason, error=line.error)
+            )
             if (status, scores) != (line.status, line.scores):
                 answer = self.answers[key]
-                line = replace(line, question_id=answer.question_id, answer_id=answer.id, status=status, scores=scores)
+                line = replace(
+                    line,
+                    question_id=answer.question_id,
+                    answer_id=answer.id,
+                    status=status,
+                    scores=scores,
+                )
                 # What the reply took stays on the line that brought it.
-                self.ledger.append(replace(line, prompt_tokens=None, completion_tokens=None, cost=0.0, time=_now()))
+                self.ledger.append(
+                    replace(
+                        line,
+                        prompt_tokens=None,
+                        completion_tokens=None,
+                        cost=0.0,
+                        time=_now(),
+                    )
+                )
 
     def _read(self, reply: Reply) -> tuple[Status, Scores | None]:
         """How a reply ended, and its scores."""
@@ -297,7 +398,11 @@ class _Asking:
             return Status.API_ERROR, None
         if end is Ending.CUT:  # and not read: what is missing might contradict
             return Status.TRUNCATED, None
-        return self.rubric.judged(reply.text or "") if end is Ending.WELL else (Status.UNPARSEABLE, None)
+        return (
+            self.rubric.judged(reply.text or "")
+            if end is Ending.WELL
+            else (Status.UNPARSEABLE, None)
+        )
 
     def _judgement(self, key: str, reply: Reply) -> Judgement:
         answer = self.answers[key]
@@ -313,7 +418,9 @@ class _Asking:
             reply.finish_reason,
             reply.prompt_tokens,
             reply.completion_tokens,
-            self.price.cost(reply.prompt_tokens, reply.completion_tokens) if self.price else None,
+            self.price.cost(reply.prompt_tokens, reply.completion_tokens)
+            if self.price
+            else None,
             reply.error,
             _now(),
             reply.model,
@@ -324,8 +431,16 @@ class _Asking:
         """The most that asking about this answer can cost; about one of an earlier run, what the longest one can."""
         if self.price is None:
             return 0.0
-        prompts = [self._prompts[key]] if key in self._prompts else self._prompts.values()
-        return max((self.price.at_most(prompt, self.judge.max_tokens or 0) for prompt in prompts), default=0.0)
+        prompts = (
+            [self._prompts[key]] if key in self._prompts else self._prompts.values()
+        )
+        return max(
+            (
+                self.price.at_most(prompt, self.judge.max_tokens or 0)
+                for prompt in prompts
+            ),
+            default=0.0,
+        )
 
     def _cost_for_sure(self, line: Judgement) -> float:
         """What a line cost; where that is not known, the most that it can have cost."""

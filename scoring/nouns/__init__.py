@@ -8,15 +8,29 @@ from sozo.data.errors import UserError
 from sozo.scoring.nouns.english import LemminflectChecker
 from sozo.scoring.nouns.jumandic import JumanDicChecker
 from sozo.scoring.nouns.jumanpp import JumanppChecker
-from sozo.scoring.nouns.rules import MorphemeChecker, NounChecker, NounRules, NounVerdict
+from sozo.scoring.nouns.rules import (
+    MorphemeChecker,
+    NounChecker,
+    NounRules,
+    NounVerdict,
+)
 from sozo.scoring.nouns.speakers import SpeakersChecker
 
-__all__ = ["JumanDicChecker", "JumanppChecker", "NounChecker", "NounRules", "NounVerdict", "make_noun_checker"]
+__all__ = [
+    "JumanDicChecker",
+    "JumanppChecker",
+    "NounChecker",
+    "NounRules",
+    "NounVerdict",
+    "make_noun_checker",
+]
 
 SPEAKERS = "-speakers"  # behind a checker's name: what people call nouns counts too
 
 
-def make_noun_checker(name: str = "auto", rules: NounRules | None = None) -> NounChecker:
+def make_noun_checker(
+    name: str = "auto", rules: NounRules | None = None
+) -> NounChecker:
     """The checker called `name`: `jumanpp`, `jumandic`, or `auto` (jumanpp where its command works, else jumandic).
 
     `lemminflect` is for English, to which the `rules` do not apply. With `-speakers` behind it a name is the checker
@@ -26,7 +40,9 @@ def make_noun_checker(name: str = "auto", rules: NounRules | None = None) -> Nou
     checker: MorphemeChecker
     if paper == "lemminflect":
         return LemminflectChecker(name)
-    if paper == "jumanpp" or (paper == "auto" and (command := shutil.which("jumanpp")) and _works(command)):
+    if paper == "jumanpp" or (
+        paper == "auto" and (command := shutil.which("jumanpp")) and _works(command)
+    ):
         checker = JumanppChecker(rules)
     elif paper in ("jumandic", "auto"):
         checker = JumanDicChecker(rules)
@@ -41,6 +57,8 @@ def _works(command: str) -> bool:
     try:
         JumanppChecker(command=command).analyse("犬")
     except UserError as error:
-        logging.getLogger(__name__).warning("the noun checker auto takes jumandic: %s", error)
+        logging.getLogger(__name__).warning(
+            "the noun checker auto takes jumandic: %s", error
+        )
         return False
     return True

@@ -18,7 +18,11 @@ class LemminflectChecker:
 
     def __init__(self, name: str = "lemminflect") -> None:
         self.name = name
-        self._lemmas = noun_lemmas() if name == "lemminflect" else newer_noun_lemmas() | noun_lemmas()
+        self._lemmas = (
+            noun_lemmas()
+            if name == "lemminflect"
+            else newer_noun_lemmas() | noun_lemmas()
+        )
 
     def check(self, words: Sequence[str]) -> list[NounVerdict]:
         """A verdict per word, in order."""

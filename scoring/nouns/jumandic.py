@@ -64,7 +64,11 @@ class JumanDicChecker(MorphemeChecker):
     def _node(self, node: Any) -> Sequence[Morpheme]:
         # MeCab names a part of speech even for an unknown word, and prefers adverbs to nouns.
         if node.is_unk or node.feature[0] in _SHARE_STEM:
-            nouns = [e.feature for e in self._dictionary.lookup(node.surface) if e.feature.startswith("名詞,")]
+            nouns = [
+                e.feature
+                for e in self._dictionary.lookup(node.surface)
+                if e.feature.startswith("名詞,")
+            ]
             if nouns:
                 return [_morpheme(feature) for feature in nouns]
         if node.is_unk:
@@ -76,7 +80,9 @@ class JumanDicChecker(MorphemeChecker):
 def _morpheme(feature: str) -> Morpheme:
     pos, sub, kind, form, _, _, info = feature.split(",", 6)
     return (
-        Morpheme("名詞", "普通名詞", info) if _DEVERBAL.match(feature) else Morpheme(pos, sub, info, f"{kind} {form}")
+        Morpheme("名詞", "普通名詞", info)
+        if _DEVERBAL.match(feature)
+        else Morpheme(pos, sub, info, f"{kind} {form}")
     )
 
 
@@ -84,13 +90,22 @@ def _readings(entries: Sequence[DictionaryEntry]) -> list[Morpheme]:
     """The readings of a whole-word entry that Juman++ would print: those of the winning part of speech."""
     nouns = [entry for entry in entries if entry.feature.startswith("名詞,")]
     others = [entry for entry in entries if not entry.feature.startswith("名詞,")]
-    rivals = [entry for entry in others if not entry.feature.startswith((_NEEDS_PREDICATE, *_SHARE_STEM))]
+    rivals = [
+        entry
+        for entry in others
+        if not entry.feature.startswith((_NEEDS_PREDICATE, *_SHARE_STEM))
+    ]
     if nouns and all(_beats(nouns, rival) for rival in rivals):
         return [_morpheme(entry.feature) for entry in nouns]
     deverbal = [entry for entry in others if _DEVERBAL.match(entry.feature)]
-    return [_morpheme(entry.feature) for entry in deverbal or [min(others, key=lambda entry: entry.cost)]]
+    return [
+        _morpheme(entry.feature)
+        for entry in deverbal or [min(others, key=lambda entry: entry.cost)]
+    ]
 
 
 def _beats(nouns: Sequence[DictionaryEntry], rival: DictionaryEntry) -> bool:
-    margin = _SUFFIX_MARGIN if rival.feature.startswith("接尾辞,名詞性名詞接尾辞,") else 0
+    margin = (
+        _SUFFIX_MARGIN if rival.feature.startswith("接尾辞,名詞性名詞接尾辞,") else 0
+    )
     return min(entry.cost for entry in nouns) + margin < rival.cost

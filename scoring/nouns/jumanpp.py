@@ -21,7 +21,9 @@ from sozo.data.foreign import LONGEST_WORD
 from sozo.scoring.nouns.rules import Analysis, Morpheme, MorphemeChecker, NounRules
 
 _ATTEMPTS = 3
-_LONGEST = 1 << 20  # bytes of an answer; that to a word of 40 characters has some thousands
+_LONGEST = (
+    1 << 20
+)  # bytes of an answer; that to a word of 40 characters has some thousands
 _KEPT = 1000  # bytes of stderr
 _PARTS_OF_SPEECH = re.compile(
     "特殊|動詞|形容詞|判定詞|助動詞|名詞|指示詞|副詞|助詞|接続詞|連体詞|感動詞|接頭辞|接尾辞|未定義語"
@@ -39,7 +41,12 @@ class JumanppChecker(MorphemeChecker):
     name = "jumanpp"
 
     def __init__(
-        self, rules: NounRules | None = None, *, command: str = "jumanpp", option: str = "", timeout: float = 10.0
+        self,
+        rules: NounRules | None = None,
+        *,
+        command: str = "jumanpp",
+        option: str = "",
+        timeout: float = 10.0,
     ) -> None:
         super().__init__(rules)
         if shutil.which(command) is None:
@@ -61,7 +68,13 @@ class JumanppChecker(MorphemeChecker):
                         self._ask("あ", 2 * self.timeout)  # loads the model
                         self._pipe.works = True
                     return self._ask(word, self.timeout)
-                except (OSError, EOFError, LookupError, ValueError, subprocess.TimeoutExpired) as error:
+                except (
+                    OSError,
+                    EOFError,
+                    LookupError,
+                    ValueError,
+                    subprocess.TimeoutExpired,
+                ) as error:
                     pipe, problem = self._pipe, str(error) or type(error).__name__
                     self.close()
                     if pipe and (complaint := pipe.last_words()):
@@ -74,7 +87,9 @@ class JumanppChecker(MorphemeChecker):
             )
 
     def _ask(self, word: str, timeout: float) -> Analysis:
-        with warnings.catch_warnings():  # pyknp 0.6.1 imports pkg_resources, which warns of its own removal
+        with (
+            warnings.catch_warnings()
+        ):  # pyknp 0.6.1 imports pkg_resources, which warns of its own removal
             warnings.simplefilter("ignore")
             from pyknp import MList
 
@@ -85,10 +100,17 @@ class JumanppChecker(MorphemeChecker):
         if answered != word:
             raise ValueError(f"answered for {answered[:LONGEST_WORD]!r}")
         readings = [
-            [Morpheme(r.hinsi, r.bunrui, r.imis, f"{r.katuyou1} {r.katuyou2}") for r in (m, *m.doukei)]
+            [
+                Morpheme(r.hinsi, r.bunrui, r.imis, f"{r.katuyou1} {r.katuyou2}")
+                for r in (m, *m.doukei)
+            ]
             for m in morphemes
         ]
-        if not all(_PARTS_OF_SPEECH.fullmatch(reading.pos) for morpheme in readings for reading in morpheme):
+        if not all(
+            _PARTS_OF_SPEECH.fullmatch(reading.pos)
+            for morpheme in readings
+            for reading in morpheme
+        ):
             raise ValueError(f"answered {word!r} without its part of speech")
         return readings
 
@@ -112,7 +134,9 @@ class _Pipe:
 
     def __init__(self, command: list[str]) -> None:
         pipe = subprocess.PIPE
-        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0)
+        self._process = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0
+        )
         assert self._process.stdin
         assert self._process.stdout
         assert self._process.stderr
@@ -139,7 +163,9 @@ class _Pipe:
                 if not block:
                     self._selector.unregister(key.fileobj)
                     if not self._selector.get_map():
-                        raise EOFError(f"the process ended with status {self._process.wait(1)}")
+                        raise EOFError(
+                            f"the process ended with status {self._process.wait(1)}"
+                        )
                 elif key.fileobj is self._out:
                     answer += block
                 else:

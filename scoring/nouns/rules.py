@@ -24,7 +24,9 @@ class Morpheme(NamedTuple):
     form: str = ""
 
 
-Analysis = Sequence[Sequence[Morpheme]]  # a word's morphemes in order, each as its readings, best first
+Analysis = Sequence[
+    Sequence[Morpheme]
+]  # a word's morphemes in order, each as its readings, best first
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,12 @@ class NounRules:
     """What counts as a noun beyond 名詞. The defaults are the paper's: its check lets proper nouns pass."""
 
     accept_affixes: bool = rare_setting(False, "お茶 and 子供たち count as nouns.")
-    accept_unknown_katakana: bool = rare_setting(False, "Unknown words in katakana count as nouns.")
-    reject_proper_nouns: bool = rare_setting(False, "Names of people, places and organisations do not count.")
+    accept_unknown_katakana: bool = rare_setting(
+        False, "Unknown words in katakana count as nouns."
+    )
+    reject_proper_nouns: bool = rare_setting(
+        False, "Names of people, places and organisations do not count."
+    )
 
 
 class NounVerdict(NamedTuple):
@@ -44,7 +50,9 @@ class NounVerdict(NamedTuple):
     wikipedia: bool = False  # the entry was acquired from Wikipedia automatically
     representative: str = ""  # its 代表表記 (林檎/りんご), morphemes joined by `+`; the surface where there is none
     glued: bool = False  # no entry of the dictionary but several, affixes apart; not where all are numerals
-    numeral: bool = False  # two kanji numerals or more in a row, and no other noun (as 七五三 is)
+    numeral: bool = (
+        False  # two kanji numerals or more in a row, and no other noun (as 七五三 is)
+    )
 
 
 class NounChecker(Protocol):
@@ -80,15 +88,32 @@ def apply_rules(word: str, analysis: Analysis, rules: NounRules) -> NounVerdict:
     forms = [_representative(m) for m in chosen]
     representative = "+".join(forms) if all(forms) else word
     content = [m for m in chosen if m.pos not in _AFFIXES]
-    numeral = len(word) > 1 and _NUMERALS.issuperset(word) and (len(content) > 1 or content[0].sub == "数詞")
+    numeral = (
+        len(word) > 1
+        and _NUMERALS.issuperset(word)
+        and (len(content) > 1 or content[0].sub == "数詞")
+    )
     glued = len(content) > 1 and not numeral
-    return NounVerdict(not (proper and rules.reject_proper_nouns), proper, wikipedia, representative, glued, numeral)
+    return NounVerdict(
+        not (proper and rules.reject_proper_nouns),
+        proper,
+        wikipedia,
+        representative,
+        glued,
+        numeral,
+    )
 
 
 def _excused(morpheme: Morpheme, rules: NounRules) -> bool:
     if morpheme.pos in _AFFIXES:
-        return rules.accept_affixes and morpheme.sub.startswith(("名詞接頭辞", "名詞性名詞"))
-    return rules.accept_unknown_katakana and morpheme.pos == "未定義語" and morpheme.sub == "カタカナ"
+        return rules.accept_affixes and morpheme.sub.startswith(
+            ("名詞接頭辞", "名詞性名詞")
+        )
+    return (
+        rules.accept_unknown_katakana
+        and morpheme.pos == "未定義語"
+        and morpheme.sub == "カタカナ"
+    )
 
 
 def _representative(morpheme: Morpheme) -> str:
@@ -102,7 +127,9 @@ def sendable(word: str) -> bool:
     All else is no noun, and chokes analysers: comments (#), quotes, spaces, control characters, broken surrogates, and
     memory that grows with the square of a word's length.
     """
-    return 0 < len(word) <= LONGEST_WORD and all(unicodedata.category(c)[0] in "LNM" for c in word)
+    return 0 < len(word) <= LONGEST_WORD and all(
+        unicodedata.category(c)[0] in "LNM" for c in word
+    )
 
 
 class MorphemeChecker(ABC):

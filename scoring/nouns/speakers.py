@@ -24,13 +24,24 @@ class SpeakersChecker(MorphemeChecker):
 
     def analyse(self, word: str) -> Analysis:
         analysis = self._paper.analyse(word)
-        return [[_heard(m, word, k < len(analysis)) for m in own] for k, own in enumerate(analysis, 1)]
+        return [
+            [_heard(m, word, k < len(analysis)) for m in own]
+            for k, own in enumerate(analysis, 1)
+        ]
 
 
 def _heard(morpheme: Morpheme, word: str, followed: bool) -> Morpheme:
     """The morpheme as speakers take it. Only a stem of イ形容詞 needs something behind it (優し-さ)."""
     pos, sub, info, form = morpheme
-    stem = pos == "形容詞" and form.endswith(" 語幹") and (followed or not form.startswith("イ"))
+    stem = (
+        pos == "形容詞"
+        and form.endswith(" 語幹")
+        and (followed or not form.startswith("イ"))
+    )
     if stem or ((pos, sub) == ("未定義語", "カタカナ") and has_entry(word)):
         return Morpheme("名詞", "普通名詞", info)
-    return morpheme._replace(sub="名詞性名詞接尾辞") if sub == "名詞性述語接尾辞" else morpheme
+    return (
+        morpheme._replace(sub="名詞性名詞接尾辞")
+        if sub == "名詞性述語接尾辞"
+        else morpheme
+    )

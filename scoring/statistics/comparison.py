@@ -19,7 +19,9 @@ from sozo.scoring.statistics.means import (
 )
 from sozo.scoring.translatable import translatable
 
-ByItem = Mapping[Any, float | None]  # item -> score (None without one), the mean of several answers to one question
+ByItem = Mapping[
+    Any, float | None
+]  # item -> score (None without one), the mean of several answers to one question
 
 
 def compare_paired(
@@ -48,7 +50,9 @@ def compare_paired(
         return Estimate(mean, n=n, level=level, reason=reason)
     if share:
         more = np.append(differences, [1.0, -1.0])
-        low, high, p = t_test(float(more.mean()), float(more.std(ddof=1)) / math.sqrt(n + 2), n + 1, level)
+        low, high, p = t_test(
+            float(more.mean()), float(more.std(ddof=1)) / math.sqrt(n + 2), n + 1, level
+        )
         return Estimate(mean, max(low, -1.0), min(high, 1.0), n, level=level, p=p)
     kinds = [strata[item] for item in shared] if strata else None
     return mean_interval(differences, level=level, strata=kinds)
@@ -88,14 +92,20 @@ def compare_independent(
     """
     a, b = as_floats(base), as_floats(other)
     unknown = Estimate(n=len(b), base_n=len(a), level=level)
-    if reason := not_finite(a, "scores of the base") or not_finite(b, "scores of the other"):
+    if reason := not_finite(a, "scores of the base") or not_finite(
+        b, "scores of the other"
+    ):
         return replace(unknown, reason=reason)
     difference = float(b.mean() - a.mean())
     if share:
         reason = few(min(len(a), len(b)))
         a, b = np.append(a, [0.0, 1.0]), np.append(b, [0.0, 1.0])
     else:
-        apart = translatable("all scores on each side are equal") if no_spread(a) and no_spread(b) else None
+        apart = (
+            translatable("all scores on each side are equal")
+            if no_spread(a) and no_spread(b)
+            else None
+        )
         reason = few(min(len(a), len(b))) or apart or few_whole(a, b)
     if reason:
         return replace(unknown, value=difference, reason=reason)
@@ -105,19 +115,30 @@ def compare_independent(
     return replace(unknown, value=difference, low=low, high=high, p=p)
 
 
-def effect_independent(base: Sequence[float] | np.ndarray, other: Sequence[float] | np.ndarray) -> float | None:
+def effect_independent(
+    base: Sequence[float] | np.ndarray, other: Sequence[float] | np.ndarray
+) -> float | None:
     """Cohen's d_av: the difference in the root of the mean of both sides' variances; None without spread.
 
     >>> effect_independent([1.5, 2.5, 3.5], [3.5, 4.5, 5.5])
     2.0
     """
     a, b = as_floats(base), as_floats(other)
-    if min(len(a), len(b)) < 2 or not_finite(a) or not_finite(b) or (no_spread(a) and no_spread(b)):
+    if (
+        min(len(a), len(b)) < 2
+        or not_finite(a)
+        or not_finite(b)
+        or (no_spread(a) and no_spread(b))
+    ):
         return None
-    return float(b.mean() - a.mean()) / float(np.sqrt((a.var(ddof=1) + b.var(ddof=1)) / 2))
+    return float(b.mean() - a.mean()) / float(
+        np.sqrt((a.var(ddof=1) + b.var(ddof=1)) / 2)
+    )
 
 
-def welch(a: np.ndarray, b: np.ndarray, level: float = LEVEL) -> tuple[float, float, float]:
+def welch(
+    a: np.ndarray, b: np.ndarray, level: float = LEVEL
+) -> tuple[float, float, float]:
     """Welch's interval of the mean of `b` minus that of `a`, shapes (n,) and (m,), and its two-sided p-value.
 
     Two values on each side, and not all equal on both, are needed.
@@ -164,12 +185,19 @@ def shared_by_item(
     gaps = np.array([[own[item] for item in items] for own in by_item], np.float64)
     kinds = np.array([strata[item] if strata and not share else "" for item in items])
     if share:
-        gaps, kinds = np.hstack([gaps, np.tile([1.0, -1.0], (models, 1))]), np.append(kinds, ["", ""])
+        gaps, kinds = (
+            np.hstack([gaps, np.tile([1.0, -1.0], (models, 1))]),
+            np.append(kinds, ["", ""]),
+        )
     parts = [gaps[:, kinds == kind] for kind in dict.fromkeys(kinds.tolist())]
     if min(part.shape[1] for part in parts) < 2:
         parts = [gaps]
-    covariance = sum(part.shape[1] * np.cov(part) for part in parts) / gaps.shape[1] ** 2
-    return max(0.0, float(covariance.sum() - covariance.trace()) / (models * (models - 1))), n
+    covariance = (
+        sum(part.shape[1] * np.cov(part) for part in parts) / gaps.shape[1] ** 2
+    )
+    return max(
+        0.0, float(covariance.sum() - covariance.trace()) / (models * (models - 1))
+    ), n
 
 
 def _gaps(base: ByItem, other: ByItem) -> dict[Any, float]:
@@ -179,13 +207,21 @@ def _gaps(base: ByItem, other: ByItem) -> dict[Any, float]:
 
 def _pairs(base: ByItem, other: ByItem) -> tuple[np.ndarray, list[Any]]:
     """Scores of the base and of the other, shape (n, 2), of the n items that both have; and these."""
-    shared = [item for item, score in base.items() if score is not None and other.get(item) is not None]
-    return np.array([(base[item], other[item]) for item in shared], np.float64).reshape(-1, 2), shared
+    shared = [
+        item
+        for item, score in base.items()
+        if score is not None and other.get(item) is not None
+    ]
+    return np.array([(base[item], other[item]) for item in shared], np.float64).reshape(
+        -1, 2
+    ), shared
 
 
 def _all_equal(pairs: np.ndarray) -> str | None:
     # As in `no_spread`, but equal on the scale of the scores: 3.1 - 3.0 equals 2.1 - 2.0.
     n, differences = len(pairs), pairs[:, 1] - pairs[:, 0]
     if n > 1 and np.ptp(differences) <= 1e-12 * np.abs(pairs).max():
-        return translatable("all {n} {name} are equal", n=n, name=translatable("differences"))
+        return translatable(
+            "all {n} {name} are equal", n=n, name=translatable("differences")
+        )
     return None

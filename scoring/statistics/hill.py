@@ -16,7 +16,13 @@ from sozo.scoring.statistics.means import few, welch_freedom
 from sozo.scoring.translatable import translatable
 
 
-def hill_number(occurrences: Iterable[int], responses: int, size: int | None = None, *, order: int = 0) -> float:
+def hill_number(
+    occurrences: Iterable[int],
+    responses: int,
+    size: int | None = None,
+    *,
+    order: int = 0,
+) -> float:
     """Hill number of the words of `size` valid responses drawn without replacement from `responses` (None: of all).
 
     Order 0 is the number of distinct words, 1 the perplexity (exp of the entropy of their shares, plug-in), 2 the
@@ -44,7 +50,11 @@ def hill_number(occurrences: Iterable[int], responses: int, size: int | None = N
 
 
 def hill_interval(
-    answers: Sequence[Iterable[str]] | np.ndarray, size: int | None = None, *, order: int = 0, level: float = LEVEL
+    answers: Sequence[Iterable[str]] | np.ndarray,
+    size: int | None = None,
+    *,
+    order: int = 0,
+    level: float = LEVEL,
 ) -> Estimate:
     """The Hill number of an order (0: unique words) that `size` answers of this model have, with its interval.
 
@@ -58,10 +68,21 @@ def hill_interval(
     """
     value, error, each, n = _log_hill(answers, size, order)
     if value is None or not error or n < FEWEST:
-        return Estimate(None if value is None else math.exp(value), n=n, level=level, reason=_why_none(n))
+        return Estimate(
+            None if value is None else math.exp(value),
+            n=n,
+            level=level,
+            reason=_why_none(n),
+        )
     low, high, _ = t_test(value, error, n - 1, level)
     most = (n if size is None else size) * each
-    return Estimate(math.exp(value), max(math.exp(low), each), min(math.exp(high), most), n, level=level)
+    return Estimate(
+        math.exp(value),
+        max(math.exp(low), each),
+        min(math.exp(high), most),
+        n,
+        level=level,
+    )
 
 
 def hill_ratio(
@@ -80,12 +101,24 @@ def hill_ratio(
     (0.818, 2)
     """
     n = min(len(base), len(other))
-    (a, error_a, each, n_a), (b, error_b, _, n_b) = (_log_hill(side, n, order) for side in (base, other))
+    (a, error_a, each, n_a), (b, error_b, _, n_b) = (
+        _log_hill(side, n, order) for side in (base, other)
+    )
     mean = None if a is None or b is None else b - a
-    if mean and b is not None and error_a == error_b == 0:  # one list said always, beside lists that share no word
-        error_b = math.log1p(each / math.exp(min(b, b - mean)))  # that of one answer with new words only
+    if (
+        mean and b is not None and error_a == error_b == 0
+    ):  # one list said always, beside lists that share no word
+        error_b = math.log1p(
+            each / math.exp(min(b, b - mean))
+        )  # that of one answer with new words only
     value = None if mean is None else math.exp(mean)
-    if mean is None or error_a is None or error_b is None or n < FEWEST or not (error := math.hypot(error_a, error_b)):
+    if (
+        mean is None
+        or error_a is None
+        or error_b is None
+        or n < FEWEST
+        or not (error := math.hypot(error_a, error_b))
+    ):
         return Estimate(value, n=n, base_n=n, level=level, reason=_why_none(n))
     freedom = welch_freedom((error_a**2, error_b**2), (n_a, n_b))
     low, high, p = t_test(mean, error, freedom, level)
@@ -93,7 +126,10 @@ def hill_ratio(
 
 
 def log_hill_variance(
-    answers: Sequence[Iterable[str]] | np.ndarray, size: int | None = None, *, order: int = 0
+    answers: Sequence[Iterable[str]] | np.ndarray,
+    size: int | None = None,
+    *,
+    order: int = 0,
 ) -> float:
     """The squared standard error of the logarithm of a Hill number, as in `hill_interval`; 0 where it has none.
 
@@ -111,37 +147,61 @@ def _log_hill(
     if any(isinstance(answer, str) for answer in answers):
         raise ValueError("each answer must be a list of words, not a text")
     n = len(answers)
-    sets = [dict.fromkeys(answer) for answer in (answers.tolist() if isinstance(answers, np.ndarray) else answers)]
+    sets = [
+        dict.fromkeys(answer)
+        for answer in (answers.tolist() if isinstance(answers, np.ndarray) else answers)
+    ]
     answer = np.repeat(np.arange(n), [len(words) for words in sets])
     size = n if size is None else size
     if not len(answer) or not size:
         return None, None, 0.0, n
     numbers: dict[str, int] = {}
-    word = np.fromiter((numbers.setdefault(w, len(numbers)) for w in chain.from_iterable(sets)), np.int64, len(answer))
+    word = np.fromiter(
+        (numbers.setdefault(w, len(numbers)) for w in chain.from_iterable(sets)),
+        np.int64,
+        len(answer),
+    )
     # Words that stand in equally many answers count alike: a million words have a few thousand such numbers.
-    count, kind, words = np.unique(np.bincount(word), return_inverse=True, return_counts=True)
+    count, kind, words = np.unique(
+        np.bincount(word), return_inverse=True, return_counts=True
+    )
     value = math.log(_hill(order, _sums(order, count, n, size) @ words))
     if n == 1:
         return value, None, len(answer) / n, n
     # Without one of n answers a word of all n stands in all that are left, whichever is left out.
     left = min(size, n - 1)
-    with_it, without = (_sums(order, c, n - 1, left) for c in (np.minimum(count, n - 1), count - 1))
+    with_it, without = (
+        _sums(order, c, n - 1, left) for c in (np.minimum(count, n - 1), count - 1)
+    )
     lost = (with_it - without)[:, kind[word]]
-    sums = (with_it @ words)[:, None] - np.stack([np.bincount(answer, of_sum, n) for of_sum in lost])
-    with np.errstate(divide="ignore", invalid="ignore"):  # one answer may have all words
+    sums = (with_it @ words)[:, None] - np.stack(
+        [np.bincount(answer, of_sum, n) for of_sum in lost]
+    )
+    with np.errstate(
+        divide="ignore", invalid="ignore"
+    ):  # one answer may have all words
         error = math.sqrt((n - 1) * float(np.log(_hill(order, sums)).var()))
-    return value, (error if error > 1e-12 else 0.0) if math.isfinite(error) else None, len(answer) / n, n
+    return (
+        value,
+        (error if error > 1e-12 else 0.0) if math.isfinite(error) else None,
+        len(answer) / n,
+        n,
+    )
 
 
 def _why_none(n: int) -> str:
     if not n:
         return translatable("no {name}", name=translatable("answers"))
-    return few(n, "answers") or translatable("whichever answer is left out, as many words are left")
+    return few(n, "answers") or translatable(
+        "whichever answer is left out, as many words are left"
+    )
 
 
 def _sums(order: int, counts: np.ndarray, responses: int, size: int) -> np.ndarray:
     """What the words of `counts` add to the two sums that make a Hill number of `size` responses, shape (2, counts)."""
-    mean = counts * (size / responses)  # of how often a word stands in the sample: hypergeometric
+    mean = counts * (
+        size / responses
+    )  # of how often a word stands in the sample: hypergeometric
     if order == 0:
         return np.stack([mean, _seen(counts, responses, size)])
     if order == 2:
@@ -154,26 +214,43 @@ def _sums(order: int, counts: np.ndarray, responses: int, size: int) -> np.ndarr
 
 def _hill(order: int, sums: np.ndarray) -> np.ndarray:
     total, part = sums
-    return part if order == 0 else np.exp(np.log(total) - part / total) if order == 1 else total**2 / part
+    return (
+        part
+        if order == 0
+        else np.exp(np.log(total) - part / total)
+        if order == 1
+        else total**2 / part
+    )
 
 
 def _seen(counts: np.ndarray, responses: int, size: int) -> np.ndarray:
     """The chance of each word of `counts` to stand in the sample, shape (counts,)."""
     missed = responses - counts
-    possible = missed >= size  # with fewer responses without the word than are drawn, it cannot be missed
+    possible = (
+        missed >= size
+    )  # with fewer responses without the word than are drawn, it cannot be missed
     log_factorial = _log_factorials(responses)
     log_miss = log_factorial[missed[possible]] - log_factorial[missed[possible] - size]
     log_miss += log_factorial[responses - size] - log_factorial[responses]
     seen = np.ones(len(counts))
-    seen[possible] = -np.expm1(np.minimum(log_miss, 0.0))  # 1 - exp(x), without losing the digits of rare words
+    seen[possible] = -np.expm1(
+        np.minimum(log_miss, 0.0)
+    )  # 1 - exp(x), without losing the digits of rare words
     return seen
 
 
-def _mean_n_log_n(k: int, responses: int, size: int, log_factorial: np.ndarray) -> float:
+def _mean_n_log_n(
+    k: int, responses: int, size: int, log_factorial: np.ndarray
+) -> float:
     # Expectation of x ln x, where x of the responses drawn hold a word that k of all hold.
     mean = k * size / responses
-    reach = 12 * math.sqrt(mean) + 12  # standard deviations; what lies beyond has no weight in float64
-    least, most = max(0, k + size - responses, int(mean - reach)), min(k, size, int(mean + reach))
+    reach = (
+        12 * math.sqrt(mean) + 12
+    )  # standard deviations; what lies beyond has no weight in float64
+    least, most = (
+        max(0, k + size - responses, int(mean - reach)),
+        min(k, size, int(mean + reach)),
+    )
     x = np.arange(least, most + 1)
     log_ways = -log_factorial[x] - log_factorial[k - x] - log_factorial[size - x]
     log_ways -= log_factorial[responses - k - size + x]

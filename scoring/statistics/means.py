@@ -43,14 +43,22 @@ def mean_interval(
         from scipy.special import betaincinv
 
         successes, tail = float(scores.sum()), (1 - level) / 2
-        least = float(betaincinv(successes, n - successes + 1, tail)) if successes else 0.0
-        most = float(betaincinv(successes + 1, n - successes, 1 - tail)) if successes < n else 1.0
+        least = (
+            float(betaincinv(successes, n - successes + 1, tail)) if successes else 0.0
+        )
+        most = (
+            float(betaincinv(successes + 1, n - successes, 1 - tail))
+            if successes < n
+            else 1.0
+        )
         return Estimate(float(scores.mean()), least, most, n, level=level)
     reason = few(n) or no_spread(scores) or few_whole(scores)
     if strata is None or reason:
         return student(scores, reason, level)
     kinds = [scores[np.asarray(strata) == kind] for kind in dict.fromkeys(strata)]
-    parts = [len(own) * float(own.var(ddof=min(1, len(own) - 1))) / n**2 for own in kinds]
+    parts = [
+        len(own) * float(own.var(ddof=min(1, len(own) - 1))) / n**2 for own in kinds
+    ]
     if min(map(len, kinds)) < 2 or not sum(parts):
         return student(scores, None, level)
     mean, freedom = float(scores.mean()), welch_freedom(parts, [*map(len, kinds)])
@@ -71,7 +79,9 @@ def welch_freedom(variances: Sequence[float], sizes: Sequence[int]) -> float:
     """Degrees of freedom (Welch, Satterthwaite) of a sum of squared standard errors, not all 0, of so many values."""
     # Of shares of the whole, since squares of tiny variances would be 0.
     total = math.fsum(variances)
-    return 1 / math.fsum((part / total) ** 2 / (n - 1) for part, n in zip(variances, sizes, strict=True))
+    return 1 / math.fsum(
+        (part / total) ** 2 / (n - 1) for part, n in zip(variances, sizes, strict=True)
+    )
 
 
 def not_finite(values: np.ndarray, name: str = "values") -> str | None:
@@ -80,7 +90,12 @@ def not_finite(values: np.ndarray, name: str = "values") -> str | None:
         return translatable("no {name}", name=translatable(name))
     broken = int((~np.isfinite(values)).sum())
     return (
-        translatable("{broken} of {n} {name} not finite", broken=broken, n=len(values), name=translatable(name))
+        translatable(
+            "{broken} of {n} {name} not finite",
+            broken=broken,
+            n=len(values),
+            name=translatable(name),
+        )
         if broken
         else None
     )
@@ -96,7 +111,12 @@ def few(n: int, name: str = "values") -> str | None:
         return None
     if n == 1:
         return translatable("only one of {name}", name=translatable(name))
-    return translatable("{n} {name}: an interval needs {least}", n=n, name=translatable(name), least=FEWEST)
+    return translatable(
+        "{n} {name}: an interval needs {least}",
+        n=n,
+        name=translatable(name),
+        least=FEWEST,
+    )
 
 
 def no_spread(values: np.ndarray, name: str = "values") -> str | None:
@@ -109,7 +129,11 @@ def no_spread(values: np.ndarray, name: str = "values") -> str | None:
         return few(1, name)
     # Equal: they differ by no more than rounding errors of float64.
     equal = np.ptp(values) <= 1e-12 * np.abs(values).max()
-    return translatable("all {n} {name} are equal", n=len(values), name=translatable(name)) if equal else None
+    return (
+        translatable("all {n} {name} are equal", n=len(values), name=translatable(name))
+        if equal
+        else None
+    )
 
 
 def few_whole(*sides: np.ndarray) -> str | None:
@@ -121,12 +145,16 @@ def few_whole(*sides: np.ndarray) -> str | None:
     n = min(map(len, sides))
     if n >= _FEWEST_WHOLE or any((side != np.rint(side)).any() for side in sides):
         return None
-    return translatable("{n} whole scores: an interval needs {least}", n=n, least=_FEWEST_WHOLE)
+    return translatable(
+        "{n} whole scores: an interval needs {least}", n=n, least=_FEWEST_WHOLE
+    )
 
 
 def as_floats(values: Sequence[float] | np.ndarray) -> np.ndarray:
     """A float64 vector; values of another shape than (n,) are a ValueError."""
     vector = np.asarray(values, np.float64)
     if vector.ndim != 1:
-        raise ValueError(f"values must be one list of numbers, not of shape {vector.shape}")
+        raise ValueError(
+            f"values must be one list of numbers, not of shape {vector.shape}"
+        )
     return vector

@@ -42,9 +42,15 @@ def grouped_share(groups: Sequence[tuple[int, int]]) -> Estimate:
     if k in (0, n):
         independent = len(groups)
     elif len(groups) > 1:
-        squares = math.fsum((successes - share * answers) ** 2 for successes, answers in groups)
+        squares = math.fsum(
+            (successes - share * answers) ** 2 for successes, answers in groups
+        )
         variance = len(groups) / (len(groups) - 1) * squares / n**2
-        independent = min(independent, share * (1 - share) / variance) if variance else independent
+        independent = (
+            min(independent, share * (1 - share) / variance)
+            if variance
+            else independent
+        )
     return Estimate(share, *wilson(share * independent, independent), n)
 
 

@@ -22,11 +22,19 @@ def cronbach_alpha(scores: Sequence[Sequence[float]] | np.ndarray) -> Estimate:
     matrix = np.asarray(scores, np.float64)
     n, k = matrix.shape
     if k < 2 or n < 3:
-        return Estimate(n=n, reason="none from one list" if k < 2 else "fewer than 3 persons with all lists")
+        return Estimate(
+            n=n,
+            reason="none from one list"
+            if k < 2
+            else "fewer than 3 persons with all lists",
+        )
     total = matrix.sum(axis=1).var(ddof=1)
     if total <= 1e-12 * np.abs(matrix).max() ** 2:
         return Estimate(n=n, reason="the sums of all persons are equal")
     alpha = k / (k - 1) * float(1 - matrix.var(axis=0, ddof=1).sum() / total)
     tail = (1 - LEVEL) / 2
-    low, high = (1 - (1 - alpha) * float(fdtri(n - 1, (n - 1) * (k - 1), share)) for share in (1 - tail, tail))
+    low, high = (
+        1 - (1 - alpha) * float(fdtri(n - 1, (n - 1) * (k - 1), share))
+        for share in (1 - tail, tail)
+    )
     return Estimate(alpha, low, high, n)

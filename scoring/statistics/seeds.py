@@ -14,7 +14,9 @@ from sozo.scoring.statistics.means import few, no_spread, student
 BySeed = Mapping[Any, float]
 
 
-def over_seeds(values: BySeed, *, shared: tuple[float, int] | None = None, level: float = LEVEL) -> Estimate:
+def over_seeds(
+    values: BySeed, *, shared: tuple[float, int] | None = None, level: float = LEVEL
+) -> Estimate:
     """Mean of a measure, or of a difference, by seed, with its t-interval (n - 1 degrees of freedom).
 
     There must be a seed. Differences from the only run of a base all have that run's error, and their spread does not
@@ -33,7 +35,9 @@ def over_seeds(values: BySeed, *, shared: tuple[float, int] | None = None, level
     [4.562, 8.748]
     """
     by_seed = np.array(list(values.values()), np.float64)
-    alone = student(by_seed, few(len(by_seed), "seeds") or no_spread(by_seed, "seeds"), level)
+    alone = student(
+        by_seed, few(len(by_seed), "seeds") or no_spread(by_seed, "seeds"), level
+    )
     if shared is None or alone.value is None or alone.reason is not None:
         return alone
     (variance, n), error = shared, float(by_seed.std(ddof=1)) / math.sqrt(len(by_seed))
@@ -51,7 +55,9 @@ def difference(of: BySeed, against: BySeed, *, level: float = LEVEL) -> Estimate
     """
     common = [seed for seed in of if seed in against]
     if few(len(common)) is None:
-        return over_seeds({seed: of[seed] - against[seed] for seed in common}, level=level)
+        return over_seeds(
+            {seed: of[seed] - against[seed] for seed in common}, level=level
+        )
     a, b = (np.array(list(values.values()), np.float64) for values in (of, against))
     mean, n, base_n = float(a.mean() - b.mean()), len(a), len(b)
     reason = few(min(n, base_n), "seeds without partners")

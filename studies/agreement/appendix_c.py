@@ -26,7 +26,9 @@ from sozo.tasks.run_result import RunResult
 
 MIN_MODELS = 3
 DRAWS, SEED = 1000, 0  # of Figure 1
-NO_ANSWER = "no_rewrite"  # nothing to judge (empty, or half a reasoning block): never asked
+NO_ANSWER = (
+    "no_rewrite"  # nothing to judge (empty, or half a reasoning block): never asked
+)
 Evaluations = dict[str, pd.DataFrame]  # by name
 Runs = Mapping[str, RunResult]  # by model
 
@@ -47,7 +49,9 @@ class CurvePoint:
     stories: int  # size of the subsets
     mean: float | None  # mean correlation; None if no subset has one
     low: float | None  # 2.5th percentile
-    high: float | None  # 97.5th percentile. At the number of all stories there is one subset, so both are the mean.
+    high: (
+        float | None
+    )  # 97.5th percentile. At the number of all stories there is one subset, so both are the mean.
     subsets: int  # how many subsets have a correlation
     undefined: int  # how many have none (all models with the same mean); they are left out of the three numbers
 
@@ -59,13 +63,23 @@ class Agreement:
     evaluation: str  # the one that is tested
     reference: str  # what it is tested against: people
     models: int  # that both have
-    stories: int  # on which all those models have a score in both: the means are over these
-    pearson: float | None = None  # None with fewer than three models, no story, or the same mean for all models
+    stories: (
+        int  # on which all those models have a score in both: the means are over these
+    )
+    pearson: float | None = (
+        None  # None with fewer than three models, no story, or the same mean for all models
+    )
     p: float | None = None  # two-sided, of no correlation
-    ci95: tuple[float, float] | None = None  # Fisher's; None with fewer than four models. Eleven still make it wide.
+    ci95: tuple[float, float] | None = (
+        None  # Fisher's; None with fewer than four models. Eleven still make it wide.
+    )
     reason: str | None = None  # why there is no correlation, or why it says little
-    p_holm: float | None = None  # p corrected for the number of evaluations compared with this reference
-    curve: tuple[CurvePoint, ...] = ()  # Figure 1; empty without a correlation, or against the second reference
+    p_holm: float | None = (
+        None  # p corrected for the number of evaluations compared with this reference
+    )
+    curve: tuple[
+        CurvePoint, ...
+    ] = ()  # Figure 1; empty without a correlation, or against the second reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +87,27 @@ class Graded:
     """What a judge says of answers."""
 
     scores: pd.DataFrame  # models x items: mean over the criteria and an item's answers, divided by the highest score
-    statuses: dict[str, Counter[str]]  # model -> status -> answers; `no_rewrite` with nothing to judge
+    statuses: dict[
+        str, Counter[str]
+    ]  # model -> status -> answers; `no_rewrite` with nothing to judge
     judging: Judging  # of what there was something to ask about: tokens, cost, why it stopped
 
     def to_json(self) -> dict[str, Any]:
         """For a results file; the judgements themselves are in the ledger."""
-        names = ("prompt_tokens", "completion_tokens", "cost", "unknown_cost", "stopped")
-        statuses = {model: dict(sorted(count.items())) for model, count in self.statuses.items()}
-        return {"statuses": statuses, **{name: getattr(self.judging, name) for name in names}}
+        names = (
+            "prompt_tokens",
+            "completion_tokens",
+            "cost",
+            "unknown_cost",
+            "stopped",
+        )
+        statuses = {
+            model: dict(sorted(count.items())) for model, count in self.statuses.items()
+        }
+        return {
+            "statuses": statuses,
+            **{name: getattr(self.judging, name) for name in names},
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +124,27 @@ class AppendixC:
         """For a results file, with every score by evaluation, model and story."""
         ranked = []
         for model, row in self.ranked.items():
-            ranked.append({"model": model, "by_evaluation": {name: asdict(placed) for name, placed in row.items()}})
+            ranked.append(
+                {
+                    "model": model,
+                    "by_evaluation": {
+                        name: asdict(placed) for name, placed in row.items()
+                    },
+                }
+            )
         scores: dict[str, Any] = {}
         for name, table in self.tables.items():
-            scores[name] = {model: row.dropna().to_dict() for model, row in table.iterrows()}
+            scores[name] = {
+                model: row.dropna().to_dict() for model, row in table.iterrows()
+            }
         compared = [asdict(row) for row in self.compared]
-        return {"draws": DRAWS, "seed": SEED, "ranked": ranked, "compared": compared, "scores": scores}
+        return {
+            "draws": DRAWS,
+            "seed": SEED,
+            "ranked": ranked,
+            "compared": compared,
+            "scores": scores,
+        }
 
 
 def score_table(scores: Mapping[str, Mapping[str, float | None]]) -> pd.DataFrame:
@@ -128,7 +170,9 @@ def rank_models(evaluations: Evaluations) -> dict[str, dict[str, Placed]]:
     >>> {model: [placed.place for placed in row.values()] for model, row in rank_models(tables).items()}
     {'B': [1, None], 'A': [2, 1]}
     """
-    ranked: dict[str, dict[str, Placed]] = {model: {} for table in evaluations.values() for model in table.index}
+    ranked: dict[str, dict[str, Placed]] = {
+        model: {} for table in evaluations.values() for model in table.index
+    }
     for name, table in evaluations.items():
         means = table.mean(axis="columns").dropna()
         # Means that differ by no more than the order of a sum are equal.
@@ -136,9 +180,17 @@ def rank_models(evaluations: Evaluations) -> dict[str, dict[str, Placed]]:
         for model, row in ranked.items():
             row[name] = Placed()
             if model in means:
-                row[name] = Placed(float(means[model]), int(table.loc[model].count()), int(places[model]))
+                row[name] = Placed(
+                    float(means[model]),
+                    int(table.loc[model].count()),
+                    int(places[model]),
+                )
     first = next(iter(evaluations), None)
-    return dict(sorted(ranked.items(), key=lambda row: row[1][first].place or math.inf)) if first else {}
+    return (
+        dict(sorted(ranked.items(), key=lambda row: row[1][first].place or math.inf))
+        if first
+        else {}
+    )
 
 
 def agreement(evaluations: Evaluations, name: str, reference: str) -> Agreement:
@@ -153,10 +205,18 @@ def agreement(evaluations: Evaluations, name: str, reference: str) -> Agreement:
     result = Agreement(name, reference, *ours.shape)
     if not result.stories:
         return replace(result, reason="no story has scores of all models in both")
-    correlation = pearson(ours.mean(axis=1), theirs.mean(axis=1), unit="models", names=(name, reference))
-    ci95 = None if correlation.low is None or correlation.high is None else (correlation.low, correlation.high)
+    correlation = pearson(
+        ours.mean(axis=1), theirs.mean(axis=1), unit="models", names=(name, reference)
+    )
+    ci95 = (
+        None
+        if correlation.low is None or correlation.high is None
+        else (correlation.low, correlation.high)
+    )
     reason = correlation.note or correlation.reason
-    return replace(result, pearson=correlation.r, p=correlation.p, ci95=ci95, reason=reason)
+    return replace(
+        result, pearson=correlation.r, p=correlation.p, ci95=ci95, reason=reason
+    )
 
 
 def aligned(ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
@@ -181,12 +241,21 @@ def agreement_curve(ours: np.ndarray, theirs: np.ndarray) -> tuple[CurvePoint, .
     for size in range(1, n + 1):
         subsets = orders[:, :size] if size < n else np.arange(n)[None]
         # The mean over axis 2 of (models, subsets, size) for each evaluation.
-        correlations = _pearson_rows(ours[:, subsets].mean(axis=2).T, theirs[:, subsets].mean(axis=2).T)
+        correlations = _pearson_rows(
+            ours[:, subsets].mean(axis=2).T, theirs[:, subsets].mean(axis=2).T
+        )
         defined = correlations[~np.isnan(correlations)]
         mean = low = high = None
         if len(defined):
-            mean, (low, high) = float(defined.mean()), np.percentile(defined, [2.5, 97.5]).tolist()
-        points.append(CurvePoint(size, mean, low, high, len(defined), len(correlations) - len(defined)))
+            mean, (low, high) = (
+                float(defined.mean()),
+                np.percentile(defined, [2.5, 97.5]).tolist(),
+            )
+        points.append(
+            CurvePoint(
+                size, mean, low, high, len(defined), len(correlations) - len(defined)
+            )
+        )
     return tuple(points)
 
 
@@ -205,7 +274,11 @@ def differ(values: np.ndarray) -> Any:
     return np.ptp(values, axis=-1) > 1e-12
 
 
-def appendix_c(encoders: Sequence[tuple[str, pd.DataFrame]], people: Evaluations, judge: Evaluations) -> AppendixC:
+def appendix_c(
+    encoders: Sequence[tuple[str, pd.DataFrame]],
+    people: Evaluations,
+    judge: Evaluations,
+) -> AppendixC:
     """Ranks, agreement and curves of some evaluations of the same rewrites; `people` and `judge` are one each, or none.
 
     >>> scores = score_table({"A": {"1": 0.5}, "B": {"1": 0.3}, "C": {"1": 0.1}})
@@ -216,15 +289,25 @@ def appendix_c(encoders: Sequence[tuple[str, pd.DataFrame]], people: Evaluations
     tables: Evaluations = {}
     for name, table in (*encoders, *people.items(), *judge.items()):
         if name in tables:
-            raise UserError(f"two evaluations are called {name}; leave one out, or give it by another path")
+            raise UserError(
+                f"two evaluations are called {name}; leave one out, or give it by another path"
+            )
         tables[name] = table
     compared: list[Agreement] = []
     for reference in (*people, *judge):
         with_curves = not compared
-        rows = [agreement(tables, name, reference) for name in tables if name not in (reference, *people)]
+        rows = [
+            agreement(tables, name, reference)
+            for name in tables
+            if name not in (reference, *people)
+        ]
         for row, p in zip(rows, holm([row.p for row in rows]), strict=True):
             has_curve = with_curves and row.pearson is not None
-            curve = agreement_curve(*aligned(tables[row.evaluation], tables[reference])) if has_curve else ()
+            curve = (
+                agreement_curve(*aligned(tables[row.evaluation], tables[reference]))
+                if has_curve
+                else ()
+            )
             compared.append(replace(row, p_holm=p, curve=curve))
     return AppendixC(tables, rank_models(tables), tuple(compared))
 
@@ -238,13 +321,24 @@ def rubric_of(run: RunResult) -> Rubric | None:
 def _to_judge(run: RunResult) -> Iterator[ToJudge]:
     """What is judged is what was scored: a judge that reads the reasoning too judges something else."""
     for answer in run.scored:
-        text, asked = final_text(answer.text) or "", run.items[answer.item].get("story", run.prompts[answer.item])
-        yield ToJudge(answer.id, answer.item, asked, text if any(map(str.isalnum, text)) else "")
+        text, asked = (
+            final_text(answer.text) or "",
+            run.items[answer.item].get("story", run.prompts[answer.item]),
+        )
+        yield ToJudge(
+            answer.id, answer.item, asked, text if any(map(str.isalnum, text)) else ""
+        )
 
 
-def grade_answers(judge: Judge, rubric: Rubric, runs: Runs, settings: JudgeSettings, ledger: Path) -> Graded:
+def grade_answers(
+    judge: Judge, rubric: Rubric, runs: Runs, settings: JudgeSettings, ledger: Path
+) -> Graded:
     """Ask for the grade of every answer that the ledger has no judgement of; equal answers are asked about once."""
-    answers = [(model, replace(a, id=f"{model}/{a.id}")) for model, run in runs.items() for a in _to_judge(run)]
+    answers = [
+        (model, replace(a, id=f"{model}/{a.id}"))
+        for model, run in runs.items()
+        for a in _to_judge(run)
+    ]
     to_ask = [answer for _, answer in answers if answer.answer]
     judging = JudgeSession(judge, settings).judge_answers(rubric, to_ask, ledger)
     judgements = iter(judging.judgements)
@@ -259,5 +353,8 @@ def grade_answers(judge: Judge, rubric: Rubric, runs: Runs, settings: JudgeSetti
         if judgement and judgement.scores:
             of_item = grades[model].setdefault(answer.question_id, [])
             of_item.append(fmean(judgement.scores.values()) / rubric.highest)
-    scores = {model: {item: fmean(of_item) for item, of_item in by_item.items()} for model, by_item in grades.items()}
+    scores = {
+        model: {item: fmean(of_item) for item, of_item in by_item.items()}
+        for model, by_item in grades.items()
+    }
     return Graded(score_table(scores), statuses, judging)

@@ -16,21 +16,46 @@ _LEAST, _LEVEL = 10, "ordinal"
 def agreement(
     output: Annotated[Path, typer.Option(help="Folder of this comparison.")],
     places: Annotated[
-        list[str], typer.Argument(metavar="PLACE", help="Folders of finished runs (DIR, NAME=DIR), or a ratings file.")
+        list[str],
+        typer.Argument(
+            metavar="PLACE",
+            help="Folders of finished runs (DIR, NAME=DIR), or a ratings file.",
+        ),
     ],
     judging: JudgeSettings,
-    task: Annotated[str | None, typer.Option(help="The task (default: the one that a judge grades too).")] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(help="The task (default: the one that a judge grades too)."),
+    ] = None,
     embedding_models: Annotated[
-        list[str] | None, typer.Option(help="Encoders to score with (default: the scores that the runs hold).")
+        list[str] | None,
+        typer.Option(
+            help="Encoders to score with (default: the scores that the runs hold)."
+        ),
     ] = None,
-    embedding_cache: Annotated[Path | None, typer.Option(help="Folder of a disk cache of their vectors.")] = None,
+    embedding_cache: Annotated[
+        Path | None, typer.Option(help="Folder of a disk cache of their vectors.")
+    ] = None,
     rankings: Annotated[
-        Path | None, typer.Option(help='JSONL of people\'s rankings: {"story_id": ..., "ranking": [best, ...]}.')
+        Path | None,
+        typer.Option(
+            help='JSONL of people\'s rankings: {"story_id": ..., "ranking": [best, ...]}.'
+        ),
     ] = None,
-    judge: Annotated[bool, typer.Option("--judge", help="Have a judge grade the answers too (Table 22).")] = False,
-    rubric: Annotated[str | None, typer.Option(help="Of a ratings file: pbig, jcq, or a YAML file's path.")] = None,
-    level: Annotated[str, typer.Option(help="Of measurement: nominal, ordinal, interval or ratio.")] = _LEVEL,
-    least: Annotated[int, typer.Option(min=2, help="Items of several raters that alpha needs.")] = _LEAST,
+    judge: Annotated[
+        bool,
+        typer.Option("--judge", help="Have a judge grade the answers too (Table 22)."),
+    ] = False,
+    rubric: Annotated[
+        str | None,
+        typer.Option(help="Of a ratings file: pbig, jcq, or a YAML file's path."),
+    ] = None,
+    level: Annotated[
+        str, typer.Option(help="Of measurement: nominal, ordinal, interval or ratio.")
+    ] = _LEVEL,
+    least: Annotated[
+        int, typer.Option(min=2, help="Items of several raters that alpha needs.")
+    ] = _LEAST,
 ) -> None:
     """How far raters agree: people, judges, encoders.
 
@@ -40,17 +65,30 @@ def agreement(
     for field in fields(judging):
         if not judge and getattr(judging, field.name) != field.default:
             raise UserError(f"--{field.name.replace('_', '-')} goes with --judge")
-    grading = {"--embedding-models": embedding_models, "--rankings": rankings, "--judge": judge}
+    grading = {
+        "--embedding-models": embedding_models,
+        "--rankings": rankings,
+        "--judge": judge,
+    }
     grading |= {"--embedding-cache": embedding_cache}
     of_ratings = {"--rubric": rubric, "--least": None if least == _LEAST else least}
     of_level = {"--level": None if level == _LEVEL else level}
-    if any(Path(place).is_file() or place.lower().endswith((".csv", ".jsonl")) for place in places):
+    if any(
+        Path(place).is_file() or place.lower().endswith((".csv", ".jsonl"))
+        for place in places
+    ):
         from sozo.studies.agreement.ratings import agree_ratings
 
         if len(places) > 1:
-            raise UserError(f"{len(places)} places, and one is a file of ratings; give that file alone")
+            raise UserError(
+                f"{len(places)} places, and one is a file of ratings; give that file alone"
+            )
         _without({**grading, "--task": task}, "runs, not with a file of ratings")
-        print_page(agree_ratings(Path(places[0]), output, rubric=rubric, level=level, least=least))
+        print_page(
+            agree_ratings(
+                Path(places[0]), output, rubric=rubric, level=level, least=least
+            )
+        )
         return
     from sozo.studies.agreement.judges import agree_judges, find_judged
 

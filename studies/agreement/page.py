@@ -13,7 +13,14 @@ from sozo.scoring.embeddings.prompts import split_prompt
 from sozo.scoring.measure import Estimate, Measure
 from sozo.scoring.numbers import P_VALUE, cost_line, n_of
 from sozo.scoring.table import Cell
-from sozo.studies.agreement.appendix_c import DRAWS, Agreement, AppendixC, CurvePoint, Graded, Placed
+from sozo.studies.agreement.appendix_c import (
+    DRAWS,
+    Agreement,
+    AppendixC,
+    CurvePoint,
+    Graded,
+    Placed,
+)
 from sozo.studies.pages import PageRow, page_table, standalone
 
 CURVE = "agreement-curve.svg"
@@ -42,11 +49,16 @@ agreement.json.
 """
 
 
-def to_markdown(task: str, result: AppendixC, graded: Graded | None, notes: Sequence[str]) -> str:
+def to_markdown(
+    task: str, result: AppendixC, graded: Graded | None, notes: Sequence[str]
+) -> str:
     """The page of a task; `notes` say what was left out."""
     places: list[PageRow] = []
     for model, row in result.ranked.items():
-        cells = {name: _placed(placed, result.tables[name].shape[1]) for name, placed in row.items()}
+        cells = {
+            name: _placed(placed, result.tables[name].shape[1])
+            for name, placed in row.items()
+        }
         places.append({"Model": model, **cells})
     parts = [
         f"# {task.upper()}: how evaluations rank the models, and agree\n",
@@ -59,7 +71,9 @@ def to_markdown(task: str, result: AppendixC, graded: Graded | None, notes: Sequ
         parts.append(bullets(plain(line) for line in lines))
     parts += ["## Table 24: agreement\n", *_agreements(result.compared)]
     if curves := [row for row in result.compared if row.curve]:
-        parts.append(f"## Figure 1: correlation with {plain(curves[0].reference)} by number of stories\n")
+        parts.append(
+            f"## Figure 1: correlation with {plain(curves[0].reference)} by number of stories\n"
+        )
         parts += [_ABOUT_CURVE, *_curves(curves)]
     return "\n".join(parts)
 
@@ -67,14 +81,26 @@ def to_markdown(task: str, result: AppendixC, graded: Graded | None, notes: Sequ
 def _placed(placed: Placed, stories: int) -> Cell:
     if placed.place is None:
         return Cell()
-    return Cell(Estimate(placed.mean, n=placed.stories), _MEAN, of=stories, below=(f"place {placed.place}",))
+    return Cell(
+        Estimate(placed.mean, n=placed.stories),
+        _MEAN,
+        of=stories,
+        below=(f"place {placed.place}",),
+    )
 
 
 def _judge_notes(graded: Graded) -> Iterator[str]:
     judging, counts = graded.judging, sum(graded.statuses.values(), Counter[str]())
-    grades = ", ".join(f"{status} {n_of(n, counts.total())}" for status, n in counts.items())
+    grades = ", ".join(
+        f"{status} {n_of(n, counts.total())}" for status, n in counts.items()
+    )
     yield f"The judge's grades: {grades}."
-    bill = (judging.prompt_tokens, judging.completion_tokens, judging.cost, judging.unknown_cost)
+    bill = (
+        judging.prompt_tokens,
+        judging.completion_tokens,
+        judging.cost,
+        judging.unknown_cost,
+    )
     yield f"The judge's bill: {cost_line(*bill)}."
     if judging.stopped:
         yield f"Not finished: {judging.stopped}."
@@ -91,8 +117,13 @@ def _agreements(compared: Sequence[Agreement]) -> Iterator[str]:
 
 
 def _agreement(row: Agreement) -> PageRow:
-    name = _PAPER_NAMES.get(row.evaluation, split_prompt(row.evaluation)[0])  # the paper says nothing of prompts
-    papers = {line["embedding_model"]: line["pearson"] for line in load_text("sat_embedding_human_correlation")}
+    name = _PAPER_NAMES.get(
+        row.evaluation, split_prompt(row.evaluation)[0]
+    )  # the paper says nothing of prompts
+    papers = {
+        line["embedding_model"]: line["pearson"]
+        for line in load_text("sat_embedding_human_correlation")
+    }
     return {
         "Evaluation": row.evaluation,
         "Against": row.reference,
@@ -131,13 +162,30 @@ def curve_figure(curves: Mapping[str, Sequence[CurvePoint]], reference: str) -> 
         for k, curve in enumerate(curves.values()):
             sizes = [point.stories for point in curve]
             # None becomes NaN, which is not drawn.
-            mean, low, high = np.array([(point.mean, point.low, point.high) for point in curve], float).T
-            lines += axes.plot(sizes, mean, color=series(k), linewidth=2, marker="o" if len(sizes) == 1 else None)
-            axes.fill_between(sizes, low, high, color=series(k), alpha=0.15, linewidth=0)
+            mean, low, high = np.array(
+                [(point.mean, point.low, point.high) for point in curve], float
+            ).T
+            lines += axes.plot(
+                sizes,
+                mean,
+                color=series(k),
+                linewidth=2,
+                marker="o" if len(sizes) == 1 else None,
+            )
+            axes.fill_between(
+                sizes, low, high, color=series(k), alpha=0.15, linewidth=0
+            )
         axes.set_xlabel("Stories")
         axes.set_ylabel(f"Pearson correlation with {reference}")
         axes.xaxis.get_major_locator().set_params(integer=True)
         # A name that begins with an underscore would be left out of the legend.
         axes.legend(lines, [f" {name}" for name in curves], frameon=False)
 
-    return standalone(svg(draw, (7.6, 4.2), "agreement-curve", f"Correlation with {reference} by number of stories"))
+    return standalone(
+        svg(
+            draw,
+            (7.6, 4.2),
+            "agreement-curve",
+            f"Correlation with {reference} by number of stories",
+        )
+    )

@@ -31,7 +31,9 @@ class RatersAgreement:
 
     criterion: str
     domain: str  # `all` over several
-    without: int | None  # the score that was left out: that the criterion does not apply
+    without: (
+        int | None
+    )  # the score that was left out: that the criterion does not apply
     alphas: dict[str, Alpha]  # by level
     pairs: RatingPairs
 
@@ -51,7 +53,11 @@ def raters_agreement(
     comes a second time without these scores. `level` is that of the pairs.
     """
     rated = ratings.criterion.unique()
-    criteria = [criterion.name for criterion in rubric.criteria if criterion.name in rated] if rubric else list(rated)
+    criteria = (
+        [criterion.name for criterion in rubric.criteria if criterion.name in rated]
+        if rubric
+        else list(rated)
+    )
     results = []
     for criterion, (domain, part) in product(criteria, by_domain(ratings).items()):
         scores = part[part.criterion == criterion]
@@ -60,9 +66,15 @@ def raters_agreement(
         for without in (None,) if not_applicable is None else (None, not_applicable):
             if without is not None:
                 scores = scores[scores.score != without]
-            matrix = scores.pivot(index="rater", columns=["model", "item"], values="score").to_numpy()
+            matrix = scores.pivot(
+                index="rater", columns=["model", "item"], values="score"
+            ).to_numpy()
             alphas = {name: krippendorff_alpha(matrix, name, least) for name in LEVELS}
-            results.append(RatersAgreement(criterion, domain, without, alphas, pairs_of(matrix, level, least)))
+            results.append(
+                RatersAgreement(
+                    criterion, domain, without, alphas, pairs_of(matrix, level, least)
+                )
+            )
     return results
 
 

@@ -13,7 +13,14 @@ from sozo.data.settings import hint
 from sozo.scoring.measure import Estimate, Measure
 from sozo.scoring.numbers import n_of
 from sozo.scoring.table import Cell
-from sozo.studies.agreement.raters import RatersAgreement, by_domain, habits, out_of_stage, raters_agreement, records
+from sozo.studies.agreement.raters import (
+    RatersAgreement,
+    by_domain,
+    habits,
+    out_of_stage,
+    raters_agreement,
+    records,
+)
 from sozo.studies.pages import PageFolder, PageRow, PageRun, page_table
 from sozo.studies.rater_agreement import LEVELS, Alpha
 from sozo.studies.ratings import read_any_ratings
@@ -34,7 +41,9 @@ that each of two rates above the median of all their scores; beside it what rand
 """
 
 
-def agree_ratings(path: Path, output: Path, *, rubric: str | None = None, level: str, least: int) -> PageRun:
+def agree_ratings(
+    path: Path, output: Path, *, rubric: str | None = None, level: str, least: int
+) -> PageRun:
     """Agreement of the raters of a file of ratings, by the rubric of that name or file, if it is given one.
 
     The folder `output` gets `agreement.md` and `agreement.json`, which holds all levels and every score out of stage.
@@ -42,14 +51,22 @@ def agree_ratings(path: Path, output: Path, *, rubric: str | None = None, level:
     check_level(level)
     scale = load_rubric(rubric) if rubric else None
     # Texts as Python has them: thousands are read one by one.
-    ratings = pd.DataFrame(read_any_ratings(path, scale), dtype=object).astype({"score": float})
+    ratings = pd.DataFrame(read_any_ratings(path, scale), dtype=object).astype(
+        {"score": float}
+    )
     for criterion, scores in ratings.groupby("criterion", sort=False).score:
         if (n := scores.nunique()) > MOST_SCORES:
-            raise UserError(f"{path}: {criterion} has {n} different scores; round them to {MOST_SCORES} or fewer")
+            raise UserError(
+                f"{path}: {criterion} has {n} different scores; round them to {MOST_SCORES} or fewer"
+            )
     settings = {
         "task": "agreement of ratings",
         "ratings_sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-        "rubric": scale and {c.name: [c.lowest, c.highest, c.above, list(c.groups)] for c in scale.criteria},
+        "rubric": scale
+        and {
+            c.name: [c.lowest, c.highest, c.above, list(c.groups)]
+            for c in scale.criteria
+        },
         "level": level,
         "least": least,
     }
@@ -61,24 +78,41 @@ def agree_ratings(path: Path, output: Path, *, rubric: str | None = None, level:
     violations = out_of_stage(ratings, scale) if scale else None
     of_raters = habits(ratings)
     page = _page(path.name, ratings, agreements, violations, of_raters, level, least)
-    unrated = [c.name for c in scale.criteria if c.name not in set(ratings.criterion)] if scale else []
+    unrated = (
+        [c.name for c in scale.criteria if c.name not in set(ratings.criterion)]
+        if scale
+        else []
+    )
     if unrated:
         page += f"\nNobody rated {', '.join(unrated)}.\n"
-    values = {"level": level, "least": least, "scores": len(ratings), "cells": [asdict(row) for row in agreements]}
+    values = {
+        "level": level,
+        "least": least,
+        "scores": len(ratings),
+        "cells": [asdict(row) for row in agreements],
+    }
     values["out_of_stage"] = None if violations is None else records(violations)
     folder.add(VALUES, {**values, "raters": records(of_raters)})
     alphas = []
     for row in agreements:
-        names = {"criterion": row.criterion, "domain": row.domain, "without": row.without}
+        names = {
+            "criterion": row.criterion,
+            "domain": row.domain,
+            "without": row.without,
+        }
         alphas.append({**names, **asdict(row.alphas[level])})
     count = None if violations is None else len(violations)
-    return folder.publish(page, {"level": level, "alpha": alphas, "out_of_stage": count})
+    return folder.publish(
+        page, {"level": level, "alpha": alphas, "out_of_stage": count}
+    )
 
 
 def check_level(level: str) -> None:
     """Raise UserError if there is no such level of measurement."""
     if level not in LEVELS:
-        raise UserError(f"--level must be one of {', '.join(LEVELS)}, not {level}{hint(level, LEVELS)}")
+        raise UserError(
+            f"--level must be one of {', '.join(LEVELS)}, not {level}{hint(level, LEVELS)}"
+        )
 
 
 def alpha_columns(result: Alpha, units: str) -> PageRow:
@@ -100,22 +134,33 @@ def _page(
     """The page of a file of ratings; `violations` is None without a rubric that could tell stages."""
     alphas, pairs = [], []
     for row in agreements:
-        criterion = row.criterion + ("" if row.without is None else f" without {row.without}")
+        criterion = row.criterion + (
+            "" if row.without is None else f" without {row.without}"
+        )
         names = {"Criterion": criterion, "Domain": row.domain or None}
         alphas.append({**names, **alpha_columns(row.alphas[level], "Items")})
         if row.pairs.pairs:
-            means = {"Alpha": row.pairs.alpha, "Above own median": row.pairs.jaccard, "By chance": row.pairs.by_chance}
+            means = {
+                "Alpha": row.pairs.alpha,
+                "Above own median": row.pairs.jaccard,
+                "By chance": row.pairs.by_chance,
+            }
             cells = {heading: Cell(mean, ALPHA) for heading, mean in means.items()}
             pairs.append({**names, "Pairs": row.pairs.pairs, **cells})
     raters = []
     for habit in records(of_raters):
         mean, sd = Cell(habit["mean"], ALPHA), Cell(habit["sd"], ALPHA)
-        names = {heading: habit[heading.lower()] for heading in ("Rater", "Domain", "Criterion", "Scores")}
+        names = {
+            heading: habit[heading.lower()]
+            for heading in ("Rater", "Domain", "Criterion", "Scores")
+        }
         raters.append({**names, "Mean": mean, "Sd": sd})
     parts = [
         f"# How far raters agree: {plain(name)}\n",
         "## What was rated\n",
-        page_table([_counts(domain, part) for domain, part in by_domain(ratings).items()]),
+        page_table(
+            [_counts(domain, part) for domain, part in by_domain(ratings).items()]
+        ),
         "## Krippendorff's alpha\n",
         _ABOUT_ALPHA.format(level=level),
         page_table(alphas),
@@ -144,10 +189,17 @@ def _stages(violations: pd.DataFrame, scores: int) -> str:
     if violations.empty:
         return "Every score keeps to the rubric's stages and groups.\n"
     by_reason = violations.groupby(["criterion", "why"], sort=False).size().items()
-    counts = [{"Criterion": criterion, "Why": why, "Scores": n} for (criterion, why), n in by_reason]
+    counts = [
+        {"Criterion": criterion, "Why": why, "Scores": n}
+        for (criterion, why), n in by_reason
+    ]
     first = []
     for row in violations.head(_SHOWN).itertuples():
-        names = {"Rater": row.rater, "Item": f"{row.model} {row.item}".strip(), "Criterion": row.criterion}
+        names = {
+            "Rater": row.rater,
+            "Item": f"{row.model} {row.item}".strip(),
+            "Criterion": row.criterion,
+        }
         first.append({**names, "Score": f"{row.score:g}", "Why": row.why})
     count = f"{n_of(len(violations), scores)} scores do not keep to the rubric's stages or groups. All count above.\n"
     lines = [count, page_table(counts), page_table(first)]

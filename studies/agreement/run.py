@@ -62,12 +62,18 @@ def agree(
     encoders = list(dict.fromkeys(encoders))
     first = next(iter(runs.values()))
     if not encoders:
-        check_alike(task.upper(), list(runs.items()), "name the encoders that shall score all: --embedding-models")
+        check_alike(
+            task.upper(),
+            list(runs.items()),
+            "name the encoders that shall score all: --embedding-models",
+        )
     else:
         _encoder_setting(task_type(task))
     rubric = rubric_of(first)
     if judging is not None and rubric is None:
-        raise UserError(f"{task} has no rubric by which a judge could grade its answers; leave --judge out")
+        raise UserError(
+            f"{task} has no rubric by which a judge could grade its answers; leave --judge out"
+        )
     judge = make_judge(judging) if judging else None
     if judging is not None:
         judging.price()  # a price that cannot be shows before anything is loaded
@@ -79,20 +85,41 @@ def agree(
     by_encoder = [(facts["embedding_model"], table) for table, facts in scored]
     if not encoders:
         own = str(first.scale.get("embedding_model", "own scores"))
-        by_encoder = [(own, score_table({name: run.by_item(run.main) for name, run in runs.items()}))]
+        by_encoder = [
+            (
+                own,
+                score_table(
+                    {name: run.by_item(run.main) for name, run in runs.items()}
+                ),
+            )
+        ]
     folder.start({"scorers": [facts for _, facts in scored]}, {"places": list(places)})
     graded = None
     if judge and judging and rubric:
         graded = grade_answers(judge, rubric, runs, judging, output / LEDGER)
-    result = appendix_c(by_encoder, people, {f"judge {judge.name}": graded.scores} if judge and graded else {})
-    cost, stopped = (graded.to_json(), graded.judging.stopped) if graded else (None, None)
+    result = appendix_c(
+        by_encoder,
+        people,
+        {f"judge {judge.name}": graded.scores} if judge and graded else {},
+    )
+    cost, stopped = (
+        (graded.to_json(), graded.judging.stopped) if graded else (None, None)
+    )
     folder.add(VALUES, {**result.to_json(), "notes": notes, "judge": cost})
     if curves := {row.evaluation: row.curve for row in result.compared if row.curve}:
         folder.add(CURVE, curve_figure(curves, result.compared[0].reference))
     if graded:
         folder.files.append(LEDGER)
-    compared = [{k: v for k, v in asdict(row).items() if k not in ("p_holm", "curve")} for row in result.compared]
-    metrics = {"models": len(runs), "agreement": compared, "judge": cost, "files": folder.files}
+    compared = [
+        {k: v for k, v in asdict(row).items() if k not in ("p_holm", "curve")}
+        for row in result.compared
+    ]
+    metrics = {
+        "models": len(runs),
+        "agreement": compared,
+        "judge": cost,
+        "files": folder.files,
+    }
     return folder.publish(to_markdown(task, result, graded, notes), metrics, stopped)
 
 
@@ -100,14 +127,20 @@ def _runs(models: Sequence[Evaluated], wanted: str | None) -> tuple[str, Runs]:
     by_task: dict[str, dict[str, RunResult]] = {}
     for model in models:
         for task in dict.fromkeys(task for task, _ in model.runs):
-            if (run := model.run(task)) and (task == wanted if wanted else rubric_of(run)):
+            if (run := model.run(task)) and (
+                task == wanted if wanted else rubric_of(run)
+            ):
                 by_task.setdefault(task, {})[model.name] = run
     if len(by_task) > 1:
-        raise UserError(f"there are runs of {', '.join(by_task)}; say which: --task NAME")
+        raise UserError(
+            f"there are runs of {', '.join(by_task)}; say which: --task NAME"
+        )
     task, runs = next(iter(by_task.items()), (wanted or "such", {}))
     if len(runs) < 2:
         needed = f"two models or more with finished {task.upper()} runs"
-        raise UserError(f"a ranking needs {needed}, and there are {len(runs)}; finish more: sozo run")
+        raise UserError(
+            f"a ranking needs {needed}, and there are {len(runs)}; finish more: sozo run"
+        )
     return task, runs
 
 
@@ -130,15 +163,36 @@ def _items(runs: Runs) -> dict[str, str]:
     return items
 
 
-def _scored_by(encoder: str, runs: Runs, cache: Path | None) -> tuple[pd.DataFrame, dict[str, Any]]:
+def _scored_by(
+    encoder: str, runs: Runs, cache: Path | None
+) -> tuple[pd.DataFrame, dict[str, Any]]:
     """The runs' answers scored with another encoder, and what a results file must say about it."""
-    kind, scores = task_type(next(iter(runs.values())).task), dict[str, Mapping[str, float | None]]()
-    wanted = {_encoder_setting(kind): encoder, f"{kind.name}_embedding_cache": cache and str(cache)}
-    task = kind(kind.Settings(**{name: value for name, value in wanted.items() if name in _names(kind.Settings)}))
+    kind, scores = (
+        task_type(next(iter(runs.values())).task),
+        dict[str, Mapping[str, float | None]](),
+    )
+    wanted = {
+        _encoder_setting(kind): encoder,
+        f"{kind.name}_embedding_cache": cache and str(cache),
+    }
+    task = kind(
+        kind.Settings(
+            **{
+                name: value
+                for name, value in wanted.items()
+                if name in _names(kind.Settings)
+            }
+        )
+    )
     with responses_bar(f"scoring by {encoder}", len(runs)) as advance:
         for name, run in runs.items():
-            items = [Item(a.item, run.prompts[a.item], run.items[a.item]) for a in run.scored]
-            rows = task.score(items, [Answer(answer.id, answer.item, answer.text) for answer in run.scored])
+            items = [
+                Item(a.item, run.prompts[a.item], run.items[a.item]) for a in run.scored
+            ]
+            rows = task.score(
+                items,
+                [Answer(answer.id, answer.item, answer.text) for answer in run.scored],
+            )
             own: dict[str, list[float]] = {}
             for answer, row in zip(run.scored, rows, strict=True):
                 if run.main.name in row.values:
@@ -151,8 +205,14 @@ def _scored_by(encoder: str, runs: Runs, cache: Path | None) -> tuple[pd.DataFra
 def _encoder_setting(kind: type[Task]) -> str:
     """The setting that names the encoder by which each answer of a task is scored alone."""
     name = f"{kind.name}_embedding_model"
-    if name not in _names(kind.Settings) or kind.in_groups() or issubclass(kind, JudgedTask):
-        raise UserError(f"{kind.name} has no encoder that could be exchanged; leave --embedding-models out")
+    if (
+        name not in _names(kind.Settings)
+        or kind.in_groups()
+        or issubclass(kind, JudgedTask)
+    ):
+        raise UserError(
+            f"{kind.name} has no encoder that could be exchanged; leave --embedding-models out"
+        )
     return name
 
 
@@ -161,43 +221,66 @@ def _names(settings: Any) -> list[str]:
     return [field.name for field in fields(settings)]
 
 
-def _people(path: Path, runs: Runs, items: Mapping[str, str]) -> tuple[Evaluations, list[str]]:
+def _people(
+    path: Path, runs: Runs, items: Mapping[str, str]
+) -> tuple[Evaluations, list[str]]:
     """People's scores of the runs' models on the runs' items, and what of the file was left out."""
     # A place counts among all models that were ranked, those too that there is no run of.
     table = people_table(read_rankings(path))
     ranked, stories = list(table.index), list(table.columns)
-    models, shared = [name for name in ranked if name in runs], [item for item in stories if item in items]
+    models, shared = (
+        [name for name in ranked if name in runs],
+        [item for item in stories if item in items],
+    )
     if len(models) < MIN_MODELS:
         names = f"ranks {', '.join(ranked)}, and the runs are of {', '.join(runs)}"
         share = f"they share {len(models)} models where {MIN_MODELS} are needed"
-        raise UserError(f"{path}: {names}: {share}; name the folders as the file does: NAME=DIR")
+        raise UserError(
+            f"{path}: {names}: {share}; name the folders as the file does: NAME=DIR"
+        )
     if not shared:
         example = f"stories such as {stories[0]!r}, and the runs have none of them"
         raise UserError(f"{path}: ranks rewrites of {example}; give the runs' own ids")
     left_out = []
     if other := [name for name in ranked if name not in runs]:
-        left_out.append(f"People ranked {len(other)} models that there is no run of: {', '.join(other)}.")
+        left_out.append(
+            f"People ranked {len(other)} models that there is no run of: {', '.join(other)}."
+        )
     if unranked := [name for name in runs if name not in ranked]:
-        left_out.append(f"People did not rank {len(unranked)} of the models: {', '.join(unranked)}.")
+        left_out.append(
+            f"People did not rank {len(unranked)} of the models: {', '.join(unranked)}."
+        )
     if len(shared) < len(stories):
-        left_out.append(f"People ranked {len(stories) - len(shared)} stories that are not among the runs'.")
+        left_out.append(
+            f"People ranked {len(stories) - len(shared)} stories that are not among the runs'."
+        )
     return {PEOPLE: table.loc[models, shared]}, left_out
 
 
 def _folder(
-    output: Path, runs: Runs, encoders: Sequence[str], rankings: Path | None, judge: Judge | None
+    output: Path,
+    runs: Runs,
+    encoders: Sequence[str],
+    rankings: Path | None,
+    judge: Judge | None,
 ) -> PageFolder:
     rubric = rubric_of(next(iter(runs.values())))
     settings = {
         "task": "agreement",
         "models": {name: _digest(run) for name, run in runs.items()},
         "embedding_models": list(encoders),
-        "rankings_sha256": None if rankings is None else hashlib.sha256(rankings.read_bytes()).hexdigest(),
-        "judge": judge and rubric and {"model": judge.name, "prompt": rubric.name, **judge.parameters},
+        "rankings_sha256": None
+        if rankings is None
+        else hashlib.sha256(rankings.read_bytes()).hexdigest(),
+        "judge": judge
+        and rubric
+        and {"model": judge.name, "prompt": rubric.name, **judge.parameters},
     }
     try:
         return PageFolder(output, settings, "agreement", [VALUES])
     except UserError as error:
         if judge is None or not (output / LEDGER).is_file():
             raise
-        raise UserError(f"{error} (with a copy of its {LEDGER}, nothing is asked twice)") from error
+        raise UserError(
+            f"{error} (with a copy of its {LEDGER}, nothing is asked twice)"
+        ) from error

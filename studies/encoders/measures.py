@@ -31,17 +31,24 @@ class Measured:
     mean: float  # of the scores of random lists
     std: float  # their standard deviation (ddof = 1)
     common_direction: float  # see `common_direction_share`
-    r: dict[str, float | None]  # Pearson's, with every encoder's scores of the same lists
+    r: dict[
+        str, float | None
+    ]  # Pearson's, with every encoder's scores of the same lists
 
 
-def labels_of(words: Sequence[str], label: Callable[[str], Iterable[str]]) -> np.ndarray:
+def labels_of(
+    words: Sequence[str], label: Callable[[str], Iterable[str]]
+) -> np.ndarray:
     """Each word's labels as bits, int64 of shape (words,): two words share a label where `a & b` is not 0.
 
     >>> labels_of(["ab", "b", ""], list).tolist()
     [3, 2, 0]
     """
     every = [sorted(label(word)) for word in words]
-    bit = {name: 1 << k for k, name in enumerate(sorted({name for labels in every for name in labels}))}
+    bit = {
+        name: 1 << k
+        for k, name in enumerate(sorted({name for labels in every for name in labels}))
+    }
     return np.array([sum(bit[name] for name in labels) for labels in every], np.int64)
 
 
@@ -52,7 +59,9 @@ def random_pairs(words: int, pairs: int, seed: int) -> tuple[np.ndarray, np.ndar
     return left, (left + rng.integers(1, words, size=pairs)) % words
 
 
-def auc_of_sharing(unit: np.ndarray, labels: np.ndarray, pairs: int, seed: int) -> float | None:
+def auc_of_sharing(
+    unit: np.ndarray, labels: np.ndarray, pairs: int, seed: int
+) -> float | None:
     """How well nearness tells pairs of words that share a label from pairs that do not, over words that have labels.
 
     The area under the ROC curve: the probability that of one pair of each kind the one that shares is the nearer, a
@@ -64,7 +73,10 @@ def auc_of_sharing(unit: np.ndarray, labels: np.ndarray, pairs: int, seed: int) 
         return None
     left, right = labelled[np.stack(random_pairs(len(labelled), pairs, seed))]
     starts = range(0, pairs, _CHUNK)  # a million pairs of vectors would fill the memory
-    parts = [paired_distance(unit, left[i : i + _CHUNK], right[i : i + _CHUNK]) for i in starts]
+    parts = [
+        paired_distance(unit, left[i : i + _CHUNK], right[i : i + _CHUNK])
+        for i in starts
+    ]
     return auc(-np.concatenate(parts), (labels[left] & labels[right]) != 0)
 
 
@@ -107,7 +119,11 @@ def own_vectors(unit: np.ndarray) -> int:
 
 
 def measure_encoders(
-    encoders: Sequence[Encoder], nouns: Sequence[str], cache: Path | None, lists: int, seed: int
+    encoders: Sequence[Encoder],
+    nouns: Sequence[str],
+    cache: Path | None,
+    lists: int,
+    seed: int,
 ) -> tuple[list[Measured], dict[str, int]]:
     """Each encoder's numbers, and of how many nouns, lists and pairs they are.
 
@@ -120,7 +136,9 @@ def measure_encoders(
     random = random_lists(len(words), lists, seed)
     scores = {}
     for encoder, unit in zip(encoders, units, strict=True):
-        scores[encoder.name] = mean_pairwise_distance(unit[shared], random).astype(np.float64)
+        scores[encoder.name] = mean_pairwise_distance(unit[shared], random).astype(
+            np.float64
+        )
     measured = []
     for encoder, unit in zip(encoders, units, strict=True):
         own, vectors = scores[encoder.name], unit[shared]
@@ -139,4 +157,9 @@ def measure_encoders(
                 r={name: pearson(own, theirs).r for name, theirs in scores.items()},
             )
         )
-    return measured, {"nouns": len(words), "of": len(nouns), "lists": lists, "pairs": PAIRS}
+    return measured, {
+        "nouns": len(words),
+        "of": len(nouns),
+        "lists": lists,
+        "pairs": PAIRS,
+    }

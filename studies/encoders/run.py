@@ -34,40 +34,78 @@ that has these numbers is set up as the paper's.
 
 def encoders(
     output: Annotated[Path, typer.Option(help="Folder of this comparison.")],
-    names: Annotated[list[str], typer.Argument(metavar="ENCODER", help="As in --embedding-model.")],
-    embedding_cache: Annotated[Path | None, typer.Option(help="Folder of a disk cache of their vectors.")] = None,
-    nouns: Annotated[
-        str | None, typer.Option(help="`tiny`, or a file with one noun per line; else JumanDIC's.")
+    names: Annotated[
+        list[str], typer.Argument(metavar="ENCODER", help="As in --embedding-model.")
+    ],
+    embedding_cache: Annotated[
+        Path | None, typer.Option(help="Folder of a disk cache of their vectors.")
     ] = None,
-    num_lists: Annotated[int, typer.Option(min=100, help="Random lists of ten nouns.")] = NUM_LISTS,
+    nouns: Annotated[
+        str | None,
+        typer.Option(help="`tiny`, or a file with one noun per line; else JumanDIC's."),
+    ] = None,
+    num_lists: Annotated[
+        int, typer.Option(min=100, help="Random lists of ten nouns.")
+    ] = NUM_LISTS,
     seed: Annotated[int, typer.Option(min=0, help="Of lists and pairs.")] = 0,
 ) -> None:
     """Which encoder deserves to be a reward.
 
     What each sees of what people see, how far they agree, and what is only a common direction.
     """
-    print_page(compare_encoders(names, output, nouns=nouns, cache=embedding_cache, lists=num_lists, seed=seed))
+    print_page(
+        compare_encoders(
+            names,
+            output,
+            nouns=nouns,
+            cache=embedding_cache,
+            lists=num_lists,
+            seed=seed,
+        )
+    )
 
 
 def compare_encoders(
-    names: Sequence[str], output: Path, *, nouns: str | None = None, cache: Path | None, lists: int, seed: int
+    names: Sequence[str],
+    output: Path,
+    *,
+    nouns: str | None = None,
+    cache: Path | None,
+    lists: int,
+    seed: int,
 ) -> PageRun:
     """Measure encoders (names as in `make_encoder`) and write `encoders.md` and `metrics.json`, numbers unrounded."""
     names = list(dict.fromkeys(names))
-    settings = {"task": "encoders", "encoders": names, "nouns": nouns, "lists": lists, "pairs": PAIRS, "seed": seed}
+    settings = {
+        "task": "encoders",
+        "encoders": names,
+        "nouns": nouns,
+        "lists": lists,
+        "pairs": PAIRS,
+        "seed": seed,
+    }
     folder = PageFolder(output, settings, "encoders")
     if finished := folder.finished():
         return finished
     encoders = [make_encoder(name, cache=cache) for name in names]
-    folder.start({"revisions": {encoder.name: encoder.revision for encoder in encoders}}, {})
+    folder.start(
+        {"revisions": {encoder.name: encoder.revision for encoder in encoders}}, {}
+    )
     measured, counts = measure_encoders(encoders, read_nouns(nouns), cache, lists, seed)
-    parts = ["# Encoders\n", _ABOUT.format(**counts), page_table([_row(encoder) for encoder in measured])]
+    parts = [
+        "# Encoders\n",
+        _ABOUT.format(**counts),
+        page_table([_row(encoder) for encoder in measured]),
+    ]
     if any(PAPER in name for name in names):
         parts.append(_PAPERS.format(encoder=PAPER, **load_text("dat_training")[0]))
     if len(measured) > 1:
         parts += ["## Pearson's r of their scores of the same random lists\n"]
         parts.append(page_table([_correlations(encoder) for encoder in measured]))
-    return folder.publish("\n".join(parts), {**counts, "encoders": [asdict(encoder) for encoder in measured]})
+    return folder.publish(
+        "\n".join(parts),
+        {**counts, "encoders": [asdict(encoder) for encoder in measured]},
+    )
 
 
 def _row(encoder: Measured) -> PageRow:
@@ -84,4 +122,7 @@ def _row(encoder: Measured) -> PageRow:
 
 
 def _correlations(encoder: Measured) -> PageRow:
-    return {"Encoder": encoder.name, **{name: Cell(r, _R) for name, r in encoder.r.items()}}
+    return {
+        "Encoder": encoder.name,
+        **{name: Cell(r, _R) for name, r in encoder.r.items()},
+    }

@@ -27,11 +27,16 @@ from sozo.tasks.view import TERMINAL, RunColumn
 class _View(PbigView):
     """What ideas are worth to each expert's judge, too."""
 
-    def columns(self, measures: Sequence[Measure], runs: Sequence[PbigRunResult]) -> list[RunColumn]:
+    def columns(
+        self, measures: Sequence[Measure], runs: Sequence[PbigRunResult]
+    ) -> list[RunColumn]:
         """Those of any run, and one for each expert."""
         experts = dict.fromkeys(name for run in runs for name in run.metrics["experts"])
         columns = super().columns(measures, runs)
-        return columns + [RunColumn(f"worth to {name}", partial(_worth_to, name), shown=TERMINAL) for name in experts]
+        return columns + [
+            RunColumn(f"worth to {name}", partial(_worth_to, name), shown=TERMINAL)
+            for name in experts
+        ]
 
 
 def _worth_to(expert: str, run: PbigRunResult) -> Cell:
@@ -47,7 +52,9 @@ class PbigAsExperts(Pbig):
     def __init__(self, settings: PbigSettings, experts: Sequence[Expert]) -> None:
         super().__init__(settings)
         self.experts = experts
-        self._worth: dict[str, list[float]] = {}  # by expert, of the ideas that have one
+        self._worth: dict[
+            str, list[float]
+        ] = {}  # by expert, of the ideas that have one
 
     def deciding(self) -> dict[str, Any]:
         """Whose history the judges are shown, too."""
@@ -58,14 +65,23 @@ class PbigAsExperts(Pbig):
         }
         return deciding | {"judge": deciding["judge"] | imitated}
 
-    def opinions(self, ideas: Sequence[ToJudge], ledger: Path) -> tuple[Opinions, Judging]:
+    def opinions(
+        self, ideas: Sequence[ToJudge], ledger: Path
+    ) -> tuple[Opinions, Judging]:
         """What each expert's judge says, its criteria after her name, and the means."""
         total, opinions = Judging(), {idea.id: Opinion() for idea in ideas}
         self._worth = {expert.name: [] for expert in self.experts}
-        values: dict[str, defaultdict[str, list[float]]] = {idea.id: defaultdict(list) for idea in ideas}
+        values: dict[str, defaultdict[str, list[float]]] = {
+            idea.id: defaultdict(list) for idea in ideas
+        }
         for expert in self.experts:
-            asked = [replace(idea, id=f"{idea.id} {expert.name}", group=expert.name) for idea in ideas]
-            own, judging = judge_in_stages(self.session, asked, ledger, expert.criteria, expert.examples)
+            asked = [
+                replace(idea, id=f"{idea.id} {expert.name}", group=expert.name)
+                for idea in ideas
+            ]
+            own, judging = judge_in_stages(
+                self.session, asked, ledger, expert.criteria, expert.examples
+            )
             total.add(judging)
             for idea, opinion in zip(ideas, own.values(), strict=True):
                 for name, value in values_of(opinion.scores, expert.criteria).items():
@@ -73,12 +89,22 @@ class PbigAsExperts(Pbig):
                     if name == WORTH:
                         self._worth[expert.name].append(value)
                 for name in ("scores", "notes", "failed"):
-                    said = {f"{expert.name}, {criterion}": what for criterion, what in getattr(opinion, name).items()}
+                    said = {
+                        f"{expert.name}, {criterion}": what
+                        for criterion, what in getattr(opinion, name).items()
+                    }
                     getattr(opinions[idea.id], name).update(said)
-        means = {idea: {name: fmean(each) for name, each in of_idea.items()} for idea, of_idea in values.items()}
-        return {idea: (means[idea], opinion) for idea, opinion in opinions.items()}, total
+        means = {
+            idea: {name: fmean(each) for name, each in of_idea.items()}
+            for idea, of_idea in values.items()
+        }
+        return {
+            idea: (means[idea], opinion) for idea, opinion in opinions.items()
+        }, total
 
     def finish(self, run: Complete) -> dict[str, Any]:
         """What ideas are worth to each expert's judge, too."""
         means = {name: mean_interval(worth) for name, worth in self._worth.items()}
-        return super().finish(run) | {"experts": {name: mean.to_json() for name, mean in means.items()}}
+        return super().finish(run) | {
+            "experts": {name: mean.to_json() for name, mean in means.items()}
+        }

@@ -13,13 +13,22 @@ from typing import Any
 
 from sozo.data.progress import responses_bar
 from sozo.data.rubrics import Criterion
-from sozo.scoring.judges.criterion import CriterionVerdict, criterion_rubric, read_verdict
+from sozo.scoring.judges.criterion import (
+    CriterionVerdict,
+    criterion_rubric,
+    read_verdict,
+)
 from sozo.scoring.judges.ledger import Judgement, Ledger
 from sozo.scoring.judges.protocol import Judge, JudgeSettings, Price, Status, ToJudge
 from sozo.scoring.judges.run import NOT_ASKED, Judging, judge_answers
 from sozo.studies.experts.histories import Plan
 
-NO_VOTES, UNPARSEABLE, LOW_CONFIDENCE, TIE = "no_votes", "unparseable", "low_confidence", "tie"
+NO_VOTES, UNPARSEABLE, LOW_CONFIDENCE, TIE = (
+    "no_votes",
+    "unparseable",
+    "low_confidence",
+    "tie",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +49,9 @@ class Prediction:
 Predictions = Mapping[str, Prediction]  # by `Condition.ask_id`
 
 
-def predict(votes: Sequence[CriterionVerdict | None], min_confidence: int) -> Prediction:
+def predict(
+    votes: Sequence[CriterionVerdict | None], min_confidence: int
+) -> Prediction:
     """The median of the votes that are sure enough; of three it is the majority wherever there is one.
 
     `votes` has None where a reply could not be read, and nothing where none came. An even number whose two
@@ -53,9 +64,15 @@ def predict(votes: Sequence[CriterionVerdict | None], min_confidence: int) -> Pr
     readable = [vote for vote in votes if vote is not None]
     kept = [vote.score for vote in readable if vote.confidence >= min_confidence]
     if not kept:
-        return Prediction(votes, None, LOW_CONFIDENCE if readable else UNPARSEABLE if votes else NO_VOTES)
+        return Prediction(
+            votes,
+            None,
+            LOW_CONFIDENCE if readable else UNPARSEABLE if votes else NO_VOTES,
+        )
     low, high = median_low(kept), median_high(kept)
-    return Prediction(votes, low if low == high else None, None if low == high else TIE, len(kept))
+    return Prediction(
+        votes, low if low == high else None, None if low == high else TIE, len(kept)
+    )
 
 
 @dataclass
@@ -63,12 +80,18 @@ class Votes:
     """What came back, and for what."""
 
     # By `ask_id`.
-    by_ask: defaultdict[str, list[CriterionVerdict | None]] = field(default_factory=lambda: defaultdict(list))
+    by_ask: defaultdict[str, list[CriterionVerdict | None]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     statuses: dict[str, Counter[str]] = field(default_factory=dict)  # by condition
-    examples: Counter[str] = field(default_factory=Counter)  # shown in all prompts of a condition
+    examples: Counter[str] = field(
+        default_factory=Counter
+    )  # shown in all prompts of a condition
     bill: Judging = field(default_factory=Judging)  # of all together
 
-    def add(self, criterion: Criterion, questions: Sequence[ToJudge], judged: Judging) -> None:
+    def add(
+        self, criterion: Criterion, questions: Sequence[ToJudge], judged: Judging
+    ) -> None:
         """Count what came back for some questions about one criterion."""
         self.bill.add(judged)
         for question, judgement in zip(questions, judged.judgements, strict=True):
@@ -76,28 +99,47 @@ class Votes:
             status = NOT_ASKED if judgement is None else str(judgement.status)
             self.statuses.setdefault(question.group, Counter())[status] += 1
             if judgement is not None and judgement.status is not Status.API_ERROR:
-                vote = read_verdict(judgement.reply or "", criterion) if judgement.status is Status.OK else None
+                vote = (
+                    read_verdict(judgement.reply or "", criterion)
+                    if judgement.status is Status.OK
+                    else None
+                )
                 self.by_ask[question.id].append(vote)
 
     def to_json(self) -> dict[str, Any]:
         """What a results file says of the asking: the same after any number of interruptions."""
-        statuses = {name: dict(sorted(count.items())) for name, count in self.statuses.items()}
+        statuses = {
+            name: dict(sorted(count.items())) for name, count in self.statuses.items()
+        }
         bill = self.bill.to_json()
         names = ("cost", "prompt_tokens", "completion_tokens", "unknown_cost")
-        return {"statuses": statuses, **{name: bill[name] for name in names}, "stopped": self.bill.stopped}
+        return {
+            "statuses": statuses,
+            **{name: bill[name] for name in names},
+            "stopped": self.bill.stopped,
+        }
 
 
-def ask_for_all(plan: Plan, judges: Sequence[Judge], ledger: Path, settings: JudgeSettings) -> Votes:
+def ask_for_all(
+    plan: Plan, judges: Sequence[Judge], ledger: Path, settings: JudgeSettings
+) -> Votes:
     """Have all ratings of a plan predicted under all its conditions, by a judge for each seed."""
-    parts = [(criterion, criterion_rubric(criterion), part) for criterion, part in plan.parts]
+    parts = [
+        (criterion, criterion_rubric(criterion), part) for criterion, part in plan.parts
+    ]
     result = Votes()
     total = len(plan.of) * len(plan.conditions) * len(judges)
-    with Ledger(ledger, [rubric for _, rubric, _ in parts]) as lines, responses_bar("judging", total) as advance:
+    with (
+        Ledger(ledger, [rubric for _, rubric, _ in parts]) as lines,
+        responses_bar("judging", total) as advance,
+    ):
 
         def show(judgement: Judgement) -> None:
             advance(1, int(judgement.scores is not None))
 
-        for (seed, judge), (criterion, rubric, part) in product(enumerate(judges), parts):
+        for (seed, judge), (criterion, rubric, part) in product(
+            enumerate(judges), parts
+        ):
             questions = list(plan.asks(part, seed))
             # An open ledger brings what this rubric has cost to the bill.
             others = [line for line in lines.judgements if line.prompt != rubric.name]
@@ -118,7 +160,9 @@ class AskingSize:
     seeds: int
     requests: int  # equal prompts of one seed are one request
     prompt_bytes: int
-    cost: float | None  # at most, if every reply can be read at once; None without a price
+    cost: (
+        float | None
+    )  # at most, if every reply can be read at once; None without a price
 
     @property
     def predictions(self) -> int:
@@ -129,7 +173,9 @@ class AskingSize:
         """What a terminal shows."""
         size = f"{self.ratings:,} ratings x {self.conditions} conditions x {self.seeds} seeds"
         fewer = f"of which {self.predictions - self.requests:,} equal another one and are not sent"
-        lines = [f"{size} = {self.predictions:,} requests, {fewer}: {self.requests:,} are"]
+        lines = [
+            f"{size} = {self.predictions:,} requests, {fewer}: {self.requests:,} are"
+        ]
         lines.append(f"prompts: {self.prompt_bytes / 1e6:,.1f} MB")
         if self.cost is None:
             return [*lines, "cost: not known without --price-in and --price-out"]
@@ -137,7 +183,9 @@ class AskingSize:
         return [*lines, most]
 
 
-def asking_size(plan: Plan, seeds: int, price: Price | None, max_tokens: int) -> AskingSize:
+def asking_size(
+    plan: Plan, seeds: int, price: Price | None, max_tokens: int
+) -> AskingSize:
     """Requests, bytes of their prompts and the most that these can cost, before anybody is asked."""
     requests = size = 0
     cost = 0.0
@@ -149,4 +197,11 @@ def asking_size(plan: Plan, seeds: int, price: Price | None, max_tokens: int) ->
             prompt = rubric.prompt(question, answer)
             size += len(prompt.encode())
             cost += price.at_most(prompt, max_tokens) if price else 0.0
-    return AskingSize(len(plan.of), len(plan.conditions), seeds, requests, size, cost if price else None)
+    return AskingSize(
+        len(plan.of),
+        len(plan.conditions),
+        seeds,
+        requests,
+        size,
+        cost if price else None,
+    )

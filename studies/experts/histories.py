@@ -23,7 +23,10 @@ def examples_text(examples: Iterable[tuple[str, int]]) -> str:
     >>> examples_text([("Idea: a cup", 3)])
     '# Examples\\nExample 1\\nIdea: a cup\\nScore: 3\\n\\n'
     """
-    texts = [f"Example {number}\n{text}\nScore: {score}\n\n" for number, (text, score) in enumerate(examples, 1)]
+    texts = [
+        f"Example {number}\n{text}\nScore: {score}\n\n"
+        for number, (text, score) in enumerate(examples, 1)
+    ]
     return "# Examples\n" + "".join(texts) if texts else ""
 
 
@@ -52,8 +55,14 @@ class Expert:
         continued asks the same.
         """
         name = criterion.name
-        pool = [idea for idea in self.history if idea.patent != patent and name in idea.scores]
-        chosen = random.Random(f"{self.name}\0{name}\0{patent}").sample(pool, min(self.shots, len(pool)))
+        pool = [
+            idea
+            for idea in self.history
+            if idea.patent != patent and name in idea.scores
+        ]
+        chosen = random.Random(f"{self.name}\0{name}\0{patent}").sample(
+            pool, min(self.shots, len(pool))
+        )
         return examples_text((idea.text, idea.scores[name]) for idea in chosen)
 
 
@@ -74,7 +83,9 @@ class Condition:
         return f"{rating.id} {self.name}"
 
 
-def conditions_of(histories: Sequence[str], shots: Sequence[int]) -> tuple[Condition, ...]:
+def conditions_of(
+    histories: Sequence[str], shots: Sequence[int]
+) -> tuple[Condition, ...]:
     """All conditions, zero once.
 
     >>> [condition.name for condition in conditions_of(["zero", "same"], [1, 5])]
@@ -82,12 +93,21 @@ def conditions_of(histories: Sequence[str], shots: Sequence[int]) -> tuple[Condi
     """
     for history in histories:
         if history not in HISTORIES:
-            raise UserError(f"--history must be of {', '.join(HISTORIES)}, not {history}")
-    if not histories or (set(histories) != {"zero"} and not shots) or min(shots, default=1) < 1:
+            raise UserError(
+                f"--history must be of {', '.join(HISTORIES)}, not {history}"
+            )
+    if (
+        not histories
+        or (set(histories) != {"zero"} and not shots)
+        or min(shots, default=1) < 1
+    ):
         raise UserError("give a --history, and --shots of 1 or more examples")
     conditions: list[Condition] = []
     for history in dict.fromkeys(histories):
-        conditions += [Condition(history, n) for n in (dict.fromkeys(shots) if history != "zero" else (0,))]
+        conditions += [
+            Condition(history, n)
+            for n in (dict.fromkeys(shots) if history != "zero" else (0,))
+        ]
     return tuple(conditions)
 
 
@@ -116,19 +136,29 @@ class Plan:
             group = (rating.rater, rating.criterion)
             count[group] += 1
             turn[rating.id] = count[group]
-        kept = {rating.id for rating in sorted(shuffled, key=lambda rating: turn[rating.id])[: self.most]}
+        kept = {
+            rating.id
+            for rating in sorted(shuffled, key=lambda rating: turn[rating.id])[
+                : self.most
+            ]
+        }
         return [rating for rating in self.ratings if rating.id in kept]
 
     @cached_property
     def parts(self) -> list[tuple[Criterion, list[Rated]]]:
         """The criteria by which anything is predicted, each with these ratings."""
-        parts = [(c, [rating for rating in self.of if rating.criterion == c.name]) for c in self.rubric.criteria]
+        parts = [
+            (c, [rating for rating in self.of if rating.criterion == c.name])
+            for c in self.rubric.criteria
+        ]
         return [(criterion, part) for criterion, part in parts if part]
 
     @property
     def shots(self) -> list[int]:
         """Numbers of examples, from the least; without zero."""
-        return sorted({condition.shots for condition in self.conditions if condition.shots})
+        return sorted(
+            {condition.shots for condition in self.conditions if condition.shots}
+        )
 
     @cached_property
     def _by_criterion(self) -> dict[str, list[Rated]]:
@@ -161,8 +191,16 @@ class Plan:
         for condition in self.conditions:
             for rating in part:
                 examples = self.examples(rating, condition, seed)
-                question = examples_text((example.text, example.score) for example in examples)
-                yield ToJudge(condition.ask_id(rating), rating.item, question, rating.text, condition.name)
+                question = examples_text(
+                    (example.text, example.score) for example in examples
+                )
+                yield ToJudge(
+                    condition.ask_id(rating),
+                    rating.item,
+                    question,
+                    rating.text,
+                    condition.name,
+                )
 
 
 def load_experts(
@@ -184,21 +222,31 @@ def load_experts(
     (['specificity', 'need_validity_b2b'], 36)
     """
     if not names or len(set(names)) < len(names) or not all(names):
-        raise UserError(f"experts must be names of raters, each once, not {', '.join(names)!r}")
+        raise UserError(
+            f"experts must be names of raters, each once, not {', '.join(names)!r}"
+        )
     if shots < 1:
         raise UserError(f"shots must be at least 1, not {shots}")
     histories: dict[str, dict[str, RatedIdea]] = {}  # rater -> idea -> what she gave it
     for rating in read_rated(ratings, ideas, patents, rubric):
         history = histories.setdefault(rating.rater, {})
-        idea = history.setdefault(rating.item, RatedIdea(rating.patent, rating.text, {}))
+        idea = history.setdefault(
+            rating.item, RatedIdea(rating.patent, rating.text, {})
+        )
         idea.scores[rating.criterion] = rating.score
     experts = []
     for name in names:
         if name not in histories:
             near = hint(name, histories, f"; {', '.join(sorted(histories))} rated")
-            raise UserError(f"{ratings or 'the trial'}: holds no rating by {name}{near}")
+            raise UserError(
+                f"{ratings or 'the trial'}: holds no rating by {name}{near}"
+            )
         own_ideas = tuple(histories[name].values())
         rated_criteria = {criterion for idea in own_ideas for criterion in idea.scores}
-        own = tuple(criterion for criterion in rubric.criteria if criterion.name in rated_criteria)
+        own = tuple(
+            criterion
+            for criterion in rubric.criteria
+            if criterion.name in rated_criteria
+        )
         experts.append(Expert(name, own, own_ideas, shots))
     return tuple(experts)

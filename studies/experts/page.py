@@ -11,7 +11,14 @@ from sozo.eval.report.svg import BASELINE, series, svg
 from sozo.scoring.measure import DIFFERENCE, Estimate, Measure
 from sozo.scoring.numbers import P_VALUE, SHARE, cost_line, n_of, number
 from sozo.scoring.table import Cell
-from sozo.studies.experts.analysis import OTHERS, OWN, ComparedVotes, ExpertsResult, ExpertsRow, Value
+from sozo.studies.experts.analysis import (
+    OTHERS,
+    OWN,
+    ComparedVotes,
+    ExpertsResult,
+    ExpertsRow,
+    Value,
+)
 from sozo.studies.experts.asks import Votes
 from sozo.studies.experts.reasons import Reasons
 from sozo.studies.pages import PageRow, page_table, standalone
@@ -39,14 +46,32 @@ Without examples two experts' prompts are the same, and so are the reasons.
 
 def experts_page(result: ExpertsResult, votes: Votes, notes: Sequence[str]) -> str:
     """The page of a run; `notes` say what was asked."""
-    parts = ["# A judge for each expert\n", bullets(plain(note) for note in [*notes, *_bill(votes)])]
-    parts += ["## What it says\n", bullets(plain(line) for line in verdicts(result)) or "Nothing yet.\n"]
+    parts = [
+        "# A judge for each expert\n",
+        bullets(plain(note) for note in [*notes, *_bill(votes)]),
+    ]
+    parts += [
+        "## What it says\n",
+        bullets(plain(line) for line in verdicts(result)) or "Nothing yet.\n",
+    ]
     about = _ABOUT.format(level=result.level, min_confidence=result.min_confidence)
-    parts += ["## Agreement with the experts\n", about, page_table([_row(row) for row in result.rows])]
+    parts += [
+        "## Agreement with the experts\n",
+        about,
+        page_table([_row(row) for row in result.rows]),
+    ]
     if result.compared:
-        parts += ["## Differences\n", _ABOUT_DIFFERENCES, page_table([_compared(pair) for pair in result.compared])]
+        parts += [
+            "## Differences\n",
+            _ABOUT_DIFFERENCES,
+            page_table([_compared(pair) for pair in result.compared]),
+        ]
     if result.reasons:
-        parts += ["## Reasons\n", _ABOUT_REASONS, page_table([_reasons(condition) for condition in result.reasons])]
+        parts += [
+            "## Reasons\n",
+            _ABOUT_REASONS,
+            page_table([_reasons(condition) for condition in result.reasons]),
+        ]
     return "\n".join(parts)
 
 
@@ -63,15 +88,23 @@ def verdicts(result: ExpertsResult) -> Iterator[str]:
         elif gap.low is not None and gap.low > 0:
             yield f"{pair.criterion}: {pair.first} beats {dummy} within experts: more than a habit."
         else:
-            not_shown = f"it is not shown that {pair.first} beats {dummy} within experts"
+            not_shown = (
+                f"it is not shown that {pair.first} beats {dummy} within experts"
+            )
             yield f"{pair.criterion}: {not_shown}: it may have learned a habit and no more."
     for criterion in dict.fromkeys(row.criterion for row in result.rows):
         row = result.row(criterion, most)
         if row is None or row.pooled.alpha is None:
             continue
-        hidden = [_both(other) for other in result.rows if other.criterion == criterion and _hidden(other, row)]
+        hidden = [
+            _both(other)
+            for other in result.rows
+            if other.criterion == criterion and _hidden(other, row)
+        ]
         if hidden:
-            beaten = f"pooled over experts, the dummy {_both(row)} beats {', '.join(hidden)}"
+            beaten = (
+                f"pooled over experts, the dummy {_both(row)} beats {', '.join(hidden)}"
+            )
             yield (
                 f"{criterion}: {beaten}, and within experts it beats none of these: a pooled alpha pays for knowing "
                 "how strict an expert is."
@@ -135,7 +168,9 @@ def _reasons(condition: Reasons) -> PageRow:
 
 def _bill(votes: Votes) -> Iterator[str]:
     bill = votes.bill
-    cost = cost_line(bill.prompt_tokens, bill.completion_tokens, bill.cost, bill.unknown_cost)
+    cost = cost_line(
+        bill.prompt_tokens, bill.completion_tokens, bill.cost, bill.unknown_cost
+    )
     yield f"The judge's bill: {cost}."
     for name, statuses in votes.statuses.items():
         shown = votes.examples[name] / max(1, statuses.total())
@@ -167,13 +202,23 @@ def alpha_figure(result: ExpertsResult, shots: Sequence[int]) -> bytes:
         for panel in panels.flat[len(criteria) :]:
             panel.set_visible(False)
         panels[0][0].set_ylabel("alpha within experts")
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4, frameon=False)
+        figure.legend(
+            handles.values(),
+            handles.keys(),
+            loc="outside lower center",
+            ncols=4,
+            frameon=False,
+        )
 
     size = (3.4 * columns + 0.6, 2.8 * lines + 0.5)
-    return standalone(svg(draw, size, "experts", "Alpha within experts by number of examples"))
+    return standalone(
+        svg(draw, size, "experts", "Alpha within experts by number of examples")
+    )
 
 
-def _curves(result: ExpertsResult, criterion: str, shots: Sequence[int]) -> dict[str, list[tuple[int, float]]]:
+def _curves(
+    result: ExpertsResult, criterion: str, shots: Sequence[int]
+) -> dict[str, list[tuple[int, float]]]:
     """Name -> points (examples, alpha within experts); what is shown no examples is a level line."""
     ends = (shots[0], shots[-1]) if shots else (0, 1)
     curves: dict[str, list[tuple[int, float]]] = {}
@@ -193,10 +238,16 @@ def reasons_figure(alike: Sequence[Reasons]) -> bytes:
 
     def draw(axes: Any) -> None:
         for condition in alike:
-            x, y = np.array([(point.cosine, point.alpha) for point in condition.points]).reshape(-1, 2).T
+            x, y = (
+                np.array([(point.cosine, point.alpha) for point in condition.points])
+                .reshape(-1, 2)
+                .T
+            )
             correlation = "" if condition.r is None else f" (r = {condition.r:.3f})"
             colour = _COLOURS[condition.condition.partition(" ")[0]]
-            axes.scatter(x, y, s=14, color=colour, label=condition.condition + correlation)
+            axes.scatter(
+                x, y, s=14, color=colour, label=condition.condition + correlation
+            )
             if condition.r is not None:
                 ends = np.array([x.min(), x.max()])
                 axes.plot(ends, np.polyval(np.polyfit(x, y, 1), ends), color=colour)
@@ -204,4 +255,11 @@ def reasons_figure(alike: Sequence[Reasons]) -> bytes:
         axes.set_ylabel("mean alpha of the two experts")
         axes.legend(frameon=False)
 
-    return standalone(svg(draw, (6.4, 4.2), "reasons", "Agreement of experts by likeness of their judges' reasons"))
+    return standalone(
+        svg(
+            draw,
+            (6.4, 4.2),
+            "reasons",
+            "Agreement of experts by likeness of their judges' reasons",
+        )
+    )

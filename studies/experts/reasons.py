@@ -34,20 +34,31 @@ class Reasons:
     condition: str
     points: tuple[ReasonPoint, ...]
     r: float | None  # Pearson's
-    p: float | None  # two-sided, by exchanging experts (Mantel): pairs that share one are not independent
+    p: (
+        float | None
+    )  # two-sided, by exchanging experts (Mantel): pairs that share one are not independent
     reason: str | None = None  # why there is no r
 
 
 def reasons_of(
-    plan: Plan, predictions: Predictions, condition: Condition, vectors: WordVectors, settings: ExpertSettings
+    plan: Plan,
+    predictions: Predictions,
+    condition: Condition,
+    vectors: WordVectors,
+    settings: ExpertSettings,
 ) -> Reasons:
     """Pairs of experts with enough ideas in common; a judge's reason is that of its first readable vote."""
     rows, level = [], settings.level
     for rating in plan.of:
         votes = predictions[condition.ask_id(rating)].votes
-        reason = next((vote.reason for vote in votes if vote is not None and vote.reason.strip()), None)
+        reason = next(
+            (vote.reason for vote in votes if vote is not None and vote.reason.strip()),
+            None,
+        )
         rows.append((rating.rater, rating.item, rating.criterion, rating.score, reason))
-    table = pd.DataFrame(rows, columns=["rater", "item", "criterion", "score", "reason"])
+    table = pd.DataFrame(
+        rows, columns=["rater", "item", "criterion", "score", "reason"]
+    )
     wide = table.pivot(index=["item", "criterion"], columns="rater")
     points = []
     for a, b in combinations(table.rater.unique(), 2):
@@ -55,13 +66,27 @@ def reasons_of(
         if scores.index.get_level_values("item").nunique() < settings.least:
             continue
         by_criterion = [part.to_numpy().T for _, part in scores.groupby("criterion")]
-        alphas = [alpha for pair in by_criterion if (alpha := krippendorff_alpha(pair, level).alpha) is not None]
+        alphas = [
+            alpha
+            for pair in by_criterion
+            if (alpha := krippendorff_alpha(pair, level).alpha) is not None
+        ]
         texts = wide["reason"].loc[scores.index, [a, b]].dropna()
-        left, right = (np.array(vectors.rows(texts[rater]), np.int64) for rater in (a, b))
+        left, right = (
+            np.array(vectors.rows(texts[rater]), np.int64) for rater in (a, b)
+        )
         good = (left >= 0) & (right >= 0)
         if alphas and good.any():
             distances = paired_distance(vectors.matrix, left[good], right[good])
-            points.append(ReasonPoint(a, b, float(np.mean(alphas)), float(1 - distances.mean()), int(good.sum())))
+            points.append(
+                ReasonPoint(
+                    a,
+                    b,
+                    float(np.mean(alphas)),
+                    float(1 - distances.mean()),
+                    int(good.sum()),
+                )
+            )
     return _correlated(condition.name, tuple(points))
 
 
@@ -71,7 +96,10 @@ def _correlated(condition: str, points: tuple[ReasonPoint, ...]) -> Reasons:
         return Reasons(condition, points, None, None, reason)
     pairs = pd.DataFrame(points)
     cosine, alpha = pairs.cosine.to_numpy(), pairs.alpha.to_numpy()
-    for values, reason in ((cosine, "all pairs' reasons are as alike"), (alpha, "all pairs agree as much")):
+    for values, reason in (
+        (cosine, "all pairs' reasons are as alike"),
+        (alpha, "all pairs agree as much"),
+    ):
         if np.ptp(values) < 1e-9:
             return Reasons(condition, points, None, None, reason)
     experts, names = pd.factorize(pairs[["first", "second"]].to_numpy().ravel())
@@ -81,7 +109,9 @@ def _correlated(condition: str, points: tuple[ReasonPoint, ...]) -> Reasons:
     r, rng, as_far = _pearson(cosine, alpha), np.random.default_rng(0), 0
     for _ in range(PERMUTATIONS):
         order = rng.permutation(len(names))
-        as_far += abs(_pearson(cosine, matrix[order[first], order[second]])) >= abs(r) - 1e-12
+        as_far += (
+            abs(_pearson(cosine, matrix[order[first], order[second]])) >= abs(r) - 1e-12
+        )
     return Reasons(condition, points, r, (1 + as_far) / (1 + PERMUTATIONS))
 
 

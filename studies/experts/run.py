@@ -32,29 +32,46 @@ VALUES, CURVES, REASONS = "experts.json", "alpha-by-shots.svg", "reasons.svg"
 PREDICTIONS, LEDGER = "predictions.jsonl", "judgements.jsonl"
 
 
-def seeded_judges(settings: JudgeSettings, seeds: int, temperature: float) -> list[Judge]:
+def seeded_judges(
+    settings: JudgeSettings, seeds: int, temperature: float
+) -> list[Judge]:
     """A judge for each seed; what an endpoint's profile says of temperature and body holds before this."""
     if seeds < 1:
         raise UserError(f"--judge-seeds must be 1 or more, not {seeds}")
     if settings.judge_backend != "openai":
         if seeds > 1:
-            raise UserError(f"a judge by {settings.judge_backend} decodes greedily, all votes alike; --judge-seeds 1")
+            raise UserError(
+                f"a judge by {settings.judge_backend} decodes greedily, all votes alike; --judge-seeds 1"
+            )
         return [make_judge(settings)]
     profile = read_profile(settings.judge_endpoint)
     judges = []
     for seed in range(seeds):
-        values = {name: value for name, value in asdict(profile).items() if value is not None}
-        if profile.temperature != "none":  # a model that knows none knows no seed either
+        values = {
+            name: value for name, value in asdict(profile).items() if value is not None
+        }
+        if (
+            profile.temperature != "none"
+        ):  # a model that knows none knows no seed either
             body = {"top_p": 0.8, "seed": seed, **(profile.extra_body or {})}
-            values |= {"temperature": values.get("temperature", temperature), "extra_body": body}
+            values |= {
+                "temperature": values.get("temperature", temperature),
+                "extra_body": body,
+            }
         elif seeds > 1:
-            raise UserError("an endpoint with `temperature: none` gives all votes alike; --judge-seeds 1")
+            raise UserError(
+                "an endpoint with `temperature: none` gives all votes alike; --judge-seeds 1"
+            )
         judges.append(make_judge(replace(settings, judge_endpoint=json.dumps(values))))
     return judges
 
 
 def judge_experts(
-    plan: Plan, judges: Sequence[Judge], output: Path, judging: JudgeSettings, settings: ExpertSettings
+    plan: Plan,
+    judges: Sequence[Judge],
+    output: Path,
+    judging: JudgeSettings,
+    settings: ExpertSettings,
 ) -> PageRun:
     """Have every rating of a plan predicted under every condition, one vote of each of `judges`, and say how well.
 
@@ -68,21 +85,34 @@ def judge_experts(
         "predicted": len(plan.of),
         "conditions": [condition.name for condition in plan.conditions],
         "prompts": [criterion_rubric(criterion).name for criterion, _ in plan.parts],
-        "judge": {"model": judges[0].name, "parameters": [judge.parameters for judge in judges]},
+        "judge": {
+            "model": judges[0].name,
+            "parameters": [judge.parameters for judge in judges],
+        },
     }
     folder = PageFolder(output, config, "experts", [LEDGER])
     folder.reopen()
     folder.start({}, {"judge": judges[0].describe()})
     votes = ask_for_all(plan, judges, output / LEDGER, judging)
     predictions = {}
-    for ask_id in (condition.ask_id(rating) for condition in plan.conditions for rating in plan.of):
+    for ask_id in (
+        condition.ask_id(rating) for condition in plan.conditions for rating in plan.of
+    ):
         predictions[ask_id] = predict(votes.by_ask[ask_id], settings.min_confidence)
     result = analyse(plan, predictions, len(judges), settings)
     if settings.reasons_embedding_model is not None:
-        vectors = WordVectors(make_encoder(settings.reasons_embedding_model, texts=True))
+        vectors = WordVectors(
+            make_encoder(settings.reasons_embedding_model, texts=True)
+        )
         # Of each history the condition with the most examples.
-        most = {condition.history: condition for condition in sorted(plan.conditions, key=lambda each: each.shots)}
-        result.reasons.extend(reasons_of(plan, predictions, each, vectors, settings) for each in most.values())
+        most = {
+            condition.history: condition
+            for condition in sorted(plan.conditions, key=lambda each: each.shots)
+        }
+        result.reasons.extend(
+            reasons_of(plan, predictions, each, vectors, settings)
+            for each in most.values()
+        )
     folder.add(VALUES, asdict(result))
     write_objects(output / PREDICTIONS, _prediction_lines(plan, predictions))
     folder.files.append(PREDICTIONS)
@@ -90,17 +120,25 @@ def judge_experts(
     if result.reasons:
         folder.add(REASONS, reasons_figure(result.reasons))
     sizes = f"{len(plan.of):,} of {len(plan.ratings):,} ratings, {len(plan.conditions)} conditions"
-    asked = f"Asked now: {votes.bill.requests:,}; the rest was in the ledger or is equal."
+    asked = (
+        f"Asked now: {votes.bill.requests:,}; the rest was in the ledger or is equal."
+    )
     notes = [f"{sizes}, {len(judges)} votes each", f"Judge: {judges[0].name}. {asked}"]
     metrics = {**votes.to_json(), "min_confidence": settings.min_confidence}
-    return folder.publish(experts_page(result, votes, notes), metrics, votes.bill.stopped)
+    return folder.publish(
+        experts_page(result, votes, notes), metrics, votes.bill.stopped
+    )
 
 
-def judge_as_experts(answers: Path, experts: Sequence[Expert], output: Path, judging: JudgeSettings) -> TaskRun:
+def judge_as_experts(
+    answers: Path, experts: Sequence[Expert], output: Path, judging: JudgeSettings
+) -> TaskRun:
     """Have the ideas of a finished run judged once more, by a judge for each of `experts`."""
     before = read_run(answers)
     if not isinstance(before, PbigRunResult):
-        raise UserError(f"{answers}: is a run of {before.task}; --responses is a finished run of pbig")
+        raise UserError(
+            f"{answers}: is a run of {before.task}; --responses is a finished run of pbig"
+        )
     patents = read_json(answers / "config.json")["patents"]
     settings = PbigSettings(
         **asdict(judging),
@@ -112,7 +150,9 @@ def judge_as_experts(answers: Path, experts: Sequence[Expert], output: Path, jud
     task = PbigAsExperts(settings, experts)
     task.judge = make_judge(judging)
     if task.deciding()["patents_sha256"] != before.settings["patents_sha256"]:
-        raise UserError(f"{patents}: no longer holds the patents of {answers}; put them back there")
+        raise UserError(
+            f"{patents}: no longer holds the patents of {answers}; put them back there"
+        )
     return score_answers(task, answers, output, source=before.metrics["source"])
 
 
@@ -120,7 +160,14 @@ def _prediction_lines(plan: Plan, predictions: Predictions) -> Iterator[dict[str
     """One line for each condition and rating."""
     for condition in plan.conditions:
         for rating in plan.of:
-            line = {name: getattr(rating, name) for name in ("rater", "item", "domain", "criterion", "score")}
+            line = {
+                name: getattr(rating, name)
+                for name in ("rater", "item", "domain", "criterion", "score")
+            }
             prediction = predictions[condition.ask_id(rating)]
             line |= {"prediction": prediction.score, "reason": prediction.reason}
-            yield {"condition": condition.name, **line, "votes": [vote and asdict(vote) for vote in prediction.votes]}
+            yield {
+                "condition": condition.name,
+                **line,
+                "votes": [vote and asdict(vote) for vote in prediction.votes],
+            }

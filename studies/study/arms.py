@@ -15,8 +15,17 @@ from sozo.models.settings import OF_NOUNS
 
 METHODS = ("sft", "dpo", "grpo")
 _ON_TABLES = ("sft", "dpo")  # methods that train on responses of another arm
-_KEYS = ("train", "config", "from", "responses", "num_training_responses", "seeds")  # all others are flags
-PAPER: dict[str, dict[str, Any]] = {  # section 5.1: SFT, DPO 1 and GRPO start from the model, DPO 2 from DPO 1
+_KEYS = (
+    "train",
+    "config",
+    "from",
+    "responses",
+    "num_training_responses",
+    "seeds",
+)  # all others are flags
+PAPER: dict[
+    str, dict[str, Any]
+] = {  # section 5.1: SFT, DPO 1 and GRPO start from the model, DPO 2 from DPO 1
     "random": {"model": "random"},
     "base": {},
     "SFT": {"train": "sft", "responses": "random"},
@@ -37,7 +46,9 @@ class Arm:
     start: "Arm | None" = None  # whose model it starts from; None: the study's
     responses: "Arm | None" = None  # what it trains on is drawn from this arm
     num_training_responses: int | None = None  # how much of it, if not the study's
-    flags: tuple[tuple[str, str], ...] = ()  # of the trainer; of recipes/sample_dat.py where nothing is trained
+    flags: tuple[
+        tuple[str, str], ...
+    ] = ()  # of the trainer; of recipes/sample_dat.py where nothing is trained
 
     @property
     def step(self) -> str:
@@ -55,46 +66,77 @@ class Arm:
         return wanted if wanted in self.seeds else self.seeds[0]
 
 
-def read_arms(values: Any, seeds: Sequence[int], sampling_flags: set[str]) -> tuple[Arm, ...]:
+def read_arms(
+    values: Any, seeds: Sequence[int], sampling_flags: set[str]
+) -> tuple[Arm, ...]:
     """The arms of a YAML's `arms`, each made of arms above it; `sampling_flags` are those of recipes/sample_dat.py."""
     if not isinstance(values, Mapping) or not values:
-        raise UserError("arms must hold lines such as `SFT: {train: sft, responses: random}`; see docs/study.md")
+        raise UserError(
+            "arms must hold lines such as `SFT: {train: sft, responses: random}`; see docs/study.md"
+        )
     arms: dict[str, Arm] = {}
     for name, settings in values.items():
         if not isinstance(name, str) or not re.fullmatch(r"[\w.+-]+( [\w.+-]+)*", name):
-            raise UserError(f"arm {name!r} cannot name a folder; take letters, digits, single spaces and . _ + -")
+            raise UserError(
+                f"arm {name!r} cannot name a folder; take letters, digits, single spaces and . _ + -"
+            )
         try:
-            arms[name] = _read_arm(name, dict(settings or {}), arms, seeds, sampling_flags)
+            arms[name] = _read_arm(
+                name, dict(settings or {}), arms, seeds, sampling_flags
+            )
         except (UserError, TypeError, ValueError) as error:
             raise UserError(f"arm {name}: {error}") from error
     return tuple(arms.values())
 
 
-def _read_arm(name: str, flags: dict[str, Any], arms: dict[str, Arm], seeds: Sequence[int], sampling: set[str]) -> Arm:
+def _read_arm(
+    name: str,
+    flags: dict[str, Any],
+    arms: dict[str, Arm],
+    seeds: Sequence[int],
+    sampling: set[str],
+) -> Arm:
     keys = {key: flags.pop(key, None) for key in _KEYS}
     method = keys["train"]
     if method not in (None, *METHODS):
         raise UserError(f"train {method}: there are {', '.join(METHODS)}")
     for key in ("from", "responses"):
         if keys[key] not in (None, *arms):
-            raise UserError(f"{key} {keys[key]}: no arm above it has this name" + hint(str(keys[key]), arms))
+            raise UserError(
+                f"{key} {keys[key]}: no arm above it has this name"
+                + hint(str(keys[key]), arms)
+            )
     if (method in _ON_TABLES) != (keys["responses"] is not None):
-        raise UserError(f"responses, an arm's name, goes with train: {' or '.join(_ON_TABLES)}, which need it")
+        raise UserError(
+            f"responses, an arm's name, goes with train: {' or '.join(_ON_TABLES)}, which need it"
+        )
     if not method:
         for key in ("config", "num_training_responses"):
             if keys[key]:
                 raise UserError(f"{key} goes with train")
         if unknown := sorted(set(flags) - sampling):
-            raise UserError(f"unknown setting: {unknown[0]}" + hint(unknown[0], sampling | set(_KEYS)))
+            raise UserError(
+                f"unknown setting: {unknown[0]}"
+                + hint(unknown[0], sampling | set(_KEYS))
+            )
     start = arms.get(keys["from"])
-    if start and (dict(start.flags).get("model") in OF_NOUNS or {"model", "model_name_or_path"} & set(flags)):
-        raise UserError(f"cannot start from {start.name}: that is no model, or this arm names a model itself")
+    if start and (
+        dict(start.flags).get("model") in OF_NOUNS
+        or {"model", "model_name_or_path"} & set(flags)
+    ):
+        raise UserError(
+            f"cannot start from {start.name}: that is no model, or this arm names a model itself"
+        )
     for key, value in flags.items():
         if isinstance(value, list):
-            raise UserError(f"{key} is a list; put it into a YAML of this arm's own (config)")
+            raise UserError(
+                f"{key} is a list; put it into a YAML of this arm's own (config)"
+            )
     own_seeds = tuple(seeds if keys["seeds"] is None else keys["seeds"])
     if not own_seeds or not set(own_seeds) <= set(seeds):
-        raise UserError(f"seeds must be some of the study's, {list(seeds)}, not {list(own_seeds)}")
+        raise UserError(
+            f"seeds must be some of the study's, {list(seeds)}, not {list(own_seeds)}"
+        )
     return Arm(
         name=name,
         seeds=own_seeds,
@@ -103,5 +145,8 @@ def _read_arm(name: str, flags: dict[str, Any], arms: dict[str, Arm], seeds: Seq
         start=start,
         responses=arms.get(keys["responses"]),
         num_training_responses=keys["num_training_responses"],
-        flags=tuple((key, json.dumps(v) if isinstance(v, bool | dict) else str(v)) for key, v in flags.items()),
+        flags=tuple(
+            (key, json.dumps(v) if isinstance(v, bool | dict) else str(v))
+            for key, v in flags.items()
+        ),
     )

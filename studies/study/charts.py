@@ -6,7 +6,9 @@ from typing import Any
 from sozo.eval.report.svg import BASELINE, series, svg
 
 
-def unique_words_chart(curves: Mapping[str, Sequence[tuple[int, float]]], equal_size: int) -> str:
+def unique_words_chart(
+    curves: Mapping[str, Sequence[tuple[int, float]]], equal_size: int
+) -> str:
     """Expected unique words of growing samples, compared at `equal_size`: name -> (valid responses, unique words)."""
 
     def draw(axes: Any) -> None:
@@ -15,8 +17,18 @@ def unique_words_chart(curves: Mapping[str, Sequence[tuple[int, float]]], equal_
             if points:
                 axes.plot(*zip(*points, strict=True), color=series(i), linewidth=2)
                 axes.plot(*points[-1], color=series(i), marker="o", markersize=4)
-        axes.set(xlabel="Valid responses", ylabel="Unique words", xlim=(0, None), ylim=(0, None))
+        axes.set(
+            xlabel="Valid responses",
+            ylabel="Unique words",
+            xlim=(0, None),
+            ylim=(0, None),
+        )
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.yaxis.set_major_formatter("{x:,.0f}")
 
-    return svg(draw, (7.6, 3.4), "unique-words", "Unique words by number of valid responses: " + ", ".join(curves))
+    return svg(
+        draw,
+        (7.6, 3.4),
+        "unique-words",
+        "Unique words by number of valid responses: " + ", ".join(curves),
+    )

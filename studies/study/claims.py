@@ -21,10 +21,14 @@ from sozo.studies.study.table11 import Table11Row
 from sozo.tasks.dat.view import INSTRUMENTS, DatView
 
 SCORE, UNIQUE, SECOND = "mean", "unique words", "second encoder"
-SHUFFLED = " shuffled"  # of a measure: what it is of the same words, shuffled among the lists
+SHUFFLED = (
+    " shuffled"  # of a measure: what it is of the same words, shuffled among the lists
+)
 HELD, FAILED, OPEN = "held", "failed", "cannot be said"
 MOST_CLAIMS, ONE_SIDED = 5, 0.025
-Values = Mapping[str, Mapping[int, float | None]]  # of a measure, by arm and seed; None where nobody measured it
+Values = Mapping[
+    str, Mapping[int, float | None]
+]  # of a measure, by arm and seed; None where nobody measured it
 _CLAIMS = "claims.json"
 
 
@@ -43,7 +47,9 @@ class RowMeasure:
         return number(value, self.measure, self.kind)
 
 
-def seeds_cell(mean: Estimate | None, measure: Measure, kind: str = MEAN, below: Sequence[str] = ()) -> Cell:
+def seeds_cell(
+    mean: Estimate | None, measure: Measure, kind: str = MEAN, below: Sequence[str] = ()
+) -> Cell:
     """A mean over seeds with its 95% interval; how many there are stands elsewhere in a table, and in its files."""
     if mean is None:
         return Cell(below=tuple(below))
@@ -55,7 +61,12 @@ def _instrument(name: str) -> RowMeasure:
     labels = DatView().labels()
     sentence = labels[f"{name}_says"][0].partition(": ")[2]
     sentence = sentence[:1].upper() + sentence[1:]
-    return RowMeasure(labels[name][0], sentence, INSTRUMENTS[name], lambda row: row.summary.instruments.get(name))
+    return RowMeasure(
+        labels[name][0],
+        sentence,
+        INSTRUMENTS[name],
+        lambda row: row.summary.instruments.get(name),
+    )
 
 
 def _gain(number: int) -> Callable[[Table11Row], float | None]:
@@ -135,7 +146,9 @@ MEASURES = {
 }
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+@pydantic.dataclasses.dataclass(
+    frozen=True, kw_only=True, config=ConfigDict(extra="forbid")
+)
 class Difference:
     """One line of a YAML's `exploratory`: how far an arm is from another, or from a number, over the seeds."""
 
@@ -145,7 +158,9 @@ class Difference:
 
     def __post_init__(self) -> None:
         if self.measure not in MEASURES:
-            raise ValueError(f"{self.title}: no measure {self.measure}; there are {', '.join(MEASURES)}")
+            raise ValueError(
+                f"{self.title}: no measure {self.measure}; there are {', '.join(MEASURES)}"
+            )
 
     @property
     def title(self) -> str:
@@ -155,42 +170,64 @@ class Difference:
     @property
     def of(self) -> str:
         """Whose difference, in words: `mean of A minus B`."""
-        other = self.against if isinstance(self.against, str) else MEASURES[self.measure].show(self.against)
-        return f"{self.measure} of {self.arm}" + (f" minus {other}" if self.against else "")
+        other = (
+            self.against
+            if isinstance(self.against, str)
+            else MEASURES[self.measure].show(self.against)
+        )
+        return f"{self.measure} of {self.arm}" + (
+            f" minus {other}" if self.against else ""
+        )
 
     def interval(self, values: Values, shift: float = 0.0) -> Estimate | str:
         """The difference minus `shift` over the seeds, of `values` of its measure; or why there is none."""
         sides = []
         for name in (self.arm, self.against):
             if isinstance(name, str):
-                measured = {seed: value for seed, value in values[name].items() if value is not None}
+                measured = {
+                    seed: value
+                    for seed, value in values[name].items()
+                    if value is not None
+                }
                 if len(measured) < len(values[name]):
                     return "a seed has no such number"
                 sides.append(measured)
         if isinstance(self.against, str):
             of, against = sides
-            return difference({seed: value - shift for seed, value in of.items()}, against)
-        return over_seeds({seed: value - self.against - shift for seed, value in sides[0].items()})
+            return difference(
+                {seed: value - shift for seed, value in of.items()}, against
+            )
+        return over_seeds(
+            {seed: value - self.against - shift for seed, value in sides[0].items()}
+        )
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+@pydantic.dataclasses.dataclass(
+    frozen=True, kw_only=True, config=ConfigDict(extra="forbid")
+)
 class Claim(Difference):
     """One line of a YAML's `claims`: a difference is at least, or above, a number, or `within` a margin of 0."""
 
     name: str  # the claim in words
     at_least: StrictFloat | None = None  # one of these three
     above: StrictFloat | None = None
-    within: Annotated[StrictFloat, Field(gt=0)] | None = None  # the claim of an equivalence
+    within: Annotated[StrictFloat, Field(gt=0)] | None = (
+        None  # the claim of an equivalence
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if len(self._bounds) != 1:
-            raise ValueError(f"{self.title}: give one number, at_least, above or within")
+            raise ValueError(
+                f"{self.title}: give one number, at_least, above or within"
+            )
 
     @property
     def _bounds(self) -> dict[str, float]:
         bounds = {"at least": self.at_least, "above": self.above, "within": self.within}
-        return {relation: bound for relation, bound in bounds.items() if bound is not None}
+        return {
+            relation: bound for relation, bound in bounds.items() if bound is not None
+        }
 
     @property
     def title(self) -> str:
@@ -221,7 +258,11 @@ class Claim(Difference):
         assert interval.high is not None
         if self.within is not None:
             return interval.low > self.within or interval.high < -self.within
-        return interval.high < self.at_least if self.at_least is not None else interval.high <= (self.above or 0.0)
+        return (
+            interval.high < self.at_least
+            if self.at_least is not None
+            else interval.high <= (self.above or 0.0)
+        )
 
 
 def _one_sided(interval: Estimate | str) -> float | None:
@@ -234,7 +275,11 @@ def _one_sided(interval: Estimate | str) -> float | None:
 CLAIM_KEYS = [f.name for f in fields(Claim)]
 
 
-def check_claims(claims: Sequence[Claim], exploratory: Sequence[Difference], arms: Mapping[str, object]) -> None:
+def check_claims(
+    claims: Sequence[Claim],
+    exploratory: Sequence[Difference],
+    arms: Mapping[str, object],
+) -> None:
     """Refuse a line about an arm that the study does not have, and more claims than can be shown by few seeds."""
     for line in (*claims, *exploratory):
         for arm in (line.arm, line.against):
@@ -267,7 +312,9 @@ def judge(claims: Sequence[Claim], values: Mapping[str, Values]) -> list[ClaimVe
     chances = [claim.chance(values[claim.measure]) for claim in claims]
     corrected = holm([1.0 if p is None else p for p in chances])
     return [
-        _verdict(claim, claim.interval(values[claim.measure]), None if p is None else least)
+        _verdict(
+            claim, claim.interval(values[claim.measure]), None if p is None else least
+        )
         for claim, p, least in zip(claims, chances, corrected, strict=True)
     ]
 
@@ -288,8 +335,15 @@ def note_claims(folder: Path, claims: Sequence[Claim]) -> None:
     """Write down those claims that are new, with the time and how many steps were finished by then."""
     noted = _noted(folder)
     known = [entry["claim"] for entry in noted]
-    now, finished = datetime.now(UTC).isoformat(timespec="seconds"), len(list(folder.glob("*/metrics.json")))
-    new = [{"claim": asdict(c), "since": now, "finished": finished} for c in claims if asdict(c) not in known]
+    now, finished = (
+        datetime.now(UTC).isoformat(timespec="seconds"),
+        len(list(folder.glob("*/metrics.json"))),
+    )
+    new = [
+        {"claim": asdict(c), "since": now, "finished": finished}
+        for c in claims
+        if asdict(c) not in known
+    ]
     if new:
         write_json(folder / _CLAIMS, {"claims": [*noted, *new]})
 
@@ -305,4 +359,8 @@ def when_noted(folder: Path, claim: Claim) -> str:
 
 
 def _noted(folder: Path) -> list[dict]:
-    return list(read_json(folder / _CLAIMS)["claims"]) if (folder / _CLAIMS).is_file() else []
+    return (
+        list(read_json(folder / _CLAIMS)["claims"])
+        if (folder / _CLAIMS).is_file()
+        else []
+    )

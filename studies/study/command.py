@@ -19,25 +19,48 @@ if TYPE_CHECKING:
 
 
 def study(
-    file: Annotated[Path, typer.Argument(help="The study's YAML, such as recipes/tiny/reproduce.yaml.")],
-    output: Annotated[str | None, typer.Option(help="Folder of the study (default: the YAML's output_dir).")] = None,
+    file: Annotated[
+        Path,
+        typer.Argument(help="The study's YAML, such as recipes/tiny/reproduce.yaml."),
+    ],
+    output: Annotated[
+        str | None,
+        typer.Option(help="Folder of the study (default: the YAML's output_dir)."),
+    ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the commands and what they need; run nothing.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Print the commands and what they need; run nothing."
+        ),
     ] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Say what is missing here for any step; exit status 1 if something is.")
+        bool,
+        typer.Option(
+            "--check",
+            help="Say what is missing here for any step; exit status 1 if something is.",
+        ),
     ] = False,
     first: Annotated[
-        str | None, typer.Option("--from", metavar="STEP", help="Leave the earlier steps as they are.")
+        str | None,
+        typer.Option(
+            "--from", metavar="STEP", help="Leave the earlier steps as they are."
+        ),
     ] = None,
-    only: Annotated[str | None, typer.Option(metavar="STEP", help="Run this step alone.")] = None,
+    only: Annotated[
+        str | None, typer.Option(metavar="STEP", help="Run this step alone.")
+    ] = None,
     launcher: Annotated[
         str, typer.Option(help="Words instead of these, such as 'srun launch.sh'.")
     ] = "accelerate launch",
-    page: Annotated[bool, typer.Option("--page", help="Write the page of what is finished; run nothing.")] = False,
+    page: Annotated[
+        bool,
+        typer.Option("--page", help="Write the page of what is finished; run nothing."),
+    ] = False,
     second_encoder: Annotated[
         str | None,
-        typer.Option(help="With --page: a second encoder instead of the YAML's; claims are exploratory then."),
+        typer.Option(
+            help="With --page: a second encoder instead of the YAML's; claims are exploratory then."
+        ),
     ] = None,
 ) -> None:
     """The paper's study, or one of your own: train and sample.
@@ -51,7 +74,9 @@ def study(
 
     signal.signal(signal.SIGTERM, _end_preempted)
     if second_encoder and not page:
-        raise UserError("--second-encoder goes with --page; of a study to run it stands in the YAML")
+        raise UserError(
+            "--second-encoder goes with --page; of a study to run it stands in the YAML"
+        )
     settings = load_study(file, output, second_encoder)
     if page:
         _page(settings, "table-second-encoder" if second_encoder else "table")
@@ -67,21 +92,44 @@ def study(
     run_study(settings, steps, launch)
     if steps[-1].name == "table":
         table = Path(settings.step_folder("table"))
-        print_lines([(table / "result.md").read_text("utf-8"), f"The page: {table / 'report.html'}"])
+        print_lines(
+            [
+                (table / "result.md").read_text("utf-8"),
+                f"The page: {table / 'report.html'}",
+            ]
+        )
 
 
 def table11(
-    rows: Annotated[list[str], typer.Argument(metavar="NAME=DIR", help="Tables of responses; gains are over `base`.")],
-    output: Annotated[Path, typer.Option(help="Folder of table11.md, report.html and metrics.json.")],
+    rows: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME=DIR", help="Tables of responses; gains are over `base`."
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option(help="Folder of table11.md, report.html and metrics.json.")
+    ],
     paper_model: Annotated[
-        str | None, typer.Option(help="Show the paper's rows of this model, such as Swallow-8B, too.")
+        str | None,
+        typer.Option(
+            help="Show the paper's rows of this model, such as Swallow-8B, too."
+        ),
     ] = None,
-    second_encoder: Annotated[str | None, typer.Option(help="One that nobody trained on, such as e5.")] = None,
+    second_encoder: Annotated[
+        str | None, typer.Option(help="One that nobody trained on, such as e5.")
+    ] = None,
     nouns: Annotated[
-        str | None, typer.Option(help="Whose mean is taken out of its vectors: tiny, or a file (default: JumanDIC's).")
+        str | None,
+        typer.Option(
+            help="Whose mean is taken out of its vectors: tiny, or a file (default: JumanDIC's)."
+        ),
     ] = None,
     control_tasks: Annotated[
-        list[str] | None, typer.Option(help="NAME=DIR: runs of a task with a control measure, that of base too.")
+        list[str] | None,
+        typer.Option(
+            help="NAME=DIR: runs of a task with a control measure, that of base too."
+        ),
     ] = None,
     title: Annotated[str, typer.Option(help="The page's heading.")] = "Table 11",
 ) -> None:
@@ -97,7 +145,9 @@ def table11(
 
     named = dict(_named(rows))
     of_study = read_study(output.parent)
-    models = {name: row.model for name, row in of_study.rows.items()} if of_study else {}
+    models = (
+        {name: row.model for name, row in of_study.rows.items()} if of_study else {}
+    )
     result = tables_result(
         title,
         {name: StudyRow(models.get(name), path) for name, path in named.items()},
@@ -106,18 +156,24 @@ def table11(
         controls=_named(control_tasks or ()),
         nouns=nouns,
     )
-    print_lines([write_result(output, result, "table11"), f"The page: {output / 'report.html'}"])
+    print_lines(
+        [write_result(output, result, "table11"), f"The page: {output / 'report.html'}"]
+    )
 
 
 def _end_preempted(*_: Any) -> NoReturn:
     """End with the step under way, which writes a checkpoint; another SIGTERM changes nothing."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    os.write(2, f"SIGTERM: the same command continues (exit status {PREEMPTED})\n".encode())
+    os.write(
+        2, f"SIGTERM: the same command continues (exit status {PREEMPTED})\n".encode()
+    )
     sys.exit(PREEMPTED)
 
 
 def _named(words: Sequence[str]) -> list[tuple[str, Path]]:
-    pairs = [(name, Path(path)) for name, _, path in (word.partition("=") for word in words)]
+    pairs = [
+        (name, Path(path)) for name, _, path in (word.partition("=") for word in words)
+    ]
     for word, (name, _) in zip(words, pairs, strict=True):
         if not name or word.endswith("=") or "=" not in word:
             raise UserError(f"{word}: give NAME=DIR, such as base=runs/base")
@@ -130,4 +186,9 @@ def _page(settings: "Study", name: str) -> None:
     from sozo.studies.study.result import study_result
 
     folder = Path(settings.step_folder(name))
-    print_lines([write_result(folder, study_result(settings), "result"), f"The page: {folder / 'report.html'}"])
+    print_lines(
+        [
+            write_result(folder, study_result(settings), "result"),
+            f"The page: {folder / 'report.html'}",
+        ]
+    )

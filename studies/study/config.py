@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pydantic
-from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictInt, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    TypeAdapter,
+    ValidationError,
+)
 
 from sozo.data.errors import UserError
 from sozo.data.settings import from_validation, hint, read_yaml
@@ -21,7 +29,11 @@ from sozo.studies.study.control_tasks import control_of
 from sozo.studies.study.estimates import Architecture
 from sozo.tasks.dat.scorer import DatSettings
 
-SAMPLING = (GeneratorSettings, SamplingOptions, DatSettings)  # the groups of flags of recipes/sample_dat.py
+SAMPLING = (
+    GeneratorSettings,
+    SamplingOptions,
+    DatSettings,
+)  # the groups of flags of recipes/sample_dat.py
 # Those that the study gives itself, or that mean nothing to DAT's one prompt; an arm may say `model`.
 _OWN_FLAGS = {"source", "num_responses", "responses_per_item", "num_valid", "seed"}
 FLAGS = {f.name for group in SAMPLING for f in fields(group)} - _OWN_FLAGS
@@ -64,18 +76,30 @@ class Study:
     top_k: StrictInt  # best responses that SFT imitates
     num_pairs: StrictInt  # of each DPO stage
     seeds: Seeds  # all is made at each of them; sampling adds a number of its own
-    sampling: dict[str, Any]  # `launcher` (an accelerate config) and flags of recipes/sample_dat.py
+    sampling: dict[
+        str, Any
+    ]  # `launcher` (an accelerate config) and flags of recipes/sample_dat.py
     training: TrainingFiles
     architecture: Architecture  # for the estimates of --dry-run
     tokens: Tokens
     file: Path  # the YAML
     paper_model: str | None = None  # its name in the paper's Table 11, if it is there
-    random_nouns: str | None = None  # where they come from, if not the dictionary (`--nouns` of recipes/sample_dat.py)
+    random_nouns: str | None = (
+        None  # where they come from, if not the dictionary (`--nouns` of recipes/sample_dat.py)
+    )
     arms: Any = None  # the rows; None are the paper's five methods and random nouns
-    claims: list[Claim] = Field(default_factory=list)  # what its arms will show, written beforehand
-    exploratory: list[Difference] = Field(default_factory=list)  # shown with intervals, without a verdict
-    second_encoder: str | None = None  # an encoder that no arm is trained on, by which gains are measured too
-    control_tasks: list[str] = Field(default_factory=list)  # by which a trained row's understanding is compared
+    claims: list[Claim] = Field(
+        default_factory=list
+    )  # what its arms will show, written beforehand
+    exploratory: list[Difference] = Field(
+        default_factory=list
+    )  # shown with intervals, without a verdict
+    second_encoder: str | None = (
+        None  # an encoder that no arm is trained on, by which gains are measured too
+    )
+    control_tasks: list[str] = Field(
+        default_factory=list
+    )  # by which a trained row's understanding is compared
     keep_checkpoints: StrictBool = False  # of finished steps, too
 
     @property
@@ -96,7 +120,9 @@ class Study:
     @property
     def points(self) -> list[tuple[Arm, int]]:
         """Every arm at each of its seeds, seed by seed."""
-        return [(arm, seed) for seed in self.seeds for arm in self.rows if seed in arm.seeds]
+        return [
+            (arm, seed) for seed in self.seeds for arm in self.rows if seed in arm.seeds
+        ]
 
     def at(self, name: str, seed: int) -> str:
         """A step's or a row's name at a seed: at the study's first it is the plain one."""
@@ -107,7 +133,11 @@ class Study:
         base = next((arm for arm in self.rows if arm.name == "base"), None)
         if base is None:
             return {}
-        return {self.at(arm.name, seed): self.at("base", base.seed(seed)) for arm, seed in self.points if arm != base}
+        return {
+            self.at(arm.name, seed): self.at("base", base.seed(seed))
+            for arm, seed in self.points
+            if arm != base
+        }
 
     def model_at(self, seed: int) -> str:
         """The model that is trained at a seed."""
@@ -123,7 +153,9 @@ class Study:
         return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
-def load_study(path: Path, output_dir: str | None = None, second_encoder: str | None = None) -> Study:
+def load_study(
+    path: Path, output_dir: str | None = None, second_encoder: str | None = None
+) -> Study:
     """Read a study's YAML; `output_dir` and `second_encoder` go over the file's.
 
     Claims were written for the YAML's second encoder: by another one their differences are exploratory.
@@ -133,13 +165,23 @@ def load_study(path: Path, output_dir: str | None = None, second_encoder: str | 
         values["output_dir"] = output_dir
     if second_encoder:
         keys = [f.name for f in fields(Difference)]
-        claims = [{key: claim[key] for key in keys if key in claim} for claim in values.pop("claims", [])]
-        values |= {"second_encoder": second_encoder, "exploratory": claims + values.get("exploratory", [])}
+        claims = [
+            {key: claim[key] for key in keys if key in claim}
+            for claim in values.pop("claims", [])
+        ]
+        values |= {
+            "second_encoder": second_encoder,
+            "exploratory": claims + values.get("exploratory", []),
+        }
     try:
         study = TypeAdapter(Study).validate_python(values)
     except ValidationError as error:
         in_claim = error.errors()[0]["loc"][:1] == ("claims",)
-        raise from_validation(error, str(path), CLAIM_KEYS if in_claim else [f.name for f in fields(Study)]) from error
+        raise from_validation(
+            error,
+            str(path),
+            CLAIM_KEYS if in_claim else [f.name for f in fields(Study)],
+        ) from error
     try:
         _check(study)
     except UserError as error:
@@ -157,15 +199,21 @@ def _check(study: Study) -> None:
         if key not in known:
             raise UserError(f"unknown setting in sampling: {key}" + hint(key, known))
     if study.language not in LANGUAGES:
-        raise UserError(f"sampling: language must be {' or '.join(LANGUAGES)}, not {study.language}")
+        raise UserError(
+            f"sampling: language must be {' or '.join(LANGUAGES)}, not {study.language}"
+        )
     check_claims(study.claims, study.exploratory, {arm.name: arm for arm in study.rows})
     for task in study.control_tasks:
         control_of(task)
     if study.control_tasks and not study.bases():
-        raise UserError("control_tasks compare with an arm named base; add base: {} to the arms")
+        raise UserError(
+            "control_tasks compare with an arm named base; add base: {} to the arms"
+        )
     for arm in study.rows:
         if arm.train and not (arm.config or getattr(study.training, arm.train)):
-            raise UserError(f"training: {arm.train} is missing, by which the arm {arm.name} is trained; give it")
+            raise UserError(
+                f"training: {arm.train} is missing, by which the arm {arm.name} is trained; give it"
+            )
     files = [study.sampling["launcher"], *filter(None, astuple(study.training))]
     files += [arm.config for arm in study.rows if arm.config]
     for name in map(str, files):
@@ -174,8 +222,14 @@ def _check(study: Study) -> None:
     if study.second_encoder:
         default = {"embedding_model": LANGUAGES[study.language].encoder}
         settings = [default | study.sampling, *(dict(arm.flags) for arm in study.rows)]
-        used = set(_encoders([*settings, *(read_yaml(study.path(str(name))) for name in files)]))
-        if shared := sorted(used.intersection(_encoders({"embedding_model": study.second_encoder}))):
+        used = set(
+            _encoders(
+                [*settings, *(read_yaml(study.path(str(name))) for name in files)]
+            )
+        )
+        if shared := sorted(
+            used.intersection(_encoders({"embedding_model": study.second_encoder}))
+        ):
             raise UserError(
                 f"second_encoder {study.second_encoder}: the study scores or trains by {shared[0]}; "
                 "name an encoder that no arm uses"

@@ -17,32 +17,45 @@ from sozo.tasks import finished_run, task_type
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Control
 
-Controls = Mapping[Measure, Mapping[str, Cell]]  # by row: its share, and below it the difference from its base
+Controls = Mapping[
+    Measure, Mapping[str, Cell]
+]  # by row: its share, and below it the difference from its base
 
 
 def control_of(task: str) -> Control:
     """What a task says of understanding; UserError for a task that says nothing of it."""
     if (control := task_type(task).control) is None:
-        raise UserError(f"control_tasks: {task} has no control measure, by which a loss of understanding shows")
+        raise UserError(
+            f"control_tasks: {task} has no control measure, by which a loss of understanding shows"
+        )
     return control
 
 
-def control_rows(folders: Iterable[tuple[str, Path]], bases: Mapping[str, str]) -> Controls:
+def control_rows(
+    folders: Iterable[tuple[str, Path]], bases: Mapping[str, str]
+) -> Controls:
     """Of runs' folders by row (a row may come once for each task), each row beside its base."""
     runs: dict[str, dict[str, RunResult]] = {}
     for row, folder in folders:
         if (run := finished_run(folder)) is None:
-            raise UserError(f"{folder}: holds no finished run; recipes/sample_dat.py makes one")
+            raise UserError(
+                f"{folder}: holds no finished run; recipes/sample_dat.py makes one"
+            )
         runs.setdefault(run.task, {})[row] = run
     found: dict[Measure, dict[str, Cell]] = {}
     for task, by_row in runs.items():
         for row, base in bases.items():
             if row in by_row and base not in by_row:
-                raise UserError(f"{task}: {row} is compared with {base}, of which there is no run")
+                raise UserError(
+                    f"{task}: {row} is compared with {base}, of which there is no run"
+                )
         for measure in control_of(task).measures:
             asked = {row: run for row, run in by_row.items() if run.by_item(measure)}
             if asked:
-                found[measure] = {row: _cell(run, asked.get(bases.get(row, "")), measure) for row, run in asked.items()}
+                found[measure] = {
+                    row: _cell(run, asked.get(bases.get(row, "")), measure)
+                    for row, run in asked.items()
+                }
     return found
 
 
@@ -52,7 +65,9 @@ def _cell(run: RunResult, base: RunResult | None, measure: Measure) -> Cell:
     if base is None:
         return cell
     apart = not_alike(base, run, measure)
-    return _beside(cell, Estimate(reason=apart) if apart else run.against(base, measure))
+    return _beside(
+        cell, Estimate(reason=apart) if apart else run.against(base, measure)
+    )
 
 
 def _beside(cell: Cell, change: Estimate) -> Cell:
@@ -68,13 +83,26 @@ def over_arm(cells: Mapping[int, Cell]) -> Cell | None:
     if len(cells) < 2:
         return next(iter(cells.values()), None)
     measure = next(iter(cells.values())).measure
-    shares = {seed: cell.estimate.value for seed, cell in cells.items() if cell.estimate.value is not None}
-    changes = {seed: cell.change.estimate.value for seed, cell in cells.items() if cell.change is not None}
+    shares = {
+        seed: cell.estimate.value
+        for seed, cell in cells.items()
+        if cell.estimate.value is not None
+    }
+    changes = {
+        seed: cell.change.estimate.value
+        for seed, cell in cells.items()
+        if cell.change is not None
+    }
     known = {seed: value for seed, value in changes.items() if value is not None}
     mean = seeds_cell(over_seeds(shares) if shares else None, measure)
     if known:
         return _beside(mean, over_seeds(known))
-    return replace(mean, below=tuple(dict.fromkeys(line for cell in cells.values() for line in cell.below)))
+    return replace(
+        mean,
+        below=tuple(
+            dict.fromkeys(line for cell in cells.values() for line in cell.below)
+        ),
+    )
 
 
 def to_json(controls: Controls) -> dict[str, Any]:
@@ -84,7 +112,10 @@ def to_json(controls: Controls) -> dict[str, Any]:
         rows = found[measure.name] = {}
         for row, cell in by_row.items():
             change = cell.change.estimate.to_json() if cell.change else None
-            rows[row] = cell.estimate.to_json() | {"difference": change, "notes": list(cell.below)}
+            rows[row] = cell.estimate.to_json() | {
+                "difference": change,
+                "notes": list(cell.below),
+            }
     return found
 
 

@@ -30,7 +30,12 @@ class Architecture:
     def widths(self) -> tuple[int, int, int, int]:
         """Of the residual stream, of all query heads together, of all key heads (values have as much), of the MLP."""
         head = self.head_size or self.hidden_size // self.heads
-        return self.hidden_size, self.heads * head, self.kv_heads * head, self.intermediate
+        return (
+            self.hidden_size,
+            self.heads * head,
+            self.kv_heads * head,
+            self.intermediate,
+        )
 
     def lora_parameters(self, rank: int) -> int:
         """Adapter parameters at `rank` on every linear layer (`all-linear`): rank x (inputs + outputs) of each."""
@@ -50,7 +55,8 @@ def training_memory(
     zero_stage: int = 0,  # 0 (DDP or one GPU) to 3
     bf16: bool = True,  # weights in bfloat16; else float32
     checkpointing: bool = True,
-    lora_rank: int | None = None,  # of an adapter on every linear layer; None trains all weights
+    lora_rank: int
+    | None = None,  # of an adapter on every linear layer; None trains all weights
     reference_model: bool = False,  # a frozen copy beside the model; LoRA switches its adapter off instead
 ) -> dict[str, float]:
     """What one GPU holds in a training step, in GiB, part by part.
@@ -61,27 +67,39 @@ def training_memory(
     {'weights': 1.87, 'gradients': 1.87, 'optimizer': 11.22}
     """
     lora, element = lora_rank is not None, 2 if bf16 else 4
-    trained = model.parameters if lora_rank is None else model.lora_parameters(lora_rank)
+    trained = (
+        model.parameters if lora_rank is None else model.lora_parameters(lora_rank)
+    )
     # Adapters are float32 even on frozen bf16 weights.
     gradient, state = (4, 8) if lora or not bf16 else (2, 12 if zero_stage else 4)
     shards = [processes if zero_stage >= stage else 1 for stage in (1, 2, 3)]
     h, q, k, f = model.widths
     layer = element * (4 * h + 2 * q + 2 * k + 4 * f)
-    per_token = element * h * model.layers + layer if checkpointing else layer * model.layers
+    per_token = (
+        element * h * model.layers + layer if checkpointing else layer * model.layers
+    )
     tile = min(tokens, _TILE_TOKENS) * min(model.vocabulary, _TILE_ENTRIES)
     head = element * tile + 4 * h * tokens + (0 if lora else 4 * model.vocabulary * h)
     return {
-        "weights": (element * model.parameters + (4 * trained if lora else 0)) / shards[2] / GIB,
+        "weights": (element * model.parameters + (4 * trained if lora else 0))
+        / shards[2]
+        / GIB,
         "gradients": gradient * trained / shards[1] / GIB,
         "optimizer": state * trained / shards[0] / GIB,
-        "reference": element * model.parameters / shards[2] / GIB if reference_model and not lora else 0.0,
+        "reference": element * model.parameters / shards[2] / GIB
+        if reference_model and not lora
+        else 0.0,
         "activations": tokens * per_token / GIB,
         "head": head / GIB,
     }
 
 
 def training_disk(
-    model: Architecture, *, zero_stage: int = 0, bf16: bool = True, lora_rank: int | None = None
+    model: Architecture,
+    *,
+    zero_stage: int = 0,
+    bf16: bool = True,
+    lora_rank: int | None = None,
 ) -> tuple[float, float]:
     """GiB of a checkpoint, and of the trained model.
 
@@ -90,10 +108,18 @@ def training_disk(
     [105, 15]
     """
     lora, element = lora_rank is not None, 2 if bf16 else 4
-    trained = model.parameters if lora_rank is None else model.lora_parameters(lora_rank)
+    trained = (
+        model.parameters if lora_rank is None else model.lora_parameters(lora_rank)
+    )
     weights = 4 if lora else element
     # DeepSpeed's are a float32 master and two moments, and beside them the weights again where they are not sharded.
-    states = 12 + (weights if zero_stage < 3 else 0) if zero_stage else 8 if lora or not bf16 else 4
+    states = (
+        12 + (weights if zero_stage < 3 else 0)
+        if zero_stage
+        else 8
+        if lora or not bf16
+        else 4
+    )
     return (weights + states) * trained / GIB, weights * trained / GIB
 
 
@@ -102,7 +128,9 @@ def generation_hours(parameters: int, tokens: int, backend: str) -> float:
     return 2 * parameters * tokens / (_A100_PEAK * _GENERATION[backend]) / 3600
 
 
-def training_hours(parameters: int, tokens: int, *, checkpointing: bool, lora: bool, reference: bool) -> float:
+def training_hours(
+    parameters: int, tokens: int, *, checkpointing: bool, lora: bool, reference: bool
+) -> float:
     """A100 hours to train on `tokens` tokens, prompts among them."""
     each = (4 if lora else 6) + 2 * checkpointing + 2 * reference
     return each * parameters * tokens / (_A100_PEAK * _TRAINING) / 3600

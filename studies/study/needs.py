@@ -11,7 +11,10 @@ from sozo.studies.study.config import Study
 from sozo.studies.study.plan import free_gib, study_disk
 from sozo.studies.study.steps import Step
 
-_TRAINS, _PAGE = ("torch", "transformers", "trl", "accelerate", "datasets"), ("jinja2", "matplotlib", "pandas")
+_TRAINS, _PAGE = (
+    ("torch", "transformers", "trl", "accelerate", "datasets"),
+    ("jinja2", "matplotlib", "pandas"),
+)
 
 
 def missing(study: Study, steps: Sequence[Step]) -> Iterator[str]:
@@ -25,9 +28,15 @@ def missing(study: Study, steps: Sequence[Step]) -> Iterator[str]:
     if "vllm" in values_of(settings, "backend") | values_of(settings, "sampler"):
         packages.add("vllm")
     named = [*settings, study.sampling, {"second_encoder": study.second_encoder}]
-    yield from not_here(named, {study.model_at(seed) for seed in study.seeds} - set(OF_NOUNS), packages)
-    gpus = max((own["num_processes"] for own in hardware if not own.get("use_cpu")), default=0)
-    if (have := len(list(Path("/dev").glob("nvidia[0-9]*")))) < gpus > 1:  # one process does without
+    yield from not_here(
+        named, {study.model_at(seed) for seed in study.seeds} - set(OF_NOUNS), packages
+    )
+    gpus = max(
+        (own["num_processes"] for own in hardware if not own.get("use_cpu")), default=0
+    )
+    if (
+        (have := len(list(Path("/dev").glob("nvidia[0-9]*")))) < gpus > 1
+    ):  # one process does without
         yield f"GPUs: {gpus} are needed, {have} are here; another recipes/accelerate file, or another machine"
     if find_spec("trl") is None:
         return  # it is named above; without it no training's YAML is read, on which its disk depends

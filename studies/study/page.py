@@ -33,7 +33,13 @@ from sozo.studies.study.claims import (
     when_noted,
 )
 from sozo.studies.study.control_tasks import explanation, heading, over_arm
-from sozo.studies.study.result import StudyResult, base_values, difference, patterns, row_values
+from sozo.studies.study.result import (
+    StudyResult,
+    base_values,
+    difference,
+    patterns,
+    row_values,
+)
 from sozo.studies.study.table11 import Table11, Table11Row
 from sozo.tasks.dat.instruments import DIVERSITY
 from sozo.tasks.dat.summary import DatSummary
@@ -41,7 +47,11 @@ from sozo.tasks.dat.table import valid_scores
 from sozo.tasks.dat.view import INSTRUMENTS, DatView, instrument_cell, instruments_of
 
 _GREY, _PAPER, _OTHER = 0, 2, 1  # colours of the page
-GROUPS = {_GREY: "not trained", _PAPER: "trained as in the paper", _OTHER: "trained otherwise"}
+GROUPS = {
+    _GREY: "not trained",
+    _PAPER: "trained as in the paper",
+    _OTHER: "trained otherwise",
+}
 REASONS = {
     "format": "not exactly ten lines “k. word”",
     "not_japanese": "a letter that is not Japanese",
@@ -61,17 +71,26 @@ def plane(result: StudyResult) -> str:
     for arm in result.arms:
         words, score = result.interval(UNIQUE, arm), result.interval(SCORE, arm)
         if words and score and words.value is not None and score.value is not None:
-            by_seed = [[result.values[name][arm.name][seed] for name in (UNIQUE, SCORE)] for seed in arm.seeds]
+            by_seed = [
+                [result.values[name][arm.name][seed] for name in (UNIQUE, SCORE)]
+                for seed in arm.seeds
+            ]
             seeds = [(x, y) for x, y in by_seed if x is not None and y is not None]
             colour = _GREY if not arm.train else _PAPER if arm.name in PAPER else _OTHER
             spots.append(Spot(arm.name, (words.value, score.value), seeds, colour))
     across = f"Different words in {result.table.equal_size:,} usable lists"
-    return plane_chart(spots, result.frontier, across, "Mean DAT score", "plane") if spots else ""
+    return (
+        plane_chart(spots, result.frontier, across, "Mean DAT score", "plane")
+        if spots
+        else ""
+    )
 
 
 def measure_heading(result: StudyResult, name: str) -> str:
     """Of a measure's column."""
-    return MEASURES[name].heading + (f" in {result.table.equal_size:,} valid" if name == UNIQUE else "")
+    return MEASURES[name].heading + (
+        f" in {result.table.equal_size:,} valid" if name == UNIQUE else ""
+    )
 
 
 def arms_table(result: StudyResult) -> Table:
@@ -81,16 +100,29 @@ def arms_table(result: StudyResult) -> Table:
         cells: dict[str, Content] = {"Arm": arm.name, "Seeds": len(arm.seeds)}
         for name in result.measures:
             measure = MEASURES[name]
-            shuffled = result.interval(name + SHUFFLED, arm) if name + SHUFFLED in MEASURES else None
+            shuffled = (
+                result.interval(name + SHUFFLED, arm)
+                if name + SHUFFLED in MEASURES
+                else None
+            )
             below = [_shuffled_text(measure, shuffled.value)] if shuffled else []
             if not name.endswith(SHUFFLED):
                 mean = result.interval(name, arm)
-                cells[measure_heading(result, name)] = seeds_cell(mean, measure.measure, measure.kind, below)
+                cells[measure_heading(result, name)] = seeds_cell(
+                    mean, measure.measure, measure.kind, below
+                )
         for control, by_row in result.controls.items():
-            of_arm = {seed: by_row[row] for seed, row in result.names(arm).items() if row in by_row}
+            of_arm = {
+                seed: by_row[row]
+                for seed, row in result.names(arm).items()
+                if row in by_row
+            }
             cells[heading(control)] = over_arm(of_arm)
         rows.append(cells)
-    sentences = [f"{measure_heading(result, name)}: {MEASURES[name].sentence}" for name in result.measures]
+    sentences = [
+        f"{measure_heading(result, name)}: {MEASURES[name].sentence}"
+        for name in result.measures
+    ]
     return tabulate("The arms", rows, [*sentences, *map(explanation, result.controls)])
 
 
@@ -109,9 +141,7 @@ def claims_table(result: StudyResult) -> Table:
             "Written": when_noted(Path(result.study.output_dir), claim),
         }
         rows.append(cells)
-    found = (
-        "Found: the mean over seeds with its 95% interval (Student's t); of two arms, of their difference at each seed."
-    )
+    found = "Found: the mean over seeds with its 95% interval (Student's t); of two arms, of their difference at each seed."
     chance = f"p: that the claim does not hold, one-sided, corrected by Holm for the {len(rows)} claims."
     judged = f"A claim held where p is at most {ONE_SIDED}, and failed where the whole interval contradicts it."
     notes = [found, chance, judged]
@@ -121,20 +151,25 @@ def claims_table(result: StudyResult) -> Table:
 def differences_table(result: StudyResult) -> Table:
     """The exploratory differences over seeds."""
     rows: list[dict[str, Content]] = [
-        {"Difference": line.of, "Found": _difference_cell(line, interval)} for line, interval in result.differences
+        {"Difference": line.of, "Found": _difference_cell(line, interval)}
+        for line, interval in result.differences
     ]
     note = "Exploratory: not corrected for how many there are, so that none of them is shown by its interval alone."
     return tabulate("Other differences", rows, [note] if rows else [])
 
 
-def _difference_cell(line: Difference, interval: Estimate | None, reason: str = "") -> Cell:
+def _difference_cell(
+    line: Difference, interval: Estimate | None, reason: str = ""
+) -> Cell:
     below = [reason] if reason else []
     if interval is not None:
         paired = isinstance(line.against, str) and interval.base_n is None
         n = interval.n if interval.base_n is None else min(interval.n, interval.base_n)
         below.insert(0, f"{n} seed{'s' * (n != 1)}{', paired' * paired}")
     measure = MEASURES[line.measure]
-    return seeds_cell(interval, measure.measure, DIFFERENCE if line.against else measure.kind, below)
+    return seeds_cell(
+        interval, measure.measure, DIFFERENCE if line.against else measure.kind, below
+    )
 
 
 def rows_table(result: StudyResult) -> Table:
@@ -142,20 +177,31 @@ def rows_table(result: StudyResult) -> Table:
     model = result.table.paper_model
     rows = [_row_cells(result, row) for row in result.table.rows]
     shown = tabulate("Table 11", rows, list(map(explanation, result.controls)))
-    return replace(shown, papers=paper_table("dat_training", (model,)) if model else None)
+    return replace(
+        shown, papers=paper_table("dat_training", (model,)) if model else None
+    )
 
 
 def _row_cells(result: StudyResult, row: Table11Row) -> dict[str, Content]:
     """A row by its columns' headings."""
     table = result.table
-    cells: dict[str, Content] = {"Row": row.summary.source, "Responses": row.summary.num_responses}
+    cells: dict[str, Content] = {
+        "Row": row.summary.source,
+        "Responses": row.summary.num_responses,
+    }
     cells |= summary_cells(row.summary)
     cells[f"Unique words in {table.equal_size:,} valid"] = row.equal_size_words
     if table.second_encoder:
         own, second = map(_gain_cell, row.gains)
         if row.parts and row.parts.shuffled:
-            second = replace(second, below=(_shuffled_text(MEASURES[SECOND], row.parts.shuffled.value),))
-        cells |= {"Gain in own sd": own, f"Gain by {table.second_encoder} in its sd": second}
+            second = replace(
+                second,
+                below=(_shuffled_text(MEASURES[SECOND], row.parts.shuffled.value),),
+            )
+        cells |= {
+            "Gain in own sd": own,
+            f"Gain by {table.second_encoder} in its sd": second,
+        }
         cells["Pairing, centred"] = _gain_cell(row.parts.pairing if row.parts else None)
         cells["Known pairs"] = Cell(row.parts.known_pairs, SHARE) if row.parts else None
     for control, by_row in result.controls.items():
@@ -193,7 +239,11 @@ def instrument_table(table: Table11) -> Table:
 
     Perplexity and inverse Simpson are at equal sample size.
     """
-    labels, base, names = DatView().labels(), base_values(table), instruments_of([row.summary for row in table.rows])
+    labels, base, names = (
+        DatView().labels(),
+        base_values(table),
+        instruments_of([row.summary for row in table.rows]),
+    )
     if not names:
         return tabulate(_INSTRUMENTS, [])
     rows = []
@@ -206,10 +256,14 @@ def instrument_table(table: Table11) -> Table:
             change = difference_cell(own, base, name) if own != base else None
             cells[label + size] = replace(instrument_cell(own, name), change=change)
         rows.append(cells)
-    return tabulate(_INSTRUMENTS, rows, [labels[f"{name}_says"][0] for name in (*names, "dat")])
+    return tabulate(
+        _INSTRUMENTS, rows, [labels[f"{name}_says"][0] for name in (*names, "dat")]
+    )
 
 
-def difference_cell(values: Mapping[str, float], base: Mapping[str, float], name: str) -> Cell | None:
+def difference_cell(
+    values: Mapping[str, float], base: Mapping[str, float], name: str
+) -> Cell | None:
     """What a row has more of an instrument than another one, with its 95% interval; None without one.
 
     >>> base, row = {"domains": 0.1, "domains_se": 0.03}, {"domains": 0.2, "domains_se": 0.04}
@@ -220,7 +274,9 @@ def difference_cell(values: Mapping[str, float], base: Mapping[str, float], name
         return None
     low, high = normal_interval(*pair, 1) or (None, None)
     measure = INSTRUMENTS[name]
-    return Cell(measure.inside(Estimate(pair[0], low, high), DIFFERENCE), measure, DIFFERENCE)
+    return Cell(
+        measure.inside(Estimate(pair[0], low, high), DIFFERENCE), measure, DIFFERENCE
+    )
 
 
 def reasons_table(table: Table11) -> Table:
@@ -233,7 +289,11 @@ def reasons_table(table: Table11) -> Table:
             of_all = (share(invalid, row.summary.num_responses),) if invalid else ()
             cells[reason] = Cell(invalid, below=of_all)
         rows.append(cells)
-    return tabulate("Why responses are invalid", rows, [f"{reason}: {text}" for reason, text in REASONS.items()])
+    return tabulate(
+        "Why responses are invalid",
+        rows,
+        [f"{reason}: {text}" for reason, text in REASONS.items()],
+    )
 
 
 def to_markdown(result: StudyResult) -> str:
@@ -241,9 +301,14 @@ def to_markdown(result: StudyResult) -> str:
     if result.study:
         tables = claims_table(result), differences_table(result), arms_table(result)
         shown = [table for table in tables if table.rows or table is tables[-1]]
-        return "\n".join(text for table in shown for text in (markdown(table), bullets(table.notes)))
+        return "\n".join(
+            text for table in shown for text in (markdown(table), bullets(table.notes))
+        )
     rows = rows_table(result)
-    parts = [markdown(rows), *([f"The paper's:\n\n{markdown(rows.papers)}"] if rows.papers else [])]
+    parts = [
+        markdown(rows),
+        *([f"The paper's:\n\n{markdown(rows.papers)}"] if rows.papers else []),
+    ]
     if seen := patterns(result.table):
         parts.append(bullets(f"{name}: {text}" for name, text in seen.items()))
     if rows.notes:
@@ -258,11 +323,25 @@ def write_page(path: Path, result: StudyResult) -> None:
     tables = [rows_table(result)]
     if result.study:
         tables = [claims_table(result), differences_table(result), arms_table(result)]
-    tables = [table for table in (*tables, instrument_table(result.table), reasons_table(result.table)) if table.rows]
+    tables = [
+        table
+        for table in (
+            *tables,
+            instrument_table(result.table),
+            reasons_table(result.table),
+        )
+        if table.rows
+    ]
     # Charts and responses of an arm are those of its first seed.
-    names = [result.names(arm)[arm.seeds[0]] for arm in result.arms] or list(result.folders)
+    names = [result.names(arm)[arm.seeds[0]] for arm in result.arms] or list(
+        result.folders
+    )
     scores = {name: valid_scores(result.folders[name]) for name in names}
-    growing = {row.summary.source: row.curve for row in result.table.rows if row.summary.source in names}
+    growing = {
+        row.summary.source: row.curve
+        for row in result.table.rows
+        if row.summary.source in names
+    }
     chart = plane(result)
     page = render(
         Path(__file__).with_name("page.html"),
@@ -273,11 +352,17 @@ def write_page(path: Path, result: StudyResult) -> None:
         tables=tables,
         patterns=patterns(result.table),
         words_chart=unique_words_chart(growing, result.table.equal_size),
-        score_chart=ridge_chart(scores, "scores", "DAT score") if any(map(len, scores.values())) else "",
+        score_chart=ridge_chart(scores, "scores", "DAT score")
+        if any(map(len, scores.values()))
+        else "",
         score_counts={name: len(values) for name, values in scores.items()},
         samples={name: _sample(result.folders[name]) for name in names},
         evaluated=[
-            {"measure": measure, "rows": list(lines), "svg": steps_chart(measure, lines, number)}
+            {
+                "measure": measure,
+                "rows": list(lines),
+                "svg": steps_chart(measure, lines, number),
+            }
             for number, (measure, lines) in enumerate(result.evaluations.items())
         ],
     )
@@ -297,7 +382,11 @@ def write_result(folder: Path, result: StudyResult, name: str) -> str:
     refuse_foreign(folder, "report.html")
     text = to_markdown(result)
     write_page(folder / "report.html", result)
-    picture = "![Mean DAT score against unique words](plane.svg)\n\n" if (folder / "plane.svg").is_file() else ""
+    picture = (
+        "![Mean DAT score against unique words](plane.svg)\n\n"
+        if (folder / "plane.svg").is_file()
+        else ""
+    )
     write_whole(folder / f"{name}.md", f"# {result.title}\n\n{picture}{text}".encode())
     write_json(folder / "metrics.json", result.to_json())
     return text

@@ -64,12 +64,16 @@ class Training:
     def checkpointing(self) -> bool:
         """Whether activations are computed again in the backward pass."""
         own = self.config["activation_checkpointing"]
-        return bool(self.config["gradient_checkpointing"] if own is None else own)  # its old name, which TRL sets
+        return bool(
+            self.config["gradient_checkpointing"] if own is None else own
+        )  # its old name, which TRL sets
 
     @property
     def reference(self) -> bool:
         """Whether a second model is asked for log-probabilities."""
-        return self.responses == 2 or (self.items == "completions" and self.config["beta"] > 0)
+        return self.responses == 2 or (
+            self.items == "completions" and self.config["beta"] > 0
+        )
 
     def tokens(self, prompt: int, response: int) -> int:
         """Of a micro-batch of responses of so many tokens to a prompt of so many."""
@@ -87,16 +91,28 @@ def training_of(step: Step) -> Training:
     flags = [word for key, value in step.flags.items() for word in (f"--{key}", value)]
     script: Any  # one of three methods' own settings
     try:
-        script, config = read_plan(*recipe(step.script.partition("_")[0])[1:], ["--config", str(step.config), *flags])
+        script, config = read_plan(
+            *recipe(step.script.partition("_")[0])[1:],
+            ["--config", str(step.config), *flags],
+        )
     except UserError as error:
         where = "" if str(step.config) in str(error) else f" with {step.config}"
         raise UserError(f"step {step.name}{where}: {error}") from error
     hardware = read_yaml(step.launcher)
     fsdp = hardware["distributed_type"] == "FSDP"
-    stage = 3 if fsdp else int((hardware.get("deepspeed_config") or {}).get("zero_stage", 0))
+    stage = (
+        3
+        if fsdp
+        else int((hardware.get("deepspeed_config") or {}).get("zero_stage", 0))
+    )
     batch_key, count_key, items, responses = _BATCH[step.script]
-    processes, per_device = hardware["num_processes"], config["per_device_train_batch_size"]
-    batch = config[batch_key] or processes * per_device * (config["gradient_accumulation_steps"] or 1)
+    processes, per_device = (
+        hardware["num_processes"],
+        config["per_device_train_batch_size"],
+    )
+    batch = config[batch_key] or processes * per_device * (
+        config["gradient_accumulation_steps"] or 1
+    )
     prompts = 0 if count_key else sum(entry.count for entry in script.entries)
     count = config[count_key] if count_key else prompts * config["num_generations"]
     if per_device < 1 or batch % (processes * per_device) or count % batch:
@@ -113,15 +129,27 @@ def plan_lines(study: Study, step: Step) -> list[str]:
         return []
     processes = read_yaml(step.launcher)["num_processes"]
     if task := step.flags.get("task"):
-        return [f"the items of {task}, on {processes} process(es) ({step.launcher.stem})"]
-    lines = _training(study, step, step.launcher.stem) if step.trains else _sampling(study, step, step.launcher)
+        return [
+            f"the items of {task}, on {processes} process(es) ({step.launcher.stem})"
+        ]
+    lines = (
+        _training(study, step, step.launcher.stem)
+        if step.trains
+        else _sampling(study, step, step.launcher)
+    )
     if hours := step_hours(study, step):
-        lines.append(f"estimated, never run: {_wall_time(hours / processes, processes)} ({hours:.1f} A100 hours)")
+        lines.append(
+            f"estimated, never run: {_wall_time(hours / processes, processes)} ({hours:.1f} A100 hours)"
+        )
     return [*lines, _disk_line(study, step)] if step.trains else lines
 
 
 def _sampling(study: Study, step: Step, launcher: Path) -> list[str]:
-    flags, model, processes = step.flags, study.architecture, read_yaml(launcher)["num_processes"]
+    flags, model, processes = (
+        step.flags,
+        study.architecture,
+        read_yaml(launcher)["num_processes"],
+    )
     count, batch = int(flags["num_responses"]), int(flags.get("batch_size", 1024))
     line = (
         f"{count:,} responses in {-(-count // batch):,} batches of {batch:,}, on {processes} process(es)"
@@ -129,18 +157,33 @@ def _sampling(study: Study, step: Step, launcher: Path) -> list[str]:
     )
     if flags["model"] in OF_NOUNS:
         return [line, "no model draws these lists: 0 A100 hours"]
-    element, at_once = 4 if flags.get("dtype") == "float32" else 2, min(batch, int(flags.get("slots", 256)))
-    weights = f"memory for each process, GiB: weights {element * model.parameters / GIB:.3g}"
+    element, at_once = (
+        4 if flags.get("dtype") == "float32" else 2,
+        min(batch, int(flags.get("slots", 256))),
+    )
+    weights = (
+        f"memory for each process, GiB: weights {element * model.parameters / GIB:.3g}"
+    )
     if flags.get("backend") == "vllm":
         return [line, f"{weights}, keys and values as much as vLLM is given"]
-    cache = model.kv_cache_bytes(study.tokens.prompt + at_once * int(flags["max_new_tokens"]), element)
+    cache = model.kv_cache_bytes(
+        study.tokens.prompt + at_once * int(flags["max_new_tokens"]), element
+    )
     more = "" if "slots" in flags else "; a GPU with room takes more"
-    return [line, f"{weights}, keys and values {cache / GIB:.3g} ({at_once} responses at once{more})"]
+    return [
+        line,
+        f"{weights}, keys and values {cache / GIB:.3g} ({at_once} responses at once{more})",
+    ]
 
 
 def _training(study: Study, step: Step, launcher: str) -> list[str]:
     training, model = training_of(step), study.architecture
-    config, processes, stage, batch = training.config, training.processes, training.zero_stage, training.batch
+    config, processes, stage, batch = (
+        training.config,
+        training.processes,
+        training.zero_stage,
+        training.batch,
+    )
     per_device = config["per_device_train_batch_size"]
     arithmetic = (
         f"{training.total:,} {training.items} / {batch} a step = {training.total // batch:,} optimizer steps; {batch} ="
@@ -149,22 +192,37 @@ def _training(study: Study, step: Step, launcher: str) -> list[str]:
     )
     memory = training_memory(
         model,
-        tokens=training.tokens(study.tokens.prompt, int(study.sampling["max_new_tokens"])),
+        tokens=training.tokens(
+            study.tokens.prompt, int(study.sampling["max_new_tokens"])
+        ),
         processes=processes,
         zero_stage=stage,
         bf16=training.bf16,
         checkpointing=training.checkpointing,
         lora_rank=training.lora_rank,
-        reference_model=training.reference and not config.get("precompute_ref_log_probs"),
+        reference_model=training.reference
+        and not config.get("precompute_ref_log_probs"),
     )
     parts = ", ".join(f"{part} {gib:.3g}" for part, gib in memory.items())
     sharding = f"ZeRO-{stage}" if stage else "not sharded"
-    lines = [arithmetic, f"memory for each process, {sharding}, GiB: {parts}; together {sum(memory.values()):.3g}"]
+    lines = [
+        arithmetic,
+        f"memory for each process, {sharding}, GiB: {parts}; together {sum(memory.values()):.3g}",
+    ]
     if training.items == "completions" and stage == 3:
         size = 2 * model.parameters / GIB
-        lines.append(f"while it generates, without vLLM, ZeRO-3 gathers the whole weights: {size:.1f} GiB on each GPU")
-    if not config["use_cpu"] and not stage and config["bf16"] and training.lora_rank is None:
-        lines.append("note: bf16 weights without DeepSpeed have no float32 master; small steps are lost")
+        lines.append(
+            f"while it generates, without vLLM, ZeRO-3 gathers the whole weights: {size:.1f} GiB on each GPU"
+        )
+    if (
+        not config["use_cpu"]
+        and not stage
+        and config["bf16"]
+        and training.lora_rank is None
+    ):
+        lines.append(
+            "note: bf16 weights without DeepSpeed have no float32 master; small steps are lost"
+        )
     return lines
 
 
@@ -172,12 +230,21 @@ def step_hours(study: Study, step: Step) -> float:
     """A100 hours of a step; 0 of one without an estimate: on a CPU, of nouns alone, at an endpoint, of another task."""
     parameters, length = study.architecture.parameters, study.tokens.response
     if not step.trains:
-        flags, files = step.flags, [step.launcher, *map(study.path, filter(None, astuple(study.training)))]
-        of_none = flags.get("model") in OF_NOUNS or flags.get("backend") == "openai" or "num_responses" not in flags
+        flags, files = (
+            step.flags,
+            [step.launcher, *map(study.path, filter(None, astuple(study.training)))],
+        )
+        of_none = (
+            flags.get("model") in OF_NOUNS
+            or flags.get("backend") == "openai"
+            or "num_responses" not in flags
+        )
         if of_none or any(read_yaml(file).get("use_cpu") for file in files if file):
             return 0.0
         backend = "vllm" if flags.get("backend") == "vllm" else "transformers"
-        return generation_hours(parameters, int(flags["num_responses"]) * length, backend)
+        return generation_hours(
+            parameters, int(flags["num_responses"]) * length, backend
+        )
     training = training_of(step)
     config = training.config
     if config["use_cpu"]:
@@ -191,7 +258,11 @@ def step_hours(study: Study, step: Step) -> float:
         reference=training.reference,
     )
     if training.items == "completions":
-        backend = "vllm" if config["use_vllm"] or config["sampler"] == "vllm" else "transformers"
+        backend = (
+            "vllm"
+            if config["use_vllm"] or config["sampler"] == "vllm"
+            else "transformers"
+        )
         hours += generation_hours(parameters, training.total * length, backend)
     return hours
 
@@ -205,14 +276,25 @@ def _wall_time(hours: float, processes: int) -> str:
 def study_time(study: Study, steps: Sequence[Step]) -> str:
     """What the steps with an estimate take together, and which steps of a model have none."""
     launched = [
-        (step_hours(study, step), read_yaml(step.launcher)["num_processes"], step) for step in steps if step.launcher
+        (step_hours(study, step), read_yaml(step.launcher)["num_processes"], step)
+        for step in steps
+        if step.launcher
     ]
     if not (total := sum(own for own, _, _ in launched)):
         return "no estimate of time on a CPU"
-    wall = _wall_time(sum(own / count for own, count, _ in launched), max(count for own, count, _ in launched if own))
-    unknown = [step.name for own, _, step in launched if not own and step.flags.get("model") not in OF_NOUNS]
+    wall = _wall_time(
+        sum(own / count for own, count, _ in launched),
+        max(count for own, count, _ in launched if own),
+    )
+    unknown = [
+        step.name
+        for own, _, step in launched
+        if not own and step.flags.get("model") not in OF_NOUNS
+    ]
     without = f", without {', '.join(unknown)}" if unknown else ""
-    more = "each step's start, loading, scoring and saving come on top: recipes/README.md"
+    more = (
+        "each step's start, loading, scoring and saving come on top: recipes/README.md"
+    )
     return f"estimated, never run: {wall} ({total:.1f} A100 hours){without}; {more}"
 
 
@@ -234,13 +316,20 @@ def study_disk(study: Study, steps: Sequence[Step]) -> float:
 def free_gib(study: Study) -> float:
     """GiB that are free where the study writes."""
     folder = Path(study.output_dir).absolute()
-    return shutil.disk_usage(next(p for p in (folder, *folder.parents) if p.exists())).free / GIB
+    return (
+        shutil.disk_usage(next(p for p in (folder, *folder.parents) if p.exists())).free
+        / GIB
+    )
 
 
 def machine_faults() -> Iterator[str]:
     """What of this machine would let a step hang or fail hours later, each in a line."""
     home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    for lock in sorted(Path(os.environ.get("TORCH_EXTENSIONS_DIR", home / "torch_extensions")).glob("**/lock")):
+    for lock in sorted(
+        Path(os.environ.get("TORCH_EXTENSIONS_DIR", home / "torch_extensions")).glob(
+            "**/lock"
+        )
+    ):
         if time.time() - lock.stat().st_mtime > _LONGEST_BUILD:
             yield f"{lock}: a killed DeepSpeed start has left it, and every other one waits for it without a word"
     shared = Path("/dev/shm")  # noqa: S108
@@ -252,9 +341,13 @@ def _disk(study: Study, step: Step) -> tuple[float, int, float]:
     """GiB of a checkpoint, how many there are at once, and GiB of what stays."""
     training, model = training_of(step), study.architecture
     config, bf16, rank = training.config, training.bf16, training.lora_rank
-    checkpoint, left = training_disk(model, zero_stage=training.zero_stage, bf16=bf16, lora_rank=rank)
+    checkpoint, left = training_disk(
+        model, zero_stage=training.zero_stage, bf16=bf16, lora_rank=rank
+    )
     steps, every = int(training.total // training.batch), float(config["save_steps"])
-    saved = math.ceil(steps / (every if every >= 1 else every * steps))  # the last step is always saved
+    saved = math.ceil(
+        steps / (every if every >= 1 else every * steps)
+    )  # the last step is always saved
     limit = config["save_total_limit"]  # the oldest goes when the newest is whole
     return checkpoint, min(saved, int(limit) + 1) if limit else saved, left
 
@@ -263,5 +356,7 @@ def drop_checkpoints(folder: Path) -> bool:
     """Delete the checkpoints of a finished training run, which nothing resumes; whether there were any."""
     dropped = checkpoints(folder)
     for checkpoint in dropped:
-        shutil.rmtree(checkpoint, ignore_errors=True)  # that one cannot be deleted spoils nothing
+        shutil.rmtree(
+            checkpoint, ignore_errors=True
+        )  # that one cannot be deleted spoils nothing
     return bool(dropped)

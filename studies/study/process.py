@@ -22,7 +22,9 @@ _MINUTE = 60.0  # seconds
 _GRACE = 120.0  # seconds that a training has to write a checkpoint
 
 
-def run_logged(command: list[str], log: Path, tell: Callable[[], None] = lambda: None) -> int:
+def run_logged(
+    command: list[str], log: Path, tell: Callable[[], None] = lambda: None
+) -> int:
     """Run `command` with its output added to `log`; its exit status (negative: the signal that ended it).
 
     `tell` is called once a minute where nobody sees the output.
@@ -35,16 +37,23 @@ def run_logged(command: list[str], log: Path, tell: Callable[[], None] = lambda:
     terminal = output = None
     if sys.stderr.isatty():
         terminal, output = pty.openpty()  # progress bars move on a terminal only
-        fcntl.ioctl(output, termios.TIOCSWINSZ, fcntl.ioctl(sys.stderr, termios.TIOCGWINSZ, bytes(8)))
+        fcntl.ioctl(
+            output,
+            termios.TIOCSWINSZ,
+            fcntl.ioctl(sys.stderr, termios.TIOCGWINSZ, bytes(8)),
+        )
     with log.open("ab") as file:
-        file.write(f"{'' if file.tell() == 0 else chr(10)}$ {without_credentials(shlex.join(command))}\n".encode())
+        file.write(
+            f"{'' if file.tell() == 0 else chr(10)}$ {without_credentials(shlex.join(command))}\n".encode()
+        )
         file.flush()
         child = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=file if output is None else output,
             stderr=subprocess.STDOUT,
-            env={"TORCH_ELASTIC_SHUTDOWN_TIMEOUT": f"{_GRACE:.0f}"} | os.environ,  # accelerate's processes, too
+            env={"TORCH_ELASTIC_SHUTDOWN_TIMEOUT": f"{_GRACE:.0f}"}
+            | os.environ,  # accelerate's processes, too
             start_new_session=True,  # Ctrl-C reaches this process alone, which then ends the command
             preexec_fn=partial(end_with_parent, signal.SIGTERM),
         )
@@ -75,7 +84,9 @@ def _lives(group: int) -> bool:
     """Whether any process of a group has not ended; False where there is no /proc."""
     for file in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
-            state, _, of, *_ = file.read_text("utf-8", "replace").rpartition(")")[2].split()
+            state, _, of, *_ = (
+                file.read_text("utf-8", "replace").rpartition(")")[2].split()
+            )
             if of == str(group) and state not in "ZX":
                 return True
     return False
@@ -85,7 +96,9 @@ def tail(log: Path, lines: int) -> str:
     """The last lines of a log, without control characters."""
     text = log.read_bytes()[-64_000:].decode("utf-8", "replace")
     kept = [line for line in text.splitlines() if line.strip()][-lines:]
-    return "\n".join("".join(c for c in line if c.isprintable() or c == "\t") for line in kept)
+    return "\n".join(
+        "".join(c for c in line if c.isprintable() or c == "\t") for line in kept
+    )
 
 
 def _copy(terminal: int, log: BinaryIO) -> None:

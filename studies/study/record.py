@@ -20,7 +20,12 @@ from sozo.studies.study.config import SAMPLING
 from sozo.studies.study.steps import Step
 from sozo.training.run_settings import FREE
 
-_FREE = FREE.union(*({f.name for f in fields(options)} - deciding(options()).keys() for options in SAMPLING))
+_FREE = FREE.union(
+    *(
+        {f.name for f in fields(options)} - deciding(options()).keys()
+        for options in SAMPLING
+    )
+)
 _model_sha256 = cache(folder_sha256)  # several steps start from the same model
 
 
@@ -46,11 +51,15 @@ class Records:
         if not output.is_dir() or not any(output.iterdir()):
             return State.NEW
         if not self._path(step.name).is_file():
-            raise UserError(f"{output}: holds files that this study has no record of; give another --output_dir")
+            raise UserError(
+                f"{output}: holds files that this study has no record of; give another --output_dir"
+            )
         if any(self._digest(name) is None for name in step.inputs):
             return State.WAITS
         try:
-            return State.CUT_OFF if self._run(step).metrics() is None else State.FINISHED
+            return (
+                State.CUT_OFF if self._run(step).metrics() is None else State.FINISHED
+            )
         except UserError:
             if step.derived:
                 return State.CHANGED
@@ -61,7 +70,9 @@ class Records:
         if (state := self.state(step)) == State.CHANGED:
             (self.folder / step.name / "metrics.json").unlink(missing_ok=True)
         if state in (State.NEW, State.CHANGED):
-            self._path(step.name).unlink(missing_ok=True)  # perhaps of a folder that somebody moved away
+            self._path(step.name).unlink(
+                missing_ok=True
+            )  # perhaps of a folder that somebody moved away
         self._run(step).start({}, {})
 
     def _run(self, step: Step) -> RunFolder:
@@ -72,18 +83,30 @@ class Records:
 
         inputs = {name: self._digest(name) for name in step.inputs}
         if missing := [name for name, digest in inputs.items() if digest is None]:
-            raise UserError(f"{step.name} needs {missing[0]}, which is not finished; run without --only or --from")
-        model = Path(step.flags.get("model") or step.flags.get("model_name_or_path") or "tiny")
+            raise UserError(
+                f"{step.name} needs {missing[0]}, which is not finished; run without --only or --from"
+            )
+        model = Path(
+            step.flags.get("model") or step.flags.get("model_name_or_path") or "tiny"
+        )
         if model.is_dir() and not model.is_relative_to(self.folder):
             inputs["the model's folder"] = _model_sha256(model)
-        config = json.loads(json.dumps(read_yaml(step.config) if step.config else {}, default=str))
+        config = json.loads(
+            json.dumps(read_yaml(step.config) if step.config else {}, default=str)
+        )
         settings = {
             "script": step.script,
-            "flags": {key: inside(value) for key, value in step.flags.items() if key not in _FREE},
+            "flags": {
+                key: inside(value)
+                for key, value in step.flags.items()
+                if key not in _FREE
+            },
             "config": {key: value for key, value in config.items() if key not in _FREE},
             "inputs": inputs,
         }
-        return RunFolder(self.folder / step.name, settings, config=self._path(step.name), locks=False)
+        return RunFolder(
+            self.folder / step.name, settings, config=self._path(step.name), locks=False
+        )
 
     def _digest(self, name: str) -> str | None:
         """Of what a finished step was made from, and of its result."""
@@ -92,7 +115,9 @@ class Records:
             result = (self.folder / name / "metrics.json").read_bytes()
         except (OSError, ValueError, KeyError):
             return None
-        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode() + result).hexdigest()
+        return hashlib.sha256(
+            json.dumps(settings, sort_keys=True).encode() + result
+        ).hexdigest()
 
     def _path(self, name: str) -> Path:
         return self.folder / "steps" / f"{name}.json"

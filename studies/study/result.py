@@ -28,7 +28,9 @@ from sozo.studies.study.table11 import Table11, Table11Row, table11, with_gains
 from sozo.tasks.dat.instruments import DIVERSITY
 from sozo.tasks.dat.view import instruments_of
 
-Points = Mapping[str, Sequence[tuple[float, float]]]  # (unique words, mean) by what was drawn
+Points = Mapping[
+    str, Sequence[tuple[float, float]]
+]  # (unique words, mean) by what was drawn
 
 
 @dataclass(frozen=True)
@@ -38,11 +40,19 @@ class StudyResult:
     title: str
     folders: Mapping[str, Path]  # of each row its responses
     table: Table11  # the rows; in a study an arm's at each of its seeds (`Study.at`)
-    facts: Mapping[str, str] = field(default_factory=dict)  # what else a reader should know (model, seed)
-    controls: Controls = field(default_factory=dict)  # what the control tasks say of the rows
-    evaluations: Mapping[str, Mapping[str, Steps]] = field(default_factory=dict)  # measure -> row -> step -> value
+    facts: Mapping[str, str] = field(
+        default_factory=dict
+    )  # what else a reader should know (model, seed)
+    controls: Controls = field(
+        default_factory=dict
+    )  # what the control tasks say of the rows
+    evaluations: Mapping[str, Mapping[str, Steps]] = field(
+        default_factory=dict
+    )  # measure -> row -> step -> value
     study: Study | None = None  # where it has arms or several seeds
-    frontier: Points = field(default_factory=dict)  # at as many lists as unique words are counted in
+    frontier: Points = field(
+        default_factory=dict
+    )  # at as many lists as unique words are counted in
 
     @property
     def arms(self) -> Sequence[Arm]:
@@ -62,13 +72,20 @@ class StudyResult:
         for name, measure in MEASURES.items():
             values[name] = {}
             for arm in self.arms:
-                values[name][arm.name] = {seed: measure.value(rows[row]) for seed, row in self.names(arm).items()}
+                values[name][arm.name] = {
+                    seed: measure.value(rows[row])
+                    for seed, row in self.names(arm).items()
+                }
         return values
 
     @property
     def measures(self) -> list[str]:
         """Those that some row has."""
-        return [name for name, arms in self.values.items() if any(_numbers(by_seed) for by_seed in arms.values())]
+        return [
+            name
+            for name, arms in self.values.items()
+            if any(_numbers(by_seed) for by_seed in arms.values())
+        ]
 
     @property
     def claims(self) -> list[ClaimVerdict]:
@@ -80,7 +97,10 @@ class StudyResult:
         """The study's exploratory differences, with intervals over seeds; None where a seed has no such number."""
         lines = self.study.exploratory if self.study else []
         intervals = [line.interval(self.values[line.measure]) for line in lines]
-        return [(line, None if isinstance(of, str) else of) for line, of in zip(lines, intervals, strict=True)]
+        return [
+            (line, None if isinstance(of, str) else of)
+            for line, of in zip(lines, intervals, strict=True)
+        ]
 
     def interval(self, measure: str, arm: Arm) -> Estimate | None:
         """Over the seeds that have a number; None if none has."""
@@ -124,21 +144,37 @@ class StudyResult:
             arms[arm.name] = {"seeds": list(arm.seeds)}
             for name in self.measures:
                 mean = self.interval(name, arm)
-                arms[arm.name][name] = (mean.to_json() if mean else {}) | {"by_seed": self.values[name][arm.name]}
+                arms[arm.name][name] = (mean.to_json() if mean else {}) | {
+                    "by_seed": self.values[name][arm.name]
+                }
         claims = []
         for verdict in self.claims:
             numbers = verdict.interval.to_json() if verdict.interval else {}
-            said = {"p": verdict.p, "verdict": verdict.verdict, "reason": verdict.reason}
+            said = {
+                "p": verdict.p,
+                "verdict": verdict.verdict,
+                "reason": verdict.reason,
+            }
             claims.append(asdict(verdict.claim) | numbers | said)
-        exploratory = [asdict(line) | (found.to_json() if found else {}) for line, found in self.differences]
+        exploratory = [
+            asdict(line) | (found.to_json() if found else {})
+            for line, found in self.differences
+        ]
         frontier = {name: list(points) for name, points in self.frontier.items()}
-        values = {"num_responses": study.num_responses, "arms": arms, "frontier": frontier}
+        values = {
+            "num_responses": study.num_responses,
+            "arms": arms,
+            "frontier": frontier,
+        }
         return values | {"claims": claims, "exploratory": exploratory}
 
 
 def _parts_to_json(parts: GainParts) -> dict[str, Any]:
     values = {one.name: getattr(parts, one.name) for one in fields(parts)}
-    return {name: value.to_json() if isinstance(value, Estimate) else value for name, value in values.items()}
+    return {
+        name: value.to_json() if isinstance(value, Estimate) else value
+        for name, value in values.items()
+    }
 
 
 def _numbers(by_seed: Mapping[int, float | None]) -> dict[int, float]:
@@ -151,7 +187,8 @@ def tables_result(
     *,
     paper_model: str | None = None,
     second_encoder: str | None = None,
-    bases: Mapping[str, str] | None = None,  # of each row its base; None is the row `base`, or else the first one
+    bases: Mapping[str, str]
+    | None = None,  # of each row its base; None is the row `base`, or else the first one
     controls: Sequence[tuple[str, Path]] = (),
     study: Study | None = None,
     nouns: str | None = None,
@@ -163,7 +200,11 @@ def tables_result(
     folders = {name: row.responses for name, row in rows.items()}
     # What is wrong with it shows before the tables are read.
     language = _language(folders)
-    second = SecondEncoder(second_encoder, read_nouns(nouns, language), language) if second_encoder else None
+    second = (
+        SecondEncoder(second_encoder, read_nouns(nouns, language), language)
+        if second_encoder
+        else None
+    )
     table = table11(folders, paper_model)
     if second or study:
         table = with_gains(table, folders, second, bases)
@@ -173,7 +214,8 @@ def tables_result(
         title,
         folders,
         table,
-        facts=scorer_facts(folders) | ({"Second encoder": table.second_encoder} if table.second_encoder else {}),
+        facts=scorer_facts(folders)
+        | ({"Second encoder": table.second_encoder} if table.second_encoder else {}),
         controls=control_rows(controls, bases),
         evaluations=evaluations(rows),
         study=study,
@@ -203,30 +245,50 @@ def _frontier(study: Study, lists: int) -> Points:
         return {}
     encoder, prompt = map(study.sampling.get, ("embedding_model", "embedding_prompt"))
     folder = Path(study.step_folder(f"frontier-{lists}"))
-    frontier_curves(folder, FrontierOptions(study.random_nouns, study.language, encoder, prompt, lists))
+    frontier_curves(
+        folder,
+        FrontierOptions(study.random_nouns, study.language, encoder, prompt, lists),
+    )
     return read_curves(read_json(folder / VALUES))
 
 
 def _language(folders: Mapping[str, Path]) -> str:
     """In which the rows' words were asked for, as the first row's folder records it."""
     config = next((path / "config.json" for path in folders.values()), None)
-    return str(read_json(config).get("settings", {}).get("language", "ja")) if config and config.is_file() else "ja"
+    return (
+        str(read_json(config).get("settings", {}).get("language", "ja"))
+        if config and config.is_file()
+        else "ja"
+    )
 
 
 def scorer_facts(folders: Mapping[str, Path]) -> dict[str, str]:
     """Checker and encoder of the rows, as their folders record them: one value where all agree."""
-    configs = [read_json(path / "config.json") for path in folders.values() if (path / "config.json").is_file()]
+    configs = [
+        read_json(path / "config.json")
+        for path in folders.values()
+        if (path / "config.json").is_file()
+    ]
     scorers = [config.get("loaded", {}).get("scorer", {}) for config in configs]
     facts = {}
-    for fact, key in (("Noun checker", "noun_checker"), ("Embedding model", "embedding_model")):
-        if values := dict.fromkeys(str(scorer[key]) for scorer in scorers if key in scorer):
+    for fact, key in (
+        ("Noun checker", "noun_checker"),
+        ("Embedding model", "embedding_model"),
+    ):
+        if values := dict.fromkeys(
+            str(scorer[key]) for scorer in scorers if key in scorer
+        ):
             facts[fact] = ", ".join(values)
     return facts
 
 
 def evaluations(rows: Mapping[str, StudyRow]) -> dict[str, dict[str, dict[int, float]]]:
     """What trainings measured as they went (docs/while-training.md): measure -> row -> step -> value."""
-    evaluated = {name: read_evaluations(Path(row.model)) for name, row in rows.items() if row.model}
+    evaluated = {
+        name: read_evaluations(Path(row.model))
+        for name, row in rows.items()
+        if row.model
+    }
     evaluated = {name: steps for name, steps in evaluated.items() if steps}
     by_measure: dict[str, dict[str, dict[int, float]]] = {}
     for name, steps in evaluated.items():
@@ -240,19 +302,34 @@ def evaluations(rows: Mapping[str, StudyRow]) -> dict[str, dict[str, dict[int, f
 
 def row_values(row: Table11Row) -> dict[str, float]:
     """A row's instruments, its mean with its standard error, and its words' diversity at equal sample size."""
-    summary = row.summary  # whose diversity, with its intervals, is of all its valid responses
-    values = {name: value for name, value in summary.instruments.items() if not name.startswith(DIVERSITY)}
+    summary = (
+        row.summary
+    )  # whose diversity, with its intervals, is of all its valid responses
+    values = {
+        name: value
+        for name, value in summary.instruments.items()
+        if not name.startswith(DIVERSITY)
+    }
     if summary.mean is not None and summary.std is not None:
-        values |= {"mean": summary.mean, "mean_se": summary.std / math.sqrt(summary.valid)}
-    return values | ({name: getattr(row.hill, name) for name in DIVERSITY} if row.hill else {})
+        values |= {
+            "mean": summary.mean,
+            "mean_se": summary.std / math.sqrt(summary.valid),
+        }
+    return values | (
+        {name: getattr(row.hill, name) for name in DIVERSITY} if row.hill else {}
+    )
 
 
 def base_values(table: Table11) -> dict[str, float]:
     """The same of the row `base`; empty without one."""
-    return next((row_values(row) for row in table.rows if row.summary.source == "base"), {})
+    return next(
+        (row_values(row) for row in table.rows if row.summary.source == "base"), {}
+    )
 
 
-def _differences(row: Table11Row, base: Mapping[str, float]) -> dict[str, tuple[float, float]]:
+def _differences(
+    row: Table11Row, base: Mapping[str, float]
+) -> dict[str, tuple[float, float]]:
     """What a row has more than the row `base`, with standard errors, by the instruments' names."""
     own, pairs = row_values(row), {}
     for name in ("mean", *instruments_of([row.summary])) if own != base else ():
@@ -261,14 +338,18 @@ def _differences(row: Table11Row, base: Mapping[str, float]) -> dict[str, tuple[
     return pairs
 
 
-def difference(values: Mapping[str, float], base: Mapping[str, float], name: str) -> tuple[float, float] | None:
+def difference(
+    values: Mapping[str, float], base: Mapping[str, float], name: str
+) -> tuple[float, float] | None:
     """How much a row has more of an instrument than another one, and its standard error; None without one.
 
     The lists of two rows are drawn apart, so that the jackknife's variances add up.
     """
     if not {name, f"{name}_se"} <= values.keys() & base.keys():
         return None
-    return values[name] - base[name], math.hypot(values[f"{name}_se"], base[f"{name}_se"])
+    return values[name] - base[name], math.hypot(
+        values[f"{name}_se"], base[f"{name}_se"]
+    )
 
 
 def patterns(table: Table11) -> dict[str, str]:
@@ -281,21 +362,33 @@ def patterns(table: Table11) -> dict[str, str]:
     if base is None:
         return {}
     result, before = {}, base.equal_size_words
-    for method, word, sign in (("SFT", "up", 1), ("DPO 1", "down", -1), ("DPO 2", "down", -1)):
+    for method, word, sign in (
+        ("SFT", "up", 1),
+        ("DPO 1", "down", -1),
+        ("DPO 2", "down", -1),
+    ):
         after = rows[method].equal_size_words if method in rows else None
         if after is not None and before is not None:
             figures = f"{before:,.0f} to {after:,.0f}"
-            result[f"{method}: unique words (equal size) {word}"] = _answer(sign * (after - before) > 0, figures)
+            result[f"{method}: unique words (equal size) {word}"] = _answer(
+                sign * (after - before) > 0, figures
+            )
     for method in ("DPO 1", "DPO 2", "GRPO"):
         if row := rows.get(method):
             old, new = base.summary.valid_rate or 0.0, row.summary.valid_rate or 0.0
             result[f"{method}: valid responses up"] = _answer(
                 new > old, f"{number(old, SHARE)} to {number(new, SHARE)}"
             )
-    trained = {m: r.summary.mean for m, r in rows.items() if m in METHODS[1:] and r.summary.mean is not None}
+    trained = {
+        m: r.summary.mean
+        for m, r in rows.items()
+        if m in METHODS[1:] and r.summary.mean is not None
+    }
     if "DPO 2" in trained:
         best = max(trained, key=lambda method: trained[method])
-        result["DPO 2: highest mean"] = _answer(best == "DPO 2", f"{best} {trained[best]:.4f}")
+        result["DPO 2: highest mean"] = _answer(
+            best == "DPO 2", f"{best} {trained[best]:.4f}"
+        )
     return result
 
 

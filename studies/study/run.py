@@ -45,41 +45,66 @@ def chosen(steps: list[Step], first: str | None, only: str | None) -> list[Step]
     names = [step.name for step in steps]
     for flag, name in (("--from", first), ("--only", only)):
         if name and name not in names:
-            raise UserError(f"{flag} {name}: no such step; there are {', '.join(names)}")
+            raise UserError(
+                f"{flag} {name}: no such step; there are {', '.join(names)}"
+            )
     if only:
         return [step for step in steps if step.name == only]
     return steps[names.index(first) :] if first else steps
 
 
-def run_step(step: Step, records: Records, launch: list[str], position: str, *, keep_checkpoints: bool = True) -> None:
+def run_step(
+    step: Step,
+    records: Records,
+    launch: list[str],
+    position: str,
+    *,
+    keep_checkpoints: bool = True,
+) -> None:
     """Run one step, or skip it if it is finished; of a finished one checkpoints are dropped or kept."""
     state = records.state(step)
     if state == State.FINISHED:
         dropped = not keep_checkpoints and drop_checkpoints(records.folder / step.name)
-        terminal.print(f"{position} {step.name}: finished before{', checkpoints dropped' * dropped}")
+        terminal.print(
+            f"{position} {step.name}: finished before{', checkpoints dropped' * dropped}"
+        )
         return
     log = records.folder / "logs" / f"{step.name}.log"
     records.start(step)
-    terminal.print(f"{position} {step.name}: running{' (continues)' * (state == State.CUT_OFF)}, log {log}")
+    terminal.print(
+        f"{position} {step.name}: running{' (continues)' * (state == State.CUT_OFF)}, log {log}"
+    )
     started = time.monotonic()
 
     def tell() -> None:
         minutes = (time.monotonic() - started) / 60
-        terminal.print(f"{position} {step.name}: {minutes:.0f} min, {tail(log, 1)[:200]}")
+        terminal.print(
+            f"{position} {step.name}: {minutes:.0f} min, {tail(log, 1)[:200]}"
+        )
 
     # The command's own Python is this one, whatever the shell's PATH says.
-    words = [sys.executable, "-m", "accelerate.commands.accelerate_cli", "launch"] if launch == ACCELERATE else launch
+    words = (
+        [sys.executable, "-m", "accelerate.commands.accelerate_cli", "launch"]
+        if launch == ACCELERATE
+        else launch
+    )
     status = run_logged(step.command(words, sys.executable), log, tell)
     took = time.strftime("%H:%M:%S", time.gmtime(time.monotonic() - started))
     if status == PREEMPTED:
-        terminal.print(f"{position} {step.name}: preempted after {took}; the same command continues")
+        terminal.print(
+            f"{position} {step.name}: preempted after {took}; the same command continues"
+        )
         sys.exit(PREEMPTED)
     if status or not (records.folder / step.name / "metrics.json").is_file():
         terminal.print(f"The end of {log}:\n{tail(log, 12)}")
         how = f"exit status {status}" if status else "it ended without metrics.json"
-        raise UserError(f"step {step.name} failed ({how}) after {took}; once that is fixed, the same command continues")
+        raise UserError(
+            f"step {step.name} failed ({how}) after {took}; once that is fixed, the same command continues"
+        )
     dropped = not keep_checkpoints and drop_checkpoints(records.folder / step.name)
-    terminal.print(f"{position} {step.name}: finished in {took}{', checkpoints dropped' * dropped}")
+    terminal.print(
+        f"{position} {step.name}: finished in {took}{', checkpoints dropped' * dropped}"
+    )
 
 
 def plan(study: Study, steps: Sequence[Step], launch: list[str]) -> Iterator[str]:
@@ -89,7 +114,11 @@ def plan(study: Study, steps: Sequence[Step], launch: list[str]) -> Iterator[str
         yield f"# {number} of {len(steps)}: {step.name} ({records.state(step)})"
         yield from (f"#   {line}" for line in plan_lines(study, step))
         yield f"{shlex.join(step.command(launch))}\n"
-    trained = [step.flags["run_name"] for step in steps if step.trains and "run_name" in step.flags]
+    trained = [
+        step.flags["run_name"]
+        for step in steps
+        if step.trains and "run_name" in step.flags
+    ]
     project, free = os.environ.get("WANDB_PROJECT", "sozo"), free_gib(study)
     verdict = "enough" if (most := study_disk(study, steps)) <= free else "NOT enough"
     yield f"# {len(steps)} steps; {study_time(study, steps)}"
@@ -117,17 +146,25 @@ def run_study(study: Study, steps: Sequence[Step], launch: list[str]) -> None:
     for model in dict.fromkeys(map(study.model_at, study.seeds)):
         looks_like_folder = model.count("/") > 1 or model.startswith((".", "~"))
         if looks_like_folder and not Path(model).is_dir():
-            raise UserError(f"model {model}: no such folder; make it first (README.md beside the study's YAML)")
+            raise UserError(
+                f"model {model}: no such folder; make it first (README.md beside the study's YAML)"
+            )
     for step in steps:
         plan_lines(study, step)
     if study.second_encoder:
-        SecondEncoder(study.second_encoder)  # one that cannot be loaded would be found out after the last training
+        SecondEncoder(
+            study.second_encoder
+        )  # one that cannot be loaded would be found out after the last training
     for fault in machine_faults():
         terminal.print(fault)
     lock(records.folder)
     refuse_foreign(records.folder, STUDY, {LOCK})
-    write_study(records.folder, StudyFolder(study.name, study.paper_model, study_rows(study)))
+    write_study(
+        records.folder, StudyFolder(study.name, study.paper_model, study_rows(study))
+    )
     note_claims(records.folder, study.claims)
     for number, step in enumerate(steps, 1):
         position = f"[{number}/{len(steps)}]"
-        run_step(step, records, launch, position, keep_checkpoints=study.keep_checkpoints)
+        run_step(
+            step, records, launch, position, keep_checkpoints=study.keep_checkpoints
+        )

@@ -11,7 +11,9 @@ from sozo.models.settings import OF_FORM, OF_NOUNS, GeneratorSettings
 from sozo.studies.study.arms import Arm
 from sozo.studies.study.config import Study
 
-_MODEL_FLAGS = {f.name for f in fields(GeneratorSettings)}  # of recipes/sample_dat.py; random nouns know none of them
+_MODEL_FLAGS = {
+    f.name for f in fields(GeneratorSettings)
+}  # of recipes/sample_dat.py; random nouns know none of them
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 PAGE = "page"  # the study's own
 SAMPLE = "sample_dat.py"  # the recipe by which a row answers DAT, or a control task
@@ -27,7 +29,9 @@ class Step:
     flags: dict[str, str]  # its flags, in order
     inputs: tuple[str, ...] = ()  # steps whose output it reads
     config: Path | None = None  # the method's YAML, if it has one
-    launcher: Path | None = None  # an accelerate config; None starts the recipe with plain Python
+    launcher: Path | None = (
+        None  # an accelerate config; None starts the recipe with plain Python
+    )
     derived: bool = False  # soon made of other steps' results: where these have changed it is made anew
 
     @property
@@ -38,10 +42,27 @@ class Step:
     def command(self, launch: list[str], python: str = "python") -> list[str]:
         """The words of the command; `launch` are those of `accelerate launch`."""
         if self.script == PAGE:
-            return [python, "-m", "sozo", "study", str(self.config), "--page", "--output", self.flags["output_dir"]]
+            return [
+                python,
+                "-m",
+                "sozo",
+                "study",
+                str(self.config),
+                "--page",
+                "--output",
+                self.flags["output_dir"],
+            ]
         script = RECIPES / self.script
-        shown = script.relative_to(Path.cwd()) if script.is_relative_to(Path.cwd()) else script
-        words = [*launch, "--config_file", str(self.launcher)] if self.launcher else [python]
+        shown = (
+            script.relative_to(Path.cwd())
+            if script.is_relative_to(Path.cwd())
+            else script
+        )
+        words = (
+            [*launch, "--config_file", str(self.launcher)]
+            if self.launcher
+            else [python]
+        )
         words += [str(shown), *(["--config", str(self.config)] if self.config else [])]
         for flag, value in self.flags.items():
             words += [f"--{flag}", value]
@@ -54,7 +75,9 @@ def study_steps(study: Study) -> list[Step]:
     for arm, seed in study.points:
         for step in (*_row(study, arm, seed), *_controls(study, arm, seed)):
             if steps.setdefault(step.name, step) != step:
-                raise UserError(f"arm {arm.name}: another arm has the folder {step.name} already; rename one")
+                raise UserError(
+                    f"arm {arm.name}: another arm has the folder {step.name} already; rename one"
+                )
     inputs = [row.responses.name for row in study_rows(study).values()]
     inputs += [step.name for step in steps.values() if "task" in step.flags]
     where = {"output_dir": study.output_dir}
@@ -68,31 +91,53 @@ def study_rows(study: Study) -> dict[str, StudyRow]:
     for arm, seed in study.points:
         model, _ = _model(study, arm, seed)
         responses = Path(study.step_folder(_row_step(study, arm, seed)))
-        rows[study.at(arm.name, seed)] = StudyRow(None if model in OF_NOUNS else model, responses)
+        rows[study.at(arm.name, seed)] = StudyRow(
+            None if model in OF_NOUNS else model, responses
+        )
     return rows
 
 
 def control_runs(study: Study) -> list[tuple[str, Path]]:
     """The runs of control tasks, by the rows' names: of each task the base's and every trained row's."""
     return [
-        (step.flags["source"], Path(step.flags["output_dir"])) for step in study_steps(study) if "task" in step.flags
+        (step.flags["source"], Path(step.flags["output_dir"]))
+        for step in study_steps(study)
+        if "task" in step.flags
     ]
 
 
 def _controls(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
     """Let a trained row's model, and the base, answer each control task; how, is the task's own affair."""
     for task in study.control_tasks if arm.train or arm.name == "base" else ():
-        (model, step), name = _model(study, arm, seed), study.at(f"{arm.step}-{task}", seed)
+        (model, step), name = (
+            _model(study, arm, seed),
+            study.at(f"{arm.step}-{task}", seed),
+        )
         flags = {"task": task, "model": model, "source": study.at(arm.name, seed)}
         flags |= {"output_dir": study.step_folder(name)}
-        flags |= _sampling_flags(study, _MODEL_FLAGS - {"temperature", "max_new_tokens"})
-        yield Step(name, SAMPLE, flags, (step,) if step else (), launcher=study.path(study.sampling["launcher"]))
+        flags |= _sampling_flags(
+            study, _MODEL_FLAGS - {"temperature", "max_new_tokens"}
+        )
+        yield Step(
+            name,
+            SAMPLE,
+            flags,
+            (step,) if step else (),
+            launcher=study.path(study.sampling["launcher"]),
+        )
 
 
 def _sampling_flags(study: Study, names: set[str]) -> dict[str, str]:
     """Those of the study's sampling settings that are set, as words of the command line."""
-    settings = {key: value for key, value in study.sampling.items() if key in names and value is not None}
-    return {key: json.dumps(v, ensure_ascii=False) if isinstance(v, dict) else str(v) for key, v in settings.items()}
+    settings = {
+        key: value
+        for key, value in study.sampling.items()
+        if key in names and value is not None
+    }
+    return {
+        key: json.dumps(v, ensure_ascii=False) if isinstance(v, dict) else str(v)
+        for key, v in settings.items()
+    }
 
 
 def _model(study: Study, arm: Arm, seed: int) -> tuple[str, str]:
@@ -125,42 +170,82 @@ def _training_table(study: Study, arm: Arm, count: int, seed: int) -> Iterator[S
         yield from _row(study, arm, seed)
     else:
         yield from _train(study, arm, seed)
-        name, random_seed = study.at(f"{arm.step}-{count}", seed), seed + _APART * (1 + arm.depth)
+        name, random_seed = (
+            study.at(f"{arm.step}-{count}", seed),
+            seed + _APART * (1 + arm.depth),
+        )
         yield _sample(study, arm, seed, name, count, random_seed)
 
 
-def _sample(study: Study, arm: Arm, seed: int, name: str, count: int, random_seed: int) -> Step:
+def _sample(
+    study: Study, arm: Arm, seed: int, name: str, count: int, random_seed: int
+) -> Step:
     """Draw `count` responses of an arm's model with the random numbers of `random_seed`."""
     model, step = _model(study, arm, seed)
     # A row of which no list is valid is a row.
-    flags = {"model": model, "num_responses": str(count), "seed": str(random_seed), "keep_going": "true"}
+    flags = {
+        "model": model,
+        "num_responses": str(count),
+        "seed": str(random_seed),
+        "keep_going": "true",
+    }
     flags |= {"source": study.at(arm.step, seed), "output_dir": study.step_folder(name)}
     names = study.sampling.keys() - {"launcher"}
-    flags |= _sampling_flags(study, names - _MODEL_FLAGS if model in OF_NOUNS else names)
+    flags |= _sampling_flags(
+        study, names - _MODEL_FLAGS if model in OF_NOUNS else names
+    )
     if model in OF_NOUNS and study.random_nouns:
         flags["nouns"] = study.random_nouns
     if not arm.train:
         flags |= {key: value for key, value in arm.flags if key != "model"}
-    return Step(name, SAMPLE, flags, (step,) if step else (), launcher=study.path(study.sampling["launcher"]))
+    return Step(
+        name,
+        SAMPLE,
+        flags,
+        (step,) if step else (),
+        launcher=study.path(study.sampling["launcher"]),
+    )
 
 
 def _train(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
     """Make what an arm starts from and trains on, and train it."""
-    flags, inputs, name = {"model_name_or_path": study.model_at(seed)}, [], study.at(arm.step, seed)
+    flags, inputs, name = (
+        {"model_name_or_path": study.model_at(seed)},
+        [],
+        study.at(arm.step, seed),
+    )
     if arm.start:
         yield from _train(study, arm.start, arm.start.seed(seed))
-        flags["model_name_or_path"], step = _model(study, arm.start, arm.start.seed(seed))
+        flags["model_name_or_path"], step = _model(
+            study, arm.start, arm.start.seed(seed)
+        )
         inputs += [step] if step else []
     if not arm.train:
         return
     if arm.responses:
         count = arm.num_training_responses or study.num_training_responses
-        *before, table = _training_table(study, arm.responses, count, arm.responses.seed(seed))
+        *before, table = _training_table(
+            study, arm.responses, count, arm.responses.seed(seed)
+        )
         yield from [*before, table]
         flags["responses"] = study.step_folder(table.name)
         inputs.append(table.name)
-    counts = {"sft": {"top_k": str(study.top_k)}, "dpo": {"num_pairs": str(study.num_pairs)}}
-    flags |= counts.get(arm.train, {}) | _sampling_flags(study, set(OF_FORM)) | dict(arm.flags)
-    flags |= {"seed": str(seed), "output_dir": study.step_folder(name), "run_name": f"{study.name}-{name}"}
-    config, launcher = study.path(arm.config or getattr(study.training, arm.train)), study.path(study.training.launcher)
+    counts = {
+        "sft": {"top_k": str(study.top_k)},
+        "dpo": {"num_pairs": str(study.num_pairs)},
+    }
+    flags |= (
+        counts.get(arm.train, {})
+        | _sampling_flags(study, set(OF_FORM))
+        | dict(arm.flags)
+    )
+    flags |= {
+        "seed": str(seed),
+        "output_dir": study.step_folder(name),
+        "run_name": f"{study.name}-{name}",
+    }
+    config, launcher = (
+        study.path(arm.config or getattr(study.training, arm.train)),
+        study.path(study.training.launcher),
+    )
     yield Step(name, f"{arm.train}_dat.py", flags, tuple(inputs), config, launcher)

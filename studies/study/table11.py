@@ -48,12 +48,16 @@ class Table11Row:
     """One row."""
 
     summary: DatSummary  # valid responses, mean, standard deviation, unique words; its source is the row's name
-    curve: tuple[tuple[int, float], ...]  # (responses, expected unique words) for growing samples, up to all valid ones
+    curve: tuple[
+        tuple[int, float], ...
+    ]  # (responses, expected unique words) for growing samples, up to all valid ones
     published: PublishedFigures | None  # the paper's figures for this model and method
     # Over the base, by the row's own encoder and by the second encoder; None where there is none (`with_gains`).
     gains: tuple[Estimate | None, Estimate | None] = (None, None)
     parts: GainParts | None = None  # of the second encoder's gain
-    hill: HillNumbers | None = None  # of the words in `Table11.equal_size` valid responses; None where there is none
+    hill: HillNumbers | None = (
+        None  # of the words in `Table11.equal_size` valid responses; None where there is none
+    )
 
     @property
     def equal_size_words(self) -> float | None:
@@ -83,18 +87,38 @@ def table11(folders: Mapping[str, Path], paper_model: str | None = None) -> Tabl
         published, names = load("dat_training"), PublishedFigures.__dataclass_fields__
         known = sorted({row["model"] for row in published if row["model"]})
         if paper_model not in known:
-            raise UserError(f"the paper's Table 11 has no model {paper_model!r}; it has {', '.join(known)}")
+            raise UserError(
+                f"the paper's Table 11 has no model {paper_model!r}; it has {', '.join(known)}"
+            )
         shown = [row for row in published if row["model"] in (paper_model, None)]
-        paper = {row["method"]: PublishedFigures(**{name: row[name] for name in names}) for row in shown}
+        paper = {
+            row["method"]: PublishedFigures(**{name: row[name] for name in names})
+            for row in shown
+        }
     # A row with no valid response at all has no words to compare: it must not pull the others down to nothing.
     counted = [_read(name, path) for name, path in folders.items()]
-    equal_size = min((summary.valid for summary, _ in counted if summary.valid), default=0)
+    equal_size = min(
+        (summary.valid for summary, _ in counted if summary.valid), default=0
+    )
     rows = []
     for summary, occurrences in counted:
         n = summary.valid
-        sizes = sorted({int(m) for m in np.linspace(1, n, _CURVE_POINTS).round()} | {equal_size}) if n else []
+        sizes = (
+            sorted(
+                {int(m) for m in np.linspace(1, n, _CURVE_POINTS).round()}
+                | {equal_size}
+            )
+            if n
+            else []
+        )
         curve = tuple((m, hill_number(occurrences, n, m)) for m in sizes)
-        hill = HillNumbers(*(hill_number(occurrences, n, equal_size, order=k) for k in range(3))) if n else None
+        hill = (
+            HillNumbers(
+                *(hill_number(occurrences, n, equal_size, order=k) for k in range(3))
+            )
+            if n
+            else None
+        )
         rows.append(Table11Row(summary, curve, paper.get(summary.source), hill=hill))
     return Table11(tuple(rows), equal_size, paper_model)
 
@@ -106,8 +130,12 @@ def _read(name: str, path: Path) -> tuple[DatSummary, np.ndarray]:
 
     table = read_table(path)
     lists = valid_rows(table)["words"].combine_chunks()
-    pairs = pa.table({"response": pc.list_parent_indices(lists), "word": pc.list_flatten(lists)})
-    once = pairs.group_by(["response", "word"]).aggregate([])  # a word counts once for each response
+    pairs = pa.table(
+        {"response": pc.list_parent_indices(lists), "word": pc.list_flatten(lists)}
+    )
+    once = pairs.group_by(["response", "word"]).aggregate(
+        []
+    )  # a word counts once for each response
     occurrences = pc.value_counts(once["word"]).field("counts").to_numpy()
     # The instruments need the scorer: they are what the run's own metrics.json has.
     metrics = path / "metrics.json"
@@ -131,7 +159,11 @@ def with_gains(
 
     @cache  # a base has many rows
     def seen(name: str) -> SeenLists | None:
-        return SeenLists.of(second_encoder, *read_lists(folders[name])) if second_encoder else None
+        return (
+            SeenLists.of(second_encoder, *read_lists(folders[name]))
+            if second_encoder
+            else None
+        )
 
     scores = cache(lambda name: valid_scores(folders[name]))
 

@@ -6,7 +6,12 @@ import numpy as np
 
 from sozo.scoring.distance import distance_of_known
 from sozo.scoring.measure import LEVEL, Estimate
-from sozo.scoring.second_encoder import GainParts, SecondEncoder, gain_of, gain_with_variances
+from sozo.scoring.second_encoder import (
+    GainParts,
+    SecondEncoder,
+    gain_of,
+    gain_with_variances,
+)
 
 _CHUNK = 4096
 FEWEST_LISTS = 3  # the jackknife leaves one out, and what is left must hold two
@@ -30,7 +35,9 @@ class Decomposition:
 class Parts:
     """The same with what a jackknife needs; the four values in their order above."""
 
-    scores: np.ndarray  # of each list, over its pairs of known words, float64 of shape (lists,)
+    scores: (
+        np.ndarray
+    )  # of each list, over its pairs of known words, float64 of shape (lists,)
     known_pairs: float  # share of the lists' pairs of which both words are known
     values: np.ndarray  # shape (4,)
     without: np.ndarray  # the values without each list in turn, shape (4, lists)
@@ -70,32 +77,65 @@ def parts_of(unit: np.ndarray, lists: np.ndarray) -> Parts | None:
     n, k = lists.shape
     if n < FEWEST_LISTS:
         return None
-    counts = np.stack([np.bincount(column, minlength=len(unit)) for column in lists.T], axis=1) * known[:, None]
+    counts = (
+        np.stack(
+            [np.bincount(column, minlength=len(unit)) for column in lists.T], axis=1
+        )
+        * known[:, None]
+    )
     counts = counts.astype(np.float64)
     parts = [slice(start, start + _CHUNK) for start in range(0, len(unit), _CHUNK)]
-    totals = sum(counts[part].T @ unit[part] for part in parts)  # of the vectors in each position
-    cosines = np.concatenate([unit[part] @ totals.T for part in parts])  # of each word with all words of a position
+    totals = sum(
+        counts[part].T @ unit[part] for part in parts
+    )  # of the vectors in each position
+    cosines = np.concatenate(
+        [unit[part] @ totals.T for part in parts]
+    )  # of each word with all words of a position
     scores, size = distance_of_known(unit, lists)
     # Of each list with itself, and with all other lists (words in the same place, and in different ones): the cosines,
     # how many of the words are equal, and how many pairs these are.
     own_pairs, place, there = size * (size - 1), np.arange(k), known[lists]
     own_distance = own_pairs * scores
-    same_place = np.stack([sums[lists, place].sum(1) for sums in (cosines, counts)] + [there @ there.sum(0)]) - size
+    same_place = (
+        np.stack(
+            [sums[lists, place].sum(1) for sums in (cosines, counts)]
+            + [there @ there.sum(0)]
+        )
+        - size
+    )
     own = np.stack([own_pairs - own_distance + size, size, size**2])
-    all_places = np.stack([*(sums.sum(1)[lists].sum(1) for sums in (cosines, counts)), size * size.sum()]) - own
+    all_places = (
+        np.stack(
+            [
+                *(sums.sum(1)[lists].sum(1) for sums in (cosines, counts)),
+                size * size.sum(),
+            ]
+        )
+        - own
+    )
     other_place = all_places - same_place
 
-    def values_of(mean: np.ndarray, everywhere: np.ndarray, elsewhere: np.ndarray) -> np.ndarray:
+    def values_of(
+        mean: np.ndarray, everywhere: np.ndarray, elsewhere: np.ndarray
+    ) -> np.ndarray:
         # Equal words add nothing: their distance is 0.
-        choice, placed = ((pairs - cosine) / (pairs - equal) for cosine, equal, pairs in (everywhere, elsewhere))
+        choice, placed = (
+            (pairs - cosine) / (pairs - equal)
+            for cosine, equal, pairs in (everywhere, elsewhere)
+        )
         return np.stack([mean, choice, placed - choice, mean - placed])
 
-    total, total_elsewhere = all_places.sum(1, keepdims=True), other_place.sum(1, keepdims=True)
+    total, total_elsewhere = (
+        all_places.sum(1, keepdims=True),
+        other_place.sum(1, keepdims=True),
+    )
     distance, pairs = own_distance.sum(), own_pairs.sum()
     with np.errstate(divide="ignore", invalid="ignore"):  # NaN where no pair is known
         values = values_of(np.array([distance / pairs]), total, total_elsewhere)[:, 0]
         mean = (distance - own_distance) / (pairs - own_pairs)
-        without = values_of(mean, total - 2 * all_places, total_elsewhere - 2 * other_place)
+        without = values_of(
+            mean, total - 2 * all_places, total_elsewhere - 2 * other_place
+        )
     return Parts(scores, float(pairs / every_pair), values, without)
 
 
@@ -107,26 +147,51 @@ class SeenLists:
     centred: Parts
 
     @classmethod
-    def of(cls, second: SecondEncoder, words: list[str], lists: np.ndarray) -> "SeenLists | None":
+    def of(
+        cls, second: SecondEncoder, words: list[str], lists: np.ndarray
+    ) -> "SeenLists | None":
         """`lists` are numbers in `words`, integers of shape (lists, k); None of too few that it can score."""
-        plain, centred = (parts_of(second.unit(words, centred=centred), lists) for centred in (False, True))
+        plain, centred = (
+            parts_of(second.unit(words, centred=centred), lists)
+            for centred in (False, True)
+        )
         return cls(plain, centred) if plain and centred else None
 
     def over(self, base: "SeenLists", level: float = LEVEL) -> GainParts:
         """The gain over the base's lists, with intervals of a level."""
         plain, centred = (base.plain, self.plain), (base.centred, self.centred)
         total, shuffled = (_part(*plain, 0, of_row, level) for of_row in (0, 1))
-        mean, choice, position, pairing = (_part(*centred, k, k, level) for k in range(4))
+        mean, choice, position, pairing = (
+            _part(*centred, k, k, level) for k in range(4)
+        )
         found = gain_with_variances(base.centred.scores, *_sides(*centred, 3, 3))
         variance = found[1][0] if found else 0.0
-        return GainParts(self.plain.known_pairs, total, shuffled, mean, choice, position, pairing, variance)
+        return GainParts(
+            self.plain.known_pairs,
+            total,
+            shuffled,
+            mean,
+            choice,
+            position,
+            pairing,
+            variance,
+        )
 
 
-def _part(base: Parts, row: Parts, of_base: int, of_row: int, level: float) -> Estimate | None:
+def _part(
+    base: Parts, row: Parts, of_base: int, of_row: int, level: float
+) -> Estimate | None:
     """The difference of two values of decompositions, by their places in `Parts.values`."""
-    return gain_of(base.scores, *_sides(base, row, of_base, of_row), len(row.scores), level)
+    return gain_of(
+        base.scores, *_sides(base, row, of_base, of_row), len(row.scores), level
+    )
 
 
-def _sides(base: Parts, row: Parts, of_base: int, of_row: int) -> tuple[tuple[float, np.ndarray], tuple[float, float]]:
-    before, after = (base.values[of_base], base.without[of_base]), (row.values[of_row], row.variances[of_row])
+def _sides(
+    base: Parts, row: Parts, of_base: int, of_row: int
+) -> tuple[tuple[float, np.ndarray], tuple[float, float]]:
+    before, after = (
+        (base.values[of_base], base.without[of_base]),
+        (row.values[of_row], row.variances[of_row]),
+    )
     return before, after

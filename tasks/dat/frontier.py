@@ -46,11 +46,16 @@ def free_lists(
     lists = random_lists(len(unit), count, rng, size) if start is None else start
     total, hurried = unit[lists].sum(axis=1), sweeps // 3 if start is None else 0
     for sweep in range(sweeps):
-        pull = np.float32((2 if sweep < hurried else 1) * 2 * strength / (size * (size - 1)))
+        pull = np.float32(
+            (2 if sweep < hurried else 1) * 2 * strength / (size * (size - 1))
+        )
         order = rng.permutation(len(unit))
         place = np.empty_like(order)
         place[order] = np.arange(len(unit))
-        words, shuffled = place[lists], unit[order]  # the nouns in the order of their groups, for one sweep
+        words, shuffled = (
+            place[lists],
+            unit[order],
+        )  # the nouns in the order of their groups, for one sweep
         for k in range(size):
             total -= shuffled[words[:, k]]
             _redraw(shuffled, words, k, -pull * total, rng)
@@ -59,7 +64,13 @@ def free_lists(
     return rng.permuted(lists, axis=1)
 
 
-def _redraw(unit: np.ndarray, words: np.ndarray, k: int, field: np.ndarray, rng: np.random.Generator) -> None:
+def _redraw(
+    unit: np.ndarray,
+    words: np.ndarray,
+    k: int,
+    field: np.ndarray,
+    rng: np.random.Generator,
+) -> None:
     """Draw word `k` of every list anew among its group, p ~ exp(unit . field), but none of the list's other words."""
     group = words[:, k] // _GROUP
     by_group = np.argsort(group, kind="stable")
@@ -78,7 +89,9 @@ def _redraw(unit: np.ndarray, words: np.ndarray, k: int, field: np.ndarray, rng:
         words[rows, k] = first + (summed >= threshold).argmax(axis=1)
 
 
-def independent_words(unit: np.ndarray, strength: float, size: int = NUM_WORDS) -> np.ndarray:
+def independent_words(
+    unit: np.ndarray, strength: float, size: int = NUM_WORDS
+) -> np.ndarray:
     """Of lists whose words are drawn independently of one another, all from p, the p nearest to `free_lists`: (nouns,).
 
     Mean field: p(w) ~ exp(-(2 strength / size) u_w . m) with m the mean vector under p itself; the greatest entropy at
@@ -101,9 +114,13 @@ def independent_words(unit: np.ndarray, strength: float, size: int = NUM_WORDS) 
         gap = mean - expected
         if np.linalg.norm(gap) < 1e-8:
             break
-        spread = (unit * p.astype(np.float32)[:, None]).T @ unit - np.outer(expected, expected)
+        spread = (unit * p.astype(np.float32)[:, None]).T @ unit - np.outer(
+            expected, expected
+        )
         step = np.linalg.solve(np.eye(len(mean)) + pull * spread, gap)
-        while (tried := at(mean - step))[0] > value + 1e-12 * abs(value) and np.linalg.norm(step) > 1e-12:
+        while (tried := at(mean - step))[0] > value + 1e-12 * abs(
+            value
+        ) and np.linalg.norm(step) > 1e-12:
             step /= 2
         mean, (value, p) = mean - step, tried
     return p
@@ -118,13 +135,17 @@ class WordByWord:
     bias: np.ndarray  # float32, shape (places, nouns)
 
     @classmethod
-    def fit(cls, unit: np.ndarray, use: np.ndarray, strength: float, size: int = NUM_WORDS) -> "WordByWord":
+    def fit(
+        cls, unit: np.ndarray, use: np.ndarray, strength: float, size: int = NUM_WORDS
+    ) -> "WordByWord":
         """Biases such that in every place words come as often as `use`, shape (nouns,), says, up to sampling.
 
         `strength` is that of `free_lists`: per unit of the DAT score.
         """
         log_use = np.log(np.maximum(use, 1e-12)).astype(np.float32)
-        words = cls(unit, 2 * strength / (size * (size - 1)), np.tile(log_use, (size, 1)))
+        words = cls(
+            unit, 2 * strength / (size * (size - 1)), np.tile(log_use, (size, 1))
+        )
         rng, lists = np.random.default_rng(0), np.empty((_CHAINS, 0), np.int64)
         for k in range(size):
             for _ in range(_ROUNDS):
@@ -156,12 +177,16 @@ class WordByWord:
         cosines = before.reshape(lists.size, -1) @ self.unit.T
         exponents = self.bias - self.pull * cosines.reshape(*lists.shape, -1)
         for k in range(1, lists.shape[1]):
-            np.put_along_axis(exponents[:, k:], lists[:, k - 1, None, None], -np.inf, axis=2)
+            np.put_along_axis(
+                exponents[:, k:], lists[:, k - 1, None, None], -np.inf, axis=2
+            )
         return _shares(exponents)
 
     def _next(self, before: np.ndarray) -> np.ndarray:
         """The distribution of the word that follows, float32, shape (lists, nouns)."""
-        exponents = (-self.pull * self.unit[before].sum(axis=1)) @ self.unit.T + self.bias[before.shape[1]]
+        exponents = (
+            -self.pull * self.unit[before].sum(axis=1)
+        ) @ self.unit.T + self.bias[before.shape[1]]
         np.put_along_axis(exponents, before, -np.inf, axis=1)
         return _shares(exponents)
 
@@ -185,25 +210,48 @@ class NounFrontier:
     """Those of `nouns` that have a vector, and lists of them; with `encoder`, it counts and not that of `vectors`."""
 
     def __init__(
-        self, nouns: Sequence[str], vectors: WordVectors, encoder: str | None = None, language: str = "ja"
+        self,
+        nouns: Sequence[str],
+        vectors: WordVectors,
+        encoder: str | None = None,
+        language: str = "ja",
     ) -> None:
-        vectors = WordVectors(make_encoder(encoder, language=language)) if encoder else vectors
+        vectors = (
+            WordVectors(make_encoder(encoder, language=language))
+            if encoder
+            else vectors
+        )
         rows = np.array(vectors.rows(nouns))
-        self.nouns = [noun for noun, row in zip(nouns, rows.tolist(), strict=True) if row >= 0]
+        self.nouns = [
+            noun for noun, row in zip(nouns, rows.tolist(), strict=True) if row >= 0
+        ]
         self.unit = vectors.matrix[rows[rows >= 0]]
         self._vectors, self._left_out = vectors, len(nouns) - len(self.nouns)
         if len(self.nouns) <= NUM_WORDS or len(set(self.nouns)) < len(self.nouns):
             needed = f"the frontier needs more than {NUM_WORDS} distinct nouns that have a vector, each given once"
-            raise UserError(f"{needed}; {len(set(self.nouns))} of {len(nouns)} have one in {vectors.encoder.name}")
+            raise UserError(
+                f"{needed}; {len(set(self.nouns))} of {len(nouns)} have one in {vectors.encoder.name}"
+            )
 
-    def draw(self, strength: float, count: int, rng: np.random.Generator) -> list[list[str]]:
+    def draw(
+        self, strength: float, count: int, rng: np.random.Generator
+    ) -> list[list[str]]:
         """Lists of ten nouns, p(list) ~ exp(strength * score)."""
-        return [[self.nouns[word] for word in row] for row in free_lists(self.unit, strength, count, rng).tolist()]
+        return [
+            [self.nouns[word] for word in row]
+            for row in free_lists(self.unit, strength, count, rng).tolist()
+        ]
 
     def word_by_word(self, strength: float, word_strength: float) -> WordByWord:
         """Lists whose words are used as independent words of `word_strength` are, combined at `strength`."""
-        return WordByWord.fit(self.unit, independent_words(self.unit, word_strength), strength)
+        return WordByWord.fit(
+            self.unit, independent_words(self.unit, word_strength), strength
+        )
 
     def describe(self) -> dict[str, Any]:
         """What a record must hold to draw them again."""
-        return {"nouns": len(self.nouns), "nouns_without_vector": self._left_out, **self._vectors.describe()}
+        return {
+            "nouns": len(self.nouns),
+            "nouns_without_vector": self._left_out,
+            **self._vectors.describe(),
+        }

@@ -34,20 +34,29 @@ class PeopleScored:
     methods: Sequence[str]  # a paragraph for a paper, in English and in Japanese
 
 
-def score_sheet(task: "Dat", path: Path, norms: Path | None, japanese: Callable[[str], str]) -> PeopleScored:
+def score_sheet(
+    task: "Dat", path: Path, norms: Path | None, japanese: Callable[[str], str]
+) -> PeopleScored:
     """The lists of a spreadsheet, scored; percentiles are among the scores of the spreadsheet `norms`.
 
     `japanese` says a reason, and "none", in Japanese.
     """
     sheet, own = read_sheet(path), read_sheet(norms) if norms else None
-    lists, scorer = read_written(sheet, task.settings.language), task.scorer  # which takes a while to load
+    lists, scorer = (
+        read_written(sheet, task.settings.language),
+        task.scorer,
+    )  # which takes a while to load
     said, versions = scorer.describe(), provenance()["packages"]
     name = task.settings.noun_checker
     paper = name.removesuffix(SPEAKERS)
     other = scorer.by(paper if paper != name else name + SPEAKERS, task.settings)
     checker = f"{paper} {versions.get(paper, '')}".strip()
     checker = f"{name} ({checker})" if paper != name else checker
-    changed = [name for name, value in task.deciding().items() if value is True and name not in ("reasoning", "olson")]
+    changed = [
+        name
+        for name, value in task.deciding().items()
+        if value is True and name not in ("reasoning", "olson")
+    ]
     checker += f" ({', '.join(changed)})" if changed else ""
     encoder = f"{said['embedding_model']} ({said['embedding_revision']})"
     by_olson, language = task.settings.olson, task.settings.language
@@ -56,32 +65,65 @@ def score_sheet(task: "Dat", path: Path, norms: Path | None, japanese: Callable[
     facts |= TEXTS["olson"][by_olson] | TEXTS["on_scale"][on_scale]
     scale = f"{encoder}, {checker}, first 7 valid of 10{facts['times']}"
     results = score_written(lists, scorer, other if paper != name else scorer)
-    results[["other_score", "other_reason"]] = score_written(lists, other)[["score", "reason"]]
+    results[["other_score", "other_reason"]] = score_written(lists, other)[
+        ["score", "reason"]
+    ]
     score = Measure("dat", 2 if by_olson else 4)
     facts |= {"more": "", "more_ja": ""}
     if own:
-        results["percentile"], n = percentiles(results["score"].to_numpy(), own, scale, 2 * scorer.rules.times)
-        facts |= {name: TEXTS[name].format(n=n, name=own.path.name) for name in ("more", "more_ja")}
-    facts |= {"other": other.checker.name, "refused": results.attrs["refused"] or "none", "checker": checker}
-    rules = {"First seven valid words of ten": "", f"The same, nouns by {other.checker.name}": "other_"}
+        results["percentile"], n = percentiles(
+            results["score"].to_numpy(), own, scale, 2 * scorer.rules.times
+        )
+        facts |= {
+            name: TEXTS[name].format(n=n, name=own.path.name)
+            for name in ("more", "more_ja")
+        }
+    facts |= {
+        "other": other.checker.name,
+        "refused": results.attrs["refused"] or "none",
+        "checker": checker,
+    }
+    rules = {
+        "First seven valid words of ten": "",
+        f"The same, nouns by {other.checker.name}": "other_",
+    }
     rules["Strict, as models are scored"] = "strict_"
     summary = [_summary(rule, results, prefix, score) for rule, prefix in rules.items()]
-    notes = [f"The score is by {encoder}. {facts['norms']}", TEXTS["noted"].format(**facts)]
-    notes += _notes(sheet.cells.index.difference(lists.index).tolist(), lists, results, language)
+    notes = [
+        f"The score is by {encoder}. {facts['norms']}",
+        TEXTS["noted"].format(**facts),
+    ]
+    notes += _notes(
+        sheet.cells.index.difference(lists.index).tolist(), lists, results, language
+    )
     shown = results.head(_SHOWN).drop(columns=[] if results["trial"].any() else "trial")
-    shown = shown.rename(columns=lambda name: name.replace("_", " ").capitalize()).to_dict("records")
-    rows = [{name: Cell(None if value != value else value, score) for name, value in row.items()} for row in shown]
+    shown = shown.rename(
+        columns=lambda name: name.replace("_", " ").capitalize()
+    ).to_dict("records")
+    rows = [
+        {
+            name: Cell(None if value != value else value, score)
+            for name, value in row.items()
+        }
+        for row in shown
+    ]
     note = f"{len(shown):,} of {len(results):,} lists; scores.csv has all."
-    facts |= {"sozo": sozo.__version__, "encoder": encoder} | _counted(results, summary, japanese)
+    facts |= {"sozo": sozo.__version__, "encoder": encoder} | _counted(
+        results, summary, japanese
+    )
     return PeopleScored(
-        replace(sheet, cells=_joined(sheet.cells, results.iloc[:, 2:].assign(scale=scale))),
+        replace(
+            sheet, cells=_joined(sheet.cells, results.iloc[:, 2:].assign(scale=scale))
+        ),
         (tabulate("Scores", summary, notes), tabulate("Every list", rows, [note])),
         [TEXTS[language].format(**facts) for language in ("english", "japanese")],
     )
 
 
 def _counted(
-    results: "pd.DataFrame", summary: Sequence[Mapping[str, Any]], japanese: Callable[[str], str]
+    results: "pd.DataFrame",
+    summary: Sequence[Mapping[str, Any]],
+    japanese: Callable[[str], str],
 ) -> dict[str, Any]:
     """What the paragraph says of the results."""
     mean, other_mean = (row["Mean of participants"] for row in summary[:2])
@@ -109,16 +151,26 @@ def _counted(
     }
 
 
-def _notes(left_out: list[int], lists: "pd.DataFrame", results: "pd.DataFrame", language: str) -> list[str]:
+def _notes(
+    left_out: list[int], lists: "pd.DataFrame", results: "pd.DataFrame", language: str
+) -> list[str]:
     """What of the sheet was read as lists, and what looks as if it was read wrongly."""
     notes = [f"Read from the columns {lists.attrs['columns']}."]
     if left_out:
         rows = ", ".join(map(str, left_out[:10])) + ", ..." * (len(left_out) > 10)
         why = "headings, or without a word where another row holds the list"
-        notes.append(f"No list, and no score: {_count(len(left_out), 'row')} ({rows}): {why}.")
+        notes.append(
+            f"No list, and no score: {_count(len(left_out), 'row')} ({rows}): {why}."
+        )
     if one := int((lists["words"].str.len() == 1).sum()):
-        notes.append(f"Read as one word: {_count(one, 'list')}. Look at these cells before you call a list short.")
-    if language == "ja" and not results["score"].any() and results["refused"].str.contains("not_japanese").any():
+        notes.append(
+            f"Read as one word: {_count(one, 'list')}. Look at these cells before you call a list short."
+        )
+    if (
+        language == "ja"
+        and not results["score"].any()
+        and results["refused"].str.contains("not_japanese").any()
+    ):
         notes.append(
             "No list has a score. If people wrote English words, add --language en, and give another --output."
         )
@@ -139,18 +191,31 @@ def _joined(cells: "pd.DataFrame", added: "pd.DataFrame") -> "pd.DataFrame":
     return pd.concat([cells, added.add_prefix(f"sozo{number}_")], axis=1)
 
 
-def _reasons(reasons: "pd.Series", said: Callable[[str], str] = str, colon: str = ": ", comma: str = ", ") -> str:
+def _reasons(
+    reasons: "pd.Series",
+    said: Callable[[str], str] = str,
+    colon: str = ": ",
+    comma: str = ", ",
+) -> str:
     counts = reasons[reasons != ""].value_counts().items()
-    return comma.join(f"{said(str(reason))}{colon}{n:,}" for reason, n in counts) or said("none")
+    return comma.join(
+        f"{said(str(reason))}{colon}{n:,}" for reason, n in counts
+    ) or said("none")
 
 
-def _summary(rule: str, results: "pd.DataFrame", prefix: str, measure: Measure) -> Mapping[str, Content]:
+def _summary(
+    rule: str, results: "pd.DataFrame", prefix: str, measure: Measure
+) -> Mapping[str, Content]:
     """A rule's row: its scores, and how far those of one person agree."""
     score = f"{prefix}score"
     persons = results.groupby("participant", sort=False)[score].mean()
     mean, of = mean_interval(persons.dropna().to_numpy()), len(persons)
     several = len(results) > of
-    lists = results.pivot(index="participant", columns="trial", values=score) if several else persons.to_frame()
+    lists = (
+        results.pivot(index="participant", columns="trial", values=score)
+        if several
+        else persons.to_frame()
+    )
     alpha = cronbach_alpha(lists.dropna().to_numpy())
     return {
         "Rule": rule,

@@ -27,8 +27,15 @@ from sozo.tasks.dat.words import CODE, REASONS, SCRIPT_CODES, DatRules, WordTabl
 _CHUNK = 2048  # the strings of a chunk stay in cache
 COUNTED = 7  # words, by Olson's protocol
 AUTO = "auto"  # what suits the language
-_OF_JAPANESE = ("accept_affixes", "accept_unknown_katakana", "reject_glued", "reject_numerals")
-OLSONS_DAT = "Olson's DAT"  # what only a score on the scale of the published norms is called
+_OF_JAPANESE = (
+    "accept_affixes",
+    "accept_unknown_katakana",
+    "reject_glued",
+    "reject_numerals",
+)
+OLSONS_DAT = (
+    "Olson's DAT"  # what only a score on the scale of the published norms is called
+)
 # Distances from cat by GloVe 840B 300d, as the examples of Olson et al.'s program print them.
 _FROM_CAT = {"dog": 0.1983, "thimble": 0.8787}
 
@@ -44,12 +51,18 @@ class EncoderSettings:
         " glove:VECTORS, centred:NAME, or A+B; auto takes ja-ginza, in English minilm.",
     )
     embedding_cache: str | None = setting(
-        None, "Folder of a disk cache of word vectors; none: keep none.", affects_result=False
+        None,
+        "Folder of a disk cache of word vectors; none: keep none.",
+        affects_result=False,
     )
-    embedding_revision: str | None = rare_setting(None, "Hub revision of the embedding model.")
+    embedding_revision: str | None = rare_setting(
+        None, "Hub revision of the embedding model."
+    )
     embedding_prompt: str | None = rare_setting(None, PROMPT_HELP)
     embedding_endpoint: str | None = rare_setting(
-        None, f"How the endpoint of openai:NAME is spoken to: {HELP}.", affects_result=False
+        None,
+        f"How the endpoint of openai:NAME is spoken to: {HELP}.",
+        affects_result=False,
     )
 
 
@@ -62,28 +75,55 @@ class DatSettings(EncoderSettings, NounRules, DatRules):
         "auto, jumanpp, jumandic, or (English) lemminflect; auto takes jumanpp where the command works. With -speakers"
         " behind it, the default for people's lists, it takes what people call nouns.",
     )
-    base_responses: str | None = rare_setting(None, "A DAT run of the base model: tells which words are rare.")
+    base_responses: str | None = rare_setting(
+        None, "A DAT run of the base model: tells which words are rare."
+    )
 
     def __post_init__(self) -> None:
-        if isinstance(self.embedding_endpoint, dict):  # a block of YAML; settings are compared and hashed
-            object.__setattr__(self, "embedding_endpoint", json.dumps(self.embedding_endpoint))
+        if isinstance(
+            self.embedding_endpoint, dict
+        ):  # a block of YAML; settings are compared and hashed
+            object.__setattr__(
+                self, "embedding_endpoint", json.dumps(self.embedding_endpoint)
+            )
         if (language := LANGUAGES.get(self.language)) is None:
-            raise UserError(f"language must be {' or '.join(LANGUAGES)}, not {self.language!r}")
+            raise UserError(
+                f"language must be {' or '.join(LANGUAGES)}, not {self.language!r}"
+            )
         if self.olson and self.language != "en":
-            raise UserError("olson is a protocol for English words: add language en (--language en)")
-        others = [checker for other in LANGUAGES.values() if other != language for checker in other.checkers]
+            raise UserError(
+                "olson is a protocol for English words: add language en (--language en)"
+            )
+        others = [
+            checker
+            for other in LANGUAGES.values()
+            if other != language
+            for checker in other.checkers
+        ]
         if self.noun_checker in others:
             known = f"take {' or '.join(language.checkers)}, or leave it out"
-            raise UserError(f"the noun checker {self.noun_checker} knows no {language.name} words; {known}")
-        if self.language != "ja" and (given := [name for name in _OF_JAPANESE if getattr(self, name)]):
-            raise UserError(f"{given[0]} is about Japanese words, and the language is {self.language}; leave it out")
+            raise UserError(
+                f"the noun checker {self.noun_checker} knows no {language.name} words; {known}"
+            )
+        if self.language != "ja" and (
+            given := [name for name in _OF_JAPANESE if getattr(self, name)]
+        ):
+            raise UserError(
+                f"{given[0]} is about Japanese words, and the language is {self.language}; leave it out"
+            )
 
     def settled(self) -> Self:
         """With `auto` decided. Cheap, and it catches an unknown or missing checker before a long file is read."""
         language = LANGUAGES[self.language]
         checker = language.checker if self.noun_checker == AUTO else self.noun_checker
-        encoder = language.encoder if self.embedding_model == AUTO else self.embedding_model
-        return replace(self, noun_checker=make_noun_checker(checker, self).name, embedding_model=encoder)
+        encoder = (
+            language.encoder if self.embedding_model == AUTO else self.embedding_model
+        )
+        return replace(
+            self,
+            noun_checker=make_noun_checker(checker, self).name,
+            embedding_model=encoder,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +152,22 @@ class DatScores(Sequence[DatResult]):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         reason = self.reason(index)
-        return DatResult(self.words(index), float(self.scores[index]) if reason is None else None, reason)
+        return DatResult(
+            self.words(index),
+            float(self.scores[index]) if reason is None else None,
+            reason,
+        )
 
     def words(self, index: int) -> tuple[str, ...] | None:
         """The ten words of response `index`, or None if it is no list of ten.
 
         Cut out of the text again: keeping 1.3 million strings of 131,072 responses would cost more than all scoring.
         """
-        return None if self.codes[index] == CODE[Reason.FORMAT] else words_of(self.texts[index], self.rules)
+        return (
+            None
+            if self.codes[index] == CODE[Reason.FORMAT]
+            else words_of(self.texts[index], self.rules)
+        )
 
     def reason(self, index: int) -> Reason | None:
         """Why response `index` is invalid; None if it is valid."""
@@ -165,9 +213,17 @@ class DatScorer:
             "prompt": settings.embedding_prompt,
             "language": settings.language,
         }
-        encoder = make_encoder(settings.embedding_model, revision=settings.embedding_revision, **options)
+        encoder = make_encoder(
+            settings.embedding_model, revision=settings.embedding_revision, **options
+        )
         base = Path(settings.base_responses) if settings.base_responses else None
-        return cls(make_noun_checker(settings.noun_checker, settings), encoder, settings, cache_dir=cache, base=base)
+        return cls(
+            make_noun_checker(settings.noun_checker, settings),
+            encoder,
+            settings,
+            cache_dir=cache,
+            base=base,
+        )
 
     def by(self, noun_checker: str, settings: DatSettings) -> Self:
         """The same with another noun checker; vectors are shared."""
@@ -194,7 +250,9 @@ class DatScorer:
         if self.rules.olson and encoder.startswith("glove:"):
             pairs = np.array([[0, 1 + k] for k in range(len(_FROM_CAT))])
             if np.allclose(
-                mean_pairwise_distance(self.vectors.unit(words), pairs), list(_FROM_CAT.values()), atol=1e-4
+                mean_pairwise_distance(self.vectors.unit(words), pairs),
+                list(_FROM_CAT.values()),
+                atol=1e-4,
             ):
                 return OLSONS_DAT
         counted = "the first 7 valid words" if self.rules.olson else "ten words"
@@ -203,11 +261,19 @@ class DatScorer:
     def score(self, texts: Sequence[str]) -> DatScores:
         """Results of `texts`, in order. Any text at all gives a score or a reason."""
         # All look-ups first, all arithmetic after: in between, the vectors would push the dictionary out of the cache.
-        chunks = [self._numbers(texts[i : i + _CHUNK]) for i in range(0, len(texts), _CHUNK)]
+        chunks = [
+            self._numbers(texts[i : i + _CHUNK]) for i in range(0, len(texts), _CHUNK)
+        ]
         lists = [i * _CHUNK + k for i, (places, _) in enumerate(chunks) for k in places]
-        numbers = np.concatenate([n for _, n in chunks] or [np.zeros((0, NUM_WORDS), np.int32)])
+        numbers = np.concatenate(
+            [n for _, n in chunks] or [np.zeros((0, NUM_WORDS), np.int32)]
+        )
         bad = self.words.bad_words(numbers)
-        numbers, reasons = first_seven(numbers, bad) if self.rules.olson else (numbers, _first_rule(bad))
+        numbers, reasons = (
+            first_seven(numbers, bad)
+            if self.rules.olson
+            else (numbers, _first_rule(bad))
+        )
 
         n, at = len(texts), np.array(lists, np.int64)
         codes = np.full(n, CODE[Reason.FORMAT], np.int8)
@@ -216,13 +282,17 @@ class DatScorer:
         scores = np.full(n, np.nan, np.float32)
         scores[at] = self.distances(good)
         keys: list[bytes | None] = [None] * n
-        for i, key in zip(at.tolist(), response_keys(self.words.hashes[good]), strict=True):
+        for i, key in zip(
+            at.tolist(), response_keys(self.words.hashes[good]), strict=True
+        ):
             keys[i] = key
         return DatScores(texts, scores, codes, keys, self.rules)
 
     def distances(self, numbers: np.ndarray) -> np.ndarray:
         """Scores of lists of valid words by their numbers, shape (lists, words): float32 of shape (lists,)."""
-        return mean_pairwise_distance(self.vectors.matrix, self.words.rows[numbers]) * np.float32(self.rules.times)
+        return mean_pairwise_distance(
+            self.vectors.matrix, self.words.rows[numbers]
+        ) * np.float32(self.rules.times)
 
     def flags(self, words: Sequence[str]) -> np.ndarray:
         """The kinds of the words of valid responses, bits of `sozo.tasks.dat.words.BITS`: uint8, shape (words,)."""
@@ -244,7 +314,11 @@ class DatScorer:
 def words_of(text: str, rules: DatRules) -> tuple[str, ...] | None:
     """The ten words of a list as they are looked up, English ones in lower case; None if it is no list."""
     words = split_list(text, rules.reasoning)
-    return tuple(word.lower() for word in words) if words and rules.language == "en" else words
+    return (
+        tuple(word.lower() for word in words)
+        if words and rules.language == "en"
+        else words
+    )
 
 
 def _as_dict(settings: Any, rules: type[Any]) -> dict[str, Any]:
@@ -267,4 +341,6 @@ def first_seven(numbers: np.ndarray, bad: np.ndarray) -> tuple[np.ndarray, np.nd
     good = bad == 0
     order = np.argsort(~good, axis=1, kind="stable")[:, :COUNTED]
     first_bad = bad[np.arange(len(bad)), (~good).argmax(axis=1)]
-    return np.take_along_axis(numbers, order, axis=1), np.where(good.sum(axis=1) >= COUNTED, np.int8(0), first_bad)
+    return np.take_along_axis(numbers, order, axis=1), np.where(
+        good.sum(axis=1) >= COUNTED, np.int8(0), first_bad
+    )

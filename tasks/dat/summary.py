@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-DIFFERENT_WORDS = Measure("dat/different_words", 0, unit="words", per_item=False, compared=False, ratio=True)
+DIFFERENT_WORDS = Measure(
+    "dat/different_words", 0, unit="words", per_item=False, compared=False, ratio=True
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +40,20 @@ class DatSummary:
     source: str  # who wrote the responses
     num_responses: int  # all responses, valid or not
     valid: int  # responses with a score. `mean`, `std` and `ci95` always stand beside `valid` of `num_responses`.
-    mean: float | None  # mean DAT score in [0, 2] (times 100 under Olson's protocol); None without a valid response
-    std: float | None  # sample standard deviation (ddof = 1); None with fewer than two valid responses
-    ci95: tuple[float, float] | None  # Student's 95% interval of the mean over the valid responses
+    mean: (
+        float | None
+    )  # mean DAT score in [0, 2] (times 100 under Olson's protocol); None without a valid response
+    std: (
+        float | None
+    )  # sample standard deviation (ddof = 1); None with fewer than two valid responses
+    ci95: (
+        tuple[float, float] | None
+    )  # Student's 95% interval of the mean over the valid responses
     unique_words: int  # distinct words in valid responses (all ten of each, under Olson's protocol too)
     reasons: dict[str, int]  # invalid responses by reason, every reason named
-    instruments: dict[str, float] = field(default_factory=dict)  # `sozo.tasks.dat.instruments`; what was measured
+    instruments: dict[str, float] = field(
+        default_factory=dict
+    )  # `sozo.tasks.dat.instruments`; what was measured
 
     @property
     def came(self) -> int:
@@ -64,7 +74,9 @@ class DatSummary:
         """The content of `metrics.json`."""
         low, high = self.ci95 or (None, None)
         total = self.num_responses
-        usable = mean_interval(np.repeat([1.0, 0.0], [self.valid, self.came - self.valid]), share=True)
+        usable = mean_interval(
+            np.repeat([1.0, 0.0], [self.valid, self.came - self.valid]), share=True
+        )
         measures = {
             "dat": Estimate(self.mean, low, high, self.valid).to_json() | {"of": total},
             "dat/valid": usable.to_json() | {"of": total},
@@ -99,7 +111,11 @@ class DatSummary:
 
 
 def summarise(
-    responses: Path, *, source: str | None = None, num_valid: int | None = None, language: str = "ja"
+    responses: Path,
+    *,
+    source: str | None = None,
+    num_valid: int | None = None,
+    language: str = "ja",
 ) -> DatSummary:
     """The row of Table 11 of a table on disk, called `source` (None: by the sources of the responses).
 
@@ -108,21 +124,33 @@ def summarise(
     return summary_of(read_table(responses, num_valid), source, language)
 
 
-def summary_of(table: "pa.Table", source: str | None = None, language: str = "ja") -> DatSummary:
+def summary_of(
+    table: "pa.Table", source: str | None = None, language: str = "ja"
+) -> DatSummary:
     """The row of Table 11 of a table in memory; a UserError where a response has neither score nor reason, or both."""
     import pyarrow.compute as pc
 
     scored, with_reason = table["score"].is_valid(), table["reason"].is_valid()
     for row in table.filter(pc.equal(scored, with_reason)).slice(0, 1).to_pylist():
         state = "neither a score nor" if row["score"] is None else "both a score and"
-        raise UserError(f"response {row['id']} has {state} a reason; score the table first: sozo score")
+        raise UserError(
+            f"response {row['id']} has {state} a reason; score the table first: sozo score"
+        )
     valid = table.filter(scored)
     scores, n = valid["score"].to_numpy().astype(np.float64), len(valid)
-    mean, std = float(scores.mean()) if n else None, float(scores.std(ddof=1)) if n > 1 else None
+    mean, std = (
+        float(scores.mean()) if n else None,
+        float(scores.std(ddof=1)) if n > 1 else None,
+    )
     reasons = dict.fromkeys(map(str, reasons_in(language)), 0)
-    reasons |= {row["values"]: row["counts"] for row in pc.value_counts(table["reason"].drop_null()).to_pylist()}
+    reasons |= {
+        row["values"]: row["counts"]
+        for row in pc.value_counts(table["reason"].drop_null()).to_pylist()
+    }
     return DatSummary(
-        source=", ".join(table["source"].unique().to_pylist()) if source is None else source,
+        source=", ".join(table["source"].unique().to_pylist())
+        if source is None
+        else source,
         num_responses=len(table),
         valid=n,
         mean=mean,
@@ -161,7 +189,11 @@ class DatRunResult(RunResult):
         """Two decimals for Olson's scores (0 to 200)."""
         if measure.name != self.main.name:
             return measure
-        return replace(measure, digits=self.summary.digits, scale=(0, 200 if self.settings.get("olson") else 2))
+        return replace(
+            measure,
+            digits=self.summary.digits,
+            scale=(0, 200 if self.settings.get("olson") else 2),
+        )
 
     def answers(self, places: Sequence[int] | None = None) -> Iterator[ScoredAnswer]:
         """Those that count: of bare parts, which have no metrics, all."""
@@ -183,7 +215,9 @@ class DatRunResult(RunResult):
     def by_answer(self, measure: Measure) -> np.ndarray:
         """Scores of the valid responses that count, float32, shape (valid,); or 1 for each valid response, else 0."""
         if measure.short == "valid":
-            return np.repeat([1.0, 0.0], [self.summary.valid, self.summary.came - self.summary.valid])
+            return np.repeat(
+                [1.0, 0.0], [self.summary.valid, self.summary.came - self.summary.valid]
+            )
         return valid_scores(self.folder)[: self.summary.valid]
 
     @cached_property
@@ -203,7 +237,10 @@ class DatRunResult(RunResult):
     ) -> tuple[float, int] | None:
         if measure.name != DIFFERENT_WORDS.name:
             return super().shared(pairs, measure, one_base=one_base)
-        base, n = pairs[0][0].lists, min(len(run.lists) for pair in pairs for run in pair)
+        base, n = (
+            pairs[0][0].lists,
+            min(len(run.lists) for pair in pairs for run in pair),
+        )
         return (log_hill_variance(base, n), len(base)) if one_base else None
 
     def sides(self, base: Self, measure: Measure) -> tuple[float | None, float | None]:
@@ -222,7 +259,9 @@ class DatRunResult(RunResult):
         """None: a list without its end is invalid, and counts there."""
         return 0, self.summary.num_responses
 
-    def shuffled(self, texts: Sequence[str], random: np.random.Generator) -> tuple[list[str], np.ndarray]:
+    def shuffled(
+        self, texts: Sequence[str], random: np.random.Generator
+    ) -> tuple[list[str], np.ndarray]:
         encoder = self.scale.get("embedding_model", LANGUAGES[self.language].encoder)
         return shuffled_badly(texts, encoder, random, self.language)
 
@@ -230,4 +269,7 @@ class DatRunResult(RunResult):
         """None under Olson's protocol: English words, of which seven count."""
         if self.settings.get("olson"):
             return None
-        return SeenLists.of(second.of(self.language), *read_lists(self.folder, self.metrics.get("trials")))
+        return SeenLists.of(
+            second.of(self.language),
+            *read_lists(self.folder, self.metrics.get("trials")),
+        )

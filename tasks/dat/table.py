@@ -19,9 +19,15 @@ def read_table(responses: Path, num_valid: int | None = None) -> "pa.Table":
     """The rows that count: id, source, words, score and reason."""
     import pyarrow as pa
 
-    table = pa.concat_tables(iter_tables(responses, ("id", "source", "words", "score", "reason")))
+    table = pa.concat_tables(
+        iter_tables(responses, ("id", "source", "words", "score", "reason"))
+    )
     valid = np.flatnonzero(table["score"].is_valid().to_numpy())
-    return table if num_valid is None or len(valid) < num_valid else table.slice(0, int(valid[num_valid - 1]) + 1)
+    return (
+        table
+        if num_valid is None or len(valid) < num_valid
+        else table.slice(0, int(valid[num_valid - 1]) + 1)
+    )
 
 
 def valid_rows(table: "pa.Table") -> "pa.Table":
@@ -31,7 +37,10 @@ def valid_rows(table: "pa.Table") -> "pa.Table":
 
 def valid_scores(responses: Path) -> np.ndarray:
     """Scores of all valid responses, float32, shape (valid,)."""
-    parts = [table["score"].drop_null().to_numpy() for table in iter_tables(responses, ("score",))]
+    parts = [
+        table["score"].drop_null().to_numpy()
+        for table in iter_tables(responses, ("score",))
+    ]
     return np.concatenate(parts).astype(np.float32)
 
 
@@ -40,7 +49,9 @@ def valid_lists(responses: Path, num_valid: int | None = None) -> list[list[str]
     return valid_rows(read_table(responses, num_valid))["words"].to_pylist()
 
 
-def read_lists(responses: Path, num_valid: int | None = None) -> tuple[list[str], np.ndarray]:
+def read_lists(
+    responses: Path, num_valid: int | None = None
+) -> tuple[list[str], np.ndarray]:
     """The different words of valid responses, and each response's words as numbers in that list.
 
     The numbers are int32 of shape (valid responses, 10).
@@ -49,4 +60,6 @@ def read_lists(responses: Path, num_valid: int | None = None) -> tuple[list[str]
 
     words = valid_rows(read_table(responses, num_valid))["words"].combine_chunks()
     numbered = pc.list_flatten(words).dictionary_encode()
-    return numbered.dictionary.to_pylist(), np.array(numbered.indices).reshape(-1, NUM_WORDS)
+    return numbered.dictionary.to_pylist(), np.array(numbered.indices).reshape(
+        -1, NUM_WORDS
+    )

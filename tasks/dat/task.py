@@ -83,11 +83,23 @@ class Dat(Task):
         """Distance of valid responses; every response has the value `dat/valid`, 0 or 1."""
         rows = []
         for result in self.scorer.score([answer.text for answer in answers]):
-            values = {"dat/valid": 0.0} if result.score is None else {"dat": result.score, "dat/valid": 1.0}
-            rows.append(Row(values, result.reason and str(result.reason), {"words": result.words}))
+            values = (
+                {"dat/valid": 0.0}
+                if result.score is None
+                else {"dat": result.score, "dat/valid": 1.0}
+            )
+            rows.append(
+                Row(
+                    values,
+                    result.reason and str(result.reason),
+                    {"words": result.words},
+                )
+            )
         return rows
 
-    def together(self, rows: Sequence[Row], second_encoder: "SecondEncoder | None" = None) -> dict[str, float]:
+    def together(
+        self, rows: Sequence[Row], second_encoder: "SecondEncoder | None" = None
+    ) -> dict[str, float]:
         """Unique words; pairing; the mean by the second encoder."""
         lists = [row.facts["words"] for row in rows if row.reason is None]
         unique = float(len({word for words in lists for word in words}))
@@ -95,24 +107,41 @@ class Dat(Task):
         if not self.settings.olson and len(lists) >= FEWEST_LISTS:
             words, numbers = np.unique(np.array(lists), return_inverse=True)
             unit = self.scorer.vectors.unit(words.tolist())
-            values["dat/pairing"] = decompose(unit, numbers.reshape(len(lists), -1)).pairing
-        if second_encoder and not self.settings.olson and len(scores := second_encoder.of(self.language).scores(lists)):
+            values["dat/pairing"] = decompose(
+                unit, numbers.reshape(len(lists), -1)
+            ).pairing
+        if (
+            second_encoder
+            and not self.settings.olson
+            and len(scores := second_encoder.of(self.language).scores(lists))
+        ):
             values["dat/second_encoder"] = float(scores.mean(dtype=np.float64))
         return values
 
     def for_people(self) -> Self:
         """The task with the noun checker for people, unless one was chosen."""
         checker = self.settings.noun_checker
-        return type(self)(replace(self.settings, noun_checker=checker + SPEAKERS)) if self._default_checker else self
+        return (
+            type(self)(replace(self.settings, noun_checker=checker + SPEAKERS))
+            if self._default_checker
+            else self
+        )
 
     def words_go(self) -> tuple[str | None, Path | None]:
         """The server that gets every word, and the folder that keeps it, if the settings name such."""
         name, cache = self.settings.embedding_model, self.settings.embedding_cache
-        e5 = re.search(r"(?<![^+:])e5(?![^+\[])", name)  # it keeps its vectors unless somebody says not to
+        e5 = re.search(
+            r"(?<![^+:])e5(?![^+\[])", name
+        )  # it keeps its vectors unless somebody says not to
         folder = Path(cache) if cache else vector_folder() if e5 else NO_CACHE
-        return name if "openai:" in name else None, None if folder == NO_CACHE else folder
+        return (
+            name if "openai:" in name else None,
+            None if folder == NO_CACHE else folder,
+        )
 
-    def frontier(self, nouns: Sequence[str], encoder: str | None = None) -> NounFrontier:
+    def frontier(
+        self, nouns: Sequence[str], encoder: str | None = None
+    ) -> NounFrontier:
         """Lists of these nouns that are as random as they can be at their mean score, by default that of this task."""
         return NounFrontier(nouns, self.scorer.vectors, encoder, self.language)
 
@@ -124,9 +153,15 @@ class Dat(Task):
         return self.scorer.describe()
 
     def facts(self) -> dict[str, Any]:
-        return {"encoder_servers": servers} if (servers := self.scorer.vectors.servers) else {}
+        return (
+            {"encoder_servers": servers}
+            if (servers := self.scorer.vectors.servers)
+            else {}
+        )
 
-    def columns(self, items: Sequence[Item], answers: Sequence[Answer]) -> dict[str, Any]:
+    def columns(
+        self, items: Sequence[Item], answers: Sequence[Answer]
+    ) -> dict[str, Any]:
         """The table's columns as Arrow arrays, where that spares a million Python objects."""
         import pyarrow as pa
 
@@ -134,26 +169,48 @@ class Dat(Task):
         invalid = scores.codes != 0
         # A word's lone surrogates are written out as its text's are.
         stored = replace(scores, texts=[utf8_safe(text) for text in scores.texts])
-        reasons = [scores.reason(i) if bad else None for i, bad in enumerate(invalid.tolist())]
+        reasons = [
+            scores.reason(i) if bad else None for i, bad in enumerate(invalid.tolist())
+        ]
         return {
             "words": [stored.words(i) for i in range(len(stored))],
             "score": pa.array(scores.scores, mask=invalid),
-            "reason": [FAILED if never_came(a) else reason for a, reason in zip(answers, reasons, strict=True)],
+            "reason": [
+                FAILED if never_came(a) else reason
+                for a, reason in zip(answers, reasons, strict=True)
+            ],
         }
 
     def finish(self, run: Complete) -> dict[str, Any]:
         responses = run.folder / "responses"
-        row = summarise(responses, source=run.source, num_valid=run.num_valid, language=self.settings.language)
+        row = summarise(
+            responses,
+            source=run.source,
+            num_valid=run.num_valid,
+            language=self.settings.language,
+        )
         words, lists = read_lists(responses, run.num_valid)
-        metrics = replace(row, instruments=measure(self.scorer, words, lists) | diversity_ends(lists)).metrics()
+        metrics = replace(
+            row, instruments=measure(self.scorer, words, lists) | diversity_ends(lists)
+        ).metrics()
         unread = self.written(run.folder, metrics).texts(Reason.FORMAT)
-        other = sum(len(found_words(text, self.settings.language)) != NUM_WORDS for text in unread)
-        return metrics | {"ten_words": row.came - other, "refused": self._refused(responses, run.num_valid)}
+        other = sum(
+            len(found_words(text, self.settings.language)) != NUM_WORDS
+            for text in unread
+        )
+        return metrics | {
+            "ten_words": row.came - other,
+            "refused": self._refused(responses, run.num_valid),
+        }
 
     def _refused(self, responses: Path, num_valid: int | None) -> dict[str, int]:
         """The five words that most often stand in invalid lists and are refused by themselves, with how often."""
         table = read_table(responses, num_valid)
-        words = table.filter(table["reason"].is_valid())["words"].combine_chunks().flatten()
-        counts = {row["values"]: row["counts"] for row in words.value_counts().to_pylist()}
+        words = (
+            table.filter(table["reason"].is_valid())["words"].combine_chunks().flatten()
+        )
+        counts = {
+            row["values"]: row["counts"] for row in words.value_counts().to_pylist()
+        }
         refused = self.scorer.words.look_up(list(counts)) < 0
         return dict(Counter(dict(compress(counts.items(), refused))).most_common(5))

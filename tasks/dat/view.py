@@ -49,36 +49,65 @@ class DatView(View[DatRunResult]):
 
     sample = 20
     pictures = (
-        Scatter("words_chart", "equal_words", "mean", "words_axis", "score_axis", frontier=True),
+        Scatter(
+            "words_chart",
+            "equal_words",
+            "mean",
+            "words_axis",
+            "score_axis",
+            frontier=True,
+        ),
         Ridge("dat_chart", "score_axis"),
     )
 
-    def columns(self, measures: Sequence[Measure], runs: Sequence[DatRunResult]) -> list[RunColumn]:
+    def columns(
+        self, measures: Sequence[Measure], runs: Sequence[DatRunResult]
+    ) -> list[RunColumn]:
         score, valid = measures
 
         def std(run: DatRunResult) -> Cell:
             return Cell(run.summary.std, run.shown(score))
 
         def unique(run: DatRunResult) -> Cell:
-            low, high = (run.summary.instruments.get(f"unique_words_{end}") for end in ("low", "high"))
+            low, high = (
+                run.summary.instruments.get(f"unique_words_{end}")
+                for end in ("low", "high")
+            )
             return Cell(Estimate(run.summary.unique_words, low, high), WORDS)
 
         instruments = [
-            RunColumn(name, _instrument(name), shown=NUMBERS) for name in instruments_of([run.summary for run in runs])
+            RunColumn(name, _instrument(name), shown=NUMBERS)
+            for name in instruments_of([run.summary for run in runs])
         ]
-        errors = dict.fromkeys(name for run in runs for name in run.summary.instruments if name.endswith(_ENDS))
+        errors = dict.fromkeys(
+            name
+            for run in runs
+            for name in run.summary.instruments
+            if name.endswith(_ENDS)
+        )
         return [
             stored("num_answers", "dat_responses", NUMBERS),
-            RunColumn("valid", lambda run: run.summary.valid, shown=WANDB | CARD, key="num_valid"),
+            RunColumn(
+                "valid",
+                lambda run: run.summary.valid,
+                shown=WANDB | CARD,
+                key="num_valid",
+            ),
             measured(valid, "valid", key="valid_rate"),
             measured(score, "mean", key="mean"),
             RunColumn("std", std, shown=RESULT),
             RunColumn("unique_words", unique, shown=RESULT),
-            RunColumn("equal_words", _equal_words(runs), shown=PAGE, change=DIFFERENT_WORDS),
+            RunColumn(
+                "equal_words", _equal_words(runs), shown=PAGE, change=DIFFERENT_WORDS
+            ),
             stored("ten_words", shown=NUMBERS | FACTS),
             *instruments,
             *(RunColumn(name, _error(name), shown=WANDB) for name in errors),
-            *([RunColumn("dat_name", _name, shown=RESULT | FACTS)] if any(map(_name, runs)) else []),
+            *(
+                [RunColumn("dat_name", _name, shown=RESULT | FACTS)]
+                if any(map(_name, runs))
+                else []
+            ),
             setting_of("embedding_model", "dat_encoder", FACTS),
             setting_of("noun_checker", "dat_checker", FACTS),
             *counted(runs, "reasons", "Invalid"),
@@ -87,25 +116,50 @@ class DatView(View[DatRunResult]):
     def notes(self, run: DatRunResult) -> list[str]:
         """Refused words; where ten are found in clearly more responses than are valid, or none is, texts too."""
         row, found = run.summary, run.metrics.get("ten_words")
-        refused = ", ".join(f"{word!r} ({count})" for word, count in run.metrics.get("refused", {}).items())
+        refused = ", ".join(
+            f"{word!r} ({count})"
+            for word, count in run.metrics.get("refused", {}).items()
+        )
         named = [f"Words refused most often: {refused}."] * bool(refused)
         if found is None or (row.valid and found - row.valid <= _APART * row.came):
             return named
         asked = f"As asked: {n_of(row.valid, row.came)} ({share(row.valid, row.came)})."
         return [
             f"{asked} Ten words found: {n_of(found, row.came)} ({share(found, row.came)}), read leniently, never paid.",
-            *(f"{reason}: {text[:160]!r}" for reason in row.reasons for text in run.texts(reason)[:2]),
+            *(
+                f"{reason}: {text[:160]!r}"
+                for reason in row.reasons
+                for text in run.texts(reason)[:2]
+            ),
             *named,
             "What helps: docs/valid-lists.md.",
         ]
 
     def dataset(self, run: DatRunResult) -> dict[str, str]:
         language = LANGUAGES[run.language].name
-        return {"dataset_name": f"DAT ({language})", "dataset_type": f"dat-{run.language}"}
+        return {
+            "dataset_name": f"DAT ({language})",
+            "dataset_type": f"dat-{run.language}",
+        }
 
     def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
-        row = ("num_answers", "valid_rate", "mean", "std", "unique_words", "equal_words")
-        return (ModelTable("table11", row, ("dat_note", "scale_note"), paper="dat", training="dat_training"),)
+        row = (
+            "num_answers",
+            "valid_rate",
+            "mean",
+            "std",
+            "unique_words",
+            "equal_words",
+        )
+        return (
+            ModelTable(
+                "table11",
+                row,
+                ("dat_note", "scale_note"),
+                paper="dat",
+                training="dat_training",
+            ),
+        )
 
     def reader_item(self, run: DatRunResult, item: str) -> ReaderItem:
         return ReaderItem("", "", "DAT")
@@ -120,7 +174,9 @@ def _equal_words(runs: Sequence[DatRunResult]) -> Callable[[DatRunResult], Cell]
             own = [other for other in runs if other.study == run.study]
             size = min(filter(None, (len(other.lists) for other in own)), default=0)
             for other in own:
-                cells[other.folder] = Cell(replace(hill_interval(other.lists, size), n=size), DIFFERENT_WORDS)
+                cells[other.folder] = Cell(
+                    replace(hill_interval(other.lists, size), n=size), DIFFERENT_WORDS
+                )
         return cells[run.folder]
 
     return equal_words
@@ -128,7 +184,9 @@ def _equal_words(runs: Sequence[DatRunResult]) -> Callable[[DatRunResult], Cell]
 
 def instruments_of(rows: Sequence[DatSummary]) -> list[str]:
     """Names of the instruments that any of some rows has."""
-    return [name for name in INSTRUMENTS if any(name in row.instruments for row in rows)]
+    return [
+        name for name in INSTRUMENTS if any(name in row.instruments for row in rows)
+    ]
 
 
 def instrument_cell(values: Mapping[str, float], name: str) -> Cell:
@@ -137,9 +195,14 @@ def instrument_cell(values: Mapping[str, float], name: str) -> Cell:
     >>> instrument_cell({"pairing": 0.0074, "pairing_se": 0.0002}, "pairing").line
     '0.0074 [0.0070, 0.0078]'
     """
-    value, known = values.get(name), (values.get(f"{name}_low"), values.get(f"{name}_high"))
+    value, known = (
+        values.get(name),
+        (values.get(f"{name}_low"), values.get(f"{name}_high")),
+    )
     low, high = normal_interval(value, values.get(f"{name}_se"), 1) or known
-    return Cell(INSTRUMENTS[name].inside(Estimate(value, low, high), MEAN), INSTRUMENTS[name])
+    return Cell(
+        INSTRUMENTS[name].inside(Estimate(value, low, high), MEAN), INSTRUMENTS[name]
+    )
 
 
 def _instrument(name: str) -> Callable[[DatRunResult], Cell]:

@@ -19,7 +19,11 @@ from sozo.tasks.dat.table import read_lists
 
 REASONS = tuple(Reason)
 CODE = {reason: -1 - i for i, reason in enumerate(REASONS)}
-SCRIPT_CODES = (CODE[Reason.NOT_JAPANESE], CODE[Reason.NOT_ENGLISH], CODE[Reason.SYMBOL])
+SCRIPT_CODES = (
+    CODE[Reason.NOT_JAPANESE],
+    CODE[Reason.NOT_ENGLISH],
+    CODE[Reason.SYMBOL],
+)
 PROMPTS: dict[str, PromptName] = {"ja": "dat", "en": "dat_en"}
 _MAX_CACHED = 1 << 20
 # Kind -> its bit in a word's flags. Wikipedia: the checker's entry was acquired from there by a program.
@@ -36,12 +40,22 @@ class DatRules:
     """
 
     language: str = setting("ja", "ja or en: the language that words are asked for in.")
-    olson: bool = setting(False, "Olson et al. (2021), English only: first 7 valid words, times 100.")
+    olson: bool = setting(
+        False, "Olson et al. (2021), English only: first 7 valid words, times 100."
+    )
     reasoning: bool = rare_setting(True, "Cut off a leading <think>...</think>.")
-    repeated_by_representative: bool = rare_setting(False, "Count りんご and 林檎, or cat and cats, as one word.")
-    reject_glued: bool = rare_setting(False, "Words glued from several, that no dictionary has, are no nouns.")
-    reject_numerals: bool = rare_setting(False, "Runs of kanji numerals (一二三) are no nouns.")
-    reject_rare: bool = rare_setting(False, "Words that are rare in --base-responses are no nouns.")
+    repeated_by_representative: bool = rare_setting(
+        False, "Count りんご and 林檎, or cat and cats, as one word."
+    )
+    reject_glued: bool = rare_setting(
+        False, "Words glued from several, that no dictionary has, are no nouns."
+    )
+    reject_numerals: bool = rare_setting(
+        False, "Runs of kanji numerals (一二三) are no nouns."
+    )
+    reject_rare: bool = rare_setting(
+        False, "Words that are rare in --base-responses are no nouns."
+    )
 
     @property
     def times(self) -> int:
@@ -56,20 +70,38 @@ class WordTable:
     table of the base model's responses, without which no word is known to be rare.
     """
 
-    def __init__(self, checker: NounChecker, vectors: WordVectors, rules: DatRules, base: Path | None) -> None:
+    def __init__(
+        self,
+        checker: NounChecker,
+        vectors: WordVectors,
+        rules: DatRules,
+        base: Path | None,
+    ) -> None:
         if rules.reject_rare and base is None:
-            raise UserError("reject_rare needs base_responses: the folder of the base model's DAT run")
+            raise UserError(
+                "reject_rare needs base_responses: the folder of the base model's DAT run"
+            )
         self._checker, self._vectors, self._rules = checker, vectors, rules
-        refused = {"glued": rules.reject_glued, "numeral": rules.reject_numerals, "rare": rules.reject_rare}
+        refused = {
+            "glued": rules.reject_glued,
+            "numeral": rules.reject_numerals,
+            "rare": rules.reject_rare,
+        }
         self._refused = sum(refused[kind] * BITS[kind] for kind in refused)
         self._common = None if base is None else common_words(base)
-        known = list(BITS)[:-1] if rules.language == "ja" else []  # by the Japanese checkers and dictionaries
+        known = (
+            list(BITS)[:-1] if rules.language == "ja" else []
+        )  # by the Japanese checkers and dictionaries
         self.kinds = known + ["rare"] * (base is not None)  # those that are looked for
         self._codes: dict[str, int] = {}
         self._identities: dict[str, int] = {}
-        self.rows = np.zeros(0, np.int32)  # of each noun in the vectors' matrix; -1 for none
+        self.rows = np.zeros(
+            0, np.int32
+        )  # of each noun in the vectors' matrix; -1 for none
         self.flags = np.zeros(0, np.uint8)  # bits of the noun's kinds (`BITS`)
-        self.identities = np.zeros(0, np.int32)  # nouns of equal identity are the same word
+        self.identities = np.zeros(
+            0, np.int32
+        )  # nouns of equal identity are the same word
         self.hashes = np.zeros((0, 2), np.uint64)  # for the duplicates' keys
 
     def look_up(self, words: list[str]) -> np.ndarray:
@@ -79,17 +111,27 @@ class WordTable:
             return np.fromiter(map(codes.__getitem__, words), np.int32, len(words))
         except KeyError:
             words = list(map(whole_word, words))
-            if len(codes) > _MAX_CACHED:  # a model that babbles must not fill the memory
-                codes = self._codes = {word: code for word, code in codes.items() if code >= 0}
+            if (
+                len(codes) > _MAX_CACHED
+            ):  # a model that babbles must not fill the memory
+                codes = self._codes = {
+                    word: code for word, code in codes.items() if code >= 0
+                }
             self._learn([word for word in dict.fromkeys(words) if word not in codes])
             return np.fromiter(map(codes.__getitem__, words), np.int32, len(words))
 
     def _learn(self, words: list[str]) -> None:
         codes, nouns = self._codes, []
         script = {word: script_reason(word, self._rules.language) for word in words}
-        codes.update((word, CODE[reason]) for word, reason in script.items() if reason is not None)
+        codes.update(
+            (word, CODE[reason])
+            for word, reason in script.items()
+            if reason is not None
+        )
         candidates = [word for word, reason in script.items() if reason is None]
-        for word, verdict in zip(candidates, self._checker.check(candidates), strict=True):
+        for word, verdict in zip(
+            candidates, self._checker.check(candidates), strict=True
+        ):
             flags = self._flags(word, verdict)
             if verdict.is_noun and not flags & self._refused:
                 nouns.append((word, verdict, flags))
@@ -99,12 +141,22 @@ class WordTable:
             return
         first, rows = len(self.rows), self._vectors.rows([word for word, _, _ in nouns])
         by_representative = self._rules.repeated_by_representative
-        identities = [(by_representative and verdict.representative) or word for word, verdict, _ in nouns]
-        numbered = [self._identities.setdefault(identity, len(self._identities)) for identity in identities]
+        identities = [
+            (by_representative and verdict.representative) or word
+            for word, verdict, _ in nouns
+        ]
+        numbered = [
+            self._identities.setdefault(identity, len(self._identities))
+            for identity in identities
+        ]
         self.rows = np.append(self.rows, np.array(rows, np.int32))
-        self.flags = np.append(self.flags, np.array([flags for _, _, flags in nouns], np.uint8))
+        self.flags = np.append(
+            self.flags, np.array([flags for _, _, flags in nouns], np.uint8)
+        )
         self.identities = np.append(self.identities, np.array(numbered, np.int32))
-        self.hashes = np.concatenate([self.hashes, np.stack([word_hash(word) for word, _, _ in nouns])])
+        self.hashes = np.concatenate(
+            [self.hashes, np.stack([word_hash(word) for word, _, _ in nouns])]
+        )
         codes.update((word, first + i) for i, (word, _, _) in enumerate(nouns))
 
     def _flags(self, word: str, verdict: NounVerdict) -> int:
@@ -125,9 +177,13 @@ class WordTable:
             # A reason's code is no noun's number: it looks up any noun (0) and is masked after.
             nouns = np.maximum(numbers, 0)
             bad[(bad == 0) & (self.rows[nouns] < 0)] = CODE[Reason.NO_VECTOR]
-            identities = np.ascontiguousarray(np.where(numbers < 0, -1, self.identities[nouns]).T)
+            identities = np.ascontiguousarray(
+                np.where(numbers < 0, -1, self.identities[nouns]).T
+            )
             for k in range(1, NUM_WORDS):
-                repeated = (identities[:k] == identities[k]).any(axis=0) & (numbers[:, k] >= 0)
+                repeated = (identities[:k] == identities[k]).any(axis=0) & (
+                    numbers[:, k] >= 0
+                )
                 bad[repeated, k] = CODE[Reason.REPEATED_WORD]
         return bad
 
@@ -136,6 +192,10 @@ def common_words(base: Path) -> frozenset[str]:
     """The words that make up one in 100,000, or more, of the words of a table's valid lists."""
     words, lists = read_lists(base)
     if not words:
-        raise UserError(f"{base}: no valid list of ten words; give the folder of the base model's DAT run")
+        raise UserError(
+            f"{base}: no valid list of ten words; give the folder of the base model's DAT run"
+        )
     enough = np.bincount(lists.ravel()) * _RARE >= lists.size
-    return frozenset(word for word, common in zip(words, enough.tolist(), strict=True) if common)
+    return frozenset(
+        word for word, common in zip(words, enough.tolist(), strict=True) if common
+    )

@@ -16,7 +16,12 @@ from sozo.scoring.translatable import translatable
 from sozo.tasks.run_result import RunResult
 
 # Similarities of answers, cut to one length and as they are, each by the first encoder and by the second.
-FORMS = ("hivemind", "hivemind/second encoder", "hivemind/uncut", "hivemind/uncut, second encoder")
+FORMS = (
+    "hivemind",
+    "hivemind/second encoder",
+    "hivemind/uncut",
+    "hivemind/uncut, second encoder",
+)
 MEANS = "means.npz"
 
 
@@ -34,7 +39,11 @@ class HivemindRunResult(RunResult):
     def cell(self, measure: Measure) -> Cell:
         """The mean, and below it the similarity of the run's answers to different prompts."""
         cell = super().cell(measure)
-        return cell if cell.value is None else replace(cell, below=self.between(self, measure).below)
+        return (
+            cell
+            if cell.value is None
+            else replace(cell, below=self.between(self, measure).below)
+        )
 
     def between(self, other: Self, measure: Measure) -> Cell:
         """Mean similarity of these answers to the other's to the same prompt, and below it that to other prompts."""
@@ -45,5 +54,8 @@ class HivemindRunResult(RunResult):
         if not both.size:
             return Cell(why="no values")
         same, apart = cosines_of_means(one[both], two[both])
-        mean, below = mean_interval(same), translatable("other prompts {value}", value=number(apart, measure))
+        mean, below = (
+            mean_interval(same),
+            translatable("other prompts {value}", value=number(apart, measure)),
+        )
         return Cell(mean, measure, of=len(self.prompts), below=(below,))

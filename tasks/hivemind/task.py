@@ -40,7 +40,9 @@ class HivemindSettings(Checked):
         80, "Characters to which answers are cut; a shorter one has no score.", least=50
     )
     hivemind_embedding_model: str = setting(DEFAULT_ENCODER, "Encoder of the answers.")
-    hivemind_second_encoder: str = setting("e5", "Second encoder, which nobody trains on; empty for none.")
+    hivemind_second_encoder: str = setting(
+        "e5", "Second encoder, which nobody trains on; empty for none."
+    )
 
 
 class Hivemind(ChosenItems):
@@ -51,9 +53,13 @@ class Hivemind(ChosenItems):
     """
 
     name = "hivemind"
-    title = "How alike the answers to one open prompt are (never run on a capable model)"
+    title = (
+        "How alike the answers to one open prompt are (never run on a capable model)"
+    )
     Settings = HivemindSettings
-    measures = tuple(Measure(name, together=True, better=-1, scale=(-1, 1)) for name in FORMS)
+    measures = tuple(
+        Measure(name, together=True, better=-1, scale=(-1, 1)) for name in FORMS
+    )
     responses_per_item = 8
     result_type = HivemindRunResult
     view = View(__file__)
@@ -65,24 +71,45 @@ class Hivemind(ChosenItems):
     @cached_property
     def encoders(self) -> tuple[Encoder, ...]:
         """One or two, loaded when first needed."""
-        names = [self.settings.hivemind_embedding_model, *filter(None, [self.settings.hivemind_second_encoder])]
+        names = [
+            self.settings.hivemind_embedding_model,
+            *filter(None, [self.settings.hivemind_second_encoder]),
+        ]
         return tuple(make_encoder(name, texts=True) for name in names)
 
     def describe(self) -> dict[str, Any]:
-        return {f"encoder_{k}": WordVectors(encoder).describe() for k, encoder in enumerate(self.encoders, 1)}
+        return {
+            f"encoder_{k}": WordVectors(encoder).describe()
+            for k, encoder in enumerate(self.encoders, 1)
+        }
 
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
         """Why an answer cannot be compared with others, if it cannot; alone it has no value."""
-        return [Row(reason=incomparable(answer.text, self.settings.hivemind_length)) for answer in answers]
+        return [
+            Row(reason=incomparable(answer.text, self.settings.hivemind_length))
+            for answer in answers
+        ]
 
-    def score_together(self, item: Item, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Row]:
+    def score_together(
+        self, item: Item, answers: Sequence[Answer], rows: Sequence[Row]
+    ) -> list[Row]:
         """Mean cosine similarity of each answer to the others."""
-        result, units = [Row(reason=UNPAIRED)] * len(rows), self.units([answer.text for answer in answers])
-        places = np.flatnonzero(np.all([unit.any(axis=1) for unit in units.values()], axis=0))
+        result, units = (
+            [Row(reason=UNPAIRED)] * len(rows),
+            self.units([answer.text for answer in answers]),
+        )
+        places = np.flatnonzero(
+            np.all([unit.any(axis=1) for unit in units.values()], axis=0)
+        )
         if len(places) > 1:
-            shares = {name: 1 - distance_to_others(unit, places[None])[0] for name, unit in units.items()}
+            shares = {
+                name: 1 - distance_to_others(unit, places[None])[0]
+                for name, unit in units.items()
+            }
             for number, place in enumerate(places):
-                result[place] = Row({name: float(share[number]) for name, share in shares.items()})
+                result[place] = Row(
+                    {name: float(share[number]) for name, share in shares.items()}
+                )
         return result
 
     def units(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
@@ -91,7 +118,9 @@ class Hivemind(ChosenItems):
         for k, encoder in enumerate(self.encoders):
             # New each time: in a long training a cache would keep the vectors of all answers.
             vectors = WordVectors(encoder)
-            for name, length in zip(FORMS[k::2], (self.settings.hivemind_length, TEXT_LIMIT), strict=True):
+            for name, length in zip(
+                FORMS[k::2], (self.settings.hivemind_length, TEXT_LIMIT), strict=True
+            ):
                 units[name] = vectors.unit([answer[:length] for answer in answers])
         return units
 
@@ -102,16 +131,24 @@ class Hivemind(ChosenItems):
         """
         finished, means = self.written(run.folder), {}
         answers = [row for row in finished.scored if row.reason in (None, UNPAIRED)]
-        own = [np.array([answer.item == item.id for answer in answers], bool) for item in self.items()]
+        own = [
+            np.array([answer.item == item.id for answer in answers], bool)
+            for item in self.items()
+        ]
         for name, unit in self.units([answer.text for answer in answers]).items():
-            means[name] = np.array([unit[of_item].sum(axis=0) / max(1, of_item.sum()) for of_item in own], np.float32)
+            means[name] = np.array(
+                [unit[of_item].sum(axis=0) / max(1, of_item.sum()) for of_item in own],
+                np.float32,
+            )
         np.savez(run.folder / MEANS, **means)  # type: ignore[arg-type]
         return finished.summarised(self.measures, run.source)
 
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:
         """The 100 packaged prompts: train on others, and measure on these."""
-        held_out = {fingerprint(item.prompt.splitlines()[0]) for item in _read_prompts(None)}
+        held_out = {
+            fingerprint(item.prompt.splitlines()[0]) for item in _read_prompts(None)
+        }
         refuse(items, held_out, "prompts of hivemind")
 
 
@@ -129,15 +166,25 @@ def incomparable(text: str, length: int) -> str | None:
     answer = plain(text)
     refused = Extra.REFUSAL if Extra.REFUSAL in find_extras(answer) else None
     short = "short" if len(answer) < length else None
-    wrong = what_counts(text)[1] or refused or short or not_prose(answer[:length]) or not_prose(answer[:TEXT_LIMIT])
+    wrong = (
+        what_counts(text)[1]
+        or refused
+        or short
+        or not_prose(answer[:length])
+        or not_prose(answer[:TEXT_LIMIT])
+    )
     return wrong and str(wrong)
 
 
 def _read_prompts(path: str | None) -> tuple[Item, ...]:
     packaged = str(files("sozo.data").joinpath("hivemind_ja.jsonl"))
-    return read_records(Path(path or packaged), _item, "prompts", '{"id": "...", "prompt": "..."}')
+    return read_records(
+        Path(path or packaged), _item, "prompts", '{"id": "...", "prompt": "..."}'
+    )
 
 
 def _item(where: str, row: dict[str, Any]) -> Item:
-    name = id_column(row, "id", where, default=where.rpartition(" ")[2])  # else its line
+    name = id_column(
+        row, "id", where, default=where.rpartition(" ")[2]
+    )  # else its line
     return Item(name, fill(prompt("hivemind"), topic=text_column(row, "prompt", where)))

@@ -42,7 +42,13 @@ def export(data: Path, run: "JcqRunResult", judge: str, model: str) -> None:
     for answer in (answer for answer in run.scored if answer.reason != FAILED):
         text = answer.facts.get("judged", answer.text)
         if answer.state != NOT_AT_HAND:
-            answers.append({"id": _theirs(answer.id), "question_id": _theirs(answer.item), "answer": text})
+            answers.append(
+                {
+                    "id": _theirs(answer.id),
+                    "question_id": _theirs(answer.item),
+                    "answer": text,
+                }
+            )
         if answer.state not in ("whole", "empty", NOT_AT_HAND):
             answers[-1]["finish_reason"] = answer.state
         if answer.reason != NOT_ASKED:
@@ -50,7 +56,10 @@ def export(data: Path, run: "JcqRunResult", judge: str, model: str) -> None:
             if scores != read_as_jcq_judge(reply):
                 reply = write_verdict(scores) if scores else ""
             judgements.append({"answer_id": _theirs(answer.id), "judgement": reply})
-    asked = [{"id": _theirs(q["id"]), "task": q["task"], "question": q["question"]} for q in run.items.values()]
+    asked = [
+        {"id": _theirs(q["id"]), "task": q["task"], "question": q["question"]}
+        for q in run.items.values()
+    ]
     name = f"{_model_id(model)}.jsonl"
     write_objects(data / "test.jsonl", asked)
     write_objects(data / "answers" / name, answers)
@@ -69,7 +78,9 @@ def read_jcq_judgements(
     for where, row in read_objects(path):
         answer_id = utf8_safe(id_column(row, "answer_id", where))
         if answer_id not in about:
-            raise UserError(f"{where}: judges answer {answer_id!r}, which is not among the answers")
+            raise UserError(
+                f"{where}: judges answer {answer_id!r}, which is not among the answers"
+            )
         if answer_id in judgements:
             raise UserError(f"{where}: judges answer {answer_id!r} for the second time")
         answer = about[answer_id]
@@ -78,12 +89,18 @@ def read_jcq_judgements(
         reply = None if refused else utf8_safe(text_column(row, "judgement", where))
         status, scores = rubric.judged(reply or "")
         key = judgement_key(answer.question, answer.answer, judge, PROMPT, PARAMETERS)
-        judgements[answer_id] = Judgement(key, answer.question_id, answer_id, judge, PROMPT, status, scores, reply)
+        judgements[answer_id] = Judgement(
+            key, answer.question_id, answer_id, judge, PROMPT, status, scores, reply
+        )
     return tuple(judgements.get(answer.id) for answer in answers)
 
 
 def import_judgements(
-    path: Path, judge: str, answers: Sequence[ToJudge], ledger: Path, rubric: Rubric = JCQ_V1
+    path: Path,
+    judge: str,
+    answers: Sequence[ToJudge],
+    ledger: Path,
+    rubric: Rubric = JCQ_V1,
 ) -> Judging:
     """Take the judgements of JCQ-judge's file into the ledger; an answer without one stays without.
 
@@ -93,8 +110,12 @@ def import_judgements(
     imported = read_jcq_judgements(path, judge, answers, rubric)
     keys = answer_keys(answers, judge, PROMPT, PARAMETERS)
     with Ledger(ledger, (rubric,)) as lines:
-        known = {(line.key, line.answer_id) for line in lines.judgements}  # what an earlier call had written
-        for judgement in sorted(filter(None, imported), key=lambda judgement: judgement.status is Status.OK):
+        known = {
+            (line.key, line.answer_id) for line in lines.judgements
+        }  # what an earlier call had written
+        for judgement in sorted(
+            filter(None, imported), key=lambda judgement: judgement.status is Status.OK
+        ):
             if (judgement.key, judgement.answer_id) not in known:
                 lines.append(judgement)
         return judging_of(lines.judgements, keys)
@@ -102,10 +123,18 @@ def import_judgements(
 
 def _theirs(row_id: str) -> int | str:
     """The tool numbers questions and answers, and joins its tables by these columns."""
-    return int(row_id) if row_id.isascii() and row_id.isdecimal() and str(int(row_id)) == row_id else row_id
+    return (
+        int(row_id)
+        if row_id.isascii() and row_id.isdecimal() and str(int(row_id)) == row_id
+        else row_id
+    )
 
 
 def _model_id(model: str) -> str:
     parent, _, name = model.strip("/").removesuffix(".jsonl").rpartition("/")
     # A checkpoint's last part alone says nothing.
-    return f"{parent.rpartition('/')[2]}-{name}" if parent and _END.fullmatch(name) else name
+    return (
+        f"{parent.rpartition('/')[2]}-{name}"
+        if parent and _END.fullmatch(name)
+        else name
+    )

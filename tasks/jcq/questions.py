@@ -37,7 +37,10 @@ class Question:
 
 
 def load_questions(
-    source: str | Path | None = None, revision: str | None = None, *, complete: bool = True
+    source: str | Path | None = None,
+    revision: str | None = None,
+    *,
+    complete: bool = True,
 ) -> tuple[Question, ...]:
     """The benchmark's questions, in the order of the source.
 
@@ -50,16 +53,22 @@ def load_questions(
     where, rows = _rows(source, revision)
     questions = tuple(record_of(Question, place, row) for place, row in rows)
     if not questions:
-        raise UserError(f'{where}: holds no questions; write one per line: {{"id": 1, "task": ..., "question": ...}}')
+        raise UserError(
+            f'{where}: holds no questions; write one per line: {{"id": 1, "task": ..., "question": ...}}'
+        )
     for question, number in Counter(question.id for question in questions).items():
         if number > 1:
-            raise UserError(f"{where}: the id {question!r} comes {number} times; make ids unique")
+            raise UserError(
+                f"{where}: the id {question!r} comes {number} times; make ids unique"
+            )
     if not complete:
         return questions
     # An error, not a warning: one changed word makes numbers that look comparable with the paper's and are not.
     if content_hash(questions) != CONTENT_SHA256:
         other = f"these {len(questions)} questions are not word for word the 7 x 100 of {DATASET} that the paper used"
-        raise UserError(f"{where}: {other}; take its test split, or say so if this is meant to be another set")
+        raise UserError(
+            f"{where}: {other}; take its test split, or say so if this is meant to be another set"
+        )
     return questions
 
 
@@ -71,11 +80,15 @@ def trial_questions() -> tuple[Question, ...]:
 
 def content_hash(questions: Iterable[Question]) -> str:
     """SHA-256 of what is asked, whatever the order and form of the file: sorted lines [id, task, question] in JSON."""
-    lines = [json.dumps([q.id, q.task, q.question], ensure_ascii=False) for q in questions]
+    lines = [
+        json.dumps([q.id, q.task, q.question], ensure_ascii=False) for q in questions
+    ]
     return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
 
 
-def _rows(source: str | Path | None, revision: str | None) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
+def _rows(
+    source: str | Path | None, revision: str | None
+) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
     if source is not None and Path(source).is_file():
         path = Path(source)
         if revision is not None:
@@ -83,14 +96,25 @@ def _rows(source: str | Path | None, revision: str | None) -> tuple[str, list[tu
         return str(path), list(read_objects(path))
     name = DATASET if source is None else str(source)
     # A hub id is `owner/name`; what looks like a file that is not there must not become a search on the network.
-    if isinstance(source, Path) or name.count("/") != 1 or name.startswith((".", "/", "~")) or name.endswith(".jsonl"):
-        raise UserError(f"{name}: no such file; give a JSONL file of questions, or a dataset's name on the hub")
+    if (
+        isinstance(source, Path)
+        or name.count("/") != 1
+        or name.startswith((".", "/", "~"))
+        or name.endswith(".jsonl")
+    ):
+        raise UserError(
+            f"{name}: no such file; give a JSONL file of questions, or a dataset's name on the hub"
+        )
     remedy = "give its test split as --questions FILE, or ask 35 questions of ours by --trial"
     try:
         from datasets import load_dataset
 
         rows = load_dataset(name, split="test", revision=revision)
-    except Exception as error:  # the hub's clients raise errors of half a dozen packages
+    except (
+        Exception
+    ) as error:  # the hub's clients raise errors of half a dozen packages
         cause = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        raise UserError(f"{name}: cannot be had from the hub ({cause}); {remedy}") from error
+        raise UserError(
+            f"{name}: cannot be had from the hub ({cause}); {remedy}"
+        ) from error
     return name, [(f"{name}, row {k}", row) for k, row in enumerate(rows, 1)]

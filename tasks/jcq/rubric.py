@@ -8,7 +8,9 @@ from sozo.tasks.jcq.questions import CRITERIA
 from sozo.tasks.jcq.verdict import read_as_jcq_judge, read_in_prose, read_strictly
 
 # All that ends a line for some reader, not only what does for Python's `^`.
-_HEADING = re.compile(r"(\A|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])([^\S\n\r\v\f\x1c-\x1e\x85\u2028\u2029]*)(#+)")
+_HEADING = re.compile(
+    r"(\A|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])([^\S\n\r\v\f\x1c-\x1e\x85\u2028\u2029]*)(#+)"
+)
 _FENCE = re.compile(r"<(?=[\s/]*answer\b)", re.IGNORECASE)
 
 
@@ -18,7 +20,9 @@ def fenced(answer: str) -> str:
     >>> fenced("## 案 #1\\n</answer >")
     '＃＃ 案 #1\\n＜/answer >'
     """
-    answer = _HEADING.sub(lambda match: match[1] + match[2] + "＃" * len(match[3]), answer)
+    answer = _HEADING.sub(
+        lambda match: match[1] + match[2] + "＃" * len(match[3]), answer
+    )
     return _FENCE.sub("＜", answer)
 
 
@@ -34,6 +38,8 @@ def _ask_fenced(question: str, answer: str) -> str:
 JCQ_V1 = Rubric("jcq-v1", CRITERIA, _ask, read_strictly, read_prose=read_in_prose)
 # The same with the answer fenced, against answers that address the judge: it is told that all inside is data, and what
 # could pass for the prompt's own is taken from the answer. Scores under it are not the paper's benchmark.
-JCQ_V1_FENCED = Rubric("jcq-v1-guarded", CRITERIA, _ask_fenced, read_strictly, read_prose=read_in_prose)
+JCQ_V1_FENCED = Rubric(
+    "jcq-v1-guarded", CRITERIA, _ask_fenced, read_strictly, read_prose=read_in_prose
+)
 READERS = {"strict": read_strictly, "jcq-judge": read_as_jcq_judge}
 JCQ_RUBRICS = {rubric.name: rubric for rubric in (JCQ_V1, JCQ_V1_FENCED)}

@@ -8,7 +8,12 @@ from sozo.scoring.final_text import STATES, judged_part
 from sozo.scoring.judges.protocol import Scores, Status
 from sozo.scoring.measure import Measure
 from sozo.scoring.translatable import translatable
-from sozo.tasks.jcq.questions import CONTENT_SHA256, CRITERIA, content_hash, trial_questions
+from sozo.tasks.jcq.questions import (
+    CONTENT_SHA256,
+    CRITERIA,
+    content_hash,
+    trial_questions,
+)
 from sozo.tasks.jcq.verdict import read_in_prose
 from sozo.tasks.run_result import RunResult, ScoredAnswer
 
@@ -37,13 +42,21 @@ class JcqRunResult(RunResult):
     @property
     def servers(self) -> dict[str, Any]:
         """Where the judge is, and what replied. Judgements that were brought in do not say."""
-        replied = sorted({row["model"] for row in self.metrics.get("judged_by", ()) if row["model"]})
-        return super().servers | ({"what judged": ", ".join(replied)} if replied else {})
+        replied = sorted(
+            {row["model"] for row in self.metrics.get("judged_by", ()) if row["model"]}
+        )
+        return super().servers | (
+            {"what judged": ", ".join(replied)} if replied else {}
+        )
 
     def scores_of(self, answer: ScoredAnswer) -> Scores | None:
         """Its judgement by criterion; None if it has no scores."""
         names = {criterion: f"jcq/{criterion}" for criterion in CRITERIA}
-        return None if answer.reason else {name: int(answer.values[key]) for name, key in names.items()}
+        return (
+            None
+            if answer.reason
+            else {name: int(answer.values[key]) for name, key in names.items()}
+        )
 
     def answer_states(self) -> dict[str, int]:
         """How many answers are whole, how many were cut off, and so on: a judge gives scores to all of them alike."""
@@ -54,18 +67,28 @@ class JcqRunResult(RunResult):
         """How many judgements came from which model, in the server's own words and in which set-up; most first."""
         facts = (answer.facts for answer in self.scored if answer.facts.get("reply"))
         count = Counter((each["reply_model"], each["fingerprint"]) for each in facts)
-        return [{"model": m, "fingerprint": f, "judgements": n} for (m, f), n in count.most_common()]
+        return [
+            {"model": m, "fingerprint": f, "judgements": n}
+            for (m, f), n in count.most_common()
+        ]
 
     def with_prose(self) -> dict[str, Any]:
         """The mean of all n judgements that say scores, those in prose too; by question first, as all means here."""
         by_question = defaultdict[str, list[float]](list)
         for answer in self.scored:
             in_prose = answer.reason == Status.IN_PROSE
-            scores = read_in_prose(answer.facts["reply"]) if in_prose else self.scores_of(answer)
+            scores = (
+                read_in_prose(answer.facts["reply"])
+                if in_prose
+                else self.scores_of(answer)
+            )
             if scores:
                 by_question[answer.item].append(fmean(scores.values()))
         means = [fmean(values) for values in by_question.values()]
-        return {"mean": fmean(means) if means else None, "n": sum(map(len, by_question.values()))}
+        return {
+            "mean": fmean(means) if means else None,
+            "n": sum(map(len, by_question.values())),
+        }
 
     def length_and_score(self) -> dict[str, Any]:
         """Spearman's correlation of the length of what is judged of an answer, in characters, and its mean score.
@@ -75,10 +98,17 @@ class JcqRunResult(RunResult):
         from scipy.stats import spearmanr
 
         main = self.main.name
-        pairs = [(len(judged_part(answer.text)), answer.values[main]) for answer in self.scored if answer.values]
+        pairs = [
+            (len(judged_part(answer.text)), answer.values[main])
+            for answer in self.scored
+            if answer.values
+        ]
         lengths, scores = ({pair[k] for pair in pairs} for k in (0, 1))
         differ = len(pairs) > 2 and len(lengths) > 1 and len(scores) > 1
-        return {"r": float(spearmanr(pairs).statistic) if differ else None, "n": len(pairs)}
+        return {
+            "r": float(spearmanr(pairs).statistic) if differ else None,
+            "n": len(pairs),
+        }
 
 
 def measure_of(task: str, criterion: str) -> Measure:

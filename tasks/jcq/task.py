@@ -17,7 +17,14 @@ from sozo.scoring.judges.protocol import JudgeSettings, Status, ToJudge
 from sozo.scoring.judges.run import NOT_ASKED, Judging
 from sozo.tasks.held_out import refuse
 from sozo.tasks.jcq.files import PARAMETERS, PROMPT, export, import_judgements
-from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question, content_hash, load_questions, trial_questions
+from sozo.tasks.jcq.questions import (
+    CRITERIA,
+    TASKS,
+    Question,
+    content_hash,
+    load_questions,
+    trial_questions,
+)
 from sozo.tasks.jcq.rubric import JCQ_RUBRICS, READERS
 from sozo.tasks.jcq.run_result import ALL, MEAN, JcqRunResult, measure_of
 from sozo.tasks.jcq.view import JcqView
@@ -29,20 +36,29 @@ from sozo.tasks.task import Answer, Complete, Item, Row
 class JcqSettings(JudgeSettings):
     """Which questions are asked, and who judges the answers."""
 
-    trial: bool = setting(False, "Ask sozo's own 35 trial questions: offline, and not the benchmark.")
-    questions: str | None = setting(None, "JSONL file, or a hub dataset (default: nlp-waseda/JCQ, split test).")
+    trial: bool = setting(
+        False, "Ask sozo's own 35 trial questions: offline, and not the benchmark."
+    )
+    questions: str | None = setting(
+        None, "JSONL file, or a hub dataset (default: nlp-waseda/JCQ, split test)."
+    )
     questions_revision: str | None = rare_setting(
         None, "Hub revision of the questions; their content is checked in any case."
     )
-    any_questions: bool = rare_setting(False, "Take questions that are not the 700 of the benchmark; no JCQ score.")
+    any_questions: bool = rare_setting(
+        False, "Take questions that are not the 700 of the benchmark; no JCQ score."
+    )
     judge_prompt: str = rare_setting(
-        "jcq-v1", "jcq-v1 (the paper's) or jcq-v1-guarded (against answers that address the judge)."
+        "jcq-v1",
+        "jcq-v1 (the paper's) or jcq-v1-guarded (against answers that address the judge).",
     )
     verdicts: str = rare_setting(
-        "strict", "strict (scores alone), or jcq-judge (what first looks like scores, as in the papers)."
+        "strict",
+        "strict (scores alone), or jcq-judge (what first looks like scores, as in the papers).",
     )
     judgements: str | None = setting(
-        None, "Of answers that exist (score): what JCQ-judge had --judge-model say about them, JSONL. Nobody is asked."
+        None,
+        "Of answers that exist (score): what JCQ-judge had --judge-model say about them, JSONL. Nobody is asked.",
     )
 
 
@@ -73,60 +89,114 @@ class Jcq(JudgedTask):
         """What is asked."""
         settings = self.settings
         if not settings.trial:
-            return load_questions(settings.questions, settings.questions_revision, complete=not settings.any_questions)
+            return load_questions(
+                settings.questions,
+                settings.questions_revision,
+                complete=not settings.any_questions,
+            )
         if settings.questions:
             raise UserError("give either --trial or --questions, not both")
         return trial_questions()
 
     def items(self) -> Sequence[Item]:
         columns = ("question", "task")
-        return [Item(q.id, q.question, {c: getattr(q, c) for c in columns}, group=q.task) for q in self.questions]
+        return [
+            Item(q.id, q.question, {c: getattr(q, c) for c in columns}, group=q.task)
+            for q in self.questions
+        ]
 
     def deciding(self) -> dict[str, Any]:
         """The questions' content, and what the judgements' keys are made of."""
-        questions = {"questions_sha256": content_hash(self.questions), "num_questions": len(self.questions)}
+        questions = {
+            "questions_sha256": content_hash(self.questions),
+            "num_questions": len(self.questions),
+        }
         if self.settings.verdicts not in READERS:
-            raise UserError(f"verdicts must be one of {', '.join(READERS)}, not {self.settings.verdicts}")
+            raise UserError(
+                f"verdicts must be one of {', '.join(READERS)}, not {self.settings.verdicts}"
+            )
         questions["verdicts"] = self.settings.verdicts
         if self.settings.judgements:
             return questions | self._imported(self.settings.judgements)
         prompt, judge = self.settings.judge_prompt, self.known_judge
         if prompt not in JCQ_RUBRICS:
-            raise UserError(f"judge_prompt must be one of {', '.join(JCQ_RUBRICS)}, not {prompt}")
-        return questions | {"judge": {"model": judge.name, "prompt": prompt, **judge.parameters}}
+            raise UserError(
+                f"judge_prompt must be one of {', '.join(JCQ_RUBRICS)}, not {prompt}"
+            )
+        return questions | {
+            "judge": {"model": judge.name, "prompt": prompt, **judge.parameters}
+        }
 
     def _imported(self, judgements: str) -> dict[str, Any]:
         """What decides the judgements where they come from JCQ-judge's file, and nobody is asked."""
         settings = self.settings
-        of_asking = {field.name for field in fields(JudgeSettings)} - {"judge_model"} | {"judge_prompt"}
+        of_asking = {field.name for field in fields(JudgeSettings)} - {
+            "judge_model"
+        } | {"judge_prompt"}
         for field in fields(settings):
-            if field.name in of_asking and getattr(settings, field.name) != field.default:
-                raise UserError(f"--{field.name.replace('_', '-')} is for a judge that is asked, not for --judgements")
+            if (
+                field.name in of_asking
+                and getattr(settings, field.name) != field.default
+            ):
+                raise UserError(
+                    f"--{field.name.replace('_', '-')} is for a judge that is asked, not for --judgements"
+                )
         try:
             digest = hashlib.sha256(Path(judgements).read_bytes()).hexdigest()
         except OSError as error:
             remedy = "give JCQ-judge's file of judgements"
-            raise UserError(f"{judgements}: cannot be read ({error.strerror}); {remedy}") from error
-        return {"judge": {"model": settings.judge_model, "prompt": PROMPT, **PARAMETERS}, "judgements_sha256": digest}
+            raise UserError(
+                f"{judgements}: cannot be read ({error.strerror}); {remedy}"
+            ) from error
+        return {
+            "judge": {"model": settings.judge_model, "prompt": PROMPT, **PARAMETERS},
+            "judgements_sha256": digest,
+        }
 
-    def judged(self, items: Sequence[Item], answers: Sequence[Answer], ledger: Path) -> tuple[list[Row], Judging]:
+    def judged(
+        self, items: Sequence[Item], answers: Sequence[Answer], ledger: Path
+    ) -> tuple[list[Row], Judging]:
         """A file's answers are judged as they are, a model's without its reasoning."""
         settings, to_judge = self.settings, list[ToJudge]()
-        if not settings.judgements and any(answer.finish_reason == NOT_AT_HAND for answer in answers):
-            raise UserError("the file holds judgements and no answers; give it as --judgements too, and who judged")
+        if not settings.judgements and any(
+            answer.finish_reason == NOT_AT_HAND for answer in answers
+        ):
+            raise UserError(
+                "the file holds judgements and no answers; give it as --judgements too, and who judged"
+            )
         for item, answer in zip(items, answers, strict=True):
             if not never_came(answer):
                 text = answer.text if answer.seed is None else judged_part(answer.text)
-                if answer.finish_reason == NOT_AT_HAND:  # which no text is, so that its judgement is of no other answer
+                if (
+                    answer.finish_reason == NOT_AT_HAND
+                ):  # which no text is, so that its judgement is of no other answer
                     text = f"{NOT_AT_HAND}: {answer.id}"
-                to_judge.append(ToJudge(answer.id, item.id, item.columns["question"], text, item.group))
-        rubric = replace(JCQ_RUBRICS[settings.judge_prompt], read=READERS[settings.verdicts])
+                to_judge.append(
+                    ToJudge(
+                        answer.id, item.id, item.columns["question"], text, item.group
+                    )
+                )
+        rubric = replace(
+            JCQ_RUBRICS[settings.judge_prompt], read=READERS[settings.verdicts]
+        )
         if settings.judgements:
-            judging = import_judgements(Path(settings.judgements), settings.judge_model, to_judge, ledger, rubric)
+            judging = import_judgements(
+                Path(settings.judgements),
+                settings.judge_model,
+                to_judge,
+                ledger,
+                rubric,
+            )
         else:
             judging = self.session.judge_answers(rubric, to_judge, ledger)
-        known = {asked.id: (asked, line) for asked, line in zip(to_judge, judging.judgements, strict=True)}
-        return [judged_row(answer, *known.get(answer.id, (None, None))) for answer in answers], judging
+        known = {
+            asked.id: (asked, line)
+            for asked, line in zip(to_judge, judging.judgements, strict=True)
+        }
+        return [
+            judged_row(answer, *known.get(answer.id, (None, None)))
+            for answer in answers
+        ], judging
 
     def finish(self, run: Complete) -> dict[str, Any]:
         """The row of Tables 3 and 4, and what was judged how; the run as nlp-waseda/JCQ-judge keeps its data, too."""
@@ -137,8 +207,13 @@ class Jcq(JudgedTask):
             export(tool, finished, self.settings.judge_model, run.source)
         statuses, failed = metrics["statuses"], metrics["reasons"].get(FAILED, 0)
         return metrics | {
-            "scored_items": sum(mean is not None for mean in finished.by_item(self.measures[0]).values()),
-            "reasons": {status: n for status, n in statuses.items() if status != Status.OK} | {FAILED: failed},
+            "scored_items": sum(
+                mean is not None for mean in finished.by_item(self.measures[0]).values()
+            ),
+            "reasons": {
+                status: n for status, n in statuses.items() if status != Status.OK
+            }
+            | {FAILED: failed},
             "judged_by": finished.judged_by(),
             "answer_states": finished.answer_states(),
             "length": finished.length_and_score(),
@@ -154,20 +229,31 @@ class Jcq(JudgedTask):
 @cache
 def held_out() -> frozenset[str]:
     """Fingerprints of the questions of nlp-waseda/JCQ, split test: who trains on them measures nothing with them."""
-    return frozenset(files(__package__).joinpath("held_out.txt").read_text("ascii").split())
+    return frozenset(
+        files(__package__).joinpath("held_out.txt").read_text("ascii").split()
+    )
 
 
-def judged_row(answer: Answer, asked: ToJudge | None, judgement: Judgement | None) -> Row:
+def judged_row(
+    answer: Answer, asked: ToJudge | None, judgement: Judgement | None
+) -> Row:
     """An answer with its scores and their mean, by criterion and by the question's task."""
     if asked is None:
         return Row(reason=FAILED)
     facts = {} if asked.answer == answer.text else {"judged": asked.answer}
     if judgement is None:
         return Row(reason=NOT_ASKED, facts=facts)
-    facts |= {name: getattr(judgement, name) for name in ("reply", "reply_model", "fingerprint")}
+    facts |= {
+        name: getattr(judgement, name)
+        for name in ("reply", "reply_model", "fingerprint")
+    }
     if judgement.scores is None:
         return Row(reason=str(judgement.status), facts=facts)
     scores = {criterion: float(judgement.scores[criterion]) for criterion in CRITERIA}
     scores[MEAN] = sum(scores.values()) / len(CRITERIA)
-    values = {measure_of(kind, name).name: score for kind in (ALL, asked.group) for name, score in scores.items()}
+    values = {
+        measure_of(kind, name).name: score
+        for kind in (ALL, asked.group)
+        for name, score in scores.items()
+    }
     return Row(values, facts=facts)

@@ -13,9 +13,13 @@ from sozo.tasks.jcq.questions import CRITERIA
 
 JAPANESE = dict(zip(CRITERIA, ("流暢性", "柔軟性", "独創性", "精緻性"), strict=True))
 _NAMES = "|".join(JAPANESE.values())
-_JCQ_JUDGE = re.compile(r"\s*".join(rf"{name}:\s*\[?([1-5])\]?" for name in JAPANESE.values()))
+_JCQ_JUDGE = re.compile(
+    r"\s*".join(rf"{name}:\s*\[?([1-5])\]?" for name in JAPANESE.values())
+)
 # Full-width forms; brackets that only decorate.
-_PLAIN = {0xFF01 + k: 0x21 + k for k in range(94)} | dict.fromkeys(map(ord, "\u3000【】"), " ")
+_PLAIN = {0xFF01 + k: 0x21 + k for k in range(94)} | dict.fromkeys(
+    map(ord, "\u3000【】"), " "
+)
 _NEXT_SCORE = re.compile(rf"(?=(?:{_NAMES}) ?:)")
 _DECORATION = re.compile(
     r"^(?:[-*+•●■◆–・|\s]|__|#+ |\(?\d[.)]|[①-④])+|\*\*|__|</?(?:answer|evaluation|scores?|verdict)>|\|$"
@@ -30,7 +34,8 @@ _LAYOUT = re.compile(
     r"|\|? ?(?:評価)?(?:基準|項目|観点) ?\| ?(?:評価|採点|スコア|点数|得点) ?(?:\| ?(?:理由|コメント) ?)?\|?"
 )
 _TOTAL = re.compile(
-    r"(?:合計|総計|総合|平均|total|average)(?:点|スコア)? ?[:|]? ?\d+(?:\.\d+)?点?(?: ?/ ?\d+点?)?", re.IGNORECASE
+    r"(?:合計|総計|総合|平均|total|average)(?:点|スコア)? ?[:|]? ?\d+(?:\.\d+)?点?(?: ?/ ?\d+点?)?",
+    re.IGNORECASE,
 )
 # An opening or a closing consists of such words and of nothing else: no list of what is forbidden ever ends. The
 # answer and the criteria are named only as what is scored: not `以下は回答です`, not `採点基準`.
@@ -46,7 +51,9 @@ _FRAME_WORD = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"\d|[一二三四五]点")
-_COUNTED = re.compile(r"(?<!\d)\d{1,4} ?(?:個|つ(?!星)|件|案|種類|文|語|字|段落|分野|場面|例|回|人|行|[点番]目|段階)")
+_COUNTED = re.compile(
+    r"(?<!\d)\d{1,4} ?(?:個|つ(?!星)|件|案|種類|文|語|字|段落|分野|場面|例|回|人|行|[点番]目|段階)"
+)
 _QUOTED = re.compile(r"「[^「」]*」|『[^『』]*』")
 _SENTENCE_END = re.compile(r"[。!?]|\.(?: |$)")
 _CANNOT = re.compile(
@@ -65,7 +72,10 @@ _TAKES_BACK = re.compile(
     r"(?: (?:this|the|that|it|an?|any|these|with|your|answer|response|content|request|question|scores?|ratings?))*$",
     re.IGNORECASE,
 )
-_THE_SCORES = re.compile(rf"評価|採点|スコア|点数|判定|上記|上の|前言|{_NAMES}|\b(?:scores|ratings)\b", re.IGNORECASE)
+_THE_SCORES = re.compile(
+    rf"評価|採点|スコア|点数|判定|上記|上の|前言|{_NAMES}|\b(?:scores|ratings)\b",
+    re.IGNORECASE,
+)
 _WRONG = re.compile(
     r"(?:訂正|撤回|修正|無視|取り?消|取り?下げ|忘れ)[しいたて]{0,3}(?:ます|ました|ください)|誤り(?![がはもなの])"
     r"|間違(?:い(?![がはもなの])|えました)|正しくありません|無効(?:です|とし|にし)"
@@ -107,10 +117,20 @@ def read_verdict(reply: str) -> Verdict | None:
     matches = [_SCORE.fullmatch(line) for line in lines]
     values = [(match[1], int(match[2] or match[3])) for match in matches if match]
     beside = [line for line, match in zip(lines, matches, strict=True) if not match]
-    if [name for name, _ in values] != list(JAPANESE.values()) or any(map(_takes_back, beside)):
+    if [name for name, _ in values] != list(JAPANESE.values()) or any(
+        map(_takes_back, beside)
+    ):
         return None
-    in_prose = any(match[4] for match in matches if match) or not all(map(_is_frame, beside))
-    return Verdict({criterion: value for criterion, (_, value) in zip(CRITERIA, values, strict=True)}, in_prose)
+    in_prose = any(match[4] for match in matches if match) or not all(
+        map(_is_frame, beside)
+    )
+    return Verdict(
+        {
+            criterion: value
+            for criterion, (_, value) in zip(CRITERIA, values, strict=True)
+        },
+        in_prose,
+    )
 
 
 def read_strictly(reply: str) -> Scores | None:
@@ -141,7 +161,9 @@ def write_verdict(scores: Scores) -> str:
     >>> write_verdict({"fluency": 4, "flexibility": 3, "originality": 2, "elaboration": 5}).splitlines()[0]
     '流暢性: 4'
     """
-    return "\n".join(f"{JAPANESE[criterion]}: {scores[criterion]}" for criterion in CRITERIA)
+    return "\n".join(
+        f"{JAPANESE[criterion]}: {scores[criterion]}" for criterion in CRITERIA
+    )
 
 
 def _parts(line: str) -> list[str]:
@@ -161,9 +183,13 @@ def _takes_back(line: str) -> bool:
     `独創的とは評価できません` refuses nothing: a refusal has no word but those that name the task. What is quoted or
     counted (`流暢性については、10個の案があり`) is no correction.
     """
-    if any(name in line for name in JAPANESE.values()) and _NUMBER.search(_COUNTED.sub("", line)):
+    if any(name in line for name in JAPANESE.values()) and _NUMBER.search(
+        _COUNTED.sub("", line)
+    ):
         return True
-    return any(_is_against(part.strip()) for part in _SENTENCE_END.split(_QUOTED.sub("", line)))
+    return any(
+        _is_against(part.strip()) for part in _SENTENCE_END.split(_QUOTED.sub("", line))
+    )
 
 
 def _is_against(sentence: str) -> bool:
@@ -171,4 +197,7 @@ def _is_against(sentence: str) -> bool:
     cannot, scores = _CANNOT.search(sentence), _THE_SCORES.search(sentence)
     if cannot and not _REFUSED_WORD.sub("", sentence[: cannot.start()]):
         return True
-    return bool(_TAKES_BACK.match(sentence) or (scores and _WRONG.search(sentence, scores.end())))
+    return bool(
+        _TAKES_BACK.match(sentence)
+        or (scores and _WRONG.search(sentence, scores.end()))
+    )

@@ -29,7 +29,10 @@ from sozo.tasks.view import (
     stored,
 )
 
-_MOST_IN_PROSE, _FEWEST_REPLIES = 0.02, 20  # of verdicts, from so many replies on: more in prose is said
+_MOST_IN_PROSE, _FEWEST_REPLIES = (
+    0.02,
+    20,
+)  # of verdicts, from so many replies on: more in prose is said
 _CORRELATION = Measure("r", 2)
 _SCORED, _WHOLE = (Measure(f"jcq/{name}", share=True) for name in ("scored", "whole"))
 
@@ -40,14 +43,18 @@ class JcqView(View[JcqRunResult]):
     files = ("config.json", LEDGER, "responses")
     words = (*CRITERIA, *TASKS)
 
-    def columns(self, measures: Sequence[Measure], runs: Sequence[JcqRunResult]) -> list[RunColumn]:
+    def columns(
+        self, measures: Sequence[Measure], runs: Sequence[JcqRunResult]
+    ) -> list[RunColumn]:
         by_name = {measure.name: measure for measure in measures}
         criteria = [measured(by_name[f"jcq/{criterion}"]) for criterion in CRITERIA]
         of_tasks = [measured(by_name[f"jcq/{task}"], shown=NUMBERS) for task in TASKS]
         return [
             stored("judge", "jcq_judge", RESULT | FACTS),
             stored("prompt", "jcq_prompt", RESULT | FACTS),
-            RunColumn("jcq_questions", _questions, shown=NUMBERS | FACTS, key="num_items"),
+            RunColumn(
+                "jcq_questions", _questions, shown=NUMBERS | FACTS, key="num_items"
+            ),
             *criteria,
             measured(measures[0]),
             *of_tasks,
@@ -55,8 +62,15 @@ class JcqView(View[JcqRunResult]):
             measured(_SCORED, "jcq_scored", CARD, key="scored"),
             *counted(runs, "answer_states", "Answers", shown=NUMBERS, key="answers"),
             *counted(runs, "statuses", "Judgements", shown=NUMBERS, key="judgements"),
-            RunColumn("jcq_with_prose", _with_prose, shown=WANDB | FACTS, key="with_prose"),
-            RunColumn("Score and length (Spearman's r)", _length_and_score, shown=NUMBERS, key="length_r"),
+            RunColumn(
+                "jcq_with_prose", _with_prose, shown=WANDB | FACTS, key="with_prose"
+            ),
+            RunColumn(
+                "Score and length (Spearman's r)",
+                _length_and_score,
+                shown=NUMBERS,
+                key="length_r",
+            ),
             cost_column("jcq_cost"),
         ]
 
@@ -66,19 +80,37 @@ class JcqView(View[JcqRunResult]):
             judges[row["model"]] += row["judgements"]
         notes = []
         if len(judges) > 1:
-            counts = ", ".join(f"{n:,} by {name or 'an unnamed model'}" for name, n in judges.most_common())
-            notes.append(f"MIXED: the server says that {counts} judged; take a new folder, and one judge for all.")
-        if states["truncated"] > MOST_CUT * sum(states.values()):  # the caveat says how many
-            notes.append("CUT OFF: judged without their end; raise --max-new-tokens if the model has room.")
-        in_prose, read = run.metrics["statuses"]["in_prose"], run.metrics["with_prose"]["n"]
+            counts = ", ".join(
+                f"{n:,} by {name or 'an unnamed model'}"
+                for name, n in judges.most_common()
+            )
+            notes.append(
+                f"MIXED: the server says that {counts} judged; take a new folder, and one judge for all."
+            )
+        if states["truncated"] > MOST_CUT * sum(
+            states.values()
+        ):  # the caveat says how many
+            notes.append(
+                "CUT OFF: judged without their end; raise --max-new-tokens if the model has room."
+            )
+        in_prose, read = (
+            run.metrics["statuses"]["in_prose"],
+            run.metrics["with_prose"]["n"],
+        )
         if read >= _FEWEST_REPLIES and in_prose > _MOST_IN_PROSE * read:
             replies = f"{n_of(in_prose, read)} verdicts ({share(in_prose, read)}) stand among other text"
-            notes.append(f"IN PROSE: {replies} and are in no mean; read some of them (docs/jcq.md).")
+            notes.append(
+                f"IN PROSE: {replies} and are in no mean; read some of them (docs/jcq.md)."
+            )
         return notes
 
     def dataset(self, run: JcqRunResult) -> dict[str, str]:
         if run.benchmark:
-            return {"dataset_name": "JCQ", "dataset_type": DATASET, "dataset_split": "test"}
+            return {
+                "dataset_name": "JCQ",
+                "dataset_type": DATASET,
+                "dataset_split": "test",
+            }
         other = f"{run.metrics['num_items']} questions that are not JCQ's"
         return {"dataset_name": other, "dataset_type": "other-questions"}
 
@@ -98,9 +130,25 @@ class JcqView(View[JcqRunResult]):
     def reader_answers(self, run: JcqRunResult) -> Iterator[tuple[str, ReaderAnswer]]:
         for answer in run.answers():
             states = [] if answer.whole else [answer.state]
-            facts, note = {"length": len(judged_part(answer.text)), "extras": states}, answer.facts.get("reply")
-            more = {"marks": run.scores_of(answer), "note": note, "facts": facts, "states": states}
-            yield answer.item, ReaderAnswer(answer.text, answer.values.get(run.main.name), answer.reason or "ok", more)
+            facts, note = (
+                {"length": len(judged_part(answer.text)), "extras": states},
+                answer.facts.get("reply"),
+            )
+            more = {
+                "marks": run.scores_of(answer),
+                "note": note,
+                "facts": facts,
+                "states": states,
+            }
+            yield (
+                answer.item,
+                ReaderAnswer(
+                    answer.text,
+                    answer.values.get(run.main.name),
+                    answer.reason or "ok",
+                    more,
+                ),
+            )
 
 
 def _questions(run: JcqRunResult) -> Cell:
@@ -113,8 +161,12 @@ def _questions(run: JcqRunResult) -> Cell:
 def _whole(run: JcqRunResult) -> Cell:
     """The share of answers that have an end and no reasoning left open, and how many have what instead."""
     states = run.metrics["answer_states"]
-    faults = {translatable(state): n for state, n in states.items() if n and state != "whole"}
-    others = tuple(translatable("{n:,} {status}", n=n, status=fault) for fault, n in faults.items())
+    faults = {
+        translatable(state): n for state, n in states.items() if n and state != "whole"
+    }
+    others = tuple(
+        translatable("{n:,} {status}", n=n, status=fault) for fault, n in faults.items()
+    )
     return replace(run.cell(_WHOLE), below=others, more=states)
 
 

@@ -15,13 +15,25 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BeforeValidator
 
 from sozo.data.errors import UserError
-from sozo.data.jsonl import Id, SafeFilledText, SafeId, SafeText, read_records, record_of
+from sozo.data.jsonl import (
+    Id,
+    SafeFilledText,
+    SafeId,
+    SafeText,
+    read_records,
+    record_of,
+)
 from sozo.data.schema import utf8_safe
 from sozo.scoring.final_text import final_text, one_json
 
 T = TypeVar("T")
 # An idea's fields and the most characters of each (section 3.1).
-LIMITS = {"title": 100, "description": 300, "implementation": 300, "differentiation": 300}
+LIMITS = {
+    "title": 100,
+    "description": 300,
+    "implementation": 300,
+    "differentiation": 300,
+}
 
 
 def _listed(claims: Any) -> Any:
@@ -100,7 +112,9 @@ def parse_idea(text: str) -> Parsed:
         return Parsed(None, PbigReason.NOT_FOUR_FIELDS)
     if not all(isinstance(value, str) and value.strip() for value in values.values()):
         return Parsed(None, PbigReason.NO_TEXT)
-    fields, cut = cut_to_limits({name: utf8_safe(value.strip()) for name, value in values.items()})
+    fields, cut = cut_to_limits(
+        {name: utf8_safe(value.strip()) for name, value in values.items()}
+    )
     return Parsed(fields, cut=cut)
 
 
@@ -126,13 +140,21 @@ def idea_text(idea: Idea | Mapping[str, str]) -> str:
     fields = asdict(idea) if isinstance(idea, Idea) else idea
     # A line break of the idea's own could pass for the prompt's next line.
     title, *others = (" ".join(fields[name].split()) for name in LIMITS)
-    lines = [f"{name.capitalize()}: {text}" for name, text in zip(list(LIMITS)[1:], others, strict=True)]
+    lines = [
+        f"{name.capitalize()}: {text}"
+        for name, text in zip(list(LIMITS)[1:], others, strict=True)
+    ]
     return "\n".join([f"Product idea: {title}", *lines])
 
 
 def read_patents(path: Path) -> tuple[Patent, ...]:
     """The patents of a JSONL file: columns id, title and abstract; claims (a string or a list), description, domain."""
-    return read_records(path, partial(record_of, Patent), "patents", '{"id": "...", "title": "...", "abstract": "..."}')
+    return read_records(
+        path,
+        partial(record_of, Patent),
+        "patents",
+        '{"id": "...", "title": "...", "abstract": "..."}',
+    )
 
 
 def read_ideas(path: Path, patents: Collection[str]) -> tuple[Idea, ...]:
@@ -144,16 +166,22 @@ def read_ideas(path: Path, patents: Collection[str]) -> tuple[Idea, ...]:
     def idea(where: str, row: dict[str, Any]) -> Idea:
         read = record_of(Idea, where, row)
         if read.patent not in patents:
-            missing = f"an idea of the patent {read.patent!r}, which is not among the patents"
+            missing = (
+                f"an idea of the patent {read.patent!r}, which is not among the patents"
+            )
             raise UserError(f"{where}: {missing}; give its file")
         fields, _ = cut_to_limits(asdict(read))
         for name, text in fields.items():
             if not text.strip():
-                raise UserError(f"{where}: the idea {read.id!r} has no {name}; write one or leave the line out")
+                raise UserError(
+                    f"{where}: the idea {read.id!r} has no {name}; write one or leave the line out"
+                )
         return replace(read, **fields)
 
     fields = ", ".join(f'"{name}": "..."' for name in LIMITS)
-    return read_records(path, idea, "ideas", f'{{"id": "...", "patent": "...", {fields}}}')
+    return read_records(
+        path, idea, "ideas", f'{{"id": "...", "patent": "...", {fields}}}'
+    )
 
 
 def trial_file(name: str) -> Path:
@@ -176,4 +204,6 @@ def trial_ideas() -> tuple[Idea, ...]:
     >>> [idea.id for idea in trial_ideas()[:3]]
     ['nlp-1-good', 'nlp-1-vague', 'nlp-1-unbuildable']
     """
-    return read_ideas(trial_file("ideas.jsonl"), {patent.id for patent in trial_patents()})
+    return read_ideas(
+        trial_file("ideas.jsonl"), {patent.id for patent in trial_patents()}
+    )

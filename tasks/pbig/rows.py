@@ -12,11 +12,16 @@ CRITERIA = criteria_of("pbig")
 GATES = {"specificity": "pbig/specific", "technical_validity": "pbig/feasible"}
 WORTH, DISTANCE, SAME_TITLE = "pbig/worth", "pbig/distance", "pbig/same_title"
 BY_CRITERION = {criterion.name: f"pbig/{criterion.name}" for criterion in CRITERIA}
-SERVED = {market: f"pbig/{market}" for market in ("b2b", "b2c")}  # shares of the rated ideas that are for a market
+SERVED = {
+    market: f"pbig/{market}" for market in ("b2b", "b2c")
+}  # shares of the rated ideas that are for a market
 MEASURES = (
     Measure(WORTH, 3, scale=(0, 1)),
     *(Measure(name, share=True) for name in GATES.values()),
-    *(Measure(BY_CRITERION[axis.name], 2, scale=(axis.lowest, axis.highest)) for axis in CRITERIA),
+    *(
+        Measure(BY_CRITERION[axis.name], 2, scale=(axis.lowest, axis.highest))
+        for axis in CRITERIA
+    ),
     *(Measure(name, share=True, better=0) for name in SERVED.values()),
     Measure(DISTANCE, together=True, scale=(0, 2)),
     Measure(SAME_TITLE, together=True, share=True, better=-1),
@@ -40,12 +45,16 @@ def in_stages(criteria: Iterable[Criterion]) -> list[Criterion]:
     """
     stage: dict[str, int] = {}
     for criterion in criteria:
-        stage[criterion.name] = max((stage[name] + 1 for name in criterion.above or ()), default=0)
+        stage[criterion.name] = max(
+            (stage[name] + 1 for name in criterion.above or ()), default=0
+        )
     return sorted(criteria, key=lambda criterion: stage[criterion.name])
 
 
 def worth(
-    scores: Mapping[str, int], criteria: Sequence[Criterion], weights: Mapping[str, float] | None = None
+    scores: Mapping[str, int],
+    criteria: Sequence[Criterion],
+    weights: Mapping[str, float] | None = None,
 ) -> float | None:
     """The weighted mean over `criteria` of how far up its scale each score is, 0 to 1; behind a closed gate 0.
 
@@ -69,11 +78,20 @@ def worth(
         if gate(criterion, scores) is not False:
             if criterion.name not in scores:
                 return None
-            place = (scores[criterion.name] - criterion.lowest) / (criterion.highest - criterion.lowest)
-        (markets[_market(criterion)] if _market(criterion) else terms).append((place, weight))
+            place = (scores[criterion.name] - criterion.lowest) / (
+                criterion.highest - criterion.lowest
+            )
+        (markets[_market(criterion)] if _market(criterion) else terms).append(
+            (place, weight)
+        )
     if markets:
-        served = max(fmean(*zip(*of, strict=True)) * all(place for place, _ in of) for of in markets.values())
-        terms.append((served, fmean(weight for of in markets.values() for _, weight in of)))
+        served = max(
+            fmean(*zip(*of, strict=True)) * all(place for place, _ in of)
+            for of in markets.values()
+        )
+        terms.append(
+            (served, fmean(weight for of in markets.values() for _, weight in of))
+        )
     return fmean(*zip(*terms, strict=True))
 
 
@@ -86,7 +104,9 @@ def _market(criterion: Criterion) -> str:
     return "" if criterion.not_applicable is None else criterion.name.rpartition("_")[2]
 
 
-def values_of(scores: Mapping[str, int], criteria: Sequence[Criterion] = CRITERIA) -> dict[str, float]:
+def values_of(
+    scores: Mapping[str, int], criteria: Sequence[Criterion] = CRITERIA
+) -> dict[str, float]:
     """What an idea with these scores is worth, by the measures' names; no worth where a score that decides is missing.
 
     `criteria` are those that the judge rates.
@@ -100,7 +120,9 @@ def values_of(scores: Mapping[str, int], criteria: Sequence[Criterion] = CRITERI
         if criterion.name in GATES:
             values[GATES[criterion.name]] = float(score > _passing(criterion.name))
     for market, name in SERVED.items():
-        of_market = [scores.get(rated.name) for rated in criteria if _market(rated) == market]
+        of_market = [
+            scores.get(rated.name) for rated in criteria if _market(rated) == market
+        ]
         if of_market and None not in of_market:
             values[name] = float(all(of_market))
     return values if (own := worth(scores, criteria)) is None else values | {WORTH: own}
@@ -108,4 +130,8 @@ def values_of(scores: Mapping[str, int], criteria: Sequence[Criterion] = CRITERI
 
 def _passing(gate: str) -> int:
     """The score above which an idea is rated further."""
-    return min(criterion.above[gate] for criterion in CRITERIA if criterion.above and gate in criterion.above)
+    return min(
+        criterion.above[gate]
+        for criterion in CRITERIA
+        if criterion.above and gate in criterion.above
+    )

@@ -17,7 +17,13 @@ class PbigRunResult(RunResult):
     @property
     def trial(self) -> bool:
         """Whether the patents are sozo's invented technologies."""
-        return bool(self.settings["patents_sha256"] == digest(map(asdict, trial_patents())))
+        return bool(
+            self.settings["patents_sha256"] == digest(map(asdict, trial_patents()))
+        )
 
     def other_items(self) -> tuple[str, ...]:
-        return (translatable("{n} trial technologies", n=self.metrics["num_items"]),) if self.trial else ()
+        return (
+            (translatable("{n} trial technologies", n=self.metrics["num_items"]),)
+            if self.trial
+            else ()
+        )

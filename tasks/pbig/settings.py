@@ -20,11 +20,19 @@ class PbigSettings(JudgeSettings):
     """Which patents are asked about, and who judges the ideas."""
 
     pbig_patents: str | None = setting(
-        None, "JSONL file of patents (id, title, abstract, claims); default: sozo's 24 invented technologies, a trial."
+        None,
+        "JSONL file of patents (id, title, abstract, claims); default: sozo's 24 invented technologies, a trial.",
     )
-    pbig_language: str = setting("ja", "ja or en: in which language ideas are asked for (the paper's are English).")
-    pbig_embedding_model: str = setting(DEFAULT_ENCODER, "Encoder that tells how far apart ideas for a patent are.")
-    pbig_embedding_revision: str | None = rare_setting(None, "Hub revision of that encoder.")
+    pbig_language: str = setting(
+        "ja",
+        "ja or en: in which language ideas are asked for (the paper's are English).",
+    )
+    pbig_embedding_model: str = setting(
+        DEFAULT_ENCODER, "Encoder that tells how far apart ideas for a patent are."
+    )
+    pbig_embedding_revision: str | None = rare_setting(
+        None, "Hub revision of that encoder."
+    )
 
 
 def digest(rows: Iterable[Any]) -> str:

@@ -18,8 +18,12 @@ class Opinion:
     """What a judge says of one idea."""
 
     scores: dict[str, int] = field(default_factory=dict)  # by criterion
-    notes: dict[str, dict[str, Any]] = field(default_factory=dict)  # criterion -> reason and confidence
-    failed: dict[str, str] = field(default_factory=dict)  # criterion -> the status of a judgement without score
+    notes: dict[str, dict[str, Any]] = field(
+        default_factory=dict
+    )  # criterion -> reason and confidence
+    failed: dict[str, str] = field(
+        default_factory=dict
+    )  # criterion -> the status of a judgement without score
 
 
 def no_examples(patent: str, criterion: Criterion) -> str:
@@ -44,7 +48,10 @@ def judge_in_stages(
         behind = [idea for idea in ideas if gate(criterion, opinions[idea.id].scores)]
         if not behind:
             continue
-        asked = [replace(idea, question=examples(idea.question_id, criterion)) for idea in behind]
+        asked = [
+            replace(idea, question=examples(idea.question_id, criterion))
+            for idea in behind
+        ]
         judging = session.judge_answers(criterion_rubric(criterion), asked, ledger)
         total.add(judging)
         for idea, judgement in zip(behind, judging.judgements, strict=True):
@@ -56,9 +63,14 @@ def judge_in_stages(
 
 def _note(opinion: Opinion, criterion: Criterion, judgement: Judgement | None) -> None:
     if judgement is None or judgement.scores is None:
-        opinion.failed[criterion.name] = NOT_ASKED if judgement is None else str(judgement.status)
+        opinion.failed[criterion.name] = (
+            NOT_ASKED if judgement is None else str(judgement.status)
+        )
         return
     opinion.scores[criterion.name] = judgement.scores[criterion.name]
     verdict = read_verdict(judgement.reply or "", criterion)
     if verdict:
-        opinion.notes[criterion.name] = {"reason": verdict.reason, "confidence": verdict.confidence}
+        opinion.notes[criterion.name] = {
+            "reason": verdict.reason,
+            "confidence": verdict.confidence,
+        }

@@ -30,14 +30,23 @@ from sozo.tasks.pbig.ideas import (
     trial_ideas,
     trial_patents,
 )
-from sozo.tasks.pbig.rows import CRITERIA, DISTANCE, MEASURES, SAME_TITLE, WORTH, values_of
+from sozo.tasks.pbig.rows import (
+    CRITERIA,
+    DISTANCE,
+    MEASURES,
+    SAME_TITLE,
+    WORTH,
+    values_of,
+)
 from sozo.tasks.pbig.run_result import PbigRunResult
 from sozo.tasks.pbig.settings import LANGUAGES, PbigSettings, digest
 from sozo.tasks.pbig.stages import Opinion, judge_in_stages
 from sozo.tasks.pbig.view import PbigView
 from sozo.tasks.task import Answer, Complete, Item, Row
 
-Opinions = dict[str, tuple[Mapping[str, float], Opinion]]  # by the answers' ids, with what they make the ideas worth
+Opinions = dict[
+    str, tuple[Mapping[str, float], Opinion]
+]  # by the answers' ids, with what they make the ideas worth
 
 
 class Pbig(JudgedTask):
@@ -64,16 +73,23 @@ class Pbig(JudgedTask):
             return trial_patents()
         patents = read_patents(Path(self.settings.pbig_patents))
         if len(patents) < 2:
-            raise UserError(f"{self.settings.pbig_patents}: holds one patent; give two or more")
+            raise UserError(
+                f"{self.settings.pbig_patents}: holds one patent; give two or more"
+            )
         return patents
 
     def items(self) -> Sequence[Item]:
         language = self.settings.pbig_language
         if language not in LANGUAGES:
-            raise UserError(f"pbig_language must be one of {', '.join(LANGUAGES)}, not {language}")
+            raise UserError(
+                f"pbig_language must be one of {', '.join(LANGUAGES)}, not {language}"
+            )
         asks = prompt(LANGUAGES[language])
         shown = [(patent, patent_text(patent)) for patent in self.patents]
-        return [Item(p.id, fill(asks, patent=text), {"question": text}, p.title, p.domain) for p, text in shown]
+        return [
+            Item(p.id, fill(asks, patent=text), {"question": text}, p.title, p.domain)
+            for p, text in shown
+        ]
 
     def deciding(self) -> dict[str, Any]:
         """The patents' content, the language, who judges, and what tells ideas apart."""
@@ -93,10 +109,15 @@ class Pbig(JudgedTask):
     @cached_property
     def vectors(self) -> WordVectors:
         """By which ideas are apart."""
-        model, revision = self.settings.pbig_embedding_model, self.settings.pbig_embedding_revision
+        model, revision = (
+            self.settings.pbig_embedding_model,
+            self.settings.pbig_embedding_revision,
+        )
         return WordVectors(make_encoder(model, revision=revision, texts=True))
 
-    def score_together(self, item: Item, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Row]:
+    def score_together(
+        self, item: Item, answers: Sequence[Answer], rows: Sequence[Row]
+    ) -> list[Row]:
         """Of two ideas or more for a patent how far each is from the others, and whether one of them has its title."""
         if len(rows) < 2:
             return list(rows)
@@ -105,11 +126,15 @@ class Pbig(JudgedTask):
         unit = self.vectors.unit([idea_text(row.facts) for row in rows])
         known = np.flatnonzero(unit.any(axis=1))
         if len(known) > 1:
-            for k, distance in zip(known, distance_to_others(unit, known[None])[0], strict=True):
+            for k, distance in zip(
+                known, distance_to_others(unit, known[None])[0], strict=True
+            ):
                 values[k][DISTANCE] = float(distance)
         return [Row(own) for own in values]
 
-    def judged(self, items: Sequence[Item], answers: Sequence[Answer], ledger: Path) -> tuple[list[Row], Judging]:
+    def judged(
+        self, items: Sequence[Item], answers: Sequence[Answer], ledger: Path
+    ) -> tuple[list[Row], Judging]:
         """Ideas are asked about, as far as the ledger lacks judgements; and how far they are apart."""
         ideas, alone = [], []
         for item, answer in zip(items, answers, strict=True):
@@ -125,24 +150,35 @@ class Pbig(JudgedTask):
         for answer, row, apart in zip(answers, alone, together, strict=True):
             if row.facts:
                 values, opinion = opinions[answer.id]
-                reason = None if WORTH in values else next(iter(opinion.failed.values()), NOT_ASKED)
+                reason = (
+                    None
+                    if WORTH in values
+                    else next(iter(opinion.failed.values()), NOT_ASKED)
+                )
                 row = Row({**values, **apart.values}, reason, asdict(opinion))
             rows.append(row)
         return rows, judging
 
-    def opinions(self, ideas: Sequence[ToJudge], ledger: Path) -> tuple[Opinions, Judging]:
+    def opinions(
+        self, ideas: Sequence[ToJudge], ledger: Path
+    ) -> tuple[Opinions, Judging]:
         """What the judge says of ideas."""
         asked = [replace(idea, id=f"{idea.id} judge") for idea in ideas]
         opinions, judging = judge_in_stages(self.session, asked, ledger)
         pairs = zip(ideas, opinions.values(), strict=True)
-        return {idea.id: (values_of(opinion.scores), opinion) for idea, opinion in pairs}, judging
+        return {
+            idea.id: (values_of(opinion.scores), opinion) for idea, opinion in pairs
+        }, judging
 
     def finish(self, run: Complete) -> dict[str, Any]:
         """Beside the means how many answers are ideas, and in which fields they were too long."""
         parsed = [parse_idea(answer.text) for answer in self.written(run.folder).scored]
         cut = Counter(name for idea in parsed for name in idea.cut)
         ideas = sum(idea.fields is not None for idea in parsed)
-        return super().finish(run) | {"valid": ideas, "cut": {name: cut[name] for name in LIMITS}}
+        return super().finish(run) | {
+            "valid": ideas,
+            "cut": {name: cut[name] for name in LIMITS},
+        }
 
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:
@@ -150,7 +186,10 @@ class Pbig(JudgedTask):
 
         def inside(text: str) -> list[str]:
             # A prompt's lines name what they show ("Abstract: ..."); an answer is JSON.
-            return [*(line.partition(": ")[2] for line in text.splitlines()), *(parse_idea(text).fields or {}).values()]
+            return [
+                *(line.partition(": ")[2] for line in text.splitlines()),
+                *(parse_idea(text).fields or {}).values(),
+            ]
 
         refuse(items, _held_out(), "the PBIG trial", inside)
 
@@ -158,8 +197,13 @@ class Pbig(JudgedTask):
 @cache
 def _held_out() -> frozenset[str]:
     """What is long enough to be nobody else's: abstracts, claims, and ideas' descriptions."""
-    texts = [text for patent in trial_patents() for text in (patent.abstract, *patent.claims)]
-    return frozenset(fingerprint(text) for text in (*texts, *(idea.description for idea in trial_ideas())))
+    texts = [
+        text for patent in trial_patents() for text in (patent.abstract, *patent.claims)
+    ]
+    return frozenset(
+        fingerprint(text)
+        for text in (*texts, *(idea.description for idea in trial_ideas()))
+    )
 
 
 def _plain(title: str) -> str:

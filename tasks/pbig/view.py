@@ -6,7 +6,14 @@ from sozo.scoring.final_text import judged_part
 from sozo.scoring.measure import Measure
 from sozo.tasks.judged import LEDGER
 from sozo.tasks.pbig.ideas import LIMITS, parse_idea
-from sozo.tasks.pbig.rows import BY_CRITERION, DISTANCE, GATES, SAME_TITLE, SERVED, WORTH
+from sozo.tasks.pbig.rows import (
+    BY_CRITERION,
+    DISTANCE,
+    GATES,
+    SAME_TITLE,
+    SERVED,
+    WORTH,
+)
 from sozo.tasks.pbig.run_result import PbigRunResult
 from sozo.tasks.view import (
     FACTS,
@@ -33,7 +40,9 @@ class PbigView(View[PbigRunResult]):
     words = (*BY_CRITERION, *LIMITS)
     pictures = (Scatter("pbig_chart", "distance", "mean", "pbig/distance", WORTH),)
 
-    def columns(self, measures: Sequence[Measure], runs: Sequence[PbigRunResult]) -> list[RunColumn]:
+    def columns(
+        self, measures: Sequence[Measure], runs: Sequence[PbigRunResult]
+    ) -> list[RunColumn]:
         known = {measure.name: measure for measure in measures}
         # The gates first: what stands behind them rests on them.
         first = (*GATES.values(), WORTH, DISTANCE, SAME_TITLE)
@@ -42,9 +51,21 @@ class PbigView(View[PbigRunResult]):
             stored("prompt", "pbig_prompt", RESULT),
             setting_of("language", "pbig_language"),
             stored("num_items", "pbig_patents", NUMBERS | FACTS),
-            measured(Measure("pbig/scored", share=True), "pbig_valid", NUMBERS, key="valid"),
-            *(measured(known[name], name, key="mean" if name == WORTH else known[name].short) for name in first),
-            *(measured(known[name], key) for key, name in (BY_CRITERION | SERVED).items()),
+            measured(
+                Measure("pbig/scored", share=True), "pbig_valid", NUMBERS, key="valid"
+            ),
+            *(
+                measured(
+                    known[name],
+                    name,
+                    key="mean" if name == WORTH else known[name].short,
+                )
+                for name in first
+            ),
+            *(
+                measured(known[name], key)
+                for key, name in (BY_CRITERION | SERVED).items()
+            ),
             stored("num_answers"),
             *counted(runs, "cut", "Cut"),
             *counted(runs, "reasons", "No score"),
@@ -54,8 +75,14 @@ class PbigView(View[PbigRunResult]):
 
     def dataset(self, run: PbigRunResult) -> dict[str, str]:
         if run.trial:
-            return {"dataset_name": "24 technologies invented for sozo", "dataset_type": "sozo-technologies"}
-        return {"dataset_name": f"{run.metrics['num_items']} patents of one's own", "dataset_type": "other-patents"}
+            return {
+                "dataset_name": "24 technologies invented for sozo",
+                "dataset_type": "sozo-technologies",
+            }
+        return {
+            "dataset_name": f"{run.metrics['num_items']} patents of one's own",
+            "dataset_type": "other-patents",
+        }
 
     def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
         gates = ("valid", "specific", "feasible", "mean", "distance", "same_title")
@@ -67,12 +94,25 @@ class PbigView(View[PbigRunResult]):
     def reader_answers(self, run: PbigRunResult) -> Iterator[tuple[str, ReaderAnswer]]:
         for row in run.answers():
             idea, values = parse_idea(row.text), row.values
-            text = "\n".join(f"{name}: {text}" for name, text in idea.fields.items()) if idea.fields else row.text
-            marks = {name: round(values[key], 2) for name, key in BY_CRITERION.items() if key in values}
+            text = (
+                "\n".join(f"{name}: {text}" for name, text in idea.fields.items())
+                if idea.fields
+                else row.text
+            )
+            marks = {
+                name: round(values[key], 2)
+                for name, key in BY_CRITERION.items()
+                if key in values
+            }
             notes = [
                 f"{criterion}: {row.facts['scores'][criterion]}. {note['reason']} ({note['confidence']}%)"
                 for criterion, note in row.facts.get("notes", {}).items()
             ]
             facts = {"length": len(judged_part(row.text)), "extras": list(idea.cut)}
-            more = {"marks": marks or None, "note": "\n".join(notes) or None, "facts": facts, "states": list(idea.cut)}
+            more = {
+                "marks": marks or None,
+                "note": "\n".join(notes) or None,
+                "facts": facts,
+                "states": list(idea.cut),
+            }
             yield row.item, ReaderAnswer(text, values.get(WORTH), row.reason, more)

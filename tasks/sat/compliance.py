@@ -88,15 +88,22 @@ def find_extras(text: str) -> tuple[Extra, ...]:
     """
     head, tail = text[:_ENDS], text[-_ENDS:]
     # The last sentence, but for one that somebody in the story speaks.
-    last = "" if tail.endswith(("」", "』")) else re.split(r"[。!！\n]", tail.rstrip("。!！?？ "))[-1].strip()
+    last = (
+        ""
+        if tail.endswith(("」", "』"))
+        else re.split(r"[。!！\n]", tail.rstrip("。!！?？ "))[-1].strip()
+    )
     # Short lines of the prompt (改行はしない) could stand in a story.
-    conditions = [line.removeprefix("- ") for line in prompt("sat").splitlines() if len(line) > 10]
+    conditions = [
+        line.removeprefix("- ") for line in prompt("sat").splitlines() if len(line) > 10
+    ]
     holds = {
         Extra.PREFACE: any(re.match(rule, head) for rule in _OPENINGS),
         Extra.HEADING: any(re.search(rule, text) for rule in _HEADINGS),
         Extra.LABEL: re.search(_LABEL, text),
         Extra.FENCE: re.search(r"(?m)^```", text),
-        Extra.NOTE: re.search(_NOTE, text) or any(re.search(rule, tail) for rule in _LAST_NOTES),
+        Extra.NOTE: re.search(_NOTE, text)
+        or any(re.search(rule, tail) for rule in _LAST_NOTES),
         Extra.COMMENT: re.search(_COMMENT, last),
         Extra.REFUSAL: re.match(_SORRY, head) and re.search(_CANNOT, head),
         Extra.PROMPT: any(line in text for line in conditions),
@@ -109,7 +116,9 @@ class Compliance:
     """How far a rewrite keeps to the prompt's conditions; `copied` is none of them: near 1 the story was said again."""
 
     length: int  # characters (code points) without outer white space and line breaks
-    one_line: bool  # whether it holds no line break of any kind (\\n, \\r, \\u2028, ...)
+    one_line: (
+        bool  # whether it holds no line break of any kind (\\n, \\r, \\u2028, ...)
+    )
     extras: tuple[str, ...]  # what it holds beside the story (`Extra`)
     copied: float | None  # see `copied_share`
 
@@ -117,10 +126,23 @@ class Compliance:
     def values(self) -> dict[str, float]:
         """By the measures' names; an empty rewrite keeps no condition."""
         length_ok = LENGTH_BAND[0] <= self.length <= LENGTH_BAND[1]
-        kept = {"length_ok": length_ok, "one_line": self.one_line, "only_story": not self.extras}
+        kept = {
+            "length_ok": length_ok,
+            "one_line": self.one_line,
+            "only_story": not self.extras,
+        }
         kept = {name: self.length > 0 and holds for name, holds in kept.items()}
-        values = {"compliant": all(kept.values()), **kept, "length": self.length, "copied": self.copied}
-        return {f"sat/{name}": float(value) for name, value in values.items() if value is not None}
+        values = {
+            "compliant": all(kept.values()),
+            **kept,
+            "length": self.length,
+            "copied": self.copied,
+        }
+        return {
+            f"sat/{name}": float(value)
+            for name, value in values.items()
+            if value is not None
+        }
 
 
 def check(story: str, rewrite: str) -> Compliance:
@@ -131,7 +153,12 @@ def check(story: str, rewrite: str) -> Compliance:
     """
     text = rewrite.strip()
     lines, extras = text.splitlines(), tuple(str(extra) for extra in find_extras(text))
-    return Compliance(sum(len(line) for line in lines), len(lines) <= 1, extras, copied_share(story, text))
+    return Compliance(
+        sum(len(line) for line in lines),
+        len(lines) <= 1,
+        extras,
+        copied_share(story, text),
+    )
 
 
 def copied_share(story: str, rewrite: str) -> float | None:

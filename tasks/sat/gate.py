@@ -22,18 +22,28 @@ from sozo.tasks.sat.score import what_counts
 # Share of letters: rewrites 0.56 to 0.79, news 0.42; word lists up to 0.32, English 0, readings 0.98.
 KANA = (0.35, 0.9)
 DISTINCT = 0.8  # share of 4-grams that are new: rewrites from 0.96, tales from 0.91; anything repeated up to 0.27
-JOINT = -2350.0  # `Prose.joint`: rewrites up to -2970, tales up to -2500; shuffled words from -1740
+JOINT = (
+    -2350.0
+)  # `Prose.joint`: rewrites up to -2970, tales up to -2500; shuffled words from -1740
 COPIED = 0.3  # share of the story's 8-grams: rewrites up to 0.02; half a story 0.46
 KEPT = 0.6  # weight of the story's terms: rewrites up to 0.37; the story with a quarter of its nouns replaced 0.84
 RIVALS = 0.01  # of the tales, one of 113: rewrites up to 1, off topic mostly from 2
-RIVALS_OF_HALF = 0.115  # of the tales, 12 of 113: rewrites up to 9, an essay as one half from 17
+RIVALS_OF_HALF = (
+    0.115  # of the tales, 12 of 113: rewrites up to 9, an essay as one half from 17
+)
 
 _KANA = re.compile(f"[{HIRAGANA}ァ-ヺー]")
 _CONTENT = ("名詞", "動詞", "形容詞", "副詞")
-_EMPTY = ("形式名詞", "副詞的名詞", "数詞")  # こと, ため, 三: nouns that say nothing of what a text is about
+_EMPTY = (
+    "形式名詞",
+    "副詞的名詞",
+    "数詞",
+)  # こと, ため, 三: nouns that say nothing of what a text is about
 _SENTENCE = re.compile(r"[^。]*。|[^。]+$")
 _REPRESENTATIVE = re.compile(r"代表表記:(\S+)")
-_NAME = re.compile("[ァ-ヶー]{2,}")  # unknown words in katakana are mostly names: ナルキッソス
+_NAME = re.compile(
+    "[ァ-ヶー]{2,}"
+)  # unknown words in katakana are mostly names: ナルキッソス
 _KANJI = re.compile("[\u4e00-\u9fff]")
 _UNKNOWN = "未定義語"
 
@@ -68,7 +78,9 @@ class Gate:
     'off_topic'
     """
 
-    def __init__(self, tales: Iterable[str], length: tuple[int, int] = LENGTH_BAND) -> None:
+    def __init__(
+        self, tales: Iterable[str], length: tuple[int, int] = LENGTH_BAND
+    ) -> None:
         self.length = length
         self._terms = lru_cache(1 << 12)(lambda text: read_prose(text).terms)
         self._others = lru_cache(1 << 12)(self._other_tales)
@@ -77,7 +89,9 @@ class Gate:
         counts = Counter(term for tale in self._tales for term in tale)
         self._most = math.log(len(self._tales) + 1)
         # Inverse document frequency: 言う is in every tale and tells none from another.
-        self._weights = {term: self._most - math.log(n + 1) for term, n in counts.items()}
+        self._weights = {
+            term: self._most - math.log(n + 1) for term, n in counts.items()
+        }
 
     def __call__(self, story: str, text: str) -> GateReason | None:
         """Why `text` is not paid as a rewrite of `story`; None if it is."""
@@ -94,12 +108,17 @@ class Gate:
         if reason := not_prose(rewrite):
             return reason
         terms = read_prose(rewrite).terms
-        if (compliance.copied or 0) > COPIED or self.share(self._terms(story), terms) > KEPT:
+        if (compliance.copied or 0) > COPIED or self.share(
+            self._terms(story), terms
+        ) > KEPT:
             return GateReason.COPIED
         if self.rivals(story, terms) > RIVALS:
             return GateReason.OFF_TOPIC
         middle = len(rewrite) // 2
-        if any(self.rivals(story, read_prose(h).terms) > RIVALS_OF_HALF for h in (rewrite[:middle], rewrite[middle:])):
+        if any(
+            self.rivals(story, read_prose(h).terms) > RIVALS_OF_HALF
+            for h in (rewrite[:middle], rewrite[middle:])
+        ):
             return GateReason.PADDING
         return None
 
@@ -111,7 +130,11 @@ class Gate:
     def rivals(self, story: str, terms: frozenset[str]) -> float:
         """Share of the other tales that have as much of themselves among `terms` as the story has, 0 to 1."""
         own, others = self.share(self._terms(story), terms), self._others(story)
-        return sum(self.share(tale, terms) >= own for tale in others) / len(others) if others else 0.0
+        return (
+            sum(self.share(tale, terms) >= own for tale in others) / len(others)
+            if others
+            else 0.0
+        )
 
     def _sum_of_weights(self, terms: frozenset[str]) -> float:
         # fsum is exact, so the order of a set, another in every process, changes nothing.
@@ -119,7 +142,9 @@ class Gate:
 
     def _other_tales(self, story: str) -> list[frozenset[str]]:
         """The tales that are not this story, nor the same tale in other words."""
-        return [tale for tale in self._tales if self.share(tale, self._terms(story)) <= KEPT]
+        return [
+            tale for tale in self._tales if self.share(tale, self._terms(story)) <= KEPT
+        ]
 
 
 def not_prose(text: str) -> GateReason | None:
@@ -141,8 +166,14 @@ def kana_share(text: str) -> float:
     >>> kana_share("亀がいる"), kana_share("A turtle.")
     (0.75, 0.0)
     """
-    letters = [character for character in text if character.isalnum() or character == "ー"]
-    return sum(bool(_KANA.match(character)) for character in letters) / len(letters) if letters else 0.0
+    letters = [
+        character for character in text if character.isalnum() or character == "ー"
+    ]
+    return (
+        sum(bool(_KANA.match(character)) for character in letters) / len(letters)
+        if letters
+        else 0.0
+    )
 
 
 def distinct_share(text: str) -> float:
@@ -196,12 +227,17 @@ def morphemes(text: str) -> Iterator[list[str]]:
         except UnicodeDecodeError:
             # Six entries of the packaged dictionary end inside a character; MeCab takes one only where nothing better
             # fits, in noise.
-            lines = [f"{character}\t0\t{_UNKNOWN}\t*\t*" for character in sentence.strip()]
+            lines = [
+                f"{character}\t0\t{_UNKNOWN}\t*\t*" for character in sentence.strip()
+            ]
         yield from (line.split("\t") for line in lines if line.count("\t") == 4)
 
 
 @cache
 def _tagger() -> Any:
     # %pC is the cost of the connection to the morpheme before, which no Python binding hands out but as text.
-    known, unknown = (rf"%m\\t%pC\\t{columns}\\n" for columns in (r"%f[0]\\t%f[1]\\t%f[6]", rf"{_UNKNOWN}\\t*\\t*"))
+    known, unknown = (
+        rf"%m\\t%pC\\t{columns}\\n"
+        for columns in (r"%f[0]\\t%f[1]\\t%f[6]", rf"{_UNKNOWN}\\t*\\t*")
+    )
     return make_tagger(rf'-F "{known}" -U "{unknown}" -E "EOS\\n"')

@@ -15,7 +15,11 @@ def parse_grade(reply: str) -> Scores | None:
     ({'creativity': 4}, {'creativity': 4}, None, None)
     """
     answer = final_text(reply)
-    return {"creativity": int(answer)} if answer is not None and re.fullmatch(r"[1-5]", answer) else None
+    return (
+        {"creativity": int(answer)}
+        if answer is not None and re.fullmatch(r"[1-5]", answer)
+        else None
+    )
 
 
 def _ask(story: str, rewrite: str) -> str:

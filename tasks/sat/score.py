@@ -10,7 +10,13 @@ import numpy as np
 from sozo.data.schema import utf8_safe
 from sozo.data.settings import rare_setting, setting
 from sozo.scoring.distance import paired_distance
-from sozo.scoring.embeddings import DEFAULT_ENCODER, PROMPT_HELP, Encoder, WordVectors, make_encoder
+from sozo.scoring.embeddings import (
+    DEFAULT_ENCODER,
+    PROMPT_HELP,
+    Encoder,
+    WordVectors,
+    make_encoder,
+)
 from sozo.scoring.endpoint.profile import HELP
 from sozo.scoring.final_text import final_text
 from sozo.tasks.sat.compliance import LENGTH_BAND
@@ -45,20 +51,35 @@ class SatScorer:
 
     def describe(self) -> dict[str, Any]:
         """What a results file must record to say how a score came about."""
-        return {**self.vectors.describe(), "text_limit": TEXT_LIMIT, "length_band": list(LENGTH_BAND)}
+        return {
+            **self.vectors.describe(),
+            "text_limit": TEXT_LIMIT,
+            "length_band": list(LENGTH_BAND),
+        }
 
-    def compare(self, stories: Sequence[str], texts: Sequence[str]) -> list[tuple[float | None, str | None]]:
+    def compare(
+        self, stories: Sequence[str], texts: Sequence[str]
+    ) -> list[tuple[float | None, str | None]]:
         """The distance of each text from the story beside it, or the reason (`SatReason`) why there is none."""
         counted = [what_counts(text) for text in texts]
         # Stories first: should no rewrite get a vector, it is they that tell odd rewrites from a broken encoder.
         of_stories = self._rows(stories)
-        of_texts = self._rows([text if reason is None else None for text, reason in counted])
+        of_texts = self._rows(
+            [text if reason is None else None for text, reason in counted]
+        )
         good = (of_stories >= 0) & (of_texts >= 0)
         distances = np.full(len(texts), np.nan)
-        distances[good] = paired_distance(self.vectors.matrix, of_stories[good], of_texts[good])
-        no_vector = [SatReason.STORY_NO_VECTOR if row < 0 else SatReason.NO_VECTOR for row in of_stories]
+        distances[good] = paired_distance(
+            self.vectors.matrix, of_stories[good], of_texts[good]
+        )
+        no_vector = [
+            SatReason.STORY_NO_VECTOR if row < 0 else SatReason.NO_VECTOR
+            for row in of_stories
+        ]
         return [
-            (float(distances[k]), None) if good[k] else (None, str(reason or no_vector[k]))
+            (float(distances[k]), None)
+            if good[k]
+            else (None, str(reason or no_vector[k]))
             for k, (_, reason) in enumerate(counted)
         ]
 
@@ -66,7 +87,9 @@ class SatScorer:
         """Rows in the vectors' matrix; -1 without a vector or a text."""
         wanted = [utf8_safe(text)[:TEXT_LIMIT] for text in texts if text is not None]
         rows = iter(self.vectors.rows(wanted))
-        return np.array([-1 if text is None else next(rows) for text in texts], np.int64)
+        return np.array(
+            [-1 if text is None else next(rows) for text in texts], np.int64
+        )
 
 
 def what_counts(text: str) -> tuple[str, SatReason | None]:
@@ -79,23 +102,36 @@ def what_counts(text: str) -> tuple[str, SatReason | None]:
     if answer is None:
         return "", SatReason.REASONING
     # Some encoders give a vector to nothing at all.
-    return (answer, None) if any(character.isalnum() for character in answer) else ("", SatReason.EMPTY)
+    return (
+        (answer, None)
+        if any(character.isalnum() for character in answer)
+        else ("", SatReason.EMPTY)
+    )
 
 
 @dataclass(frozen=True)
 class SatSettings:
     """What a SAT score rests on."""
 
-    stories: str | None = setting(None, "JSONL file of stories (default: the 113 packaged ones).", affects_result=False)
-    sat_embedding_model: str = setting(
-        DEFAULT_ENCODER, "Encoder of stories and rewrites (the paper: pkshatech/simcse-ja-bert-base-clcmlp)."
+    stories: str | None = setting(
+        None,
+        "JSONL file of stories (default: the 113 packaged ones).",
+        affects_result=False,
     )
-    sat_embedding_revision: str | None = rare_setting(None, "Hub revision of that encoder.")
+    sat_embedding_model: str = setting(
+        DEFAULT_ENCODER,
+        "Encoder of stories and rewrites (the paper: pkshatech/simcse-ja-bert-base-clcmlp).",
+    )
+    sat_embedding_revision: str | None = rare_setting(
+        None, "Hub revision of that encoder."
+    )
     sat_embedding_prompt: str | None = rare_setting(None, PROMPT_HELP)
     sat_embedding_endpoint: str | None = rare_setting(
         None, f"How its endpoint is spoken to: {HELP}.", affects_result=False
     )
-    sat_embedding_cache: str | None = rare_setting(None, "Folder of a disk cache of its vectors.", affects_result=False)
+    sat_embedding_cache: str | None = rare_setting(
+        None, "Folder of a disk cache of its vectors.", affects_result=False
+    )
 
     def load_stories(self) -> tuple[Story, ...]:
         """The stories; their content decides a score, wherever they come from."""
@@ -108,6 +144,8 @@ class SatSettings:
             "prompt": self.sat_embedding_prompt,
             "texts": True,
         }
-        encoder = make_encoder(self.sat_embedding_model, revision=self.sat_embedding_revision, **options)
+        encoder = make_encoder(
+            self.sat_embedding_model, revision=self.sat_embedding_revision, **options
+        )
         cache = Path(self.sat_embedding_cache) if self.sat_embedding_cache else None
         return SatScorer(encoder, cache)

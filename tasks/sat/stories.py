@@ -48,10 +48,14 @@ class SatReason(StrEnum):
     ERROR = FAILED  # it never came
     REASONING = "reasoning"  # that never ends
     EMPTY = "empty"  # not one letter or digit
-    STORY_NO_VECTOR = "story_no_vector"  # the encoder has a zero or non-finite vector for the story
+    STORY_NO_VECTOR = (
+        "story_no_vector"  # the encoder has a zero or non-finite vector for the story
+    )
     NO_VECTOR = "no_vector"  # or for the rewrite
 
 
 def stories_digest(stories: Sequence[Story]) -> str:
     """SHA-256 of what stories say, whatever file they come from."""
-    return hashlib.sha256(json.dumps([asdict(story) for story in stories]).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps([asdict(story) for story in stories]).encode()
+    ).hexdigest()

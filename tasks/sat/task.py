@@ -31,7 +31,10 @@ class Sat(Task):
         Measure("sat", scale=(0, 2)),
         Measure("sat/compliant", share=True, compared=False),
         Measure("sat/compliant_mean", compared=False, scale=(0, 2)),
-        *(Measure(f"sat/{name}", share=True, compared=False) for name in ("length_ok", "one_line", "only_story")),
+        *(
+            Measure(f"sat/{name}", share=True, compared=False)
+            for name in ("length_ok", "one_line", "only_story")
+        ),
         Measure("sat/length", 0, unit="characters", better=0, compared=False),
         Measure("sat/copied", 3, scale=(0, 1), better=0, compared=False),
     )
@@ -57,27 +60,46 @@ class Sat(Task):
 
     def items(self) -> Sequence[Item]:
         asks = prompt("sat")
-        return [Item(s.id, fill(asks, story=s.text), {"story": s.text}, s.title, s.origin) for s in self.stories]
+        return [
+            Item(s.id, fill(asks, story=s.text), {"story": s.text}, s.title, s.origin)
+            for s in self.stories
+        ]
 
     def deciding(self) -> dict[str, Any]:
         """The encoder, and what the stories say, whatever file they come from."""
-        stories = {"stories_sha256": stories_digest(self.stories), "num_stories": len(self.stories)}
+        stories = {
+            "stories_sha256": stories_digest(self.stories),
+            "num_stories": len(self.stories),
+        }
         return stories | deciding(self.settings)
 
     def describe(self) -> dict[str, Any]:
         return self.scorer.describe()
 
     def facts(self) -> dict[str, Any]:
-        return {"encoder_servers": servers} if (servers := self.scorer.vectors.servers) else {}
+        return (
+            {"encoder_servers": servers}
+            if (servers := self.scorer.vectors.servers)
+            else {}
+        )
 
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
-        stories = [item.columns["story"] for item in items]  # in training they are none of the benchmark's
-        compared, rows = self.scorer.compare(stories, [answer.text for answer in answers]), []
-        for story, answer, (score, reason) in zip(stories, answers, compared, strict=True):
+        stories = [
+            item.columns["story"] for item in items
+        ]  # in training they are none of the benchmark's
+        compared, rows = (
+            self.scorer.compare(stories, [answer.text for answer in answers]),
+            [],
+        )
+        for story, answer, (score, reason) in zip(
+            stories, answers, compared, strict=True
+        ):
             found = check(story, what_counts(answer.text)[0])
             values = found.values
             if score is not None:
-                values |= {"sat": score} | ({"sat/compliant_mean": score} if values["sat/compliant"] else {})
+                values |= {"sat": score} | (
+                    {"sat/compliant_mean": score} if values["sat/compliant"] else {}
+                )
             rows.append(Row(values, reason, asdict(found)))
         return rows
 
@@ -85,7 +107,12 @@ class Sat(Task):
     def refuse_training(cls, items: Iterable[Item]) -> None:
         """The 113 stories of the benchmark, in whatever prompt or column."""
         head = prompt("sat").partition("{story}")[0]
-        refuse(items, _held_out(), "stories of the SAT benchmark", lambda text: [text.removeprefix(head)])
+        refuse(
+            items,
+            _held_out(),
+            "stories of the SAT benchmark",
+            lambda text: [text.removeprefix(head)],
+        )
 
 
 @cache

@@ -25,9 +25,13 @@ class SatView(View[SatRunResult]):
     """The row of Table 7: a distance alone would reward leaving the topic."""
 
     asked = "story"
-    pictures = (Scatter("sat_chart", "compliant", "mean", "compliance_axis", "distance_axis"),)
+    pictures = (
+        Scatter("sat_chart", "compliant", "mean", "compliance_axis", "distance_axis"),
+    )
 
-    def columns(self, measures: Sequence[Measure], runs: Sequence[SatRunResult]) -> list[RunColumn]:
+    def columns(
+        self, measures: Sequence[Measure], runs: Sequence[SatRunResult]
+    ) -> list[RunColumn]:
         score, compliant, of_compliant, *conditions, length, copied = measures
         return [
             measured(score, "mean"),
@@ -44,15 +48,32 @@ class SatView(View[SatRunResult]):
 
     def dataset(self, run: SatRunResult) -> dict[str, str]:
         if run.settings["stories_sha256"] == stories_digest(load_stories()):
-            return {"dataset_name": "113 tales retold for sozo", "dataset_type": "sozo-stories"}
-        return {"dataset_name": f"{run.metrics['num_items']} stories of one's own", "dataset_type": "other-stories"}
+            return {
+                "dataset_name": "113 tales retold for sozo",
+                "dataset_type": "sozo-stories",
+            }
+        return {
+            "dataset_name": f"{run.metrics['num_items']} stories of one's own",
+            "dataset_type": "other-stories",
+        }
 
     def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
         names = ("mean", "compliant", "compliant_mean", "mean_length", "mean_copied")
-        return (ModelTable("table14", names, ("sat_note", "scale_note"), paper="sat", training="sat_training"),)
+        return (
+            ModelTable(
+                "table14",
+                names,
+                ("sat_note", "scale_note"),
+                paper="sat",
+                training="sat_training",
+            ),
+        )
 
     def reader_answers(self, run: SatRunResult) -> Iterator[tuple[str, ReaderAnswer]]:
         for row in run.answers():
             cut = ["truncated"] if row.state == "truncated" else []
             more = {"facts": row.facts, "states": [*cut, *row.facts.get("extras", ())]}
-            yield row.item, ReaderAnswer(row.text, row.values.get(run.main.name), row.reason, more)
+            yield (
+                row.item,
+                ReaderAnswer(row.text, row.values.get(run.main.name), row.reason, more),
+            )

@@ -18,7 +18,14 @@ from typing import Any
 from pydantic import StrictInt
 
 from sozo.data.errors import UserError
-from sozo.data.jsonl import SafeFilledText, SafeId, SafeText, read_objects, read_records, record_of
+from sozo.data.jsonl import (
+    SafeFilledText,
+    SafeId,
+    SafeText,
+    read_objects,
+    read_records,
+    record_of,
+)
 from sozo.data.prompts import PromptName, fill, prompt
 from sozo.scoring.final_text import final_text
 
@@ -48,7 +55,11 @@ class Scale:
             for steps in range(1, MOST_STEPS + 1):
                 other = self._away(expression, sign * steps)
                 if other is not None:
-                    as_large = other[0].upper() + other[1:] if expression[0].isupper() else other
+                    as_large = (
+                        other[0].upper() + other[1:]
+                        if expression[0].isupper()
+                        else other
+                    )
                     yield direction, steps, as_large
 
     def _away(self, expression: str, up: int) -> str | None:
@@ -75,7 +86,15 @@ ENGLISH = (  # the paper's Table 1
 # Ours. 少し is left out: what holds of いくつか need not hold of it.
 JAPANESE = (
     _scale("quantifier", "すべて-ほとんど-多く-いくつか"),
-    *(_scale("adjective", name) for name in ("ひどい-悪い", "素晴らしい-良い", "大好きな-好きな", "巨大な-大きな")),
+    *(
+        _scale("adjective", name)
+        for name in (
+            "ひどい-悪い",
+            "素晴らしい-良い",
+            "大好きな-好きな",
+            "巨大な-大きな",
+        )
+    ),
 )
 SCALES = {scale.name: scale for scale in (*ENGLISH, *JAPANESE)}
 CATEGORIES = ("quantifier", "numeral", "adjective")
@@ -96,14 +115,18 @@ class SipenItem:
     premise_id: SafeId  # that of all hypotheses about one premise
     premise: SafeFilledText  # a sentence
     hypothesis: SafeFilledText  # the same with another expression; of a control another sentence
-    direction: SafeText  # stronger or weaker; of a control entailed, contradicted or neutral
+    direction: (
+        SafeText  # stronger or weaker; of a control entailed, contradicted or neutral
+    )
     steps: StrictInt = 0  # on the scale, 1 or 2; 0 of a control
     context: SafeText = ""  # the sentences before the premise
     category: SafeText = ""  # quantifier, numeral or adjective
     scale: SafeText = ""  # its name
     expression: SafeText = ""  # in the premise
     replacement: SafeText = ""  # in the hypothesis; empty of a control
-    story: SafeText = ""  # where the premise is from; premises of one story are not independent
+    story: SafeText = (
+        ""  # where the premise is from; premises of one story are not independent
+    )
 
 
 def hypotheses(premise: SipenItem, scale: Scale, start: int) -> Iterator[SipenItem]:
@@ -113,8 +136,14 @@ def hypotheses(premise: SipenItem, scale: Scale, start: int) -> Iterator[SipenIt
     """
     sentence, end = premise.premise, start + len(premise.expression)
     for direction, steps, other in scale.neighbours(premise.expression):
-        values = asdict(premise) | {"direction": direction, "steps": steps, "replacement": other}
-        values["id"] = f"{premise.premise_id}{'+' if direction == STRONGER else '-'}{steps}"
+        values = asdict(premise) | {
+            "direction": direction,
+            "steps": steps,
+            "replacement": other,
+        }
+        values["id"] = (
+            f"{premise.premise_id}{'+' if direction == STRONGER else '-'}{steps}"
+        )
         values["hypothesis"] = sentence[:start] + other + sentence[end:]
         yield SipenItem(**values)
 
@@ -136,7 +165,11 @@ def trial_items() -> tuple[SipenItem, ...]:
     >>> len(trial_items()), len({item.premise_id for item in trial_items()})
     (276, 96)
     """
-    rows = [row for name in ("trial", "controls") for row in _packaged(f"sipen_{name}_ja.jsonl")]
+    rows = [
+        row
+        for name in ("trial", "controls")
+        for row in _packaged(f"sipen_{name}_ja.jsonl")
+    ]
     return tuple(item for row in rows for item in _of_premise(row))
 
 
@@ -154,13 +187,25 @@ def content_hash(items: Iterable[SipenItem]) -> str:
 def _of_premise(row: dict[str, str]) -> Iterator[SipenItem]:
     """The hypotheses about a premise: controls if their sentences are given, else by its expression's scale."""
     name, sentence = row["id"], row["premise"]
-    known: dict[str, Any] = {"premise_id": name, "premise": sentence, "context": row["context"]}
+    known: dict[str, Any] = {
+        "premise_id": name,
+        "premise": sentence,
+        "context": row["context"],
+    }
     for direction in (direction for direction in CONTROL if direction in row):
         yield SipenItem(
-            f"{name}-{direction}", hypothesis=row[direction], direction=direction, story=row["story"], **known
+            f"{name}-{direction}",
+            hypothesis=row[direction],
+            direction=direction,
+            story=row["story"],
+            **known,
         )
     if scale := SCALES.get(row.get("scale", "")):
-        known |= {"category": scale.category, "scale": scale.name, "expression": row["expression"]}
+        known |= {
+            "category": scale.category,
+            "scale": scale.name,
+            "expression": row["expression"],
+        }
         premise = SipenItem(name, hypothesis=sentence, direction="", **known)
         yield from hypotheses(premise, scale, sentence.index(row["expression"]))
 
@@ -168,7 +213,9 @@ def _of_premise(row: dict[str, str]) -> Iterator[SipenItem]:
 def _item(where: str, row: dict[str, Any]) -> SipenItem:
     item = record_of(SipenItem, where, row)
     if item.direction not in DIRECTIONS:
-        raise UserError(f"{where}: the direction is {item.direction!r}; it must be one of {', '.join(DIRECTIONS)}")
+        raise UserError(
+            f"{where}: the direction is {item.direction!r}; it must be one of {', '.join(DIRECTIONS)}"
+        )
     least, steps = int(item.direction in IMPLICATURE), row.get("steps", 0)
     if steps is None or not least <= steps <= least * MOST_STEPS:
         meant = f"1 to {MOST_STEPS}" if least else "0, for it is a control"
@@ -202,7 +249,12 @@ class Form:
         """The user's turn: the context and the premise fill one place, for the paper's prompt has no other."""
         premise = self.space.join(filter(None, (item.context * context, item.premise)))
         options = self.comma.join(self.options)
-        return fill(prompt(self.prompt), options=options, premise=premise, hypothesis=item.hypothesis)
+        return fill(
+            prompt(self.prompt),
+            options=options,
+            premise=premise,
+            hypothesis=item.hypothesis,
+        )
 
     def read(self, text: str) -> str | None:
         """The answer, one of `ANSWERS`; None of a text that is not one option and nothing else.
@@ -213,7 +265,10 @@ class Form:
         >>> [form.read(text) for text in ("**No.**", "<think>No</think> yes", "No, because", "いいえ")]
         ['No', 'Yes', None, None]
         """
-        words = {option.casefold(): answer for option, answer in zip(self.options, ANSWERS, strict=True)}
+        words = {
+            option.casefold(): answer
+            for option, answer in zip(self.options, ANSWERS, strict=True)
+        }
         return words.get(_bare((final_text(text) or "").casefold()))
 
 
@@ -222,7 +277,11 @@ def _bare(text: str) -> str:
     stopped = text[-1:] in (".", "。")
     text = text[:-1] if stopped else text
     for first, last in _QUOTES:
-        if len(text) > len(first + last) and text.startswith(first) and text.endswith(last):
+        if (
+            len(text) > len(first + last)
+            and text.startswith(first)
+            and text.endswith(last)
+        ):
             text = text[len(first) : -len(last)]
             return text[:-1] if not stopped and text[-1:] in (".", "。") else text
     return text
@@ -232,5 +291,7 @@ _JAPANESE = ("はい", "いいえ", "どちらともいえない")
 FORMS = {
     "sipen-v1": Form("sipen", ("Yes", "No", "Maybe"), ", ", " "),  # the paper's (A.1)
     "sipen-ja-v1": Form("sipen_ja", _JAPANESE, "、", ""),  # the paper's in Japanese
-    "sipen-ja-v2": Form("sipen_ja_v2", _JAPANESE, "、", ""),  # ours, whose question tells No from Maybe
+    "sipen-ja-v2": Form(
+        "sipen_ja_v2", _JAPANESE, "、", ""
+    ),  # ours, whose question tells No from Maybe
 }

@@ -28,7 +28,9 @@ _END = re.compile(r"[.!?]+[\"'”’)]*(?=\s|\Z)")
 class BuildSettings:
     """Where the stories are, and where the items go."""
 
-    personabank: str | None = setting(None, f"A clone of {ADDRESS}, or its folder `original`.")
+    personabank: str | None = setting(
+        None, f"A clone of {ADDRESS}, or its folder `original`."
+    )
     output: str | None = setting(None, "The items, a JSONL file for --sipen-items.")
 
 
@@ -58,7 +60,12 @@ def annotated_stories() -> tuple[PersonaStory, ...]:
     """
     with as_file(files("sozo.data").joinpath("sipen_personabank.jsonl")) as packaged:
         rows = [row for _, row in read_objects(packaged)]
-    return tuple(PersonaStory(r["story"], r["sha256"], tuple(Candidate(*c) for c in r["candidates"])) for r in rows)
+    return tuple(
+        PersonaStory(
+            r["story"], r["sha256"], tuple(Candidate(*c) for c in r["candidates"])
+        )
+        for r in rows
+    )
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:
@@ -83,20 +90,29 @@ def build_items(folder: Path, stories: Sequence[PersonaStory]) -> tuple[SipenIte
     for story in stories:
         path = folder / story.name
         if not path.is_file():
-            raise UserError(f"{path}: no such file; give a clone of {ADDRESS} as --personabank")
+            raise UserError(
+                f"{path}: no such file; give a clone of {ADDRESS} as --personabank"
+            )
         raw = path.read_bytes()
         if hashlib.sha256(raw).hexdigest() != story.sha256:
-            raise UserError(f"{path}: is not the annotated story (its SHA-256 differs); take it from {ADDRESS}")
+            raise UserError(
+                f"{path}: is not the annotated story (its SHA-256 differs); take it from {ADDRESS}"
+            )
         text = raw.decode("utf-8")
         places = list(sentences(text))
-        for candidate in (candidate for candidate in story.candidates if candidate.verdict == KEEP):
+        for candidate in (
+            candidate for candidate in story.candidates if candidate.verdict == KEEP
+        ):
             premise, start, scale = _premise(text, places, story, candidate)
             items += hypotheses(premise, scale, start)
     return tuple(items)
 
 
 def _premise(
-    text: str, places: Sequence[tuple[int, int]], story: PersonaStory, candidate: Candidate
+    text: str,
+    places: Sequence[tuple[int, int]],
+    story: PersonaStory,
+    candidate: Candidate,
 ) -> tuple[SipenItem, int, Scale]:
     """The premise as an item of no direction, where in it the expression stands, and the expression's scale."""
     number = next(k for k, (_, end) in enumerate(places) if candidate.start < end)
@@ -125,7 +141,11 @@ def scale_of(word: str) -> Scale:
     >>> scale_of("Some").name, scale_of("12").name
     ('all-most-many-some-few', 'n-2-1')
     """
-    return next(s for s in ENGLISH if word.lower() in s.expressions or (not s.expressions and word.isdecimal()))
+    return next(
+        s
+        for s in ENGLISH
+        if word.lower() in s.expressions or (not s.expressions and word.isdecimal())
+    )
 
 
 def sipen_items(settings: BuildSettings) -> list[str]:
@@ -134,7 +154,9 @@ def sipen_items(settings: BuildSettings) -> list[str]:
     Annotated by sozo, not by the authors.
     """
     if not settings.personabank or not settings.output:
-        raise UserError(f"give --personabank, a clone of {ADDRESS}, and --output, the file to write")
+        raise UserError(
+            f"give --personabank, a clone of {ADDRESS}, and --output, the file to write"
+        )
     output = Path(settings.output)
     if output.exists():
         raise UserError(f"{output}: exists; name another file")
@@ -142,4 +164,7 @@ def sipen_items(settings: BuildSettings) -> list[str]:
     write_records(output, items)
     premises = len({item.premise_id for item in items})
     annotated = "annotated by sozo, not by the paper's authors"
-    return [f"{len(items):,} hypotheses about {premises:,} premises, {annotated}: docs/sipen.md", settings.output]
+    return [
+        f"{len(items):,} hypotheses about {premises:,} premises, {annotated}: docs/sipen.md",
+        settings.output,
+    ]

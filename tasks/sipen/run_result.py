@@ -8,7 +8,8 @@ from sozo.tasks.run_result import RunResult
 from sozo.tasks.sipen.items import trial_hash
 
 CONTROLS, IMPLICATURE, ENTAILMENT, NEITHER, UNPARSEABLE = (
-    f"sipen/{name}" for name in ("controls", "implicature", "entailment", "neither", "unparseable")
+    f"sipen/{name}"
+    for name in ("controls", "implicature", "entailment", "neither", "unparseable")
 )
 
 
@@ -23,4 +24,8 @@ class SipenRunResult(RunResult):
     same = ("items_sha256", "sipen_prompt", "sipen_context")
 
     def other_items(self) -> tuple[str, ...]:
-        return (translatable("{n} trial items", n=self.metrics["num_items"]),) if is_trial(self.settings) else ()
+        return (
+            (translatable("{n} trial items", n=self.metrics["num_items"]),)
+            if is_trial(self.settings)
+            else ()
+        )

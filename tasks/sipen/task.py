@@ -24,7 +24,14 @@ from sozo.tasks.sipen.items import (
     trial_items,
 )
 from sozo.tasks.sipen.personabank import sipen_items
-from sozo.tasks.sipen.run_result import CONTROLS, ENTAILMENT, IMPLICATURE, NEITHER, UNPARSEABLE, SipenRunResult
+from sozo.tasks.sipen.run_result import (
+    CONTROLS,
+    ENTAILMENT,
+    IMPLICATURE,
+    NEITHER,
+    UNPARSEABLE,
+    SipenRunResult,
+)
 from sozo.tasks.sipen.tables import LABELS, SipenReply, tables
 from sozo.tasks.sipen.view import SipenView
 from sozo.tasks.task import Answer, Complete, Control, Item, Row, Task
@@ -35,13 +42,17 @@ class SipenSettings:
     """Which items are asked, and how."""
 
     sipen_items: str | None = setting(
-        None, "JSONL of items, as sipen-items makes them (default: sozo's Japanese trial set).", affects_result=False
+        None,
+        "JSONL of items, as sipen-items makes them (default: sozo's Japanese trial set).",
+        affects_result=False,
     )
     sipen_prompt: str | None = rare_setting(
         None,
         "sipen-v1, the paper's; sipen-ja-v1, it in Japanese; sipen-ja-v2, ours (default of the trial; else sipen-v1).",
     )
-    sipen_context: str = rare_setting("all", "all (the sentences before the premise) or none.")
+    sipen_context: str = rare_setting(
+        "all", "all (the sentences before the premise) or none."
+    )
 
 
 class Sipen(Task):
@@ -74,9 +85,13 @@ class Sipen(Task):
     @cached_property
     def form_name(self) -> str:
         """Name of the prompt."""
-        name = self.settings.sipen_prompt or ("sipen-v1" if self.settings.sipen_items else "sipen-ja-v2")
+        name = self.settings.sipen_prompt or (
+            "sipen-v1" if self.settings.sipen_items else "sipen-ja-v2"
+        )
         if name not in FORMS:
-            raise UserError(f"sipen_prompt must be one of {', '.join(FORMS)}, not {name}")
+            raise UserError(
+                f"sipen_prompt must be one of {', '.join(FORMS)}, not {name}"
+            )
         return name
 
     @property
@@ -90,21 +105,36 @@ class Sipen(Task):
         asks = self.form.ask
         # What is resampled and paired are premises, for their hypotheses are not independent.
         return [
-            Item(i.id, asks(i, context=context == "all"), _columns(i), group=i.direction, unit=i.premise_id)
+            Item(
+                i.id,
+                asks(i, context=context == "all"),
+                _columns(i),
+                group=i.direction,
+                unit=i.premise_id,
+            )
             for i in self.asked
         ]
 
     def deciding(self) -> dict[str, Any]:
         """The items' content, and how they are asked."""
         items = {"items_sha256": content_hash(self.asked), "num_items": len(self.asked)}
-        return items | {"sipen_prompt": self.form_name, "sipen_context": self.settings.sipen_context}
+        return items | {
+            "sipen_prompt": self.form_name,
+            "sipen_context": self.settings.sipen_context,
+        }
 
     def facts(self) -> dict[str, Any]:
-        return {"items": self.settings.sipen_items or "sozo's Japanese trial set, which is not SIPeN"}
+        return {
+            "items": self.settings.sipen_items
+            or "sozo's Japanese trial set, which is not SIPeN"
+        }
 
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
         replies = [self.form.read(answer.text) for answer in answers]
-        return [_row(str(item.columns["direction"]), reply) for item, reply in zip(items, replies, strict=True)]
+        return [
+            _row(str(item.columns["direction"]), reply)
+            for item, reply in zip(items, replies, strict=True)
+        ]
 
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:
@@ -118,18 +148,26 @@ class Sipen(Task):
 
     def finish(self, run: Complete) -> dict[str, Any]:
         """Tables 4 to 6, controls, answers."""
-        finished, asked = self.written(run.folder), {item.id: item for item in self.asked}
+        finished, asked = (
+            self.written(run.folder),
+            {item.id: item for item in self.asked},
+        )
         metrics, came = (
             finished.summarised(self.measures, run.source),
             (a for a in finished.scored if a.reason != FAILED),
         )
-        replies = [SipenReply(asked[answer.item], answer.facts["reply"]) for answer in came]
+        replies = [
+            SipenReply(asked[answer.item], answer.facts["reply"]) for answer in came
+        ]
         unparseable = sum(reply.answer is None for reply in replies)
         return {
             **metrics,
             "num_premises": len({item.premise_id for item in self.asked}),
             "valid": len(replies) - unparseable,
-            "reasons": {"unparseable": unparseable, FAILED: metrics["num_answers"] - len(replies)},
+            "reasons": {
+                "unparseable": unparseable,
+                FAILED: metrics["num_answers"] - len(replies),
+            },
             **tables(replies, self.asked),
         }
 
@@ -144,9 +182,18 @@ def _row(direction: str, answer: str | None) -> Row:
     """An answer that is none of the options is wrong by every label."""
     values = {UNPARSEABLE: float(answer is None)}
     if direction in CONTROL:
-        return Row(values | {CONTROLS: float(answer == CONTROL[direction])}, facts={"reply": answer})
-    by_label = {f"sipen/{name}": float(answer == labels[direction]) for name, labels in LABELS.items()}
-    return Row(values | by_label | {NEITHER: float(not any(by_label.values()))}, facts={"reply": answer})
+        return Row(
+            values | {CONTROLS: float(answer == CONTROL[direction])},
+            facts={"reply": answer},
+        )
+    by_label = {
+        f"sipen/{name}": float(answer == labels[direction])
+        for name, labels in LABELS.items()
+    }
+    return Row(
+        values | by_label | {NEITHER: float(not any(by_label.values()))},
+        facts={"reply": answer},
+    )
 
 
 @cache

@@ -34,16 +34,21 @@ _PROMPTS = {
 class CueSettings(ItemSettings, DatSettings):
     """DAT's settings, and what is asked; distances are always by centred vectors."""
 
-    cue_nouns: str | None = rare_setting(None, "Nouns that cues come from: a file, or tiny (default: JumanDIC's).")
+    cue_nouns: str | None = rare_setting(
+        None, "Nouns that cues come from: a file, or tiny (default: JumanDIC's)."
+    )
     cue_prompt: str = rare_setting(
-        "cue", "cue (our prompt), dat (DAT's with the first line behind it, as tiny takes it), or dat-line (below it)."
+        "cue",
+        "cue (our prompt), dat (DAT's with the first line behind it, as tiny takes it), or dat-line (below it).",
     )
 
     def __post_init__(self) -> None:
         ItemSettings.__post_init__(self)
         DatSettings.__post_init__(self)
         if self.language != "ja":
-            raise UserError(f"cue_dat asks for Japanese nouns, not for {self.language}; leave language out")
+            raise UserError(
+                f"cue_dat asks for Japanese nouns, not for {self.language}; leave language out"
+            )
 
 
 class CueDat(ChosenItems):
@@ -59,7 +64,9 @@ class CueDat(ChosenItems):
     measures = (
         Measure(_VALUE, scale=(-2, 2)),
         Measure(_VALID, share=True),
-        Measure(_UNSHARED, share=True, together=True),  # words that other lists of its item lack
+        Measure(
+            _UNSHARED, share=True, together=True
+        ),  # words that other lists of its item lack
     )
     view = View(__file__)
     max_new_tokens = 256
@@ -86,15 +93,23 @@ class CueDat(ChosenItems):
         """The nouns that may stand in a list, from which cues are drawn."""
         nouns, table = list(read_nouns(self.settings.cue_nouns)), self.scorer.words
         numbers = table.look_up(nouns).tolist()
-        return tuple(noun for noun, k in zip(nouns, numbers, strict=True) if k >= 0 and table.rows[k] >= 0)
+        return tuple(
+            noun
+            for noun, k in zip(nouns, numbers, strict=True)
+            if k >= 0 and table.rows[k] >= 0
+        )
 
     @cached_property
     def asked(self) -> tuple[Item, ...]:
         """The items."""
         if (name := self.settings.cue_prompt) not in _PROMPTS:
-            raise UserError(f"cue_prompt must be one of {', '.join(_PROMPTS)}, not {name}")
+            raise UserError(
+                f"cue_prompt must be one of {', '.join(_PROMPTS)}, not {name}"
+            )
         cues = self.settings.shuffled(self.nouns)[: self.settings.num_items]
-        return tuple(Item(cue, fill(_PROMPTS[name], cue=cue), {"cue": cue}) for cue in cues)
+        return tuple(
+            Item(cue, fill(_PROMPTS[name], cue=cue), {"cue": cue}) for cue in cues
+        )
 
     def items(self) -> Sequence[Item]:
         return self.asked
@@ -118,21 +133,41 @@ class CueDat(ChosenItems):
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
         """Every answer has `cue_dat/valid`, every list of ten different nouns its value."""
         cues = [str(item.columns["cue"]) for item in items]
-        results = self.scorer.score([self.text(cue, answer.text) for cue, answer in zip(cues, answers, strict=True)])
-        rows = [Row({_VALID: 0.0}, str(result.reason), {"words": result.words}) for result in results]
+        results = self.scorer.score(
+            [
+                self.text(cue, answer.text)
+                for cue, answer in zip(cues, answers, strict=True)
+            ]
+        )
+        rows = [
+            Row({_VALID: 0.0}, str(result.reason), {"words": result.words})
+            for result in results
+        ]
         good = [k for k, result in enumerate(results) if result.reason is None]
-        worth = self.values([cues[k] for k in good], [rows[k].facts["words"] for k in good]) if good else ()
+        worth = (
+            self.values([cues[k] for k in good], [rows[k].facts["words"] for k in good])
+            if good
+            else ()
+        )
         for k, value in zip(good, worth, strict=True):
             rows[k] = Row({_VALID: 1.0, _VALUE: float(value)}, None, rows[k].facts)
         return rows
 
-    def score_together(self, item: Item, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Row]:
+    def score_together(
+        self, item: Item, answers: Sequence[Answer], rows: Sequence[Row]
+    ) -> list[Row]:
         """The share of every list's words that the others lack too, if there are others."""
         if len(rows) < 2:
             return list(rows)
-        lists = [[word for word in row.facts["words"] if word != item.columns["cue"]] for row in rows]
+        lists = [
+            [word for word in row.facts["words"] if word != item.columns["cue"]]
+            for row in rows
+        ]
         shares = unshared(lists)
-        return [replace(row, values={**row.values, _UNSHARED: share}) for row, share in zip(rows, shares, strict=True)]
+        return [
+            replace(row, values={**row.values, _UNSHARED: share})
+            for row, share in zip(rows, shares, strict=True)
+        ]
 
     def describe(self) -> dict[str, Any]:
         return self.scorer.describe()
@@ -150,4 +185,7 @@ def unshared(lists: Lists) -> list[float]:
     [0.25, 0.5, 0.25]
     """
     counts, others = Counter(word for words in lists for word in words), len(lists) - 1
-    return [1 - sum(counts[word] - 1 for word in words) / (others * len(words)) for words in lists]
+    return [
+        1 - sum(counts[word] - 1 for word in words) / (others * len(words))
+        for words in lists
+    ]

@@ -17,7 +17,9 @@ SPLITS = TRAIN, TEST = "train", "test"
 class ItemSettings(Checked):
     """Which items are asked."""
 
-    split: str = setting(TEST, "test, or train: items that share no cue and no solution with test's.")
+    split: str = setting(
+        TEST, "test, or train: items that share no cue and no solution with test's."
+    )
     num_items: int = setting(256, "Items at most.", least=3)
     item_seed: int = rare_setting(0, "Seed of which items are drawn.", least=0)
 
@@ -40,12 +42,19 @@ def split_of(cue: str) -> str:
 
 
 def refuse_test(
-    task: str, templates: Iterable[str], items: Iterable[Item], decide: Callable[[str], Iterable[str]]
+    task: str,
+    templates: Iterable[str],
+    items: Iterable[Item],
+    decide: Callable[[str], Iterable[str]],
 ) -> None:
     """Refuse prompts of a task about cues of the test split; `decide` says what of a cue has a split."""
     ends = [template.split("{cue}") for template in templates]
     for text in (item.prompt for item in items):
         for before, after in ends:
             cue = text.removeprefix(before).removesuffix(after)
-            if text == before + cue + after and any(split_of(own) == TEST for own in decide(cue)):
-                raise UserError(f"training data ask {task} about {cue}, of its test split; set split to train")
+            if text == before + cue + after and any(
+                split_of(own) == TEST for own in decide(cue)
+            ):
+                raise UserError(
+                    f"training data ask {task} about {cue}, of its test split; set split to train"
+                )

@@ -40,14 +40,25 @@ class Kanji(ChosenItems):
     def asked(self) -> tuple[Item, ...]:
         """Answers in a random order, again and again; of each time three kanji with which it makes words."""
         key = read_partners()
-        answers = self.settings.shuffled(kanji for kanji in key if len(key[kanji]) in _PARTNERS)
-        split, rng, items = self.settings.split, Random(self.settings.item_seed), dict[str, Item]()
+        answers = self.settings.shuffled(
+            kanji for kanji in key if len(key[kanji]) in _PARTNERS
+        )
+        split, rng, items = (
+            self.settings.split,
+            Random(self.settings.item_seed),
+            dict[str, Item](),
+        )
         for answer in answers * _ROUNDS:
             cues = "".join(rng.sample(sorted(key[answer]), 3))
             solutions = solve(key, cues)
-            if len(solutions) <= _SOLUTIONS and all(split_of(kanji) == split for kanji in solutions):
+            if len(solutions) <= _SOLUTIONS and all(
+                split_of(kanji) == split for kanji in solutions
+            ):
                 columns = {"cues": cues, "solutions": "".join(solutions)}
-                items.setdefault("".join(sorted(cues)), Item(cues, fill(prompt("kanji"), cue=cues), columns))
+                items.setdefault(
+                    "".join(sorted(cues)),
+                    Item(cues, fill(prompt("kanji"), cue=cues), columns),
+                )
             if len(items) == self.settings.num_items:
                 break
         return tuple(items.values())
@@ -67,7 +78,12 @@ class Kanji(ChosenItems):
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:
         """Prompts with a solution of the test split: an item's answer is in JumanDIC's key, whatever else it was by."""
-        refuse_test(cls.name, [prompt("kanji")], items, lambda cues: solve(read_partners(), cues))
+        refuse_test(
+            cls.name,
+            [prompt("kanji")],
+            items,
+            lambda cues: solve(read_partners(), cues),
+        )
 
 
 @cache

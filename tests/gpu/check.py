@@ -19,7 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import one_line_errors
-from sozo.data.record import provenance, read_json, refuse_foreign, write_json, write_whole
+from sozo.data.record import (
+    provenance,
+    read_json,
+    refuse_foreign,
+    write_json,
+    write_whole,
+)
 from sozo.data.run_folder import LOCK, lock
 
 sys.path.insert(1, str(Path(__file__).parents[1]))  # as a script
@@ -45,43 +51,88 @@ def run(unit: Unit, folder: Path) -> str | None:
     log = folder / "logs" / f"{unit}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join(filter(None, [*_PATHS, os.environ.get("PYTHONPATH", "")])),
+        "PYTHONPATH": os.pathsep.join(
+            filter(None, [*_PATHS, os.environ.get("PYTHONPATH", "")])
+        ),
         "HF_HUB_OFFLINE": "1",
         "WANDB_MODE": "disabled",
         # One GPU: of several the first that this process sees.
-        "CUDA_VISIBLE_DEVICES": os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0],
+        "CUDA_VISIBLE_DEVICES": os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[
+            0
+        ],
     }
-    command = [sys.executable, "-m", "gpu.unit", unit.part, unit.shape, unit.dtype, str(folder)]
-    shutil.rmtree(folder / "work" / str(unit), ignore_errors=True)  # a training run that was cut off would continue
+    command = [
+        sys.executable,
+        "-m",
+        "gpu.unit",
+        unit.part,
+        unit.shape,
+        unit.dtype,
+        str(folder),
+    ]
+    shutil.rmtree(
+        folder / "work" / str(unit), ignore_errors=True
+    )  # a training run that was cut off would continue
     try:
         with log.open("wb") as output:
-            done = subprocess.run(command, env=environment, stdout=output, stderr=output, timeout=SECONDS, check=False)
+            done = subprocess.run(
+                command,
+                env=environment,
+                stdout=output,
+                stderr=output,
+                timeout=SECONDS,
+                check=False,
+            )
     except subprocess.TimeoutExpired:
         return f"took more than {SECONDS} s ({log})"
     if done.returncode:
-        lines = log.read_text("utf-8", "replace").strip().splitlines() or ["it printed nothing"]
+        lines = log.read_text("utf-8", "replace").strip().splitlines() or [
+            "it printed nothing"
+        ]
         return f"{lines[-1][:200]} ({log})"
     return None
 
 
-def report(folder: Path, name: str, every: list[Unit], others: dict[Unit, str]) -> dict[Unit, Any]:
+def report(
+    folder: Path, name: str, every: list[Unit], others: dict[Unit, str]
+) -> dict[Unit, Any]:
     """Write both files from all results that there are, and return these; `others` says why a unit has none."""
-    results = {unit: read_json(unit.file(folder)) for unit in every if unit.file(folder).is_file()}
+    results = {
+        unit: read_json(unit.file(folder))
+        for unit in every
+        if unit.file(folder).is_file()
+    }
     facts = provenance()
-    names = [key for key in ("torch", "transformers", "trl", "vllm") if key in facts["packages"]]
+    names = [
+        key
+        for key in ("torch", "transformers", "trl", "vllm")
+        if key in facts["packages"]
+    ]
     packages = ", ".join(f"{key} {facts['packages'][key]}" for key in names)
-    head = {"device": name, "sozo": str(facts["git_commit"]), "packages": packages, "Python": facts["python"]}
+    head = {
+        "device": name,
+        "sozo": str(facts["git_commit"]),
+        "packages": packages,
+        "Python": facts["python"],
+    }
     write_whole(folder / "gpu-check.md", markdown(head, results, others).encode())
     named = {str(unit): result for unit, result in results.items()}
-    write_json(folder / "gpu-check.json", {**head, "results": named, "others": {str(u): t for u, t in others.items()}})
+    write_json(
+        folder / "gpu-check.json",
+        {**head, "results": named, "others": {str(u): t for u, t in others.items()}},
+    )
     return results
 
 
 def main() -> int:
     """Measure what is not measured yet, and write the table after each unit."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--part", choices=["all", *PARTS], default="all")
-    parser.add_argument("--again", action="store_true", help="measure again what is done")
+    parser.add_argument(
+        "--again", action="store_true", help="measure again what is done"
+    )
     parser.add_argument("--output_dir", type=Path, default=Path("runs/gpu-check"))
     args = parser.parse_args()
     folder = args.output_dir.resolve()

@@ -35,7 +35,9 @@ def measure_device(device: str, dtype: str) -> Roofline:
     kind, cuda = getattr(torch, dtype), device != "cpu"
     n = 8192 if cuda else 512
     a, b = (torch.randn(n, n, device=device).to(kind) for _ in range(2))
-    source = torch.zeros(2**30 if cuda else 2**26, dtype=torch.int32, device=device)  # 4 GiB, 256 MiB
+    source = torch.zeros(
+        2**30 if cuda else 2**26, dtype=torch.int32, device=device
+    )  # 4 GiB, 256 MiB
     target = torch.empty_like(source)
     product = _median(lambda: torch.mm(a, b), device)
     copy = _median(lambda: target.copy_(source), device)
@@ -60,7 +62,13 @@ def _median(call: Callable[[], Any], device: str) -> float:
 
 
 def best_sampling(
-    model: Architecture, roofline: Roofline, *, rows: int, prompt: int, response: int, element: int
+    model: Architecture,
+    roofline: Roofline,
+    *,
+    rows: int,
+    prompt: int,
+    response: int,
+    element: int,
 ) -> float:
     """Tokens a second that no sampler can exceed: `rows` responses of `response` tokens behind one shared prompt.
 
@@ -73,12 +81,19 @@ def best_sampling(
     """
     weights = model.parameters - model.vocabulary * model.hidden_size
     cached = model.kv_cache_bytes(prompt + rows * response // 2, element)
-    step = max((element * weights + cached) / roofline.bytes, 2 * weights * rows / roofline.operations)
-    filling = max(element * weights / roofline.bytes, 2 * weights * prompt / roofline.operations)
+    step = max(
+        (element * weights + cached) / roofline.bytes,
+        2 * weights * rows / roofline.operations,
+    )
+    filling = max(
+        element * weights / roofline.bytes, 2 * weights * prompt / roofline.operations
+    )
     return rows * response / (filling + (response - 1) * step)
 
 
-def check_samplers(shape: Shape, folder: Path, dtype: str, device: str, roofline: Roofline) -> dict[str, Any]:
+def check_samplers(
+    shape: Shape, folder: Path, dtype: str, device: str, roofline: Roofline
+) -> dict[str, Any]:
     """Of each sampler its speed, and how far its tokens are from the model's distribution (`calibration`)."""
     import torch
 
@@ -87,14 +102,24 @@ def check_samplers(shape: Shape, folder: Path, dtype: str, device: str, roofline
 
     model, tokenizer = load_model(str(folder), dtype=dtype)
     model = model.to(device).eval()
-    ids, rows, response = encode_text(tokenizer, prompt("dat")), 4 * shape.rows, 2 * shape.response
+    ids, rows, response = (
+        encode_text(tokenizer, prompt("dat")),
+        4 * shape.rows,
+        2 * shape.response,
+    )
 
-    several = [ids + ids[: 1 + k] * (1 + k) for k in range(_PROMPTS)]  # of unequal lengths
+    several = [
+        ids + ids[: 1 + k] * (1 + k) for k in range(_PROMPTS)
+    ]  # of unequal lengths
 
     def asked(name: str, rows: int) -> list[list[int]]:
-        return [several[k * _PROMPTS // rows] if name == _MANY else ids for k in range(rows)]
+        return [
+            several[k * _PROMPTS // rows] if name == _MANY else ids for k in range(rows)
+        ]
 
-    def shared(number: int, rows: int, name: str = "shared_prefix") -> Sequence[Sequence[int]]:
+    def shared(
+        number: int, rows: int, name: str = "shared_prefix"
+    ) -> Sequence[Sequence[int]]:
         uniforms = np.random.default_rng([number, rows]).random((rows, response))
         with freed_memory_kept():
             return sample_each(model, asked(name, rows), uniforms, ends=[], slots=rows)
@@ -103,13 +128,26 @@ def check_samplers(shape: Shape, folder: Path, dtype: str, device: str, roofline
         torch.manual_seed(number)
         return generate(model, ids, rows, response)
 
-    samplers: dict[str, Callable[[int, int], Sequence[Sequence[int]]]] = {"model.generate": generated}
+    samplers: dict[str, Callable[[int, int], Sequence[Sequence[int]]]] = {
+        "model.generate": generated
+    }
     reason = why_not_sampled(model, len(ids) + response)
     if reason is None:
-        samplers = {"shared_prefix": shared, _MANY: partial(shared, name=_MANY), **samplers}
+        samplers = {
+            "shared_prefix": shared,
+            _MANY: partial(shared, name=_MANY),
+            **samplers,
+        }
     options: dict[str, Any] = {"rows": rows, "prompt": len(ids), "response": response}
-    best = best_sampling(shape.architecture, roofline, **options, element=model.dtype.itemsize)
-    result: dict[str, Any] = {"options": options, "best": best, "refused": reason, "samplers": {}}
+    best = best_sampling(
+        shape.architecture, roofline, **options, element=model.dtype.itemsize
+    )
+    result: dict[str, Any] = {
+        "options": options,
+        "best": best,
+        "refused": reason,
+        "samplers": {},
+    }
     for name, sample in samplers.items():
         sample(0, 2)
         took, tokens = seconds(lambda sample=sample: sample(1, rows), device)  # type: ignore[misc]
@@ -125,17 +163,27 @@ def generate(model: Any, ids: list[int], rows: int, response: int) -> list[list[
     from transformers import GenerationConfig
 
     prompts = torch.tensor([ids], device=model.device).expand(rows, -1)
-    whole = {"do_sample": True, "top_k": 0, "top_p": 1.0, "max_new_tokens": response, "pad_token_id": 0}
+    whole = {
+        "do_sample": True,
+        "top_k": 0,
+        "top_p": 1.0,
+        "max_new_tokens": response,
+        "pad_token_id": 0,
+    }
     before, model.generation_config = model.generation_config, GenerationConfig(**whole)
     try:
         with torch.no_grad():
-            output = model.generate(input_ids=prompts, attention_mask=torch.ones_like(prompts))
+            output = model.generate(
+                input_ids=prompts, attention_mask=torch.ones_like(prompts)
+            )
     finally:
         model.generation_config = before
     return output[:, len(ids) :].tolist()
 
 
-def calibration(model: Any, prompts: Sequence[list[int]], tokens: Sequence[Sequence[int]]) -> float:
+def calibration(
+    model: Any, prompts: Sequence[list[int]], tokens: Sequence[Sequence[int]]
+) -> float:
     """How far the tokens' mean log-probability is from the negative mean entropy, in standard errors.
 
     Under the plain forward pass. Tokens that come from the model's distribution give a standard normal number, whatever
@@ -147,11 +195,15 @@ def calibration(model: Any, prompts: Sequence[list[int]], tokens: Sequence[Seque
     for ids, row in zip(prompts, tokens, strict=True):
         rows = torch.tensor([[*ids, *row]], device=model.device)
         with torch.no_grad():
-            logits = model(input_ids=rows, use_cache=False, logits_to_keep=len(row) + 1).logits[0, :-1]
+            logits = model(
+                input_ids=rows, use_cache=False, logits_to_keep=len(row) + 1
+            ).logits[0, :-1]
         logs = logits.float().log_softmax(-1)
         chances = logs.exp()
         entropy = -(chances * logs).sum(-1)
         chosen = logs.gather(1, rows[0, len(ids) :, None])[:, 0]
         total += float((chosen + entropy).double().sum())
-        variance += float((chances * (logs + entropy[:, None]) ** 2).sum(-1).double().sum())
+        variance += float(
+            (chances * (logs + entropy[:, None]) ** 2).sum(-1).double().sum()
+        )
     return total / variance**0.5

@@ -23,7 +23,9 @@ class Shape:
     architecture: Architecture
     rows: int  # responses in a step; four times as many are sampled at once
     response: int  # tokens of each
-    adapter: bool  # trained as a LoRA adapter: with all weights it would not fit one GPU
+    adapter: (
+        bool  # trained as a LoRA adapter: with all weights it would not fit one GPU
+    )
     checkpointing: bool
 
 
@@ -39,8 +41,14 @@ def shape(name: str) -> Shape:
     layers = given.layers * (2 * h * q + 2 * h * k + 3 * h * f + 2 * h) + h
     tied = given.parameters - layers < 1.5 * given.vocabulary * h
     vocabulary = given.vocabulary // 2 if tied else given.vocabulary
-    untied = replace(given, vocabulary=vocabulary, parameters=layers + 2 * vocabulary * h)
-    rows, response, large = {"tiny": (4, 16, False), "0.3b": (8, 64, False), "8b": (8, 64, True)}[name]
+    untied = replace(
+        given, vocabulary=vocabulary, parameters=layers + 2 * vocabulary * h
+    )
+    rows, response, large = {
+        "tiny": (4, 16, False),
+        "0.3b": (8, 64, False),
+        "8b": (8, 64, True),
+    }[name]
     return Shape(name, untied, rows, response, large, large)
 
 
@@ -52,16 +60,31 @@ def build(shape: Shape, folder: Path, device: str) -> None:
     if (folder / "config.json").is_file():
         return
     a = shape.architecture
-    sizes = {"vocab_size": a.vocabulary, "hidden_size": a.hidden_size, "intermediate_size": a.intermediate}
-    sizes |= {"num_hidden_layers": a.layers, "num_attention_heads": a.heads, "num_key_value_heads": a.kv_heads}
-    sizes |= {"head_dim": a.head_size or a.hidden_size // a.heads, "max_position_embeddings": 4096}
+    sizes = {
+        "vocab_size": a.vocabulary,
+        "hidden_size": a.hidden_size,
+        "intermediate_size": a.intermediate,
+    }
+    sizes |= {
+        "num_hidden_layers": a.layers,
+        "num_attention_heads": a.heads,
+        "num_key_value_heads": a.kv_heads,
+    }
+    sizes |= {
+        "head_dim": a.head_size or a.hidden_size // a.heads,
+        "max_position_embeddings": 4096,
+    }
     tokens = {"pad_token_id": 0, "eos_token_id": 1, "bos_token_id": None}
     torch.manual_seed(0)
     before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.bfloat16)  # 8B in float32 would need twice the memory of what is saved
+    torch.set_default_dtype(
+        torch.bfloat16
+    )  # 8B in float32 would need twice the memory of what is saved
     try:
         with torch.device(device):
-            model = LlamaForCausalLM(LlamaConfig(**sizes, **tokens, tie_word_embeddings=False))
+            model = LlamaForCausalLM(
+                LlamaConfig(**sizes, **tokens, tie_word_embeddings=False)
+            )
     finally:
         torch.set_default_dtype(before)
     with torch.no_grad():
@@ -79,11 +102,17 @@ def tokenizer(vocabulary: int) -> Any:
 
     tokens = ["<pad>", "</s>", "<unk>", *sorted(set(prompt("dat")))]
     tokens += [word(k) for k in range(vocabulary - len(tokens))]
-    fast = Tokenizer(models.WordLevel({token: i for i, token in enumerate(tokens)}, unk_token="<unk>"))
+    fast = Tokenizer(
+        models.WordLevel(
+            {token: i for i, token in enumerate(tokens)}, unk_token="<unk>"
+        )
+    )
     fast.pre_tokenizer = pre_tokenizers.Split(Regex(r"w[0-9]+;|[\s\S]"), "isolated")
     fast.decoder = decoders.Fuse()
     special = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
-    return PreTrainedTokenizerFast(tokenizer_object=fast, padding_side="left", model_max_length=4096, **special)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=fast, padding_side="left", model_max_length=4096, **special
+    )
 
 
 def word(number: int) -> str:
@@ -94,7 +123,10 @@ def word(number: int) -> str:
 def write_table(shape: Shape, folder: Path) -> None:
     """Responses for SFT and DPO: words in a row, scored by their order."""
     count = 4 * shape.rows
-    texts = ["".join(word((37 * row + k) % 1000) for k in range(shape.response)) for row in range(count)]
+    texts = [
+        "".join(word((37 * row + k) % 1000) for k in range(shape.response))
+        for row in range(count)
+    ]
     scores = [1 - row / count for row in range(count)]
     columns: dict[str, list[Any]] = {"id": [f"{row:04d}" for row in range(count)]}
     columns |= {"text": texts, "score": scores}
@@ -103,5 +135,10 @@ def write_table(shape: Shape, folder: Path) -> None:
 
 def even_words(completions: list[str], **kwargs: Any) -> list[float]:
     """What GRPO is paid here: the share of a completion's words that have an even number."""
-    numbers = [[part for part in text.split(";") if part[1:].isdigit()] for text in completions]
-    return [sum(int(part[1:]) % 2 == 0 for part in parts) / max(1, len(parts)) for parts in numbers]
+    numbers = [
+        [part for part in text.split(";") if part[1:].isdigit()] for text in completions
+    ]
+    return [
+        sum(int(part[1:]) % 2 == 0 for part in parts) / max(1, len(parts))
+        for parts in numbers
+    ]

@@ -18,7 +18,9 @@ from sozo.training.methods import recipe
 _STEPS = 2  # the second shows what the first has changed
 
 
-def check_step(method: str, shape: Shape, model: Path, dtype: str, device: str, work: Path) -> dict[str, Any]:
+def check_step(
+    method: str, shape: Shape, model: Path, dtype: str, device: str, work: Path
+) -> dict[str, Any]:
     """Losses and gradient norms of the steps, peak memory and its estimate in GiB, and whether prompts were shared."""
     import torch
 
@@ -37,14 +39,29 @@ def check_step(method: str, shape: Shape, model: Path, dtype: str, device: str, 
     before = _peak(device)
     train(*parsed)
     peak = _peak(device) - before
-    history = json.loads((work / "run" / "trainer_state.json").read_text("utf-8"))["log_history"]
-    steps = [{key: entry[key] for key in ("loss", "grad_norm")} for entry in history if "loss" in entry]
+    history = json.loads((work / "run" / "trainer_state.json").read_text("utf-8"))[
+        "log_history"
+    ]
+    steps = [
+        {key: entry[key] for key in ("loss", "grad_norm")}
+        for entry in history
+        if "loss" in entry
+    ]
     estimate = _estimate(method, shape, dtype)
-    found = {"steps": steps, "peak": peak, "estimate": estimate, "not_shared": heard.said}
-    return found | ({"reserved": torch.cuda.max_memory_reserved() / GIB} if device != "cpu" else {})
+    found = {
+        "steps": steps,
+        "peak": peak,
+        "estimate": estimate,
+        "not_shared": heard.said,
+    }
+    return found | (
+        {"reserved": torch.cuda.max_memory_reserved() / GIB} if device != "cpu" else {}
+    )
 
 
-def settings_of_step(method: str, shape: Shape, model: Path, dtype: str, device: str, work: Path) -> dict[str, Any]:
+def settings_of_step(
+    method: str, shape: Shape, model: Path, dtype: str, device: str, work: Path
+) -> dict[str, Any]:
     """What the recipe is told."""
     half, rows = dtype == "bfloat16", shape.rows
     values: dict[str, Any] = {
@@ -53,27 +70,71 @@ def settings_of_step(method: str, shape: Shape, model: Path, dtype: str, device:
         "bf16": half,
         "use_cpu": device == "cpu",
     }
-    values |= {"output_dir": str(work / "run"), "max_steps": _STEPS, "logging_steps": 1, "save_strategy": "no"}
-    values |= {"report_to": "none", "seed": 0, "learning_rate": 1e-3, "lr_scheduler_type": "constant"}
+    values |= {
+        "output_dir": str(work / "run"),
+        "max_steps": _STEPS,
+        "logging_steps": 1,
+        "save_strategy": "no",
+    }
+    values |= {
+        "report_to": "none",
+        "seed": 0,
+        "learning_rate": 1e-3,
+        "lr_scheduler_type": "constant",
+    }
     values |= {"attn_implementation": "sdpa", "per_device_train_batch_size": rows}
     values |= {"activation_checkpointing": shape.checkpointing}
     if shape.adapter:
-        values |= {"use_peft": True, "lora_target_modules": "all-linear", "lora_r": 16, "lora_dropout": 0.0}
+        values |= {
+            "use_peft": True,
+            "lora_target_modules": "all-linear",
+            "lora_r": 16,
+            "lora_dropout": 0.0,
+        }
     if method == "grpo":
-        paid = {"task": "dat", "num_prompts": _STEPS, "reward_funcs": ["gpu.shapes.even_words"]}
-        values |= {"tasks": [paid], "completions_per_step": rows, "num_generations": rows, "beta": 0.04}
-        values |= {"max_completion_length": shape.response, "temperature": 1.0, "top_k": 0, "top_p": 1.0}
+        paid = {
+            "task": "dat",
+            "num_prompts": _STEPS,
+            "reward_funcs": ["gpu.shapes.even_words"],
+        }
+        values |= {
+            "tasks": [paid],
+            "completions_per_step": rows,
+            "num_generations": rows,
+            "beta": 0.04,
+        }
+        values |= {
+            "max_completion_length": shape.response,
+            "temperature": 1.0,
+            "top_k": 0,
+            "top_p": 1.0,
+        }
         return values | {"loss_type": "bnpo"}
     write_table(shape, work / "table")
-    values |= {"responses": [str(work / "table")], "examples_per_step": rows, "max_length": 1024}
-    count = {"sft": {"top_k": _STEPS * rows}, "dpo": {"num_pairs": _STEPS * rows, "precompute_ref_log_probs": True}}
+    values |= {
+        "responses": [str(work / "table")],
+        "examples_per_step": rows,
+        "max_length": 1024,
+    }
+    count = {
+        "sft": {"top_k": _STEPS * rows},
+        "dpo": {"num_pairs": _STEPS * rows, "precompute_ref_log_probs": True},
+    }
     return values | count[method]
 
 
 def _estimate(method: str, shape: Shape, dtype: str) -> dict[str, float]:
-    tokens = len(prompt("dat")) + shape.rows * shape.response * (2 if method == "dpo" else 1)
-    options: dict[str, Any] = {"bf16": dtype == "bfloat16", "checkpointing": shape.checkpointing}
-    options |= {"lora_rank": 16 if shape.adapter else None, "reference_model": method == "grpo"}
+    tokens = len(prompt("dat")) + shape.rows * shape.response * (
+        2 if method == "dpo" else 1
+    )
+    options: dict[str, Any] = {
+        "bf16": dtype == "bfloat16",
+        "checkpointing": shape.checkpointing,
+    }
+    options |= {
+        "lora_rank": 16 if shape.adapter else None,
+        "reference_model": method == "grpo",
+    }
     return training_memory(shape.architecture, tokens=tokens, **options)
 
 
@@ -104,8 +165,14 @@ def _peak(device: str) -> float:
     if device != "cpu":
         return torch.cuda.max_memory_allocated() / GIB
     status = Path("/proc/self/status")
-    if status.is_file():  # what getrusage says on Linux may be the peak of whoever started this process
-        return int(re.findall(r"VmHWM:\s*(\d+) kB", status.read_text("utf-8"))[0]) * 1024 / GIB
+    if (
+        status.is_file()
+    ):  # what getrusage says on Linux may be the peak of whoever started this process
+        return (
+            int(re.findall(r"VmHWM:\s*(\d+) kB", status.read_text("utf-8"))[0])
+            * 1024
+            / GIB
+        )
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / GIB  # macOS: bytes
 
 

@@ -14,7 +14,10 @@ from sozo.data.extras import install_command
 from sozo.data.record import read_json, write_json
 
 PARTS = ("roofline", "samplers", "sft", "dpo", "grpo", "vllm")
-DTYPES = ("float32", "bfloat16")  # in this order: the second repeats the first one's completions
+DTYPES = (
+    "float32",
+    "bfloat16",
+)  # in this order: the second repeats the first one's completions
 # Chosen, not measured on a GPU: bfloat16 keeps 8 binary digits (0.4% a rounding), and a mean over hundreds of tokens
 # and thousands of weights averages most of it out.
 MOST_LOSS, MOST_NORM = 0.02, 0.1
@@ -42,14 +45,21 @@ class Unit:
 def units(parts: list[str], shapes: list[str]) -> Iterator[Unit]:
     """All units of some parts; samplers are measured beside the roofline, which comes first."""
     for part in PARTS:
-        if part not in parts and not (part == "roofline" and {"samplers", "vllm"} & set(parts)):
+        if part not in parts and not (
+            part == "roofline" and {"samplers", "vllm"} & set(parts)
+        ):
             continue
         if part == "roofline":
             yield from (Unit(part, "", dtype) for dtype in DTYPES)
         elif part == "vllm":
-            yield from (Unit(f"vllm-{what}", shapes[0], "bfloat16") for what in ("start", "sync"))
+            yield from (
+                Unit(f"vllm-{what}", shapes[0], "bfloat16")
+                for what in ("start", "sync")
+            )
         else:
-            yield from (Unit(part, shape, dtype) for shape in shapes for dtype in DTYPES)
+            yield from (
+                Unit(part, shape, dtype) for shape in shapes for dtype in DTYPES
+            )
 
 
 def why_skipped(unit: Unit, device: str) -> str | None:
@@ -58,7 +68,11 @@ def why_skipped(unit: Unit, device: str) -> str | None:
         return None
     if device == "cpu":
         return "needs a GPU"
-    return None if find_spec("vllm") else f"vLLM is not installed: {install_command('vllm')}"
+    return (
+        None
+        if find_spec("vllm")
+        else f"vLLM is not installed: {install_command('vllm')}"
+    )
 
 
 def measure(unit: Unit, folder: Path, device: str) -> dict[str, Any]:
@@ -72,7 +86,9 @@ def measure(unit: Unit, folder: Path, device: str) -> dict[str, Any]:
     if unit.part in ("sft", "dpo", "grpo"):
         from gpu.step import check_step
 
-        return check_step(unit.part, shape, model, unit.dtype, device, folder / "work" / str(unit))
+        return check_step(
+            unit.part, shape, model, unit.dtype, device, folder / "work" / str(unit)
+        )
     best = samplers.Roofline(**read_json(Unit("roofline", "", unit.dtype).file(folder)))
     if unit.part == "samplers":
         return samplers.check_samplers(shape, model, unit.dtype, device, best)
@@ -86,22 +102,55 @@ def measure(unit: Unit, folder: Path, device: str) -> dict[str, Any]:
 Results = Mapping[Unit, Mapping[str, Any]]
 
 
-def markdown(facts: Mapping[str, str], results: Results, others: Mapping[Unit, str]) -> str:
+def markdown(
+    facts: Mapping[str, str], results: Results, others: Mapping[Unit, str]
+) -> str:
     """All tables. `others` says of units without a result why."""
-    parts = ["# GPU check", "\n".join(f"- {name}: {value}" for name, value in facts.items())]
-    for rows in (_speeds(results), _samplers(results), _steps(results), _memory(results), _engine(results)):
+    parts = [
+        "# GPU check",
+        "\n".join(f"- {name}: {value}" for name, value in facts.items()),
+    ]
+    for rows in (
+        _speeds(results),
+        _samplers(results),
+        _steps(results),
+        _memory(results),
+        _engine(results),
+    ):
         title, head, *body = rows
         if body:
             bars = "|".join("---" for _ in head.split("|"))
-            parts.append("\n".join([f"## {title}", "", f"| {head} |", f"|{bars}|", *(f"| {row} |" for row in body)]))
+            parts.append(
+                "\n".join(
+                    [
+                        f"## {title}",
+                        "",
+                        f"| {head} |",
+                        f"|{bars}|",
+                        *(f"| {row} |" for row in body),
+                    ]
+                )
+            )
     if others:
-        parts.append("\n".join(["## Without a result", "", *(f"- {unit}: {why}" for unit, why in others.items())]))
+        parts.append(
+            "\n".join(
+                [
+                    "## Without a result",
+                    "",
+                    *(f"- {unit}: {why}" for unit, why in others.items()),
+                ]
+            )
+        )
     return "\n\n".join(parts) + "\n"
 
 
 def unexpected(results: Results) -> list[str]:
     """What is not as expected, one line each."""
-    rows = [row for table in (_samplers, _steps, _engine) for row in list(table(results))[2:]]
+    rows = [
+        row
+        for table in (_samplers, _steps, _engine)
+        for row in list(table(results))[2:]
+    ]
     return [row for row in rows if "NO" in row.split(" | ")]
 
 
@@ -110,7 +159,11 @@ def _verdict(good: bool) -> str:
 
 
 def _of(results: Results, *parts: str) -> Iterator[tuple[Unit, Mapping[str, Any]]]:
-    return ((unit, result) for unit, result in results.items() if unit.part in parts and "no_room" not in result)
+    return (
+        (unit, result)
+        for unit, result in results.items()
+        if unit.part in parts and "no_room" not in result
+    )
 
 
 def _speeds(results: Results) -> Iterator[str]:
@@ -145,11 +198,18 @@ def _steps(results: Results) -> Iterator[str]:
         if unit.dtype != "bfloat16" or "steps" not in other:
             continue
         pairs = {
-            key: [[step[key] for step in run["steps"]] for run in (other, result)] for key in ("loss", "grad_norm")
+            key: [[step[key] for step in run["steps"]] for run in (other, result)]
+            for key in ("loss", "grad_norm")
         }
         (loss, half_loss), (norm, half_norm) = pairs["loss"], pairs["grad_norm"]
-        near = abs(loss[0] - half_loss[0]) < MOST_LOSS and abs(half_norm[0] / norm[0] - 1) < MOST_NORM
-        shown = [", ".join(f"{value:.4g}" for value in row) for row in (loss, half_loss, norm, half_norm)]
+        near = (
+            abs(loss[0] - half_loss[0]) < MOST_LOSS
+            and abs(half_norm[0] / norm[0] - 1) < MOST_NORM
+        )
+        shown = [
+            ", ".join(f"{value:.4g}" for value in row)
+            for row in (loss, half_loss, norm, half_norm)
+        ]
         shared = [run["not_shared"] or "yes" for run in (other, result)]
         said = shared[0] if shared[0] == shared[1] else " / ".join(shared)
         yield f"{unit.part} | {unit.shape} | {' | '.join(shown)} | {said} | {_verdict(near and said == 'yes')}"
@@ -165,7 +225,9 @@ def _memory(results: Results) -> Iterator[str]:
             yield f"{unit.part} | {unit.shape} | {unit.dtype} | {ROOM} | | |"
             continue
         reserved = f"{result['reserved']:.2f}" if "reserved" in result else ""
-        of_which = ", ".join(f"{name} {gib:.2g}" for name, gib in result["estimate"].items() if gib)
+        of_which = ", ".join(
+            f"{name} {gib:.2g}" for name, gib in result["estimate"].items() if gib
+        )
         total = sum(result["estimate"].values())
         measured = f"{result['peak']:.2f} | {reserved} | {total:.2f}"
         yield f"{unit.part} | {unit.shape} | {unit.dtype} | {measured} | {of_which}"

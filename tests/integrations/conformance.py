@@ -31,9 +31,15 @@ OPENRLHF_STUBS = ("sympy", "pylatexenc", "torch", "transformers", "aiohttp")
 def core(drawn):
     """Score, reason and reward of each bare answer, by task and reward themselves."""
     task = Dat(Dat.Settings(**SETTINGS))
-    rows = task.score([task.items()[0]] * len(drawn), [Answer(str(k), "", c.answer) for k, c in enumerate(drawn)])
+    rows = task.score(
+        [task.items()[0]] * len(drawn),
+        [Answer(str(k), "", c.answer) for k, c in enumerate(drawn)],
+    )
     paid = make_dat_reward(**FREE)(completions=[case.answer for case in drawn])
-    return [(row.values.get("dat"), row.reason, reward) for row, reward in zip(rows, paid, strict=True)]
+    return [
+        (row.values.get("dat"), row.reason, reward)
+        for row, reward in zip(rows, paid, strict=True)
+    ]
 
 
 def verl(drawn):
@@ -54,20 +60,32 @@ def verl(drawn):
         shape = property(lambda self: (len(self),))
 
         def __getitem__(self, key):
-            return Ids(super().__getitem__(key)) if isinstance(key, slice) else super().__getitem__(key)
+            return (
+                Ids(super().__getitem__(key))
+                if isinstance(key, slice)
+                else super().__getitem__(key)
+            )
 
         def sum(self):
             return sum(self)
 
-    tokenizer = SimpleNamespace(decode=lambda ids, skip_special_tokens: "".join(map(chr, ids)))
+    tokenizer = SimpleNamespace(
+        decode=lambda ids, skip_special_tokens: "".join(map(chr, ids))
+    )
 
     async def run():
         manager = load_reward_manager(Settings(reward=reward), tokenizer)
         for case in drawn:
             ids = Ids(map(ord, case.output))
-            fields = {"data_source": "dat", "reward_model": {"ground_truth": ""}, "extra_info": {"index": 0}}
+            fields = {
+                "data_source": "dat",
+                "reward_model": {"ground_truth": ""},
+                "extra_info": {"index": 0},
+            }
             batch = {"responses": ids, "attention_mask": Ids([1] * len(ids))}
-            result = await manager.run_single([SimpleNamespace(batch=batch, non_tensor_batch=fields)])
+            result = await manager.run_single(
+                [SimpleNamespace(batch=batch, non_tensor_batch=fields)]
+            )
             extra = result["reward_extra_info"]
             yield extra["dat"], extra["reason"] or None, result["reward_score"]
 
@@ -94,26 +112,45 @@ def openrlhf(drawn):
     class Engine:
         async def generate(self, ids, params, multi_modal_data):
             written = list(map(ord, self.text))
-            return SimpleNamespace(outputs=[SimpleNamespace(token_ids=written, finish_reason="stop", logprobs=None)])
+            return SimpleNamespace(
+                outputs=[
+                    SimpleNamespace(
+                        token_ids=written, finish_reason="stop", logprobs=None
+                    )
+                ]
+            )
 
     async def run(executor):
         engine, params = Engine(), SimpleNamespace(max_tokens=1, logprobs=None)
         for case in drawn:
             engine.text = case.query.removeprefix(case.prompt)
-            output = await executor.execute(case.prompt, "", params, 1 << 20, Tokenizer(), engine)
-            ((reward,), (score,)), logs = (output["reward"], output["scores"]), output["extra_logs"]
+            output = await executor.execute(
+                case.prompt, "", params, 1 << 20, Tokenizer(), engine
+            )
+            ((reward,), (score,)), logs = (
+                (output["reward"], output["scores"]),
+                output["extra_logs"],
+            )
             yield score if logs["valid"] == [1.0] else None, reward
 
     async def collect():
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "reward.py"
             source = "from sozo.rewards.integrations.openrlhf import make_reward_func\n"
-            file.write_text(f"{source}reward_func = make_reward_func('dat', **{FREE})\n", "utf-8")
+            file.write_text(
+                f"{source}reward_func = make_reward_func('dat', **{FREE})\n", "utf-8"
+            )
             executor = SingleTurnAgentExecutor(str(file))
             results = [result async for result in run(executor)]
             # It logs no texts: the reasons are those of the function that it called.
-            reasons = [executor.reward_func([case.query], [case.prompt], [""])["reasons"][0] for case in drawn]
-        return [(score, reason, reward) for (score, reward), reason in zip(results, reasons, strict=True)]
+            reasons = [
+                executor.reward_func([case.query], [case.prompt], [""])["reasons"][0]
+                for case in drawn
+            ]
+        return [
+            (score, reason, reward)
+            for (score, reward), reason in zip(results, reasons, strict=True)
+        ]
 
     return asyncio.run(collect())
 
@@ -127,18 +164,23 @@ def verifiers(drawn):
 
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "my_dat.py").write_text(
-            'from sozo.rewards.integrations.verifiers import SozoTaskset\n\n__all__ = ["SozoTaskset"]\n', "utf-8"
+            'from sozo.rewards.integrations.verifiers import SozoTaskset\n\n__all__ = ["SozoTaskset"]\n',
+            "utf-8",
         )
         sys.path.insert(0, folder)
         kind = taskset_class("my-dat")
-    config = kind.__orig_bases__[0].__args__[1](id="my-dat", task={"name": "dat", "settings": FREE})
+    config = kind.__orig_bases__[0].__args__[1](
+        id="my-dat", task={"name": "dat", "settings": FREE}
+    )
     (task,) = kind(config)
     assert task.data.prompt == ASKED
 
     async def score(text):
         reply = MessageNode(message=vf.AssistantMessage(content=text), sampled=True)
         traced = TraceTask(type="SozoTask", data=task.data)
-        trace = vf.Trace(task=traced, agent=AgentInfo(config=vf.AgentConfig()), nodes=[reply])
+        trace = vf.Trace(
+            task=traced, agent=AgentInfo(config=vf.AgentConfig()), nodes=[reply]
+        )
         await task.score(trace)
         return trace.metrics.get("dat"), trace.info["reason"], trace.reward
 
@@ -172,7 +214,9 @@ def inspect_ai(drawn):
             assert scored == (score.reason is None)
         mean = log.results.scores[0].metrics["mean"].value
         values = [score for score, _, _ in results if score is not None]
-        assert abs(mean - sum(values) / len(values)) < 1e-12, "unscored samples count in the mean"
+        assert abs(mean - sum(values) / len(values)) < 1e-12, (
+            "unscored samples count in the mean"
+        )
         return results
 
 
@@ -192,11 +236,18 @@ def lm_eval(drawn):
     settings = json.dumps({"name": "dat", "copies": len(drawn), "settings": SETTINGS})
     with tempfile.TemporaryDirectory() as folder:
         own = Path(folder) / "mine.yaml"
-        own.write_text(f"include: {packaged}\ntask: mine\ndataset_kwargs: {settings}\n", "utf-8")
+        own.write_text(
+            f"include: {packaged}\ntask: mine\ndataset_kwargs: {settings}\n", "utf-8"
+        )
         manager = TaskManager(include_path=folder)
-        results = simple_evaluate(Texts(), tasks=["mine"], task_manager=manager, log_samples=True)
+        results = simple_evaluate(
+            Texts(), tasks=["mine"], task_manager=manager, log_samples=True
+        )
     print(dict(results["results"]["mine"]))
-    return [(row.get("dat"), row["reason"] or None, None) for row in results["samples"]["mine"]]
+    return [
+        (row.get("dat"), row["reason"] or None, None)
+        for row in results["samples"]["mine"]
+    ]
 
 
 def flexeval(drawn):
@@ -205,7 +256,9 @@ def flexeval(drawn):
 
     from sozo.rewards.integrations.flexeval import Creativity
 
-    rows = [{"lm_output": case.output, "references": [], "extra_info": {}} for case in drawn]
+    rows = [
+        {"lm_output": case.output, "references": [], "extra_info": {}} for case in drawn
+    ]
     _, details = evaluate_from_data(rows, metrics=[Creativity("dat", SETTINGS)])
     return [(detail.get("dat"), detail["reason"], None) for detail in details]
 
@@ -214,19 +267,35 @@ def main(tool):
     """Exit status 1 where a number or a reason differs."""
     drawn = cases()
     expected = core(drawn)
-    results = {f.__name__: f for f in (verl, openrlhf, verifiers, inspect_ai, lm_eval, flexeval)}[tool](drawn)
+    results = {
+        f.__name__: f
+        for f in (verl, openrlhf, verifiers, inspect_ai, lm_eval, flexeval)
+    }[tool](drawn)
     wrong = []
-    for k, ((score, reason, reward), by_core) in enumerate(zip(results, expected, strict=True)):
+    for k, ((score, reason, reward), by_core) in enumerate(
+        zip(results, expected, strict=True)
+    ):
         same = (score, reason) == by_core[:2] and reward in (None, by_core[2])
         if not same or (reward is None and tool in ("verl", "openrlhf", "verifiers")):
             wrong.append(k)
     for k in wrong[:5]:
         print(k, results[k], expected[k], drawn[k])
     name = {"lm_eval": "lm-eval", "inspect_ai": "inspect-ai"}.get(tool, tool)
-    digest = hashlib.sha256(json.dumps([r[:2] for r in results]).encode()).hexdigest()[:12]
+    digest = hashlib.sha256(json.dumps([r[:2] for r in results]).encode()).hexdigest()[
+        :12
+    ]
     stubs = {"verl": VERL_STUBS, "openrlhf": OPENRLHF_STUBS}.get(tool, ())
-    report = {"tool": name, "version": version(name), "python": sys.version.split()[0], "texts": len(drawn)}
-    print(json.dumps({**report, "different": len(wrong), "digest": digest, "stand_ins": stubs}))
+    report = {
+        "tool": name,
+        "version": version(name),
+        "python": sys.version.split()[0],
+        "texts": len(drawn),
+    }
+    print(
+        json.dumps(
+            {**report, "different": len(wrong), "digest": digest, "stand_ins": stubs}
+        )
+    )
     return bool(wrong)
 
 

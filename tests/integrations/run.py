@@ -33,9 +33,14 @@ def environment(tool, wheel):
     if not (folder / "ready").exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
         subprocess.run([python, *PIP, "install", *TOOLS[tool]], check=True)
-        subprocess.run([python, *PIP, "install", "--no-warn-conflicts", f"{wheel}[offline]"], check=True)
+        subprocess.run(
+            [python, *PIP, "install", "--no-warn-conflicts", f"{wheel}[offline]"],
+            check=True,
+        )
         (folder / "ready").touch()
-    subprocess.run([python, *PIP, "install", "--no-deps", "--force-reinstall", wheel], check=True)
+    subprocess.run(
+        [python, *PIP, "install", "--no-deps", "--force-reinstall", wheel], check=True
+    )
     return python
 
 
@@ -43,15 +48,24 @@ def main(tools):
     """A line for each tool; exit status 1 if one differs from the core or could not be asked."""
     failed = []
     with tempfile.TemporaryDirectory() as folder:
-        shutil.rmtree(ROOT / "build", ignore_errors=True)  # a file deleted since would be in the wheel
-        subprocess.run([sys.executable, *PIP, "wheel", "--no-deps", "--wheel-dir", folder, ROOT], check=True)
+        shutil.rmtree(
+            ROOT / "build", ignore_errors=True
+        )  # a file deleted since would be in the wheel
+        subprocess.run(
+            [sys.executable, *PIP, "wheel", "--no-deps", "--wheel-dir", folder, ROOT],
+            check=True,
+        )
         (wheel,) = Path(folder).glob("*.whl")
         for tool in tools or TOOLS:
             python = environment(tool, wheel)
             command = [python, ROOT / "tests" / "integrations" / "conformance.py", tool]
             # In a folder of its own: neither the checkout nor a user's modules are on the path.
             done = subprocess.run(
-                command, cwd=folder, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True
+                command,
+                cwd=folder,
+                env={**os.environ, "OMP_NUM_THREADS": "1"},
+                capture_output=True,
+                text=True,
             )
             try:
                 line = json.loads(done.stdout.splitlines()[-1])
@@ -60,7 +74,9 @@ def main(tools):
             if line["different"] != 0 or done.returncode:
                 failed.append(tool)
                 sys.stderr.write(done.stdout[-4000:] + done.stderr[-4000:])
-            print(", ".join(f"{name} {value}" for name, value in line.items()), flush=True)
+            print(
+                ", ".join(f"{name} {value}" for name, value in line.items()), flush=True
+            )
     return bool(failed)
 
 

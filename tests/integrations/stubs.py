@@ -15,7 +15,11 @@ class Nothing:
         return Nothing()
 
     def __call__(self, *args, **kwargs):
-        return args[0] if len(args) == 1 and callable(args[0]) and not kwargs else Nothing()
+        return (
+            args[0]
+            if len(args) == 1 and callable(args[0]) and not kwargs
+            else Nothing()
+        )
 
     def __mro_entries__(self, bases):
         return ()

@@ -64,16 +64,28 @@ LLAMA = "<|start_header_id|>{}<|end_header_id|>\n\n"
 TEMPLATES = (
     ("{}\n", ""),
     ("<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n", "<|im_end|>\n"),
-    ("<|im_start|>system\n短く。<|im_end|>\n<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n", "<|im_end|>"),
+    (
+        "<|im_start|>system\n短く。<|im_end|>\n<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n",
+        "<|im_end|>",
+    ),
     (
         f"<|begin_of_text|>{LLAMA.format('user')}{{}}<|eot_id|>{LLAMA.format('assistant')}",
         "<|eot_id|>",
     ),
-    ("<bos><start_of_turn>user\n{}<end_of_turn>\n<start_of_turn>model\n", "<end_of_turn>\n"),
+    (
+        "<bos><start_of_turn>user\n{}<end_of_turn>\n<start_of_turn>model\n",
+        "<end_of_turn>\n",
+    ),
     ("<s>[INST] {} [/INST]", "</s>"),
     ("<s>以下は、タスクを説明する指示です。\n\n### 指示:\n{}\n\n### 応答:\n", "</s>"),
 )
-REASONING = ("", "<think>犬か猫か</think>\n", "海</think>\n\n", "<think>", "<|channel|>analysis<|message|>犬<|end|>")
+REASONING = (
+    "",
+    "<think>犬か猫か</think>\n",
+    "海</think>\n\n",
+    "<think>",
+    "<|channel|>analysis<|message|>犬<|end|>",
+)
 
 
 class Case(NamedTuple):
@@ -95,7 +107,15 @@ def cases(count: int = 1000, seed: int = 7) -> list[Case]:
             words[draw.randrange(10)] = draw.choice(BAD)
         lines = [f"{k}. {word}" for k, word in enumerate(words, 1)]
         if draw.random() < 0.1:
-            lines = draw.choice((lines[:9], [*lines, "11. 猿"], ["はい。", *lines], [line[3:] for line in lines], []))
+            lines = draw.choice(
+                (
+                    lines[:9],
+                    [*lines, "11. 猿"],
+                    ["はい。", *lines],
+                    [line[3:] for line in lines],
+                    [],
+                )
+            )
         answer = draw.choices(REASONING, (10, 2, 2, 1, 1))[0] + "\n".join(lines)
         template, end = draw.choice(TEMPLATES)
         end = draw.choice((end, end, "<|im_end|>", "</s>", ""))

@@ -55,19 +55,30 @@ class Derived:
     @property
     def difference(self) -> float | None:
         """Recomputed minus printed."""
-        return None if self.printed is None or self.recomputed is None else self.recomputed - self.printed.value
+        return (
+            None
+            if self.printed is None or self.recomputed is None
+            else self.recomputed - self.printed.value
+        )
 
     @property
     def attainable(self) -> bool | None:
         """Whether some inputs that round to the printed ones give a number that rounds to the printed one."""
         if self.printed is None or self.low is None or self.high is None:
             return None
-        return self.low - _ROUNDING <= self.printed.high and self.printed.low <= self.high + _ROUNDING
+        return (
+            self.low - _ROUNDING <= self.printed.high
+            and self.printed.low <= self.high + _ROUNDING
+        )
 
     @property
     def determined(self) -> bool | None:
         """Whether the inputs' rounding leaves it less than `DETERMINED_WIDTH` of room."""
-        return None if self.low is None or self.high is None else self.high - self.low < DETERMINED_WIDTH
+        return (
+            None
+            if self.low is None or self.high is None
+            else self.high - self.low < DETERMINED_WIDTH
+        )
 
     @property
     def verdict(self) -> Verdict:

@@ -10,7 +10,9 @@ import numpy as np
 from published_check.rounding import Printed
 
 
-def least_explained(correlations: Sequence[Printed], columns: Sequence[Sequence[Printed]]) -> float:
+def least_explained(
+    correlations: Sequence[Printed], columns: Sequence[Sequence[Printed]]
+) -> float:
     """The least share of a column's variance that some printed columns explain, given its correlations with them.
 
     A column nobody printed, with correlations c with known columns whose own correlations are R, has c' R^-1 c of its
@@ -48,5 +50,7 @@ def least_explained(correlations: Sequence[Printed], columns: Sequence[Sequence[
         return float(known @ np.linalg.solve(unit @ unit.T, known))
 
     start = np.zeros(values.size + len(c))
-    done: Any = optimize.minimize(share, start, method="L-BFGS-B", bounds=[(-1, 1)] * len(start))
+    done: Any = optimize.minimize(
+        share, start, method="L-BFGS-B", bounds=[(-1, 1)] * len(start)
+    )
     return max(0.0, min(share(start), float(done.fun)))

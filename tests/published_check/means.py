@@ -18,12 +18,26 @@ def means() -> Iterator[Derived]:
         ("ACL 5", "jcq_by_task_and_criterion", ("task",)),
         ("ACL 12", "jcq_training_by_criterion", ("model", "method")),
     ):
-        yield from _rows(label, table, keys, f"the four criteria of {label}", _across(table, CRITERIA))
+        yield from _rows(
+            label,
+            table,
+            keys,
+            f"the four criteria of {label}",
+            _across(table, CRITERIA),
+        )
     for label, table, keys, source, other in (
         ("ACL 3", "jcq_by_criterion", ("model",), "ACL 4", "jcq_by_task"),
-        ("ACL 12", "jcq_training_by_criterion", ("model", "method"), "ACL 13", "jcq_training_by_task"),
+        (
+            "ACL 12",
+            "jcq_training_by_criterion",
+            ("model", "method"),
+            "ACL 13",
+            "jcq_training_by_task",
+        ),
     ):
-        yield from _rows(label, table, keys, f"the seven tasks of {source}", _across(other, by_task))
+        yield from _rows(
+            label, table, keys, f"the seven tasks of {source}", _across(other, by_task)
+        )
     yield from _rows(
         "ACL 5",
         "jcq_by_task_and_criterion",
@@ -50,13 +64,24 @@ def means() -> Iterator[Derived]:
 
 
 def _across(table: str, names: Sequence[str]) -> list[Printed]:
-    return [mean_of(row) for row in zip(*(column(table, name) for name in names), strict=True)]
+    return [
+        mean_of(row)
+        for row in zip(*(column(table, name) for name in names), strict=True)
+    ]
 
 
-def _rows(label: str, table: str, keys: Sequence[str], source: str, found: Sequence[Printed]) -> Iterator[Derived]:
-    for name, printed, mean in zip(rows(table, *keys), column(table, MEAN), found, strict=True):
+def _rows(
+    label: str, table: str, keys: Sequence[str], source: str, found: Sequence[Printed]
+) -> Iterator[Derived]:
+    for name, printed, mean in zip(
+        rows(table, *keys), column(table, MEAN), found, strict=True
+    ):
         yield _derived(label, f"{name}, mean", source, printed, mean)
 
 
-def _derived(label: str, cell: str, source: str, printed: Printed, found: Printed) -> Derived:
-    return Derived(label, cell, "mean", source, printed, found.value, found.low, found.high)
+def _derived(
+    label: str, cell: str, source: str, printed: Printed, found: Printed
+) -> Derived:
+    return Derived(
+        label, cell, "mean", source, printed, found.value, found.low, found.high
+    )

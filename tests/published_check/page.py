@@ -8,12 +8,26 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from published_check import pbig, sipen
-from published_check.derived import DETERMINED_WIDTH, TOLERANCE, Derived, Significance, Verdict
+from published_check.derived import (
+    DETERMINED_WIDTH,
+    TOLERANCE,
+    Derived,
+    Significance,
+    Verdict,
+)
 from published_check.published import Published, derive_published
 from sozo.data.markdown import table
 
 PAGE = Path(__file__).parents[2] / "docs" / "published-check.md"
-_HEADINGS = ("Table", "Cell", "Printed", "Recomputed", "Difference", "Rounding allows", "Verdict")
+_HEADINGS = (
+    "Table",
+    "Cell",
+    "Printed",
+    "Recomputed",
+    "Difference",
+    "Rounding allows",
+    "Verdict",
+)
 _KINDS = {
     "mean": "Means",
     "correlation": "Correlations",
@@ -38,7 +52,11 @@ off, but some inputs that print the same give it; *differs*, none do; *not print
 
 def to_markdown(published: Published) -> str:
     """The page: counts, correlations, means, marks of significance, and what cannot be recomputed and why."""
-    correlations = [row for row in published.derived if row.kind != "mean" and row.recomputed is not None]
+    correlations = [
+        row
+        for row in published.derived
+        if row.kind != "mean" and row.recomputed is not None
+    ]
     means = [row for row in published.derived if row.kind == "mean"]
     parts = [
         "# The papers' derived numbers, recomputed\n",
@@ -46,7 +64,10 @@ def to_markdown(published: Published) -> str:
         _summary(published),
         "## Correlations\n",
         "Over 5 models, but for those of ACL 23 and 24 (11): the 95% intervals are wide.\n",
-        table([*_HEADINGS, "95% interval"], [[*_cells(row), _interval(row)] for row in correlations]),
+        table(
+            [*_HEADINGS, "95% interval"],
+            [[*_cells(row), _interval(row)] for row in correlations],
+        ),
         "## Means\n",
         table(_HEADINGS, [_cells(row) for row in means]),
         "## Marks of significance\n",
@@ -63,13 +84,21 @@ def _summary(published: Published) -> str:
     """How many numbers came to each verdict, and the targets: a few lines."""
     lines = []
     for kind, counts in published.counts().items():
-        said = ", ".join(f"{verdict} {count}" for verdict, count in counts.items() if count)
+        said = ", ".join(
+            f"{verdict} {count}" for verdict, count in counts.items() if count
+        )
         lines.append(f"- {_KINDS[kind]}: {said}.")
-    compared = [row for row in published.derived if row.kind == "correlation" and row.difference is not None]
+    compared = [
+        row
+        for row in published.derived
+        if row.kind == "correlation" and row.difference is not None
+    ]
     determined = [row for row in compared if row.determined]
     close = sum(row.verdict is Verdict.AGREES for row in determined)
     furthest = max(compared, key=lambda row: abs(row.difference or 0.0))
-    attainable = [row.attainable for row in published.derived if row.attainable is not None]
+    attainable = [
+        row.attainable for row in published.derived if row.attainable is not None
+    ]
     determines = f"- Rounding determines {len(determined)} of {len(compared)} compared correlations"
     lines += [
         f"{determines}; {close} of these are within {TOLERANCE:g} of the printed value.",
@@ -85,15 +114,23 @@ def _cells(row: Derived) -> list[str]:
         f"{row.cell} (from {row.source})",
         "–" if row.printed is None else _figure(row.printed.value),
         f"{row.recomputed:.4f}",
-        "–" if row.difference is None else f"{round(row.difference, 4) + 0.0:+.4f}",  # adding 0.0 makes -0.0 a 0.0
-        "–" if row.low is None or row.high is None else f"{row.low:.4f} to {row.high:.4f}",
+        "–"
+        if row.difference is None
+        else f"{round(row.difference, 4) + 0.0:+.4f}",  # adding 0.0 makes -0.0 a 0.0
+        "–"
+        if row.low is None or row.high is None
+        else f"{row.low:.4f} to {row.high:.4f}",
         str(row.verdict),
     ]
 
 
 def _figure(value: float) -> str:
     """As printed: two decimals for JCQ's scores, three for the rest."""
-    return f"{value:.2f}" if math.isclose(value, round(value, 2)) and value > 1 else f"{value:.3f}"
+    return (
+        f"{value:.2f}"
+        if math.isclose(value, round(value, 2)) and value > 1
+        else f"{value:.3f}"
+    )
 
 
 def _interval(row: Derived) -> str:
@@ -112,7 +149,15 @@ def _marks(significances: Sequence[Significance]) -> Iterable[str]:
 
 def _mark(row: Significance) -> list[str]:
     marked = "p < 0.05" if row.marked else "no"
-    return [row.table, row.cell, f"{row.printed.value:.3f}", str(row.n), f"{row.p:.4f}", marked, str(row.verdict)]
+    return [
+        row.table,
+        row.cell,
+        f"{row.printed.value:.3f}",
+        str(row.n),
+        f"{row.p:.4f}",
+        marked,
+        str(row.verdict),
+    ]
 
 
 def _missing(derived: Sequence[Derived]) -> Iterable[str]:

@@ -15,13 +15,19 @@ TENTATIVE = 0.667  # Krippendorff's own lower line, for conclusions that are ten
 def totals() -> dict[str, int]:
     """Annotators, patents, ideas and scores of Table 1, over the three fields."""
     rows = load("pbig_statistics")
-    return {name: sum(row[name] for row in rows) for name in ("annotators", "patents", "ideas", "scores")}
+    return {
+        name: sum(row[name] for row in rows)
+        for name in ("annotators", "patents", "ideas", "scores")
+    }
 
 
 def alphas() -> list[float]:
     """The printed cells of Table 2; two are left out there, of fewer than ten samples."""
     return [
-        value for row in load("pbig_agreement") for name, value in row.items() if name != "axis" and value is not None
+        value
+        for row in load("pbig_agreement")
+        for name, value in row.items()
+        if name != "axis" and value is not None
     ]
 
 
@@ -36,14 +42,19 @@ def pairs_needed(r: float) -> int:
     >>> pairs_needed(0.5)
     16
     """
-    return bisect_left(range(10_000_000), True, lo=4, key=lambda n: bool(p_value(r, n) < 0.05))  # p falls with n
+    return bisect_left(
+        range(10_000_000), True, lo=4, key=lambda n: bool(p_value(r, n) < 0.05)
+    )  # p falls with n
 
 
 def facts() -> list[str]:
     """What can be said from the digits alone."""
     total, cells = totals(), sorted(alphas())
     median = (cells[len(cells) // 2 - 1] + cells[len(cells) // 2]) / 2
-    of_field = "; ".join(f"{row['domain']} {row['scores'] / row['ideas']:.1f}" for row in load("pbig_statistics"))
+    of_field = "; ".join(
+        f"{row['domain']} {row['scores'] / row['ideas']:.1f}"
+        for row in load("pbig_statistics")
+    )
     below, mean = sum(a < 0 for a in cells), sum(cells) / len(cells)
     return [
         f"Table 1: {total['patents']} patents, {total['ideas']} ideas, {total['scores']:,} scores.",
@@ -59,11 +70,24 @@ def facts() -> list[str]:
 
 def to_markdown() -> str:
     """The section of the page."""
-    by_axis = [(row["axis"], [row[field] for field in ("NLP", "CS", "MatChem")]) for row in load("pbig_agreement")]
-    means = [(axis, [value for value in values if value is not None]) for axis, values in by_axis]
-    rows = [[axis, f"{round(sum(values) / len(values), 2) + 0.0:.2f}", str(len(values))] for axis, values in means]
+    by_axis = [
+        (row["axis"], [row[field] for field in ("NLP", "CS", "MatChem")])
+        for row in load("pbig_agreement")
+    ]
+    means = [
+        (axis, [value for value in values if value is not None])
+        for axis, values in by_axis
+    ]
+    rows = [
+        [axis, f"{round(sum(values) / len(values), 2) + 0.0:.2f}", str(len(values))]
+        for axis, values in means
+    ]
     correlations = [
-        [row["history"], f"{row['pearson']:.3f}", f"{pairs_needed(abs(row['pearson'])):,}"]
+        [
+            row["history"],
+            f"{row['pearson']:.3f}",
+            f"{pairs_needed(abs(row['pearson'])):,}",
+        ]
         for row in load("pbig_reasons")
     ]
     parts = [

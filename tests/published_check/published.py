@@ -28,11 +28,17 @@ class Published:
     def counts(self) -> dict[str, dict[str, int]]:
         """How many numbers of each kind came to each verdict, every verdict named."""
         kinds: dict[str, Iterable[Derived | Significance]] = {
-            kind: [row for row in self.derived if row.kind == kind] for kind in ("mean", "correlation", "p")
+            kind: [row for row in self.derived if row.kind == kind]
+            for kind in ("mean", "correlation", "p")
         }
         kinds["significance"] = self.significances
-        found = {kind: Counter(row.verdict for row in rows) for kind, rows in kinds.items()}
-        return {kind: {str(verdict): count[verdict] for verdict in Verdict} for kind, count in found.items()}
+        found = {
+            kind: Counter(row.verdict for row in rows) for kind, rows in kinds.items()
+        }
+        return {
+            kind: {str(verdict): count[verdict] for verdict in Verdict}
+            for kind, count in found.items()
+        }
 
 
 def derive_published() -> Published:

@@ -62,7 +62,10 @@ def mean_of(cells: Sequence[Printed]) -> Printed:
     """
     if not cells:
         raise ValueError("there are no numbers to take the mean of")
-    return Printed(sum(cell.value for cell in cells) / len(cells), sum(cell.half for cell in cells) / len(cells))
+    return Printed(
+        sum(cell.value for cell in cells) / len(cells),
+        sum(cell.half for cell in cells) / len(cells),
+    )
 
 
 def pearson_range(x: Sequence[Printed], y: Sequence[Printed]) -> tuple[float, float]:
@@ -92,23 +95,37 @@ def pearson_range(x: Sequence[Printed], y: Sequence[Printed]) -> tuple[float, fl
     """
     n = len(x)
     if len(y) != n or not 3 <= n <= _MOST:
-        raise ValueError(f"two lists of 3 to {_MOST} numbers are needed, not of {n} and {len(y)}")
+        raise ValueError(
+            f"two lists of 3 to {_MOST} numbers are needed, not of {n} and {len(y)}"
+        )
     for cells in (x, y):
         if max(cell.low for cell in cells) <= min(cell.high for cell in cells):
             return -1.0, 1.0
     corners = np.array(list(product((-1.0, 1.0), repeat=n)))
     center, half = _columns(x, y, "value"), _columns(x, y, "half")
-    at_corners = _unit(center[0] + half[0] * corners) @ _unit(center[1] + half[1] * corners).T
+    at_corners = (
+        _unit(center[0] + half[0] * corners) @ _unit(center[1] + half[1] * corners).T
+    )
     ends = []
     for sign in (-1, 1):
         best = np.argpartition(-sign * at_corners, _STARTS, axis=None)[:_STARTS]
-        starts = [np.concatenate([corners[i // len(corners)], corners[i % len(corners)]]) for i in best.tolist()]
-        found = [_search(center, half, start, sign) for start in [np.zeros(2 * n), *starts]]
-        ends.append(sign * max([sign * float(value) for value in (*found, *at_corners.flat[best])]))
+        starts = [
+            np.concatenate([corners[i // len(corners)], corners[i % len(corners)]])
+            for i in best.tolist()
+        ]
+        found = [
+            _search(center, half, start, sign) for start in [np.zeros(2 * n), *starts]
+        ]
+        ends.append(
+            sign
+            * max([sign * float(value) for value in (*found, *at_corners.flat[best])])
+        )
     return max(-1.0, ends[0]), min(1.0, ends[1])
 
 
-def _search(center: np.ndarray, half: np.ndarray, start: np.ndarray, sign: int) -> float:
+def _search(
+    center: np.ndarray, half: np.ndarray, start: np.ndarray, sign: int
+) -> float:
     """The largest (sign 1) or smallest correlation near a start, which is in units of the halves."""
     from scipy import optimize
 
@@ -124,13 +141,20 @@ def _search(center: np.ndarray, half: np.ndarray, start: np.ndarray, sign: int) 
         return -sign * r, -sign * gradient.ravel()
 
     done: Any = optimize.minimize(
-        loss, start, jac=True, method="L-BFGS-B", bounds=[(-1, 1)] * (2 * n), options={"ftol": 1e-13, "gtol": 1e-9}
+        loss,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(-1, 1)] * (2 * n),
+        options={"ftol": 1e-13, "gtol": 1e-9},
     )
     return -sign * float(done.fun)
 
 
 def _columns(x: Sequence[Printed], y: Sequence[Printed], name: str) -> np.ndarray:
-    return np.array([[getattr(cell, name) for cell in cells] for cells in (x, y)], np.float64)
+    return np.array(
+        [[getattr(cell, name) for cell in cells] for cells in (x, y)], np.float64
+    )
 
 
 def _unit(rows: np.ndarray) -> np.ndarray:

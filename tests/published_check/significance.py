@@ -19,13 +19,20 @@ def significances() -> Iterator[Significance]:
         ("ACL 10", "jcq_sat_correlation", 5, 5),
     ):
         for row in load_text(table):
-            name, pairs = f"{row['task']}, {row['criterion']}", n_all if row["task"] == ALL else n
-            yield significance(label, name, row["pearson"], pairs, row["p_below_0.05"] == "yes")
+            name, pairs = (
+                f"{row['task']}, {row['criterion']}",
+                n_all if row["task"] == ALL else n,
+            )
+            yield significance(
+                label, name, row["pearson"], pairs, row["p_below_0.05"] == "yes"
+            )
     for row in load_text("sat_embedding_human_correlation"):
         yield significance("ACL 24", row["embedding_model"], row["pearson"], 11, True)
 
 
-def significance(table: str, cell: str, printed: str, n: int, marked: bool) -> Significance:
+def significance(
+    table: str, cell: str, printed: str, n: int, marked: bool
+) -> Significance:
     """One mark. p falls as |r| rises, so the ends of r's rounding are those of p's.
 
     With five models r must pass 0.8783:

@@ -12,12 +12,18 @@ from sozo.data.markdown import bullets, table
 from sozo.data.published import load, load_text
 from sozo.scoring.statistics.proportions import mcnemar, wilson
 
-DENOMINATORS = {"quantifier": 446, "numeral": 591, "adjective": 39}  # hypotheses, from Table 1
+DENOMINATORS = {
+    "quantifier": 446,
+    "numeral": 591,
+    "adjective": 39,
+}  # hypotheses, from Table 1
 PREMISES, HYPOTHESES = 387, 1_076
 MOST_NINE, MOST_TEN = 3, 1  # how often the two words stand in PersonaBank at all
 LABELS = ("implicature", "entailment")
 VERDICTS = ("below 0.05", "open", "not below 0.05")
-MISPRINT = "49.3"  # Table 5, Llama-70B, some, one step; Table 6 has the same cell as 49.4
+MISPRINT = (
+    "49.3"  # Table 5, Llama-70B, some, one step; Table 6 has the same cell as 49.4
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +50,13 @@ class Pair:
     @property
     def verdict(self) -> str:
         """Whether p is below 0.05."""
-        return VERDICTS[0] if self.most < 0.05 else VERDICTS[2] if self.least >= 0.05 else VERDICTS[1]
+        return (
+            VERDICTS[0]
+            if self.most < 0.05
+            else VERDICTS[2]
+            if self.least >= 0.05
+            else VERDICTS[1]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +68,9 @@ class Allocation:
     few: int
     arabic: int
     words: int  # three to ten
-    fewer: tuple[int, int]  # premises with 1, 2 in digits, or with ten, nine: these have fewer than four hypotheses
+    fewer: tuple[
+        int, int
+    ]  # premises with 1, 2 in digits, or with ten, nine: these have fewer than four hypotheses
 
 
 def counts_of(printed: str, n: int) -> tuple[int, ...]:
@@ -66,7 +80,9 @@ def counts_of(printed: str, n: int) -> tuple[int, ...]:
     ((60,), ())
     """
     half = Fraction(1, 20)
-    return tuple(k for k in range(n + 1) if abs(Fraction(100 * k, n) - Fraction(printed)) <= half)
+    return tuple(
+        k for k in range(n + 1) if abs(Fraction(100 * k, n) - Fraction(printed)) <= half
+    )
 
 
 def accuracy() -> list[Share]:
@@ -76,16 +92,35 @@ def accuracy() -> list[Share]:
         for category, n in DENOMINATORS.items():
             for label in LABELS:
                 printed = row[f"{category}_{label}"]
-                cells.append(Share(f"{row['model']}, {category}, {label}", printed, n, counts_of(printed, n)))
+                cells.append(
+                    Share(
+                        f"{row['model']}, {category}, {label}",
+                        printed,
+                        n,
+                        counts_of(printed, n),
+                    )
+                )
     return cells
 
 
 def _printed() -> Iterator[tuple[str, str, str, str, tuple[str, str]]]:
     """Of Tables 5 and 6: table, expression, direction, model, two figures."""
     for row in load_text("sipen_steps"):
-        yield "5", row["expression"], row["direction"], row["model"], (row["one_step"], row["two_steps"])
+        yield (
+            "5",
+            row["expression"],
+            row["direction"],
+            row["model"],
+            (row["one_step"], row["two_steps"]),
+        )
     for row in load_text("sipen_direction"):
-        yield "6", row["expression"], "both", row["model"], (row["stronger"], row["weaker"])
+        yield (
+            "6",
+            row["expression"],
+            "both",
+            row["model"],
+            (row["stronger"], row["weaker"]),
+        )
 
 
 def denominators(number: str = "56") -> dict[str, int]:
@@ -94,9 +129,14 @@ def denominators(number: str = "56") -> dict[str, int]:
     for name, expression, _, _, pair in _printed():
         if name in number:
             figures.setdefault(expression, set()).update(pair)
-    figures = {name: texts - {MISPRINT} if "5" in number else texts for name, texts in figures.items()}
+    figures = {
+        name: texts - {MISPRINT} if "5" in number else texts
+        for name, texts in figures.items()
+    }
     return {
-        name: next(n for n in range(1, PREMISES) if all(counts_of(text, n) for text in texts))
+        name: next(
+            n for n in range(1, PREMISES) if all(counts_of(text, n) for text in texts)
+        )
         for name, texts in figures.items()
     }
 
@@ -105,10 +145,19 @@ def shares(number: str) -> list[Share]:
     """The cells of Table 5 or 6."""
     n = denominators()
     return [
-        Share(f"{model}, {expression}, {direction}, {place}", text, n[expression], counts_of(text, n[expression]))
+        Share(
+            f"{model}, {expression}, {direction}, {place}",
+            text,
+            n[expression],
+            counts_of(text, n[expression]),
+        )
         for name, expression, direction, model, pair in _printed()
         if name == number
-        for place, text in zip(("1 step", "2 steps") if number == "5" else ("stronger", "weaker"), pair, strict=True)
+        for place, text in zip(
+            ("1 step", "2 steps") if number == "5" else ("stronger", "weaker"),
+            pair,
+            strict=True,
+        )
     ]
 
 
@@ -119,10 +168,22 @@ def pairs(number: str) -> list[Pair]:
         if name == number:
             size = n[expression]
             # The misprint is taken as Table 6 has it.
-            first, second = (counts_of("49.4" if text == MISPRINT else text, size)[0] for text in texts)
+            first, second = (
+                counts_of("49.4" if text == MISPRINT else text, size)[0]
+                for text in texts
+            )
             both = range(max(0, first + second - size), min(first, second) + 1)
             p = [mcnemar(first - k, second - k) for k in both]
-            compared.append(Pair(f"{model}, {expression}, {direction}", size, first, second, min(p), max(p)))
+            compared.append(
+                Pair(
+                    f"{model}, {expression}, {direction}",
+                    size,
+                    first,
+                    second,
+                    min(p),
+                    max(p),
+                )
+            )
     return compared
 
 
@@ -144,7 +205,11 @@ def allocations() -> list[Allocation]:
             continue
         for arabic, ones, twos in _divided(words["n-2-1"]):
             for number, tens, nines in _divided(spelt):
-                if most + many + few + arabic + number == left and tens <= MOST_TEN and nines <= MOST_NINE:
+                if (
+                    most + many + few + arabic + number == left
+                    and tens <= MOST_TEN
+                    and nines <= MOST_NINE
+                ):
                     fewer = (ones + tens, twos + nines)
                     found.append(Allocation(most, many, few, arabic, number, fewer))
     return found
@@ -173,10 +238,16 @@ def by_category() -> dict[str, dict[str, tuple[int, int, int]]]:
 
 def unborne() -> list[str]:
     """Sentences of the paper that its tables do not bear out."""
-    numeral = {row["model"]: row["numeral_implicature"] for row in load_text("sipen_accuracy")}
+    numeral = {
+        row["model"]: row["numeral_implicature"] for row in load_text("sipen_accuracy")
+    }
     some = [row for row in _direction("some") if row["weaker"] <= row["stronger"]]
-    two = [row["model"] for row in _direction("two") if row["stronger"] <= row["weaker"]]
-    but = ", ".join(f"{row['model']} ({row['weaker']} against {row['stronger']})" for row in some)
+    two = [
+        row["model"] for row in _direction("two") if row["stronger"] <= row["weaker"]
+    ]
+    but = ", ".join(
+        f"{row['model']} ({row['weaker']} against {row['stronger']})" for row in some
+    )
     owner = f"GPT-4o has {numeral['GPT-4o']}; {numeral['GPT-4o-mini']} is GPT-4o-mini's"
     capitals = "cannot be meant literally: all three premises of Table 2 begin with a capital letter"
     return [
@@ -197,8 +268,12 @@ def facts() -> list[str]:
     unique = sum(len(cell.counts) == 1 for cell in cells)
     five, six = ([bool(share.counts) for share in shares(number)] for number in "56")
     least = ", ".join(f"{name} {n}" for name, n in denominators().items())
-    triples = ", ".join(map(str, sorted({(way.most, way.many, way.few) for way in ways})))
-    arabic, words = ({getattr(way, name) for way in ways} for name in ("arabic", "words"))
+    triples = ", ".join(
+        map(str, sorted({(way.most, way.many, way.few) for way in ways}))
+    )
+    arabic, words = (
+        {getattr(way, name) for way in ways} for name in ("arabic", "words")
+    )
     numerals = f"{_either(arabic)} in digits, {_either(words)} from three to ten"
     total = sum(row["hypotheses"] for row in load("sipen_scales"))
     return [
@@ -219,27 +294,51 @@ def significance() -> list[str]:
     for number in "56":
         said = Counter(pair.verdict for pair in pairs(number))
         counted = ", ".join(f"{said[verdict]} {verdict}" for verdict in VERDICTS)
-        lines.append(f"Table {number}, {said.total()} comparisons, p whatever the pairing: {counted}.")
+        lines.append(
+            f"Table {number}, {said.total()} comparisons, p whatever the pairing: {counted}."
+        )
     return lines
 
 
 def to_markdown() -> str:
     """The section of the page."""
-    shown = [pair for number in "56" for pair in pairs(number) if pair.verdict != VERDICTS[-1]]
-    rows = [[p.cell, f"{p.first}, {p.second} of {p.n}", f"{p.least:.5f} to {p.most:.3f}", p.verdict] for p in shown]
+    shown = [
+        pair
+        for number in "56"
+        for pair in pairs(number)
+        if pair.verdict != VERDICTS[-1]
+    ]
+    rows = [
+        [
+            p.cell,
+            f"{p.first}, {p.second} of {p.n}",
+            f"{p.least:.5f} to {p.most:.3f}",
+            p.verdict,
+        ]
+        for p in shown
+    ]
     unprinted = []
     for model, counts in by_category().items():
-        neither = [f"{k[2] / DENOMINATORS[category]:.1%}" for category, k in counts.items()]
+        neither = [
+            f"{k[2] / DENOMINATORS[category]:.1%}" for category, k in counts.items()
+        ]
         totals = [sum(k[label] for k in counts.values()) for label in (0, 1)]
-        unprinted.append([model, *neither, *(f"{k} ({k / HYPOTHESES:.1%})" for k in totals)])
+        unprinted.append(
+            [model, *neither, *(f"{k} ({k / HYPOTHESES:.1%})" for k in totals)]
+        )
     parts = [
         "## SIPeN\n",
         "*SIPeN: パーソナルナラティブから構築された尺度推意ベンチマーク* (NLP 2025).\n",
         bullets(facts()),
         "### Counts behind SIPeN's Table 4\n",
-        table(("Cell", "Printed", "Count"), [[c.cell, c.printed, f"{c.counts[0]} of {c.n}"] for c in accuracy()]),
+        table(
+            ("Cell", "Printed", "Count"),
+            [[c.cell, c.printed, f"{c.counts[0]} of {c.n}"] for c in accuracy()],
+        ),
         "Not printed: the share that is right by neither label, and both accuracies over all hypotheses.\n",
-        table(("Model", *DENOMINATORS, "Implicature, all", "Entailment, all"), unprinted),
+        table(
+            ("Model", *DENOMINATORS, "Implicature, all", "Entailment, all"), unprinted
+        ),
         "### Significance that SIPeN's paper does not give\n",
         "The same premises stand behind both figures, so the p-value of McNemar's exact test lies between bounds.\n",
         bullets(significance()),

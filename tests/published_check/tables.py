@@ -26,7 +26,10 @@ def cells(table: str, value: str) -> dict[tuple[str, str], Printed]:
     >>> cells("jcq_dat_correlation", "pearson")["All", "fluency"].value
     0.916
     """
-    return {(row["task"], row["criterion"]): Printed.from_text(row[value]) for row in load_text(table)}
+    return {
+        (row["task"], row["criterion"]): Printed.from_text(row[value])
+        for row in load_text(table)
+    }
 
 
 def rows(table: str, *keys: str) -> list[str]:
@@ -47,4 +50,6 @@ def same_models(*tables: str) -> None:
     first = rows(tables[0], "model")
     for table in tables[1:]:
         if rows(table, "model") != first:
-            raise ValueError(f"the published tables {tables[0]} and {table} list other models, or in another order")
+            raise ValueError(
+                f"the published tables {tables[0]} and {table} list other models, or in another order"
+            )

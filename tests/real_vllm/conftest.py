@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-os.environ["VLLM_CPU_KVCACHE_SPACE"] = "2"  # GB; vLLM's own share of the memory would be more than a laptop's
+os.environ["VLLM_CPU_KVCACHE_SPACE"] = (
+    "2"  # GB; vLLM's own share of the memory would be more than a laptop's
+)
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
 collect_ignore_glob = [] if find_spec("vllm") else ["test_*"]
 REAL = Path(__file__).parents[2] / "runs/smollm2-135m-instruct/base"

@@ -24,7 +24,10 @@ def main(output, stale_from):
     import vllm
     from vllm.model_executor.layers import utils
 
-    vllm.LLM, utils.dispatch_cpu_unquantized_gemm = partial(vllm.LLM, enforce_eager=True), unpacked
+    vllm.LLM, utils.dispatch_cpu_unquantized_gemm = (
+        partial(vllm.LLM, enforce_eager=True),
+        unpacked,
+    )
     from trl.generation.vllm_generation import VLLMGeneration
 
     from sozo.data.errors import one_line_errors
@@ -32,14 +35,40 @@ def main(output, stale_from):
     from sozo.training.methods import recipe
 
     sync, calls = VLLMGeneration.sync_weights, count(1)
-    VLLMGeneration.sync_weights = lambda self: sync(self) if next(calls) < int(stale_from) else None
+    VLLMGeneration.sync_weights = lambda self: (
+        sync(self) if next(calls) < int(stale_from) else None
+    )
     train, own, settings = recipe("grpo")
-    words = {"config": Path(__file__).parents[2] / "recipes/tiny/grpo.yaml", "output_dir": output, "report_to": "none"}
-    words |= {"sampler": "vllm", "vllm_mode": "colocate", "max_steps": 20, "canary_steps": 1, "logging_steps": 1}
-    words |= {"completions_per_step": 16, "per_device_train_batch_size": 16, "num_generations": 8}
+    words = {
+        "config": Path(__file__).parents[2] / "recipes/tiny/grpo.yaml",
+        "output_dir": output,
+        "report_to": "none",
+    }
+    words |= {
+        "sampler": "vllm",
+        "vllm_mode": "colocate",
+        "max_steps": 20,
+        "canary_steps": 1,
+        "logging_steps": 1,
+    }
+    words |= {
+        "completions_per_step": 16,
+        "per_device_train_batch_size": 16,
+        "num_generations": 8,
+    }
     words |= {"warmup_steps": 0, "save_steps": 5}
     with one_line_errors("grpo"):
-        train(*parse(own, settings, [part for name, value in words.items() for part in (f"--{name}", str(value))]))
+        train(
+            *parse(
+                own,
+                settings,
+                [
+                    part
+                    for name, value in words.items()
+                    for part in (f"--{name}", str(value))
+                ],
+            )
+        )
     sys.stdout.write(f"weights sent {next(calls) - 1} times\n")
 
 

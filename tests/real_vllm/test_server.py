@@ -47,20 +47,46 @@ class Served:
         port = free_port()
         self.root, self.model, self._log = f"http://127.0.0.1:{port}", model, log
         self.url = f"{self.root}/v1"
-        options = {"model": model, "served-model-name": NAME, "host": "127.0.0.1", "port": port, "dtype": "bfloat16"}
-        options |= {"max-model-len": WINDOW, "max-num-seqs": AT_ONCE, "reasoning-parser": "granite"}
+        options = {
+            "model": model,
+            "served-model-name": NAME,
+            "host": "127.0.0.1",
+            "port": port,
+            "dtype": "bfloat16",
+        }
+        options |= {
+            "max-model-len": WINDOW,
+            "max-num-seqs": AT_ONCE,
+            "reasoning-parser": "granite",
+        }
         # So that the tests can make the model reason.
-        options |= {"structured-outputs-config": json.dumps({"enable_in_reasoning": True})}
-        words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-        self._command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--enforce-eager", *words]
+        options |= {
+            "structured-outputs-config": json.dumps({"enable_in_reasoning": True})
+        }
+        words = [
+            word
+            for name, value in options.items()
+            for word in (f"--{name}", str(value))
+        ]
+        self._command = [
+            sys.executable,
+            "-m",
+            "vllm.entrypoints.openai.api_server",
+            "--enforce-eager",
+            *words,
+        ]
         self.start()
 
     def start(self):
         with self._log.open("ab") as log:
-            self.process = subprocess.Popen(self._command, stdout=log, stderr=log, start_new_session=True)
+            self.process = subprocess.Popen(
+                self._command, stdout=log, stderr=log, start_new_session=True
+            )
         limit = time.monotonic() + 600
         while True:
-            assert self.process.poll() is None, self._log.read_text("utf-8", "replace")[-3000:]
+            assert self.process.poll() is None, self._log.read_text("utf-8", "replace")[
+                -3000:
+            ]
             assert time.monotonic() < limit
             try:
                 httpx2.get(f"{self.root}/health").raise_for_status()
@@ -75,7 +101,11 @@ class Served:
     def measured(self, name):
         """The sum of one of the server's metrics over all labels."""
         lines = httpx2.get(f"{self.root}/metrics").text.splitlines()
-        return sum(float(line.split()[-1]) for line in lines if line.startswith(f"vllm:{name}{{"))
+        return sum(
+            float(line.split()[-1])
+            for line in lines
+            if line.startswith(f"vllm:{name}{{")
+        )
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -94,7 +124,9 @@ def served(real, key, tmp_path_factory):
 
 
 def judge(served, profile=None, **options):
-    return EndpointJudge(NAME, served.url, profile=read_profile(profile), concurrency=AT_ONCE, **options)
+    return EndpointJudge(
+        NAME, served.url, profile=read_profile(profile), concurrency=AT_ONCE, **options
+    )
 
 
 def structured(**what):
@@ -106,31 +138,51 @@ def to_judge(answer=ANSWER):
 
 
 def judged(served, ledger, profile=None, answers=None, **options):
-    return judge_answers(judge(served, profile, **options), JCQ_V1, answers or to_judge(), ledger)
+    return judge_answers(
+        judge(served, profile, **options), JCQ_V1, answers or to_judge(), ledger
+    )
 
 
 def writer(served, profile=None, **settings):
     endpoint = json.dumps(profile) if profile else None
-    return load_generator(GeneratorSettings(NAME, "openai", base_url=served.url, endpoint=endpoint, **settings))
+    return load_generator(
+        GeneratorSettings(
+            NAME, "openai", base_url=served.url, endpoint=endpoint, **settings
+        )
+    )
 
 
 def test_tokens_and_endings_are_what_the_server_says(served, tmp_path):
     tokenizer = load_tokenizer(served.model)
     done = judged(served, tmp_path / "j", max_tokens=8)
-    assert {name: n for name, n in done.statuses.items() if n} == {"truncated": len(TASKS)}
+    assert {name: n for name, n in done.statuses.items() if n} == {
+        "truncated": len(TASKS)
+    }
     for asked, line in zip(to_judge(), done.judgements, strict=True):
-        assert line.prompt_tokens == len(encode_text(tokenizer, JCQ_V1.prompt(asked.question, ANSWER)))
+        assert line.prompt_tokens == len(
+            encode_text(tokenizer, JCQ_V1.prompt(asked.question, ANSWER))
+        )
         assert (line.completion_tokens, line.finish_reason) == (8, "length")
         assert (line.reply_model, line.fingerprint[:5]) == (NAME, "vllm-")
     cut = writer(served, max_new_tokens=3).answer(["Name an animal."] * 3, 0, 0)
     assert {answer.finish_reason for answer in cut} == {"length"}
-    chosen = writer(served, structured(choice=["cat", "dog"])).answer(["Name an animal."] * 6, 0, 0)
-    assert {(answer.text, answer.finish_reason) for answer in chosen} <= {("cat", "stop"), ("dog", "stop")}
+    chosen = writer(served, structured(choice=["cat", "dog"])).answer(
+        ["Name an animal."] * 6, 0, 0
+    )
+    assert {(answer.text, answer.finish_reason) for answer in chosen} <= {
+        ("cat", "stop"),
+        ("dog", "stop"),
+    }
 
 
 def test_seeds_repeat_answers(served):
     first, again, other = (
-        [answer.text for answer in writer(served, max_new_tokens=8, concurrency=1).answer(["Tell a story."] * 3, s, 0)]
+        [
+            answer.text
+            for answer in writer(served, max_new_tokens=8, concurrency=1).answer(
+                ["Tell a story."] * 3, s, 0
+            )
+        ]
         for s in (1, 1, 2)
     )
     assert first == again
@@ -147,55 +199,117 @@ def test_replies_of_a_weak_judge_parse_once_their_form_is_given(served, tmp_path
 
 
 def test_reasoning_that_the_server_takes_out_is_no_part_of_a_verdict(served, tmp_path):
-    done = judged(served, tmp_path / "whole", structured(regex=REASONED), max_tokens=100)
+    done = judged(
+        served, tmp_path / "whole", structured(regex=REASONED), max_tokens=100
+    )
     assert done.statuses["ok"] == len(TASKS)
     assert not any("thought" in line.reply for line in done.judgements)
     # It is paid for all the same.
     tokenizer = load_tokenizer(served.model)
-    assert all(line.completion_tokens > 10 + len(tokenizer.encode(line.reply)) for line in done.judgements)
+    assert all(
+        line.completion_tokens > 10 + len(tokenizer.encode(line.reply))
+        for line in done.judgements
+    )
     cut = judged(served, tmp_path / "cut", structured(regex=REASONED), max_tokens=10)
     assert cut.statuses["truncated"] == len(TASKS)
 
 
 def test_a_prompt_beyond_the_window_fails_alone(served, tmp_path, capsys):
     long = "Name an animal. " * WINDOW
-    answers = writer(served, max_new_tokens=4).answer(["Name an animal.", long, "Name a plant."], 0, 0)
+    answers = writer(served, max_new_tokens=4).answer(
+        ["Name an animal.", long, "Name a plant."], 0, 0
+    )
     assert [answer.finish_reason for answer in answers] == ["length", "error", "length"]
-    assert "1 of 3 prompts got no answer (HTTP 400: This model's maximum context length" in capsys.readouterr().err
+    assert (
+        "1 of 3 prompts got no answer (HTTP 400: This model's maximum context length"
+        in capsys.readouterr().err
+    )
     answers = [*to_judge()[:3], ToJudge("long", "long", "問い", long)]
-    done = judged(served, tmp_path / "j", structured(regex=SCORES), answers=answers, max_tokens=60)
+    done = judged(
+        served, tmp_path / "j", structured(regex=SCORES), answers=answers, max_tokens=60
+    )
     assert [str(line.status) for line in done.judgements] == ["ok"] * 3 + ["api_error"]
 
 
 @pytest.mark.parametrize("limit", [WINDOW, 2 * WINDOW])
 def test_a_limit_beyond_the_window_is_one_line(served, limit):
-    with pytest.raises(UserError, match=r"HTTP 400: .*; give a smaller limit on new tokens, or the server a longer"):
+    with pytest.raises(
+        UserError,
+        match=r"HTTP 400: .*; give a smaller limit on new tokens, or the server a longer",
+    ):
         writer(served, max_new_tokens=limit).answer([prompt("dat")] * 20, 0, 0)
 
 
 def test_more_requests_than_it_works_on_wait_and_are_all_answered(served):
-    answers = writer(served, max_new_tokens=6, concurrency=8 * AT_ONCE).answer(["Name an animal."] * 8 * AT_ONCE, 0, 0)
+    answers = writer(served, max_new_tokens=6, concurrency=8 * AT_ONCE).answer(
+        ["Name an animal."] * 8 * AT_ONCE, 0, 0
+    )
     assert {answer.finish_reason for answer in answers} <= {"length", "stop"}
 
 
 def test_a_request_that_is_given_up_is_given_up_by_the_server_too(served, tmp_path):
     retry = RetryPolicy(retries=1, first_wait=0.1)
-    hasty = judged(served, tmp_path / "j", {"timeout": 0.3}, answers=to_judge()[:1], max_tokens=600, retry=retry)
+    hasty = judged(
+        served,
+        tmp_path / "j",
+        {"timeout": 0.3},
+        answers=to_judge()[:1],
+        max_tokens=600,
+        retry=retry,
+    )
     (line,) = hasty.judgements
-    assert (str(line.status), line.error) == ("api_error", "no reply within 0.3 s (2 attempts)")
+    assert (str(line.status), line.error) == (
+        "api_error",
+        "no reply within 0.3 s (2 attempts)",
+    )
     limit = time.monotonic() + 60
-    while served.measured("num_requests_running") + served.measured("num_requests_waiting"):
+    while served.measured("num_requests_running") + served.measured(
+        "num_requests_waiting"
+    ):
         assert time.monotonic() < limit
         time.sleep(0.1)
-    again = judged(served, tmp_path / "j", structured(regex=SCORES), answers=to_judge()[:1], max_tokens=60)
+    again = judged(
+        served,
+        tmp_path / "j",
+        structured(regex=SCORES),
+        answers=to_judge()[:1],
+        max_tokens=60,
+    )
     assert again.statuses["ok"] == 1
 
 
 def test_nothing_is_lost_when_the_client_and_the_server_are_killed(served, tmp_path):
-    words = ["jcq", "--trial", "--model", NAME, "--base-url", served.url, "--max-new-tokens", "6", "--output", "out"]
-    words += ["--judge-model", NAME, "--judge-base-url", served.url, "--judge-max-tokens", "60"]
-    words += ["--judge-endpoint", json.dumps(structured(regex=SCORES)), "--judge-concurrency", str(AT_ONCE)]
-    ledger, answers, log = tmp_path / "out/judgements.jsonl", tmp_path / "out/responses", tmp_path / "log"
+    words = [
+        "jcq",
+        "--trial",
+        "--model",
+        NAME,
+        "--base-url",
+        served.url,
+        "--max-new-tokens",
+        "6",
+        "--output",
+        "out",
+    ]
+    words += [
+        "--judge-model",
+        NAME,
+        "--judge-base-url",
+        served.url,
+        "--judge-max-tokens",
+        "60",
+    ]
+    words += [
+        "--judge-endpoint",
+        json.dumps(structured(regex=SCORES)),
+        "--judge-concurrency",
+        str(AT_ONCE),
+    ]
+    ledger, answers, log = (
+        tmp_path / "out/judgements.jsonl",
+        tmp_path / "out/responses",
+        tmp_path / "log",
+    )
 
     def start(*more):
         command = [sys.executable, "-m", "sozo", *words, *more]
@@ -206,7 +320,11 @@ def test_nothing_is_lost_when_the_client_and_the_server_are_killed(served, tmp_p
         return ledger.read_bytes().count(b"\n") if ledger.exists() else 0
 
     def texts():
-        return [text for table in iter_tables(answers, ["text"]) for text in table["text"].to_pylist()]
+        return [
+            text
+            for table in iter_tables(answers, ["text"])
+            for text in table["text"].to_pylist()
+        ]
 
     def wait_for(number, client):
         limit = time.monotonic() + 600
@@ -231,9 +349,13 @@ def test_nothing_is_lost_when_the_client_and_the_server_are_killed(served, tmp_p
     assert texts() == drawn  # no answer was drawn again
     lines = [line for line in read_judgements(ledger, (JCQ_V1,)) if line.scores]
     assert [line.reply_id for line in lines][: len(kept)] == kept
-    assert Counter(line.question_id for line in lines) == dict.fromkeys((q.id for q in trial_questions()), 1)
+    assert Counter(line.question_id for line in lines) == dict.fromkeys(
+        (q.id for q in trial_questions()), 1
+    )
     # What the last server answered is what came after the kill, and the greetings of who asked it.
-    assert served.measured("request_success_total") <= len(lines) - len(kept) + AT_ONCE + 4
+    assert (
+        served.measured("request_success_total") <= len(lines) - len(kept) + AT_ONCE + 4
+    )
     metrics = json.loads((tmp_path / "out/metrics.json").read_text("utf-8"))
     assert metrics["statuses"]["ok"] == len(trial_questions())
     assert Path(tmp_path / "out/jcq-judge").is_dir()

@@ -26,9 +26,13 @@ if __name__ == "__main__":
             concurrency=16,
             timeout=2.0,
             retry=policy,
-            profile=Profile(server="stand-in", temperature=0.7, extra_body={"seed": seed}),
+            profile=Profile(
+                server="stand-in", temperature=0.7, extra_body={"seed": seed}
+            ),
         )
         for seed in range(3)
     ]
-    settings = JudgeSettings(judge_model="judge", price_in=1.0, price_out=2.0, retry_failed=bool(retry))
+    settings = JudgeSettings(
+        judge_model="judge", price_in=1.0, price_out=2.0, retry_failed=bool(retry)
+    )
     judge_experts(PLAN, judges, Path(folder), settings, ExpertSettings())

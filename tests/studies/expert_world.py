@@ -35,13 +35,17 @@ def world(seed, noise=0.0, experts=EXPERTS, ideas=40, each=30):
                 score = clip(score + rng.choice([-1, 1]))
             heat, loud, price = features[item]
             text = f"heat {heat}, noise {loud}, price {price}"
-            ratings.append(Rated(f"r{number}", f"i{item}", f"p{item}", "d", "worth", score, text))
+            ratings.append(
+                Rated(f"r{number}", f"i{item}", f"p{item}", "d", "worth", score, text)
+            )
     return ratings
 
 
 def reply(prompt):
     """What the judge says: the first expert of least error on the examples, else the first feature as it is."""
-    *examples, target = [tuple(int(x) for x in match if x) for match in _IDEA.findall(prompt)]
+    *examples, target = [
+        tuple(int(x) for x in match if x) for match in _IDEA.findall(prompt)
+    ]
     if not examples:
         feature, offset, confidence = 0, 0, 50
     else:
@@ -50,12 +54,21 @@ def reply(prompt):
         explained = sum(clip(e[feature] + offset) == e[3] for e in examples)
         confidence = int(50 + 50 * explained / len(examples))
     return json.dumps(
-        {"score": clip(target[feature] + offset), "reason": f"feature {feature}", "confidence": confidence}
+        {
+            "score": clip(target[feature] + offset),
+            "reason": f"feature {feature}",
+            "confidence": confidence,
+        }
     )
 
 
 def world_judge(seed=0, replies=reply, max_tokens=None):
-    judge = LocalJudge("w", lambda prompts: [replies(p) for p in prompts], parameters={"seed": seed}, batch_size=64)
+    judge = LocalJudge(
+        "w",
+        lambda prompts: [replies(p) for p in prompts],
+        parameters={"seed": seed},
+        batch_size=64,
+    )
     judge.max_tokens = max_tokens
     return judge
 
@@ -63,5 +76,10 @@ def world_judge(seed=0, replies=reply, max_tokens=None):
 def predicted(ratings, condition):
     """What the judge says of every rating, without the machinery of asking."""
     rubric = criterion_rubric(CRITERION)
-    asked = zip(ratings, Plan(ratings, RUBRIC, [condition]).asks(ratings, 0), strict=True)
-    return {r.id: json.loads(reply(rubric.prompt(a.question, a.answer)))["score"] for r, a in asked}
+    asked = zip(
+        ratings, Plan(ratings, RUBRIC, [condition]).asks(ratings, 0), strict=True
+    )
+    return {
+        r.id: json.loads(reply(rubric.prompt(a.question, a.answer)))["score"]
+        for r, a in asked
+    }

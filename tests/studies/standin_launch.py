@@ -23,7 +23,9 @@ def main():
         calls.write(f"{output.name}\n")
     output.mkdir(parents=True, exist_ok=True)
     (output / "config.json").write_text("{}")
-    sys.stdout.write(f"playing {script} {'on a terminal' if sys.stdout.isatty() else ''}\n")
+    sys.stdout.write(
+        f"playing {script} {'on a terminal' if sys.stdout.isatty() else ''}\n"
+    )
     sys.stdout.write("1%\r50%\r100%\rbar done\n")
     sys.stdout.flush()
     if script != "sample_dat.py":
@@ -40,9 +42,12 @@ def main():
         assert path == Path("tiny") or path.is_dir(), path
     if script == "sample_dat.py":
         write_responses(
-            output / "responses" / "part-00000.parquet", table(flags["source"], int(flags["num_responses"]))
+            output / "responses" / "part-00000.parquet",
+            table(flags["source"], int(flags["num_responses"])),
         )
-    (output / "metrics.json").write_text(json.dumps({"step": output.name, "run": os.environ.get("STANDIN_RUN")}))
+    (output / "metrics.json").write_text(
+        json.dumps({"step": output.name, "run": os.environ.get("STANDIN_RUN")})
+    )
     return 0
 
 
@@ -52,7 +57,14 @@ def table(source, count):
     return [
         Response(f"{i:08d}", source, 0, "text", None, None, "format")
         if i % 4 == 3
-        else Response(f"{i:08d}", source, 0, "text", tuple(words[(i * 7 + k) % 200] for k in range(10)), 0.5 + i / 1e4)
+        else Response(
+            f"{i:08d}",
+            source,
+            0,
+            "text",
+            tuple(words[(i * 7 + k) % 200] for k in range(10)),
+            0.5 + i / 1e4,
+        )
         for i in range(count)
     ]
 

@@ -53,7 +53,10 @@ def row(folder, name, right, seed=0, **settings):
 def beside(base, model):
     """What is said of a model, measure by measure: its share, the difference from its base, what else."""
     folders = [("base", base.folder), ("model", model.folder)]
-    return {measure.name: by_row["model"] for measure, by_row in control_rows(folders, {"model": "base"}).items()}
+    return {
+        measure.name: by_row["model"]
+        for measure, by_row in control_rows(folders, {"model": "base"}).items()
+    }
 
 
 def test_a_control_is_a_share_a_difference_and_its_interval(tmp_path):
@@ -62,14 +65,23 @@ def test_a_control_is_a_share_a_difference_and_its_interval(tmp_path):
     change = same.change.estimate
     assert change.value == 0
     assert change.low == pytest.approx(-change.high)
-    assert -0.1 < change.low < -0.05  # two pseudo-observations: no certainty even where nothing changed
-    assert markdown(tabulate("", [{"Row": "same", "Controls": same}])).count("+0.0 points [−") == 1
+    assert (
+        -0.1 < change.low < -0.05
+    )  # two pseudo-observations: no certainty even where nothing changed
+    assert (
+        markdown(tabulate("", [{"Row": "same", "Controls": same}])).count(
+            "+0.0 points [−"
+        )
+        == 1
+    )
     other = row(tmp_path, "other", 0.5)
     said = beside(base, other)["sipen/controls"]
     assert said.estimate == other.estimate(said.measure)
     assert said.change.estimate == other.against(base, said.measure)
     assert said.change.estimate.high < -0.1
-    assert said.change.estimate.value == pytest.approx(said.value - base.estimate(said.measure).value)
+    assert said.change.estimate.value == pytest.approx(
+        said.value - base.estimate(said.measure).value
+    )
 
 
 def answering(folder, name, answers):
@@ -83,9 +95,15 @@ def answering(folder, name, answers):
     return finished_run(run_of(folder / name, answer, source=name).folder)
 
 
-def test_scale_answers_wrong_by_both_readings_are_errors_and_moves_between_them_are_none(tmp_path):
-    literal = answering(tmp_path, "literal", lambda number, direction: ENTAILMENT[direction])
-    pragmatic = answering(tmp_path, "pragmatic", lambda number, direction: IMPLICATURE[direction])
+def test_scale_answers_wrong_by_both_readings_are_errors_and_moves_between_them_are_none(
+    tmp_path,
+):
+    literal = answering(
+        tmp_path, "literal", lambda number, direction: ENTAILMENT[direction]
+    )
+    pragmatic = answering(
+        tmp_path, "pragmatic", lambda number, direction: IMPLICATURE[direction]
+    )
     for base, other in ((literal, pragmatic), (pragmatic, literal)):
         said = beside(base, other)
         assert [cell.change.value for cell in said.values()] == [0, 0]
@@ -103,7 +121,11 @@ def test_scale_answers_wrong_by_both_readings_are_errors_and_moves_between_them_
 
 def test_without_scale_items_the_controls_stand_alone(tmp_path):
     controls = [item for item in trial_items() if item.direction in CONTROL]
-    run = finished_run(run_of(tmp_path / "c", truthful, items=controls, sipen_prompt="sipen-ja-v2").folder)
+    run = finished_run(
+        run_of(
+            tmp_path / "c", truthful, items=controls, sipen_prompt="sipen-ja-v2"
+        ).folder
+    )
     assert list(beside(run, run)) == ["sipen/controls"]
 
 
@@ -111,7 +133,11 @@ def test_what_is_on_another_scale_is_not_compared(tmp_path):
     base = row(tmp_path, "base", 0.9)
     for name, settings, why in (
         ("other", {"sipen_context": "none"}, "sipen_context"),
-        ("literal", {"sipen_prompt": "sipen-ja-v1"}, "sipen_prompt is sipen-ja-v2 and sipen-ja-v1"),
+        (
+            "literal",
+            {"sipen_prompt": "sipen-ja-v1"},
+            "sipen_prompt is sipen-ja-v2 and sipen-ja-v1",
+        ),
     ):
         run = finished_run(run_of(tmp_path / name, truthful, **settings).folder)
         said = beside(base, run)["sipen/controls"]
@@ -121,7 +147,10 @@ def test_what_is_on_another_scale_is_not_compared(tmp_path):
 
 
 def test_an_arm_is_a_mean_over_its_seeds(tmp_path):
-    folders = {name: row(tmp_path, name, 0.9, seed).folder for seed, name in enumerate(("base", "base@1", "base@2"))}
+    folders = {
+        name: row(tmp_path, name, 0.9, seed).folder
+        for seed, name in enumerate(("base", "base@1", "base@2"))
+    }
     for seed, right in enumerate((0.5, 0.7, 0.75)):
         folders[f"arm{seed}"] = row(tmp_path, f"arm{seed}", right, seed).folder
     bases = {"arm0": "base", "arm1": "base@1", "arm2": "base@2"}
@@ -131,7 +160,9 @@ def test_an_arm_is_a_mean_over_its_seeds(tmp_path):
     gaps = [cell.change.value for cell in cells.values()]
     low, high = stats.t.interval(0.95, 2, np.mean(gaps), stats.sem(gaps))
     change = said.change.estimate
-    assert (change.value, change.low, change.high) == pytest.approx((np.mean(gaps), max(low, -1), min(high, 1)))
+    assert (change.value, change.low, change.high) == pytest.approx(
+        (np.mean(gaps), max(low, -1), min(high, 1))
+    )
     assert said.value == pytest.approx(np.mean([cell.value for cell in cells.values()]))
     assert "of" not in said.line  # a mean of three seeds is no count of three
     assert over_arm({0: cells[0]}) == cells[0]
@@ -143,9 +174,18 @@ def test_an_arm_is_a_mean_over_its_seeds(tmp_path):
 
 
 def study_file(folder, **changes):
-    values = yaml.safe_load((ROOT / "recipes" / "tiny" / "reproduce.yaml").read_text("utf-8")) | changes
-    values["sampling"]["launcher"] = str(ROOT / "recipes" / "accelerate" / "single.yaml")
-    values["training"] = {k: str(ROOT / "recipes" / "tiny" / v) for k, v in values["training"].items()}
+    values = (
+        yaml.safe_load(
+            (ROOT / "recipes" / "tiny" / "reproduce.yaml").read_text("utf-8")
+        )
+        | changes
+    )
+    values["sampling"]["launcher"] = str(
+        ROOT / "recipes" / "accelerate" / "single.yaml"
+    )
+    values["training"] = {
+        k: str(ROOT / "recipes" / "tiny" / v) for k, v in values["training"].items()
+    }
     values["training"]["launcher"] = values["sampling"]["launcher"]
     path = folder / "reproduce.yaml"
     path.write_text(yaml.safe_dump(values), "utf-8")
@@ -157,7 +197,9 @@ def test_a_study_asks_the_base_and_every_trained_row(tmp_path):
     steps = {step.name: step for step in study_steps(study)}
     controls = {"base-sipen", "sft-sipen", "dpo1-sipen", "dpo2-sipen", "grpo-sipen"}
     assert controls < set(steps)
-    assert ("GRPO", "grpo-sipen") in {(row, folder.name) for row, folder in control_runs(study)}
+    assert ("GRPO", "grpo-sipen") in {
+        (row, folder.name) for row, folder in control_runs(study)
+    }
     assert {folder.name for _, folder in control_runs(study)} == controls
     grpo = steps["grpo-sipen"]
     assert (grpo.script, grpo.flags["task"], grpo.inputs, grpo.flags["model"]) == (
@@ -182,7 +224,10 @@ def test_a_study_asks_the_base_and_every_trained_row(tmp_path):
         ({"control_tasks": "sipen"}, "control_tasks: Input should be a valid list"),
         ({"control_tasks": ["dat"]}, "dat has no control measure"),
         ({"control_tasks": ["sippen"]}, "there is no task sippen"),
-        ({"control_tasks": ["sipen"], "arms": {"GRPO": {"train": "grpo"}}}, "an arm named base"),
+        (
+            {"control_tasks": ["sipen"], "arms": {"GRPO": {"train": "grpo"}}},
+            "an arm named base",
+        ),
     ],
 )
 def test_what_cannot_be_a_control_is_refused(changes, message, tmp_path):
@@ -191,14 +236,24 @@ def test_what_cannot_be_a_control_is_refused(changes, message, tmp_path):
 
 
 def test_the_difference_stands_beside_the_row(tmp_path):
-    tables = {name: write(tmp_path / name, [("犬猫", 0.5), ("水山", 0.7)]) for name in ("base", "SFT", "GRPO")}
+    tables = {
+        name: write(tmp_path / name, [("犬猫", 0.5), ("水山", 0.7)])
+        for name in ("base", "SFT", "GRPO")
+    }
     shares = {"base": 0.9, "SFT": 0.9, "GRPO": 0.4}
-    runs = [(name, row(tmp_path / "g", name, right).folder) for name, right in shares.items()]
+    runs = [
+        (name, row(tmp_path / "g", name, right).folder)
+        for name, right in shares.items()
+    ]
     rows = {name: StudyRow(None, folder) for name, folder in tables.items()}
     result = tables_result("Table 11", rows, controls=runs)
     text = write_result(tmp_path / "out", result, "table11")
     assert "| Understanding (sipen)  " in text.splitlines()[0]
-    lines = {line.split(" | ")[0].strip("| "): line for line in text.splitlines() if line.startswith("| ")}
+    lines = {
+        line.split(" | ")[0].strip("| "): line
+        for line in text.splitlines()
+        if line.startswith("| ")
+    }
     assert "+0.0 points [" in lines["SFT"]
     assert "−50.0 points [" in lines["GRPO"]
     assert "90.3% [" in lines["base"]
@@ -206,9 +261,16 @@ def test_the_difference_stands_beside_the_row(tmp_path):
     for measure in result.controls:
         assert explanation(measure) in text
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
-    for expected in ("Understanding (sipen)", "Wrong by both readings (sipen)", "−50.0 points", "33.3%"):
+    for expected in (
+        "Understanding (sipen)",
+        "Wrong by both readings (sipen)",
+        "−50.0 points",
+        "33.3%",
+    ):
         assert expected in page
-    stored = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))["control_tasks"]["sipen/controls"]
+    stored = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))[
+        "control_tasks"
+    ]["sipen/controls"]
     assert stored["base"]["difference"] is None
     assert stored["SFT"]["difference"]["value"] == 0
     change = stored["GRPO"]["difference"]

@@ -16,15 +16,24 @@ from sozo.tasks.jcq.questions import CRITERIA, TASKS
 
 MODELS = [row["model"] for row in load("dat")]
 RNG = np.random.default_rng(0)
-GRADES = {model: RNG.integers(1, 6, (7, 4)) for model in MODELS}  # model -> task x criterion
+GRADES = {
+    model: RNG.integers(1, 6, (7, 4)) for model in MODELS
+}  # model -> task x criterion
 
 
 def write_study(folder):
     """The paper's five models with its DAT and SAT scores, grades of one question for each task, and random nouns."""
     for model, dat, sat in zip(MODELS, load("dat"), load("sat"), strict=True):
         dat_run(folder / model / "dat", model, dat["score"])
-        sat_run(folder / model / "sat", model, {"桃": sat["score"] + 0.01, "鶴": sat["score"] - 0.01, "犬": None})
-        grades = {q.id: [tuple(map(int, row))] for q, row in zip(QUESTION_OF_TASK, GRADES[model], strict=True)}
+        sat_run(
+            folder / model / "sat",
+            model,
+            {"桃": sat["score"] + 0.01, "鶴": sat["score"] - 0.01, "犬": None},
+        )
+        grades = {
+            q.id: [tuple(map(int, row))]
+            for q, row in zip(QUESTION_OF_TASK, GRADES[model], strict=True)
+        }
         jcq_run(folder / model / "jcq", model, grades)
     dat_run(folder / "random", "random", 0.555)
     return folder
@@ -42,7 +51,9 @@ def result(study, tmp_path_factory):
 
 
 def cell(table, task, criterion):
-    (found,) = [one for one in table if (one["task"], one["criterion"]) == (task, criterion)]
+    (found,) = [
+        one for one in table if (one["task"], one["criterion"]) == (task, criterion)
+    ]
     return found
 
 
@@ -50,11 +61,17 @@ def test_dat_and_sat_correlate_as_in_the_paper(result):
     values, run = result
     # Section 4.3.4 prints 0.933 and 0.021; from scores of three digits come 0.932 and 0.021.
     assert values["dat_sat"]["r"] == pytest.approx(0.9317, abs=5e-5)
-    assert p_value(values["dat_sat"]["r"], 5) == pytest.approx(0.0212, abs=5e-5)  # that of five models of one world
+    assert p_value(values["dat_sat"]["r"], 5) == pytest.approx(
+        0.0212, abs=5e-5
+    )  # that of five models of one world
     assert values["dat_sat"]["low"] <= 0.278 + 1e-3  # Fisher's
     assert values["dat_sat"]["high"] == pytest.approx(0.9956, abs=1e-2)
     assert (values["dat_sat"]["p"] < 0.05) == (values["dat_sat"]["low"] > 0)
-    assert values["models_with_both"] == {"Table 9": 5, "Table 10": 5, "DAT and SAT": 5}  # and no random nouns
+    assert values["models_with_both"] == {
+        "Table 9": 5,
+        "Table 10": 5,
+        "DAT and SAT": 5,
+    }  # and no random nouns
     assert "5 models: the interval is wide" in run.page
     assert "0.5300, 100 of 102" in run.page
     assert "- JCQ: 7 questions that are not JCQ's, model j, prompt jcq-v1." in run.page
@@ -74,12 +91,18 @@ def test_every_cell_is_numpys_correlation_of_the_models_means(result, table, oth
             if len(set(column)) == 1:
                 assert found["r"] is None
                 continue
-            assert found["r"] == pytest.approx(np.corrcoef(column, scores)[0, 1], abs=1e-6)
+            assert found["r"] == pytest.approx(
+                np.corrcoef(column, scores)[0, 1], abs=1e-6
+            )
             assert (found["n"], found["of"]) == (5, 5)
         means = [GRADES[model][k].mean() for model in MODELS]
-        assert cell(cells, task, "mean")["r"] == pytest.approx(np.corrcoef(means, scores)[0, 1], abs=1e-6)
+        assert cell(cells, task, "mean")["r"] == pytest.approx(
+            np.corrcoef(means, scores)[0, 1], abs=1e-6
+        )
     everything = [GRADES[model].mean() for model in MODELS]
-    assert cell(cells, "All", "mean")["r"] == pytest.approx(np.corrcoef(everything, scores)[0, 1], abs=1e-6)
+    assert cell(cells, "All", "mean")["r"] == pytest.approx(
+        np.corrcoef(everything, scores)[0, 1], abs=1e-6
+    )
     assert [one["p_holm"] for one in cells] == holm([one["p"] for one in cells])
     paper = load(f"jcq_{other}_correlation")
     assert [one["paper"] for one in cells] == [row["pearson"] for row in paper]
@@ -98,10 +121,20 @@ def test_a_model_that_lacks_a_benchmark_or_a_cell_is_left_out_of_it(tmp_path):
     values = json.loads((run.folder / "correlations.json").read_text("utf-8"))
     assert values["models_with_both"] == {"Table 9": 4, "Table 10": 1, "DAT and SAT": 1}
     assert (values["table_10"], values["dat_sat"]) == (None, None)
-    first, other = cell(values["table_9"], TASKS[0], "fluency"), cell(values["table_9"], TASKS[1], "fluency")
-    assert (first["n"], first["of"], first["reason"]) == (3, 4, "3 models: an interval needs at least 4")
+    first, other = (
+        cell(values["table_9"], TASKS[0], "fluency"),
+        cell(values["table_9"], TASKS[1], "fluency"),
+    )
+    assert (first["n"], first["of"], first["reason"]) == (
+        3,
+        4,
+        "3 models: an interval needs at least 4",
+    )
     assert (other["n"], other["r"], other["low"]) == (4, pytest.approx(1), None)
-    assert cell(values["table_9"], "All", "originality")["reason"] == "all 4 values of x are equal"
+    assert (
+        cell(values["table_9"], "All", "originality")["reason"]
+        == "all 4 values of x are equal"
+    )
     row = values["models"][3]
     assert (row["jcq"]["n"], row["jcq"]["of"]) == (6, 7)
     assert "1 of the models have both: a correlation needs 3." in run.page
@@ -109,7 +142,10 @@ def test_a_model_that_lacks_a_benchmark_or_a_cell_is_left_out_of_it(tmp_path):
 
 def people(path, *rows):
     names = ("model", "item", "criterion", "rater", "score")
-    path.write_text("".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows), "utf-8")
+    path.write_text(
+        "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows),
+        "utf-8",
+    )
     return path
 
 
@@ -121,23 +157,53 @@ def table_8(places, out, ratings):
 def test_table_8_by_hand_in_both_languages(tmp_path):
     # Judge's fluency of question 1: 1, 3, 2, 5, 4; people's means 1, 2, 3, 4, 5: r = 0.8 (and one more model unread).
     for name, grade in zip("abcdef", (1, 3, 2, 5, 4, None), strict=True):
-        jcq_run(tmp_path / "runs" / name, name, {"1": [grade and (grade, 3, 3, 3)], "2": [(3, 3, 3, 3)]})
+        jcq_run(
+            tmp_path / "runs" / name,
+            name,
+            {"1": [grade and (grade, 3, 3, 3)], "2": [(3, 3, 3, 3)]},
+        )
     rows = [("a", "1", "流暢性", "A", 1), ("a", "1", "fluency", "B", 1)]
-    rows += [(name, 1, "流暢性", "A", k) for k, name in enumerate("bcde", 2)] + [("f", "1", "Fluency ", "A", 3)]
-    rows += [("z", "1", "流暢性", "A", 3), ("a", "99", "流暢性", "A", 3), ("a", "1", "楽しさ", "A", 5)]
-    values, run = table_8([str(tmp_path / "runs")], tmp_path / "out", people(tmp_path / "r.jsonl", *rows))
+    rows += [(name, 1, "流暢性", "A", k) for k, name in enumerate("bcde", 2)] + [
+        ("f", "1", "Fluency ", "A", 3)
+    ]
+    rows += [
+        ("z", "1", "流暢性", "A", 3),
+        ("a", "99", "流暢性", "A", 3),
+        ("a", "1", "楽しさ", "A", 5),
+    ]
+    values, run = table_8(
+        [str(tmp_path / "runs")], tmp_path / "out", people(tmp_path / "r.jsonl", *rows)
+    )
     assert [(one["task"], one["criterion"]) for one in values["table_8"]] == [
-        (task, criterion) for task in (TASKS[0], "All") for criterion in ("fluency", "mean")
+        (task, criterion)
+        for task in (TASKS[0], "All")
+        for criterion in ("fluency", "mean")
     ]
     found = values["table_8"][0]
-    assert (found["r"], found["n"], found["of"], found["paper"]) == (pytest.approx(0.8), 5, 6, 1.0)
-    assert [one["paper"] for one in values["table_8"]] == [1.0, None, 0.683, None]  # the paper's mean is of four
+    assert (found["r"], found["n"], found["of"], found["paper"]) == (
+        pytest.approx(0.8),
+        5,
+        6,
+        1.0,
+    )
+    assert [one["paper"] for one in values["table_8"]] == [
+        1.0,
+        None,
+        0.683,
+        None,
+    ]  # the paper's mean is of four
     assert found["note"] == "5 answers: the interval is wide"
-    assert [one["p_holm"] for one in values["table_8"]] == holm([one["p"] for one in values["table_8"]])
+    assert [one["p_holm"] for one in values["table_8"]] == holm(
+        [one["p"] for one in values["table_8"]]
+    )
     assert values["ratings"] == {
         "used": 7,
         "raters": 2,
-        "left_out": {"no JCQ run of the model z": 1, "no answer 99 of a": 1, "no criterion 楽しさ": 1},
+        "left_out": {
+            "no JCQ run of the model z": 1,
+            "no answer 99 of a": 1,
+            "no criterion 楽しさ": 1,
+        },
     }
     assert (values["table_9"], values["dat_sat"]) == (None, None)
     assert "7 ratings by 2 people" in run.page
@@ -146,36 +212,62 @@ def test_table_8_by_hand_in_both_languages(tmp_path):
 
 def test_of_several_answers_the_one_that_was_rated_counts(tmp_path):
     for name, first, second in (("a", 1, 5), ("b", 2, 1), ("c", 3, 4)):
-        jcq_run(tmp_path / "runs" / name, name, {"1": [(first, 3, 3, 3), (second, 3, 3, 3)]})
-    rows = [(name, f"1-{k}", "fluency", "A", s) for k in (0, 1) for name, s in zip("abc", (1, 2, 3), strict=True)]
-    values, _ = table_8([str(tmp_path / "runs")], tmp_path / "out", people(tmp_path / "r.jsonl", *rows))
+        jcq_run(
+            tmp_path / "runs" / name, name, {"1": [(first, 3, 3, 3), (second, 3, 3, 3)]}
+        )
+    rows = [
+        (name, f"1-{k}", "fluency", "A", s)
+        for k in (0, 1)
+        for name, s in zip("abc", (1, 2, 3), strict=True)
+    ]
+    values, _ = table_8(
+        [str(tmp_path / "runs")], tmp_path / "out", people(tmp_path / "r.jsonl", *rows)
+    )
     expected = np.corrcoef([1, 2, 3, 5, 1, 4], [1, 2, 3, 1, 2, 3])[0, 1]
     assert values["table_8"][0]["r"] == pytest.approx(expected)
     with pytest.raises(
-        UserError, match="rates b's question '1', which has 2 answers; give the answer's id as item, such as '1-0'"
+        UserError,
+        match="rates b's question '1', which has 2 answers; give the answer's id as item, such as '1-0'",
     ):
-        table_8([str(tmp_path / "runs")], tmp_path / "x", people(tmp_path / "q.jsonl", ("b", "1", "fluency", "A", 3)))
+        table_8(
+            [str(tmp_path / "runs")],
+            tmp_path / "x",
+            people(tmp_path / "q.jsonl", ("b", "1", "fluency", "A", 3)),
+        )
     assert not (tmp_path / "x").exists()
 
 
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (("M", "1", "fluency", "A", 3), "1 of 1: no JCQ run of the model M; the runs are of m"),
+        (
+            ("M", "1", "fluency", "A", 3),
+            "1 of 1: no JCQ run of the model M; the runs are of m",
+        ),
         (("m", "uu-1", "fluency", "A", 3), "1 of 1: no answer uu-1 of m"),
         (("m", "1", "beauty", "A", 3), "1 of 1: no criterion beauty"),
     ],
 )
 def test_ratings_that_fit_nothing_are_one_line(row, message, tmp_path):
     jcq_run(tmp_path / "m", "m", {"1": [(3, 3, 3, 3)]})
-    with pytest.raises(UserError, match=f"no rating is about an answer of these runs .{message}") as raised:
-        correlate_runs([str(tmp_path / "m")], tmp_path / "out", ratings=people(tmp_path / "r.jsonl", row))
+    with pytest.raises(
+        UserError, match=f"no rating is about an answer of these runs .{message}"
+    ) as raised:
+        correlate_runs(
+            [str(tmp_path / "m")],
+            tmp_path / "out",
+            ratings=people(tmp_path / "r.jsonl", row),
+        )
     assert "\n" not in str(raised.value)
 
 
 def test_one_rating_under_two_names_is_refused(tmp_path):
     jcq_run(tmp_path / "m", "m", {"1": [(3, 3, 3, 3)]})
-    file = people(tmp_path / "r.jsonl", ("m", "1", "fluency", "A", 3), ("m", "1", "流暢性", "A", 4))
+    file = people(
+        tmp_path / "r.jsonl",
+        ("m", "1", "fluency", "A", 3),
+        ("m", "1", "流暢性", "A", 4),
+    )
     with pytest.raises(UserError, match="the rater 'A' rates fluency of m's '1' twice"):
         correlate_runs([str(tmp_path / "m")], tmp_path / "out", ratings=file)
 
@@ -184,16 +276,27 @@ def test_one_rating_under_two_names_is_refused(tmp_path):
     ("change", "message"),
     [
         ("judge", "JCQ of a .* and of c .* do not compare: judge.model is j and k"),
-        ("encoder", "DAT of a .* and of c .* do not compare: embedding_model is ja-ginza and other"),
+        (
+            "encoder",
+            "DAT of a .* and of c .* do not compare: embedding_model is ja-ginza and other",
+        ),
         ("stories", "SAT of a .* and of c .* do not compare: other items were asked"),
     ],
 )
 def test_scores_on_different_scales_are_not_correlated(change, message, tmp_path):
     for name in "abc":
         other = name == "c"
-        scorer = {**SCORES, "embedding_model": "other"} if other and change == "encoder" else SCORES
+        scorer = (
+            {**SCORES, "embedding_model": "other"}
+            if other and change == "encoder"
+            else SCORES
+        )
         dat_run(tmp_path / name / "dat", name, 0.5, scorer=scorer)
-        sat_run(tmp_path / name / "sat", name, {"鶴" if other and change == "stories" else "桃": 0.5})
+        sat_run(
+            tmp_path / name / "sat",
+            name,
+            {"鶴" if other and change == "stories" else "桃": 0.5},
+        )
         judge = {**JUDGE, "model": "k"} if other and change == "judge" else JUDGE
         jcq_run(tmp_path / name / "jcq", name, {"1": [(3, 3, 3, 3)]}, judge=judge)
     with pytest.raises(UserError, match=message):
@@ -202,20 +305,37 @@ def test_scores_on_different_scales_are_not_correlated(change, message, tmp_path
 
 
 def families(path, **of_model):
-    path.write_text("model,family\n" + "".join(f"{model},{family}\n" for model, family in of_model.items()), "utf-8")
+    path.write_text(
+        "model,family\n"
+        + "".join(f"{model},{family}\n" for model, family in of_model.items()),
+        "utf-8",
+    )
     return path
 
 
 def test_models_of_few_families_have_no_interval(tmp_path):
     for k, name in enumerate("abcdefghij"):
         dat_run(tmp_path / "runs" / name / "dat", name, 0.5 + 0.01 * (k * 7 % 10))
-        sat_run(tmp_path / "runs" / name / "sat", name, {"桃": 0.5 + 0.01 * (k * k % 11)})
-    two = families(tmp_path / "two.csv", **{name: f"F{k % 2}" for k, name in enumerate("abcdefghij")})
-    five = families(tmp_path / "five.csv", **{name: f"F{k // 2}" for k, name in enumerate("abcdefghij")})
+        sat_run(
+            tmp_path / "runs" / name / "sat", name, {"桃": 0.5 + 0.01 * (k * k % 11)}
+        )
+    two = families(
+        tmp_path / "two.csv",
+        **{name: f"F{k % 2}" for k, name in enumerate("abcdefghij")},
+    )
+    five = families(
+        tmp_path / "five.csv",
+        **{name: f"F{k // 2}" for k, name in enumerate("abcdefghij")},
+    )
     runs, found = [str(tmp_path / "runs")], {}
     for name, file in (("none", None), ("two", two), ("five", five)):
         run = correlate_runs(runs, tmp_path / f"out-{name}", families=file)
-        found[name] = json.loads((run.folder / "correlations.json").read_text("utf-8"))["dat_sat"], run.page
+        found[name] = (
+            json.loads((run.folder / "correlations.json").read_text("utf-8"))[
+                "dat_sat"
+            ],
+            run.page,
+        )
     assert found["none"][0]["low"] is not None
     assert "as if models" in found["none"][1]
     assert "were drawn one by one" in found["none"][1].replace("\n", " ")
@@ -232,7 +352,10 @@ def test_models_of_few_families_have_no_interval(tmp_path):
         ("model,family\na,F\n", "no line of the model b"),
         ("model\na\n", "no column family"),
         ("model,family\na,\n", "the column family is missing or empty"),
-        ("model,family\na,F\na,G\nb,F\nc,F\n", "the model 'a' is of the family 'F' and of 'G'"),
+        (
+            "model,family\na,F\na,G\nb,F\nc,F\n",
+            "the model 'a' is of the family 'F' and of 'G'",
+        ),
     ],
 )
 def test_families_that_leave_a_doubt_are_one_line(text, message, tmp_path):
@@ -241,14 +364,21 @@ def test_families_that_leave_a_doubt_are_one_line(text, message, tmp_path):
         sat_run(tmp_path / "runs" / name / "sat", name, {"桃": 0.5})
     (tmp_path / "f.csv").write_text(text, "utf-8")
     with pytest.raises(UserError, match=message):
-        correlate_runs([str(tmp_path / "runs")], tmp_path / "out", families=tmp_path / "f.csv")
+        correlate_runs(
+            [str(tmp_path / "runs")], tmp_path / "out", families=tmp_path / "f.csv"
+        )
     assert not (tmp_path / "out").exists()
 
 
 def test_the_command(tmp_path):
     write_study(tmp_path / "runs")
-    people(tmp_path / "r.jsonl", *((model, "1", "流暢性", "A", k) for k, model in enumerate(MODELS, 1)))
-    done = sozo(tmp_path, "correlate", "runs", "--ratings", "r.jsonl", "--output", "out")
+    people(
+        tmp_path / "r.jsonl",
+        *((model, "1", "流暢性", "A", k) for k, model in enumerate(MODELS, 1)),
+    )
+    done = sozo(
+        tmp_path, "correlate", "runs", "--ratings", "r.jsonl", "--output", "out"
+    )
     assert (done.returncode, done.stderr) == (0, "")
     page = (tmp_path / "out" / "correlations.md").read_text("utf-8")
     assert page in done.stdout
@@ -262,10 +392,18 @@ def test_the_command(tmp_path):
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
     assert metrics["table_9"]["cells"] == 40
     assert metrics["table_8"]["cells"] == 4
-    again = sozo(tmp_path, "correlate", "runs", "--ratings", "r.jsonl", "--output", "out")
+    again = sozo(
+        tmp_path, "correlate", "runs", "--ratings", "r.jsonl", "--output", "out"
+    )
     assert "finished before" in again.stdout
     assert page in again.stdout
-    fewer = sozo(tmp_path, "correlate", *(f"runs/{model}" for model in MODELS[1:]), "--output", "out")
+    fewer = sozo(
+        tmp_path,
+        "correlate",
+        *(f"runs/{model}" for model in MODELS[1:]),
+        "--output",
+        "out",
+    )
     assert fewer.returncode == 2
     assert "holds a run with models" in fewer.stderr
 

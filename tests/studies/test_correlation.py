@@ -14,7 +14,9 @@ floats = st.floats(-100, 100, allow_nan=False).map(lambda x: round(x, 3))
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(floats, floats), min_size=4, max_size=30))
-def test_pearson_is_numpys_and_p_is_below_5_percent_exactly_where_the_interval_leaves_0(pairs):
+def test_pearson_is_numpys_and_p_is_below_5_percent_exactly_where_the_interval_leaves_0(
+    pairs,
+):
     x, y = ([pair[i] for pair in pairs] for i in (0, 1))
     result = pearson(x, y)
     if result.r is None:
@@ -25,18 +27,25 @@ def test_pearson_is_numpys_and_p_is_below_5_percent_exactly_where_the_interval_l
         assert -1 <= result.low <= result.r <= result.high <= 1
         assert (result.p < 0.05) == (result.low > 0 or result.high < 0)
         fisher = stats.pearsonr(x, y).confidence_interval()
-        assert result.low <= fisher.low + 1e-9  # never narrower than Fisher's, which tails make too narrow
+        assert (
+            result.low <= fisher.low + 1e-9
+        )  # never narrower than Fisher's, which tails make too narrow
         assert result.high >= fisher.high - 1e-9
 
 
 def test_the_interval_of_a_correlation_by_hand():
     """Fisher's z without each pair, or each family, in turn: Student's interval of these."""
     x, y = [1.0, 2, 3, 4, 20, 6], [2.0, 1, 4, 3, 9, 30]
-    left = [np.arctanh(np.corrcoef(np.delete(x, k), np.delete(y, k))[0, 1]) for k in range(6)]
+    left = [
+        np.arctanh(np.corrcoef(np.delete(x, k), np.delete(y, k))[0, 1])
+        for k in range(6)
+    ]
     margin = stats.t.ppf(0.975, 5) * np.sqrt(5 * np.var(left))
     found = pearson(x, y)
     z = np.arctanh(found.r)
-    assert (found.low, found.high) == pytest.approx((np.tanh(z - margin), np.tanh(z + margin)))
+    assert (found.low, found.high) == pytest.approx(
+        (np.tanh(z - margin), np.tanh(z + margin))
+    )
     assert found.p == pytest.approx(2 * stats.t.sf(z / np.sqrt(5 * np.var(left)), 5))
 
 
@@ -49,21 +58,40 @@ def test_a_correlation_of_families_leaves_out_one_family_at_a_time():
     assert grouped.high - grouped.low > alone.high - alone.low
     assert grouped.p > alone.p
     few = pearson(x, y, families=[*"abcd" * 5])
-    assert (few.r, few.low, few.p, few.reason) == (alone.r, None, None, "4 families: an interval needs at least 5")
+    assert (few.r, few.low, few.p, few.reason) == (
+        alone.r,
+        None,
+        None,
+        "4 families: an interval needs at least 5",
+    )
 
 
 def test_a_correlation_without_interval():
     three = pearson([1, 2, 3], [1, 3, 2], unit="models")
-    assert (three.r, three.low, three.reason) == (pytest.approx(0.5), None, "3 models: an interval needs at least 4")
-    assert (pearson(range(9), [1, 0, 2] * 3).note, pearson(range(10), [1, 0] * 5).note) == (
+    assert (three.r, three.low, three.reason) == (
+        pytest.approx(0.5),
+        None,
+        "3 models: an interval needs at least 4",
+    )
+    assert (
+        pearson(range(9), [1, 0, 2] * 3).note,
+        pearson(range(10), [1, 0] * 5).note,
+    ) == (
         "9 pairs: the interval is wide",
         None,
     )
     assert three.p is None  # as of one number there is none without an interval
     one = pearson([1, 1, 1, 1, 9], [1, 2, 3, 4, 9])
-    assert (one.low, one.reason) == (None, "without one of the pairs the others are equal")
+    assert (one.low, one.reason) == (
+        None,
+        "without one of the pairs the others are equal",
+    )
     line = pearson([1, 2, 3, 4], [2, 4, 6, 8])
-    assert (line.r, line.low, line.reason) == (pytest.approx(1), None, "all points are on a line: no interval")
+    assert (line.r, line.low, line.reason) == (
+        pytest.approx(1),
+        None,
+        "all points are on a line: no interval",
+    )
     with pytest.raises(ValueError, match="3 values of x but 2 of y"):
         pearson([1, 2, 3], [1, 2])
 
@@ -88,4 +116,10 @@ def test_models_are_paired_by_name():
 )
 def test_what_says_nothing_has_no_correlation_and_says_why(sides, reason):
     found = pearson(*sides)
-    assert (found.r, found.low, found.high, found.p, found.reason) == (None, None, None, None, reason)
+    assert (found.r, found.low, found.high, found.p, found.reason) == (
+        None,
+        None,
+        None,
+        None,
+        reason,
+    )

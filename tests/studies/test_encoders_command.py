@@ -8,7 +8,12 @@ from typer.testing import CliRunner
 
 from sozo.data.jumandic import categories
 from sozo.eval.cli import make_app
-from sozo.studies.encoders.measures import auc_of_sharing, common_direction_share, labels_of, random_pairs
+from sozo.studies.encoders.measures import (
+    auc_of_sharing,
+    common_direction_share,
+    labels_of,
+    random_pairs,
+)
 from test_english import FAR
 
 
@@ -26,17 +31,24 @@ def test_auc_of_sharing_on_words_that_are_sorted_by_hand():
     labels = labels_of(["a", "a", "b", "b", ""], list)
     assert labels.tolist() == [1, 1, 2, 2, 0]
     assert auc_of_sharing(unit, labels, 500, seed=0) == 1
-    assert auc_of_sharing(unit[[0, 2, 1, 3, 4]], labels, 500, seed=0) == pytest.approx(0.25, abs=0.05)
+    assert auc_of_sharing(unit[[0, 2, 1, 3, 4]], labels, 500, seed=0) == pytest.approx(
+        0.25, abs=0.05
+    )
 
 
 def test_words_without_labels_have_no_auc_of_sharing_one():
-    assert auc_of_sharing(np.eye(10, dtype=np.float32), labels_of(FAR, categories), 100, 0) is None
+    assert (
+        auc_of_sharing(np.eye(10, dtype=np.float32), labels_of(FAR, categories), 100, 0)
+        is None
+    )
 
 
 def test_a_common_direction_is_told_from_distance_between_words():
     # On a line all is common direction: lists of words +1 and -1, the mean being on the side of +1.
     line = np.array([[1], [1], [1], [-1]], np.float32)
-    assert common_direction_share(line, np.array([[0, 1], [0, 3], [1, 2]])) == pytest.approx(1)
+    assert common_direction_share(
+        line, np.array([[0, 1], [0, 3], [1, 2]])
+    ) == pytest.approx(1)
     # u = (cos a, +-sin a), each with both signs: the mean is along the first axis. Of cos(u, v) = x x' + y y', lists of
     # (0, 1), (0, 2), (3, 1) have x x' = 0.64, 0.48, 0.48 and y y' = -0.36, 0.48, 0.48: together 0.28, 0.96, 0.96.
     unit = np.array([[0.8, 0.6], [0.8, -0.6], [0.6, 0.8], [0.6, -0.8]], np.float32)
@@ -48,7 +60,15 @@ def test_a_common_direction_is_told_from_distance_between_words():
 
 
 def test_the_command(tmp_path):
-    words = ["encoders", "ja-ginza", "categories", "--output", str(tmp_path / "out"), "--num-lists", "500"]
+    words = [
+        "encoders",
+        "ja-ginza",
+        "categories",
+        "--output",
+        str(tmp_path / "out"),
+        "--num-lists",
+        "500",
+    ]
     done = CliRunner().invoke(make_app(), words)
     assert done.exit_code == 0, done.output
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))

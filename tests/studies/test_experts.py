@@ -16,7 +16,14 @@ from sozo.data.rubrics import Criterion
 from sozo.scoring.embeddings import WordVectors
 from sozo.scoring.judges.criterion import CriterionVerdict
 from sozo.scoring.judges.protocol import JudgeSettings, Price
-from sozo.studies.experts.analysis import OTHERS, SHIFTED, difference, own_median, pooled, within
+from sozo.studies.experts.analysis import (
+    OTHERS,
+    SHIFTED,
+    difference,
+    own_median,
+    pooled,
+    within,
+)
 from sozo.studies.experts.asks import (
     LOW_CONFIDENCE,
     NO_VOTES,
@@ -58,10 +65,18 @@ WORLD = {
 }
 
 
-def run(ratings, folder, *, conditions=CONDITIONS, judges=None, judging=None, **settings):
+def run(
+    ratings, folder, *, conditions=CONDITIONS, judges=None, judging=None, **settings
+):
     settings = ExpertSettings(**{"min_confidence": 0, **settings})
     judging = judging or JudgeSettings(judge_model="w")
-    return judge_experts(Plan(ratings, RUBRIC, conditions), judges or [world_judge()], folder, judging, settings)
+    return judge_experts(
+        Plan(ratings, RUBRIC, conditions),
+        judges or [world_judge()],
+        folder,
+        judging,
+        settings,
+    )
 
 
 def rows(folder):
@@ -82,7 +97,9 @@ def test_twelve_worlds_have_the_reference_programs_means(noise):
     for name, both in values.items():
         for kept, (mean, sd) in zip(both, WORLD[noise][name], strict=True):
             # Four standard errors; both are means over twelve seeds.
-            assert abs(fmean(kept) - mean) <= 4 * sd * (1 / 12 + 1 / 12) ** 0.5 + 0.001, (name, fmean(kept), mean)
+            assert (
+                abs(fmean(kept) - mean) <= 4 * sd * (1 / 12 + 1 / 12) ** 0.5 + 0.001
+            ), (name, fmean(kept), mean)
 
 
 def test_a_run_predicts_what_the_judge_says(tmp_path):
@@ -94,16 +111,28 @@ def test_a_run_predicts_what_the_judge_says(tmp_path):
         assert by_name[condition.name][measured.__name__]["alpha"] == alpha
 
 
-def test_the_page_says_what_pooling_hides_and_whether_more_than_a_habit_was_learned(tmp_path):
+def test_the_page_says_what_pooling_hides_and_whether_more_than_a_habit_was_learned(
+    tmp_path,
+):
     page = run(world(1), tmp_path / "out").page
     by_name, values = rows(tmp_path / "out")
     dummy, zero = by_name["own median 10"], by_name["diff 10"]
     assert dummy["pooled"]["alpha"] > zero["pooled"]["alpha"]
     assert dummy["within"]["alpha"] < zero["within"]["alpha"]
-    assert re.search(r"the dummy own median 10 \(0\.\d\d; within −?0\.\d\d\) beats .*diff 10 \(0", page)
-    assert "worth: same 10 beats the dummy own median 10 within experts: more than a habit." in page
+    assert re.search(
+        r"the dummy own median 10 \(0\.\d\d; within −?0\.\d\d\) beats .*diff 10 \(0",
+        page,
+    )
+    assert (
+        "worth: same 10 beats the dummy own median 10 within experts: more than a habit."
+        in page
+    )
     assert {OTHERS, SHIFTED} <= set(by_name)
-    gap = next(c for c in values["compared"] if (c["first"], c["second"]) == ("same 10", "diff 10"))["within"]
+    gap = next(
+        c
+        for c in values["compared"]
+        if (c["first"], c["second"]) == ("same 10", "diff 10")
+    )["within"]
     assert (gap["n"], gap["experts"]) == (270, 9)
     assert gap["low"] > 0.5
     assert gap["p_holm"] < 0.02
@@ -116,8 +145,15 @@ def test_the_confidence_rule_says_how_few_it_keeps(tmp_path):
     ratings = world(2)
     run(ratings, tmp_path / "out", conditions=conditions_of(["diff", "same"], [10]))
     lines = (tmp_path / "out" / "judgements.jsonl").read_bytes()
-    again = run(ratings, tmp_path / "out", conditions=conditions_of(["diff", "same"], [10]), min_confidence=80)
-    assert (tmp_path / "out" / "judgements.jsonl").read_bytes() == lines  # nobody was asked again
+    again = run(
+        ratings,
+        tmp_path / "out",
+        conditions=conditions_of(["diff", "same"], [10]),
+        min_confidence=80,
+    )
+    assert (
+        tmp_path / "out" / "judgements.jsonl"
+    ).read_bytes() == lines  # nobody was asked again
     by_name, values = rows(tmp_path / "out")
     assert by_name["same 10"]["kept"] == 1
     assert 0.1 < by_name["diff 10"]["kept"] < 0.4
@@ -126,14 +162,23 @@ def test_the_confidence_rule_says_how_few_it_keeps(tmp_path):
 
 def test_no_prompt_knows_the_answer(tmp_path):
     seen, ratings = [], world(3, 0.3)
-    run(ratings, tmp_path, judges=[world_judge(0, lambda prompt: seen.append(prompt) or reply(prompt))])
-    assert all(prompt.count("# Input") == 1 and "Score: " not in prompt.split("# Input")[1] for prompt in seen)
+    run(
+        ratings,
+        tmp_path,
+        judges=[world_judge(0, lambda prompt: seen.append(prompt) or reply(prompt))],
+    )
+    assert all(
+        prompt.count("# Input") == 1 and "Score: " not in prompt.split("# Input")[1]
+        for prompt in seen
+    )
     plan = Plan(ratings, RUBRIC, CONDITIONS)
     for rating, condition, seed in product(ratings, CONDITIONS, range(2)):
         examples = plan.examples(rating, condition, seed)
         assert len(examples) == condition.shots
         assert rating.patent not in {example.patent for example in examples}
-        assert {example.rater == rating.rater for example in examples} <= {condition.history == "same"}
+        assert {example.rater == rating.rater for example in examples} <= {
+            condition.history == "same"
+        }
 
 
 def test_other_ideas_of_the_patent_and_other_fields_are_no_examples():
@@ -143,9 +188,16 @@ def test_other_ideas_of_the_patent_and_other_fields_are_no_examples():
     target = rating("a", "i1", "p1", "NLP", 1)
     ratings = [
         *(target, rating("a", "i2", "p1", "NLP", 2), rating("a", "i3", "p2", "NLP", 3)),
-        *(rating("b", "i1", "p1", "NLP", 4), rating("b", "i4", "p3", "NLP", 5), rating("c", "i5", "p4", "CS", 1)),
+        *(
+            rating("b", "i1", "p1", "NLP", 4),
+            rating("b", "i4", "p3", "NLP", 5),
+            rating("c", "i5", "p4", "CS", 1),
+        ),
     ]
-    same, diff = (next(Plan(ratings, RUBRIC, [Condition(h, 9)]).asks([target], 0)).question for h in ("same", "diff"))
+    same, diff = (
+        next(Plan(ratings, RUBRIC, [Condition(h, 9)]).asks([target], 0)).question
+        for h in ("same", "diff")
+    )
     assert same == "# Examples\nExample 1\ni3 of p2\nScore: 3\n\n"
     assert diff == "# Examples\nExample 1\ni4 of p3\nScore: 5\n\n"
 
@@ -161,8 +213,16 @@ HIGH, LOW = CriterionVerdict(4, "", 80), CriterionVerdict(2, "", 79)
         ([None, LOW], None, LOW_CONFIDENCE),
         ([HIGH, CriterionVerdict(3, "", 99), None], None, TIE),
         ([HIGH, LOW, None], 4, None),
-        ([HIGH, CriterionVerdict(2, "", 99), CriterionVerdict(2, "", 80)], 2, None),  # the majority
-        ([HIGH, CriterionVerdict(5, "", 99), CriterionVerdict(1, "", 80)], 4, None),  # the one in the middle
+        (
+            [HIGH, CriterionVerdict(2, "", 99), CriterionVerdict(2, "", 80)],
+            2,
+            None,
+        ),  # the majority
+        (
+            [HIGH, CriterionVerdict(5, "", 99), CriterionVerdict(1, "", 80)],
+            4,
+            None,
+        ),  # the one in the middle
     ],
 )
 def test_votes(votes, score, reason):
@@ -174,7 +234,9 @@ def test_a_world_without_experts_has_no_difference(monkeypatch):
     held = 0
     for seed in range(40):
         ratings = world(seed, 0.3, experts=[(0, 0)] * 9)
-        first, second = (predicted(ratings, Condition(history, 5)) for history in ("same", "diff"))
+        first, second = (
+            predicted(ratings, Condition(history, 5)) for history in ("same", "diff")
+        )
         gap = difference(ratings, first, second, "ordinal", 10)
         held += gap.low <= 0 <= gap.high
     assert held >= 35  # with 100 seeds at least 88
@@ -183,7 +245,9 @@ def test_a_world_without_experts_has_no_difference(monkeypatch):
 def test_a_budget_that_ends_early_and_what_is_left(tmp_path):
     ratings = world(4)[:60]
     price = {"price_in": 1000.0, "price_out": 1000.0}
-    judging = JudgeSettings(judge_model="w", judge_max_tokens=50, **price, max_cost=20.0)
+    judging = JudgeSettings(
+        judge_model="w", judge_max_tokens=50, **price, max_cost=20.0
+    )
     judge = world_judge(max_tokens=50)
     stopped = run(ratings, tmp_path / "out", judges=[judge], judging=judging, least=2)
     assert "could bring the cost above" in stopped.stopped
@@ -193,7 +257,9 @@ def test_a_budget_that_ends_early_and_what_is_left(tmp_path):
     whole = run(ratings, tmp_path / "out", judges=[judge], judging=judging, least=2)
     assert whole.stopped is None
     run(ratings, tmp_path / "other", judges=[judge], judging=judging, least=2)
-    same = [(tmp_path / name / "experts.json").read_bytes() for name in ("out", "other")]
+    same = [
+        (tmp_path / name / "experts.json").read_bytes() for name in ("out", "other")
+    ]
     assert same[0] == same[1]
 
 
@@ -204,10 +270,19 @@ def test_all_criteria_have_one_budget(tmp_path):
     ratings = first + [replace(rating, criterion="second") for rating in first]
     conditions, price = conditions_of(["zero"], []), Price(1000.0, 1000.0)
     most = asking_size(Plan(first, RUBRIC, conditions), 1, price, 50).cost
-    settings = {"judge_model": "w", "judge_max_tokens": 50, "price_in": 1000.0, "price_out": 1000.0}
+    settings = {
+        "judge_model": "w",
+        "judge_max_tokens": 50,
+        "price_in": 1000.0,
+        "price_out": 1000.0,
+    }
     judge = world_judge(max_tokens=50)
-    judging = JudgeSettings(**settings, max_cost=1.5 * most)  # enough for one criterion, not for two
-    stopped = judge_experts(Plan(ratings, rubric, conditions), [judge], tmp_path, judging, ExpertSettings())
+    judging = JudgeSettings(
+        **settings, max_cost=1.5 * most
+    )  # enough for one criterion, not for two
+    stopped = judge_experts(
+        Plan(ratings, rubric, conditions), [judge], tmp_path, judging, ExpertSettings()
+    )
     assert "could bring the cost above" in (stopped.stopped or "")
 
 
@@ -217,24 +292,40 @@ def test_replies_that_cannot_be_read_are_no_scores(tmp_path):
     def bad(prompt):
         return "3" if len(prompt) % 3 == 0 else reply(prompt)
 
-    run(ratings, tmp_path / "out", judges=[world_judge(0, bad)], conditions=conditions_of(["same"], [5]))
+    run(
+        ratings,
+        tmp_path / "out",
+        judges=[world_judge(0, bad)],
+        conditions=conditions_of(["same"], [5]),
+    )
     by_name, _ = rows(tmp_path / "out")
     row = by_name["same 5"]
     assert row["n"] + round(270 * row["unparseable"]) == 270
     lines = (tmp_path / "out" / "predictions.jsonl").read_text("utf-8").splitlines()
-    assert sum(json.loads(line)["reason"] == UNPARSEABLE for line in lines) == 270 - row["n"]
+    assert (
+        sum(json.loads(line)["reason"] == UNPARSEABLE for line in lines)
+        == 270 - row["n"]
+    )
 
 
 def test_the_papers_size_and_the_most_that_it_costs():
     texts = [f"idea {k}" for k in range(391)]
-    ratings = [Rated(f"r{k % 8}", f"i{k}", f"p{k}", "d", c, 1, t) for k, t in enumerate(texts) for c in "abcdefgh"]
+    ratings = [
+        Rated(f"r{k % 8}", f"i{k}", f"p{k}", "d", c, 1, t)
+        for k, t in enumerate(texts)
+        for c in "abcdefgh"
+    ]
     ratings = ratings[:3109]
-    rubric = RatingRubric(name="eight", criteria=tuple(Criterion(c, (1, 5)) for c in "abcdefgh"))
+    rubric = RatingRubric(
+        name="eight", criteria=tuple(Criterion(c, (1, 5)) for c in "abcdefgh")
+    )
     size = asking_size(Plan(ratings, rubric, CONDITIONS), 3, Price(1.0, 2.0), 100)
     assert size.predictions == 83_943
     assert size.requests == 83_943  # nobody rated what another one did
     assert "3,109 ratings x 9 conditions x 3 seeds = 83,943 requests" in size.lines()[0]
-    assert size.cost == pytest.approx((size.prompt_bytes + 64 * 83_943 + 2 * 100 * 83_943) / 1e6)
+    assert size.cost == pytest.approx(
+        (size.prompt_bytes + 64 * 83_943 + 2 * 100 * 83_943) / 1e6
+    )
 
 
 def test_a_sample_is_as_alike_as_can_be():
@@ -244,8 +335,14 @@ def test_a_sample_is_as_alike_as_can_be():
 
 def test_a_seed_is_part_of_what_is_asked(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    judges = seeded_judges(JudgeSettings(judge_model="j", judge_endpoint="{extra_body: {top_p: 0.9}}"), 3, 0.7)
-    assert [judge.parameters["extra_body"] for judge in judges] == [{"top_p": 0.9, "seed": k} for k in range(3)]
+    judges = seeded_judges(
+        JudgeSettings(judge_model="j", judge_endpoint="{extra_body: {top_p: 0.9}}"),
+        3,
+        0.7,
+    )
+    assert [judge.parameters["extra_body"] for judge in judges] == [
+        {"top_p": 0.9, "seed": k} for k in range(3)
+    ]
     assert judges[0].parameters["temperature"] == 0.7
     with pytest.raises(UserError, match="--judge-seeds 1"):
         seeded_judges(JudgeSettings(judge_backend="transformers"), 3, 0.7)
@@ -257,45 +354,86 @@ class Letters:
     name, revision = "letters", "1"
 
     def encode(self, words):
-        return np.array([[f"feature {k}" in word for k in range(3)] for word in words], np.float32)
+        return np.array(
+            [[f"feature {k}" in word for k in range(3)] for word in words], np.float32
+        )
 
 
 def test_reasons_are_alike_where_experts_agree(tmp_path):
     ratings, same = world(6), Condition("same", 10)
     plan = Plan(ratings, RUBRIC, [Condition("zero"), same])
     votes = ask_for_all(plan, [world_judge()], tmp_path / "l", JudgeSettings())
-    predictions = {name: predict(given_votes, 80) for name, given_votes in votes.by_ask.items()}
-    alike = reasons_of(plan, predictions, same, WordVectors(Letters()), ExpertSettings())
+    predictions = {
+        name: predict(given_votes, 80) for name, given_votes in votes.by_ask.items()
+    }
+    alike = reasons_of(
+        plan, predictions, same, WordVectors(Letters()), ExpertSettings()
+    )
     # Experts of one feature have the same reasons and, but for their strictness, the same scores.
     assert len(alike.points) == 36
     assert {round(point.cosine, 6) for point in alike.points} == {0, 1}
     one_feature = [point.alpha for point in alike.points if point.cosine > 0.5]
-    assert fmean(one_feature) > fmean(point.alpha for point in alike.points if point.cosine < 0.5)
+    assert fmean(one_feature) > fmean(
+        point.alpha for point in alike.points if point.cosine < 0.5
+    )
     assert alike.r > 0.3
     assert alike.p < 0.05
-    zero = reasons_of(plan, predictions, Condition("zero"), WordVectors(Letters()), ExpertSettings())
+    zero = reasons_of(
+        plan, predictions, Condition("zero"), WordVectors(Letters()), ExpertSettings()
+    )
     assert (zero.r, zero.reason) == (None, "all pairs' reasons are as alike")
     assert b"r = 0." in reasons_figure([alike, zero])
 
 
 def test_the_command_of_the_trial_says_what_it_would_ask(tmp_path):
-    done = sozo(tmp_path, "experts", "--trial", "--dry-run", "--shots", "1", "2", "--price-in", "1", "--price-out", "1")
+    done = sozo(
+        tmp_path,
+        "experts",
+        "--trial",
+        "--dry-run",
+        "--shots",
+        "1",
+        "2",
+        "--price-in",
+        "1",
+        "--price-out",
+        "1",
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert re.search(r"ratings x 5 conditions x 3 seeds = [\d,]+ requests", done.stdout)
     assert "cost: at most" in done.stdout
     (tmp_path / "r.csv").write_text("item,criterion,rater,score\ni1,specificity,A,3\n")
-    (tmp_path / "p.jsonl").write_text('{"id": "p", "title": "t", "abstract": "a"}\n', "utf-8")
-    fields = dict.fromkeys(("title", "description", "implementation", "differentiation"), "x")
-    (tmp_path / "i.jsonl").write_text(json.dumps({"id": "i", "patent": "p", **fields}) + "\n", "utf-8")
+    (tmp_path / "p.jsonl").write_text(
+        '{"id": "p", "title": "t", "abstract": "a"}\n', "utf-8"
+    )
+    fields = dict.fromkeys(
+        ("title", "description", "implementation", "differentiation"), "x"
+    )
+    (tmp_path / "i.jsonl").write_text(
+        json.dumps({"id": "i", "patent": "p", **fields}) + "\n", "utf-8"
+    )
     files = ("--ratings", "r.csv", "--ideas", "i.jsonl", "--patents", "p.jsonl")
-    check_refused(tmp_path, "r.csv: rates the item 'i1', which is not among the ideas", "experts", *files)
-    check_refused(tmp_path, "give --ratings, --ideas and --patents, or --trial", "experts", *files[2:])
+    check_refused(
+        tmp_path,
+        "r.csv: rates the item 'i1', which is not among the ideas",
+        "experts",
+        *files,
+    )
+    check_refused(
+        tmp_path,
+        "give --ratings, --ideas and --patents, or --trial",
+        "experts",
+        *files[2:],
+    )
     check_refused(tmp_path, "--trial has its own", "experts", "--trial", *files)
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [*(("judge_temperature", value) for value in (float("nan"), float("inf"), -1.0)), ("judge_seeds", 0)],
+    [
+        *(("judge_temperature", value) for value in (float("nan"), float("inf"), -1.0)),
+        ("judge_seeds", 0),
+    ],
 )
 def test_a_number_that_cannot_be_is_one_line_as_soon_as_it_is_said(name, value):
     with pytest.raises(UserError, match=f"^{name} must be [^\n]{{,100}}$"):

@@ -28,7 +28,11 @@ class Server:
     """Fails two requests in ten at random, and replies wrongly to one prompt in ten, always alike."""
 
     def __init__(self, seed):
-        self.random, self.served, self.lock = random.Random(seed), Counter(), threading.Lock()
+        self.random, self.served, self.lock = (
+            random.Random(seed),
+            Counter(),
+            threading.Lock(),
+        )
 
     def __call__(self, request, headers):
         prompt, key = request["messages"][0]["content"], headers["Authorization"]
@@ -37,7 +41,11 @@ class Server:
         if fault < 0.05:
             return 429, {"Retry-After": "0.02"}, {"error": {"message": f"no, {key}"}}
         if fault < 0.20:
-            return None if fault < 0.12 else (500, {}, {"error": {"message": f"boom {key}"}})
+            return (
+                None
+                if fault < 0.12
+                else (500, {}, {"error": {"message": f"boom {key}"}})
+            )
         with self.lock:
             self.served[prompt, request["seed"]] += 1
         bad = {
@@ -47,12 +55,18 @@ class Server:
             3: None,
         }
         text = bad.get(sum(prompt.encode()) % 40, reply(prompt))
-        return 200, {}, completion(text or "{", "stop" if text else "length", usage=(100, 20))
+        return (
+            200,
+            {},
+            completion(text or "{", "stop" if text else "length", usage=(100, 20)),
+        )
 
 
 def start(url, folder, *words):
     variables = environment(OPENAI_API_KEY=KEY, NO_PROXY="127.0.0.1")
-    return subprocess.Popen([sys.executable, HERE / "expert_worker.py", url, folder, *words], env=variables)
+    return subprocess.Popen(
+        [sys.executable, HERE / "expert_worker.py", url, folder, *words], env=variables
+    )
 
 
 def ledger(folder):
@@ -84,7 +98,10 @@ def test_nothing_is_lost_paid_twice_or_shown(tmp_path):
         assert start(url, whole).wait(120) == 0
         assert faults.served.total() == len(ledger(whole))
         bill = json.loads((whole / "metrics.json").read_text("utf-8"))
-        assert (bill["prompt_tokens"], bill["completion_tokens"]) == (100 * len(lines), 20 * len(lines))
+        assert (bill["prompt_tokens"], bill["completion_tokens"]) == (
+            100 * len(lines),
+            20 * len(lines),
+        )
         assert bill["cost"] == pytest.approx(140 * len(lines) / 1e6)
         most = asking_size(PLAN, 3, Price(1.0, 2.0), 1024)
         assert bill["cost"] <= 2 * most.cost
@@ -94,8 +111,14 @@ def test_nothing_is_lost_paid_twice_or_shown(tmp_path):
         assert bill["statuses"]["same 2"]["ok"] < len(RATINGS) * 3
     for name in ("experts.json", "predictions.jsonl"):
         assert (killed / name).read_bytes() == (whole / name).read_bytes()
-    assert len((whole / "predictions.jsonl").read_text("utf-8").splitlines()) == len(RATINGS) * len(CONDITIONS)
-    assert not [path for path in tmp_path.rglob("*") if path.is_file() and KEY in path.read_text("utf-8")]
+    assert len((whole / "predictions.jsonl").read_text("utf-8").splitlines()) == len(
+        RATINGS
+    ) * len(CONDITIONS)
+    assert not [
+        path
+        for path in tmp_path.rglob("*")
+        if path.is_file() and KEY in path.read_text("utf-8")
+    ]
     failed = {line.key for line in ledger(whole) if line.scores is None}
     with serving(Server(3)) as url:
         assert start(url, whole, "--retry-failed").wait(60) == 0

@@ -37,7 +37,12 @@ def test_the_curves_are_drawn_once_and_end_where_two_starts_part(tmp_path, monke
     assert further["mean"] > random["mean"] + 0.002
     assert further["perplexity"] < random["perplexity"]
     assert [row["free"] is None for row in rows] == [False, False, True]
-    assert "Free lists end before strength 300, where two starts do not agree within 0.0005." in run.page
-    assert frontier_curves(tmp_path / "out", options, [300.0, 0.0, 100.0, 500.0]).finished_before
+    assert (
+        "Free lists end before strength 300, where two starts do not agree within 0.0005."
+        in run.page
+    )
+    assert frontier_curves(
+        tmp_path / "out", options, [300.0, 0.0, 100.0, 500.0]
+    ).finished_before
     with pytest.raises(UserError, match="needs 2 lists or more"):
         frontier_curves(tmp_path / "other", replace(options, num_lists=1))

@@ -23,14 +23,20 @@ def tiny(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("name", [path.stem for path in sorted(Path(gpu_check.__file__).parent.glob("[a-z]*.py"))])
+@pytest.mark.parametrize(
+    "name",
+    [path.stem for path in sorted(Path(gpu_check.__file__).parent.glob("[a-z]*.py"))],
+)
 def test_every_file_of_the_check_imports(name):
     """Some of them are otherwise opened on a GPU alone."""
     importlib.import_module(f"gpu.{name}")
 
 
 def test_the_shapes_are_the_recipes():
-    millions = {name: round(shapes.shape(name).architecture.parameters / 1e6, 1) for name in ("tiny", "0.3b", "8b")}
+    millions = {
+        name: round(shapes.shape(name).architecture.parameters / 1e6, 1)
+        for name in ("tiny", "0.3b", "8b")
+    }
     assert millions == {"tiny": 1.3, "0.3b": 268.1, "8b": 8030.3}
 
 
@@ -39,7 +45,10 @@ def test_a_built_model_has_the_shapes_parameters_and_a_word_for_each_token(tiny)
 
     shape = shapes.shape("tiny")
     model, tokenizer = load_model(str(tiny))
-    assert sum(weights.numel() for weights in model.parameters()) == shape.architecture.parameters
+    assert (
+        sum(weights.numel() for weights in model.parameters())
+        == shape.architecture.parameters
+    )
     ids = tokenizer("w3;w14;単")["input_ids"]
     assert len(ids) == 3
     assert tokenizer.unk_token_id not in ids
@@ -54,15 +63,27 @@ def test_the_deviation_tells_a_sampler_that_truncates(tiny):
     model, _ = load_model(str(tiny), dtype="float32")
     torch.manual_seed(0)
     whole = samplers.generate(model, PROMPT, ROWS, RESPONSE)
-    assert abs(samplers.calibration(model, [PROMPT] * ROWS, whole)) < table.MOST_DEVIATION
-    likeliest = model.generate(torch.tensor([PROMPT]), max_new_tokens=RESPONSE, do_sample=False, eos_token_id=None)
+    assert (
+        abs(samplers.calibration(model, [PROMPT] * ROWS, whole)) < table.MOST_DEVIATION
+    )
+    likeliest = model.generate(
+        torch.tensor([PROMPT]),
+        max_new_tokens=RESPONSE,
+        do_sample=False,
+        eos_token_id=None,
+    )
     repeated = [likeliest[0, len(PROMPT) :].tolist()] * ROWS
     assert samplers.calibration(model, [PROMPT] * ROWS, repeated) > table.MOST_DEVIATION
 
 
 def test_units():
     named = [str(unit) for unit in units(["samplers"], ["tiny"])]
-    assert named == ["roofline-float32", "roofline-bfloat16", "samplers-tiny-float32", "samplers-tiny-bfloat16"]
+    assert named == [
+        "roofline-float32",
+        "roofline-bfloat16",
+        "samplers-tiny-float32",
+        "samplers-tiny-bfloat16",
+    ]
     assert len(list(units(list(PARTS), ["0.3b", "8b"]))) == 2 + 4 * 2 * 2 + 2
     assert why_skipped(Unit("vllm-start", "tiny", "bfloat16"), "cpu") == "needs a GPU"
     assert why_skipped(Unit("sft", "tiny", "bfloat16"), "cpu") is None
@@ -70,15 +91,29 @@ def test_units():
 
 def step(loss, norm, **more):
     steps = [{"loss": loss, "grad_norm": norm}, {"loss": 9.0, "grad_norm": 9.0}]
-    return {"steps": steps, "peak": 2.0, "estimate": {"weights": 1.5, "reference": 0.0}, "not_shared": None} | more
+    return {
+        "steps": steps,
+        "peak": 2.0,
+        "estimate": {"weights": 1.5, "reference": 0.0},
+        "not_shared": None,
+    } | more
 
 
 def test_verdicts():
     float32, half = (Unit("sft", "8b", dtype) for dtype in DTYPES)
     assert table.unexpected({float32: step(2.0, 1.0), half: step(2.01, 1.05)}) == []
-    for wrong in (step(2.03, 1.0), step(2.0, 1.2), step(float("nan"), 1.0), step(2.0, 1.0, not_shared="a reason")):
+    for wrong in (
+        step(2.03, 1.0),
+        step(2.0, 1.2),
+        step(float("nan"), 1.0),
+        step(2.0, 1.0, not_shared="a reason"),
+    ):
         assert len(table.unexpected({float32: step(2.0, 1.0), half: wrong})) == 1
-    sampled = {"best": 100.0, "refused": None, "samplers": {"shared_prefix": {"speed": 50.0, "deviation": -5.0}}}
+    sampled = {
+        "best": 100.0,
+        "refused": None,
+        "samplers": {"shared_prefix": {"speed": 50.0, "deviation": -5.0}},
+    }
     found = {
         Unit("samplers", "8b", "bfloat16"): sampled,
         Unit("vllm-sync", "8b", "bfloat16"): {"differences": [0.01, 0.9]},
@@ -87,8 +122,15 @@ def test_verdicts():
 
 
 def test_the_table_says_what_does_not_fit_and_what_failed():
-    results = {Unit("sft", "8b", "float32"): {"no_room": True}, Unit("sft", "8b", "bfloat16"): step(2.0, 1.0)}
-    page = table.markdown({"device": "H100"}, results, {Unit("dpo", "8b", "float32"): "took more than 600 s"})
+    results = {
+        Unit("sft", "8b", "float32"): {"no_room": True},
+        Unit("sft", "8b", "bfloat16"): step(2.0, 1.0),
+    }
+    page = table.markdown(
+        {"device": "H100"},
+        results,
+        {Unit("dpo", "8b", "float32"): "took more than 600 s"},
+    )
     assert "| sft | 8b | float32 | does not fit |" in page
     assert "| sft | 8b | bfloat16 | 2.00 |  | 1.50 | weights 1.5 |" in page
     assert "- dpo-8b-float32: took more than 600 s" in page
@@ -119,7 +161,9 @@ def test_what_is_done_is_not_repeated(tmp_path, tiny, monkeypatch, capsys):
         "shared_prefix, 8 prompts",
         "model.generate",
     ]
-    assert "| tiny | float32 | shared_prefix | 16 x 32 |" in (tmp_path / "gpu-check.md").read_text("utf-8")
+    assert "| tiny | float32 | shared_prefix | 16 x 32 |" in (
+        tmp_path / "gpu-check.md"
+    ).read_text("utf-8")
     assert "done before" in capsys.readouterr().out
 
 
@@ -164,6 +208,10 @@ def test_a_unit_on_a_gpu(unit, tmp_path_factory):
     folder = tmp_path_factory.getbasetemp() / "gpu-check"
     assert gpu_check.run(unit, folder) is None
     results = {
-        each: read_json(each.file(folder)) for each in units(list(PARTS), ["0.3b", "8b"]) if each.file(folder).is_file()
+        each: read_json(each.file(folder))
+        for each in units(list(PARTS), ["0.3b", "8b"])
+        if each.file(folder).is_file()
     }
-    assert not [row for row in table.unexpected(results) if f" {unit.shape} " in f" {row} "]
+    assert not [
+        row for row in table.unexpected(results) if f" {unit.shape} " in f" {row} "
+    ]

@@ -14,16 +14,37 @@ ROW = {"model": "m", "item": "q1", "criterion": "流暢性", "rater": "A", "scor
 
 def jsonl(tmp_path, *rows):
     path = tmp_path / "ratings.jsonl"
-    path.write_text("".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in rows), "utf-8")
+    path.write_text(
+        "".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in rows),
+        "utf-8",
+    )
     return path
 
 
 def test_jsonl_and_csv_say_the_same(tmp_path):
-    expected = [Rating("m", "q1", "流暢性", "A", 4.0), Rating("m", "7", "柔軟性, 広さ", "B", 2.5)]
-    rows = [ROW, "", {**ROW, "item": 7, "criterion": "柔軟性, 広さ", "rater": "B", "score": "2.5", "note": "x"}]
+    expected = [
+        Rating("m", "q1", "流暢性", "A", 4.0),
+        Rating("m", "7", "柔軟性, 広さ", "B", 2.5),
+    ]
+    rows = [
+        ROW,
+        "",
+        {
+            **ROW,
+            "item": 7,
+            "criterion": "柔軟性, 広さ",
+            "rater": "B",
+            "score": "2.5",
+            "note": "x",
+        },
+    ]
     assert read_ratings(jsonl(tmp_path, *rows)) == expected
     table = tmp_path / "ratings.CSV"
-    lines = ["score,rater,criterion,item,model,note", "4,A,流暢性,q1,m,", '2.5,B,"柔軟性, 広さ",7,m,"two\nlines"']
+    lines = [
+        "score,rater,criterion,item,model,note",
+        "4,A,流暢性,q1,m,",
+        '2.5,B,"柔軟性, 広さ",7,m,"two\nlines"',
+    ]
     table.write_bytes(("\ufeff" + "\r\n".join(lines) + "\r\n").encode())
     assert read_ratings(table) == expected
 
@@ -34,7 +55,11 @@ def test_jsonl_and_csv_say_the_same(tmp_path):
         ([ROW, "{"], 2, "not JSON"),
         ([ROW, "[1]"], 2, "not a JSON object"),
         ([{**ROW, "rater": None}], 1, "the column rater is missing or empty"),
-        ([{k: v for k, v in ROW.items() if k != "score"}], 1, "the column score is missing or empty"),
+        (
+            [{k: v for k, v in ROW.items() if k != "score"}],
+            1,
+            "the column score is missing or empty",
+        ),
         ([{**ROW, "score": 6}], 1, "the score 6 is no number from 1 to 5"),
         ([{**ROW, "score": "good"}], 1, "the score 'good' is no number"),
         ([{**ROW, "score": True}], 1, "the score True is no number"),
@@ -57,10 +82,22 @@ def test_a_wrong_line_of_jsonl_is_named(tmp_path, rows, line, message):
     ("content", "message"),
     [
         (b"model,item,criterion,score\nm,q,f,3\n", "line 1: no column rater"),
-        (b"model,item,criterion,rater,score\nm,q,f,A,3\nm,q,f,B,\n", "line 3: the column score is missing"),
-        (b"model,item,criterion,rater,score\nm,q,f,A\n", "line 2: the column score is missing"),
-        (b"model,item,criterion,rater,score\nm,q,f,g,A,3\n", "line 2: more cells than headings"),
-        (b'model,item,criterion,rater,score\nm,q,f,A,3\nm,"q"x,f,A,3\n', "line 3: not CSV"),
+        (
+            b"model,item,criterion,rater,score\nm,q,f,A,3\nm,q,f,B,\n",
+            "line 3: the column score is missing",
+        ),
+        (
+            b"model,item,criterion,rater,score\nm,q,f,A\n",
+            "line 2: the column score is missing",
+        ),
+        (
+            b"model,item,criterion,rater,score\nm,q,f,g,A,3\n",
+            "line 2: more cells than headings",
+        ),
+        (
+            b'model,item,criterion,rater,score\nm,q,f,A,3\nm,"q"x,f,A,3\n',
+            "line 3: not CSV",
+        ),
         (b"model,item,criterion,rater,score\nm,q,\x97\xac,A,3\n", "line 2: not UTF-8"),
         (b"model,item,criterion,rater,score\n", "holds no ratings"),
         (b"", "no column model"),
@@ -96,29 +133,52 @@ def test_table_8_by_hand():
     people += [Rating(f"m{i}", "q2", "f", "A", 3) for i in range(3)]
     judged |= {(f"m{i}", "q2", "f"): i for i in range(3)}
     scores = pd.Series(judged, dtype=float).unstack()
-    scores.insert(0, KIND, ["one" if item == "q1" else "two" for _, item in scores.index])
+    scores.insert(
+        0, KIND, ["one" if item == "q1" else "two" for _, item in scores.index]
+    )
     scores = scores.sort_values(KIND)
-    cells = {(cell.task, cell.criterion): cell for cell in judge_human_correlations(people, scores)}
-    assert [*cells] == [(t, c) for t in ("one", "two", "All") for c in ("f", "g", "mean")]
+    cells = {
+        (cell.task, cell.criterion): cell
+        for cell in judge_human_correlations(people, scores)
+    }
+    assert [*cells] == [
+        (t, c) for t in ("one", "two", "All") for c in ("f", "g", "mean")
+    ]
     first = cells["one", "f"]
-    assert (first.correlation.r, first.correlation.n, first.of) == (pytest.approx(0.8), 5, 5)
+    assert (first.correlation.r, first.correlation.n, first.of) == (
+        pytest.approx(0.8),
+        5,
+        5,
+    )
     assert first.correlation.note == "5 answers: the interval is wide"
     missed = cells["one", "g"]
-    assert (missed.correlation.r, missed.correlation.n, missed.of) == (pytest.approx(-1), 4, 5)
+    assert (missed.correlation.r, missed.correlation.n, missed.of) == (
+        pytest.approx(-1),
+        4,
+        5,
+    )
     # The mean needs every criterion of both: people 1, 2, 3, 4 and judge (1+4)/2, (3+3)/2, (2+2)/2, (5+1)/2.
     mean = cells["one", "mean"].correlation
     assert (mean.r, mean.n) == (pytest.approx(0.13484, abs=1e-5), 4)
     assert cells["two", "f"].correlation.reason == "all 3 values of y are equal"
-    assert (cells["two", "g"].of, cells["two", "g"].correlation.reason) == (0, "no values of x")
+    assert (cells["two", "g"].of, cells["two", "g"].correlation.reason) == (
+        0,
+        "no values of x",
+    )
     # Over both questions three models have two answers each: 8 pairs are not 8 draws.
     pooled = cells["All", "f"].correlation
     assert (pooled.n, pooled.p, pooled.low) == (8, None, None)
     assert pooled.r is not None
-    assert pooled.reason == "answers share models or questions: neither interval nor p-value"
+    assert (
+        pooled.reason
+        == "answers share models or questions: neither interval nor p-value"
+    )
 
 
 def test_a_judge_that_scored_nothing():
     rating = Rating("m", "q1", "f", "A", 3)
-    nothing = pd.DataFrame({KIND: "one", "f": [float("nan")]}, pd.MultiIndex.from_tuples([("m", "q1")]))
+    nothing = pd.DataFrame(
+        {KIND: "one", "f": [float("nan")]}, pd.MultiIndex.from_tuples([("m", "q1")])
+    )
     cell = judge_human_correlations([rating], nothing)[0]
     assert (cell.of, cell.correlation.n, cell.correlation.r) == (1, 0, None)

@@ -14,17 +14,28 @@ SMALL = Architecture(1000, 4, 2, 2, 1, 8, 10)
 
 def in_bytes(**changes):
     settings = {"tokens": 1, "processes": 4, "zero_stage": 0} | changes
-    return {name: round(gib * GIB) for name, gib in training_memory(SMALL, **settings).items()}
+    return {
+        name: round(gib * GIB)
+        for name, gib in training_memory(SMALL, **settings).items()
+    }
 
 
 def test_sixteen_bytes_a_parameter():
     zero = in_bytes(zero_stage=1, processes=1)
     assert zero["weights"] + zero["gradients"] + zero["optimizer"] == 16_000
     float32 = in_bytes(bf16=False)
-    assert (float32["weights"], float32["gradients"], float32["optimizer"]) == (4000, 4000, 8000)
+    assert (float32["weights"], float32["gradients"], float32["optimizer"]) == (
+        4000,
+        4000,
+        8000,
+    )
     # bf16 without DeepSpeed keeps no float32 master: 2 + 2 + 4.
     plain = in_bytes()
-    assert (plain["weights"], plain["gradients"], plain["optimizer"]) == (2000, 2000, 4000)
+    assert (plain["weights"], plain["gradients"], plain["optimizer"]) == (
+        2000,
+        2000,
+        4000,
+    )
 
 
 def test_the_zero_papers_example():
@@ -32,7 +43,9 @@ def test_the_zero_papers_example():
     model = Architecture(7_500_000_000, 4, 2, 2, 1, 8, 10)
     for stage, gigabytes in ((1, 31.4), (2, 16.6), (3, 1.9)):
         m = training_memory(model, tokens=1, processes=64, zero_stage=stage)
-        assert (m["weights"] + m["gradients"] + m["optimizer"]) * GIB / 1e9 == pytest.approx(gigabytes, abs=0.05)
+        assert (
+            m["weights"] + m["gradients"] + m["optimizer"]
+        ) * GIB / 1e9 == pytest.approx(gigabytes, abs=0.05)
 
 
 def test_activations_and_the_output_layer():
@@ -44,7 +57,10 @@ def test_activations_and_the_output_layer():
     assert in_bytes(tokens=15)["head"] == 2 * 150 + 4 * 4 * 15 + 4 * 10 * 4
     assert in_bytes(tokens=15, lora_rank=1)["head"] == 2 * 150 + 4 * 4 * 15
     large = Architecture(1000, 4, 2, 2, 1, 8, 100_000)
-    tile = training_memory(large, tokens=10_000, lora_rank=1)["head"] * GIB - 4 * 4 * 10_000
+    tile = (
+        training_memory(large, tokens=10_000, lora_rank=1)["head"] * GIB
+        - 4 * 4 * 10_000
+    )
     assert round(tile) == 2 * 4096 * 32_768
 
 
@@ -52,7 +68,11 @@ def test_lora_trains_the_adapter_only():
     # Rank 1: (4+4) + 2 (4+2) + (4+4) + 3 (4+8) = 64 for each of two layers.
     assert SMALL.lora_parameters(1) == 128
     found = in_bytes(lora_rank=1, reference_model=True)
-    assert (found["weights"], found["gradients"], found["optimizer"]) == (2000 + 4 * 128, 4 * 128, 8 * 128)
+    assert (found["weights"], found["gradients"], found["optimizer"]) == (
+        2000 + 4 * 128,
+        4 * 128,
+        8 * 128,
+    )
     assert found["reference"] == 0
     assert in_bytes(reference_model=True)["reference"] == 2000
     assert in_bytes(reference_model=True, zero_stage=3)["reference"] == 500
@@ -62,7 +82,9 @@ def test_the_cache_of_a_token():
     assert SMALL.kv_cache_bytes(3) == 2 * 2 * 2 * 3 * 2
 
 
-@pytest.mark.parametrize("path", sorted(RECIPES.glob("*/reproduce.yaml")), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize(
+    "path", sorted(RECIPES.glob("*/reproduce.yaml")), ids=lambda path: path.parent.name
+)
 def test_shipped_parameter_counts_follow_from_the_shapes(path):
     shape = Architecture(**yaml.safe_load(path.read_text("utf-8"))["architecture"])
     h, q, k, f = shape.widths
@@ -70,6 +92,7 @@ def test_shipped_parameter_counts_follow_from_the_shapes(path):
     embeddings = shape.vocabulary * h
     extra = {
         "qwen2.5-7b": shape.layers * (q + 2 * k),  # biases of queries, keys, values
-        "gemma-3-270m": shape.layers * (2 * h + 2 * 256),  # four norms a layer, and norms of queries and keys
+        "gemma-3-270m": shape.layers
+        * (2 * h + 2 * 256),  # four norms a layer, and norms of queries and keys
     }.get(path.parent.name, 0)
     assert shape.parameters - layers - extra in (embeddings, 2 * embeddings)

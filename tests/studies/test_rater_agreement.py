@@ -12,7 +12,12 @@ from sozo.data.errors import UserError
 from sozo.studies.agreement.judges import agree_judges, find_judged, same_answers
 from sozo.studies.agreement.raters import jaccard_by_chance, pairs_of
 from sozo.studies.agreement.ratings import agree_ratings as agree_by_level
-from sozo.studies.rater_agreement import LEVELS, coincidences, disagreement, krippendorff_alpha
+from sozo.studies.rater_agreement import (
+    LEVELS,
+    coincidences,
+    disagreement,
+    krippendorff_alpha,
+)
 from sozo.studies.ratings import read_any_ratings
 from sozo.studies.rubric import load_rubric
 
@@ -33,12 +38,24 @@ def agree_ratings(path, output, rubric=None, level="ordinal", least=10):
 
 def test_alpha_by_hand():
     alphas = {level: krippendorff_alpha(WORKED, level) for level in LEVELS}
-    assert [round(result.alpha, 4) for result in alphas.values()] == [0.7434, 0.8154, 0.8491, 0.7974]
+    assert [round(result.alpha, 4) for result in alphas.values()] == [
+        0.7434,
+        0.8154,
+        0.8491,
+        0.7974,
+    ]
     ordinal = alphas["ordinal"]
-    assert (ordinal.units, ordinal.scores, ordinal.raters, ordinal.low) == (11, 40, 4, None)  # one unit has one score
+    assert (ordinal.units, ordinal.scores, ordinal.raters, ordinal.low) == (
+        11,
+        40,
+        4,
+        None,
+    )  # one unit has one score
     assert krippendorff_alpha([[1, 2, 3], [1, 2, 3]]).alpha == 1
     # Nominal, two raters who never agree on two values: D_o = 1, D_e = 4 * 4 * 2 / (8 * 7).
-    assert krippendorff_alpha([[1, 2, 1, 2], [2, 1, 2, 1]], "nominal").alpha == pytest.approx(1 - 7 / 4)
+    assert krippendorff_alpha(
+        [[1, 2, 1, 2], [2, 1, 2, 1]], "nominal"
+    ).alpha == pytest.approx(1 - 7 / 4)
 
 
 THREES, TWELVE = np.tile([1.0, 2.0, 3.0], 20), [*range(11), NONE]
@@ -50,17 +67,31 @@ RARE = np.where(np.arange(100) < 71, 1.0, 2.0)
     [
         ([[1, NONE], [NONE, 2]], 1, False, "no unit has two scores or more"),
         (np.empty((0, 0)), 1, False, "no unit has two scores or more"),
-        ([TWELVE, TWELVE], 12, False, "11 units have two scores or more: alpha needs 12"),
+        (
+            [TWELVE, TWELVE],
+            12,
+            False,
+            "11 units have two scores or more: alpha needs 12",
+        ),
         ([[2, 2], [2, 2]], 1, False, "all 4 scores are equal"),
         ([THREES[:59], THREES[:59]], 1, True, "59 units: an interval needs 60"),
-        ([RARE, RARE], 1, True, "one score makes up 71% of all: an interval needs 70% at most"),
+        (
+            [RARE, RARE],
+            1,
+            True,
+            "one score makes up 71% of all: an interval needs 70% at most",
+        ),
         ([THREES, THREES], 1, True, "next to no disagreement"),
         ([THREES, [2, *THREES[1:]]], 1, True, "next to no disagreement"),
     ],
 )
 def test_what_means_nothing_has_a_reason(scores, least, alpha, reason):
     result = krippendorff_alpha(scores, least=least)
-    assert (result.alpha is not None, result.low, result.reason) == (alpha, None, reason)
+    assert (result.alpha is not None, result.low, result.reason) == (
+        alpha,
+        None,
+        reason,
+    )
 
 
 def test_samples_of_units_are_one_matrix_product():
@@ -74,7 +105,9 @@ def test_samples_of_units_are_one_matrix_product():
     sums = (numbers @ coincidences(scores, values).reshape(n, -1)).reshape(50, 4, 4)
     for level in LEVELS:
         alphas = 1 - disagreement(sums, values, level)
-        assert alphas == pytest.approx([krippendorff_alpha(scores[:, draw], level).alpha for draw in draws])
+        assert alphas == pytest.approx(
+            [krippendorff_alpha(scores[:, draw], level).alpha for draw in draws]
+        )
 
 
 def test_two_disagreements_give_an_interval():
@@ -87,9 +120,13 @@ def test_pairs_of_raters_by_hand():
     pairs = pairs_of(rows, "interval", least=10)
     # Only the first two share ten units: the halves above 4.5 have nothing in common; by chance two fives of ten.
     assert (pairs.pairs, pairs.jaccard) == (1, 0.0)
-    assert pairs.alpha == pytest.approx(1 - 19 * 660 / 6600)  # so far apart are pairs of a unit and all pairs
+    assert pairs.alpha == pytest.approx(
+        1 - 19 * 660 / 6600
+    )  # so far apart are pairs of a unit and all pairs
     assert pairs.by_chance == pytest.approx(jaccard_by_chance(5, 5, 10))
-    assert jaccard_by_chance(2, 2, 4) == pytest.approx((0 * 1 + (1 / 3) * 4 + 1 * 1) / 6)
+    assert jaccard_by_chance(2, 2, 4) == pytest.approx(
+        (0 * 1 + (1 / 3) * 4 + 1 * 1) / 6
+    )
 
 
 def write_csv(path, rows):
@@ -108,7 +145,16 @@ def pbig_rows(n=12):
                 specificity = 2 + k % 3 if rater == "A" else 2 + (k + (k == 4)) % 3
                 rows.append((domain, item, "具体性", rater, "technical", specificity))
                 if specificity > 2:
-                    rows.append((domain, item, "Technical Validity", rater, "technical", 1 + k % 2))
+                    rows.append(
+                        (
+                            domain,
+                            item,
+                            "Technical Validity",
+                            rater,
+                            "technical",
+                            1 + k % 2,
+                        )
+                    )
             rows.append((domain, item, "specificity", "C", "business", 3))
             rows += [(domain, item, "need_validity_b2c", "C", "business", k % 4)]
             rows += [(domain, item, "need_validity_b2c", "D", "business", 0)]
@@ -117,23 +163,49 @@ def pbig_rows(n=12):
 
 def test_a_file_of_ratings(tmp_path):
     rows = pbig_rows()
-    rows[2] = ("NLP", "NLP-0", "specificity", "C", "business", 2)  # and its need is rated
+    rows[2] = (
+        "NLP",
+        "NLP-0",
+        "specificity",
+        "C",
+        "business",
+        2,
+    )  # and its need is rated
     assert rows[2][:4] == pbig_rows()[2][:4]
     rows.append(("CS", "CS-0", "technical_validity", "C", "business", 2))
-    run = agree_ratings(write_csv(tmp_path / "r.csv", rows), tmp_path / "out", rubric="pbig")
+    run = agree_ratings(
+        write_csv(tmp_path / "r.csv", rows), tmp_path / "out", rubric="pbig"
+    )
     values = json.loads((run.folder / "agreement.json").read_text("utf-8"))
-    cells = {(cell["criterion"], cell["domain"], cell["without"]): cell for cell in values["cells"]}
+    cells = {
+        (cell["criterion"], cell["domain"], cell["without"]): cell
+        for cell in values["cells"]
+    }
     specificity = cells["specificity", "NLP", None]["alphas"]["ordinal"]
-    given = {(r[1], r[3]): r[5] for r in rows if r[2] in ("specificity", "具体性") and r[0] == "NLP"}
+    given = {
+        (r[1], r[3]): r[5]
+        for r in rows
+        if r[2] in ("specificity", "具体性") and r[0] == "NLP"
+    }
     table = [[given[f"NLP-{k}", rater] for k in range(12)] for rater in "ABC"]
     assert specificity["alpha"] == krippendorff_alpha(table).alpha
-    assert (specificity["units"], specificity["scores"], specificity["raters"]) == (12, 36, 3)
+    assert (specificity["units"], specificity["scores"], specificity["raters"]) == (
+        12,
+        36,
+        3,
+    )
     assert (cells["specificity", "all", None]["alphas"]["ordinal"]["units"]) == 24
     need = cells["need_validity_b2c", "CS", None]["alphas"]["ordinal"]
     assert (need["units"], need["raters"]) == (12, 2)
     without = cells["need_validity_b2c", "CS", 0]["alphas"]["ordinal"]
-    assert (without["alpha"], without["reason"]) == (None, "no unit has two scores or more: alpha needs 10")
-    assert "Nobody rated innovativeness, competitive_advantage, need_validity_b2b, market_size" in run.page
+    assert (without["alpha"], without["reason"]) == (
+        None,
+        "no unit has two scores or more: alpha needs 10",
+    )
+    assert (
+        "Nobody rated innovativeness, competitive_advantage, need_validity_b2b, market_size"
+        in run.page
+    )
     # D's needs have no specificity at all, C's first one has one that is too low: named, counted, and kept.
     why = [one["why"] for one in values["out_of_stage"]]
     assert why.count("specificity is not rated, and must be above 2") == 24
@@ -144,11 +216,17 @@ def test_a_file_of_ratings(tmp_path):
     assert "26 of " in page
     assert "6 more are in agreement.json" in page
     assert [name for name in ("Table 1", "NaN", "None") if name in page] == []
-    habit = next(h for h in values["raters"] if h["rater"] == "D" and h["domain"] == "CS")
+    habit = next(
+        h for h in values["raters"] if h["rater"] == "D" and h["domain"] == "CS"
+    )
     assert (habit["mean"], habit["sd"], habit["scores"]) == (0, 0, 12)
-    assert agree_ratings(tmp_path / "r.csv", tmp_path / "out", rubric="pbig").finished_before
+    assert agree_ratings(
+        tmp_path / "r.csv", tmp_path / "out", rubric="pbig"
+    ).finished_before
     with pytest.raises(UserError, match="holds a run with level"):
-        agree_ratings(tmp_path / "r.csv", tmp_path / "out", rubric="pbig", level="nominal")
+        agree_ratings(
+            tmp_path / "r.csv", tmp_path / "out", rubric="pbig", level="nominal"
+        )
 
 
 def write_jsonl(path, rows):
@@ -158,31 +236,62 @@ def write_jsonl(path, rows):
 
 def test_ratings_without_a_rubric_and_of_models_answers(tmp_path):
     names = ("model", "item", "rater", "score", "criterion")
-    each = [(m, f"q{k}", r, (k + (m == r)) / 2, "面白さ") for m in "xy" for k in range(6) for r in "xyz"]
+    each = [
+        (m, f"q{k}", r, (k + (m == r)) / 2, "面白さ")
+        for m in "xy"
+        for k in range(6)
+        for r in "xyz"
+    ]
     rows = [dict(zip(names, row, strict=True)) for row in each]
-    run = agree_ratings(write_jsonl(tmp_path / "r.jsonl", rows), tmp_path / "out", level="interval")
+    run = agree_ratings(
+        write_jsonl(tmp_path / "r.jsonl", rows), tmp_path / "out", level="interval"
+    )
     (cell,) = json.loads((run.folder / "agreement.json").read_text("utf-8"))["cells"]
     assert cell["alphas"]["interval"]["units"] == 12  # a model's answer is the unit
     assert cell["pairs"]["pairs"] == 3
 
 
 def test_measurements_are_no_scale(tmp_path):
-    rows = [{"item": f"i{k}", "criterion": "c", "rater": r, "score": k / 7} for k in range(60) for r in "ab"]
-    with pytest.raises(UserError, match="c has 60 different scores; round them to 50 or fewer"):
+    rows = [
+        {"item": f"i{k}", "criterion": "c", "rater": r, "score": k / 7}
+        for k in range(60)
+        for r in "ab"
+    ]
+    with pytest.raises(
+        UserError, match="c has 60 different scores; round them to 50 or fewer"
+    ):
         agree_ratings(write_jsonl(tmp_path / "r.jsonl", rows), tmp_path / "out")
 
 
-ROW = {"item": "i", "criterion": "specificity", "rater": "A", "score": 3, "domain": "NLP"}
+ROW = {
+    "item": "i",
+    "criterion": "specificity",
+    "rater": "A",
+    "score": 3,
+    "domain": "NLP",
+}
 
 
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ([ROW, {**ROW, "rater": "B", "score": 5}], "line 2: the score 5 of specificity is no whole number from 1 to 4"),
-        ([{**ROW, "score": 0}], "line 1: the score 0 of specificity is no whole number"),
-        ([{**ROW, "score": 2.5}], "line 1: the score 2.5 of specificity is no whole number"),
+        (
+            [ROW, {**ROW, "rater": "B", "score": 5}],
+            "line 2: the score 5 of specificity is no whole number from 1 to 4",
+        ),
+        (
+            [{**ROW, "score": 0}],
+            "line 1: the score 0 of specificity is no whole number",
+        ),
+        (
+            [{**ROW, "score": 2.5}],
+            "line 1: the score 2.5 of specificity is no whole number",
+        ),
         ([{**ROW, "score": 10**400}], "line 1: the score 1"),
-        ([{**ROW, "criterion": "inovativeness"}], r"no criterion 'inovativeness' .*did you mean innovativeness"),
+        (
+            [{**ROW, "criterion": "inovativeness"}],
+            r"no criterion 'inovativeness' .*did you mean innovativeness",
+        ),
         (
             [ROW, {**ROW, "rater": "B", "domain": "CS"}],
             "line 2: .* of the domain 'CS', and of 'NLP' before",
@@ -191,8 +300,14 @@ ROW = {"item": "i", "criterion": "specificity", "rater": "A", "score": 3, "domai
             [{**ROW, "patent": "p"}, {**ROW, "rater": "B"}],
             "line 2: .* of the patent '', and of 'p' before",
         ),
-        ([ROW, {**ROW, "criterion": "具体性"}], r"line 2: the rater 'A' rated this already .*line 1\); keep one"),
-        ([{**ROW, "domain": ["NLP"]}], "line 1: domain is neither text nor a whole number"),
+        (
+            [ROW, {**ROW, "criterion": "具体性"}],
+            r"line 2: the rater 'A' rated this already .*line 1\); keep one",
+        ),
+        (
+            [{**ROW, "domain": ["NLP"]}],
+            "line 1: domain is neither text nor a whole number",
+        ),
         ([], "holds no ratings"),
     ],
 )
@@ -206,13 +321,21 @@ def test_a_broken_file_is_one_line_and_never_a_score(lines, message, tmp_path):
 
 def test_a_judge_asked_again_and_two_judges_by_hand(tmp_path):
     first = {str(k): [(k % 5 + 1, 3, 2, 5), (1, 2, 3, 4)] for k in range(1, 8)}
-    again = {q: [tuple(min(5, s + (q == "1")) for s in a) for a in answers] for q, answers in first.items()}
+    again = {
+        q: [tuple(min(5, s + (q == "1")) for s in a) for a in answers]
+        for q, answers in first.items()
+    }
     again["7"] = [None, (1, 2, 3, 4)]
     jcq_run(tmp_path / "a", "m", first)
     seeded = {**JUDGE, "extra_body": {"seed": 2}}
     jcq_run(tmp_path / "b", "m", again, judge={**JUDGE, "extra_body": {"seed": 1}})
     jcq_run(tmp_path / "c", "m", first, judge={**seeded})
-    jcq_run(tmp_path / "d", "m", {q: [(1, 1, 1, 1)] * 2 for q in first}, judge={**JUDGE, "model": "k"})
+    jcq_run(
+        tmp_path / "d",
+        "m",
+        {q: [(1, 1, 1, 1)] * 2 for q in first},
+        judge={**JUDGE, "model": "k"},
+    )
     places = [str(tmp_path / "b"), str(tmp_path / "c"), f"strict={tmp_path / 'd'}"]
     run = agree_judges(find_judged(places, None), tmp_path / "out")
     values = json.loads((run.folder / "agreement.json").read_text("utf-8"))
@@ -220,7 +343,11 @@ def test_a_judge_asked_again_and_two_judges_by_hand(tmp_path):
     assert retest["between"] == [str(tmp_path / "b"), str(tmp_path / "c")]
     fluency, elaboration = retest["rows"][0], retest["rows"][3]
     # 14 answers, one of which the first judging has no scores of; the two to the first question are one higher there.
-    assert (fluency["alpha"]["units"], fluency["exact"], fluency["within_one"]) == (13, 11 / 13, 1)
+    assert (fluency["alpha"]["units"], fluency["exact"], fluency["within_one"]) == (
+        13,
+        11 / 13,
+        1,
+    )
     assert fluency["difference"] == pytest.approx(-2 / 13)
     assert elaboration["exact"] == 12 / 13  # 5 stays 5
     (two,) = values["judges"]
@@ -250,7 +377,10 @@ def test_scores_that_are_apart():
 def test_the_command_says_which_question_it_answers(tmp_path):
     write_csv(tmp_path / "r.csv", pbig_rows())
     jcq_run(tmp_path / "a", "m", {"1": [(1, 2, 3, 4)], "2": [(2, 2, 3, 5)]})
-    for place, heading in ((("r.csv", "--rubric", "pbig"), "## Krippendorff's alpha"), (("a", "again=a"), "a, again")):
+    for place, heading in (
+        (("r.csv", "--rubric", "pbig"), "## Krippendorff's alpha"),
+        (("a", "again=a"), "a, again"),
+    ):
         done = sozo(tmp_path, "agreement", *place, "--output", place[1])
         assert (done.returncode, heading in done.stdout) == (0, True), done.stderr
 
@@ -261,7 +391,10 @@ def test_the_command_says_which_question_it_answers(tmp_path):
         (("r.csv", "a"), "give that file alone"),
         (("r.csv", "--judge"), "--judge goes with runs, not with a file of ratings"),
         (("a", "--rubric", "pbig"), "--rubric goes with a file of ratings"),
-        (("r.csv", "--level", "cardinal"), "--level must be one of nominal, ordinal, interval, ratio"),
+        (
+            ("r.csv", "--level", "cardinal"),
+            "--level must be one of nominal, ordinal, interval, ratio",
+        ),
         (("none.csv",), "none.csv: no such file"),
     ],
 )

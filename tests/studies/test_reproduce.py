@@ -18,7 +18,16 @@ from two_ranks import gone
 
 ROOT = Path(__file__).parents[2]
 LAUNCHER = f"{sys.executable} {Path(__file__).parent / 'standin_launch.py'}"
-TRAINED = ["sft", "sft-sample", "dpo1", "dpo1-sample", "dpo2", "dpo2-sample", "grpo", "grpo-sample"]
+TRAINED = [
+    "sft",
+    "sft-sample",
+    "dpo1",
+    "dpo1-sample",
+    "dpo2",
+    "dpo2-sample",
+    "grpo",
+    "grpo-sample",
+]
 STEPS = ["random", "base", *TRAINED, "table"]
 
 
@@ -27,10 +36,17 @@ def study(tmp_path):
     """A folder with a copy of the tiny study at toy counts."""
     recipes = tmp_path / "recipes"
     for name in ("reproduce", "sft", "dpo", "grpo"):
-        values = yaml.safe_load((ROOT / "recipes" / "tiny" / f"{name}.yaml").read_text("utf-8"))
+        values = yaml.safe_load(
+            (ROOT / "recipes" / "tiny" / f"{name}.yaml").read_text("utf-8")
+        )
         if name == "reproduce":
             launcher = str(ROOT / "recipes" / "accelerate" / "single.yaml")
-            values |= {"num_responses": 16, "num_training_responses": 32, "top_k": 64, "num_pairs": 64}
+            values |= {
+                "num_responses": 16,
+                "num_training_responses": 32,
+                "top_k": 64,
+                "num_pairs": 64,
+            }
             values["sampling"]["launcher"] = values["training"]["launcher"] = launcher
         write(recipes / f"{name}.yaml", values)
     return tmp_path
@@ -47,12 +63,27 @@ def change(path, **values):
 
 def command(*words, launcher=LAUNCHER):
     file = [] if words and words[0].endswith(".yaml") else ["recipes/reproduce.yaml"]
-    return [sys.executable, "-m", "sozo", "study", *file, "--output", "out", "--launcher", launcher, *words]
+    return [
+        sys.executable,
+        "-m",
+        "sozo",
+        "study",
+        *file,
+        "--output",
+        "out",
+        "--launcher",
+        launcher,
+        *words,
+    ]
 
 
 def environment(folder, **variables):
     paths = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])
-    return os.environ | {"STANDIN_CALLS": str(folder / "calls"), "PYTHONPATH": paths, **variables}
+    return os.environ | {
+        "STANDIN_CALLS": str(folder / "calls"),
+        "PYTHONPATH": paths,
+        **variables,
+    }
 
 
 def run(folder, *words, status=0, **variables):
@@ -67,7 +98,14 @@ def run(folder, *words, status=0, **variables):
 def test_a_study_from_start_to_table_and_then_nothing(study):
     launched, done = run(study)
     assert launched == STEPS[:-1]
-    for row in ("random | 32", "base | 32", "SFT | 16", "DPO 1 | 32", "DPO 2 | 16", "GRPO | 16"):
+    for row in (
+        "random | 32",
+        "base | 32",
+        "SFT | 16",
+        "DPO 1 | 32",
+        "DPO 2 | 16",
+        "GRPO | 16",
+    ):
         assert f"| {row} " in re.sub(" +", " ", done.stdout)
     assert "[11/11] table: finished in" in done.stderr
     assert done.stderr.count(", checkpoints dropped") == 4
@@ -75,7 +113,9 @@ def test_a_study_from_start_to_table_and_then_nothing(study):
     table = json.loads((study / "out" / "table" / "metrics.json").read_text())
     assert [row["valid"] for row in table["rows"]] == [24, 24, 12, 24, 12, 12]
     assert table["equal_size"] == 12
-    assert ">Table 11</h2>" in (study / "out" / "table" / "report.html").read_text("utf-8")
+    assert ">Table 11</h2>" in (study / "out" / "table" / "report.html").read_text(
+        "utf-8"
+    )
     log = (study / "out" / "logs" / "sft.log").read_text()
     assert log.startswith("$ ")
     assert "playing sft_dat.py" in log
@@ -84,25 +124,35 @@ def test_a_study_from_start_to_table_and_then_nothing(study):
     launched, done = run(study)
     assert launched == []
     assert done.stderr.count("finished before") == 11
-    assert before == {path: path.stat().st_mtime_ns for path in (study / "out").rglob("*")}
+    assert before == {
+        path: path.stat().st_mtime_ns for path in (study / "out").rglob("*")
+    }
 
 
 def test_a_failed_step_says_why_and_the_study_goes_on_from_there(study):
     launched, done = run(study, status=2, STANDIN_FAIL="dpo1")
     assert launched == STEPS[:5]
-    assert [path.parent.name for path in (study / "out").glob("*/checkpoint-*")] == ["dpo1"]  # to resume from
+    assert [path.parent.name for path in (study / "out").glob("*/checkpoint-*")] == [
+        "dpo1"
+    ]  # to resume from
     *shown, message = done.stderr.splitlines()
     assert message.startswith("error: step dpo1 failed (exit status 3) after 00:00:0")
     assert message.endswith("once that is fixed, the same command continues")
-    assert "RuntimeError: no [31mmemory[0m left" in shown  # the end of the log, escape characters taken out
+    assert (
+        "RuntimeError: no [31mmemory[0m left" in shown
+    )  # the end of the log, escape characters taken out
     assert "\x1b" not in done.stderr
     launched, done = run(study)
     assert launched == STEPS[4:-1]
     assert "[5/11] dpo1: running (continues)" in done.stderr
-    assert (study / "out" / "logs" / "dpo1.log").read_text().count("playing dpo_dat.py") == 2
+    assert (study / "out" / "logs" / "dpo1.log").read_text().count(
+        "playing dpo_dat.py"
+    ) == 2
 
 
-def test_a_preempted_step_ends_the_study_with_its_status_and_the_study_goes_on_from_there(study):
+def test_a_preempted_step_ends_the_study_with_its_status_and_the_study_goes_on_from_there(
+    study,
+):
     launched, done = run(study, status=75, STANDIN_FAIL="dpo1", STANDIN_STATUS="75")
     assert launched == STEPS[:5]
     assert "[5/11] dpo1: preempted after 00:00:0" in done.stderr
@@ -135,9 +185,13 @@ run_logged([sys.executable, "-c", launcher, {TRAINING!r}], Path("log"))
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks processes up in /proc")
+@pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="looks processes up in /proc"
+)
 def test_a_launcher_that_ends_first_leaves_a_training_its_time_to_save(tmp_path):
-    parent = subprocess.Popen([sys.executable, "-c", STUDY], cwd=tmp_path, env=environment(tmp_path))
+    parent = subprocess.Popen(
+        [sys.executable, "-c", STUDY], cwd=tmp_path, env=environment(tmp_path)
+    )
     while not (tmp_path / "trains").exists():
         assert parent.poll() is None
         time.sleep(0.02)
@@ -164,13 +218,21 @@ def test_changed_settings_are_refused_and_nothing_is_touched(study):
         "give another output folder, or the same settings to continue it"
     )
     # Names and places decide nothing.
-    change(study / "recipes" / "sft.yaml", learning_rate=0.0003, output_dir="elsewhere", run_name="other")
+    change(
+        study / "recipes" / "sft.yaml",
+        learning_rate=0.0003,
+        output_dir="elsewhere",
+        run_name="other",
+    )
     reproduce = study / "recipes" / "reproduce.yaml"
     sampling = yaml.safe_load(reproduce.read_text("utf-8"))["sampling"]
     change(reproduce, sampling=sampling | {"slots": 8})
     assert run(study)[0] == []
     change(study / "recipes" / "reproduce.yaml", num_pairs=128)
-    assert 'out/dpo1: holds a run with flags.num_pairs = "64", but now it is "128"' in run(study, status=2)[1].stderr
+    assert (
+        'out/dpo1: holds a run with flags.num_pairs = "64", but now it is "128"'
+        in run(study, status=2)[1].stderr
+    )
     change(study / "recipes" / "reproduce.yaml", num_pairs=64, seeds=[1])
     assert "out/random: holds a run with flags.seed" in run(study, status=2)[1].stderr
 
@@ -181,7 +243,9 @@ def test_a_step_made_anew_and_otherwise_makes_what_came_from_it_stale(study):
     run(study, "--only", "dpo1")
     base.rename(study / "first")
     assert run(study, "--only", "base")[0] == ["base"]
-    assert run(study, "--only", "dpo1")[0] == []  # base came out the same, so what was made from it still stands
+    assert (
+        run(study, "--only", "dpo1")[0] == []
+    )  # base came out the same, so what was made from it still stands
     base.rename(study / "second")
     assert run(study, "--only", "base", STANDIN_RUN="other")[0] == ["base"]
     message = run(study, "--only", "dpo1", status=2)[1].stderr
@@ -198,7 +262,10 @@ def test_a_model_changed_in_its_folder_makes_its_steps_stale(study):
     (study / "model" / "model.safetensors").write_bytes(b"two")
     launched, done = run(study, status=2)
     assert launched == []
-    assert "out/base: holds a run from before inputs.the model's folder changed; " in done.stderr
+    assert (
+        "out/base: holds a run from before inputs.the model's folder changed; "
+        in done.stderr
+    )
 
 
 @pytest.mark.parametrize("known", [False, True])
@@ -211,19 +278,27 @@ def test_files_of_somebody_else_are_left_alone(known, study):
     launched, done = run(study, status=2)
     assert launched == []
     no_record = "out/random: holds files that this study has no record of"
-    assert (no_record if known else "out: holds random but no study.json") in done.stderr
+    assert (
+        no_record if known else "out: holds random but no study.json"
+    ) in done.stderr
     assert theirs.read_text() == "mine"
 
 
 def test_from_and_only(study):
-    assert "sft needs random, which is not finished" in run(study, "--only", "sft", status=2)[1].stderr
+    assert (
+        "sft needs random, which is not finished"
+        in run(study, "--only", "sft", status=2)[1].stderr
+    )
     assert run(study, "--only", "random")[0] == ["random"]
     assert run(study, "--only", "sft")[0] == ["sft"]
     # SFT's samples from here on; the base row is still to do, so DPO cannot start.
     launched, done = run(study, "--from", "sft-sample", status=2)
     assert launched == ["sft-sample"]
     assert "dpo1 needs base, which is not finished" in done.stderr
-    assert "--only stf: no such step; there are random, base, sft," in run(study, "--only", "stf", status=2)[1].stderr
+    assert (
+        "--only stf: no such step; there are random, base, sft,"
+        in run(study, "--only", "stf", status=2)[1].stderr
+    )
 
 
 def test_the_folder_may_move(study):
@@ -239,7 +314,9 @@ def nohup_at_a_terminal():
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks processes up in /proc")
+@pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="looks processes up in /proc"
+)
 @pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_nothing_outlives_a_killed_study_and_it_goes_on(study, kill):
     run(study, "--only", "random")
@@ -260,7 +337,10 @@ def test_nothing_outlives_a_killed_study_and_it_goes_on(study, kill):
     assert f"out: process {parent.pid} on " in run(study, status=2)[1].stderr
     parent.send_signal(kill)
     parent.communicate(timeout=60)
-    assert parent.returncode == {signal.SIGKILL: -9, signal.SIGTERM: 75, signal.SIGINT: 130}[kill]
+    assert (
+        parent.returncode
+        == {signal.SIGKILL: -9, signal.SIGTERM: 75, signal.SIGINT: 130}[kill]
+    )
     deadline = time.monotonic() + 30
     while not gone(child):
         assert time.monotonic() < deadline, "the step outlived its study"
@@ -280,7 +360,9 @@ def test_a_step_that_takes_long_is_told_of_once_a_minute(monkeypatch, tmp_path):
         if len(told) == 3:
             enough.touch()
 
-    assert process.run_logged([sys.executable, "-c", waits], tmp_path / "log", tell) == 0
+    assert (
+        process.run_logged([sys.executable, "-c", waits], tmp_path / "log", tell) == 0
+    )
     assert len(told) >= 3
 
 
@@ -289,7 +371,12 @@ def test_on_a_terminal_the_output_is_shown_and_the_log_holds_no_overwritten_bars
 
     main, other = pty.openpty()
     child = subprocess.Popen(
-        command("--only", "random"), cwd=study, env=environment(study), stdout=other, stderr=other, close_fds=True
+        command("--only", "random"),
+        cwd=study,
+        env=environment(study),
+        stdout=other,
+        stderr=other,
+        close_fds=True,
     )
     os.close(other)
     shown = b""

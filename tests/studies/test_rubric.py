@@ -16,12 +16,27 @@ from test_readers import BAD_YAML, one_line
         ("axes: 1\ncriteria: [{name: a, scale: [1, 2]}]", "unknown key axes"),
         ("criteria: [{scale: [1, 2]}]", "criteria 1, name: is missing"),
         ("criteria: [{name: a, scale: [2, 1]}]", r"the scale \[2, 1\] is not"),
-        ("criteria: [{name: a, scale: [1, 2], gates: 1}]", "criteria 1: unknown key gates"),
-        ("criteria: [{name: a, scale: [1, 2]}, {name: A, scale: [1, 2]}]", "'a' comes twice"),
+        (
+            "criteria: [{name: a, scale: [1, 2], gates: 1}]",
+            "criteria 1: unknown key gates",
+        ),
+        (
+            "criteria: [{name: a, scale: [1, 2]}, {name: A, scale: [1, 2]}]",
+            "'a' comes twice",
+        ),
         ("criteria: [{name: a, scale: [1, 2], above: {b: 1}}]", "`above` says b: 1"),
-        ("criteria: [{name: a, scale: [1, 2]}, {name: b, scale: [1, 2], above: {a: 2}}]", "`above` says a: 2"),
-        ("criteria: [{name: a, scale: [1, 2]}, {name: b, title: A, scale: [1, 2]}]", "both go by 'a'"),
-        ("criteria: [{name: a, scale: [1, 2], not_applicable: 0}]", "not_applicable is 0"),
+        (
+            "criteria: [{name: a, scale: [1, 2]}, {name: b, scale: [1, 2], above: {a: 2}}]",
+            "`above` says a: 2",
+        ),
+        (
+            "criteria: [{name: a, scale: [1, 2]}, {name: b, title: A, scale: [1, 2]}]",
+            "both go by 'a'",
+        ),
+        (
+            "criteria: [{name: a, scale: [1, 2], not_applicable: 0}]",
+            "not_applicable is 0",
+        ),
     ],
 )
 def test_a_broken_rubric_is_named_in_one_line(tmp_path, text, message):
@@ -34,7 +49,10 @@ def test_a_broken_rubric_is_named_in_one_line(tmp_path, text, message):
 
 
 def test_a_criterion_goes_by_its_title_and_in_japanese():
-    assert load_rubric("pbig").criterion("ニーズの妥当性 (B2C)").name == "need_validity_b2c"
+    assert (
+        load_rubric("pbig").criterion("ニーズの妥当性 (B2C)").name
+        == "need_validity_b2c"
+    )
 
 
 @pytest.mark.parametrize("text", BAD_YAML)

@@ -20,7 +20,14 @@ KEY = "sk-very-secret"
 MODELS = "abcd"
 TALES = ("桃", "鶴", "亀", "犬")
 # Model x story.
-DISTANCES = np.array([[0.9, 0.5, 0.7, 0.4], [0.6, 0.8, 0.2, 0.5], [0.3, 0.4, 0.6, 0.1], [0.1, 0.3, 0.3, 0.2]])
+DISTANCES = np.array(
+    [
+        [0.9, 0.5, 0.7, 0.4],
+        [0.6, 0.8, 0.2, 0.5],
+        [0.3, 0.4, 0.6, 0.1],
+        [0.1, 0.3, 0.3, 0.2],
+    ]
+)
 PLACES = {"桃": "abcd", "鶴": "bacd", "亀": "acbd", "犬": "badc"}
 
 
@@ -32,8 +39,13 @@ def write_runs(folder, models=MODELS, **how):
 
 
 def write_rankings(path, places=PLACES, rename=lambda model: model):
-    rows = [{"story_id": story, "ranking": [*map(rename, order)], "rater": "r"} for story, order in places.items()]
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+    rows = [
+        {"story_id": story, "ranking": [*map(rename, order)], "rater": "r"}
+        for story, order in places.items()
+    ]
+    path.write_text(
+        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8"
+    )
     return path
 
 
@@ -48,7 +60,9 @@ def judging(grade):
     asked = []
 
     def reply(request, headers):
-        asked.append(request["messages"][0]["content"].rpartition("# 現代版の物語\n")[2])
+        asked.append(
+            request["messages"][0]["content"].rpartition("# 現代版の物語\n")[2]
+        )
         return 200, {}, completion(grade(asked[-1]))
 
     with serving(reply) as url:
@@ -61,28 +75,54 @@ def values(run):
 
 def test_ranks_and_agreement_with_people_by_hand(tmp_path):
     runs = write_runs(tmp_path / "runs")
-    run = agree([str(runs)], tmp_path / "out", rankings=write_rankings(tmp_path / "r.jsonl"))
+    run = agree(
+        [str(runs)], tmp_path / "out", rankings=write_rankings(tmp_path / "r.jsonl")
+    )
     found = values(run)
     by_model = {row["model"]: row["by_evaluation"] for row in found["ranked"]}
     assert list(by_model) == ["a", "b", "c", "d"]
     assert by_model["a"] == {
         "ja-ginza": {"mean": pytest.approx(0.625), "stories": 4, "place": 1},
-        "human": {"mean": pytest.approx((1 + 2 / 3 + 1 + 2 / 3) / 4), "stories": 4, "place": 1},
+        "human": {
+            "mean": pytest.approx((1 + 2 / 3 + 1 + 2 / 3) / 4),
+            "stories": 4,
+            "place": 1,
+        },
     }
-    assert by_model["c"]["human"] == {"mean": pytest.approx((1 / 3 + 1 / 3 + 2 / 3 + 0) / 4), "stories": 4, "place": 3}
+    assert by_model["c"]["human"] == {
+        "mean": pytest.approx((1 / 3 + 1 / 3 + 2 / 3 + 0) / 4),
+        "stories": 4,
+        "place": 3,
+    }
     (one,) = found["compared"]
     theirs = [human(model).mean() for model in MODELS]
-    assert one["pearson"] == pytest.approx(np.corrcoef(DISTANCES.mean(axis=1), theirs)[0, 1])
-    assert (one["evaluation"], one["reference"], one["models"], one["stories"]) == ("ja-ginza", "human", 4, 4)
+    assert one["pearson"] == pytest.approx(
+        np.corrcoef(DISTANCES.mean(axis=1), theirs)[0, 1]
+    )
+    assert (one["evaluation"], one["reference"], one["models"], one["stories"]) == (
+        "ja-ginza",
+        "human",
+        4,
+        4,
+    )
     assert one["p_holm"] == one["p"]  # one comparison
     assert one["reason"] == "4 models: the interval is wide"
     # Figure 1: one story at a time, the mean over the four stories that can be drawn; all four, the correlation itself.
-    each = [np.corrcoef(DISTANCES[:, k], [human(model)[k] for model in MODELS])[0, 1] for k in range(4)]
+    each = [
+        np.corrcoef(DISTANCES[:, k], [human(model)[k] for model in MODELS])[0, 1]
+        for k in range(4)
+    ]
     first, *_, last = one["curve"]
     assert first["mean"] == pytest.approx(np.mean(each), abs=0.02)
-    assert (first["low"], first["high"]) == (pytest.approx(min(each)), pytest.approx(max(each)))
+    assert (first["low"], first["high"]) == (
+        pytest.approx(min(each)),
+        pytest.approx(max(each)),
+    )
     assert (last["stories"], last["mean"]) == (4, pytest.approx(one["pearson"]))
-    assert f"| a     | 0.6250, 4 of 4, place 1 | {theirs[0]:.4f}, 4 of 4, place 1 |" in run.page
+    assert (
+        f"| a     | 0.6250, 4 of 4, place 1 | {theirs[0]:.4f}, 4 of 4, place 1 |"
+        in run.page
+    )
     svg = ElementTree.parse(run.folder / "agreement-curve.svg").getroot()
     assert "Pearson correlation with human" in "".join(svg.itertext())
 
@@ -91,7 +131,9 @@ def test_what_people_did_not_rank_is_left_out_and_said(tmp_path):
     runs = write_runs(tmp_path / "runs")
     sat_run(tmp_path / "runs" / "_e|<b>", "_e|<b>", dict.fromkeys(TALES, 0.5))
     places = {**PLACES, "狐": "abcd"}
-    rankings = write_rankings(tmp_path / "r.jsonl", places, lambda model: "gone" if model == "d" else model)
+    rankings = write_rankings(
+        tmp_path / "r.jsonl", places, lambda model: "gone" if model == "d" else model
+    )
     run = agree([str(runs)], tmp_path / "out", rankings=rankings)
     found = values(run)
     assert found["notes"] == [
@@ -124,58 +166,123 @@ def test_without_people_encoders_are_compared_with_the_judge(tmp_path, monkeypat
         "c": {"unparseable": 4},
         "e": {"no_rewrite": 4},
     }
-    by_model = {row["model"]: row["by_evaluation"]["judge j"] for row in found["ranked"]}
+    by_model = {
+        row["model"]: row["by_evaluation"]["judge j"] for row in found["ranked"]
+    }
     assert by_model["a"] == {"mean": 1.0, "stories": 4, "place": 1}
     assert by_model["c"] == {"mean": None, "stories": 0, "place": None}
     (one,) = found["compared"]
     assert (one["reference"], one["pearson"], one["stories"]) == ("judge j", None, 0)
     assert one["reason"] == "no story has scores of all models in both"
-    assert (one["curve"], (tmp_path / "out" / "agreement-curve.svg").exists()) == ([], False)
+    assert (one["curve"], (tmp_path / "out" / "agreement-curve.svg").exists()) == (
+        [],
+        False,
+    )
     assert "ok 8 of 16, unparseable 4 of 16, no_rewrite 4 of 16" in run.page
 
 
-def test_a_judge_that_was_stopped_goes_on_and_nothing_is_asked_twice(tmp_path, monkeypatch):
+def test_a_judge_that_was_stopped_goes_on_and_nothing_is_asked_twice(
+    tmp_path, monkeypatch
+):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     runs = write_runs(tmp_path / "runs", "abc")
     rankings = write_rankings(tmp_path / "r.jsonl")
-    with judging(lambda text: "5" if text[0] == "a" else str(1 + TALES.index(text[2]))) as (url, asked):
+    with judging(
+        lambda text: "5" if text[0] == "a" else str(1 + TALES.index(text[2]))
+    ) as (url, asked):
         # A reply costs at most 1 (50 tokens), and here 0.4: six of them fit into 3.2.
         prices = {"price_in": 0.0, "price_out": 1e6 / 50, "judge_max_tokens": 50}
-        options = {"judge_model": "j", "judge_base_url": url, "judge_concurrency": 1, **prices}
-        first = agree([str(runs)], tmp_path / "out", rankings=rankings, judging=JudgeSettings(**options, max_cost=3.2))
+        options = {
+            "judge_model": "j",
+            "judge_base_url": url,
+            "judge_concurrency": 1,
+            **prices,
+        }
+        first = agree(
+            [str(runs)],
+            tmp_path / "out",
+            rankings=rankings,
+            judging=JudgeSettings(**options, max_cost=3.2),
+        )
         assert "above 3.2" in first.stopped
         assert len(asked) == 6
         assert values(first)["judge"]["statuses"]["c"] == {"not_asked": 4}
         assert not (tmp_path / "out" / "metrics.json").exists()
-        whole = agree([str(runs)], tmp_path / "out", rankings=rankings, judging=JudgeSettings(**options))
+        whole = agree(
+            [str(runs)],
+            tmp_path / "out",
+            rankings=rankings,
+            judging=JudgeSettings(**options),
+        )
         assert (whole.stopped, len(asked), len(set(asked))) == (None, 12, 12)
-        assert [(one["evaluation"], one["reference"]) for one in values(whole)["compared"]] == [
+        assert [
+            (one["evaluation"], one["reference"]) for one in values(whole)["compared"]
+        ] == [
             ("ja-ginza", "human"),
             ("judge j", "human"),
             ("ja-ginza", "judge j"),
         ]
-        again = agree([str(runs)], tmp_path / "out", rankings=rankings, judging=JudgeSettings(**options))
+        again = agree(
+            [str(runs)],
+            tmp_path / "out",
+            rankings=rankings,
+            judging=JudgeSettings(**options),
+        )
         assert (again.finished_before, again.page, len(asked)) == (True, whole.page, 12)
         # One more model: another folder, with what was paid for.
         write_runs(tmp_path / "runs")
         with pytest.raises(
-            UserError, match=r"from before models.d changed.*copy of its judgements.jsonl, nothing is asked twi"
+            UserError,
+            match=r"from before models.d changed.*copy of its judgements.jsonl, nothing is asked twi",
         ):
-            agree([str(runs)], tmp_path / "out", rankings=rankings, judging=JudgeSettings(**options))
+            agree(
+                [str(runs)],
+                tmp_path / "out",
+                rankings=rankings,
+                judging=JudgeSettings(**options),
+            )
         (tmp_path / "more").mkdir()
         shutil.copy(tmp_path / "out" / "judgements.jsonl", tmp_path / "more")
-        agree([str(runs)], tmp_path / "more", rankings=rankings, judging=JudgeSettings(**options))
+        agree(
+            [str(runs)],
+            tmp_path / "more",
+            rankings=rankings,
+            judging=JudgeSettings(**options),
+        )
         assert [text[0] for text in asked[12:]] == ["d"] * 4
 
 
 def test_the_command(tmp_path):
-    tales = [Story(name, "", "", "", f"{name}を助けた漁師が竜宮城へ行った話") for name in TALES]
-    for model, ending in zip("abc", ("竜宮城へ行った", "銀行から融資を受けた", "人工知能を開発した"), strict=True):
+    tales = [
+        Story(name, "", "", "", f"{name}を助けた漁師が竜宮城へ行った話")
+        for name in TALES
+    ]
+    for model, ending in zip(
+        "abc",
+        ("竜宮城へ行った", "銀行から融資を受けた", "人工知能を開発した"),
+        strict=True,
+    ):
         texts = {name: f"{name}を助けた漁師が{ending}話" for name in TALES}
-        sat_run(tmp_path / "runs" / model, model, dict.fromkeys(TALES, 0.5), stories=tales, texts=texts)
+        sat_run(
+            tmp_path / "runs" / model,
+            model,
+            dict.fromkeys(TALES, 0.5),
+            stories=tales,
+            texts=texts,
+        )
     write_rankings(tmp_path / "r.jsonl", dict.fromkeys(TALES, "cba"))
-    with judging(lambda text: "1" if "竜宮城" in text else "3" if "銀行" in text else "4") as (url, asked):
-        words = ("runs", "--embedding-models", "ja-ginza", "--rankings", "r.jsonl", "--output", "out")
+    with judging(
+        lambda text: "1" if "竜宮城" in text else "3" if "銀行" in text else "4"
+    ) as (url, asked):
+        words = (
+            "runs",
+            "--embedding-models",
+            "ja-ginza",
+            "--rankings",
+            "r.jsonl",
+            "--output",
+            "out",
+        )
         words += ("--judge", "--judge-model", "j", "--judge-base-url", url)
         done = sozo(tmp_path, "agreement", *words, OPENAI_API_KEY=KEY)
         assert (done.returncode, done.stderr) == (0, "")
@@ -190,26 +297,46 @@ def test_the_command(tmp_path):
     means = {row["model"]: row["by_evaluation"] for row in found["ranked"]}
     assert means["a"]["ja-ginza-texts"]["mean"] == pytest.approx(0, abs=1e-6)
     assert min(means[model]["ja-ginza-texts"]["mean"] for model in "bc") > 0.05
-    assert [means[model]["judge j"]["mean"] for model in "abc"] == pytest.approx([0.2, 0.6, 0.8])
+    assert [means[model]["judge j"]["mean"] for model in "abc"] == pytest.approx(
+        [0.2, 0.6, 0.8]
+    )
     assert [means[model]["human"]["place"] for model in "abc"] == [3, 2, 1]
     judge = next(one for one in found["compared"] if one["evaluation"] == "judge j")
     assert judge["pearson"] == pytest.approx(np.corrcoef([1, 3, 4], [0, 0.5, 1])[0, 1])
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        *("config.json", "metrics.json", "agreement.json", "agreement.md", "agreement-curve.svg", "judgements.jsonl")
+        *(
+            "config.json",
+            "metrics.json",
+            "agreement.json",
+            "agreement.md",
+            "agreement-curve.svg",
+            "judgements.jsonl",
+        )
     }
-    assert not [path for path in (tmp_path / "out").iterdir() if KEY in path.read_text("utf-8")]
+    assert not [
+        path for path in (tmp_path / "out").iterdir() if KEY in path.read_text("utf-8")
+    ]
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (("runs/a",), "two models or more with finished SAT runs, and there are 1"),
-        (("runs", "--rankings", "other.jsonl"), "they share 1 models where 3 are needed; name the folders"),
-        (("runs", "--rankings", "stories.jsonl"), "rewrites of stories such as '狐', and the runs have none of them"),
+        (
+            ("runs", "--rankings", "other.jsonl"),
+            "they share 1 models where 3 are needed; name the folders",
+        ),
+        (
+            ("runs", "--rankings", "stories.jsonl"),
+            "rewrites of stories such as '狐', and the runs have none of them",
+        ),
         (("runs", "--rankings", "none.jsonl"), "none.jsonl: no such file"),
         (("runs", "--judge-model", "j"), "--judge-model goes with --judge"),
         (("runs", "--judge", "--price-in", "1"), "price_in and price_out go together"),
-        (("runs", "else"), "embedding_model is ja-ginza and other; name the encoders that shall score all"),
+        (
+            ("runs", "else"),
+            "embedding_model is ja-ginza and other; name the encoders that shall score all",
+        ),
         (("runs", "changed"), "its item '桃' has another text than in the other runs"),
     ],
 )
@@ -217,6 +344,16 @@ def test_mistakes_are_one_line(words, message, tmp_path):
     write_runs(tmp_path / "runs")
     write_rankings(tmp_path / "other.jsonl", {"桃": "dxy"})
     write_rankings(tmp_path / "stories.jsonl", {"狐": "abcd"})
-    sat_run(tmp_path / "else", "e", {"桃": 0.5}, scorer={**SCORES, "embedding_model": "other"})
-    sat_run(tmp_path / "changed", "f", {"桃": 0.5}, stories=[Story("桃", "", "", "", "別の話")])
+    sat_run(
+        tmp_path / "else",
+        "e",
+        {"桃": 0.5},
+        scorer={**SCORES, "embedding_model": "other"},
+    )
+    sat_run(
+        tmp_path / "changed",
+        "f",
+        {"桃": 0.5},
+        stories=[Story("桃", "", "", "", "別の話")],
+    )
     check_refused(tmp_path, message, "agreement", *words)

@@ -45,20 +45,33 @@ from sozo.tasks.task import Answer, Row
 
 def test_people_are_averaged_over_raters_then_stories(tmp_path: Path) -> None:
     rankings = [("1", "ABC", "r1"), ("1", "ACB", "r2"), ("2", "CBA", "r1")]
-    rows = [{"story_id": item, "ranking": list(models), "rater": rater} for item, models, rater in rankings]
+    rows = [
+        {"story_id": item, "ranking": list(models), "rater": rater}
+        for item, models, rater in rankings
+    ]
     table = people_table(read_rankings(write(tmp_path / "r.jsonl", *rows)))
     assert (list(table.index), list(table.columns)) == (["A", "B", "C"], ["1", "2"])
     np.testing.assert_allclose(table.values, [[1, 0], [0.25, 0.5], [0.25, 1]])
     # The paper's rule: 1 for the first of eleven, 0.9 for the second, 0 for the last. Whoever ranks eleven models gives
     # 5.5 points: so do the paper's printed means, to their rounding.
-    ratings = read_rankings(write(tmp_path / "r.jsonl", {"story_id": "1", "ranking": list("ABCDEFGHIJK")}))
-    assert [rating.score for rating in ratings] == pytest.approx([1 - k / 10 for k in range(11)])
-    assert sum(row["human"] for row in load("sat_eleven_models")) == pytest.approx(5.5, abs=11 * 0.0005)
+    ratings = read_rankings(
+        write(tmp_path / "r.jsonl", {"story_id": "1", "ranking": list("ABCDEFGHIJK")})
+    )
+    assert [rating.score for rating in ratings] == pytest.approx(
+        [1 - k / 10 for k in range(11)]
+    )
+    assert sum(row["human"] for row in load("sat_eleven_models")) == pytest.approx(
+        5.5, abs=11 * 0.0005
+    )
 
 
 def write(path: Path, *lines: object) -> Path:
     path.write_text(
-        "".join(f"{x if isinstance(x, str) else json.dumps(x, ensure_ascii=False)}\n" for x in lines), "utf-8"
+        "".join(
+            f"{x if isinstance(x, str) else json.dumps(x, ensure_ascii=False)}\n"
+            for x in lines
+        ),
+        "utf-8",
     )
     return path
 
@@ -73,7 +86,10 @@ def test_rankings_from_a_file(tmp_path: Path) -> None:
         {"story_id": "鶴", "ranking": ["A", "B"]},  # nobody's name: two people
     )
     ratings = read_rankings(file)
-    assert ratings[:2] == [Rating("B", "桃太郎", RANKING, "1", 1.0), Rating("A", "桃太郎", RANKING, "1", 0.0)]
+    assert ratings[:2] == [
+        Rating("B", "桃太郎", RANKING, "1", 1.0),
+        Rating("A", "桃太郎", RANKING, "1", 0.0),
+    ]
     np.testing.assert_allclose(people_table(ratings), [[0.5, 0], [0.5, 1]])
 
 
@@ -82,17 +98,38 @@ def test_rankings_from_a_file(tmp_path: Path) -> None:
     [
         ({"ranking": ["A", "B"]}, "the column story_id is missing"),
         ({"story_id": "1"}, "the column ranking is no list of two models"),
-        ({"story_id": "1", "ranking": ["A"]}, "the column ranking is no list of two models"),
-        ({"story_id": "1", "ranking": "A B"}, "the column ranking is no list of two models"),
-        ({"story_id": "1", "ranking": [1, 2]}, "the column ranking is no list of two models"),
+        (
+            {"story_id": "1", "ranking": ["A"]},
+            "the column ranking is no list of two models",
+        ),
+        (
+            {"story_id": "1", "ranking": "A B"},
+            "the column ranking is no list of two models",
+        ),
+        (
+            {"story_id": "1", "ranking": [1, 2]},
+            "the column ranking is no list of two models",
+        ),
         ({"story_id": "1", "ranking": ["A", "A"]}, "a model twice"),
-        ({"story_id": "1", "ranking": ["A", "C"]}, r"ranks other models than the first ranking \(B, C\)"),
+        (
+            {"story_id": "1", "ranking": ["A", "C"]},
+            r"ranks other models than the first ranking \(B, C\)",
+        ),
         ({"story_id": "1", "ranking": ["A", "B", "C"]}, "ranks other models"),
-        ({"story_id": "0", "ranking": ["B", "A"], "rater": "r"}, "'r' ranks the story '0' twice"),
+        (
+            {"story_id": "0", "ranking": ["B", "A"], "rater": "r"},
+            "'r' ranks the story '0' twice",
+        ),
     ],
 )
-def test_a_bad_ranking_is_named_in_one_line(row: dict[str, object], message: str, tmp_path: Path) -> None:
-    file = write(tmp_path / "r.jsonl", {"story_id": "0", "ranking": ["A", "B"], "rater": "r"}, row)
+def test_a_bad_ranking_is_named_in_one_line(
+    row: dict[str, object], message: str, tmp_path: Path
+) -> None:
+    file = write(
+        tmp_path / "r.jsonl",
+        {"story_id": "0", "ranking": ["A", "B"], "rater": "r"},
+        row,
+    )
     with pytest.raises(UserError, match=message) as error:
         read_rankings(file)
     assert str(error.value).startswith(f"{file}, line 2: ")
@@ -109,14 +146,31 @@ def test_no_rankings(tmp_path: Path) -> None:
 TALE = Story("1", "", "", "", "亀を助けた漁師が竜宮城へ行った。")
 
 
-@pytest.mark.parametrize(("reply", "grade"), [("1", 1), ("5", 5), (" 3\n", 3), ("<think>4か5</think>\n4", 4)])
+@pytest.mark.parametrize(
+    ("reply", "grade"), [("1", 1), ("5", 5), (" 3\n", 3), ("<think>4か5</think>\n4", 4)]
+)
 def test_a_grade(reply: str, grade: int) -> None:
     assert parse_grade(reply) == {"creativity": grade}
 
 
 @pytest.mark.parametrize(
     "reply",
-    ["", *"06４五²٤", "10", "45", "4.5", "4点", "評価: 4", "4/5", "4\n5", "-1", "+4", "<think>4", "4</think>", "4。"],
+    [
+        "",
+        *"06４五²٤",
+        "10",
+        "45",
+        "4.5",
+        "4点",
+        "評価: 4",
+        "4/5",
+        "4\n5",
+        "-1",
+        "+4",
+        "<think>4",
+        "4</think>",
+        "4。",
+    ],
 )
 def test_no_grade(reply: str) -> None:
     assert parse_grade(reply) is None
@@ -125,7 +179,11 @@ def test_no_grade(reply: str) -> None:
 @given(st.text(max_size=20))
 def test_only_one_digit_is_a_grade(reply: str) -> None:
     grade = parse_grade(reply)
-    assert grade is None or reply.strip() == str(grade["creativity"]) or reply.strip().startswith("<think>")
+    assert (
+        grade is None
+        or reply.strip() == str(grade["creativity"])
+        or reply.strip().startswith("<think>")
+    )
 
 
 def replying(replies: dict[str, Any]) -> FakeJudge:
@@ -133,13 +191,19 @@ def replying(replies: dict[str, Any]) -> FakeJudge:
     return FakeJudge(lambda text: replies[text.rpartition("# 現代版の物語\n")[2]])
 
 
-def grade(judge: FakeJudge, rows: dict[str, list[Answer]], folder: Path, **settings: Any) -> Graded:
+def grade(
+    judge: FakeJudge, rows: dict[str, list[Answer]], folder: Path, **settings: Any
+) -> Graded:
     """The models' rewrites as finished runs, graded into the ledger of the folder."""
     runs = {}
     for model, rewrites in rows.items():
-        write_run(folder / model, Sat(), sat_items([TALE]), rewrites, [Row()] * len(rewrites))
+        write_run(
+            folder / model, Sat(), sat_items([TALE]), rewrites, [Row()] * len(rewrites)
+        )
         runs[model] = SatRunResult("sat", Measure("sat"), folder / model, {}, {}, {})
-    return grade_answers(judge, SAT_V1, runs, JudgeSettings(**settings), folder / "j.jsonl")
+    return grade_answers(
+        judge, SAT_V1, runs, JudgeSettings(**settings), folder / "j.jsonl"
+    )
 
 
 def test_every_rewrite_is_judged_once_and_keeps_its_status(tmp_path: Path) -> None:
@@ -148,25 +212,39 @@ def test_every_rewrite_is_judged_once_and_keeps_its_status(tmp_path: Path) -> No
         "A": [Answer(str(k), "1", text, "A") for k, text in enumerate(texts)],
         "B": [Answer("0", "1", " 速い話\n", "B")],
     }
-    judge = replying({"速い話": "4", "長い話": Reply(error="HTTP 500"), "怪しい話": "5点です"})
+    judge = replying(
+        {"速い話": "4", "長い話": Reply(error="HTTP 500"), "怪しい話": "5点です"}
+    )
     graded = grade(judge, rows, tmp_path)
-    assert graded.statuses["A"] == {"ok": 2, "no_rewrite": 2, "api_error": 1, "unparseable": 1}
+    assert graded.statuses["A"] == {
+        "ok": 2,
+        "no_rewrite": 2,
+        "api_error": 1,
+        "unparseable": 1,
+    }
     # One ledger line for the same text by two models, and two for the reply that is no grade.
     assert graded.statuses["B"] == {"ok": 1}
     assert graded.scores.values.tolist() == [[0.8], [0.8]]
     assert len(judge.asked) == 4
     lines = read_judgements(tmp_path / "j.jsonl", (SAT_V1,))
-    assert sorted((line.prompt, line.reply, line.scores) for line in lines if line.reply) == [
+    assert sorted(
+        (line.prompt, line.reply, line.scores) for line in lines if line.reply
+    ) == [
         ("sat-v1", "4", {"creativity": 4}),
         ("sat-v1", "5点です", None),
         ("sat-v1", "5点です", None),
     ]
-    assert graded.judging.statuses["ok"] == 3  # of five that there was something to ask about
+    assert (
+        graded.judging.statuses["ok"] == 3
+    )  # of five that there was something to ask about
     # A rerun asks what failed only if it is told to, and another rewrite is the only new question.
     rows["B"].append(Answer("1", "1", "遅い話", "B"))
     judge = replying({"遅い話": "2"})
     again = grade(judge, rows, tmp_path)
-    assert (len(judge.asked), again.scores.values[1].tolist()) == (1, [pytest.approx(0.6)])
+    assert (len(judge.asked), again.scores.values[1].tolist()) == (
+        1,
+        [pytest.approx(0.6)],
+    )
     fixed = replying({"長い話": "1", "怪しい話": "5"})
     last = grade(fixed, rows, tmp_path, retry_failed=True)
     assert last.statuses["A"] == {"ok": 4, "no_rewrite": 2}
@@ -175,8 +253,12 @@ def test_every_rewrite_is_judged_once_and_keeps_its_status(tmp_path: Path) -> No
 
 def test_what_the_budget_did_not_allow_was_not_asked(tmp_path: Path) -> None:
     rows = {"A": [Answer(str(k), "1", f"話{k}") for k in range(5)]}
-    judge = FakeJudge(lambda _: "3", concurrency=1)  # 50 tokens at most, 20 each: 1 of 5, then 0.4 spent
-    graded = grade(judge, rows, tmp_path, price_in=0.0, price_out=1e6 / 50, max_cost=1.5)
+    judge = FakeJudge(
+        lambda _: "3", concurrency=1
+    )  # 50 tokens at most, 20 each: 1 of 5, then 0.4 spent
+    graded = grade(
+        judge, rows, tmp_path, price_in=0.0, price_out=1e6 / 50, max_cost=1.5
+    )
     assert graded.statuses["A"] == {"ok": 2, "not_asked": 3}
     assert graded.judging.stopped
 
@@ -205,35 +287,60 @@ def test_the_judges_prompt_has_table_22s_parts_and_takes_any_text() -> None:
 def published() -> appendix_c.Evaluations:
     """Table 23: one number per model is the mean of one story."""
     rows = load("sat_eleven_models")
-    return {name: score_table({r["model"]: {"": r[name]} for r in rows}) for name in ("simcse", "human", "gpt_4o")}
+    return {
+        name: score_table({r["model"]: {"": r[name]} for r in rows})
+        for name in ("simcse", "human", "gpt_4o")
+    }
 
 
 def test_table_23_is_ranked_as_the_paper_says() -> None:
     by_name = rank_models(published())
     assert len(by_name) == 11
     (first, places), *_, (last, last_places) = by_name.items()
-    assert (first, [placed.place for placed in places.values()]) == ("Claude 3.5 Sonnet", [1, 1, 1])
-    assert (last, [placed.place for placed in last_places.values()]) == ("Llama-3-8B", [11, 11, 11])
+    assert (first, [placed.place for placed in places.values()]) == (
+        "Claude 3.5 Sonnet",
+        [1, 1, 1],
+    )
+    assert (last, [placed.place for placed in last_places.values()]) == (
+        "Llama-3-8B",
+        [11, 11, 11],
+    )
     # "larger models tend to achieve higher scores"
     for large, small in (("Llama-3-70B", "Llama-3-8B"), ("Qwen2-72B", "Qwen2-7B")):
         for name in published():
-            assert (by_name[large][name].place or 0) <= (by_name[small][name].place or 0)
+            assert (by_name[large][name].place or 0) <= (
+                by_name[small][name].place or 0
+            )
     # Qwen2-72B and Qwen2-7B share a place with people, 0.501 each, and the next one is left out.
-    assert by_name["Qwen2-72B"]["human"].place == by_name["Qwen2-7B"]["human"].place == 6
+    assert (
+        by_name["Qwen2-72B"]["human"].place == by_name["Qwen2-7B"]["human"].place == 6
+    )
     assert by_name["Claude 3 Haiku"]["human"].place == 8
 
 
 def test_a_model_without_scores_has_no_place() -> None:
-    tables = {"e": score_table({"A": {"1": 0.1}, "B": {}}), "h": score_table({"B": {"1": 1.0}, "C": {"1": 0.0}})}
-    ranked = {model: {n: p.place for n, p in row.items()} for model, row in rank_models(tables).items()}
-    assert ranked == {"A": {"e": 1, "h": None}, "B": {"e": None, "h": 1}, "C": {"e": None, "h": 2}}
+    tables = {
+        "e": score_table({"A": {"1": 0.1}, "B": {}}),
+        "h": score_table({"B": {"1": 1.0}, "C": {"1": 0.0}}),
+    }
+    ranked = {
+        model: {n: p.place for n, p in row.items()}
+        for model, row in rank_models(tables).items()
+    }
+    assert ranked == {
+        "A": {"e": 1, "h": None},
+        "B": {"e": None, "h": 1},
+        "C": {"e": None, "h": 2},
+    }
     assert rank_models({}) == {}
 
 
 # Correlation
 
 
-def bounds(a: Sequence[float], b: Sequence[float], digit: float = 0.0005) -> tuple[float, float]:
+def bounds(
+    a: Sequence[float], b: Sequence[float], digit: float = 0.0005
+) -> tuple[float, float]:
     """Least and greatest correlation that numbers printed to three digits allow, to first order."""
     r, slope = np.corrcoef(a, b)[0, 1], 0.0
     for first, second in ((a, b), (b, a)):
@@ -248,30 +355,54 @@ def test_the_papers_correlation_with_people_from_its_own_table() -> None:
     tables = published()
     found = agreement(tables, "simcse", "human")
     (printed,) = [
-        row["pearson"] for row in load("sat_embedding_human_correlation") if "simcse-ja-bert" in row["embedding_model"]
+        row["pearson"]
+        for row in load("sat_embedding_human_correlation")
+        if "simcse-ja-bert" in row["embedding_model"]
     ]
     assert printed == 0.889
     assert found.pearson == pytest.approx(0.8882, abs=5e-5)
     low, high = bounds(*(tables[name][""].tolist() for name in ("simcse", "human")))
     assert low < printed - 0.0005 < printed + 0.0005 < high
     assert abs((found.pearson or 0) - printed) < 0.001
-    assert (found.models, found.p) == (11, pytest.approx(0.0136, abs=1e-4))  # "All p-values were below 0.05"
-    assert found.ci95 == pytest.approx((0.345, 0.986), abs=1e-3)  # Fisher alone: 0.618 to 0.971, which tails outrun
+    assert (found.models, found.p) == (
+        11,
+        pytest.approx(0.0136, abs=1e-4),
+    )  # "All p-values were below 0.05"
+    assert found.ci95 == pytest.approx(
+        (0.345, 0.986), abs=1e-3
+    )  # Fisher alone: 0.618 to 0.971, which tails outrun
     # Not printed: how well the judge agrees with people. The encoder agrees no worse, for far less money.
     judge = agreement(tables, "gpt_4o", "human")
     assert judge.pearson == pytest.approx(0.877, abs=1e-3)
 
 
-def random_tables(seed: int = 0, models: int = 6, stories: int = 30) -> appendix_c.Evaluations:
+def random_tables(
+    seed: int = 0, models: int = 6, stories: int = 30
+) -> appendix_c.Evaluations:
     rng = np.random.default_rng(seed)
     skill = rng.normal(size=(models, 1))
-    names = {"index": [f"m{k}" for k in range(models)], "columns": [f"s{k}" for k in range(stories)]}
-    return {name: pd.DataFrame(skill + rng.normal(size=(models, stories)), **names) for name in ("encoder", "human")}
+    names = {
+        "index": [f"m{k}" for k in range(models)],
+        "columns": [f"s{k}" for k in range(stories)],
+    }
+    return {
+        name: pd.DataFrame(skill + rng.normal(size=(models, stories)), **names)
+        for name in ("encoder", "human")
+    }
 
 
 def test_only_stories_that_all_models_have_in_both_count() -> None:
-    ours = score_table({"A": {"1": 0.9, "2": 0.1}, "B": {"1": 0.5}, "C": {"1": 0.1, "2": 0.9}, "Z": {"1": 5.0}})
-    theirs = score_table({"C": {"1": 0.1, "3": 9}, "B": {"1": 0.5, "2": 0.0}, "A": {"1": 0.9, "2": 0.0}})
+    ours = score_table(
+        {
+            "A": {"1": 0.9, "2": 0.1},
+            "B": {"1": 0.5},
+            "C": {"1": 0.1, "2": 0.9},
+            "Z": {"1": 5.0},
+        }
+    )
+    theirs = score_table(
+        {"C": {"1": 0.1, "3": 9}, "B": {"1": 0.5, "2": 0.0}, "A": {"1": 0.9, "2": 0.0}}
+    )
     found = agreement({"e": ours, "h": theirs}, "e", "h")
     assert (found.models, found.stories, found.pearson) == (3, 1, pytest.approx(1))
     assert found.ci95 is None
@@ -280,9 +411,18 @@ def test_only_stories_that_all_models_have_in_both_count() -> None:
 @pytest.mark.parametrize(
     ("ours", "theirs"),
     [
-        ({"A": {"1": 0.1}, "B": {"1": 0.2}}, {"A": {"1": 0.1}, "B": {"1": 0.2}}),  # two points are always on a line
-        ({m: {"1": 0.3} for m in "ABC"}, {"A": {"1": 0.0}, "B": {"1": 0.5}, "C": {"1": 1.0}}),  # all the same
-        ({m: {"1": 0.3} for m in "ABC"}, {m: {"2": 0.3} for m in "ABC"}),  # no story in common
+        (
+            {"A": {"1": 0.1}, "B": {"1": 0.2}},
+            {"A": {"1": 0.1}, "B": {"1": 0.2}},
+        ),  # two points are always on a line
+        (
+            {m: {"1": 0.3} for m in "ABC"},
+            {"A": {"1": 0.0}, "B": {"1": 0.5}, "C": {"1": 1.0}},
+        ),  # all the same
+        (
+            {m: {"1": 0.3} for m in "ABC"},
+            {m: {"2": 0.3} for m in "ABC"},
+        ),  # no story in common
         ({}, {}),
     ],
 )
@@ -290,7 +430,10 @@ def test_no_correlation_is_none_and_not_a_number(ours: Any, theirs: Any) -> None
     tables = {"e": score_table(ours), "h": score_table(theirs)}
     found = agreement(tables, "e", "h")
     assert (found.pearson, found.p, found.ci95) == (None, None, None)
-    json.dumps(appendix_c.AppendixC(tables, rank_models(tables), (found,)).to_json(), allow_nan=False)
+    json.dumps(
+        appendix_c.AppendixC(tables, rank_models(tables), (found,)).to_json(),
+        allow_nan=False,
+    )
 
 
 # The curve
@@ -304,13 +447,26 @@ def test_the_curve_is_the_mean_over_subsets(monkeypatch: pytest.MonkeyPatch) -> 
     assert [point.stories for point in points] == [1, 2, 3, 4, 5, 6]
     for point in points:
         every = [
-            np.corrcoef(ours[:, list(s)].mean(axis=1), theirs[:, list(s)].mean(axis=1))[0, 1]
+            np.corrcoef(ours[:, list(s)].mean(axis=1), theirs[:, list(s)].mean(axis=1))[
+                0, 1
+            ]
             for s in combinations(range(6), point.stories)
         ]
         assert point.mean == pytest.approx(np.mean(every), abs=0.01)
-        assert min(every) - 1e-9 <= (point.low or 0) <= (point.mean or 0) <= (point.high or 0) <= max(every) + 1e-9
+        assert (
+            min(every) - 1e-9
+            <= (point.low or 0)
+            <= (point.mean or 0)
+            <= (point.high or 0)
+            <= max(every) + 1e-9
+        )
     last = points[-1]
-    assert last.mean == last.low == last.high == pytest.approx(agreement(tables, "encoder", "human").pearson)
+    assert (
+        last.mean
+        == last.low
+        == last.high
+        == pytest.approx(agreement(tables, "encoder", "human").pearson)
+    )
     assert (last.subsets, last.undefined) == (1, 0)
 
 
@@ -327,7 +483,9 @@ def test_the_curve_is_seeded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert agreement_curve(*pair)[4] != whole[4]
 
 
-def test_subsets_without_a_correlation_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_subsets_without_a_correlation_are_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(appendix_c, "DRAWS", 100)
     ours = np.array([[0.5, 0.1], [0.5, 0.2], [0.5, 0.3]])
     (one, both) = agreement_curve(ours, ours)

@@ -18,7 +18,13 @@ ARMS = {
     "base": {},
     "warm": {"temperature": 1.5, "seeds": [0]},
     "SFT": {"train": "sft", "responses": "random"},
-    "SFT 8": {"train": "sft", "responses": "random", "num_training_responses": 8, "top_k": 64, "seeds": [1]},
+    "SFT 8": {
+        "train": "sft",
+        "responses": "random",
+        "num_training_responses": 8,
+        "top_k": 64,
+        "seeds": [1],
+    },
     "SFT GRPO": {"train": "grpo", "from": "SFT", "learning_rate": 1e-4},
     "cool": {"from": "SFT GRPO", "temperature": 0.5, "seeds": [1]},
     "DPO": {"train": "dpo", "from": "SFT", "responses": "SFT", "seeds": [0]},
@@ -61,13 +67,24 @@ def test_steps_by_hand(arms):
         "sft-grpo-sample@1": ("sft-grpo@1",),
         "cool@1": ("sft-grpo@1",),
     }
-    drawn = {name: (s.flags["num_responses"], s.flags["seed"]) for name, s in steps.items() if not s.config and s.flags}
+    drawn = {
+        name: (s.flags["num_responses"], s.flags["seed"])
+        for name, s in steps.items()
+        if not s.config and s.flags
+    }
     assert drawn.pop("random-32") == ("32", "1000")
-    assert drawn.pop("sft-32") == ("32", "2000")  # from a model that was trained on what came from seed 1000
+    assert drawn.pop("sft-32") == (
+        "32",
+        "2000",
+    )  # from a model that was trained on what came from seed 1000
     assert drawn.pop("random-8") == ("8", "1000")
-    assert {name: count for name, (count, _) in drawn.items()} == dict.fromkeys(drawn, "16")
+    assert {name: count for name, (count, _) in drawn.items()} == dict.fromkeys(
+        drawn, "16"
+    )
     assert {seed for name, (_, seed) in drawn.items() if "@1" in name} == {"1"}
-    assert {name: s.flags["seed"] for name, s in steps.items() if s.config and "@1" in name} == {
+    assert {
+        name: s.flags["seed"] for name, s in steps.items() if s.config and "@1" in name
+    } == {
         "sft@1": "1",
         "sft8@1": "1",
         "sft-grpo@1": "1",
@@ -76,10 +93,19 @@ def test_steps_by_hand(arms):
 
 def test_an_arm_says_over_the_study_what_it_says(arms):
     steps = {step.name: step for step in study_steps(load(arms))}
-    assert (steps["warm"].flags["temperature"], steps["warm"].flags["model"]) == ("1.5", "tiny")
-    assert (steps["cool@1"].flags["temperature"], steps["cool@1"].flags["model"]) == ("0.5", "o/sft-grpo@1")
+    assert (steps["warm"].flags["temperature"], steps["warm"].flags["model"]) == (
+        "1.5",
+        "tiny",
+    )
+    assert (steps["cool@1"].flags["temperature"], steps["cool@1"].flags["model"]) == (
+        "0.5",
+        "o/sft-grpo@1",
+    )
     assert "temperature" not in steps["base"].flags
-    assert (steps["sft-grpo"].flags["learning_rate"], steps["sft-grpo"].flags["run_name"]) == (
+    assert (
+        steps["sft-grpo"].flags["learning_rate"],
+        steps["sft-grpo"].flags["run_name"],
+    ) == (
         "0.0001",
         "recipes-sft-grpo",
     )
@@ -88,7 +114,10 @@ def test_an_arm_says_over_the_study_what_it_says(arms):
     assert "dtype" not in steps["random"].flags
     rows = study_rows(load(arms))
     assert list(rows)[:4] == ["random", "base", "warm", "SFT"]
-    assert (rows["SFT GRPO@1"].model, str(rows["SFT GRPO@1"].responses)) == ("o/sft-grpo@1", "o/sft-grpo-sample@1")
+    assert (rows["SFT GRPO@1"].model, str(rows["SFT GRPO@1"].responses)) == (
+        "o/sft-grpo@1",
+        "o/sft-grpo-sample@1",
+    )
     assert (rows["random"].model, rows["cool@1"].model) == (None, "o/sft-grpo@1")
 
 
@@ -101,7 +130,13 @@ def test_the_papers_study_at_two_seeds(study):  # noqa: F811
 
 
 def test_a_dry_run_counts_with_what_an_arm_says(arms):
-    own = load(arms, arms={"a": {}, "b": {"train": "grpo", "num_prompts": 40, "learning_rate": 2e-3}})
+    own = load(
+        arms,
+        arms={
+            "a": {},
+            "b": {"train": "grpo", "num_prompts": 40, "learning_rate": 2e-3},
+        },
+    )
     (lines,) = [plan_lines(own, step) for step in study_steps(own) if step.name == "b"]
     assert "640 completions / 64 a step = 10 optimizer steps" in lines[0]
     assert "learning rate 0.002" in lines[0]
@@ -111,16 +146,40 @@ def test_a_dry_run_counts_with_what_an_arm_says(arms):
     ("wrong", "message"),
     [
         ({"a": {"train": "ppo"}}, "arm a: train ppo: there are sft, dpo, grpo"),
-        ({"a": {"train": "sft"}}, "arm a: responses, an arm's name, goes with train: sft or dpo, which need it"),
-        ({"a": {"responses": "a"}}, "arm a: responses a: no arm above it has this name"),
-        ({"base": {}, "a": {"from": "bas"}}, "arm a: from bas: no arm above it has this name (did you mean base?)"),
-        ({"a": {"temprature": 1}}, "arm a: unknown setting: temprature (did you mean temperature?)"),
+        (
+            {"a": {"train": "sft"}},
+            "arm a: responses, an arm's name, goes with train: sft or dpo, which need it",
+        ),
+        (
+            {"a": {"responses": "a"}},
+            "arm a: responses a: no arm above it has this name",
+        ),
+        (
+            {"base": {}, "a": {"from": "bas"}},
+            "arm a: from bas: no arm above it has this name (did you mean base?)",
+        ),
+        (
+            {"a": {"temprature": 1}},
+            "arm a: unknown setting: temprature (did you mean temperature?)",
+        ),
         ({"a": {"num_responses": 1}}, "arm a: unknown setting: num_responses"),
         ({"a": {"config": "grpo.yaml"}}, "arm a: config goes with train"),
-        ({"a": {"train": "grpo", "config": "none.yaml"}}, "names none.yaml, but there is no"),
-        ({"a": {"train": "grpo", "tasks": []}}, "arm a: tasks is a list; put it into a YAML of this arm's own"),
-        ({"r": {"model": "random"}, "a": {"from": "r"}}, "arm a: cannot start from r: that is no model"),
-        ({"a": {"seeds": [3]}}, "arm a: seeds must be some of the study's, [0, 1], not [3]"),
+        (
+            {"a": {"train": "grpo", "config": "none.yaml"}},
+            "names none.yaml, but there is no",
+        ),
+        (
+            {"a": {"train": "grpo", "tasks": []}},
+            "arm a: tasks is a list; put it into a YAML of this arm's own",
+        ),
+        (
+            {"r": {"model": "random"}, "a": {"from": "r"}},
+            "arm a: cannot start from r: that is no model",
+        ),
+        (
+            {"a": {"seeds": [3]}},
+            "arm a: seeds must be some of the study's, [0, 1], not [3]",
+        ),
         ({"a/b": {}}, "arm 'a/b' cannot name a folder"),
         ([], "arms must hold lines such as"),
     ],
@@ -132,11 +191,14 @@ def test_what_cannot_be_is_one_line(arms, wrong, message):
 
 
 def test_further_mistakes(arms):
-    with pytest.raises(UserError, match=r"arm a-b: another arm has the folder a-b already; rename one"):
+    with pytest.raises(
+        UserError, match=r"arm a-b: another arm has the folder a-b already; rename one"
+    ):
         study_steps(load(arms, arms={"a b": {}, "a-b": {"temperature": 2.0}}))
     step, *_ = study_steps(load(arms, arms={"a": {"train": "grpo", "lerning_rate": 1}}))
     with pytest.raises(
-        UserError, match=r"step a with .+: unknown setting: lerning_rate \(did you mean learning_rate\?\)"
+        UserError,
+        match=r"step a with .+: unknown setting: lerning_rate \(did you mean learning_rate\?\)",
     ):
         training_of(step)
     with pytest.raises(UserError, match="seeds: Input should be a valid list, not 0"):
@@ -145,18 +207,27 @@ def test_further_mistakes(arms):
 
 @pytest.mark.slow
 def test_a_study_of_arms_from_start_to_page(arms):
-    change(arms / "recipes" / "reproduce.yaml", arms={"base": {"seeds": [0]}, "GRPO": {"train": "grpo"}})
+    change(
+        arms / "recipes" / "reproduce.yaml",
+        arms={"base": {"seeds": [0]}, "GRPO": {"train": "grpo"}},
+    )
     launched, done = run(arms)
     assert launched == ["base", "grpo", "grpo-sample", "grpo@1", "grpo-sample@1"]
     table = json.loads((arms / "out" / "table" / "metrics.json").read_text())
-    assert {name: arm["seeds"] for name, arm in table["arms"].items()} == {"base": [0], "GRPO": [0, 1]}
+    assert {name: arm["seeds"] for name, arm in table["arms"].items()} == {
+        "base": [0],
+        "GRPO": [0, 1],
+    }
     assert "| GRPO | 2     | 75.0%" in done.stdout  # two seeds have no interval
     assert set(table["frontier"]) == {NAME}
 
 
 def test_with_more_seeds_the_table_is_made_anew_and_nothing_else(arms):
     def made(*seeds):
-        steps, records = study_steps(load(arms, seeds=list(seeds), arms={"base": {}})), Records(arms / "o")
+        steps, records = (
+            study_steps(load(arms, seeds=list(seeds), arms={"base": {}})),
+            Records(arms / "o"),
+        )
         states = {}
         for step in steps:
             states[step.name] = records.state(step)
@@ -168,13 +239,29 @@ def test_with_more_seeds_the_table_is_made_anew_and_nothing_else(arms):
 
     assert made(0) == {"base": State.NEW, "table": State.NEW}
     assert made(0) == {"base": State.FINISHED, "table": State.FINISHED}
-    assert made(0, 1) == {"base": State.FINISHED, "base@1": State.NEW, "table": State.CHANGED}
+    assert made(0, 1) == {
+        "base": State.FINISHED,
+        "base@1": State.NEW,
+        "table": State.CHANGED,
+    }
     assert set(made(0, 1).values()) == {State.FINISHED}
 
 
 def test_the_english_study_is_in_english_throughout():
     english = load_study(ROOT / "recipes" / "smollm2-135m" / "beyond.yaml")
-    assert (english.language, english.second_encoder, english.model_at(1)) == ("en", "e5", "runs/smollm2-135m/base")
+    assert (english.language, english.second_encoder, english.model_at(1)) == (
+        "en",
+        "e5",
+        "runs/smollm2-135m/base",
+    )
     assert {arm.name for arm in english.rows} == {
-        *("random", "even lists", "base", "GRPO", "wide lists", "wide", "wide then GRPO")
+        *(
+            "random",
+            "even lists",
+            "base",
+            "GRPO",
+            "wide lists",
+            "wide",
+            "wide then GRPO",
+        )
     }

@@ -54,7 +54,9 @@ class Page(HTMLParser):
     def check_that_it_loads_nothing(self):
         for name, value in self.attributes:
             if name in ("src", "href", "xlink:href", "action", "data", "srcset"):
-                assert value.startswith(("#", "data:text/plain;charset=utf-8;base64,")), (name, value)
+                assert value.startswith(
+                    ("#", "data:text/plain;charset=utf-8;base64,")
+                ), (name, value)
         assert not {"link", "img", "iframe", "object"} & set(self.tags)
 
 
@@ -71,7 +73,12 @@ def result(tmp_path):
     rows = {
         "base": [valid(0, "犬", "猫"), valid(1, "水", EVIL), invalid(0), invalid(1)],
         f"SFT{EVIL}": [invalid(k) for k in range(4)],
-        "GRPO": [valid(2, "犬", "猫"), valid(3, "犬", "猫"), valid(4, "犬", "猫"), invalid(2)],
+        "GRPO": [
+            valid(2, "犬", "猫"),
+            valid(3, "犬", "猫"),
+            valid(4, "犬", "猫"),
+            invalid(2),
+        ],
     }
     folders = {name: tmp_path / f"row{number}" for number, name in enumerate(rows)}
     for name, responses in rows.items():
@@ -92,14 +99,20 @@ def shown(tmp_path):
 
 def test_what_a_model_wrote_is_text_and_nothing_else(result, shown, tmp_path):
     page = shown(result)
-    assert page.tags.count("script") == (tmp_path / "r.html").read_text("utf-8").count("<script") == 1  # sorts tables
+    assert (
+        page.tags.count("script")
+        == (tmp_path / "r.html").read_text("utf-8").count("<script")
+        == 1
+    )  # sorts tables
     text = "".join(page.words)
     # Title, heading and a fact; the row's name in two tables, two legends and above its responses.
     # Then a text for each response that is shown, and the word.
     assert text.count(EVIL) == 3 + 5 + 3 * SAMPLES + 1
     assert "\\ud800" in text
     page.check_that_it_loads_nothing()
-    assert not re.search(r"@import|url\((?!#)", (tmp_path / "r.html").read_text("utf-8"))
+    assert not re.search(
+        r"@import|url\((?!#)", (tmp_path / "r.html").read_text("utf-8")
+    )
 
 
 def test_everything_is_on_the_page_beside_the_paper(result, shown):
@@ -141,7 +154,9 @@ def test_instruments_stand_beside_the_base(result, shown):
     rows = list(result.table.rows)
     for number, value in ((0, 0.01), (2, 0.03)):
         instruments = {"pairing": value, "pairing_se": 0.001}
-        rows[number] = replace(rows[number], summary=replace(rows[number].summary, instruments=instruments))
+        rows[number] = replace(
+            rows[number], summary=replace(rows[number].summary, instruments=instruments)
+        )
     result = replace(result, table=replace(result.table, rows=tuple(rows)))
     page = shown(result)
     assert "What the mean is made of, and how the words are chosen" in page.text
@@ -154,8 +169,15 @@ def test_instruments_stand_beside_the_base(result, shown):
 def test_what_trainings_measured_as_they_went(result, shown, tmp_path):
     write_evaluations(tmp_path / "sft", {2: {"dat": 0.7, EVIL: 1.0}, 0: {"dat": 0.6}})
     write_evaluations(tmp_path / "grpo", {0: {"dat": 0.6}, 4: {"dat": 0.8}})
-    models = {"base": "tiny", "SFT": str(tmp_path / "sft"), "GRPO": str(tmp_path / "grpo"), "random": None}
-    measured = evaluations({name: StudyRow(model, tmp_path) for name, model in models.items()})
+    models = {
+        "base": "tiny",
+        "SFT": str(tmp_path / "sft"),
+        "GRPO": str(tmp_path / "grpo"),
+        "random": None,
+    }
+    measured = evaluations(
+        {name: StudyRow(model, tmp_path) for name, model in models.items()}
+    )
     # Every chart has all rows, so that a row has the same colour in each.
     assert measured["dat"] == {"SFT": {0: 0.6, 2: 0.7}, "GRPO": {0: 0.6, 4: 0.8}}
     assert measured[EVIL] == {"SFT": {2: 1.0}, "GRPO": {}}
@@ -167,9 +189,14 @@ def test_what_trainings_measured_as_they_went(result, shown, tmp_path):
 
 def test_charts_take_their_colours_from_the_page_and_keep_ids_apart():
     lines = {"a": {1: 0.5, 2: float("nan"), 3: 0.7}}
-    charts = [steps_chart(name, lines, number) for number, name in enumerate(("score", f"cost in $ {EVIL} & $x_"))]
+    charts = [
+        steps_chart(name, lines, number)
+        for number, name in enumerate(("score", f"cost in $ {EVIL} & $x_"))
+    ]
     charts.append(ridge_chart({"a": [0.5], "b": [0.5, 0.7]}, "s", "score"))
-    ids = [name for chart in charts for name in set(re.findall(r' id="([^"]+)"', chart))]
+    ids = [
+        name for chart in charts for name in set(re.findall(r' id="([^"]+)"', chart))
+    ]
     assert len(ids) == len(set(ids))
     for chart in charts:
         assert "<text" in chart

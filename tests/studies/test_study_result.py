@@ -14,7 +14,15 @@ from sozo.eval.report.plane import Spot, plane_chart
 from sozo.scoring.second_encoder import GainParts, gain
 from sozo.scoring.statistics.seeds import difference, over_seeds
 from sozo.studies.pages import standalone
-from sozo.studies.study.claims import FAILED, HELD, OPEN, Claim, judge, note_claims, when_noted
+from sozo.studies.study.claims import (
+    FAILED,
+    HELD,
+    OPEN,
+    Claim,
+    judge,
+    note_claims,
+    when_noted,
+)
 from sozo.studies.study.config import load_study
 from sozo.studies.study.page import arms_table, claims_table, to_markdown, write_page
 from sozo.studies.study.result import StudyResult
@@ -25,16 +33,25 @@ from test_control_tasks import study_file
 from test_study_page import Page
 
 # Differences 1, 2, 3: mean 2, and half of the interval is 4.303 / sqrt(3) = 2.484.
-VALUES = {"A": {0: 2.0, 1: 4.0, 2: 6.0}, "B": {0: 1.0, 1: 2.0, 2: 3.0}, "one": {0: 1.0}, "none": {0: None, 1: 1.0}}
+VALUES = {
+    "A": {0: 2.0, 1: 4.0, 2: 6.0},
+    "B": {0: 1.0, 1: 2.0, 2: 3.0},
+    "one": {0: 1.0},
+    "none": {0: None, 1: 1.0},
+}
 
 
 def test_intervals_by_hand():
     paired = difference(VALUES["A"], VALUES["B"])
     assert (paired.value, paired.n, paired.base_n) == (2.0, 3, None)
-    assert (paired.low, paired.high) == pytest.approx((2 - 2.4841, 2 + 2.4841), abs=1e-4)
+    assert (paired.low, paired.high) == pytest.approx(
+        (2 - 2.4841, 2 + 2.4841), abs=1e-4
+    )
     assert over_seeds({5: 7.0}).low is None
     # Welch: variances 4 and 1 of three each, standard error sqrt(5 / 3), (5/3)^2 / (16/18 + 1/18) = 2.94 of freedom.
-    apart = difference(VALUES["A"], {seed + 5: value for seed, value in VALUES["B"].items()})
+    apart = difference(
+        VALUES["A"], {seed + 5: value for seed, value in VALUES["B"].items()}
+    )
     assert (apart.value, apart.n, apart.base_n) == (2.0, 3, 3)
     assert apart.high - apart.value == pytest.approx(3.2188 * (5 / 3) ** 0.5, abs=1e-3)
     assert difference(VALUES["A"], {7: 1.0}).high is None
@@ -58,7 +75,10 @@ def test_intervals_by_hand():
         ({"against": "one", "above": 0.0}, OPEN),
         ({"arm": "one", "above": 0.0}, OPEN),
         ({"against": "none", "above": 0.0}, OPEN),
-        ({"against": "B", "within": 4.49}, HELD),  # an equivalence: the whole interval lies inside
+        (
+            {"against": "B", "within": 4.49},
+            HELD,
+        ),  # an equivalence: the whole interval lies inside
         ({"against": "B", "within": 4.48}, OPEN),
         ({"against": 10, "within": 1.0}, FAILED),  # -6 -+ 4.968
         ({"against": -5, "within": 4.0}, FAILED),
@@ -66,33 +86,50 @@ def test_intervals_by_hand():
     ],
 )
 def test_a_claim_is_judged_by_its_interval(claim, verdict):
-    (only,) = judge([Claim(**{"name": "c", "arm": "A", "measure": "mean", **claim})], {"mean": VALUES})
+    (only,) = judge(
+        [Claim(**{"name": "c", "arm": "A", "measure": "mean", **claim})],
+        {"mean": VALUES},
+    )
     assert only.verdict == verdict
 
 
 def test_claims_share_one_error():
     """The p of each is Holm's, by the closed form of Student's distribution with two degrees of freedom."""
-    claims = [Claim(name=f"c{k}", arm="A", measure="mean", against="B", above=-8.0 + k) for k in range(4)]
+    claims = [
+        Claim(name=f"c{k}", arm="A", measure="mean", against="B", above=-8.0 + k)
+        for k in range(4)
+    ]
     alone = [judge([claim], {"mean": VALUES})[0] for claim in claims]
     together = judge(claims, {"mean": VALUES})
     # With two degrees of freedom P(T > t) = (1 - t / sqrt(t^2 + 2)) / 2, and t = (2 - bound) sqrt(3).
-    by_hand = [(1 - t / (t * t + 2) ** 0.5) / 2 for t in ((10 - k) * 3**0.5 for k in range(4))]
+    by_hand = [
+        (1 - t / (t * t + 2) ** 0.5) / 2 for t in ((10 - k) * 3**0.5 for k in range(4))
+    ]
     assert [verdict.p for verdict in alone] == pytest.approx(by_hand)
     assert [verdict.p for verdict in together] == pytest.approx(
         [max(by_hand[i] * (4 - i) for i in range(k + 1)) for k in range(4)]
     )
     # A claim that nobody could test counts as one of them, too.
-    (held, untested) = judge([claims[0], Claim(name="c", arm="one", measure="mean", above=0.0)], {"mean": VALUES})
+    (held, untested) = judge(
+        [claims[0], Claim(name="c", arm="one", measure="mean", above=0.0)],
+        {"mean": VALUES},
+    )
     assert held.p == pytest.approx(2 * by_hand[0])
     assert (untested.verdict, untested.p) == (OPEN, None)
 
 
 def test_what_holds_alone_is_open_beside_others():
     close = Claim(name="close", arm="A", measure="mean", against="B", above=-0.5)
-    others = [Claim(name=f"o{k}", arm="A", measure="mean", against="B", above=0.0) for k in range(3)]
+    others = [
+        Claim(name=f"o{k}", arm="A", measure="mean", against="B", above=0.0)
+        for k in range(3)
+    ]
     assert judge([close], {"mean": VALUES})[0].verdict == HELD
     first, *_ = judge([close, *others], {"mean": VALUES})
-    assert (first.verdict, first.interval) == (OPEN, judge([close], {"mean": VALUES})[0].interval)
+    assert (first.verdict, first.interval) == (
+        OPEN,
+        judge([close], {"mean": VALUES})[0].interval,
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,10 +137,16 @@ def test_what_holds_alone_is_open_beside_others():
     [
         ({"arm": "AA"}, "claim 'c': no arm AA (did you mean A?)"),
         ({"against": "C"}, "claim 'c': no arm C"),
-        ({"measure": "median"}, "claim 'c': no measure median; there are valid, mean, unique words"),
+        (
+            {"measure": "median"},
+            "claim 'c': no measure median; there are valid, mean, unique words",
+        ),
         ({"measure": None}, "claims 1, measure: Input should be a valid string"),
         ({"at_least": 1.0}, "claim 'c': give one number, at_least, above or within"),
-        ({"above": None, "within": 0.0}, "claims 1, within: Input should be greater than 0"),
+        (
+            {"above": None, "within": 0.0},
+            "claims 1, within: Input should be greater than 0",
+        ),
         ({"above": "0"}, "claims 1, above: Input should be a valid number"),
         ({"least": 1.0}, "claims 1: unknown key least (did you mean at_least?)"),
     ],
@@ -115,10 +158,18 @@ def test_a_claim_that_cannot_be_judged_is_refused(wrong, message, tmp_path):
     assert message in str(error.value)
     (read,) = load_study(study_file(tmp_path, arms={"A": {}}, claims=[claim])).claims
     assert read.needs == "mean of A above 0.0000"
-    with pytest.raises(UserError, match=r"6 claims: at most 5, .* put the others under `exploratory`"):
+    with pytest.raises(
+        UserError, match=r"6 claims: at most 5, .* put the others under `exploratory`"
+    ):
         load_study(study_file(tmp_path, arms={"A": {}}, claims=[claim] * 6))
     with pytest.raises(UserError, match="exploratory, mean of A minus C: no arm C"):
-        load_study(study_file(tmp_path, arms={"A": {}}, exploratory=[{"arm": "A", "measure": "mean", "against": "C"}]))
+        load_study(
+            study_file(
+                tmp_path,
+                arms={"A": {}},
+                exploratory=[{"arm": "A", "measure": "mean", "against": "C"}],
+            )
+        )
     with pytest.raises(UserError, match="claims: Input should be a valid list"):
         load_study(study_file(tmp_path, arms={"A": {}}, claims=claim))
 
@@ -128,10 +179,21 @@ def test_a_claim_that_cannot_be_judged_is_refused(wrong, message, tmp_path):
     [
         ("ja-ginza", {}, "ja-ginza"),
         ("centred:ja-ginza", {}, "ja-ginza"),
-        ("openai:a[x + y]", {"arms": {"base": {"embedding_model": "openai:a+e5"}}}, "openai:a"),
+        (
+            "openai:a[x + y]",
+            {"arms": {"base": {"embedding_model": "openai:a+e5"}}},
+            "openai:a",
+        ),
         (
             "e5+categories",
-            {"arms": {"far": {"model": "frontier", "frontier_encoder": "ja-ginza+categories"}}},
+            {
+                "arms": {
+                    "far": {
+                        "model": "frontier",
+                        "frontier_encoder": "ja-ginza+categories",
+                    }
+                }
+            },
             "categories",
         ),
         ("e5", {"arms": {"base": {"embedding_model": "centred:e5"}}}, "e5"),
@@ -140,73 +202,129 @@ def test_a_claim_that_cannot_be_judged_is_refused(wrong, message, tmp_path):
 def test_a_second_encoder_that_the_study_uses_is_refused_when_the_yaml_is_read(
     second_encoder, changes, shared, tmp_path
 ):
-    with pytest.raises(UserError, match=f"second_encoder .*: the study scores or trains by {shared}; name an encoder"):
+    with pytest.raises(
+        UserError,
+        match=f"second_encoder .*: the study scores or trains by {shared}; name an encoder",
+    ):
         load_study(study_file(tmp_path, second_encoder=second_encoder, **changes))
-    assert load_study(study_file(tmp_path, second_encoder="openai:other", **changes)).second_encoder
+    assert load_study(
+        study_file(tmp_path, second_encoder="openai:other", **changes)
+    ).second_encoder
 
 
 ARMS = {"base": {"seeds": [0]}, "GRPO": {"train": "grpo"}, "ours": {"train": "grpo"}}
 CLAIMS = [
-    {"name": "farther & <i>", "arm": "GRPO", "against": "base", "measure": "mean", "above": 0.0},
-    {"name": "more words", "arm": "ours", "against": "GRPO", "measure": "unique words", "at_least": 100},
+    {
+        "name": "farther & <i>",
+        "arm": "GRPO",
+        "against": "base",
+        "measure": "mean",
+        "above": 0.0,
+    },
+    {
+        "name": "more words",
+        "arm": "ours",
+        "against": "GRPO",
+        "measure": "unique words",
+        "at_least": 100,
+    },
     {"name": "valid", "arm": "GRPO", "measure": "valid", "at_least": 0.98},
 ]
-EXPLORATORY = [{"arm": "ours", "against": "GRPO", "measure": "mean"}, {"arm": "GRPO", "measure": "second encoder"}]
+EXPLORATORY = [
+    {"arm": "ours", "against": "GRPO", "measure": "mean"},
+    {"arm": "GRPO", "measure": "second encoder"},
+]
 
 
 def row(name, valid, mean, words, pairing=0.0):
-    summary = DatSummary(name, 100, valid, mean, 0.1, None, 50, {}, {"pairing": pairing})
-    return Table11Row(summary, ((1, 10.0),), None, hill=HillNumbers(words, words, words))
+    summary = DatSummary(
+        name, 100, valid, mean, 0.1, None, 50, {}, {"pairing": pairing}
+    )
+    return Table11Row(
+        summary, ((1, 10.0),), None, hill=HillNumbers(words, words, words)
+    )
 
 
 @pytest.fixture
 def study(tmp_path):
-    file = study_file(tmp_path, seeds=[0, 1, 2], arms=ARMS, claims=CLAIMS, exploratory=EXPLORATORY, num_responses=100)
+    file = study_file(
+        tmp_path,
+        seeds=[0, 1, 2],
+        arms=ARMS,
+        claims=CLAIMS,
+        exploratory=EXPLORATORY,
+        num_responses=100,
+    )
     return load_study(file, str(tmp_path / "o"))
 
 
 @pytest.fixture
 def result(study):
     rows = [row("base", 90, 0.88, 60.0)]
-    rows += [row("GRPO", 99, 0.90, 40.0), row("GRPO@1", 92, 0.91, 44.0), row("GRPO@2", 94, 0.92, 42.0)]
+    rows += [
+        row("GRPO", 99, 0.90, 40.0),
+        row("GRPO@1", 92, 0.91, 44.0),
+        row("GRPO@2", 94, 0.92, 42.0),
+    ]
     rows += [row("ours", 99, 0.90, 250.0, 0.01), row("ours@1", 98, 0.92, 250.0, 0.01)]
     rows += [row("ours@2", 98, 0.94, 250.0, 0.01)]
     folders = {name: of.responses for name, of in study_rows(study).items()}
     frontier = {"free lists": [(50.0, 0.95), (70.0, 0.88)]}
-    return StudyResult("Study <x>", folders, Table11(tuple(rows), 90, None), study=study, frontier=frontier)
+    return StudyResult(
+        "Study <x>",
+        folders,
+        Table11(tuple(rows), 90, None),
+        study=study,
+        frontier=frontier,
+    )
 
 
 def test_the_table_over_seeds(result):
     values = result.to_json()
     grpo = values["arms"]["GRPO"]
-    assert (grpo["seeds"], grpo["mean"]["by_seed"]) == ([0, 1, 2], {0: 0.90, 1: 0.91, 2: 0.92})
+    assert (grpo["seeds"], grpo["mean"]["by_seed"]) == (
+        [0, 1, 2],
+        {0: 0.90, 1: 0.91, 2: 0.92},
+    )
     # Half of the interval is 4.303 x 0.01 / sqrt(3).
-    assert (grpo["mean"]["value"], grpo["mean"]["high"]) == pytest.approx((0.91, 0.91 + 4.30265 * 0.01 / 3**0.5))
+    assert (grpo["mean"]["value"], grpo["mean"]["high"]) == pytest.approx(
+        (0.91, 0.91 + 4.30265 * 0.01 / 3**0.5)
+    )
     assert [claim["verdict"] for claim in values["claims"]] == [OPEN, HELD, OPEN]
     t = (208 - 100) / (2 / 3**0.5)
     # Two degrees of freedom, and three claims.
-    assert values["claims"][1]["p"] == pytest.approx(3 * (1 - t / (t * t + 2) ** 0.5) / 2)
+    assert values["claims"][1]["p"] == pytest.approx(
+        3 * (1 - t / (t * t + 2) ** 0.5) / 2
+    )
     assert values["exploratory"][0]["value"] == pytest.approx(0.01)
     assert "value" not in values["exploratory"][1]  # nobody measured a second encoder
     assert json.loads(json.dumps(values))["equal_size"] == 90
     assert values["arms"]["ours"]["pairing"]["value"] == pytest.approx(0.01)
     assert [values["rows"][k]["mean"] for k in range(3)] == [0.88, 0.90, 0.91]
-    assert result.measures == ["valid", "mean", "unique words", "pairing"]  # nobody measured the others
+    assert result.measures == [
+        "valid",
+        "mean",
+        "unique words",
+        "pairing",
+    ]  # nobody measured the others
     text = to_markdown(result)
-    claim = (
-        r"\| more words +\| unique words of ours minus GRPO at least 100 +\| \+208 \[\+203, \+213\], 3 seeds, paired"
-    )
+    claim = r"\| more words +\| unique words of ours minus GRPO at least 100 +\| \+208 \[\+203, \+213\], 3 seeds, paired"
     assert re.search(claim, text)
     assert "| farther & \\<i\\> " in text
     assert "| cannot be said | not written down before |" in text
-    assert re.search(r"\| GRPO +\| 3 +\| 95.0% \[86.0, 100.0\] +\| 0.9100 \[0.8852, 0.9348\] +\| 42 \[37, 47\]", text)
+    assert re.search(
+        r"\| GRPO +\| 3 +\| 95.0% \[86.0, 100.0\] +\| 0.9100 \[0.8852, 0.9348\] +\| 42 \[37, 47\]",
+        text,
+    )
     assert re.search(r"\| base +\| 1 +\| 90.0% +\| 0.8800 +\| 60 ", text)
 
 
 def test_by_another_second_encoder_the_claims_are_exploratory(study):
     other = load_study(study.file, study.output_dir, "openai:other")
     assert (other.claims, other.second_encoder) == ([], "openai:other")
-    assert [line.of for line in other.exploratory] == [line.of for line in (*study.claims, *study.exploratory)]
+    assert [line.of for line in other.exploratory] == [
+        line.of for line in (*study.claims, *study.exploratory)
+    ]
 
 
 def test_when_a_claim_was_written(study, tmp_path):
@@ -216,13 +334,25 @@ def test_when_a_claim_was_written(study, tmp_path):
     (tmp_path / "base" / "metrics.json").write_text("{}")
     note_claims(tmp_path, (first, second))
     assert when_noted(tmp_path, first) == "before the first run"
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC, when 1 steps were finished", when_noted(tmp_path, second))
+    assert re.fullmatch(
+        r"\d{4}-\d\d-\d\d \d\d:\d\d UTC, when 1 steps were finished",
+        when_noted(tmp_path, second),
+    )
     changed = replace(first, above=-1.0)
-    assert when_noted(tmp_path, changed) == when_noted(tmp_path, third) == "not written down before"
+    assert (
+        when_noted(tmp_path, changed)
+        == when_noted(tmp_path, third)
+        == "not written down before"
+    )
 
 
 def test_gains_are_over_the_base_of_the_same_seed(tmp_path, monkeypatch):
-    scores = {"base": [1.0, 2.0, 3.0], "base@1": [2.0, 4.0, 6.0], "GRPO": [3.0, 4.0, 5.0], "GRPO@1": [6.0, 8.0, 10.0]}
+    scores = {
+        "base": [1.0, 2.0, 3.0],
+        "base@1": [2.0, 4.0, 6.0],
+        "GRPO": [3.0, 4.0, 5.0],
+        "GRPO@1": [6.0, 8.0, 10.0],
+    }
 
     class Opposite:
         encoder = SimpleNamespace(name="e5", revision="1")
@@ -237,30 +367,47 @@ def test_gains_are_over_the_base_of_the_same_seed(tmp_path, monkeypatch):
 
         def over(self, base):
             total = gain(base.scores, self.scores)
-            return GainParts(0.5, total, *[replace(total, value=float(k)) for k in range(5)])
+            return GainParts(
+                0.5, total, *[replace(total, value=float(k)) for k in range(5)]
+            )
 
     def read(path):
         return np.array(scores[named[path]])
 
     monkeypatch.setattr("sozo.studies.study.table11.valid_scores", read)
-    monkeypatch.setattr("sozo.studies.study.table11.read_lists", lambda path: (read(path),))
+    monkeypatch.setattr(
+        "sozo.studies.study.table11.read_lists", lambda path: (read(path),)
+    )
     monkeypatch.setattr("sozo.studies.study.table11.SeenLists", Seen)
     arms = {"base": {}, "GRPO": {"train": "grpo"}}
-    study = load_study(study_file(tmp_path, seeds=[0, 1], arms=arms, second_encoder="e5"), "o")
+    study = load_study(
+        study_file(tmp_path, seeds=[0, 1], arms=arms, second_encoder="e5"), "o"
+    )
     folders = {name: of.responses for name, of in study_rows(study).items()}
     named = {folder: name for name, folder in folders.items()}
     rows = tuple(row(name, 90, 0.9, 50.0) for name in scores)
     table = with_gains(Table11(rows, 90, None), folders, Opposite(), study.bases())
-    gains = {row.summary.source: [gain and gain.value for gain in row.gains] for row in table.rows}
+    gains = {
+        row.summary.source: [gain and gain.value for gain in row.gains]
+        for row in table.rows
+    }
     # Two of the base's standard deviations, which are 1 and 2.
-    assert gains == {"base": [None, None], "base@1": [None, None], "GRPO": [2.0, -2.0], "GRPO@1": [2.0, -2.0]}
+    assert gains == {
+        "base": [None, None],
+        "base@1": [None, None],
+        "GRPO": [2.0, -2.0],
+        "GRPO@1": [2.0, -2.0],
+    }
     result = StudyResult("gains", folders, table, study=study)
     (grpo,) = [line for line in arms_table(result).rows if line.name == "GRPO"]
     lines = [cell.line for cell in grpo.cells]
     assert "+2.00 sd" in lines  # equal seeds have no interval
     shown = result.to_json()["arms"]["GRPO"]
     assert (shown["gain"]["value"], shown["second encoder"]["value"]) == (2.0, -2.0)
-    assert (shown["second encoder shuffled"]["value"], shown["second encoder pairing"]["value"]) == (0.0, 4.0)
+    assert (
+        shown["second encoder shuffled"]["value"],
+        shown["second encoder pairing"]["value"],
+    ) == (0.0, 4.0)
     assert shown["known pairs"]["value"] == 0.5
 
 
@@ -275,23 +422,51 @@ def test_the_page_leads_with_the_plane_and_escapes(result, tmp_path):
     assert "<x>" not in page
     assert "<i>" not in page.replace("<i style", "")
     assert parsed.tags.index("svg") < parsed.tags.index("table")
-    expected = ("Study <x>", "held", "cannot be said", "0.9100", "[0.8852, 0.9348]", "Share of the responses")
+    expected = (
+        "Study <x>",
+        "held",
+        "cannot be said",
+        "0.9100",
+        "[0.8852, 0.9348]",
+        "Share of the responses",
+    )
     for text in (*expected, "trained as in", "GRPO@", "farther & <i>"):
         assert text in parsed.text, text
     claims = (tmp_path / "p-tables" / "claims.csv").read_text("utf-8-sig").splitlines()
-    assert claims[0] == "Claim,It needs,Found,Found low,Found high,Found n,p,So it,Written"
+    assert (
+        claims[0] == "Claim,It needs,Found,Found low,Found high,Found n,p,So it,Written"
+    )
     assert (tmp_path / "p-tables" / "the-arms.tex").is_file()
-    assert [line.cells[3].text for line in claims_table(result).rows] == ["cannot be said", "held", "cannot be said"]
+    assert [line.cells[3].text for line in claims_table(result).rows] == [
+        "cannot be said",
+        "held",
+        "cannot be said",
+    ]
 
 
 def test_the_plane_shows_every_arm_and_every_seed():
-    spots = [Spot("A & b", (10.0, 0.5), [(9.0, 0.4), (11.0, 0.6)], 1), Spot("C", (10.1, 0.5), [(10.1, 0.5)], 0)]
-    chart = plane_chart(spots, {"free lists": [(5.0, 0.9), (12.0, 0.3)], "none": []}, "Words", "Mean", "salt")
+    spots = [
+        Spot("A & b", (10.0, 0.5), [(9.0, 0.4), (11.0, 0.6)], 1),
+        Spot("C", (10.1, 0.5), [(10.1, 0.5)], 0),
+    ]
+    chart = plane_chart(
+        spots,
+        {"free lists": [(5.0, 0.9), (12.0, 0.3)], "none": []},
+        "Words",
+        "Mean",
+        "salt",
+    )
     assert chart.count("A &amp; b") >= 1
     assert chart.count("<use") >= 2 + 2  # seeds of A, both arms; ticks beside them
     assert "var(--series-01)" in chart
     assert "free lists" in chart
-    assert chart == plane_chart(spots, {"free lists": [(5.0, 0.9), (12.0, 0.3)], "none": []}, "Words", "Mean", "salt")
+    assert chart == plane_chart(
+        spots,
+        {"free lists": [(5.0, 0.9), (12.0, 0.3)], "none": []},
+        "Words",
+        "Mean",
+        "salt",
+    )
     alone = standalone(chart).decode()
     assert alone.startswith("<svg")
     assert "xmlns=" in alone

@@ -15,11 +15,19 @@ from sozo.studies.study.table11 import table11
 
 def write(folder, lists, invalid=0, parts=2):
     """One valid response for each (words, score), the invalid ones last, in `parts` parts."""
-    rows = [Response(str(i), "m", 0, "t", tuple(words), score) for i, (words, score) in enumerate(lists)]
-    rows += [Response(f"x{i}", "m", 0, "t", None, None, "format") for i in range(invalid)]
+    rows = [
+        Response(str(i), "m", 0, "t", tuple(words), score)
+        for i, (words, score) in enumerate(lists)
+    ]
+    rows += [
+        Response(f"x{i}", "m", 0, "t", None, None, "format") for i in range(invalid)
+    ]
     size = -(-len(rows) // parts)
     for part in range(parts):
-        write_responses(folder / "responses" / f"part-{part:05d}.parquet", rows[part * size : (part + 1) * size])
+        write_responses(
+            folder / "responses" / f"part-{part:05d}.parquet",
+            rows[part * size : (part + 1) * size],
+        )
     return folder
 
 
@@ -31,7 +39,9 @@ def result(folders, paper_model=None):
 def folders(tmp_path):
     return {
         # Three of four valid; 犬 in all three, 猫 and 水 in one each.
-        "base": write(tmp_path / "base", [("犬", 0.4), ("犬猫", 0.5), ("犬水", 0.6)], invalid=1),
+        "base": write(
+            tmp_path / "base", [("犬", 0.4), ("犬猫", 0.5), ("犬水", 0.6)], invalid=1
+        ),
         # Two of two valid, four words.
         "SFT": write(tmp_path / "sft", [("犬猫", 0.5), ("水山", 0.7)]),
     }
@@ -41,14 +51,22 @@ def test_rows_by_hand(folders):
     table = table11(folders, "Swallow-8B")
     base, sft = table.rows
     assert table.equal_size == 2
-    assert (base.summary.valid, base.summary.num_responses, base.summary.unique_words) == (3, 4, 3)
+    assert (
+        base.summary.valid,
+        base.summary.num_responses,
+        base.summary.unique_words,
+    ) == (3, 4, 3)
     assert base.summary.mean == pytest.approx(0.5, abs=1e-6)
     assert base.summary.std == pytest.approx(0.1, abs=1e-6)
     # Of two drawn from three, 犬 is always there, 猫 and 水 in two of the three draws each.
     assert base.equal_size_words == pytest.approx(1 + 2 / 3 + 2 / 3)
     assert sft.equal_size_words == sft.summary.unique_words == 4
     assert base.curve[-1] == (3, pytest.approx(3))
-    assert (base.published.valid, base.published.mean, sft.published.unique_words) == (105_401, 0.524, 17_614)
+    assert (base.published.valid, base.published.mean, sft.published.unique_words) == (
+        105_401,
+        0.524,
+        17_614,
+    )
 
 
 def cells_of(line):
@@ -59,18 +77,33 @@ def test_markdown_and_json(folders):
     shown = result(folders, "Swallow-8B")
     lines = to_markdown(shown).splitlines()
     words = "Unique words in 2 valid"
-    assert cells_of(lines[0]) == ["Row", "Responses", "Valid", "Mean", "Std", "Unique words", words]
+    assert cells_of(lines[0]) == [
+        "Row",
+        "Responses",
+        "Valid",
+        "Mean",
+        "Std",
+        "Unique words",
+        words,
+    ]
     row, responses, valid, mean, *others = cells_of(lines[2])
     assert (row, responses, valid) == ("base", "4", "75.0%, 3 of 4")
     assert mean == "0.5000 [0.2516, 0.7484]"
     assert others == ["0.1000", "3", "2"]
-    assert ["Swallow-8B", "base", "105401", "0.524", "0.018", "8026"] in map(cells_of, lines)
+    assert ["Swallow-8B", "base", "105401", "0.524", "0.018", "8026"] in map(
+        cells_of, lines
+    )
     assert not [line for line in lines if line.startswith("| Qwen2.5-7B")]
     assert "- SFT: unique words (equal size) up: yes (2 to 4)" in lines
     assert len({line.count("|") for line in lines[:3]}) == 1
     stored = json.loads(json.dumps(shown.to_json()))
     assert stored["equal_size"] == 2
-    assert stored["rows"][0]["paper"] == {"valid": 105_401, "mean": 0.524, "std": 0.018, "unique_words": 8026}
+    assert stored["rows"][0]["paper"] == {
+        "valid": 105_401,
+        "mean": 0.524,
+        "std": 0.018,
+        "unique_words": 8026,
+    }
     assert stored["rows"][1]["unique_words_at_equal_size"] == 4
     assert stored["rows"][0]["valid_rate"] == 0.75
 
@@ -82,11 +115,16 @@ def test_without_the_paper(folders):
 
 
 def test_a_row_with_nothing_valid_does_not_empty_the_others(folders, tmp_path):
-    shown = result({**folders, "GRPO": write(tmp_path / "grpo", [], invalid=3, parts=1)}, "Qwen2.5-7B")
+    shown = result(
+        {**folders, "GRPO": write(tmp_path / "grpo", [], invalid=3, parts=1)},
+        "Qwen2.5-7B",
+    )
     assert shown.table.equal_size == 2
     assert shown.table.rows[2].equal_size_words is None
     assert shown.table.rows[2].curve == ()
-    (line,) = [line for line in to_markdown(shown).splitlines() if line.startswith("| GRPO")]
+    (line,) = [
+        line for line in to_markdown(shown).splitlines() if line.startswith("| GRPO")
+    ]
     assert cells_of(line)[:3] == ["GRPO", "3", "0.0%, 0 of 3"]
     assert cells_of(line)[3] == "–"
     assert cells_of(line)[-1] == "–"
@@ -109,12 +147,17 @@ def test_patterns_say_yes_and_no(tmp_path):
 
 
 def test_a_word_counts_once_for_each_response(tmp_path):
-    table = table11({"base": write(tmp_path / "b", [("犬犬猫", 0.5), ("犬", 0.5)], parts=1)})
+    table = table11(
+        {"base": write(tmp_path / "b", [("犬犬猫", 0.5), ("犬", 0.5)], parts=1)}
+    )
     assert table.rows[0].curve[0] == (1, pytest.approx(hill_number([2, 1], 2, 1)))
 
 
 def test_what_is_not_there(folders, tmp_path):
-    with pytest.raises(UserError, match=r"has no model 'tiny'; it has Qwen2\.5-7B, Swallow-8B, llm-jp-3-7\.2b"):
+    with pytest.raises(
+        UserError,
+        match=r"has no model 'tiny'; it has Qwen2\.5-7B, Swallow-8B, llm-jp-3-7\.2b",
+    ):
         table11(folders, "tiny")
     with pytest.raises(UserError, match="no response table here"):
         table11({"base": tmp_path / "nothing"})

@@ -6,7 +6,7 @@ r"""A GRPO step that computes the prompt once, against TRL's own generation and 
 
 Three ways: TRL's own; sozo's sampler with TRL's loss (`--share_prompt false`); sozo's sampler and the prompt shared in
 the loss too, which is the recipes' default. Each round launches all. The first step of a run is left out if there are
-more. Rewards, valid rates and losses are printed side by side: the samplers draw other numbers from one distribution.
+more. Rewards, usable shares and losses are printed side by side: the samplers draw other numbers from one distribution.
 """
 
 import argparse
@@ -76,7 +76,7 @@ def main() -> None:
                 )
                 means = {
                     key: statistics.mean(e[key] for e in log)
-                    for key in ("reward", "dat/valid_rate", "loss")
+                    for key in ("reward", "dat/usable", "loss")
                 }
                 print(
                     f"{way:>16}, seed {seed}: {seconds[way][-1]:.2f} s a step; over {len(log)} steps: "

@@ -151,7 +151,7 @@ def compare(
         for baseline in baselines:
             theirs = baseline(sample)
             assert (np.isnan(ours[0]) == np.isnan(theirs[0])).all(), (
-                "they disagree on what is valid"
+                "they disagree on what is usable"
             )
             worst = max(worst, float(np.nanmax(np.abs(ours[0] - theirs[0]))))
             assert ours[1] == theirs[1], "they disagree on duplicates"

@@ -32,7 +32,7 @@ PART = 1024
 
 
 def write_table(folder: Path, n: int) -> None:
-    """A table of n random-noun responses with made-up scores, a tenth of them invalid, in parts."""
+    """A table of n random-noun responses with made-up scores, a tenth of them unusable, in parts."""
     draw = random.Random(0)
     texts = [
         completion.text

@@ -22,7 +22,7 @@ WORDS = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "�
 
 
 def listed(number: int) -> str:
-    """A valid list, another for each number below 10!."""
+    """A usable list, another for each number below 10!."""
     words = list(WORDS)
     for k in range(len(words), 1, -1):
         number, place = divmod(number, k)
@@ -48,7 +48,10 @@ def bodies(most: int) -> dict[str, tuple[bytes, int]]:
     prompts = [[{"role": "user", "content": f"名詞を10個 {k}"}] for k in range(COUNT)]
     wide = sent(completions=[f"{'a' * ((most - 5_000_000) // COUNT)}😀"] * COUNT)
     return {
-        "131,072 valid lists": (sent(completions=[listed(k) for k in range(COUNT)]), 1),
+        "131,072 usable lists": (
+            sent(completions=[listed(k) for k in range(COUNT)]),
+            1,
+        ),
         "131,072 conversations with prompts": (
             sent(completions=conversations, prompts=prompts),
             1,

@@ -1,4 +1,4 @@
-r"""A GRPO step with validity apart, credit per word, entropy on words, rarity and a target, against one without.
+r"""A GRPO step with usable apart, credit per word, entropy on words, rarity and a target, against one without.
 
     OMP_NUM_THREADS=1 python benchmarks/word_credit.py recipes/tiny/grpo.yaml --steps 14 --rounds 3
 
@@ -20,7 +20,7 @@ from trl import GRPOTrainer
 from sozo.training.config import parse
 from sozo.training.grpo import GrpoArguments, GrpoSettings, train_grpo
 
-NAMES = [f"sozo.rewards.make_dat_{name}" for name in ("validity", "distance", "rarity")]
+NAMES = [f"sozo.rewards.make_dat_{name}" for name in ("usable", "distance", "rarity")]
 WORDS = [
     "--multi_objective_aggregation",
     "normalize_then_sum",

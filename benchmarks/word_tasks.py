@@ -241,7 +241,7 @@ def main() -> None:
     items, by = task.items(), task
     if (
         options.by != "ja-ginza"
-    ):  # validity stays as it is, only the value is another encoder's
+    ):  # usable stays as it is, only the value is another encoder's
         by = kind(
             kind.Settings(num_items=options.items, embedding_model=options.by, **own)
         )
@@ -252,7 +252,7 @@ def main() -> None:
         f"{len(read_nouns(options.nouns)):,} nouns"
     )
     print(
-        "| answers | valid | value | unshared words | why invalid |\n|---|---|---|---|---|"
+        "| answers | usable | value | unshared words | why unusable |\n|---|---|---|---|---|"
     )
     for name, way in ways(task).items():
         if not re.fullmatch(options.only, name):
@@ -272,7 +272,7 @@ def main() -> None:
             by.scorer.vectors.table(lists)  # so that all words have rows
             values = by.values([cue for cue, _ in good], lists)
             values = values[np.isfinite(values)]
-        valid = np.mean([row.values[f"{kind.name}/valid"] for row in rows])
+        usable = np.mean([row.values[f"{kind.name}/usable"] for row in rows])
         fixed = "–"
         if options.task != "kanji":
             name_of = f"{kind.name}/unshared"
@@ -291,7 +291,7 @@ def main() -> None:
             if kind.measures[0].share
             else f"{np.mean(values):+.4f} ± {error:.4f}"
         )
-        print(f"| {name} | {valid:.1%} | {value} | {fixed} | {reasons} |", flush=True)
+        print(f"| {name} | {usable:.1%} | {value} | {fixed} | {reasons} |", flush=True)
 
 
 if __name__ == "__main__":

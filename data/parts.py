@@ -61,11 +61,11 @@ def write_missing(
                 )  # once another one could be written, this one can
                 continue
             write_columns(parts[number].path, part)
-            advance(parts[number].rows, _valid(part))
+            advance(parts[number].rows, _usable(part))
 
 
-def _valid(part: Columns) -> int | None:
-    """How many rows have a score; None of a part that is not scored as it is drawn: it has no valid rate to show."""
+def _usable(part: Columns) -> int | None:
+    """How many rows have a score; None of a part that is not scored as it is drawn: it has no usable share to show."""
     scores = part.get("score")
     if scores is None:
         return None

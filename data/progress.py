@@ -37,13 +37,13 @@ def responses_bar(
     total: int,
     done: int = 0,
     *,
-    count_valid: bool = False,
+    count_usable: bool = False,
     quiet: bool = False,
 ) -> Iterator[Callable[[int, int | None], None]]:
-    """A bar with responses a second, the valid rate so far and the time left; none where stderr is no terminal.
+    """A bar with responses a second, the usable share so far and the time left; none where stderr is no terminal.
 
-    It is called with how many responses were done and how many of them are valid; None where nothing is scored.
-    It counts to `total` from what an earlier call has `done`, with `count_valid` valid responses only; `quiet` shows
+    It is called with how many responses were done and how many of them are usable; None where nothing is scored.
+    It counts to `total` from what an earlier call has `done`, with `count_usable` usable responses only; `quiet` shows
     nothing, since another process has the bar.
     """
     from tqdm import tqdm
@@ -53,11 +53,11 @@ def responses_bar(
         desc=shown(what), total=total, initial=done, leave=False, disable=quiet or None
     ) as bar:
 
-        def advance(count: int, valid: int | None) -> None:
+        def advance(count: int, usable: int | None) -> None:
             nonlocal seen, good
-            seen, good = seen + count, good + (valid or 0)
-            if seen and valid is not None:
-                bar.set_postfix_str(f"valid {good / seen:.1%}", refresh=False)
-            bar.update(valid if count_valid and valid is not None else count)
+            seen, good = seen + count, good + (usable or 0)
+            if seen and usable is not None:
+                bar.set_postfix_str(f"usable {good / seen:.1%}", refresh=False)
+            bar.update(usable if count_usable and usable is not None else count)
 
         yield advance

@@ -47,7 +47,7 @@ def write_answers(path: Path, models: Sequence[Evaluated]) -> int:
       they are those of all with `group`;
     - `run`: the run's folder.
 
-    Of a DAT run with a number of valid lists these are the answers that count, as in all that is said of it. In CSV a
+    Of a DAT run with a number of usable lists these are the answers that count, as in all that is said of it. In CSV a
     text that a spreadsheet would take for a formula begins with an apostrophe.
     """
     as_csv = path.suffix.lower() == ".csv"

@@ -27,26 +27,26 @@ from sozo.tasks.judged import JudgedTask
 from sozo.tasks.task import Answer, Item, Task, known_columns
 
 logger = logging.getLogger(__name__)
-_WARNS, _STOPS = 64, 256  # answers to one prompt, of which none is valid
+_WARNS, _STOPS = 64, 256  # answers to one prompt, of which none is usable
 
 
 class InVainError(UserError):
-    """None of many answers is valid. What was drawn is kept."""
+    """None of many answers is usable. What was drawn is kept."""
 
 
 @dataclass(frozen=True)
 class SamplingOptions(Checked):
-    """How many responses, and from which randomness. Of a task that asks one thing they are in all, or valid ones."""
+    """How many responses, and from which randomness. Of a task that asks one thing they are in all, or usable ones."""
 
     panel = "Sampling"
-    num_valid: int | None = setting(
+    num_usable: int | None = setting(
         None,
-        "Valid responses: the benchmark (DAT; the paper: 100 trials, the default).",
+        "Usable responses: the benchmark (DAT; the paper: 100 trials, the default).",
         least=1,
     )
     num_responses: int | None = setting(
         None,
-        "Responses in all, valid or not (DAT; the paper's Table 11: 131072).",
+        "Responses in all, usable or not (DAT; the paper's Table 11: 131072).",
         least=1,
     )
     responses_per_item: int | None = setting(
@@ -67,15 +67,15 @@ class SamplingOptions(Checked):
     )
     keep_going: bool = rare_setting(
         False,
-        "Draw on though none of the first 256 responses is valid (DAT).",
+        "Draw on though none of the first 256 responses is usable (DAT).",
         affects_result=False,
     )
 
     def settled(self, task: Task, items: Sequence[Item]) -> Self:
-        """With the task's defaults filled in: of one item 100 valid responses, and no batch larger than that."""
-        if self.num_responses is not None and self.num_valid is not None:
+        """With the task's defaults filled in: of one item 100 usable responses, and no batch larger than that."""
+        if self.num_responses is not None and self.num_usable is not None:
             raise UserError(
-                "give either num_responses (in all) or num_valid (valid ones), not both"
+                "give either num_responses (in all) or num_usable (usable ones), not both"
             )
         batch_size = self.batch_size or task.batch_size
         per_item = self.responses_per_item or task.responses_per_item
@@ -92,28 +92,32 @@ class SamplingOptions(Checked):
             return replace(
                 self,
                 num_responses=None,
-                num_valid=None,
+                num_usable=None,
                 responses_per_item=per_item,
                 batch_size=batch_size,
             )
-        if per_item > 1 and self.num_responses is None and self.num_valid is None:
-            remedy = "say how many by num_valid (valid ones) or num_responses (in all)"
+        if per_item > 1 and self.num_responses is None and self.num_usable is None:
+            remedy = (
+                "say how many by num_usable (usable ones) or num_responses (in all)"
+            )
             raise UserError(
                 f"responses_per_item is for tasks of many items, and {task.name} asks one thing; {remedy}"
             )
-        num_valid = (
+        num_usable = (
             100
-            if self.num_responses is None and self.num_valid is None
-            else self.num_valid
+            if self.num_responses is None and self.num_usable is None
+            else self.num_usable
         )
-        size = min(batch_size, num_valid or batch_size)
-        return replace(self, num_valid=num_valid, responses_per_item=1, batch_size=size)
+        size = min(batch_size, num_usable or batch_size)
+        return replace(
+            self, num_usable=num_usable, responses_per_item=1, batch_size=size
+        )
 
     def count(self, items: Sequence[Item]) -> int:
-        """Responses to draw, at the most where valid ones are counted."""
-        if self.num_responses is None and self.num_valid is None:
+        """Responses to draw, at the most where usable ones are counted."""
+        if self.num_responses is None and self.num_usable is None:
             return len(items) * (self.responses_per_item or 1)
-        return self.num_responses or max(20 * (self.num_valid or 0), 2048)
+        return self.num_responses or max(20 * (self.num_usable or 0), 2048)
 
 
 def draw_answers(
@@ -132,7 +136,7 @@ def draw_answers(
     wait()
     if (
         folder.begun
-        and not sampling.num_valid
+        and not sampling.num_usable
         and all(is_there(part) for part in parts)
     ):
         return None  # no model needs to be loaded to score what is there
@@ -191,7 +195,7 @@ def draw_parts(
             and not sampling.keep_going
             and not isinstance(task, JudgedTask)
         ):
-            _expect_valid(parts[:number])
+            _expect_usable(parts[:number])
         first = number * batch_size
         ids, batch = zip(
             *(
@@ -204,38 +208,38 @@ def draw_parts(
             task, batch, answer_items(writer, batch, sampling.seed, number, ids)
         )
 
-    if not sampling.num_valid:
+    if not sampling.num_usable:
         write_missing(parts, columns, f"sampling {writer.name}", processes)
         return
-    valid = drawn = 0
+    usable = drawn = 0
     with responses_bar(
-        f"sampling {writer.name}", sampling.num_valid, count_valid=True
+        f"sampling {writer.name}", sampling.num_usable, count_usable=True
     ) as advance:
         for number, part in enumerate(parts):
             if not is_there(part):
                 write_columns(part.path, columns(number))
             (table,) = iter_tables(part.path, ("score",))
             good = part.rows - table["score"].null_count
-            valid, drawn = valid + good, drawn + part.rows
+            usable, drawn = usable + good, drawn + part.rows
             advance(part.rows, good)
-            if valid >= sampling.num_valid:
+            if usable >= sampling.num_usable:
                 return
     raise UserError(
-        f"only {valid} of {drawn} responses are valid, and num_valid is {sampling.num_valid}: see the "
+        f"only {usable} of {drawn} responses are usable, and num_usable is {sampling.num_usable}: see the "
         f"reasons in {folder}, train the model on the task first, or measure it as it is with num_responses"
     )
 
 
-def _expect_valid(parts: Sequence[TablePart]) -> None:
-    """Warn if the parts that are there hold 64 answers and none is valid; an InVainError from 256 on."""
+def _expect_usable(parts: Sequence[TablePart]) -> None:
+    """Warn if the parts that are there hold 64 answers and none is usable; an InVainError from 256 on."""
     came = 0
     for part in filter(is_there, parts):
         (table,) = iter_tables(part.path, ("score", "reason"))
         if table["score"].null_count < part.rows:
             return
         came += part.rows - table["reason"].to_pylist().count(FAILED)
-    remedy = "docs/valid-lists.md says what helps, and --keep-going draws on from here"
-    message = f"none of the first {came:,} answers is valid; {remedy}"
+    remedy = "docs/usable-lists.md says what helps, and --keep-going draws on from here"
+    message = f"none of the first {came:,} answers is usable; {remedy}"
     if came >= _STOPS:
         raise InVainError(message)
     if _WARNS <= came < _WARNS + part.rows:

@@ -155,8 +155,8 @@ def expand_flags(
 
     `variadic` holds of each command the flags that take several values. A flag may have underscores, as in a recipe.
 
-    >>> expand_flags(["run", "--tasks", "dat", "sat", "--num_valid", "1"], {"run": ("--tasks",)})
-    ['run', '--tasks', 'dat', '--tasks', 'sat', '--num-valid', '1']
+    >>> expand_flags(["run", "--tasks", "dat", "sat", "--num_usable", "1"], {"run": ("--tasks",)})
+    ['run', '--tasks', 'dat', '--tasks', 'sat', '--num-usable', '1']
     """
     several = variadic.get(argv[0], ()) if argv else ()
     words: list[str] = []

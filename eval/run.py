@@ -102,9 +102,9 @@ def answer_task(
         raise UserError(
             f"lists of nouns are no answer to {task.name}; give a language model as --model"
         )
-    if sampling.num_valid and world_size() > 1:
+    if sampling.num_usable and world_size() > 1:
         launch = "run it without accelerate launch, or give num_responses"
-        raise UserError(f"num_valid responses are drawn by one process: {launch}")
+        raise UserError(f"num_usable responses are drawn by one process: {launch}")
     settings = {
         "task": task.name,
         **generator.deciding(),
@@ -134,7 +134,7 @@ def answer_task(
         if not first:
             return None
         return _finish(
-            task, folder, str(generator.source), again, sampling.num_valid, stopped
+            task, folder, str(generator.source), again, sampling.num_usable, stopped
         )
 
     return finish
@@ -206,13 +206,13 @@ def _finish(
     folder: RunFolder,
     source: str,
     again: bool,
-    num_valid: int | None = None,
+    num_usable: int | None = None,
     stopped: str | None = None,
 ) -> TaskRun:
     judging = judge_parts(task, folder.path) if isinstance(task, JudgedTask) else None
     if task.result_type.items is RunResult.items:  # it reads them there
         write_items(folder.path, task.items())
-    metrics = task.finish(Complete(folder.path, source, num_valid, judging))
+    metrics = task.finish(Complete(folder.path, source, num_usable, judging))
     texts = (
         text
         for part in iter_tables(folder.path, ["text"])
@@ -220,9 +220,9 @@ def _finish(
     )
     if unknown := count_unknown(texts, task.name):
         metrics |= {"unknown_marks": unknown}
-    if num_valid:
+    if num_usable:
         metrics |= {
-            "trials": num_valid,
+            "trials": num_usable,
             "drawn": sum(count_rows(part) for part in part_paths(folder.responses)),
         }
     unjudged = judging.stopped if judging else None

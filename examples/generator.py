@@ -12,7 +12,7 @@ class BestOf:
 
     Args:
         generator: Who writes.
-        score: Texts -> scores; None for an invalid one.
+        score: Texts -> scores; None for an unusable one.
         n: Answers to choose from.
     """
 

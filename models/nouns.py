@@ -22,7 +22,7 @@ class RandomNouns:
     """The paper's random baseline (section 5.1.1): ten distinct ones of `nouns`, every ordered choice equally likely.
 
     With `accepts`, which says of texts whether each can be scored, every choice that can, for the paper's 131,072 lists
-    were all valid.
+    were all usable.
 
     >>> generator = RandomNouns("犬 猫 水 山 川 本 車 空 海 石 鳥 花".split())
     >>> first, second = generator.answer([""] * 2, seed=1, batch=0)
@@ -86,7 +86,7 @@ class RandomNouns:
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record."""
         return {"generator": "random", "nouns": len(self._nouns)} | (
-            {"valid_only": True} if self._accepts else {}
+            {"usable_only": True} if self._accepts else {}
         )
 
 

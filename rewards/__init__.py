@@ -1,5 +1,5 @@
 """What an answer is worth: `dat_reward` (ready made), `make_dat_reward(...)` (or its two halves,
-`make_dat_validity(...)` and `make_dat_distance(...)`), `make_sat_reward(...)`,
+`make_dat_usable(...)` and `make_dat_distance(...)`), `make_sat_reward(...)`,
 `make_judge_reward(...)`, `make_idea_reward(...)`, `make_task_reward(...)` and what they are built from.
 
 torch, models and dictionaries are loaded when the first text is scored.
@@ -18,7 +18,7 @@ from sozo.rewards.dat import (
     make_dat_placebo,
     make_dat_rarity,
     make_dat_reward,
-    make_dat_validity,
+    make_dat_usable,
 )
 from sozo.rewards.duplicates import SeenResponses
 from sozo.rewards.ideas import IdeaReward, idea_format_reward, make_idea_reward
@@ -56,7 +56,7 @@ __all__ = [
         "make_dat_reward",
     ),
     *(
-        "make_dat_validity",
+        "make_dat_usable",
         "make_idea_reward",
         "make_judge_reward",
         "make_sat_reward",

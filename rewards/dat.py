@@ -3,9 +3,9 @@
 `dat_reward` works in `GRPOTrainer(reward_funcs=[dat_reward])`, from `trl grpo --reward_funcs sozo.rewards.dat_reward`,
 and in any trainer that calls a function with the texts of each process: it needs nothing but `completions`.
 
-Validity and distance are two rewards, too: summed into one, an invalid list's 0 drowns what distances differ by. Each
-is normalised alone with TRL's `multi_objective_aggregation: normalize_then_sum`. A group with no valid list has zero
-advantage; one with a single valid list learns from its validity alone.
+Usable and distance are two rewards, too: summed into one, an unusable list's 0 drowns what distances differ by. Each
+is normalised alone with TRL's `multi_objective_aggregation: normalize_then_sum`. A group with no usable list has zero
+advantage; one with a single usable list learns from being usable alone.
 """
 
 import hashlib
@@ -27,18 +27,18 @@ from sozo.scoring.distance import distance_to_others
 from sozo.scoring.parse import NUM_WORDS, reasons_in
 from sozo.tasks.dat.instruments import measure
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
-from sozo.tasks.dat.table import valid_lists
+from sozo.tasks.dat.table import usable_lists
 from sozo.tasks.task import Answer, Item
 
 
 class DatReward(Reward):
-    """Reward function: 10 x DAT score, in [0, 20]; 0 for an invalid response and for one seen before in this run.
+    """Reward function: 10 x DAT score, in [0, 20]; 0 for an unusable response and for one seen before in this run.
 
     Seen before are the same words in the same order. `settings` are fields of `sozo.tasks.dat.scorer.DatSettings`, such
     as noun_checker; with `olson`, scores are 0 to 200. Instead of them `build` may make the scorer, in the process that
     uses it. Nothing is loaded before the first call, or before `reward.scorer` is asked for.
 
-    Logged through TRL's `log_metric`, over all processes: `dat/valid_rate`, `dat/mean_score` (of valid responses),
+    Logged through TRL's `log_metric`, over all processes: `dat/usable`, `dat/mean_score` (of usable responses),
     `dat/unique_words`, `dat/duplicate_share`, `dat/reason/<reason>` (shares), `dat/seconds`, and the instruments of
     `sozo.tasks.dat.instruments` (`dat/pairing`, `dat/glued_share`); through `log_extra` the columns words,
     score, reason and duplicate.
@@ -51,7 +51,7 @@ class DatReward(Reward):
 
     console: Sequence[tuple[str, str, str]] = (
         ("mean DAT score", "dat/mean_score", ".4f"),
-        ("valid", "dat/valid_rate", "6.1%"),
+        ("usable", "dat/usable", "6.1%"),
         ("unique words", "dat/unique_words", "5.0f"),
     )
     loaded = "scorer"
@@ -133,11 +133,11 @@ class DatReward(Reward):
         return {**super().describe(), **self.scorer.describe()}
 
 
-class DatValidity(DatReward):
-    """Reward function: 1 for a valid list, else 0. A list that was seen before is as valid."""
+class DatUsable(DatReward):
+    """Reward function: 1 for a usable list, else 0. A list that was seen before is as usable."""
 
     console = ()
-    names = ("dat_validity", "dat_validity")
+    names = ("dat_usable", "dat_usable")
 
     def __init__(
         self, build: Callable[[], DatScorer] | None = None, **settings: Any
@@ -158,14 +158,14 @@ class DatValidity(DatReward):
 
 
 class DatDistance(DatReward):
-    """Reward function: the DAT score of a valid list, in [0, 2]; None for an invalid one, 0 for one seen before.
+    """Reward function: the DAT score of a usable list, in [0, 2]; None for an unusable one, 0 for one seen before.
 
     Its parts are the words, each worth its mean distance to the other nine: their mean is the score. Beside
-    `DatValidity` it loads nothing of its own where the settings are the same.
+    `DatUsable` it loads nothing of its own where the settings are the same.
 
     >>> text = "\\n".join(f"{k}. {w}" for k, w in enumerate("犬 法律 海 数学 靴 音楽 病気 机 天気 祝日".split(), 1))
-    >>> validity, distance = (make(noun_checker="jumandic") for make in (make_dat_validity, make_dat_distance))
-    >>> validity(completions=[text, "1. 犬"]), distance(completions=["1. 犬"])
+    >>> usable, distance = (make(noun_checker="jumandic") for make in (make_dat_usable, make_dat_distance))
+    >>> usable(completions=[text, "1. 犬"]), distance(completions=["1. 犬"])
     ([1.0, 0.0], [None])
     """
 
@@ -189,26 +189,26 @@ class DatDistance(DatReward):
             replace(completion, reward=None)
             for completion in super().alone(items, answers)
         ]
-        valid = [
+        usable = [
             k
             for k, completion in enumerate(completions)
             if completion.score is not None
         ]
         rows = np.array(
-            [self.scorer.vectors.rows(completions[k].facts["words"]) for k in valid]
+            [self.scorer.vectors.rows(completions[k].facts["words"]) for k in usable]
         )
-        for k, worths in zip(valid, self.worths(rows) if valid else (), strict=True):
+        for k, worths in zip(usable, self.worths(rows) if usable else (), strict=True):
             completions[k] = self.paid(completions[k], worths)
         return completions
 
     def worths(self, rows: np.ndarray) -> list[list[float]]:
-        """What each word is worth; `rows` are the words' rows in the encoder's vectors, shape (valid lists, 10)."""
+        """What each word is worth; `rows` are the words' rows in the encoder's vectors, shape (usable lists, 10)."""
         return distance_to_others(self.scorer.vectors.matrix, rows).tolist()
 
     def paid(
         self, completion: ScoredCompletion, worths: Sequence[float]
     ) -> ScoredCompletion:
-        """A valid list with its reward and those of its words."""
+        """A usable list with its reward and those of its words."""
         return with_parts(completion, worths, completion.score)
 
     def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
@@ -220,10 +220,10 @@ class DatDistance(DatReward):
 
 
 class DatPairing(DatDistance):
-    """Reward function: minus the mean of (u - m)·(v - m) over the pairs of a valid list's words, about -0.1 to 0.1.
+    """Reward function: minus the mean of (u - m)·(v - m) over the pairs of a usable list's words, about -0.1 to 0.1.
 
-    u and v are unit vectors, m the mean vector of the words of the valid lists of `reference`, the folder of a finished
-    DAT run, the base model's say. An invalid list has None, one seen before 0. Its parts are the words, each worth its
+    u and v are unit vectors, m the mean vector of the words of the usable lists of `reference`, the folder of a finished
+    DAT run, the base model's say. An unusable list has None, one seen before 0. Its parts are the words, each worth its
     mean with the other nine.
 
     Which words are used earns nothing: words drawn independently of each other, in all places alike, are paid 0 on
@@ -258,21 +258,21 @@ class DatPairing(DatDistance):
 
     @cached_property
     def _mean(self) -> np.ndarray:
-        words = [word for words in valid_lists(self._reference) for word in words]
+        words = [word for words in usable_lists(self._reference) for word in words]
         unit = self.scorer.vectors.unit(words)
         if not unit.any():
             raise UserError(
-                f"{self._reference} holds no valid list with a vector; reference is a finished DAT run"
+                f"{self._reference} holds no usable list with a vector; reference is a finished DAT run"
             )
         return unit[unit.any(axis=1)].mean(axis=0)
 
     def describe(self) -> dict[str, Any]:
-        lists = repr(valid_lists(self._reference)).encode()
+        lists = repr(usable_lists(self._reference)).encode()
         return {**super().describe(), "reference": hashlib.sha256(lists).hexdigest()}
 
 
 class DatPlacebo(DatReward):
-    """Reward function: what `DatReward` pays, dealt anew among the step's valid lists that were not seen before.
+    """Reward function: what `DatReward` pays, dealt anew among the step's usable lists that were not seen before.
 
     Which of them gets which payment is drawn by `seed` and the step's texts. So form, new lists and the spread of the
     payments train as they do under `DatReward`, and distance earns nothing: a control arm for what a reward is claimed
@@ -314,7 +314,7 @@ class DatPlacebo(DatReward):
 
 
 class DatRarity(DatReward):
-    """Reward function: how rare a valid list's words were before this step, the mean in nats; None for other lists.
+    """Reward function: how rare a usable list's words were before this step, the mean in nats; None for other lists.
 
     A word that made up c of n counted words is worth log((n + 1) / (c + 1)). Counts are of the words that all processes
     drew, and saved with a checkpoint; from one step to the next they keep the share `decay`. With counts of the model's
@@ -348,8 +348,10 @@ class DatRarity(DatReward):
 
     def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
         paid = super().among(completions)
-        valid = [k for k, completion in enumerate(paid) if completion.score is not None]
-        words = [word for k in valid for word in paid[k].facts["words"]]
+        usable = [
+            k for k, completion in enumerate(paid) if completion.score is not None
+        ]
+        words = [word for k in usable for word in paid[k].facts["words"]]
         rows = np.array(
             [self._numbers.setdefault(word, len(self._numbers)) for word in words],
             np.int64,
@@ -362,7 +364,7 @@ class DatRarity(DatReward):
             rows, minlength=len(self._counts)
         )
         for k, of_list in zip(
-            valid, worths.reshape(-1, NUM_WORDS).tolist(), strict=True
+            usable, worths.reshape(-1, NUM_WORDS).tolist(), strict=True
         ):
             paid[k] = with_parts(paid[k], of_list)
         return paid
@@ -399,7 +401,7 @@ def combined(unit: np.ndarray, rows: np.ndarray, mean: np.ndarray) -> np.ndarray
 def with_parts(
     completion: ScoredCompletion, worths: Sequence[float], reward: float | None = None
 ) -> ScoredCompletion:
-    """A valid list with what each of its words is worth; it is paid `reward`, or else the mean of them."""
+    """A usable list with what each of its words is worth; it is paid `reward`, or else the mean of them."""
     words: Sequence[str] = completion.facts["words"]
     lines = [f"{k}. {word}" for k, word in enumerate(words, 1)]
     # A list is the end of its text, and each line's length is known: `sozo.scoring.parse.split_list`.
@@ -433,7 +435,7 @@ def _scorer_from_environment() -> DatScorer:
 
 dat_reward = DatReward(_scorer_from_environment)
 make_dat_reward = DatReward
-make_dat_validity = DatValidity
+make_dat_usable = DatUsable
 make_dat_distance = DatDistance
 make_dat_pairing = DatPairing
 make_dat_placebo = DatPlacebo

@@ -6,7 +6,7 @@ from sozo.scoring.keys import KEY_BYTES
 
 
 class SeenResponses:
-    """The keys of a run's valid responses, across checkpoints: every process is shown those of all, and holds the same.
+    """The keys of a run's usable responses, across checkpoints: every process is shown those of all, and holds the same.
 
     >>> seen = SeenResponses()
     >>> seen.check([b"a" * 16, b"b" * 16, b"a" * 16, None]), seen.check([b"b" * 16])
@@ -22,7 +22,7 @@ class SeenResponses:
     def check(self, keys: Sequence[bytes | None]) -> list[bool]:
         """Was each response of all processes, in rank order, seen before, in an earlier call or earlier in this one?
 
-        Remembers them all. None stands for an invalid response, which is never a duplicate and not remembered.
+        Remembers them all. None stands for an unusable response, which is never a duplicate and not remembered.
         """
         repeated: list[bool] = []
         for key in keys:

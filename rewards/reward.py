@@ -49,8 +49,8 @@ class ScoredCompletion:
     """One completion with all that a reward knows of it."""
 
     text: str  # what was written
-    score: float | None  # what it is worth by the reward's measure; None when invalid
-    reason: str | None  # why it is invalid; None when valid
+    score: float | None  # what it is worth by the reward's measure; None when unusable
+    reason: str | None  # why it is unusable; None when usable
     reward: (
         float | None
     )  # what is paid; None is TRL's word for a completion that gets no number from this reward
@@ -98,9 +98,9 @@ class Reward:
         None  # of what trains: where it is known, ids decide what is reasoning
     )
     loaded = ""  # name of a cached property that every process loads for itself
-    offset = 0.0  # what a valid response is paid besides
-    # Of its metrics: the share that is valid, the mean score, what stands before a reason.
-    logged = ("valid_rate", "mean_score", "reason")
+    offset = 0.0  # what a usable response is paid besides
+    # Of its metrics: the share that is usable, the mean score, what stands before a reason.
+    logged = ("usable", "mean_score", "reason")
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class Reward:
     def alone(
         self, items: Sequence[Item], answers: Sequence[Answer]
     ) -> list[ScoredCompletion]:
-        """What each answer is worth by itself; `items[k]` is what `answers[k]` answers. An invalid one is worth 0."""
+        """What each answer is worth by itself; `items[k]` is what `answers[k]` answers. An unusable one is worth 0."""
         raise NotImplementedError
 
     @property
@@ -180,8 +180,8 @@ class Reward:
             for completion in completions
             if completion.reason is not None
         )
-        count, (valid, mean, reason) = len(completions), self.logged
-        metrics = {valid: (count - reasons.total()) / count}
+        count, (usable, mean, reason) = len(completions), self.logged
+        metrics = {usable: (count - reasons.total()) / count}
         metrics["duplicate_share"] = (
             sum(completion.duplicate for completion in completions) / count
         )
@@ -209,7 +209,7 @@ class Reward:
         reason: str | None = None,
         **facts: Any,
     ) -> ScoredCompletion:
-        """The result for one text: `scale` times its score and `offset`, 0 for an invalid one."""
+        """The result for one text: `scale` times its score and `offset`, 0 for an unusable one."""
         group = hashlib.blake2b(
             item.prompt.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES
         )

@@ -103,8 +103,8 @@ class SatReward(Reward):
         )
         scored = []
         for item, (_, text), reason in zip(items, asked, reasons, strict=True):
-            distance, invalid = (None, str(reason)) if reason else next(compared)
-            scored.append(self.scored(item, text, distance, invalid))
+            distance, unusable = (None, str(reason)) if reason else next(compared)
+            scored.append(self.scored(item, text, distance, unusable))
         return scored
 
     def describe(self) -> dict[str, Any]:

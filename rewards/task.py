@@ -31,7 +31,7 @@ class TaskReward(Reward):
     Of a measure of answers that are judged together an answer is paid its own share. A group is all completions of one
     prompt in one call, whichever process wrote them; each process scores all groups. In GRPO, which subtracts the
     group's mean, groups of two earn nothing where both have the same share, and so do those of which fewer than two
-    answers are valid.
+    answers are usable.
 
     The items come with the completions: prompts, a column `item` (ids), and the columns that the task's items have.
     """
@@ -55,7 +55,7 @@ class TaskReward(Reward):
         self._worst = paid.scale[1] if paid.scale and paid.better < 0 else None
         self.console = (
             (f"mean {self.measure}", f"{task.name}/mean_score", ".4f"),
-            (f"{task.name} valid", f"{task.name}/valid_rate", "6.1%"),
+            (f"{task.name} usable", f"{task.name}/usable", "6.1%"),
         )
         super().__init__(
             f"{task.name}_reward",
@@ -127,8 +127,8 @@ def make_task_reward(
 ) -> TaskReward:
     """A measure of the task with this name as a reward; None takes the task's first measure.
 
-    `scale` is paid per unit of it, and `offset` besides. Where a valid answer can be worth less than 0, as in cue
-    DAT, training without an offset makes answers invalid, since those are paid 0. `penalise_duplicates`:
+    `scale` is paid per unit of it, and `offset` besides. Where a usable answer can be worth less than 0, as in cue
+    DAT, training without an offset makes answers unusable, since those are paid 0. `penalise_duplicates`:
     an answer that this run has given to the same prompt before is paid 0. `settings` are the task's.
 
     >>> make_task_reward("sat", "sat/compliant", scale=2.0).__name__

@@ -29,7 +29,7 @@ _TABLES, _MOST_SWEEPS = 5, 40  # of a point
 _ABOUT = """\
 Each row is {lists:,} lists of ten of {nouns:,} nouns; distance by {embedding_model}. *Free lists* have the greatest
 entropy that lists can have at their mean (p(list) ~ exp(strength x score)). Compare a model's mean with the row that
-has as many unique words, in as many valid responses. The curve does not limit unique words: lists that use all words
+has as many unique words, in as many usable responses. The curve does not limit unique words: lists that use all words
 equally often can have more at the same mean.
 """
 

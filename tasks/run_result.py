@@ -352,7 +352,7 @@ class RunResult:
     ) -> tuple[list[str], np.ndarray]:
         """As many answers made of the same parts, each in its place, put together badly; and their scores."""
         raise UserError(
-            f"{self.task}: an answer has no parts that could be shuffled; take pairs valid or paper"
+            f"{self.task}: an answer has no parts that could be shuffled; take pairs usable or paper"
         )
 
     def seen_by(self, second: "SecondEncoder") -> "Seen | None":
@@ -401,7 +401,7 @@ class RunResult:
             "source": source,
             "num_items": len(self.items),
             "num_answers": len(self.scored),
-            "valid": sum(answer.reason is None for answer in self.scored),
+            "usable": sum(answer.reason is None for answer in self.scored),
             "reasons": dict(sorted(reasons.items())),
             "measures": {
                 one.name: self.estimate(one).to_json() | {"of": self.counts(one)[1]}

@@ -66,8 +66,8 @@ class Complete:
 
     folder: Path
     source: str  # who answered
-    num_valid: int | None = (
-        None  # if answers were drawn until so many were valid: the rows up to that one count
+    num_usable: int | None = (
+        None  # if answers were drawn until so many were usable: the rows up to that one count
     )
     judging: "Judging | None" = (
         None  # what became of the judgements, of a task that a judge scores
@@ -100,7 +100,7 @@ class NounSource(Protocol):
         """Of the nouns (`sozo.scoring.languages`)."""
 
     def accepts(self, texts: Sequence[str]) -> list[bool]:
-        """Of each answer whether it is valid: random lists that are not are drawn again."""
+        """Of each answer whether it is usable: random lists that are not are drawn again."""
 
     def frontier(self, nouns: Sequence[str], encoder: str | None = None) -> Any:
         """Lists of these nouns that are as random as they can be at their mean score, by default that of the task."""
@@ -199,7 +199,7 @@ class Task:
     ) -> list[Row]:
         """What each answer to one item is worth among others; `rows` say what they are worth alone.
 
-        For tasks with measures `together`. `answers` are those to the item that are valid alone, one or more. An item's
+        For tasks with measures `together`. `answers` are those to the item that are usable alone, one or more. An item's
         value is the mean over its answers, as that of any measure, and intervals are over items. So each answer gets a
         share of its own, such as how far it is from the others. A number that is the same for the whole group would do
         in an evaluation, but as a reward of GRPO it has no advantage.
@@ -214,7 +214,7 @@ class Task:
     def with_others(
         self, items: Sequence[Item], answers: Sequence[Answer], rows: Sequence[Row]
     ) -> list[Row]:
-        """The rows of `score`, or of a task `in_groups()` those that `score_together` makes of the valid ones.
+        """The rows of `score`, or of a task `in_groups()` those that `score_together` makes of the usable ones.
 
         All answers to an item must be among these.
         """

@@ -238,7 +238,7 @@ class View(Generic[Run]):
         named = {
             column.name for column in columns
         }  # a measure of the same name says it
-        counts = stored("num_answers"), stored("valid")
+        counts = stored("num_answers"), stored("usable")
         columns += [column for column in counts if column.name not in named]
         return [*columns, *counted(runs, "reasons", "No score")]
 

@@ -113,8 +113,8 @@ class Response:
     words: tuple[str, ...] | None = (
         None  # the ten words; None when the text is no list of ten
     )
-    score: float | None = None  # DAT score, 0 to 2; None when invalid
-    reason: str | None = None  # a `Reason` value; None when valid
+    score: float | None = None  # DAT score, 0 to 2; None when unusable
+    reason: str | None = None  # a `Reason` value; None when usable
     temperature: float | None = None  # of the sampling, if known
     finish_reason: str | None = None  # `stop` or `length`, if known
 

@@ -21,14 +21,14 @@ SCORES = {"embedding_model": "ja-ginza", "embedding_revision": "1"}
 JUDGE = {"model": "j", "prompt": "jcq-v1", "temperature": 0.0, "max_tokens": 1024}
 
 
-def dat_run(path, source, mean, *, valid=100, scorer=SCORES):
-    folder = RunFolder(path, {"task": "dat", "num_valid": valid, "seed": 0})
+def dat_run(path, source, mean, *, usable=100, scorer=SCORES):
+    folder = RunFolder(path, {"task": "dat", "num_usable": usable, "seed": 0})
     folder.start({"scorer": scorer}, {})
     folder.finish(
         DatSummary(
-            source, valid + 2, valid, mean, 0.01, None, 90, {"format": 2}
+            source, usable + 2, usable, mean, 0.01, None, 90, {"format": 2}
         ).metrics()
-        | {"trials": valid}
+        | {"trials": usable}
     )
     return path
 

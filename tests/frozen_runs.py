@@ -132,11 +132,11 @@ def dat(
     model=None,
     trained_on=None,
 ) -> TaskRun:
-    """`n` lists from so many nouns, each the farthest apart of `best_of`; `bad` more are invalid, in turn in four ways.
+    """`n` lists from so many nouns, each the farthest apart of `best_of`; `bad` more are unusable, in turn in four ways.
 
     `failed` more a server never wrote.
 
-    `english` is by Olson's rules; `trials`: no more valid lists count; `model`: what the run says has written them.
+    `english` is by Olson's rules; `trials`: no more usable lists count; `model`: what the run says has written them.
     """
     random, rows, nouns = Random(f"dat:{seed}"), [], ENGLISH if english else NOUNS
     unit = dict(zip(nouns, OWN.encode(nouns), strict=True))

@@ -14,7 +14,7 @@ NOUNS = ["犬", "猫", "水", "山", "川", "本", "車", "空", "海", "石", "
 
 
 def scorer():
-    """Knows all but one of the nouns, so that some responses are invalid."""
+    """Knows all but one of the nouns, so that some responses are unusable."""
     return DatScorer(FakeNouns(NOUNS[:-1]), axis_encoder(NOUNS))
 
 

@@ -235,7 +235,7 @@ def test_verdicts_are_scored_without_the_answers_that_they_are_about(tmp_path):
     )
     run = score_answers(task, tmp_path / "j.jsonl", tmp_path / "run", source="m")
     assert run.metrics["measures"]["jcq/fluency"]["value"] == 4
-    assert (run.metrics["valid"], run.metrics["num_answers"]) == (34, 35)
+    assert (run.metrics["usable"], run.metrics["num_answers"]) == (34, 35)
     # Of what nobody has nobody says how it ended.
     assert sum(run.metrics["answer_states"].values()) == 0
     assert run.result.estimate(Measure("jcq/whole", share=True)).value is None

@@ -106,7 +106,7 @@ def numbers(rows, column):
 
 def test_every_answer_is_a_row_with_its_score_or_why_it_has_none(runs, tmp_path):
     rows = written(tmp_path / "a.csv", runs / "before", runs / "after")
-    assert list(rows[0]) == [*FIRST, "dat/valid", *CRITERIA, "run"]
+    assert list(rows[0]) == [*FIRST, "dat/usable", *CRITERIA, "run"]
     assert [row["model"] for row in rows] == ["before"] * 75 + ["after"] * 75
     for model in find_evaluated([str(runs)]):
         for run in model.runs.values():
@@ -120,7 +120,7 @@ def test_every_answer_is_a_row_with_its_score_or_why_it_has_none(runs, tmp_path)
             assert all(bool(row["score"]) != bool(row["reason"]) for row in own)
             reasons = Counter(row["reason"] for row in own if row["reason"])
             assert reasons == Counter(run.metrics["reasons"])
-            mean = math.fsum(numbers(own, "score")) / run.metrics["valid"]
+            mean = math.fsum(numbers(own, "score")) / run.metrics["usable"]
             assert mean == pytest.approx(run.estimate(run.main).value, abs=1e-7)
     first = rows[40]
     assert (first["task"], first["item"], first["text"], first["state"]) == (
@@ -130,7 +130,7 @@ def test_every_answer_is_a_row_with_its_score_or_why_it_has_none(runs, tmp_path)
         "whole",
     )
     assert first["asked"].endswith("。")
-    assert [first[name] for name in (*CRITERIA, "score", "dat/valid")] == [
+    assert [first[name] for name in (*CRITERIA, "score", "dat/usable")] == [
         "3.0",
         "3.0",
         "2.0",
@@ -144,7 +144,7 @@ def test_every_answer_is_a_row_with_its_score_or_why_it_has_none(runs, tmp_path)
         "refused",
         "",
     )
-    shares = [row["dat/valid"] for row in rows[:40]]
+    shares = [row["dat/usable"] for row in rows[:40]]
     assert shares == ["1.0" if row["score"] else "0.0" for row in rows[:40]]
     assert set(shares) == {"0.0", "1.0"}
     assert rows[0]["asked"] == rows[0]["item"] == ""
@@ -188,9 +188,10 @@ def test_a_measure_of_another_task_has_no_value(runs, tmp_path):
         Kanji(), write(tmp_path / "k.jsonl", answers), tmp_path / "k", source="before"
     )
     rows = written(tmp_path / "a.csv", tmp_path / "k", runs / "before" / "dat")
-    assert list(rows[0]) == [*FIRST, "dat/valid", "kanji/valid", "run"]
+    assert list(rows[0]) == [*FIRST, "dat/usable", "kanji/usable", "run"]
     assert {
-        (row["task"], row["dat/valid"] != "", row["kanji/valid"] != "") for row in rows
+        (row["task"], row["dat/usable"] != "", row["kanji/usable"] != "")
+        for row in rows
     } == {
         ("kanji", False, True),
         ("dat", True, False),

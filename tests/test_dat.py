@@ -218,7 +218,7 @@ def olson(words, nouns=ENGLISH, encoder=None):
         ),
     ],
 )
-def test_olson_takes_the_first_seven_valid_words_times_100(words, axes, score):
+def test_olson_takes_the_first_seven_usable_words_times_100(words, axes, score):
     vectors = dict(zip(ENGLISH, np.eye(10)[list(axes)], strict=True))
     assert olson(words, encoder=FakeEncoder(vectors)).score == pytest.approx(score)
 
@@ -244,7 +244,7 @@ def test_the_case_of_english_words_does_not_matter():
         (["none", "d0g", "run", "dog!"], Reason.NO_VECTOR),
     ],
 )
-def test_olson_with_six_valid_words_gives_the_first_bad_words_reason(bad, reason):
+def test_olson_with_six_usable_words_gives_the_first_bad_words_reason(bad, reason):
     words = [ENGLISH[0], *bad, *ENGLISH[1:6]]
     result = olson(words, nouns=[*ENGLISH, "none"])
     assert (result.score, result.reason) == (None, reason)
@@ -271,7 +271,7 @@ def test_equals_the_slow_obvious_way_on_random_responses(real, nouns, ginza):
         for _ in range(10_000)
     ]
     results = real.score([list_text(words) for words in responses])
-    valid = 0
+    usable = 0
     for words, result in zip(responses, results, strict=True):
         assert result.words == tuple(words)
         if any("Ａ" <= c <= "ｚ" for c in "".join(words)):
@@ -283,8 +283,8 @@ def test_equals_the_slow_obvious_way_on_random_responses(real, nouns, ginza):
         else:
             slow = pdist([vectors[w] for w in words], "cosine").mean()
             assert result.score == pytest.approx(slow, abs=1e-5)
-            valid += 1
-    assert valid > 8_000
+            usable += 1
+    assert usable > 8_000
 
 
 def test_a_batch_scores_as_its_parts_do(real, nouns):

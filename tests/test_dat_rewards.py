@@ -1,4 +1,4 @@
-"""DAT's rewards of their own: validity and distance apart, what TRL makes of both, and the pairing alone."""
+"""DAT's rewards of their own: usable and distance apart, what TRL makes of both, and the pairing alone."""
 
 import math
 
@@ -13,7 +13,7 @@ from sozo.rewards import (
     make_dat_pairing,
     make_dat_placebo,
     make_dat_reward,
-    make_dat_validity,
+    make_dat_usable,
 )
 from sozo.rewards.dat import DatPairing, combined, shared_scorer
 from sozo.tasks.dat.scorer import DatScorer
@@ -48,13 +48,15 @@ def scorers(monkeypatch):
 
 @pytest.fixture
 def halves(scorers):
-    return make_dat_validity(), make_dat_distance()
+    return make_dat_usable(), make_dat_distance()
 
 
-def test_an_invalid_list_has_no_distance_and_one_seen_before_is_paid_0(halves, scorers):
-    validity, distance = halves
+def test_an_unusable_list_has_no_distance_and_one_seen_before_is_paid_0(
+    halves, scorers
+):
+    usable, distance = halves
     texts = [FAR, "x", NEAR, FAR]
-    assert validity(completions=texts) == [1.0, 0.0, 1.0, 1.0]
+    assert usable(completions=texts) == [1.0, 0.0, 1.0, 1.0]
     # One cosine of 1/sqrt(2) among 45.
     assert distance(completions=texts) == [
         1.0,
@@ -67,12 +69,12 @@ def test_an_invalid_list_has_no_distance_and_one_seen_before_is_paid_0(halves, s
 
 
 def test_metrics_are_logged_once(halves):
-    validity, distance = halves
+    usable, distance = halves
     metrics = {}
-    validity(completions=[FAR, FAR, "x"], log_metric=metrics.__setitem__)
-    assert set(metrics) == {"dat_validity/seconds"}
+    usable(completions=[FAR, FAR, "x"], log_metric=metrics.__setitem__)
+    assert set(metrics) == {"dat_usable/seconds"}
     distance(completions=[FAR, FAR, "x"], log_metric=metrics.__setitem__)
-    assert metrics["dat/valid_rate"] == pytest.approx(2 / 3)
+    assert metrics["dat/usable"] == pytest.approx(2 / 3)
     assert metrics["dat/duplicate_share"] == pytest.approx(1 / 3)
 
 
@@ -101,10 +103,10 @@ def test_each_is_normalised_alone(halves, tmp_path):
 
 
 @pytest.mark.parametrize("texts", [["x", "y", "x", "y"], [FAR, "x", "x", "y"]])
-def test_a_group_without_two_valid_lists_survives(halves, tmp_path, texts):
-    # One valid list has no distance to compare; without any, nothing is learned.
-    valid = [float(text == FAR) for text in texts]
-    expected = normalised(normalised(valid)) if any(valid) else [0.0] * 4
+def test_a_group_without_two_usable_lists_survives(halves, tmp_path, texts):
+    # One usable list has no distance to compare; without any, nothing is learned.
+    usable = [float(text == FAR) for text in texts]
+    expected = normalised(normalised(usable)) if any(usable) else [0.0] * 4
     assert advantages(halves, tmp_path, texts) == pytest.approx(expected, abs=1e-3)
 
 
@@ -146,7 +148,7 @@ def test_the_choice_of_words_earns_nothing_at_best_and_company_does():
     assert far > near
 
 
-def test_pairing_of_valid_lists(scorers, tmp_path):
+def test_pairing_of_usable_lists(scorers, tmp_path):
     reference = finished(
         tmp_path / "base", [list(AXES[:10]), list(AXES[2:])], [1.0, 1.0]
     )
@@ -217,7 +219,7 @@ def test_a_fixed_template_shows_in_the_position(tmp_path):
     )
 
 
-def test_a_placebo_deals_the_payments_of_new_valid_lists_anew(scorers):
+def test_a_placebo_deals_the_payments_of_new_usable_lists_anew(scorers):
     texts = [FAR, "x", NEAR, NEARER, FAR]
     real = make_dat_reward()(completions=texts)
     assert len({*real[:1], *real[2:4]}) == 3
@@ -253,5 +255,5 @@ def test_what_is_wrong_is_said_at_once(scorers, tmp_path):
     with pytest.raises(UserError, match="dat_distance: Olson"):
         make_dat_distance(language="en", olson=True)
     empty = finished(tmp_path / "empty", [list(AXES[:10])], [None])
-    with pytest.raises(UserError, match="no valid list"):
+    with pytest.raises(UserError, match="no usable list"):
         make_dat_pairing(reference=str(empty))(completions=[list_text(AXES[:10])])

@@ -376,7 +376,7 @@ def test_a_run_says_what_it_asked_and_what_its_score_is(wide):
     ]
     metrics = json.loads((wide / "metrics.json").read_text("utf-8"))
     assert (
-        metrics["valid"],
+        metrics["usable"],
         "not_japanese" in metrics["reasons"],
         metrics["reasons"]["not_english"],
     ) == (32, False, 0)

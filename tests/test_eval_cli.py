@@ -200,10 +200,10 @@ def test_usage_errors_name_the_option(tmp_path: Path) -> None:
         run_eval("sat", "--model", "random", "--output", tmp_path / "x"),
         "no answer to sat",
     )
-    counts = ("--num-valid", "5", "--num-responses", "5")
+    counts = ("--num-usable", "5", "--num-responses", "5")
     assert_one_line_error(run_eval(*common, "--model", "random", *counts), "not both")
     assert_one_line_error(
-        run_eval(*common, "--model", "./none", "--num-valid", "5"),
+        run_eval(*common, "--model", "./none", "--num-usable", "5"),
         "./none: no such folder",
     )
     assert not (tmp_path / "x").exists()
@@ -213,7 +213,7 @@ RANDOM_30 = (
     "dat",
     "--model",
     "random",
-    "--num-valid",
+    "--num-usable",
     30,
     "--noun-checker",
     "jumandic",
@@ -230,7 +230,7 @@ def test_dat_samples_a_model_then_says_it_is_finished_then_refuses_other_setting
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text("utf-8"))
     assert (
         config["settings"]["model"],
-        config["settings"]["num_valid"],
+        config["settings"]["num_usable"],
         config["settings"]["seed"],
     ) == (
         "random",
@@ -240,18 +240,18 @@ def test_dat_samples_a_model_then_says_it_is_finished_then_refuses_other_setting
     assert config["loaded"]["decoder"] == {
         "generator": "random",
         "nouns": 22128,
-        "valid_only": True,
+        "usable_only": True,
     }
     rows = list(read_responses(tmp_path / "run"))
     scores = [row.score for row in rows if row.score is not None][:30]
     assert metrics["measures"]["dat"]["value"] == pytest.approx(sum(scores) / 30)
-    assert (metrics["valid"], metrics["trials"], metrics["drawn"]) == (
+    assert (metrics["usable"], metrics["trials"], metrics["drawn"]) == (
         30,
         30,
         len(rows),
     )
     of = metrics["num_answers"]
-    usable = rf"Valid {3000 / of:.1f}% \[\d+\.\d, \d+\.\d\], 30 of {of}\b"
+    usable = rf"Usable {3000 / of:.1f}% \[\d+\.\d, \d+\.\d\], 30 of {of}\b"
     assert re.search(usable, " ".join(first.stdout.split()))
 
     again = run_eval(*command)
@@ -388,7 +388,7 @@ def test_a_killed_run_goes_on_to_the_same_table(tmp_path: Path) -> None:
             result.reason,
         )
     assert summarise(tmp_path / "broken") == summarise(tmp_path / "whole")
-    assert summarise(tmp_path / "whole").valid == 15
+    assert summarise(tmp_path / "whole").usable == 15
 
 
 def test_a_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -474,8 +474,8 @@ def test_folder_resumes_the_same_run_and_names_the_first_difference(
             match=f"model: holds a run from before {name} changed; give another",
         ):
             other.start(change, {})
-    folder.finish({"valid": 0})
-    assert RunFolder(tmp_path, settings).metrics() == {"valid": 0}
+    folder.finish({"usable": 0})
+    assert RunFolder(tmp_path, settings).metrics() == {"usable": 0}
 
 
 # The help
@@ -591,7 +591,7 @@ def test_a_flag_may_have_underscores_as_in_a_recipe(tmp_path: Path) -> None:
         "dat",
         "--model",
         "random",
-        "--num_valid",
+        "--num_usable",
         3,
         "--noun_checker=jumandic",
         "--output",
@@ -599,7 +599,7 @@ def test_a_flag_may_have_underscores_as_in_a_recipe(tmp_path: Path) -> None:
     )
     assert run_eval(*words).returncode == 0
     config = json.loads((tmp_path / "a_b" / "config.json").read_text("utf-8"))
-    assert (config["settings"]["num_valid"], config["settings"]["noun_checker"]) == (
+    assert (config["settings"]["num_usable"], config["settings"]["noun_checker"]) == (
         3,
         "jumandic",
     )
@@ -612,7 +612,7 @@ def test_what_rows_mean_is_said_on_request(tmp_path: Path) -> None:
     said = " ".join(run_eval(*command, "--explain").stdout.split())
     assert said.count("Pairing: the rest of the mean") == 1
     assert "Mean: 0 – 2, more is better." in said
-    assert "Valid: 0 – 100%, more is better." in said
+    assert "Usable: 0 – 100%, more is better." in said
 
 
 def test_questions_that_cannot_be_had_are_said_once_before_a_model_is_loaded(

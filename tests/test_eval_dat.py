@@ -16,7 +16,7 @@ from fakes import Response, write_responses
 from sozo.data.errors import UserError
 from sozo.scoring.parse import reasons_in
 from sozo.tasks.dat.summary import DatSummary, summarise
-from sozo.tasks.dat.table import read_lists, valid_scores
+from sozo.tasks.dat.table import read_lists, usable_scores
 
 ROWS = [
     Response("0", "a", 1, "", ("犬", "猫"), 0.5),
@@ -38,14 +38,14 @@ def test_hand_worked_row() -> None:
     assert (
         summary.source,
         summary.num_responses,
-        summary.valid,
-        summary.valid_rate,
+        summary.usable,
+        summary.usable_share,
     ) == ("a", 5, 3, 0.6)
     assert summary.mean == pytest.approx(0.75)
     assert summary.std == pytest.approx(0.25)  # sqrt((0.0625 + 0.0625 + 0) / 2)
     margin = 4.302653 * 0.25 / math.sqrt(3)  # Student's t of 2 degrees of freedom
     assert summary.ci95 == pytest.approx((0.75 - margin, 0.75 + margin))
-    assert summary.unique_words == 4  # those of the invalid responses do not count
+    assert summary.unique_words == 4  # those of the unusable responses do not count
     assert summary.reasons == {
         str(r): int(r in ("format", "not_noun")) for r in reasons_in("ja")
     }
@@ -62,7 +62,7 @@ def test_table_and_list_agree_whatever_the_parts_and_their_order(
     assert replace(from_table, mean=0, std=0, ci95=None) == replace(
         from_list, mean=0, std=0, ci95=None
     )
-    assert sorted(valid_scores(tmp_path).tolist()) == [0.5, 0.75, 1.0]
+    assert sorted(usable_scores(tmp_path).tolist()) == [0.5, 0.75, 1.0]
 
 
 def test_many_close_scores_keep_their_deviation(tmp_path: Path) -> None:
@@ -80,20 +80,20 @@ def test_many_close_scores_keep_their_deviation(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rows", [[], ROWS[2:4]])
-def test_no_valid_response_has_no_mean(rows: list[Response], tmp_path: Path) -> None:
+def test_no_usable_response_has_no_mean(rows: list[Response], tmp_path: Path) -> None:
     write_responses(tmp_path / "part-00000.parquet", rows)
     for summary in (summarise_rows(rows), summarise(tmp_path)):
-        assert (summary.num_responses, summary.valid, summary.unique_words) == (
+        assert (summary.num_responses, summary.usable, summary.unique_words) == (
             len(rows),
             0,
             0,
         )
         assert (summary.mean, summary.std, summary.ci95) == (None, None, None)
-        assert summary.valid_rate == (0.0 if rows else None)
-    assert valid_scores(tmp_path).shape == (0,)
+        assert summary.usable_share == (0.0 if rows else None)
+    assert usable_scores(tmp_path).shape == (0,)
 
 
-def test_one_valid_response_has_a_mean_but_no_deviation() -> None:
+def test_one_usable_response_has_a_mean_but_no_deviation() -> None:
     summary = summarise_rows(ROWS[:1])
     assert (summary.mean, summary.std, summary.ci95) == (0.5, None, None)
 
@@ -122,7 +122,7 @@ def test_json_round_trip() -> None:
     )
     for summary in (summarise_rows(ROWS), summarise_rows(ROWS[2:3]), measured):
         metrics = json.loads(json.dumps(summary.metrics(), allow_nan=False))
-        assert metrics["measures"]["dat/valid"]["value"] == summary.valid_rate
+        assert metrics["measures"]["dat/usable"]["value"] == summary.usable_share
         assert DatSummary.from_metrics(metrics) == summary
 
 
@@ -137,7 +137,7 @@ def test_lists_are_numbers_of_words(tmp_path: Path) -> None:
     assert [[known[k] for k in one] for one in lists] == [
         list(row.words or ()) for row in rows
     ]
-    assert read_lists(tmp_path, num_valid=2)[1].tolist() == lists[:2].tolist()
+    assert read_lists(tmp_path, num_usable=2)[1].tolist() == lists[:2].tolist()
     write_responses(tmp_path / "none" / "part-00000.parquet", ROWS[2:3])
     assert (
         read_lists(tmp_path / "none")[0],

@@ -147,10 +147,10 @@ def test_the_page_says_what_the_runs_say(runs, tmp_path):
     assert "34 of 35" in changed[1][1]
     dat = cells_of(page, labels()["table11"][0])
     summary = find_evaluated([str(runs / "before")])[0].run("dat").summary
-    assert 20 < summary.valid <= 36
+    assert 20 < summary.usable <= 36
     assert dat[1][1] == "40"
     assert re.fullmatch(
-        rf"{summary.valid / 40:.1%} \[\d\d\.\d, \d\d\.\d\] {summary.valid} of 40",
+        rf"{summary.usable / 40:.1%} \[\d\d\.\d, \d\d\.\d\] {summary.usable} of 40",
         dat[1][2],
     )
     assert "d = " in cells_of(page, "DAT: differences")[1][1]

@@ -77,13 +77,13 @@ def test_an_evaluation_is_means_and_what_lists_show_together():
         {"every": 1, "tasks": [{"task": "dat", "noun_checker": "jumandic"}]}
     )
     (evaluated,) = settings.evaluated
-    rows = [Row({"dat": 0.5, "dat/valid": 1.0}, None, {"words": ("a", "b")})]
-    rows += [Row({"dat": 0.7, "dat/valid": 1.0}, None, {"words": ("b", "c")})]
-    rows += [Row({"dat/valid": 0.0}, "format", {"words": None})] * 2
-    values = {"dat": pytest.approx(0.6), "dat/valid": 0.5, "dat/unique_words": 3.0}
+    rows = [Row({"dat": 0.5, "dat/usable": 1.0}, None, {"words": ("a", "b")})]
+    rows += [Row({"dat": 0.7, "dat/usable": 1.0}, None, {"words": ("b", "c")})]
+    rows += [Row({"dat/usable": 0.0}, "format", {"words": None})] * 2
+    values = {"dat": pytest.approx(0.6), "dat/usable": 0.5, "dat/unique_words": 3.0}
     assert settings.values(evaluated.task, rows) == values
     assert settings.values(evaluated.task, rows[2:]) == {
-        "dat/valid": 0.0,
+        "dat/usable": 0.0,
         "dat/unique_words": 0.0,
     }
 
@@ -172,7 +172,7 @@ def test_training_does_not_notice(toy, tmp_path, monkeypatch):
     known = read_evaluations(tmp_path / "run")
     assert list(known) == [0, 2, 4]
     assert all(
-        {"lipogram", "lipogram/words", "lipogram/valid"} == set(values)
+        {"lipogram", "lipogram/words", "lipogram/usable"} == set(values)
         for values in known.values()
     )
     logged = {
@@ -192,7 +192,7 @@ def test_training_does_not_notice(toy, tmp_path, monkeypatch):
 
 
 def test_a_floor_stops_the_run(toy, tmp_path):
-    floors = [{"measure": "lipogram/valid", "most": -1, "action": "warn"}]
+    floors = [{"measure": "lipogram/usable", "most": -1, "action": "warn"}]
     trainer, evaluation = train(tmp_path / "warned", TOY | {"floors": floors})
     assert (trainer.state.global_step, evaluation.stopped) == (4, None)
     floors = [{"measure": "loss", "least": 1e9, "action": "stop"}]

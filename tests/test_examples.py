@@ -50,7 +50,11 @@ def test_the_task_is_a_command(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "acrostic\n" in done.stdout
     metrics = json.loads((tmp_path / "a" / "metrics.json").read_bytes())
-    assert (metrics["num_items"], metrics["num_answers"], metrics["valid"]) == (3, 3, 2)
+    assert (metrics["num_items"], metrics["num_answers"], metrics["usable"]) == (
+        3,
+        3,
+        2,
+    )
     assert metrics["reasons"] == {"short_line": 1}
     # Means over the items: sakura has one answer with a value, himawari another, yukidaruma none.
     measures = {
@@ -86,7 +90,7 @@ def test_the_reward_is_called_as_trl_calls_it():
         log_extra=lambda column, values: None,
     )
     assert rewards == [0.2, 0.2, 0.0]  # nine of ten words are named twice
-    assert metrics["fresh_words/valid_rate"] == pytest.approx(2 / 3)
+    assert metrics["fresh_words/usable"] == pytest.approx(2 / 3)
 
 
 def test_the_encoder_scores(tmp_path):
@@ -101,9 +105,11 @@ def test_the_encoder_scores(tmp_path):
     ours = encoder.VectorFile(tmp_path / "vectors.txt")
     assert ours.name == "vectors.txt"
     scorer = DatScorer(FakeNouns([*AXES, "箱"]), ours)
-    valid, invalid = scorer.score([list_text(AXES[:10]), list_text([*AXES[:9], "箱"])])
-    assert (valid.score, valid.reason) == (1.0, None)
-    assert invalid.reason == "no_vector"
+    usable, unusable = scorer.score(
+        [list_text(AXES[:10]), list_text([*AXES[:9], "箱"])]
+    )
+    assert (usable.score, usable.reason) == (1.0, None)
+    assert unusable.reason == "no_vector"
 
 
 def test_the_generator_is_better_than_what_it_asks():
@@ -120,11 +126,11 @@ def test_the_generator_is_better_than_what_it_asks():
     completions = best.answer(prompts, seed=0, batch=0)
     assert completions == best.answer(prompts, seed=0, batch=0)
     assert len(completions) == len(prompts)
-    valid = [
+    usable = [
         sum(s is not None for s in score([c.text for c in g.answer(prompts, 0, 0)]))
         for g in (nouns, best)
     ]
-    assert valid[0] < valid[1]
+    assert usable[0] < usable[1]
     assert best.describe()["of"] == nouns.describe()
 
 

@@ -37,7 +37,7 @@ NOUNS = load_nouns()[:600]
 LISTS = 120
 MEASURES = {
     "dat",
-    "dat/valid",
+    "dat/usable",
     "dat/different_words",
     "jcq/mean",
     "jcq/scored",
@@ -95,8 +95,8 @@ def scored():
     rows = Dat(DatSettings(noun_checker="jumandic")).scorer.score(
         [text_of(words) for words in lists]
     )
-    valid = [k for k in np.argsort(rows.scores) if rows.codes[k] == 0]
-    return [lists[k] for k in valid]
+    usable = [k for k in np.argsort(rows.scores) if rows.codes[k] == 0]
+    return [lists[k] for k in usable]
 
 
 def text_of(words):
@@ -210,18 +210,18 @@ def test_pairing_by_a_second_encoder_is_a_fact_of_its_own(scored, tmp_path):
 def test_few_lists_do_not_tell_shares_apart(scored, tmp_path):
     rows = rows_of(base_and(tmp_path, scored, scored[-10:], n=10))
     assert rows["dat"].state == HIGHER
-    usable = rows["dat/valid"]
+    usable = rows["dat/usable"]
     assert usable.state == NOT_APART
     assert (
         usable.estimate.low < -0.2 < 0.2 < usable.estimate.high
     )  # ten of ten on both sides do not make them equal
 
 
-def test_invalid_lists_are_lower_usable(scored, tmp_path):
+def test_unusable_lists_are_lower_usable(scored, tmp_path):
     broken = [words[:9] for words in scored[: LISTS // 2]]
     rows = rows_of(base_and(tmp_path, scored, [*broken, *scored[-LISTS:]], n=2 * LISTS))
-    assert rows["dat/valid"].state == LOWER
-    assert (rows["dat/valid"].value, rows["dat/valid"].base_value) == (
+    assert rows["dat/usable"].state == LOWER
+    assert (rows["dat/usable"].value, rows["dat/usable"].base_value) == (
         pytest.approx(2 / 3),
         1.0,
     )
@@ -231,7 +231,7 @@ def test_without_a_usable_list_the_score_is_not_compared_and_usable_is_lower(
     scored, tmp_path
 ):
     found = states(base_and(tmp_path, scored, [words[:9] for words in scored[:LISTS]]))
-    assert (found["dat"], found["dat/valid"]) == (NOT_COMPARED, LOWER)
+    assert (found["dat"], found["dat/usable"]) == (NOT_COMPARED, LOWER)
 
 
 def test_missing_stories_and_broken_conditions_are_lower(tmp_path):
@@ -457,7 +457,7 @@ def test_levels_are_fixed_by_the_tasks_whatever_flags_were_given(scored, tmp_pat
     # Usable lists, different words and pairing: pairing counts whether or not a second encoder was asked.
     alone = {
         "dat": share_of(1),
-        "dat/valid": share_of(3),
+        "dat/usable": share_of(3),
         "dat/different_words": share_of(3),
     }
     assert levels(tmp_path) == alone
@@ -500,7 +500,7 @@ def test_targets_count_for_nothing_and_are_told_by_measure(scored, tmp_path):
     rows = rows_of(tmp_path, SecondEncoder())
     assert {name: row.target for name, row in rows.items()} == {
         "dat": YES,
-        "dat/valid": YES,  # an unusable list is paid 0
+        "dat/usable": YES,  # an unusable list is paid 0
         "dat/different_words": NO,
         "dat/gain_pairing": NO,
     }
@@ -594,9 +594,9 @@ def test_over_seeds_all_numbers_are_over_the_seeds(scored, tmp_path):
         lists_run(tmp_path / f"A{seed}", f"A@{seed}", scored[half - 20 * seed :][:half])
     rows = rows_of(tmp_path, SecondEncoder(gain=0.5), model="A")
     assert {(row.seeds, row.counted) for row in rows.values()} == {(3, "seeds")}
-    assert {row.estimate.n for name, row in rows.items() if name != "dat/valid"} == {3}
+    assert {row.estimate.n for name, row in rows.items() if name != "dat/usable"} == {3}
     assert rows["dat/gain_pairing"].state == HIGHER
-    assert rows["dat/valid"].state == NO_INTERVAL  # all are usable at every seed
+    assert rows["dat/usable"].state == NO_INTERVAL  # all are usable at every seed
 
 
 def gains_of(folder, model):

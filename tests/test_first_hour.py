@@ -39,7 +39,7 @@ def parts(text, name):
 def check_scores_and_parts(text):
     assert re.search(r"far apart +0\.8", text)
     assert re.search(r"animals +0\.6", text)
-    assert re.search(r"with a verb +invalid: not_noun", text)
+    assert re.search(r"with a verb +unusable: not_noun", text)
     tables = {
         name: parts(text, name)
         for name in ("random", "500 far nouns", "a template", "frontier")

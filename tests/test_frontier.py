@@ -134,7 +134,7 @@ def test_a_table_of_the_frontier(tmp_path):
             task, generator, SamplingOptions(num_responses=64), tmp_path / str(strength)
         )
         means[strength] = run.metrics["measures"]["dat"]["value"]
-        assert run.metrics["valid"] == 64
+        assert run.metrics["usable"] == 64
     assert means[300.0] > means[0.0] + 0.01
     decoder = (tmp_path / "300.0" / "config.json").read_text("utf-8")
     for text in (

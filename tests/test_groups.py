@@ -121,10 +121,10 @@ def test_a_model_is_asked_several_times_and_a_part_holds_whole_items(
 def test_how_many_answers(monkeypatch):
     task = Spread()
     assert SamplingOptions().settled(task, task.items()).responses_per_item == 3
-    settled = SamplingOptions(responses_per_item=5, batch_size=12, num_valid=7).settled(
-        task, task.items()
-    )
-    assert (settled.responses_per_item, settled.batch_size, settled.num_valid) == (
+    settled = SamplingOptions(
+        responses_per_item=5, batch_size=12, num_usable=7
+    ).settled(task, task.items())
+    assert (settled.responses_per_item, settled.batch_size, settled.num_usable) == (
         5,
         15,
         None,
@@ -166,7 +166,7 @@ def test_a_reward_pays_each_its_share():
         ]
     logged = {}
     reward([PROMPTS["c"]] * 3, TEXTS["c"], log_metric=logged.__setitem__)
-    assert logged["spread/valid_rate"] == pytest.approx(2 / 3)
+    assert logged["spread/usable"] == pytest.approx(2 / 3)
     assert logged["spread/mean_score"] == 2
     assert reward([], []) == []
 
@@ -227,7 +227,7 @@ def test_while_training_an_item_is_asked_as_often():
         batch, answers, evaluated.task.score(batch, answers)
     )
     values = EvaluateSettings(every=1, tasks=["spread"]).values(evaluated.task, rows)
-    assert values == {"spread/valid": 1.0, "spread": 4.0}
+    assert values == {"spread/usable": 1.0, "spread": 4.0}
 
 
 def test_what_shows_answers_one_by_one_is_refused(tmp_path):

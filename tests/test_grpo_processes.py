@@ -82,9 +82,7 @@ def test_a_run_of_several_processes_pays_what_one_pays(
     assert read_json(output / "checkpoint-3" / "state_0.json") == one.state()
     logged = [entry for entry in history(output) if "reward" in entry]
     assert [entry["step"] for entry in logged] == [1, 2, 3]
-    assert all(
-        {"dat/valid_rate", "dat/duplicate_share"} <= set(entry) for entry in logged
-    )
+    assert all({"dat/usable", "dat/duplicate_share"} <= set(entry) for entry in logged)
     # The mean over all processes.
     for entry, *step in zip(logged, *ranks, strict=True):
         assert entry["reward"] == pytest.approx(

@@ -26,7 +26,7 @@ from sozo.data.prompts import messages, prompt
 from sozo.data.wandb_run import WandbRun, last_checkpoint, trained_by
 
 DAT_METRICS = {
-    "dat/valid_rate",
+    "dat/usable",
     "dat/mean_score",
     "dat/unique_words",
     "dat/duplicate_share",
@@ -76,7 +76,7 @@ def test_a_run_leaves_its_settings_metrics_and_model(finished):
     logged = [entry for entry in history(output) if "reward" in entry]
     assert [entry["step"] for entry in logged] == [1, 2, 3, 4]
     assert all(set(entry) >= DAT_METRICS - {"dat/mean_score"} for entry in logged)
-    assert any(entry["dat/valid_rate"] > 0 for entry in logged)
+    assert any(entry["dat/usable"] > 0 for entry in logged)
     assert last_checkpoint(output) == output / "checkpoint-4"
     (offline,) = output.glob("wandb/offline-run-*")
     assert (
@@ -122,7 +122,7 @@ def test_the_wandb_run_has_the_settings_and_every_steps_completions(finished):
     }
     assert {
         "train/reward",
-        "train/dat/valid_rate",
+        "train/dat/usable",
         "train/dat/unique_words",
         "dat/completions/path",
     } <= keys
@@ -287,7 +287,7 @@ def test_ten_kills_of_a_mix_of_many_prompts_with_entropy_on_words(
     whole, output = tmp_path / "whole" / "out", tmp_path / "killed" / "out"
     for folder in (whole, output):
         folder.parent.mkdir()
-    rewards = [f"sozo.rewards.make_dat_{name}" for name in ("validity", "distance")]
+    rewards = [f"sozo.rewards.make_dat_{name}" for name in ("usable", "distance")]
     dat = {
         "task": "dat",
         "reward_funcs": rewards,
@@ -403,7 +403,7 @@ def test_trls_own_command_takes_the_reward(start, mini, tmp_path):
     command = [*start, *words.split(), "--model_name_or_path", mini]
     done = run(command, tmp_path, SOZO_NOUN_CHECKER="jumandic")
     assert done.returncode == 0, done.stderr
-    assert "dat/valid_rate" in done.stdout
+    assert "dat/usable" in done.stdout
     assert "rewards/dat_reward/mean" in done.stdout
 
 

@@ -253,7 +253,7 @@ def test_what_is_no_answer(text, reason):
     assert incomparable(text, 80) == reason
 
 
-def test_real_prose_is_valid():
+def test_real_prose_is_usable():
     assert {incomparable(text, 80) for text in (*STORIES, *IDEAS)} == {None}
 
 

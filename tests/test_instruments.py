@@ -12,7 +12,7 @@ from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.scoring.statistics.hill import hill_interval, hill_number
 from sozo.tasks.dat.decomposition import decompose
 from sozo.tasks.dat.shuffle import shuffle_lists
-from sozo.tasks.dat.table import valid_lists
+from sozo.tasks.dat.table import usable_lists
 from sozo.tasks.dat.task import Dat
 from sozo.tasks.dat.view import DatView
 from whole_runs import dat_run
@@ -161,7 +161,7 @@ def test_unique_words_and_hill_numbers_stand_with_their_intervals(tmp_path):
     dat_run(tmp_path / "m", "m", seed=1, n=40, bad=4)
     (model,) = find_evaluated([str(tmp_path / "m")])
     run = model.run("dat")
-    lists = valid_lists(run.folder)
+    lists = usable_lists(run.folder)
     cells = {
         column.name: column.of(run) for column in DatView().columns(Dat.measures, [run])
     }

@@ -110,10 +110,10 @@ def test_verl_openrlhf_and_lm_eval_give_the_same(thousand):
         assert by_openrlhf == {
             "rewards": [reward],
             "scores": [row.values.get("dat", 0.0)],
-            "extra_logs": {"valid": [row.values["dat/valid"]], "duplicate": [0.0]},
+            "extra_logs": {"usable": [row.values["dat/usable"]], "duplicate": [0.0]},
             "reasons": [row.reason],
         }
-        scored = {"scored": row.values["dat/valid"], "reason": row.reason or ""}
+        scored = {"scored": row.values["dat/usable"], "reason": row.reason or ""}
         assert lm_eval.process_results(doc, [case.output]) == {**row.values, **scored}
 
 
@@ -332,7 +332,7 @@ def test_a_reward_that_sees_the_group_is_refused(monkeypatch):
 def test_a_measure_of_answers_judged_together_is_refused():
     with pytest.raises(UserError, match="its answers are judged together"):
         Integration("hivemind")
-    for measure, refused in (("cue_dat/unshared", True), ("cue_dat/valid", False)):
+    for measure, refused in (("cue_dat/unshared", True), ("cue_dat/usable", False)):
         integration = Integration(
             "cue_dat", measure=measure, cue_nouns="tiny", num_items=3
         )

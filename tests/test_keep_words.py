@@ -16,7 +16,7 @@ from sozo.training.shared_prompt import share_prompt
 from sozo.training.tracking import RunRecorder
 from sozo.training.word_trainer import WordTrainer
 from sozo.training.words import KeepWords
-from test_word_credit import LISTS, TEXTS, WORDS, Three, valid
+from test_word_credit import LISTS, TEXTS, WORDS, Three, usable
 
 
 def build():
@@ -31,7 +31,7 @@ def entropy_trainer(folder, weight, **settings):
     trainer = scripted(
         folder,
         TEXTS,
-        [valid, Three("three", "three")],
+        [usable, Three("three", "three")],
         WordTrainer,
         WORDS,
         told=told,
@@ -59,7 +59,7 @@ def test_entropy_of_words_against_finite_differences(shared, tmp_path):
     trainer._words.word_entropy = 0.0
     gained = (loss_gradient(trainer, inputs) - gained) / 0.3
     ids = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], dim=1)
-    # Words stand at places 1, 3 and 5 of the answers of 18 valid lists: those that do not begin with 山.
+    # Words stand at places 1, 3 and 5 of the answers of 18 usable lists: those that do not begin with 山.
     rows = [k for k, words in enumerate(LISTS) if words[0] != 3]
 
     def entropy():
@@ -101,7 +101,7 @@ def test_the_mean_entropy_does_not_depend_on_the_micro_batches(tmp_path):
     inputs = generated(trainer) | {"advantages": torch.zeros(24)}
     whole = loss_gradient(trainer, inputs)
     trainer.args.steps_per_generation = trainer.current_gradient_accumulation_steps = 2
-    # 14 rows with few invalid ones, 10 with many.
+    # 14 rows with few unusable ones, 10 with many.
     cut = [
         {n: v[rows] if v is not None and v.ndim else v for n, v in inputs.items()}
         for rows in (slice(14), slice(14, 24))
@@ -131,7 +131,7 @@ def test_what_is_logged_is_what_trls_own_micro_batches_give(tmp_path, monkeypatc
     }
     logs = []
     for _ in ("ours", "TRL's"):
-        rewards = [valid, Three("three", "three")]
+        rewards = [usable, Three("three", "three")]
         trainer = scripted(
             tmp_path, TEXTS[:12] + pairs, rewards, WordTrainer, WORDS, **settings
         )

@@ -155,7 +155,7 @@ def test_rare_words_need_a_base(ginza, jumandic_checker, tmp_path):
         tmp_path / "part-00000.parquet",
         [Response("0", "m", 0, "", None, None, "format")],
     )
-    with pytest.raises(UserError, match="no valid list of ten words"):
+    with pytest.raises(UserError, match="no usable list of ten words"):
         DatScorer(jumandic_checker, ginza, base=tmp_path)
 
 

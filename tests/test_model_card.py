@@ -83,7 +83,7 @@ def jcq(tmp_path, sha256, scored=698):
     counts = {
         "num_items": 700,
         "num_answers": 700,
-        "valid": scored,
+        "usable": scored,
         "statuses": statuses,
         "answer_states": {"whole": 700, "truncated": 0},
     }
@@ -129,8 +129,8 @@ def test_a_cards_text_and_metadata_stay(tmp_path, dat, mark):
     }
     assert shown.items() <= mean.metric_args.items()
     assert (
-        results["dat_num_valid"].metric_value,
-        results["dat_valid_rate"].metric_value,
+        results["dat_num_usable"].metric_value,
+        results["dat_usable_share"].metric_value,
     ) == (100, 100 / 104)
     assert results["dat_unique_words"].metric_value == 700
     assert [path.name for path in folder.iterdir()] == ["README.md"]

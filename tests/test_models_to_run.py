@@ -26,17 +26,17 @@ def model(folder, *, finished=True):
         (folder / "metrics.json").write_text("{}")
 
 
-def table(folder, source, valid):
+def table(folder, source, usable):
     """A finished table of responses, as far as its numbers."""
     summary = DatSummary(
-        source, 20, valid, 0.8, 0.1, (0.7, 0.9), 50, {"format": 20 - valid}
+        source, 20, usable, 0.8, 0.1, (0.7, 0.9), 50, {"format": 20 - usable}
     )
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(
         json.dumps(
             {
                 "format": 2,
-                "settings": {"task": "dat", "num_responses": 20, "num_valid": None},
+                "settings": {"task": "dat", "num_responses": 20, "num_usable": None},
             }
         )
     )
@@ -47,12 +47,12 @@ def table(folder, source, valid):
 def study(tmp_path):
     """A finished study of three rows; DPO 1 has a checkpoint too."""
     folder = tmp_path / "made"
-    for name, source, valid in (
+    for name, source, usable in (
         ("random", "random", 20),
         ("base", "base", 15),
         ("dpo1-sample", "dpo1", 18),
     ):
-        table(folder / name, source, valid)
+        table(folder / name, source, usable)
     model(folder / "dpo1")
     model(folder / "dpo1" / "checkpoint-4")
     rows = {
@@ -207,7 +207,7 @@ def test_a_study_is_evaluated_row_by_row_and_read_as_one(study, tmp_path):
     assert [(model.name, model.method, model.paper_model) for model in models] == [
         (name, name, "Swallow-8B") for name in ("random", "base", "DPO 1")
     ]
-    assert [model.run("dat").summary.valid for model in models] == [20, 15, 18]
+    assert [model.run("dat").summary.usable for model in models] == [20, 15, 18]
     assert [model.run("jcq") is not None for model in models] == [False, True, True]
     assert (
         models[2].run("jcq").folder == tmp_path / "out" / "mini-study" / "DPO-1" / "jcq"

@@ -1,4 +1,4 @@
-"""A model that writes no valid list: what it wrote is read leniently and shown, and nobody draws or trains in vain."""
+"""A model that writes no usable list: what it wrote is read leniently and shown, and nobody draws or trains in vain."""
 
 import json
 import re
@@ -27,7 +27,7 @@ from sozo.models.tiny import (
     save,
     tiny_nouns,
 )
-from sozo.rewards import make_dat_distance, make_dat_validity
+from sozo.rewards import make_dat_distance, make_dat_usable
 from sozo.scoring.parse import split_list
 from sozo.tasks.dat.people import found_words
 from sozo.tasks.dat.scorer import DatScorer
@@ -179,7 +179,7 @@ def scored(folder, texts, task=None):
 
 
 def test_ten_words_found_stand_beside_as_asked_and_change_no_score(tmp_path):
-    # 10 valid; 7 hold ten words in another form, 2 have a word that is no noun, 1 says something else.
+    # 10 usable; 7 hold ten words in another form, 2 have a word that is no noun, 1 says something else.
     texts = (
         [GOOD] * 10
         + [each("{k}) {w}")] * 7
@@ -189,7 +189,7 @@ def test_ten_words_found_stand_beside_as_asked_and_change_no_score(tmp_path):
     run_ = scored(tmp_path, texts)
     plain = scored(tmp_path / "plain", [GOOD] * 10 + ["できません"] * 10)
     assert run_.metrics["ten_words"] == 19
-    assert run_.metrics["measures"]["dat/valid"]["value"] == 0.5
+    assert run_.metrics["measures"]["dat/usable"]["value"] == 0.5
     assert run_.metrics["measures"] == plain.metrics["measures"]
     assert plain.metrics["ten_words"] == 10
     assert (
@@ -203,7 +203,7 @@ def test_ten_words_found_stand_beside_as_asked_and_change_no_score(tmp_path):
     )
     other, no_noun = each("{k}) {w}"), list_text(JA[:9] + "走")
     assert notes[1:5] == [f"format: {other!r}"] * 2 + [f"not_noun: {no_noun!r}"] * 2
-    assert "docs/valid-lists.md" in notes[-1]
+    assert "docs/usable-lists.md" in notes[-1]
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_they_are_shown_where_they_differ_by_more_than_five_points(
     assert bool(run_.task.view.notes(run_.result)) == shown
 
 
-def test_where_nothing_is_valid_the_texts_are_always_shown_without_their_control_characters(
+def test_where_nothing_is_usable_the_texts_are_always_shown_without_their_control_characters(
     tmp_path,
 ):
     texts = ["\x1b[31m[bold]犬[/bold]\r\n:dog:\u202e" + "あ" * 5000, "x", "y"]
@@ -260,16 +260,16 @@ def test_a_run_of_an_earlier_version_says_nothing_of_it(tmp_path):
 
 
 class Wrong(Scripted):
-    """Batches of lists in another form, but for those (batch, place) that are valid."""
+    """Batches of lists in another form, but for those (batch, place) that are usable."""
 
-    def __init__(self, *valid):
+    def __init__(self, *usable):
         super().__init__([])
-        self.valid = valid
+        self.usable = usable
 
     def answer(self, prompts, seed, batch):
         self.drawn.append(batch)
         return [
-            Completion(GOOD if (batch, k) in self.valid else each("{w}"))
+            Completion(GOOD if (batch, k) in self.usable else each("{w}"))
             for k in range(len(prompts))
         ]
 
@@ -285,17 +285,17 @@ def draw(writer, folder, batch_size, processes=None, **options):
         return str(error)
 
 
-@pytest.mark.parametrize("how_many", [{"num_responses": 1000}, {"num_valid": 100}])
+@pytest.mark.parametrize("how_many", [{"num_responses": 1000}, {"num_usable": 100}])
 def test_drawing_warns_from_64_answers_and_stops_at_256(how_many, tmp_path, caplog):
     writer = Wrong()
     stopped = draw(writer, tmp_path, 32, **how_many)
     assert writer.drawn == list(range(8))
-    assert "none of the first 256 answers is valid" in stopped
+    assert "none of the first 256 answers is usable" in stopped
     assert "--keep-going" in stopped
-    assert "docs/valid-lists.md" in stopped
+    assert "docs/usable-lists.md" in stopped
     assert len(list(read_responses(tmp_path))) == 256
     (warning,) = caplog.records
-    assert "none of the first 64 answers is valid" in warning.getMessage()
+    assert "none of the first 64 answers is usable" in warning.getMessage()
 
     again = Wrong()
     assert "none of the first 256" in draw(again, tmp_path, 32, **how_many)
@@ -310,7 +310,7 @@ def test_told_to_keep_going_it_draws_on_from_what_is_there(tmp_path, caplog):
     assert len(list(read_responses(tmp_path))) == 512
 
 
-def test_one_valid_answer_is_enough(tmp_path, caplog):
+def test_one_usable_answer_is_enough(tmp_path, caplog):
     writer = Wrong((1, 3))
     assert draw(writer, tmp_path, 64, num_responses=512) is None
     assert writer.drawn == list(range(8))
@@ -326,7 +326,7 @@ def test_a_run_that_is_complete_is_no_case_for_stopping(tmp_path):
     assert draw(Wrong(), tmp_path / "small", 96, num_responses=96) is None
 
 
-def test_answers_that_never_came_are_no_invalid_ones(tmp_path):
+def test_answers_that_never_came_are_no_unusable_ones(tmp_path):
     class Silent(Wrong):
         def answer(self, prompts, seed, batch):
             return [Completion("", "error") for _ in prompts]
@@ -418,9 +418,9 @@ def test_what_was_paid_in_between_begins_the_count_anew(rewards, steps, tmp_path
     assert not list(tmp_path.glob("checkpoint-*"))  # save_strategy: no
 
 
-def test_validity_beside_distance_is_nothing_where_no_list_is_valid(tmp_path):
+def test_usable_beside_distance_is_nothing_where_no_list_is_usable(tmp_path):
     settings = {"noun_checker": "jumandic", "embedding_model": "ja-ginza"}
-    rewards = [make_dat_validity(**settings), make_dat_distance(**settings)]
+    rewards = [make_dat_usable(**settings), make_dat_distance(**settings)]
     for aggregation in ("sum_then_normalize", "normalize_then_sum"):
         folder, kept = (
             tmp_path / aggregation,
@@ -430,7 +430,7 @@ def test_validity_beside_distance_is_nothing_where_no_list_is_valid(tmp_path):
         assert (recorder.in_vain, trainer.state.global_step) == (True, 10)
 
 
-# The recipe of docs/valid-lists.md
+# The recipe of docs/usable-lists.md
 
 
 @pytest.fixture(scope="module")
@@ -492,7 +492,7 @@ SHORT = {
 
 
 def section():
-    text = (ROOT / "docs" / "valid-lists.md").read_text("utf-8")
+    text = (ROOT / "docs" / "usable-lists.md").read_text("utf-8")
     return text.partition("\n## ")[0]
 
 
@@ -503,7 +503,7 @@ def test_the_recipe_is_a_page_and_names_what_people_read():
         "Ten words found",
         "--keep-going",
         "logging_steps",
-        "make_dat_validity",
+        "make_dat_usable",
         "--system-prompt",
         "enable_thinking",
     ):
@@ -512,7 +512,7 @@ def test_the_recipe_is_a_page_and_names_what_people_read():
         assert f"`{reason}`" in text, reason
 
 
-def test_the_recipe_leads_from_no_valid_list_to_valid_ones(cold, tmp_path):
+def test_the_recipe_leads_from_no_usable_list_to_usable_ones(cold, tmp_path):
     (tmp_path / "page.md").write_text(section(), "utf-8")
     shutil.copytree(cold, tmp_path / "cold")
     (tmp_path / "recipes").symlink_to(ROOT / "recipes")
@@ -528,14 +528,14 @@ def test_the_recipe_leads_from_no_valid_list_to_valid_ones(cold, tmp_path):
     status = [done.returncode for done in said]
     first, stopped, drawn, _, then, _ = said
     assert status == [3, 2, 0, 0, 0, 0], [done.stderr[-500:] for done in said]
-    assert "not finished: none of the first 300 answers is valid" in first.stdout
+    assert "not finished: none of the first 300 answers is usable" in first.stdout
     assert "As asked: 0 of 300 (0.0%). Ten words found: " in first.stdout
-    assert re.search("Invalid: format +300 of 300", first.stdout)
+    assert re.search("Unusable: format +300 of 300", first.stdout)
     assert first.stdout.count("\nformat: '") == 2
     assert stopped.stderr.splitlines()[-1].startswith("grpo_dat: step 10: ")
     assert "1,024 of 1,024" in " ".join(drawn.stdout.split())
     found = re.search(
-        r"Valid \S+% \[\S+, \S+\], 100 of ([\d,]+)", " ".join(then.stdout.split())
+        r"Usable \S+% \[\S+, \S+\], 100 of ([\d,]+)", " ".join(then.stdout.split())
     )
     assert found, then.stdout
     assert int(found[1].replace(",", "")) < 2000

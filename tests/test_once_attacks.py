@@ -89,7 +89,7 @@ def test_sft_s_answers_are_there_once_and_it_is_said(way, once, caplog, capsys):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("rule", ["paper", "valid", "divpo"])
+@pytest.mark.parametrize("rule", ["paper", "usable", "divpo"])
 def test_dpo_s_pairs_are_those_of_one_folder(rule, way, once, caplog, capsys):
     alone = select_pairs(once, 2, seed=0, rule=rule)
     said = told(caplog, capsys)
@@ -237,7 +237,7 @@ def test_one_text_and_id_to_two_prompts_are_two_answers(tmp_path):
     assert (top.of, top.num_prompts, top.ids) == (2, 2, ["0-0", "0-0"])
 
 
-def test_invalid_and_empty_answers_are_one_too(tmp_path):
+def test_unusable_and_empty_answers_are_one_too(tmp_path):
     folder = table(
         tmp_path / "a", {"x": None, "y": None, "z": 0.9}, parts=1, text=["", "", "犬"]
     )
@@ -269,7 +269,7 @@ def test_the_facts_of_folders_that_share_nothing_are_as_before(tmp_path):
             "responses",
             "of",
             "prompts",
-            "invalid",
+            "unusable",
             "lowest_score",
             "highest_score",
             "sha256",

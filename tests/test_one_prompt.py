@@ -90,7 +90,7 @@ def test_the_run_delivers_and_the_answer_is_an_error(
                 Long(), settings, SamplingOptions(batch_size=batch_size), folder
             )
             metrics = run.metrics
-            assert (metrics["num_answers"], metrics["valid"], metrics["reasons"]) == (
+            assert (metrics["num_answers"], metrics["usable"], metrics["reasons"]) == (
                 6,
                 5,
                 {"error": 1},
@@ -151,7 +151,7 @@ def test_a_server_that_dies_ends_the_run_and_nothing_is_lost_or_called_an_error(
         revived.append(True)
         requests.clear()
         run = run_task(Long(), settings, SamplingOptions(batch_size=64), tmp_path)
-        assert (run.metrics["valid"], run.metrics["reasons"]) == (6, {})
+        assert (run.metrics["usable"], run.metrics["reasons"]) == (6, {})
         assert len(requests) == 1 + 3
 
 
@@ -225,7 +225,7 @@ def test_jcq_does_not_judge_what_never_came(tmp_path):
         judged = [body for body in requests if body["model"] == "j"]
         assert len(judged) == 34
         metrics = run.metrics
-        assert (metrics["num_answers"], metrics["valid"], metrics["scored_items"]) == (
+        assert (metrics["num_answers"], metrics["usable"], metrics["scored_items"]) == (
             35,
             34,
             34,
@@ -262,7 +262,7 @@ def test_what_never_came_keeps_no_condition_and_breaks_none(tmp_path):
         )
     assert (
         run.metrics["num_answers"],
-        run.metrics["valid"],
+        run.metrics["usable"],
         run.metrics["reasons"]["error"],
     ) == (113, 112, 1)
     assert len(run.result.by_answer(Sat.measures[1])) == 112
@@ -303,7 +303,7 @@ def test_what_never_came_is_no_misunderstanding(tmp_path):
             tmp_path / "out",
         )
     metrics = run.metrics
-    assert (metrics["num_answers"], metrics["valid"]) == (len(items), len(items) - 1)
+    assert (metrics["num_answers"], metrics["usable"]) == (len(items), len(items) - 1)
     assert metrics["reasons"] == {"unparseable": 0, "error": 1}
     assert metrics["measures"]["sipen/unparseable"]["value"] == 0
     assert (
@@ -312,7 +312,7 @@ def test_what_never_came_is_no_misunderstanding(tmp_path):
     )
 
 
-def test_what_never_came_is_no_invalid_list_and_is_never_trained_on(tmp_path):
+def test_what_never_came_is_no_unusable_list_and_is_never_trained_on(tmp_path):
     def answer(body):
         return (
             BOOM
@@ -332,17 +332,17 @@ def test_what_never_came_is_no_invalid_list_and_is_never_trained_on(tmp_path):
     errors = metrics["reasons"]["error"]
     assert 5 < errors < 30
     assert (
-        metrics["valid"] + sum(metrics["reasons"].values())
+        metrics["usable"] + sum(metrics["reasons"].values())
         == metrics["num_answers"]
         == 64
     )
-    share = metrics["measures"]["dat/valid"]
+    share = metrics["measures"]["dat/usable"]
     assert (share["value"], share["n"]) == (
-        pytest.approx(metrics["valid"] / (64 - errors)),
+        pytest.approx(metrics["usable"] / (64 - errors)),
         64 - errors,
     )
     assert len(run.result.by_answer(Dat.measures[1])) == 64 - errors
-    pairs = select_pairs(tmp_path, 64 - errors - metrics["valid"], seed=0)
+    pairs = select_pairs(tmp_path, 64 - errors - metrics["usable"], seed=0)
     assert set(pairs.rejected.texts) == {"犬"}
 
 

@@ -32,7 +32,7 @@ def read(text):
 def test_csv_has_all_digits_with_interval_and_n():
     cell = Cell(Estimate(1 / 3, 0.1, 2 / 3, 34), SCORE, of=35)
     shown = table(
-        TableRow("m", (cell, Cell.share(1, 3))), columns=("model", "mean", "valid")
+        TableRow("m", (cell, Cell.share(1, 3))), columns=("model", "mean", "usable")
     )
     (heading, row) = read(csv_text(shown))
     assert heading == [
@@ -42,9 +42,9 @@ def test_csv_has_all_digits_with_interval_and_n():
         "Mean high",
         "Mean n",
         "Mean of",
-        "Valid",
-        "Valid n",
-        "Valid of",
+        "Usable",
+        "Usable n",
+        "Usable of",
     ]
     assert row == [
         "m",
@@ -69,13 +69,13 @@ def test_csv_has_a_difference_in_the_unit_of_its_number():
     )
     (heading, row) = read(
         csv_text(
-            table(TableRow("m", cells, base="b"), columns=("model", "mean", "valid"))
+            table(TableRow("m", cells, base="b"), columns=("model", "mean", "usable"))
         )
     )
     named = dict(zip(heading, row, strict=True))
     ends = ("", "_low", "_high")
     assert [named[f"Mean ratio{end}"] for end in ends] == [repr(2 / 3), "0.5", "0.9"]
-    assert [named[f"Valid difference{end}"] for end in ends] == [
+    assert [named[f"Usable difference{end}"] for end in ends] == [
         "-0.25",
         "-0.5",
         "-0.125",

@@ -63,7 +63,7 @@ def by_hand():
     )
     return Table(
         "overview",
-        ("model", "mean", "b", "c", "d", "std", "valid"),
+        ("model", "mean", "b", "c", "d", "std", "usable"),
         rows,
         notes,
         of="JCQ, 35 trial questions",
@@ -75,7 +75,7 @@ def test_one_table_by_hand():
     comments, table = text.split("\\begin{table*}\n")
     assert comments.startswith(r"% \usepackage{array, booktabs, longtable}; ")
     assert (
-        "% In overview.csv only (sozo report --columns NAME ... chooses): Valid\n"
+        "% In overview.csv only (sozo report --columns NAME ... chooses): Usable\n"
         in comments
     )
     small = r"\par\scriptsize\hspace{0pt}"
@@ -115,7 +115,8 @@ def test_a_table_fits_the_columns_of_its_page():
     assert "Model & Mean & b & c \\\\" in heads[False]
     assert "\\begin{table}\n" in heads[False]
     assert (
-        "only (sozo report --columns NAME ... chooses): d; Std; Valid\n" in heads[False]
+        "only (sozo report --columns NAME ... chooses): d; Std; Usable\n"
+        in heads[False]
     )
     assert "\\begin{table*}\n" in heads[True]
     long = Table(
@@ -170,17 +171,19 @@ def test_counts_stand_in_the_caption_only_where_all_are_one():
 
 def test_columns_are_chosen_by_their_headings(tmp_path):
     other = Table("changes", ("model", "sat"), (TableRow("m", (Cell(1),)),))
-    write_tables(tmp_path, [by_hand(), other], Typeset(("Valid", "Mean")))
-    assert "Model & Valid & Mean \\\\" in (tmp_path / "overview.tex").read_text("utf-8")
+    write_tables(tmp_path, [by_hand(), other], Typeset(("Usable", "Mean")))
+    assert "Model & Usable & Mean \\\\" in (tmp_path / "overview.tex").read_text(
+        "utf-8"
+    )
     assert "Model & SAT \\\\" in (tmp_path / "changes.tex").read_text("utf-8")
     heading, *_ = (tmp_path / "overview.csv").read_text("utf-8-sig").splitlines()
-    assert {"Mean", "b", "c", "d", "Std", "Valid"} <= set(heading.split(","))
+    assert {"Mean", "b", "c", "d", "Std", "Usable"} <= set(heading.split(","))
 
 
 def test_a_column_that_no_table_has(tmp_path):
     with pytest.raises(
         UserError,
-        match=r"no table has mean, Foo; the columns are: Mean; b; c; d; Std; Valid$",
+        match=r"no table has mean, Foo; the columns are: Mean; b; c; d; Std; Usable$",
     ):
         write_tables(tmp_path, [by_hand()], Typeset(("mean", "Foo", "Std")))
     assert list(tmp_path.iterdir()) == []

@@ -545,7 +545,7 @@ def test_from_patents_to_a_page(tmp_path):
         # Two equal ideas share a judgement: 2 by specificity, and one idea by the seven others.
         assert len([body for body in requests if body["model"] == "j"]) == 9
     metrics = json.loads((tmp_path / "runs/m/metrics.json").read_text("utf-8"))
-    assert (metrics["valid"], metrics["num_answers"], metrics["reasons"]) == (
+    assert (metrics["usable"], metrics["num_answers"], metrics["reasons"]) == (
         4,
         6,
         {"no_json": 2},

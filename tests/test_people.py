@@ -350,7 +350,7 @@ def results(fake, tmp_path, *responses):
     return score_written(lists, fake.scorer).to_dict("records")
 
 
-def test_the_first_seven_valid_of_ten_count(fake, tmp_path):
+def test_the_first_seven_usable_of_ten_count(fake, tmp_path):
     ten = "、".join(AXES[:10])
     whole, bad, few, mostly_bad, repeated, many, nobody = results(
         fake,

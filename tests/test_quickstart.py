@@ -51,7 +51,7 @@ def left(tmp_path):
         ]
         if name == "before":
             lists.append(Response("2", "m", 0, "", None, None, "format"))
-        dat_run(path, name, 0.6, valid=2)
+        dat_run(path, name, 0.6, usable=2)
         write_responses(path / "responses" / "part-00000.parquet", lists)
         model = {
             "random": "random",

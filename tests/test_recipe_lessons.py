@@ -89,10 +89,10 @@ def test_entropy_on_words_is_for_a_model_whose_tokens_are_nouns(key):
 
 
 @every
-def test_credit_by_the_word_has_validity_beside_it(settings):
+def test_credit_by_the_word_has_usable_beside_it(settings):
     if settings.get("credit") == "word":
         for task in tasks_of(settings):
-            assert "sozo.rewards.make_dat_validity" in task["reward_funcs"]
+            assert "sozo.rewards.make_dat_usable" in task["reward_funcs"]
             assert settings["multi_objective_aggregation"] == "normalize_then_sum"
 
 
@@ -123,11 +123,11 @@ def test_the_papers_models_are_evaluated(name):
     (task,) = evaluate["tasks"]
     assert (task["task"], task["noun_checker"]) == ("dat", "jumanpp")
     floors = {floor["measure"]: floor for floor in evaluate["floors"]}
-    assert set(floors) == {"dat/valid", "dat/unique_words"}
+    assert set(floors) == {"dat/usable", "dat/unique_words"}
     # Half the base's share; of 256 answers of ten words, 100 different ones is a collapse.
-    assert floors["dat/valid"]["least"] == round(BASE_VALID[model] / 131_072 / 2, 1)
+    assert floors["dat/usable"]["least"] == round(BASE_VALID[model] / 131_072 / 2, 1)
     beyond = file == "grpo-pairing.yaml"
-    assert floors["dat/valid"]["action"] == ("stop" if beyond else "warn")
+    assert floors["dat/usable"]["action"] == ("stop" if beyond else "warn")
     assert floors["dat/unique_words"]["action"] == "warn"
 
 

@@ -110,10 +110,10 @@ def test_a_recipe_loads_and_says_what_it_is(path):
 
 BEYOND = {
     **dict.fromkeys(
-        ("tiny", "smollm2-135m"), ("grpo-beyond", ["dat_validity", "dat_distance"])
+        ("tiny", "smollm2-135m"), ("grpo-beyond", ["dat_usable", "dat_distance"])
     ),
     **dict.fromkeys(
-        PAPER, ("grpo-pairing", ["dat_validity", "dat_pairing", "dat_rarity"])
+        PAPER, ("grpo-pairing", ["dat_usable", "dat_pairing", "dat_rarity"])
     ),
 }
 
@@ -201,7 +201,7 @@ def test_the_digits_of_a_studys_page_are_those_of_its_rows():
     ]
     page = (folder / "README.md").read_text("utf-8")
     for row in rows:
-        digits = f"| {row['valid_rate']:.1%} | {row['mean']:.4f} | "
+        digits = f"| {row['usable_share']:.1%} | {row['mean']:.4f} | "
         if row["second_parts"]:
             words = np.interp(174, *zip(*row["rarefaction"], strict=True))
             pairing = row["second_parts"]["pairing"]

@@ -269,7 +269,7 @@ def test_unique_words_are_rarefied_within_a_study_and_meet_a_frontier_of_as_many
         )
     models = {model.name: model for model in find_evaluated([str(tmp_path)])}
     sizes = {
-        study: models[f"{study}/base"].run("dat").summary.valid
+        study: models[f"{study}/base"].run("dat").summary.usable
         for study in ("small", "large")
     }
     assert sizes["small"] < sizes["large"]
@@ -396,7 +396,7 @@ def test_what_a_model_was_trained_on_is_read_from_its_folder(tmp_path):
     rewards = [
         {"task": "dat", "scale": 10.0, "embedding_model": "ja-ginza"},
         {"task": "jcq", "path": "a.b", "judge": {"model": "j"}},
-        {"task": "cue_dat", "measure": "cue_dat/valid"},
+        {"task": "cue_dat", "measure": "cue_dat/usable"},
     ]
     config = {"settings": {"rewards": rewards}, "loaded": {"model_sha256": None}}
     paid = [
@@ -410,7 +410,7 @@ def test_what_a_model_was_trained_on_is_read_from_its_folder(tmp_path):
         {"task": "jcq", "measure": "a.b", "encoder": None, "judge": "j", "by": "grpo"},
         {
             "task": "cue_dat",
-            "measure": "cue_dat/valid",
+            "measure": "cue_dat/usable",
             "encoder": None,
             "judge": None,
             "by": "grpo",

@@ -28,7 +28,7 @@ from sozo.tasks import task_types
 from sozo.tasks.sat.compliance import Extra
 
 SHARE, SCORE, WORDS = (
-    Measure("a/valid", share=True),
+    Measure("a/usable", share=True),
     Measure("a", 2),
     Measure("a/words", 0, ratio=True),
 )

@@ -93,7 +93,7 @@ def test_the_command(run, tmp_path):
     done = CliRunner().invoke(make_app(), words)
     assert done.exit_code == 0, done.output
     assert re.search(
-        r"Valid 0\.0% \[0\.0, 7\.1\], 0 of 50", " ".join(done.stdout.split())
+        r"Usable 0\.0% \[0\.0, 7\.1\], 0 of 50", " ".join(done.stdout.split())
     )
     rows, old = list(read_responses(tmp_path / "new")), list(read_responses(run))
     assert {r.reason for r in rows} == {"not_english"}

@@ -16,7 +16,7 @@ from sozo.rewards import (
     Reward,
     idea_format_reward,
     make_dat_reward,
-    make_dat_validity,
+    make_dat_usable,
     make_idea_reward,
     make_judge_reward,
     make_sat_reward,
@@ -39,7 +39,7 @@ def build():
     return DatScorer(FakeNouns(AXES, proper=["犬"], wikipedia=["木"]), axis_encoder())
 
 
-def test_pays_ten_times_the_score_and_nothing_for_invalid_and_seen_responses():
+def test_pays_ten_times_the_score_and_nothing_for_unusable_and_seen_responses():
     reward = DatReward(build)
     texts = [
         list_text(TEN),
@@ -61,8 +61,8 @@ def test_scale_no_duplicate_penalty_and_what_was_scored():
         (c.text, c.facts["words"], c.score, c.reason, c.duplicate, c.reward)
         for c in reward.last
     ]
-    valid = (list_text(TEN), TEN, 1.0, None, False, 1.0)
-    assert last == [valid, ("x", None, None, "format", False, 0.0), valid]
+    usable = (list_text(TEN), TEN, 1.0, None, False, 1.0)
+    assert last == [usable, ("x", None, None, "format", False, 0.0), usable]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_logged_metrics():
     completions = [
         list_text(TEN),
         list_text(SHIFTED),
-        list_text(TEN),  # a duplicate; valid all the same
+        list_text(TEN),  # a duplicate; usable all the same
         "x",
         "y",
         list_text([*TEN[:9], "走"]),
@@ -108,7 +108,7 @@ def test_logged_metrics():
     assert DatReward(build)(completions=[], log_metric=nothing.__setitem__) == []
     assert nothing == {}
     DatReward(build)(completions=["x"], log_metric=nothing.__setitem__)
-    assert nothing["dat/valid_rate"] == 0.0
+    assert nothing["dat/usable"] == 0.0
     assert not {"dat/mean_score", "dat/proper_noun_share"} & set(nothing)
     assert metrics.pop("dat/seconds") > 0
     measured = {
@@ -122,7 +122,7 @@ def test_logged_metrics():
     assert measured["inverse_simpson"] == pytest.approx(900 / (9 * 9 + 2 * 2 + 1))
     assert 1 <= measured["domains"] < measured["categories"] <= 10
     assert metrics == {
-        "dat/valid_rate": 3 / 8,
+        "dat/usable": 3 / 8,
         "dat/mean_score": 1.0,
         "dat/unique_words": 11.0,
         "dat/duplicate_share": 1 / 8,
@@ -132,7 +132,7 @@ def test_logged_metrics():
         "dat/reason/not_noun": 1 / 8,
         "dat/reason/repeated_word": 1 / 8,
         "dat/reason/no_vector": 0.0,
-        "dat/proper_noun_share": 2 / 30,  # 犬 in two of the three valid lists
+        "dat/proper_noun_share": 2 / 30,  # 犬 in two of the three usable lists
         "dat/wikipedia_share": 1 / 30,  # 木 in one
         "dat/glued_share": 0.0,
         "dat/numeral_share": 0.0,
@@ -304,14 +304,14 @@ def test_importing_rewards_is_cheap():
 
 
 def test_a_tasks_measure_is_a_reward(tmp_path):
-    reward = make_task_reward("dat", "dat/valid", scale=2.0, noun_checker="jumandic")
+    reward = make_task_reward("dat", "dat/usable", scale=2.0, noun_checker="jumandic")
     metrics, columns = {}, {}
-    valid = list_text(
+    usable = list_text(
         ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
     )
     paid = reward(
         ["?", "?"],
-        [valid, "x"],
+        [usable, "x"],
         log_metric=metrics.__setitem__,
         log_extra=columns.__setitem__,
         item=["", ""],
@@ -324,16 +324,16 @@ def test_a_tasks_measure_is_a_reward(tmp_path):
     }
     assert metrics.pop("dat/seconds") > 0
     assert metrics == {
-        "dat/valid_rate": 0.5,
+        "dat/usable": 0.5,
         "dat/mean_score": 0.5,
         "dat/duplicate_share": 0.0,
         "dat/reason/format": 0.5,
     }
-    assert reward.describe()["measure"] == "dat/valid"
+    assert reward.describe()["measure"] == "dat/usable"
     with pytest.raises(
-        UserError, match="dat has no measure valid; it has dat, dat/valid"
+        UserError, match="dat has no measure usable; it has dat, dat/usable"
     ):
-        make_task_reward("dat", "valid")
+        make_task_reward("dat", "usable")
     with pytest.raises(
         UserError, match=r"unknown setting: noun_check \(did you mean noun_checker\?\)"
     ):
@@ -349,7 +349,7 @@ def test_a_dataset_without_a_tasks_column_is_one_line(monkeypatch):
         reward(["?"], [text], letters=["さく"])
 
 
-def test_an_offset_lifts_a_valid_answer_above_an_invalid_one():
+def test_an_offset_lifts_a_usable_answer_above_an_unusable_one():
     reward = make_task_reward(
         "dat",
         scale=0.0,
@@ -357,10 +357,10 @@ def test_an_offset_lifts_a_valid_answer_above_an_invalid_one():
         noun_checker="jumandic",
         embedding_model="ja-ginza",
     )
-    valid = list_text(
+    usable = list_text(
         ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
     )
-    assert reward(["?", "?"], [valid, "x"], item=["", ""]) == [2.0, 0.0]
+    assert reward(["?", "?"], [usable, "x"], item=["", ""]) == [2.0, 0.0]
     assert reward.describe()["offset"] == 2.0
 
 
@@ -465,13 +465,13 @@ CALLS = {
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize(
     "integration",
-    ["dat", "sat", "validity", "idea format", "ideas", "judge", "task", "module"],
+    ["dat", "sat", "usable", "idea format", "ideas", "judge", "task", "module"],
 )
 def test_a_call_that_cannot_be_meant_says_how_it_is_called(integration, call, tmp_path):
     integrations = {
         "dat": lambda: DatReward(build),
         "sat": make_sat_reward,
-        "validity": make_dat_validity,
+        "usable": make_dat_usable,
         "idea format": lambda: idea_format_reward,
         "ideas": lambda: make_idea_reward(
             ledger=tmp_path / "ideas.jsonl", judge_model="j"

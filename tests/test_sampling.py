@@ -57,7 +57,7 @@ GOOD, BAD = list_text("犬猫水山川本車空海石"), "no list"
 
 
 def draw(writer, judge, folder, batch_size, seed=0, **counts):
-    """`num_responses` or `num_valid` by this writer and this scorer."""
+    """`num_responses` or `num_usable` by this writer and this scorer."""
     task, sampling = (
         dat_by(judge),
         SamplingOptions(seed=seed, batch_size=batch_size, **counts),
@@ -214,28 +214,28 @@ def test_a_full_disk_is_one_line_and_earlier_rows_are_safe(tmp_path, monkeypatch
 # Trials
 
 
-def test_those_that_count_are_the_first_valid_responses_in_order(tmp_path):
+def test_those_that_count_are_the_first_usable_responses_in_order(tmp_path):
     judge = DatScorer(FakeNouns("犬猫水山川本車空海石木"), axis_encoder())
     other = list_text("木猫水山川本車空海石")
     generator = Scripted(
         [[BAD, GOOD], [BAD, BAD], [GOOD, BAD], [other, GOOD], [GOOD, GOOD]]
     )
-    draw(generator, judge, tmp_path, 2, num_valid=3)
+    draw(generator, judge, tmp_path, 2, num_usable=3)
     assert generator.drawn == [0, 1, 2, 3]
     assert len(list(read_responses(tmp_path))) == 8
-    summary = summarise(tmp_path, num_valid=3)
-    # The eighth row is valid, too, but the third valid one is the seventh.
-    assert (summary.valid, summary.num_responses, summary.unique_words) == (3, 7, 11)
-    assert summarise(tmp_path).valid == 4
+    summary = summarise(tmp_path, num_usable=3)
+    # The eighth row is usable, too, but the third usable one is the seventh.
+    assert (summary.usable, summary.num_responses, summary.unique_words) == (3, 7, 11)
+    assert summarise(tmp_path).usable == 4
 
     (tmp_path / "part-00003.parquet").unlink()
     again = Scripted(generator.batches)
-    draw(again, judge, tmp_path, 2, num_valid=3)
+    draw(again, judge, tmp_path, 2, num_usable=3)
     assert again.drawn == [3]
-    assert summarise(tmp_path, num_valid=3) == summary
+    assert summarise(tmp_path, num_usable=3) == summary
 
 
-def test_it_ends_when_too_few_responses_are_valid(tmp_path):
+def test_it_ends_when_too_few_responses_are_usable(tmp_path):
     class Hopeless(Scripted):
         def answer(self, prompts, seed, batch):
             return [
@@ -244,9 +244,9 @@ def test_it_ends_when_too_few_responses_are_valid(tmp_path):
             ]
 
     with pytest.raises(
-        UserError, match=r"^only 1 of 2048 responses are valid, and num_valid is 2: "
+        UserError, match=r"^only 1 of 2048 responses are usable, and num_usable is 2: "
     ):
-        draw(Hopeless([]), scorer(), tmp_path, 1000, num_valid=2)
+        draw(Hopeless([]), scorer(), tmp_path, 1000, num_usable=2)
     assert len(list(read_responses(tmp_path))) == 2048
 
 
@@ -328,7 +328,7 @@ def test_two_processes_give_the_table_of_one(tmp_path, jumandic_checker, ginza):
                 "random",
                 "--output_dir",
                 "x",
-                "--num-valid",
+                "--num-usable",
                 "5",
                 "--num_responses",
                 "5",
@@ -336,7 +336,7 @@ def test_two_processes_give_the_table_of_one(tmp_path, jumandic_checker, ginza):
             "not both",
         ),
         (
-            ["--model", "./nowhere", "--output_dir", "x", "--num-valid", "5"],
+            ["--model", "./nowhere", "--output_dir", "x", "--num-usable", "5"],
             "./nowhere: no such folder",
         ),
     ],
@@ -359,7 +359,7 @@ def test_a_mistake_in_the_recipe_is_one_line(
     assert not (tmp_path / "x").exists()
 
 
-def test_valid_responses_want_one_process(tmp_path, monkeypatch):
+def test_usable_responses_want_one_process(tmp_path, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(UserError, match="by one process"):
         run_task(Dat(), GeneratorSettings("random"), SamplingOptions(), tmp_path / "x")

@@ -361,7 +361,7 @@ def test_transformers_serve(tmp_path, ginza, jumandic_checker, nouns):
     texts = [[r.text for r in read_responses(tmp_path / name)] for name in ("a", "b")]
     assert texts[0] == texts[1]
     assert len(set(texts[0])) > 20
-    assert runs[0].metrics["valid"] > 2
+    assert runs[0].metrics["usable"] > 2
     config = json.loads((tmp_path / "a" / "config.json").read_text("utf-8"))
     assert config["loaded"]["decoder"]["request_form"] == "generation_config"
 

@@ -200,7 +200,7 @@ def test_the_mean_is_over_stories(summarise: Any) -> None:
     summary = summarise(rows, 5)
     score = summary["measures"]["sat"]
     assert (score["n"], score["of"], summary["num_items"]) == (3, 5, 5)
-    assert (summary["valid"], summary["num_answers"]) == (4, 6)
+    assert (summary["usable"], summary["num_answers"]) == (4, 6)
     assert score["value"] == pytest.approx(
         0.6
     )  # of 0.3, 0.9 and 0.6; over rewrites it were 0.525

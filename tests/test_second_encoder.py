@@ -213,7 +213,7 @@ def finished(path, lists, scores):
 def folders(tmp_path):
     half, alike, apart = [*WORDS[:5], *WORDS[10:15]], WORDS[:10], WORDS[20:]
     base = finished(tmp_path / "base", [half, alike, apart], [0.75, 0.5, 1.0])
-    # By its own encoder one deviation up, by the second one what it was. An invalid list counts for neither.
+    # By its own encoder one deviation up, by the second one what it was. An unusable list counts for neither.
     trained = finished(
         tmp_path / "trained", [half, alike, apart, apart], [1.0, 0.75, 1.25, None]
     )
@@ -240,7 +240,7 @@ def test_a_gain_that_the_second_encoder_does_not_see(folders, second):
     assert own.value == pytest.approx(1, abs=1e-6)
     assert seen.value == pytest.approx(0, abs=1e-6)
     assert own.low < 1 < own.high
-    assert (seen.n, seen.base_n) == (3, 3)  # of valid lists
+    assert (seen.n, seen.base_n) == (3, 3)  # of usable lists
 
 
 @pytest.mark.studies

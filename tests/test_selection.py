@@ -27,7 +27,7 @@ from sozo.training.selection import (
     training_rows,
 )
 
-# In order: c, a, e (tied with g, and before it by id), g, then the invalid b, d, f, h.
+# In order: c, a, e (tied with g, and before it by id), g, then the unusable b, d, f, h.
 SCORES = {
     "a": 0.8,
     "b": None,
@@ -69,8 +69,8 @@ def test_the_best_come_first_and_ties_go_by_id(tmp_path):
     assert top.ids == ["c", "a", "e"]
     assert top.texts == ["text c", "text a", "text e"]
     assert top.scores.tolist() == pytest.approx([0.9, 0.8, 0.7])
-    assert (top.num_invalid, top.of) == (0, 8)
-    assert top.summary() == "3 of 8 responses, scores 0.7000 to 0.9000, 0 invalid"
+    assert (top.num_unusable, top.of) == (0, 8)
+    assert top.summary() == "3 of 8 responses, scores 0.7000 to 0.9000, 0 unusable"
 
 
 def test_the_order_of_the_file_does_not_matter(tmp_path):
@@ -81,13 +81,13 @@ def test_the_order_of_the_file_does_not_matter(tmp_path):
     assert first.rejected.ids == second.rejected.ids
 
 
-def test_invalid_responses_stay_in_with_score_0(tmp_path, caplog):
+def test_unusable_responses_stay_in_with_score_0(tmp_path, caplog):
     pairs = select_pairs(table(tmp_path), 3, seed=0)
     assert pairs.chosen.ids == ["c", "a", "e"]
     # The last three of b, d, f, h; the fourth is in neither.
     assert sorted(pairs.rejected.ids) == ["d", "f", "h"]
     assert pairs.rejected.scores.tolist() == [0.0, 0.0, 0.0]
-    assert (pairs.chosen.num_invalid, pairs.rejected.num_invalid) == (0, 3)
+    assert (pairs.chosen.num_unusable, pairs.rejected.num_unusable) == (0, 3)
     assert not caplog.records
 
 
@@ -135,8 +135,8 @@ def test_an_overlap_in_score_is_a_warning(scores, message, tmp_path, caplog):
     assert sorted(pairs.rejected.ids) == ["c", "d"]
 
 
-def test_invalid_ones_among_the_best_are_a_warning(tmp_path, caplog):
-    assert select_top(table(tmp_path), 6).num_invalid == 2
+def test_unusable_ones_among_the_best_are_a_warning(tmp_path, caplog):
+    assert select_top(table(tmp_path), 6).num_unusable == 2
     assert "2 of the 6 best responses" in caplog.text
 
 
@@ -182,7 +182,7 @@ def test_facts_tell_data_apart(tmp_path):
         "responses": 3,
         "of": 8,
         "prompts": 1,
-        "invalid": 0,
+        "unusable": 0,
         "lowest_score": 0.7,
         "highest_score": 0.9,
     }
@@ -216,7 +216,7 @@ def test_rows_for_a_chat_model_and_for_a_plain_one():
 
 
 class Run(RunResult):
-    """A run whose answers are its settings: item -> scores, None for an invalid one."""
+    """A run whose answers are its settings: item -> scores, None for an unusable one."""
 
     @property
     def answered(self):
@@ -283,7 +283,7 @@ def test_each_prompt_gives_its_share(run):
     assert (top.of, top.num_prompts) == (8, 2)
     assert (
         top.summary()
-        == "4 of 8 responses to 2 prompts, scores 0.3000 to 9.0000, 0 invalid"
+        == "4 of 8 responses to 2 prompts, scores 0.3000 to 9.0000, 0 unusable"
     )
     assert top.facts()["prompts"] == 2
     assert training_rows({"completion": top}, conversational=False)[2] == {
@@ -309,7 +309,7 @@ def test_pairs_answer_the_same_prompt(run, caplog):
     ):
         assert good["prompt"] == bad + "\n"
     assert sorted(pairs.rejected.ids) == ["dogs#0", "dogs#2", "laws#1", "laws#2"]
-    assert pairs.rejected.num_invalid == 1
+    assert pairs.rejected.num_unusable == 1
     assert not caplog.records
     # 0.5 and 0.4 against 0.3 and 0.4, which are two texts.
     select_pairs(
@@ -382,8 +382,8 @@ def best(*numbers):
     [
         ("paper", 8, best(7, 6, 5, 4, 3, 2, 1, 0), list(BASE)),
         ("paper", 4, best(7, 6, 5, 4), ["b4", "b5", "b6", "b7"]),
-        ("valid", 4, best(7, 6, 5, 4), ["b0", "b1", "b2", "b3"]),
-        ("valid", 6, best(7, 6, 5, 4, 3, 2), ["b0", "b1", "b2", "b3", "f0", "f1"]),
+        ("usable", 4, best(7, 6, 5, 4), ["b0", "b1", "b2", "b3"]),
+        ("usable", 6, best(7, 6, 5, 4, 3, 2), ["b0", "b1", "b2", "b3", "f0", "f1"]),
         # All texts are equally rare: of the better and of the worse half the first.
         ("divpo", 2, best(7, 6), ["f0", "f1"]),
     ],
@@ -404,7 +404,7 @@ def test_a_frontier_is_opposed_to_a_base(rule, pairs, chosen, rejected, both, ca
 def test_the_best_of_all_tables_are_imitated(both):
     top = select_top(both, 8)
     assert top.ids == best(7, 6, 5, 4, 3, 2, 1, 0)
-    assert top.summary() == "8 of 16 responses, scores 0.9500 to 0.9570, 0 invalid"
+    assert top.summary() == "8 of 16 responses, scores 0.9500 to 0.9570, 0 unusable"
     assert select_top(both[::-1], 8).facts() == top.facts()
     assert top.facts()["prompts"] == 1
     assert refusal(select_pairs, both, 9, seed=0).endswith(
@@ -412,12 +412,16 @@ def test_the_best_of_all_tables_are_imitated(both):
     )
 
 
-def test_no_invalid_answer_is_set_against_another_while_there_are_valid_ones(
+def test_no_unusable_answer_is_set_against_another_while_there_are_usable_ones(
     tmp_path, caplog
 ):
-    valid = table(tmp_path / "valid", {f"v{k:02d}": 0.5 + k / 1000 for k in range(64)})
-    invalid = table(tmp_path / "invalid", dict.fromkeys(f"i{k:02d}" for k in range(20)))
-    pairs = select_pairs([invalid, valid], 32, seed=0)
+    usable = table(
+        tmp_path / "usable", {f"v{k:02d}": 0.5 + k / 1000 for k in range(64)}
+    )
+    unusable = table(
+        tmp_path / "unusable", dict.fromkeys(f"i{k:02d}" for k in range(20))
+    )
+    pairs = select_pairs([unusable, usable], 32, seed=0)
     assert pairs.chosen.ids == [f"v{k:02d}" for k in range(63, 31, -1)]
     assert sorted(pairs.rejected.ids) == [
         *(f"i{k:02d}" for k in range(20)),
@@ -466,7 +470,7 @@ def test_ids_of_two_tables_may_be_the_same(tmp_path):
         top = select_top(folders, 6)
         assert top.ids == ["y", "y", "x", "x", "z", "z"]
         assert top.texts == ["y of a", "y of b", "earlier", "later", "gone", "lost"]
-        assert (top.of, top.num_invalid) == (6, 2)
+        assert (top.of, top.num_unusable) == (6, 2)
 
 
 @pytest.mark.parametrize(
@@ -548,17 +552,17 @@ def test_pairs_of_equal_answers_are_left_out(tmp_path, caplog):
 # Other rules of pairs
 
 
-def test_valid_pairs_leave_invalid_answers_out(tmp_path, caplog):
-    pairs = select_pairs(table(tmp_path), 2, seed=0, rule="valid")
+def test_usable_pairs_leave_unusable_answers_out(tmp_path, caplog):
+    pairs = select_pairs(table(tmp_path), 2, seed=0, rule="usable")
     assert pairs.chosen.ids == ["c", "a"]
     assert sorted(pairs.rejected.ids) == ["e", "g"]
     assert pairs.rejected.of == 4
     assert not caplog.records
     assert "holds 4 responses, but num_pairs 3 needs 6" in refusal(
-        select_pairs, tmp_path, 3, seed=0, rule="valid"
+        select_pairs, tmp_path, 3, seed=0, rule="usable"
     )
     unknown = refusal(select_pairs, tmp_path, 2, seed=0, rule="best")
-    assert unknown == "pairs must be one of paper, valid, divpo, matched, not best"
+    assert unknown == "pairs must be one of paper, usable, divpo, matched, not best"
 
 
 def test_divpo_takes_the_rare_of_the_good_and_the_common_of_the_bad(tmp_path):
@@ -584,7 +588,7 @@ def test_divpo_takes_the_rare_of_the_good_and_the_common_of_the_bad(tmp_path):
     }
     folder = table(tmp_path, scores, text=list(texts.values()), parts=1)
     pairs = select_pairs(folder, 2, seed=0, rule="divpo")
-    # Of a b c the rarest, in their order; of d e f the commonest; g and h are invalid.
+    # Of a b c the rarest, in their order; of d e f the commonest; g and h are unusable.
     assert pairs.chosen.ids == ["b", "c"]
     assert sorted(pairs.rejected.ids) == ["d", "e"]
 

@@ -207,12 +207,12 @@ def test_a_run_is_of_one_model(tmp_path):
 
 
 def test_runs_of_two_servers_are_one_model_only_if_somebody_says_so(tmp_path):
-    def run(name, where, num_valid):
-        folder = RunFolder(tmp_path / name, {"task": "dat", "num_valid": num_valid})
+    def run(name, where, num_usable):
+        folder = RunFolder(tmp_path / name, {"task": "dat", "num_usable": num_usable})
         folder.start({"decoder": {"server": where, "reply_model": "m"}}, {})
         folder.finish(
             find_evaluated([str(template)])[0].run("dat").metrics
-            | {"trials": num_valid}
+            | {"trials": num_usable}
         )
 
     template = dat_run(tmp_path / "template", "m", 0.8)

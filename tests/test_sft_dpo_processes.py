@@ -143,5 +143,5 @@ def test_two_processes_leave_a_whole_model(method, launch, folder, tmp_path):
         assert done.returncode == 0, done.stderr
         row = json.loads((scored / "metrics.json").read_text("utf-8"))
         assert row["num_answers"] == 64
-        assert row["valid"] > 3
+        assert row["usable"] > 3
         assert 0.6 < row["measures"]["dat"]["mean"] < 1

@@ -67,7 +67,7 @@ def words(mini):
 
 @pytest.fixture(scope="module")
 def responses(tmp_path_factory, words):
-    """64 responses of the best nouns, and 64 of the worst, of which every fourth is invalid."""
+    """64 responses of the best nouns, and 64 of the worst, of which every fourth is unusable."""
     draw, folder = random.Random(0), tmp_path_factory.mktemp("table")
     for part, half in enumerate(words):
         write_columns(
@@ -202,7 +202,7 @@ def test_dpo_prefers_the_chosen_responses(mini, words, responses, tmp_path):
     facts = json.loads((output / "run_config.json").read_text("utf-8"))["settings"][
         "selection"
     ]
-    assert (facts["chosen"]["invalid"], facts["rejected"]["invalid"]) == (0, 16)
+    assert (facts["chosen"]["unusable"], facts["rejected"]["unusable"]) == (0, 16)
     assert (facts["rejected"]["lowest_score"], facts["chosen"]["lowest_score"]) == (
         0.0,
         0.9,
@@ -494,10 +494,11 @@ def unbroken(mini, responses, tmp_path_factory):
 def test_a_run_says_what_it_trains_on(unbroken):
     output, _, _, said = unbroken
     assert (
-        "DPO, chosen: 64 of 128 responses, scores 0.9000 to 0.9630, 0 invalid\n" in said
+        "DPO, chosen: 64 of 128 responses, scores 0.9000 to 0.9630, 0 unusable\n"
+        in said
     )
     assert (
-        "DPO, rejected: 64 of 128 responses, scores 0.0000 to 0.7630, 16 invalid\n"
+        "DPO, rejected: 64 of 128 responses, scores 0.0000 to 0.7630, 16 unusable\n"
         in said
     )
     assert said.endswith("The trained model is in out\n")
@@ -513,7 +514,7 @@ def test_a_run_says_what_it_trains_on(unbroken):
         for item in record.run.config.update
         if item.key == "sozo"
     ]
-    assert config["selection"]["rejected"]["invalid"] == 16
+    assert config["selection"]["rejected"]["unusable"] == 16
     (table,) = output.glob("wandb/offline-run-*/files/**/*.table.json")
     content = json.loads(table.read_text("utf-8"))
     assert content["columns"] == [

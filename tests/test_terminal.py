@@ -45,7 +45,7 @@ def changes():
     columns = (
         "model",
         "dat",
-        "dat/valid",
+        "dat/usable",
         "sat",
         "jcq",
         "jcq/fluency",

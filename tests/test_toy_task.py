@@ -123,7 +123,7 @@ def test_run_and_the_terminal(runs):
     assert (
         result["num_items"],
         result["num_answers"],
-        result["valid"],
+        result["usable"],
         result["reasons"],
     ) == (6, 6, 5, {"empty": 1})
     assert (
@@ -317,10 +317,10 @@ def test_a_value_that_no_measure_names_is_refused(monkeypatch):
         task.with_others([item], [Answer("1", item.id, "x")], [Row({"lipo": 1.0})])
 
 
-def test_a_measure_that_is_called_valid_is_not_hidden_by_the_count():
+def test_a_measure_that_is_called_usable_is_not_hidden_by_the_count():
     columns = Kanji.view.columns(Kanji.measures, [])
     names = [column.name for column in columns]
     assert len(names) == len(set(names))
     assert next(
-        column for column in columns if column.name == "valid"
-    ).measure == Kanji.measure_named("kanji/valid")
+        column for column in columns if column.name == "usable"
+    ).measure == Kanji.measure_named("kanji/usable")

@@ -233,7 +233,7 @@ def test_completions_per_step_fits_one_process_and_eight(tmp_path):
         ),
         (
             "learning_rate: five",
-            "argument --learning_rate/--learning-rate: invalid float value: 'five'",
+            "argument --learning_rate/--learning-rate: unusable float value: 'five'",
         ),
         ("num_prompts: 0", "tasks: dat: num_prompts: Input should be greater than 0"),
         (
@@ -259,7 +259,7 @@ def test_completions_per_step_fits_one_process_and_eight(tmp_path):
         ),
         (
             "reward_funcs: sozo.rewards.dat_reward\nreward_args: {sozo.rewards.dat_reward: 1}",
-            "tasks: dat: reward_args, sozo.rewards.dat_reward: Input should be a valid dictionary",
+            "tasks: dat: reward_args, sozo.rewards.dat_reward: Input should be a usable dictionary",
         ),
         (
             "reward_args: {a.b: {}}",

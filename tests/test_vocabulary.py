@@ -317,7 +317,7 @@ def test_a_cut_model_is_trained_and_comes_back(cut, tmp_path):
     }
     yaml = ["--config", str(ROOT / "recipes/tiny/sft.yaml")]
     output = train_sft(*parse(SftArguments, SftSettings, [*yaml, *flags(settings)]))
-    assert read_evaluations(output)[2]["dat/valid"] == 0.0
+    assert read_evaluations(output)[2]["dat/usable"] == 0.0
     restore_vocabulary(str(output), str(folder / "whole"), tmp_path / "full")
     rows = [
         load(place)[0].get_input_embeddings().weight

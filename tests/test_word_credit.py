@@ -145,7 +145,7 @@ def test_the_parts_of_a_list_are_its_words():
 
 
 class Three(Reward):
-    """Lists of three words, paid by their distances; a list of 山 first is invalid."""
+    """Lists of three words, paid by their distances; a list of 山 first is unusable."""
 
     in_parts = True
 
@@ -178,7 +178,7 @@ class Three(Reward):
         return scored
 
 
-def valid(completions, **kwargs):
+def usable(completions, **kwargs):
     """A reward of the whole response."""
     return [
         float("1. 山" not in completion[0]["content"]) for completion in completions
@@ -214,7 +214,7 @@ def trainer(request, tmp_path):
     trainer = scripted(
         tmp_path,
         TEXTS,
-        [valid, Three("three", "three")],
+        [usable, Three("three", "three")],
         WordTrainer,
         WORDS,
         told=TOLD,
@@ -309,20 +309,20 @@ def test_groups_and_places_are_apart():
         ({"credit": "token"}, [], "credit must be response or word, not token"),
         (
             {"credit": "word"},
-            [valid],
+            [usable],
             "credit word needs a reward that says what each word earned",
         ),
         (
             {"credit": "word"},
             [Three("a", "a")],
-            "credit word pays words of valid lists, so an invalid list teaches nothing",
+            "credit word pays words of usable lists, so an unusable list teaches nothing",
         ),
         (
             {"credit": "word"},
             [Three("a", "a")] * 2,
             "add a reward of the response beside it, such as sozo.rewards.make_dat_v",
         ),
-        ({"word_entropy": 0.1}, [valid], "word_entropy needs a reward"),
+        ({"word_entropy": 0.1}, [usable], "word_entropy needs a reward"),
         ({"unique_words": 5}, [], "unique_words and unique_words_of belong together"),
         (
             {"unique_words": 5, "unique_words_of": 4},
@@ -349,6 +349,6 @@ def test_each_entry_of_a_mix_needs_a_reward_of_the_response():
         loss_type, off_policy_mask_threshold = "dapo", None
 
     words = WordArguments(credit="word")
-    words.check_words([[Three("a", "a"), valid], [valid]], Trl)
-    with pytest.raises(UserError, match="an invalid list teaches nothing"):
-        words.check_words([[Three("a", "a")], [valid]], Trl)
+    words.check_words([[Three("a", "a"), usable], [usable]], Trl)
+    with pytest.raises(UserError, match="an unusable list teaches nothing"):
+        words.check_words([[Three("a", "a")], [usable]], Trl)

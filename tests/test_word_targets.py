@@ -376,7 +376,7 @@ def test_two_tables_of_a_frontier_are_one(mini, drawn, table, tmp_path):
         selection["responses"],
         selection["of"],
         selection["prompts"],
-        selection["invalid"],
+        selection["unusable"],
     ) == (144, 144, 1, 0)
     # The best of all, in one order; both tables number their lists from 0.
     top = select_top([more, table], 144)

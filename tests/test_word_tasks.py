@@ -75,7 +75,7 @@ def test_cue_dat_is_how_much_nearer_to_the_other_cues():
     # Two of nine words lie on another cue's axis: (1/9 + 1/9) / 2 - 0. One on its own: 0 - 1/9. A word that is another
     # cue is not compared with it, so that cue sees eight words, none near.
     assert [row.values["cue_dat"] for row in rows] == pytest.approx([1 / 9, -1 / 9, 0])
-    assert [row.values["cue_dat/valid"] for row in rows] == [1, 1, 1]
+    assert [row.values["cue_dat/usable"] for row in rows] == [1, 1, 1]
 
 
 def test_one_list_for_all_cues_has_nothing():
@@ -104,7 +104,7 @@ def test_one_list_for_all_cues_has_nothing():
 def test_what_a_list_after_a_cue_is(text, reason):
     (row,) = ask(cue_task(), ("犬木", text))
     assert row.reason == reason
-    assert row.values["cue_dat/valid"] == (reason is None)
+    assert row.values["cue_dat/usable"] == (reason is None)
     assert ("cue_dat" in row.values) == (reason is None)
 
 
@@ -176,7 +176,7 @@ def test_partners_are_of_two_different_kanji_in_either_order():
 def kanji_rows(*texts, solutions="学"):
     item = Item("校生入", "", {"cues": "校生入", "solutions": solutions})
     rows = Kanji().score([item] * len(texts), [Answer("", "", text) for text in texts])
-    return [(row.values["kanji"], row.values["kanji/valid"]) for row in rows]
+    return [(row.values["kanji"], row.values["kanji/usable"]) for row in rows]
 
 
 def test_a_kanji_is_right_or_wrong_and_everything_else_is_wrong_too():
@@ -292,9 +292,9 @@ def test_kanji_is_a_control_that_answering_less_cannot_keep(tmp_path):
     assert [(change.value, change.sign) for change in changes] == [(0, 0), (-1, -1)]
 
 
-def test_every_word_task_is_a_reward_by_value_or_by_validity():
+def test_every_word_task_is_a_reward_by_value_or_by_usable():
     item = Kanji(ItemSettings(split="train", num_items=3)).items()[0]
-    for measure in (None, "kanji/valid"):
+    for measure in (None, "kanji/usable"):
         reward = make_task_reward("kanji", measure, split="train")
         columns = {name: [value] for name, value in item.columns.items()}
         paid = reward(

@@ -12,9 +12,7 @@ from grpo_runs import environment, history, recipe, run
 from test_grpo_run import SLOW_REWARD
 
 SCORER = {"noun_checker": "jumandic"}
-REWARDS = [
-    f"sozo.rewards.make_dat_{name}" for name in ("validity", "distance", "rarity")
-]
+REWARDS = [f"sozo.rewards.make_dat_{name}" for name in ("usable", "distance", "rarity")]
 BEYOND = {
     "multi_objective_aggregation": "normalize_then_sum",
     "credit": "word",
@@ -55,7 +53,7 @@ def test_a_killed_run_resumes_with_its_counts_and_multiplier(mini, tmp_path):
     unbroken = run(words, tmp_path / "whole")
     assert unbroken.returncode == 0, unbroken.stderr
     # What is paid by the word is no part of the logged reward.
-    assert "reward: 1 x dat_validity + 0 x slow\n" in unbroken.stdout
+    assert "reward: 1 x dat_usable + 0 x slow\n" in unbroken.stdout
     whole, output = tmp_path / "whole" / "out", tmp_path / "killed" / "out"
     kill = output / "checkpoint-4" / "sozo_state.json", 0
     (killed,) = warm.run_all(

@@ -80,8 +80,8 @@ class Floor(BaseModel):
     def broken(self, value: float) -> str | None:
         """What is wrong with a value; None if nothing is.
 
-        >>> Floor(measure="dat/valid", least=0.5).broken(0.25)
-        'dat/valid is 0.25, below 0.5'
+        >>> Floor(measure="dat/usable", least=0.5).broken(0.25)
+        'dat/usable is 0.25, below 0.5'
         """
         if self.least is not None and not value >= self.least:
             return f"{self.measure} is {value:.4g}, below {self.least:g}"
@@ -151,9 +151,9 @@ class EvaluateSettings(BaseModel):
         return SecondEncoder(self.second_encoder) if self.second_encoder else None
 
     def values(self, task: Task, rows: Sequence[Row]) -> dict[str, float]:
-        """An evaluation of one task: means of what has a value, the valid share, and what answers show together."""
+        """An evaluation of one task: means of what has a value, the usable share, and what answers show together."""
         values = {
-            f"{task.name}/valid": sum(row.reason is None for row in rows) / len(rows)
+            f"{task.name}/usable": sum(row.reason is None for row in rows) / len(rows)
         }
         for measure in task.measures:
             if known := [

@@ -371,8 +371,8 @@ def _fit(
     if recorder.in_vain:
         raise UserError(
             f"step {trainer.state.global_step}: every reward of {UNPAID_STEPS} logged steps in a row was 0, so nothing "
-            "is learned; warm the model up by SFT on drawn lists (docs/valid-lists.md), "
-            "put sozo.rewards.make_dat_validity beside the reward where some lists are valid, or ask in another form "
+            "is learned; warm the model up by SFT on drawn lists (docs/usable-lists.md), "
+            "put sozo.rewards.make_dat_usable beside the reward where some lists are usable, or ask in another form "
             "(system_prompt)"
         )
     if recorder.preempted and not (evaluation and evaluation.stopped):

@@ -1,8 +1,8 @@
 """From response tables to training data, exactly as the paper (sections 5.1.1 and 5.1.2), and for any task.
 
-The answers to one prompt, of whichever tables, stand in one order: score from high to low, an invalid answer counting 0
+The answers to one prompt, of whichever tables, stand in one order: score from high to low, an unusable answer counting 0
 and staying in, ties by id from low to high, then by text. SFT imitates the first; DPO prefers the first to the last,
-paired at random from a seed. Each of several prompts gives its share of all answers. With enough invalid answers all
+paired at random from a seed. Each of several prompts gives its share of all answers. With enough unusable answers all
 those rejected are: the paper's rule.
 """
 
@@ -36,8 +36,8 @@ class Selected:
     prompts: list[str]  # what each answers
     tasks: list[str]  # whose answers they are, by name
     texts: list[str]
-    scores: np.ndarray  # by their task's first measure; 0 for an invalid one
-    num_invalid: int
+    scores: np.ndarray  # by their task's first measure; 0 for an unusable one
+    num_unusable: int
     of: int  # different answers in all tables
 
     @property
@@ -55,7 +55,7 @@ class Selected:
             "responses": len(self.ids),
             "of": self.of,
             "prompts": self.num_prompts,
-            "invalid": self.num_invalid,
+            "unusable": self.num_unusable,
             "lowest_score": round(float(self.scores.min()), 6),
             "highest_score": round(float(self.scores.max()), 6),
             "sha256": digest.hexdigest(),
@@ -65,7 +65,7 @@ class Selected:
         """One line for people."""
         prompts = f" to {self.num_prompts:,} prompts" if self.num_prompts > 1 else ""
         scores = f"{self.scores.min():.4f} to {self.scores.max():.4f}"
-        return f"{len(self.ids):,} of {self.of:,} responses{prompts}, scores {scores}, {self.num_invalid:,} invalid"
+        return f"{len(self.ids):,} of {self.of:,} responses{prompts}, scores {scores}, {self.num_unusable:,} unusable"
 
 
 class Pairs(NamedTuple):
@@ -100,7 +100,7 @@ def rare_and_common(
 
 RULES: dict[str, Rule] = {
     "paper": best_and_worst,
-    "valid": best_and_worst,
+    "usable": best_and_worst,
     "divpo": rare_and_common,
 }
 MATCHED = "matched"  # of the words of the best lists, so no rule for rows of a table
@@ -125,14 +125,14 @@ def rarities(texts: list[str]) -> np.ndarray:
 
 
 class Ranked:
-    """All answers, or all `valid` ones, those to one prompt side by side from best to worst.
+    """All answers, or all `usable` ones, those to one prompt side by side from best to worst.
 
     An answer that stands in several tables (of equal prompt, id and text) is one, and how many were left out is said.
     Tables that cannot serve are refused.
     """
 
     def __init__(
-        self, responses: Path | Sequence[str | Path], *, valid: bool = False
+        self, responses: Path | Sequence[str | Path], *, usable: bool = False
     ) -> None:
         paths = (
             [responses]
@@ -143,10 +143,10 @@ class Ranked:
         self.runs = [read_run(path) for path in paths]
         parts = defaultdict(list)
         for run in self.runs:
-            for item, table in _tables(run, valid):
+            for item, table in _tables(run, usable):
                 parts[run.prompts[item]].append((run, table))
         self.prompts = sorted(parts)
-        # One of Arrow for each prompt: id, text, score (an invalid answer's is 0), reason, task.
+        # One of Arrow for each prompt: id, text, score (an unusable answer's is 0), reason, task.
         self.tables = [_joined(parts[prompt]) for prompt in self.prompts]
         self.counts = np.array(
             [table.num_rows for table in self.tables]
@@ -194,14 +194,14 @@ class Ranked:
         ids, tasks, texts = (
             chosen[name].to_pylist() for name in ("id", "task", "text")
         )
-        num_invalid = len(chosen) - chosen["reason"].null_count
+        num_unusable = len(chosen) - chosen["reason"].null_count
         scores = chosen["score"].to_numpy()
         return Selected(
-            ids, prompts, tasks, texts, scores, num_invalid, int(self.counts.sum())
+            ids, prompts, tasks, texts, scores, num_unusable, int(self.counts.sum())
         )
 
 
-def _tables(run: RunResult, valid: bool) -> Iterator[tuple[str, Any]]:
+def _tables(run: RunResult, usable: bool) -> Iterator[tuple[str, Any]]:
     """Of one run the answers to each item, in a table."""
     import pyarrow.compute as pc
 
@@ -230,7 +230,7 @@ def _tables(run: RunResult, valid: bool) -> Iterator[tuple[str, Any]]:
         )
     items = [Item(name, run.prompts[name]) for name in asked]
     refuse_training(items)
-    if valid:
+    if usable:
         table = table.filter(pc.is_null(table["reason"]))
     scores = pc.fill_null(table["score"], 0.0)
     table = table.set_column(table.schema.get_field_index("score"), "score", scores)
@@ -284,10 +284,10 @@ def select_top(responses: Path | Sequence[str | Path], k: int) -> Selected:
     """
     ranked = Ranked(responses)
     top = ranked.take([np.arange(share) for share in ranked.shares(k, "top_k")])
-    if top.num_invalid:
+    if top.num_unusable:
         logger.warning(
-            "%s of the %s best responses of %s are invalid",
-            top.num_invalid,
+            "%s of the %s best responses of %s are unusable",
+            top.num_unusable,
             k,
             ranked.where,
         )
@@ -303,7 +303,7 @@ def select_pairs(
 ) -> Pairs:
     """The answers with the highest scores, each paired by `seed` with one of the lowest to the same prompt, for DPO.
 
-    Tables and errors are those of `select_top`; the other rules are `RULES` and `matched`, and take valid answers only.
+    Tables and errors are those of `select_top`; the other rules are `RULES` and `matched`, and take usable answers only.
     A pair of equal scores teaches nothing true: an overlap is warned of. One of equal answers is left out for the next
     best, and fewer pairs than asked are an error.
     """
@@ -312,7 +312,7 @@ def select_pairs(
             f"pairs must be one of {', '.join((*RULES, MATCHED))}, not {rule}"
         )
     ranked, random = (
-        Ranked(responses, valid=rule != "paper"),
+        Ranked(responses, usable=rule != "paper"),
         np.random.default_rng(seed),
     )
     if rule == MATCHED:
@@ -346,8 +346,8 @@ def select_pairs(
         )
         logger.warning(
             "chosen and rejected responses overlap in score%s: the lowest chosen one has %.4f, the highest rejected "
-            "one %.4f (%s chosen ones are invalid); take fewer than %s pairs, or sample more responses",
-            *(of_prompts, *overlaps[0], pairs.chosen.num_invalid, num_pairs),
+            "one %.4f (%s chosen ones are unusable); take fewer than %s pairs, or sample more responses",
+            *(of_prompts, *overlaps[0], pairs.chosen.num_unusable, num_pairs),
         )
     return pairs
 

@@ -91,7 +91,7 @@ class DpoArguments(TableArguments):
     )
     pairs: str = setting(
         "paper",
-        "paper; of valid responses only: valid, matched (words), divpo (rare, common).",
+        "paper; of usable responses only: usable, matched (words), divpo (rare, common).",
     )
 
 

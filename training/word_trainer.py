@@ -100,7 +100,7 @@ class WordTokens:
 class WordTrainer(MixTrainer):
     """A trainer that does what `words` says; `keep` turns the weights of entropy and rarity.
 
-    Words are the parts of completions (`rewards.reward.Part`) that rewards with `in_parts` tell: of valid lists only.
+    Words are the parts of completions (`rewards.reward.Part`) that rewards with `in_parts` tell: of usable lists only.
     The loss is less by `word_entropy` times the mean entropy of the tokens that write words, in nats.
     """
 
@@ -130,7 +130,7 @@ class WordTrainer(MixTrainer):
         rewards = super()._calculate_rewards(inputs, prompts, completions, ids)
         self._ids = ids
         if self._keep and self.model.training:
-            # The words of all processes' valid lists, in their order, as the first reward in parts tells them.
+            # The words of all processes' usable lists, in their order, as the first reward in parts tells them.
             last = self.reward_funcs[self._in_parts[0]].reward.last
             unique, self._multiplier = self._keep.update(
                 c.text[part.start : part.end] for c in last for part in c.parts

@@ -22,7 +22,7 @@ class WordArguments(CommonArguments):
     )
     word_entropy: float = setting(
         0.0,
-        "Paid per nat of the mean entropy of tokens that write words of valid lists.",
+        "Paid per nat of the mean entropy of tokens that write words of usable lists.",
     )
     unique_words: int | None = setting(
         None, "Keep so many different words: word_entropy and rarity follow the count."
@@ -70,8 +70,8 @@ class WordArguments(CommonArguments):
             for of_entry in of_entries
         ):
             raise UserError(
-                "credit word pays words of valid lists, so an invalid list teaches nothing; "
-                "add a reward of the response beside it, such as sozo.rewards.make_dat_validity in reward_funcs"
+                "credit word pays words of usable lists, so an unusable list teaches nothing; "
+                "add a reward of the response beside it, such as sozo.rewards.make_dat_usable in reward_funcs"
             )
         if by_word and (
             training.loss_type == "vespo"

@@ -23,7 +23,7 @@ from sozo.tasks.view import Ridge, Scatter
 _CURVES = {
     "reward": "curve_reward",
     "mean_score": "curve_score",
-    "valid_rate": "curve_usable",
+    "usable": "curve_usable",
 }
 _CURVES |= {"unique_words": "curve_words", "loss": "curve_loss"}
 

@@ -119,11 +119,11 @@ function startReader({ models, items }) {
 
   function badge(entry) {
     if (entry.score === null) {
-      const made = element("span", "badge invalid");
+      const made = element("span", "badge unusable");
       made.append(word(entry.status || "not_asked"));
       return made;
     }
-    return element("span", "badge valid", entry.score.toFixed(digits[state.kind]).replace("-", "−"));
+    return element("span", "badge usable", entry.score.toFixed(digits[state.kind]).replace("-", "−"));
   }
 
   function card(item, model, entry, number) {

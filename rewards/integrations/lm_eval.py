@@ -37,7 +37,7 @@ def process_results(
 
     >>> doc = documents(settings={"noun_checker": "jumandic"})["test"][0]
     >>> process_results(doc, ["1. 犬"])
-    {'dat/valid': 0.0, 'scored': 0.0, 'reason': 'format'}
+    {'dat/usable': 0.0, 'scored': 0.0, 'reason': 'format'}
     """
     integration = open_integration(doc["name"], **json.loads(doc["settings"]))
     (row,) = integration.measure(results, [doc], [doc["prompt"]])

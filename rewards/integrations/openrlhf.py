@@ -34,7 +34,7 @@ def reply_of(paid: Sequence[ScoredCompletion]) -> dict[str, Any]:
     OpenRLHF makes tensors of all extra logs, so that a reason's text cannot be one.
     """
     logs = {
-        "valid": [float(completion.score is not None) for completion in paid],
+        "usable": [float(completion.score is not None) for completion in paid],
         "duplicate": [float(completion.duplicate) for completion in paid],
     }
     return {

@@ -19,18 +19,18 @@ class SozoConfig(vf.TaskConfig):
 
 
 class SozoTask(vf.Task[vf.TaskData, vf.State, SozoConfig]):
-    """One item, paid by the task's reward; the reason of an invalid answer is `info["reason"]` of its trace."""
+    """One item, paid by the task's reward; the reason of an unusable answer is `info["reason"]` of its trace."""
 
     @vf.reward(weight=1.0)
     async def sozo(self, trace: vf.Trace) -> float:
-        """The task's reward of the last reply; its measure, `valid` and `duplicate` are metrics."""
+        """The task's reward of the last reply; its measure, `usable` and `duplicate` are metrics."""
         integration = open_integration(self.config.name, **self.config.settings)
         (paid,) = integration.pay(
             [trace.last_reply], [self.data.name], [self.data.prompt]
         )
         values = {} if paid.score is None else {integration.name: paid.score}
         trace.record_metrics(
-            {**values, "valid": len(values), "duplicate": paid.duplicate}
+            {**values, "usable": len(values), "duplicate": paid.duplicate}
         )
         trace.info["reason"] = paid.reason
         return float(paid.reward or 0.0)

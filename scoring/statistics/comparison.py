@@ -80,7 +80,7 @@ def compare_independent(
     share: bool = False,
     level: float = LEVEL,
 ) -> Estimate:
-    """The difference of two models' mean scores, shapes (base_n,) and (n,), not paired, such as DAT's valid trials.
+    """The difference of two models' mean scores, shapes (base_n,) and (n,), not paired, such as DAT's usable trials.
 
     P-value and interval are Welch's: the papers' standard deviations over trials differ by a factor of 3.5 (ACL, Table
     6), so that neither Student's t-test nor shuffling trials between the models would be about the means alone. Of a

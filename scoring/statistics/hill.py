@@ -23,7 +23,7 @@ def hill_number(
     *,
     order: int = 0,
 ) -> float:
-    """Hill number of the words of `size` valid responses drawn without replacement from `responses` (None: of all).
+    """Hill number of the words of `size` usable responses drawn without replacement from `responses` (None: of all).
 
     Order 0 is the number of distinct words, 1 the perplexity (exp of the entropy of their shares, plug-in), 2 the
     inverse Simpson index (1 / the probability that two words drawn, with replacement, are equal). What is in it is an

@@ -9,7 +9,7 @@ from sozo.eval.report.svg import BASELINE, series, svg
 def unique_words_chart(
     curves: Mapping[str, Sequence[tuple[int, float]]], equal_size: int
 ) -> str:
-    """Expected unique words of growing samples, compared at `equal_size`: name -> (valid responses, unique words)."""
+    """Expected unique words of growing samples, compared at `equal_size`: name -> (usable responses, unique words)."""
 
     def draw(axes: Any) -> None:
         axes.axvline(equal_size, color=BASELINE, linestyle=(0, (5, 4)), linewidth=1.4)
@@ -18,7 +18,7 @@ def unique_words_chart(
                 axes.plot(*zip(*points, strict=True), color=series(i), linewidth=2)
                 axes.plot(*points[-1], color=series(i), marker="o", markersize=4)
         axes.set(
-            xlabel="Valid responses",
+            xlabel="Usable responses",
             ylabel="Unique words",
             xlim=(0, None),
             ylim=(0, None),
@@ -30,5 +30,5 @@ def unique_words_chart(
         draw,
         (7.6, 3.4),
         "unique-words",
-        "Unique words by number of valid responses: " + ", ".join(curves),
+        "Unique words by number of usable responses: " + ", ".join(curves),
     )

@@ -85,21 +85,21 @@ def _part(name: str) -> Callable[[Table11Row], float | None]:
 
 DEVIATIONS = Measure("deviations", 2, unit="sd")
 MEASURES = {
-    "valid": RowMeasure(
-        "Valid",
+    "usable": RowMeasure(
+        "Usable",
         "Share of the responses that are ten different nouns.",
-        Measure("valid", share=True),
-        lambda row: row.summary.valid_rate,
+        Measure("usable", share=True),
+        lambda row: row.summary.usable_share,
     ),
     SCORE: RowMeasure(
         "Mean",
-        "DAT score of the valid responses, 0 to 2: how far apart the ten words of a list are for the encoder.",
+        "DAT score of the usable responses, 0 to 2: how far apart the ten words of a list are for the encoder.",
         Measure("mean"),
         lambda row: row.summary.mean,
     ),
     UNIQUE: RowMeasure(
         "Unique words",
-        "Different words in equally many valid responses of every row.",
+        "Different words in equally many usable responses of every row.",
         COUNT,
         lambda row: row.equal_size_words,
     ),

@@ -35,7 +35,7 @@ SAMPLING = (
     DatSettings,
 )  # the groups of flags of recipes/sample_dat.py
 # Those that the study gives itself, or that mean nothing to DAT's one prompt; an arm may say `model`.
-_OWN_FLAGS = {"source", "num_responses", "responses_per_item", "num_valid", "seed"}
+_OWN_FLAGS = {"source", "num_responses", "responses_per_item", "num_usable", "seed"}
 FLAGS = {f.name for group in SAMPLING for f in fields(group)} - _OWN_FLAGS
 
 Seeds = Annotated[

@@ -43,7 +43,7 @@ from sozo.studies.study.result import (
 from sozo.studies.study.table11 import Table11, Table11Row
 from sozo.tasks.dat.instruments import DIVERSITY
 from sozo.tasks.dat.summary import DatSummary
-from sozo.tasks.dat.table import valid_scores
+from sozo.tasks.dat.table import usable_scores
 from sozo.tasks.dat.view import INSTRUMENTS, DatView, instrument_cell, instruments_of
 
 _GREY, _PAPER, _OTHER = 0, 2, 1  # colours of the page
@@ -89,7 +89,7 @@ def plane(result: StudyResult) -> str:
 def measure_heading(result: StudyResult, name: str) -> str:
     """Of a measure's column."""
     return MEASURES[name].heading + (
-        f" in {result.table.equal_size:,} valid" if name == UNIQUE else ""
+        f" in {result.table.equal_size:,} usable" if name == UNIQUE else ""
     )
 
 
@@ -190,7 +190,7 @@ def _row_cells(result: StudyResult, row: Table11Row) -> dict[str, Content]:
         "Responses": row.summary.num_responses,
     }
     cells |= summary_cells(row.summary)
-    cells[f"Unique words in {table.equal_size:,} valid"] = row.equal_size_words
+    cells[f"Unique words in {table.equal_size:,} usable"] = row.equal_size_words
     if table.second_encoder:
         own, second = map(_gain_cell, row.gains)
         if row.parts and row.parts.shuffled:
@@ -218,7 +218,7 @@ def summary_cells(summary: DatSummary) -> dict[str, Cell]:
     score = Measure("dat", summary.digits)
     low, high = summary.ci95 or (None, None)
     return {
-        "Valid": Cell.share(summary.valid, summary.num_responses),
+        "Usable": Cell.share(summary.usable, summary.num_responses),
         "Mean": Cell(Estimate(summary.mean, low, high), score),
         "Std": Cell(summary.std, score),
         "Unique words": Cell(summary.unique_words),
@@ -251,7 +251,7 @@ def instrument_table(table: Table11) -> Table:
         cells: dict[str, Content] = {"Row": row.summary.source}
         own = row_values(row)
         for name in ("mean", *names):
-            size = f" in {table.equal_size:,} valid" if name in DIVERSITY else ""
+            size = f" in {table.equal_size:,} usable" if name in DIVERSITY else ""
             label = labels[name][0] if name in labels else "Mean"
             change = difference_cell(own, base, name) if own != base else None
             cells[label + size] = replace(instrument_cell(own, name), change=change)
@@ -280,17 +280,17 @@ def difference_cell(
 
 
 def reasons_table(table: Table11) -> Table:
-    """How many responses are invalid for which reason; one that never came is pale, to let the others stand out."""
+    """How many responses are unusable for which reason; one that never came is pale, to let the others stand out."""
     rows = []
     for row in table.rows:
         cells: dict[str, Content] = {"Row": row.summary.source}
         for reason in map(str, Reason):
-            invalid = row.summary.reasons.get(reason, 0)
-            of_all = (share(invalid, row.summary.num_responses),) if invalid else ()
-            cells[reason] = Cell(invalid, below=of_all)
+            unusable = row.summary.reasons.get(reason, 0)
+            of_all = (share(unusable, row.summary.num_responses),) if unusable else ()
+            cells[reason] = Cell(unusable, below=of_all)
         rows.append(cells)
     return tabulate(
-        "Why responses are invalid",
+        "Why responses are unusable",
         rows,
         [f"{reason}: {text}" for reason, text in REASONS.items()],
     )
@@ -336,7 +336,7 @@ def write_page(path: Path, result: StudyResult) -> None:
     names = [result.names(arm)[arm.seeds[0]] for arm in result.arms] or list(
         result.folders
     )
-    scores = {name: valid_scores(result.folders[name]) for name in names}
+    scores = {name: usable_scores(result.folders[name]) for name in names}
     growing = {
         row.summary.source: row.curve
         for row in result.table.rows

@@ -116,7 +116,7 @@ class StudyResult:
             rows.append(
                 {
                     **asdict(row.summary),
-                    "valid_rate": row.summary.valid_rate,
+                    "usable_share": row.summary.usable_share,
                     "unique_words_at_equal_size": row.equal_size_words,
                     "hill_at_equal_size": asdict(row.hill) if row.hill else None,
                     "from_base": _differences(row, base),
@@ -304,7 +304,7 @@ def row_values(row: Table11Row) -> dict[str, float]:
     """A row's instruments, its mean with its standard error, and its words' diversity at equal sample size."""
     summary = (
         row.summary
-    )  # whose diversity, with its intervals, is of all its valid responses
+    )  # whose diversity, with its intervals, is of all its usable responses
     values = {
         name: value
         for name, value in summary.instruments.items()
@@ -313,7 +313,7 @@ def row_values(row: Table11Row) -> dict[str, float]:
     if summary.mean is not None and summary.std is not None:
         values |= {
             "mean": summary.mean,
-            "mean_se": summary.std / math.sqrt(summary.valid),
+            "mean_se": summary.std / math.sqrt(summary.usable),
         }
     return values | (
         {name: getattr(row.hill, name) for name in DIVERSITY} if row.hill else {}
@@ -375,8 +375,8 @@ def patterns(table: Table11) -> dict[str, str]:
             )
     for method in ("DPO 1", "DPO 2", "GRPO"):
         if row := rows.get(method):
-            old, new = base.summary.valid_rate or 0.0, row.summary.valid_rate or 0.0
-            result[f"{method}: valid responses up"] = _answer(
+            old, new = base.summary.usable_share or 0.0, row.summary.usable_share or 0.0
+            result[f"{method}: usable responses up"] = _answer(
                 new > old, f"{number(old, SHARE)} to {number(new, SHARE)}"
             )
     trained = {

@@ -182,7 +182,7 @@ def _sample(
 ) -> Step:
     """Draw `count` responses of an arm's model with the random numbers of `random_seed`."""
     model, step = _model(study, arm, seed)
-    # A row of which no list is valid is a row.
+    # A row of which no list is usable is a row.
     flags = {
         "model": model,
         "num_responses": str(count),

@@ -1,7 +1,7 @@
 """The paper's Table 11 of a study: a row per training method, from its table of responses, beside the paper's figures.
 
-Unique words grow with the number of valid responses, and training changes that number. So each row also gives unique
-words at equal sample size: what its smallest row's number of valid responses would show.
+Unique words grow with the number of usable responses, and training changes that number. So each row also gives unique
+words at equal sample size: what its smallest row's number of usable responses would show.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from sozo.scoring.second_encoder import GainParts, SecondEncoder, gain
 from sozo.scoring.statistics.hill import hill_number
 from sozo.tasks.dat.decomposition import SeenLists
 from sozo.tasks.dat.summary import DatSummary, summary_of
-from sozo.tasks.dat.table import read_lists, read_table, valid_rows, valid_scores
+from sozo.tasks.dat.table import read_lists, read_table, usable_rows, usable_scores
 
 _CURVE_POINTS = 40
 
@@ -28,7 +28,7 @@ _CURVE_POINTS = 40
 class PublishedFigures:
     """The paper's figures of one row (of 131,072 responses, with its encoder)."""
 
-    valid: int
+    usable: int
     mean: float
     std: float
     unique_words: int
@@ -47,27 +47,27 @@ class HillNumbers:
 class Table11Row:
     """One row."""
 
-    summary: DatSummary  # valid responses, mean, standard deviation, unique words; its source is the row's name
+    summary: DatSummary  # usable responses, mean, standard deviation, unique words; its source is the row's name
     curve: tuple[
         tuple[int, float], ...
-    ]  # (responses, expected unique words) for growing samples, up to all valid ones
+    ]  # (responses, expected unique words) for growing samples, up to all usable ones
     published: PublishedFigures | None  # the paper's figures for this model and method
     # Over the base, by the row's own encoder and by the second encoder; None where there is none (`with_gains`).
     gains: tuple[Estimate | None, Estimate | None] = (None, None)
     parts: GainParts | None = None  # of the second encoder's gain
     hill: HillNumbers | None = (
-        None  # of the words in `Table11.equal_size` valid responses; None where there is none
+        None  # of the words in `Table11.equal_size` usable responses; None where there is none
     )
 
     @property
     def equal_size_words(self) -> float | None:
-        """Expected unique words in `Table11.equal_size` valid responses; None where there is none."""
+        """Expected unique words in `Table11.equal_size` usable responses; None where there is none."""
         return self.hill.unique if self.hill else None
 
 
 @dataclass(frozen=True, slots=True)
 class Table11:
-    """The rows in order; `equal_size` is the smallest number of valid responses of a row that has any (0: none has)."""
+    """The rows in order; `equal_size` is the smallest number of usable responses of a row that has any (0: none has)."""
 
     rows: tuple[Table11Row, ...]
     equal_size: int
@@ -95,14 +95,14 @@ def table11(folders: Mapping[str, Path], paper_model: str | None = None) -> Tabl
             row["method"]: PublishedFigures(**{name: row[name] for name in names})
             for row in shown
         }
-    # A row with no valid response at all has no words to compare: it must not pull the others down to nothing.
+    # A row with no usable response at all has no words to compare: it must not pull the others down to nothing.
     counted = [_read(name, path) for name, path in folders.items()]
     equal_size = min(
-        (summary.valid for summary, _ in counted if summary.valid), default=0
+        (summary.usable for summary, _ in counted if summary.usable), default=0
     )
     rows = []
     for summary, occurrences in counted:
-        n = summary.valid
+        n = summary.usable
         sizes = (
             sorted(
                 {int(m) for m in np.linspace(1, n, _CURVE_POINTS).round()}
@@ -124,12 +124,12 @@ def table11(folders: Mapping[str, Path], paper_model: str | None = None) -> Tabl
 
 
 def _read(name: str, path: Path) -> tuple[DatSummary, np.ndarray]:
-    """A row's summary, and of each word in how many valid responses it stands, shape (words,)."""
+    """A row's summary, and of each word in how many usable responses it stands, shape (words,)."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     table = read_table(path)
-    lists = valid_rows(table)["words"].combine_chunks()
+    lists = usable_rows(table)["words"].combine_chunks()
     pairs = pa.table(
         {"response": pc.list_parent_indices(lists), "word": pc.list_flatten(lists)}
     )
@@ -165,7 +165,7 @@ def with_gains(
             else None
         )
 
-    scores = cache(lambda name: valid_scores(folders[name]))
+    scores = cache(lambda name: usable_scores(folders[name]))
 
     def gained(row: Table11Row) -> Table11Row:
         name = row.summary.source

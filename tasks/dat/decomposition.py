@@ -141,7 +141,7 @@ def parts_of(unit: np.ndarray, lists: np.ndarray) -> Parts | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeenLists:
-    """What a second encoder makes of a row's valid lists."""
+    """What a second encoder makes of a row's usable lists."""
 
     plain: Parts
     centred: Parts

@@ -32,7 +32,7 @@ LOOPHOLES = tuple(f"{kind}_share" for kind in BITS)
 def measure(
     scorer: DatScorer, words: Sequence[str], lists: np.ndarray
 ) -> dict[str, float]:
-    """The instruments of valid lists by their names, those with an interval followed by their standard errors.
+    """The instruments of usable lists by their names, those with an interval followed by their standard errors.
 
     `lists` are numbers in `words`, integers of shape (lists, 10). Decomposed are three lists and more, and from 30 on
     there are standard errors; categories are of Japanese words and need the package jumandic; rare words a base model.

@@ -140,9 +140,9 @@ class DatScores(Sequence[DatResult]):
     """Results of a batch in columns; indexing gives a `DatResult`."""
 
     texts: Sequence[str]  # what was scored
-    scores: np.ndarray  # float32, NaN where invalid, shape (responses,)
-    codes: np.ndarray  # int8, 0 where valid, else -1 - index of the `Reason`
-    keys: list[bytes | None]  # key for `SeenResponses`; None where invalid
+    scores: np.ndarray  # float32, NaN where unusable, shape (responses,)
+    codes: np.ndarray  # int8, 0 where usable, else -1 - index of the `Reason`
+    keys: list[bytes | None]  # key for `SeenResponses`; None where unusable
     rules: DatRules  # by which they were read
 
     def __len__(self) -> int:
@@ -170,7 +170,7 @@ class DatScores(Sequence[DatResult]):
         )
 
     def reason(self, index: int) -> Reason | None:
-        """Why response `index` is invalid; None if it is valid."""
+        """Why response `index` is unusable; None if it is usable."""
         code = int(self.codes[index])
         return None if code == 0 else REASONS[-1 - code]
 
@@ -295,7 +295,7 @@ class DatScorer:
         ) * np.float32(self.rules.times)
 
     def flags(self, words: Sequence[str]) -> np.ndarray:
-        """The kinds of the words of valid responses, bits of `sozo.tasks.dat.words.BITS`: uint8, shape (words,)."""
+        """The kinds of the words of usable responses, bits of `sozo.tasks.dat.words.BITS`: uint8, shape (words,)."""
         numbers = self.words.look_up(list(words))
         return self.words.flags[numbers]
 
@@ -337,7 +337,7 @@ def _first_rule(bad: np.ndarray) -> np.ndarray:
 
 
 def first_seven(numbers: np.ndarray, bad: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Olson's choice: the first seven good words; a response with fewer is invalid for its first bad word's reason."""
+    """Olson's choice: the first seven good words; a response with fewer is unusable for its first bad word's reason."""
     good = bad == 0
     order = np.argsort(~good, axis=1, kind="stable")[:, :COUNTED]
     first_bad = bad[np.arange(len(bad)), (~good).argmax(axis=1)]

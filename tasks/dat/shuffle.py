@@ -20,7 +20,7 @@ def shuffled_badly(
     random: np.random.Generator,
     language: str = "ja",
 ) -> tuple[list[str], np.ndarray]:
-    """As many valid lists of the words of valid lists, each word in its place, and their scores: low ones."""
+    """As many usable lists of the words of usable lists, each word in its place, and their scores: low ones."""
     lists = [words_of(text, DatRules(language=language)) or () for text in texts]
     vectors = WordVectors(make_encoder(encoder, language=language))
     flat = [word for words in lists for word in words]

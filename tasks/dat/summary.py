@@ -20,7 +20,7 @@ from sozo.scoring.statistics import mean_interval
 from sozo.scoring.statistics.hill import hill_interval, hill_ratio, log_hill_variance
 from sozo.tasks.dat.decomposition import SeenLists
 from sozo.tasks.dat.shuffle import shuffled_badly
-from sozo.tasks.dat.table import read_lists, read_table, valid_scores
+from sozo.tasks.dat.table import read_lists, read_table, usable_scores
 from sozo.tasks.dat.words import PROMPTS
 from sozo.tasks.run_result import RunResult, ScoredAnswer
 
@@ -35,35 +35,35 @@ DIFFERENT_WORDS = Measure(
 
 @dataclass(frozen=True, slots=True)
 class DatSummary:
-    """One row of Table 11 (paper, section 5.2): mean and deviation are over the valid responses only."""
+    """One row of Table 11 (paper, section 5.2): mean and deviation are over the usable responses only."""
 
     source: str  # who wrote the responses
-    num_responses: int  # all responses, valid or not
-    valid: int  # responses with a score. `mean`, `std` and `ci95` always stand beside `valid` of `num_responses`.
+    num_responses: int  # all responses, usable or not
+    usable: int  # responses with a score. `mean`, `std` and `ci95` always stand beside `usable` of `num_responses`.
     mean: (
         float | None
-    )  # mean DAT score in [0, 2] (times 100 under Olson's protocol); None without a valid response
+    )  # mean DAT score in [0, 2] (times 100 under Olson's protocol); None without a usable response
     std: (
         float | None
-    )  # sample standard deviation (ddof = 1); None with fewer than two valid responses
+    )  # sample standard deviation (ddof = 1); None with fewer than two usable responses
     ci95: (
         tuple[float, float] | None
-    )  # Student's 95% interval of the mean over the valid responses
-    unique_words: int  # distinct words in valid responses (all ten of each, under Olson's protocol too)
-    reasons: dict[str, int]  # invalid responses by reason, every reason named
+    )  # Student's 95% interval of the mean over the usable responses
+    unique_words: int  # distinct words in usable responses (all ten of each, under Olson's protocol too)
+    reasons: dict[str, int]  # unusable responses by reason, every reason named
     instruments: dict[str, float] = field(
         default_factory=dict
     )  # `sozo.tasks.dat.instruments`; what was measured
 
     @property
     def came(self) -> int:
-        """Responses that came: what a server never answered is not invalid."""
+        """Responses that came: what a server never answered is not unusable."""
         return self.num_responses - self.reasons.get(FAILED, 0)
 
     @property
-    def valid_rate(self) -> float | None:
-        """Valid share of the responses that came, in [0, 1]; None of no responses."""
-        return self.valid / self.came if self.came else None
+    def usable_share(self) -> float | None:
+        """Usable share of the responses that came, in [0, 1]; None of no responses."""
+        return self.usable / self.came if self.came else None
 
     @property
     def digits(self) -> int:
@@ -75,17 +75,18 @@ class DatSummary:
         low, high = self.ci95 or (None, None)
         total = self.num_responses
         usable = mean_interval(
-            np.repeat([1.0, 0.0], [self.valid, self.came - self.valid]), share=True
+            np.repeat([1.0, 0.0], [self.usable, self.came - self.usable]), share=True
         )
         measures = {
-            "dat": Estimate(self.mean, low, high, self.valid).to_json() | {"of": total},
-            "dat/valid": usable.to_json() | {"of": total},
+            "dat": Estimate(self.mean, low, high, self.usable).to_json()
+            | {"of": total},
+            "dat/usable": usable.to_json() | {"of": total},
         }
         return {
             "source": self.source,
             "num_items": 1,
             "num_answers": total,
-            "valid": self.valid,
+            "usable": self.usable,
             "reasons": self.reasons,
             "measures": measures,
             "std": self.std,
@@ -100,7 +101,7 @@ class DatSummary:
         return cls(
             source=metrics["source"],
             num_responses=metrics["num_answers"],
-            valid=metrics["valid"],
+            usable=metrics["usable"],
             mean=score["value"],
             std=metrics["std"],
             ci95=None if score["low"] is None else (score["low"], score["high"]),
@@ -114,14 +115,14 @@ def summarise(
     responses: Path,
     *,
     source: str | None = None,
-    num_valid: int | None = None,
+    num_usable: int | None = None,
     language: str = "ja",
 ) -> DatSummary:
     """The row of Table 11 of a table on disk, called `source` (None: by the sources of the responses).
 
-    With `num_valid`, rows count up to the valid response of this number.
+    With `num_usable`, rows count up to the usable response of this number.
     """
-    return summary_of(read_table(responses, num_valid), source, language)
+    return summary_of(read_table(responses, num_usable), source, language)
 
 
 def summary_of(
@@ -136,8 +137,8 @@ def summary_of(
         raise UserError(
             f"response {row['id']} has {state} a reason; score the table first: sozo score"
         )
-    valid = table.filter(scored)
-    scores, n = valid["score"].to_numpy().astype(np.float64), len(valid)
+    usable = table.filter(scored)
+    scores, n = usable["score"].to_numpy().astype(np.float64), len(usable)
     mean, std = (
         float(scores.mean()) if n else None,
         float(scores.std(ddof=1)) if n > 1 else None,
@@ -152,11 +153,11 @@ def summary_of(
         if source is None
         else source,
         num_responses=len(table),
-        valid=n,
+        usable=n,
         mean=mean,
         std=std,
         ci95=t_interval(mean, std, n),
-        unique_words=pc.count_distinct(pc.list_flatten(valid["words"])).as_py(),
+        unique_words=pc.count_distinct(pc.list_flatten(usable["words"])).as_py(),
         reasons=reasons,
     )
 
@@ -200,29 +201,30 @@ class DatRunResult(RunResult):
         return islice(super().answers(places), self.metrics.get("num_answers"))
 
     def value(self, answer: ScoredAnswer, measure: Measure) -> float | None:
-        """Of the share of valid responses 1 or 0, as of any response that came."""
-        if measure.short == "valid":
+        """Of the share of usable responses 1 or 0, as of any response that came."""
+        if measure.short == "usable":
             return None if answer.reason == FAILED else float(answer.reason is None)
         return super().value(answer, measure)
 
     def texts(self, reason: str) -> list[str]:
-        """The responses that count and are invalid for this reason."""
+        """The responses that count and are unusable for this reason."""
         import pyarrow.compute as pc
 
         rows = self.table().slice(0, self.summary.num_responses)
         return rows.filter(pc.equal(rows["reason"], reason))["text"].to_pylist()
 
     def by_answer(self, measure: Measure) -> np.ndarray:
-        """Scores of the valid responses that count, float32, shape (valid,); or 1 for each valid response, else 0."""
-        if measure.short == "valid":
+        """Scores of the usable responses that count, float32, shape (usable,); or 1 for each usable response, else 0."""
+        if measure.short == "usable":
             return np.repeat(
-                [1.0, 0.0], [self.summary.valid, self.summary.came - self.summary.valid]
+                [1.0, 0.0],
+                [self.summary.usable, self.summary.came - self.summary.usable],
             )
-        return valid_scores(self.folder)[: self.summary.valid]
+        return usable_scores(self.folder)[: self.summary.usable]
 
     @cached_property
     def lists(self) -> np.ndarray:
-        """The words of each valid response that counts, as numbers of the run's own: int32, shape (valid, 10)."""
+        """The words of each usable response that counts, as numbers of the run's own: int32, shape (usable, 10)."""
         return read_lists(self.folder, self.metrics.get("trials"))[1]
 
     def against(self, base: Self, measure: Measure, level: float = LEVEL) -> Estimate:
@@ -252,11 +254,11 @@ class DatRunResult(RunResult):
 
     def counts(self, measure: Measure) -> tuple[int, int]:
         """Of the responses that count; a table may hold more of them, and is large."""
-        n = self.summary.valid if measure.name == self.main.name else self.summary.came
+        n = self.summary.usable if measure.name == self.main.name else self.summary.came
         return n, self.summary.num_responses
 
     def cut_off(self) -> tuple[int, int]:
-        """None: a list without its end is invalid, and counts there."""
+        """None: a list without its end is unusable, and counts there."""
         return 0, self.summary.num_responses
 
     def shuffled(

@@ -44,7 +44,7 @@ class Dat(Task):
     Settings = DatSettings
     measures = (
         Measure("dat", per_item=False, scale=(0, 2)),
-        Measure("dat/valid", share=True, per_item=False),
+        Measure("dat/usable", share=True, per_item=False),
     )
     second = Measure("dat/gain_pairing", 2, unit="sd")
     max_new_tokens = 256
@@ -55,7 +55,7 @@ class Dat(Task):
 
     @classmethod
     def beside(cls) -> tuple[Measure, ...]:
-        """Valid responses, and different words at equal n."""
+        """Usable responses, and different words at equal n."""
         return cls.measures[1], DIFFERENT_WORDS
 
     def __init__(self, settings: DatSettings | None = None) -> None:
@@ -80,13 +80,13 @@ class Dat(Task):
         return (Item("", prompt(PROMPTS[self.language])),)
 
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
-        """Distance of valid responses; every response has the value `dat/valid`, 0 or 1."""
+        """Distance of usable responses; every response has the value `dat/usable`, 0 or 1."""
         rows = []
         for result in self.scorer.score([answer.text for answer in answers]):
             values = (
-                {"dat/valid": 0.0}
+                {"dat/usable": 0.0}
                 if result.score is None
-                else {"dat": result.score, "dat/valid": 1.0}
+                else {"dat": result.score, "dat/usable": 1.0}
             )
             rows.append(
                 Row(
@@ -146,7 +146,7 @@ class Dat(Task):
         return NounFrontier(nouns, self.scorer.vectors, encoder, self.language)
 
     def accepts(self, texts: Sequence[str]) -> list[bool]:
-        """Of each response whether it is valid: random lists that are not are drawn again."""
+        """Of each response whether it is usable: random lists that are not are drawn again."""
         return (self.scorer.score(texts).codes == 0).tolist()
 
     def describe(self) -> dict[str, Any]:
@@ -166,15 +166,15 @@ class Dat(Task):
         import pyarrow as pa
 
         scores = self.scorer.score([answer.text for answer in answers])
-        invalid = scores.codes != 0
+        unusable = scores.codes != 0
         # A word's lone surrogates are written out as its text's are.
         stored = replace(scores, texts=[utf8_safe(text) for text in scores.texts])
         reasons = [
-            scores.reason(i) if bad else None for i, bad in enumerate(invalid.tolist())
+            scores.reason(i) if bad else None for i, bad in enumerate(unusable.tolist())
         ]
         return {
             "words": [stored.words(i) for i in range(len(stored))],
-            "score": pa.array(scores.scores, mask=invalid),
+            "score": pa.array(scores.scores, mask=unusable),
             "reason": [
                 FAILED if never_came(a) else reason
                 for a, reason in zip(answers, reasons, strict=True)
@@ -186,10 +186,10 @@ class Dat(Task):
         row = summarise(
             responses,
             source=run.source,
-            num_valid=run.num_valid,
+            num_usable=run.num_usable,
             language=self.settings.language,
         )
-        words, lists = read_lists(responses, run.num_valid)
+        words, lists = read_lists(responses, run.num_usable)
         metrics = replace(
             row, instruments=measure(self.scorer, words, lists) | diversity_ends(lists)
         ).metrics()
@@ -200,12 +200,12 @@ class Dat(Task):
         )
         return metrics | {
             "ten_words": row.came - other,
-            "refused": self._refused(responses, run.num_valid),
+            "refused": self._refused(responses, run.num_usable),
         }
 
-    def _refused(self, responses: Path, num_valid: int | None) -> dict[str, int]:
-        """The five words that most often stand in invalid lists and are refused by themselves, with how often."""
-        table = read_table(responses, num_valid)
+    def _refused(self, responses: Path, num_usable: int | None) -> dict[str, int]:
+        """The five words that most often stand in unusable lists and are refused by themselves, with how often."""
+        table = read_table(responses, num_usable)
         words = (
             table.filter(table["reason"].is_valid())["words"].combine_chunks().flatten()
         )

@@ -45,7 +45,7 @@ _APART = 0.05  # shares as asked and of ten words found that are further apart a
 
 
 class DatView(View[DatRunResult]):
-    """A row of Table 11, and what is wrong with the invalid responses."""
+    """A row of Table 11, and what is wrong with the unusable responses."""
 
     sample = 20
     pictures = (
@@ -63,7 +63,7 @@ class DatView(View[DatRunResult]):
     def columns(
         self, measures: Sequence[Measure], runs: Sequence[DatRunResult]
     ) -> list[RunColumn]:
-        score, valid = measures
+        score, usable = measures
 
         def std(run: DatRunResult) -> Cell:
             return Cell(run.summary.std, run.shown(score))
@@ -88,12 +88,12 @@ class DatView(View[DatRunResult]):
         return [
             stored("num_answers", "dat_responses", NUMBERS),
             RunColumn(
-                "valid",
-                lambda run: run.summary.valid,
+                "usable",
+                lambda run: run.summary.usable,
                 shown=WANDB | CARD,
-                key="num_valid",
+                key="num_usable",
             ),
-            measured(valid, "valid", key="valid_rate"),
+            measured(usable, "usable", key="usable_share"),
             measured(score, "mean", key="mean"),
             RunColumn("std", std, shown=RESULT),
             RunColumn("unique_words", unique, shown=RESULT),
@@ -110,20 +110,22 @@ class DatView(View[DatRunResult]):
             ),
             setting_of("embedding_model", "dat_encoder", FACTS),
             setting_of("noun_checker", "dat_checker", FACTS),
-            *counted(runs, "reasons", "Invalid"),
+            *counted(runs, "reasons", "Unusable"),
         ]
 
     def notes(self, run: DatRunResult) -> list[str]:
-        """Refused words; where ten are found in clearly more responses than are valid, or none is, texts too."""
+        """Refused words; where ten are found in clearly more responses than are usable, or none is, texts too."""
         row, found = run.summary, run.metrics.get("ten_words")
         refused = ", ".join(
             f"{word!r} ({count})"
             for word, count in run.metrics.get("refused", {}).items()
         )
         named = [f"Words refused most often: {refused}."] * bool(refused)
-        if found is None or (row.valid and found - row.valid <= _APART * row.came):
+        if found is None or (row.usable and found - row.usable <= _APART * row.came):
             return named
-        asked = f"As asked: {n_of(row.valid, row.came)} ({share(row.valid, row.came)})."
+        asked = (
+            f"As asked: {n_of(row.usable, row.came)} ({share(row.usable, row.came)})."
+        )
         return [
             f"{asked} Ten words found: {n_of(found, row.came)} ({share(found, row.came)}), read leniently, never paid.",
             *(
@@ -132,7 +134,7 @@ class DatView(View[DatRunResult]):
                 for text in run.texts(reason)[:2]
             ),
             *named,
-            "What helps: docs/valid-lists.md.",
+            "What helps: docs/usable-lists.md.",
         ]
 
     def dataset(self, run: DatRunResult) -> dict[str, str]:
@@ -145,7 +147,7 @@ class DatView(View[DatRunResult]):
     def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
         row = (
             "num_answers",
-            "valid_rate",
+            "usable_share",
             "mean",
             "std",
             "unique_words",
@@ -166,7 +168,7 @@ class DatView(View[DatRunResult]):
 
 
 def _equal_words(runs: Sequence[DatRunResult]) -> Callable[[DatRunResult], Cell]:
-    """Unique words in as many valid responses as the smallest row of the run's study has: no other study's count."""
+    """Unique words in as many usable responses as the smallest row of the run's study has: no other study's count."""
     cells: dict[Path, Cell] = {}
 
     def equal_words(run: DatRunResult) -> Cell:

@@ -36,7 +36,7 @@ class DatRules:
     """The protocol. The defaults are the paper's.
 
     English words are in Latin letters, and their case does not matter. With `olson` (Olson et al., 2021, English) the
-    first 7 valid words of the 10 count, times 100; a response with fewer is invalid for its first bad word's reason.
+    first 7 valid words of the 10 count, times 100; a response with fewer is unusable for its first bad word's reason.
     """
 
     language: str = setting("ja", "ja or en: the language that words are asked for in.")
@@ -189,11 +189,11 @@ class WordTable:
 
 
 def common_words(base: Path) -> frozenset[str]:
-    """The words that make up one in 100,000, or more, of the words of a table's valid lists."""
+    """The words that make up one in 100,000, or more, of the words of a table's usable lists."""
     words, lists = read_lists(base)
     if not words:
         raise UserError(
-            f"{base}: no valid list of ten words; give the folder of the base model's DAT run"
+            f"{base}: no usable list of ten words; give the folder of the base model's DAT run"
         )
     enough = np.bincount(lists.ravel()) * _RARE >= lists.size
     return frozenset(

@@ -24,7 +24,7 @@ from sozo.tasks.sat.score import TEXT_LIMIT, what_counts
 from sozo.tasks.task import Answer, ChosenItems, Complete, Item, Row
 from sozo.tasks.view import View
 
-UNPAIRED = "unpaired"  # there is no other valid answer to its prompt, or an encoder has no vector for it
+UNPAIRED = "unpaired"  # there is no other usable answer to its prompt, or an encoder has no vector for it
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def export(data: Path, run: "JcqRunResult", judge: str, model: str) -> None:
     """Write a run as the tool keeps its `--data-dir`, so that it scores what is scored here, and nothing else.
 
     A judgement is the raw reply, where the tool reads it as we do; otherwise the scores as the prompt asks for them, or
-    nothing for an answer without scores, which the tool then reports as invalid. An answer that was not asked about has
+    nothing for an answer without scores, which the tool then reports as unusable. An answer that was not asked about has
     none. `finish_reason` is a column of ours, for an answer that did not end well.
     """
     answers, judgements = [], []

@@ -176,7 +176,7 @@ class Pbig(JudgedTask):
         cut = Counter(name for idea in parsed for name in idea.cut)
         ideas = sum(idea.fields is not None for idea in parsed)
         return super().finish(run) | {
-            "valid": ideas,
+            "usable": ideas,
             "cut": {name: cut[name] for name in LIMITS},
         }
 

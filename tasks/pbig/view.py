@@ -52,7 +52,7 @@ class PbigView(View[PbigRunResult]):
             setting_of("language", "pbig_language"),
             stored("num_items", "pbig_patents", NUMBERS | FACTS),
             measured(
-                Measure("pbig/scored", share=True), "pbig_valid", NUMBERS, key="valid"
+                Measure("pbig/scored", share=True), "pbig_usable", NUMBERS, key="usable"
             ),
             *(
                 measured(
@@ -85,7 +85,7 @@ class PbigView(View[PbigRunResult]):
         }
 
     def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
-        gates = ("valid", "specific", "feasible", "mean", "distance", "same_title")
+        gates = ("usable", "specific", "feasible", "mean", "distance", "same_title")
         return (
             ModelTable("pbig_gates", gates, ("pbig_note", "scale_note")),
             ModelTable("pbig_axes", (*BY_CRITERION, *SERVED), ("pbig_axes_note",)),

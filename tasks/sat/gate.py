@@ -95,9 +95,9 @@ class Gate:
 
     def __call__(self, story: str, text: str) -> GateReason | None:
         """Why `text` is not paid as a rewrite of `story`; None if it is."""
-        rewrite, invalid = what_counts(text)
-        if invalid is not None:
-            return GateReason(str(invalid))
+        rewrite, unusable = what_counts(text)
+        if unusable is not None:
+            return GateReason(str(unusable))
         compliance = check(story, rewrite)
         if not self.length[0] <= compliance.length <= self.length[1]:
             return GateReason.LENGTH

@@ -163,7 +163,7 @@ class Sipen(Task):
         return {
             **metrics,
             "num_premises": len({item.premise_id for item in self.asked}),
-            "valid": len(replies) - unparseable,
+            "usable": len(replies) - unparseable,
             "reasons": {
                 "unparseable": unparseable,
                 FAILED: metrics["num_answers"] - len(replies),

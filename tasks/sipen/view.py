@@ -67,7 +67,7 @@ class SipenView(View[SipenRunResult]):
             *_accuracies(runs),
             *_contrast_columns(runs),
             stored("num_answers"),
-            stored("valid"),
+            stored("usable"),
             setting_of("sipen_prompt", shown=FACTS),
         ]
 

@@ -21,7 +21,7 @@ from sozo.tasks.view import View
 from sozo.tasks.words.items import ItemSettings, refuse_test
 
 Lists = Sequence[Sequence[str]]  # of words
-_VALUE, _VALID, _UNSHARED = "cue_dat", "cue_dat/valid", "cue_dat/unshared"
+_VALUE, _VALID, _UNSHARED = "cue_dat", "cue_dat/usable", "cue_dat/unshared"
 _PROMPTS = {
     "cue": prompt("cue_dat"),
     # A model that was trained on DAT goes on where the first line of its answer ends.
@@ -80,7 +80,7 @@ class CueDat(ChosenItems):
 
     @classmethod
     def beside(cls) -> tuple[Measure, ...]:
-        """Valid lists, and the words that lists of one item do not share."""
+        """Usable lists, and the words that lists of one item do not share."""
         return cls.measures[1:]
 
     @cached_property
@@ -131,7 +131,7 @@ class CueDat(ChosenItems):
         return np.asarray(np.nanmean(near, axis=1) - to_own)
 
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
-        """Every answer has `cue_dat/valid`, every list of ten different nouns its value."""
+        """Every answer has `cue_dat/usable`, every list of ten different nouns its value."""
         cues = [str(item.columns["cue"]) for item in items]
         results = self.scorer.score(
             [

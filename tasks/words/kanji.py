@@ -29,7 +29,7 @@ class Kanji(ChosenItems):
     name = "kanji"
     title = "Kanji remote associates"
     Settings = ItemSettings
-    measures = (Measure("kanji", share=True), Measure("kanji/valid", share=True))
+    measures = (Measure("kanji", share=True), Measure("kanji/usable", share=True))
     # Who says one kanji always solves 1%, who names a partner of the first cue some 10%.
     control = Control(measure=measures[0], chance=0.15)
     max_new_tokens = 16
@@ -70,9 +70,9 @@ class Kanji(ChosenItems):
         rows = []
         for item, answer in zip(items, answers, strict=True):
             text = final_text(answer.text) or ""
-            valid = _KANJI.fullmatch(text) is not None
-            solved = valid and text in item.columns["solutions"]
-            rows.append(Row({"kanji": float(solved), "kanji/valid": float(valid)}))
+            usable = _KANJI.fullmatch(text) is not None
+            solved = usable and text in item.columns["solutions"]
+            rows.append(Row({"kanji": float(solved), "kanji/usable": float(usable)}))
         return rows
 
     @classmethod

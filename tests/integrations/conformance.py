@@ -131,7 +131,7 @@ def openrlhf(drawn):
                 (output["reward"], output["scores"]),
                 output["extra_logs"],
             )
-            yield score if logs["valid"] == [1.0] else None, reward
+            yield score if logs["usable"] == [1.0] else None, reward
 
     async def collect():
         with tempfile.TemporaryDirectory() as folder:

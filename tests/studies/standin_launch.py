@@ -52,7 +52,7 @@ def main():
 
 
 def table(source, count):
-    """Of every four responses one is invalid."""
+    """Of every four responses one is unusable."""
     words = [chr(0x4E00 + i) for i in range(200)]
     return [
         Response(f"{i:08d}", source, 0, "text", None, None, "format")

@@ -111,7 +111,7 @@ def test_a_study_from_start_to_table_and_then_nothing(study):
     assert done.stderr.count(", checkpoints dropped") == 4
     assert not list((study / "out").glob("*/checkpoint-*"))
     table = json.loads((study / "out" / "table" / "metrics.json").read_text())
-    assert [row["valid"] for row in table["rows"]] == [24, 24, 12, 24, 12, 12]
+    assert [row["usable"] for row in table["rows"]] == [24, 24, 12, 24, 12, 12]
     assert table["equal_size"] == 12
     assert ">Table 11</h2>" in (study / "out" / "table" / "report.html").read_text(
         "utf-8"

@@ -60,24 +60,29 @@ class Page(HTMLParser):
         assert not {"link", "img", "iframe", "object"} & set(self.tags)
 
 
-def valid(number, *words):
+def usable(number, *words):
     return Response(f"v{number}", "m", 0, f"{EVIL}\ud800", words, 0.5 + number / 10)
 
 
-def invalid(number):
+def unusable(number):
     return Response(f"x{number}", "m", 0, f"はい\n{EVIL}", None, None, "format")
 
 
 @pytest.fixture
 def result(tmp_path):
     rows = {
-        "base": [valid(0, "犬", "猫"), valid(1, "水", EVIL), invalid(0), invalid(1)],
-        f"SFT{EVIL}": [invalid(k) for k in range(4)],
+        "base": [
+            usable(0, "犬", "猫"),
+            usable(1, "水", EVIL),
+            unusable(0),
+            unusable(1),
+        ],
+        f"SFT{EVIL}": [unusable(k) for k in range(4)],
         "GRPO": [
-            valid(2, "犬", "猫"),
-            valid(3, "犬", "猫"),
-            valid(4, "犬", "猫"),
-            invalid(2),
+            usable(2, "犬", "猫"),
+            usable(3, "犬", "猫"),
+            usable(4, "犬", "猫"),
+            unusable(2),
         ],
     }
     folders = {name: tmp_path / f"row{number}" for number, name in enumerate(rows)}
@@ -123,15 +128,15 @@ def test_everything_is_on_the_page_beside_the_paper(result, shown):
         "0.0% 0 of 4",
         "75.0% 3 of 4",
         "0.8000 [0.5516, 1.0484]",
-        "Unique words in 2 valid",
+        "Unique words in 2 usable",
         "Swallow-8B base 105401 0.524",
         "those of Swallow-8B;",
-        "GRPO: valid responses up",
+        "GRPO: usable responses up",
         "yes (50.0% to 75.0%)",
-        "Why responses are invalid",
+        "Why responses are unusable",
         "4 100.0%",
         "equal sample size",
-        "Valid responses",
+        "Usable responses",
         "DAT score",
         "GRPO (n = 3)",
         "Seed 42",

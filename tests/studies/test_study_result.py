@@ -139,15 +139,15 @@ def test_what_holds_alone_is_open_beside_others():
         ({"against": "C"}, "claim 'c': no arm C"),
         (
             {"measure": "median"},
-            "claim 'c': no measure median; there are valid, mean, unique words",
+            "claim 'c': no measure median; there are usable, mean, unique words",
         ),
-        ({"measure": None}, "claims 1, measure: Input should be a valid string"),
+        ({"measure": None}, "claims 1, measure: Input should be a usable string"),
         ({"at_least": 1.0}, "claim 'c': give one number, at_least, above or within"),
         (
             {"above": None, "within": 0.0},
             "claims 1, within: Input should be greater than 0",
         ),
-        ({"above": "0"}, "claims 1, above: Input should be a valid number"),
+        ({"above": "0"}, "claims 1, above: Input should be a usable number"),
         ({"least": 1.0}, "claims 1: unknown key least (did you mean at_least?)"),
     ],
 )
@@ -170,7 +170,7 @@ def test_a_claim_that_cannot_be_judged_is_refused(wrong, message, tmp_path):
                 exploratory=[{"arm": "A", "measure": "mean", "against": "C"}],
             )
         )
-    with pytest.raises(UserError, match="claims: Input should be a valid list"):
+    with pytest.raises(UserError, match="claims: Input should be a usable list"):
         load_study(study_file(tmp_path, arms={"A": {}}, claims=claim))
 
 
@@ -228,7 +228,7 @@ CLAIMS = [
         "measure": "unique words",
         "at_least": 100,
     },
-    {"name": "valid", "arm": "GRPO", "measure": "valid", "at_least": 0.98},
+    {"name": "usable", "arm": "GRPO", "measure": "usable", "at_least": 0.98},
 ]
 EXPLORATORY = [
     {"arm": "ours", "against": "GRPO", "measure": "mean"},
@@ -236,9 +236,9 @@ EXPLORATORY = [
 ]
 
 
-def row(name, valid, mean, words, pairing=0.0):
+def row(name, usable, mean, words, pairing=0.0):
     summary = DatSummary(
-        name, 100, valid, mean, 0.1, None, 50, {}, {"pairing": pairing}
+        name, 100, usable, mean, 0.1, None, 50, {}, {"pairing": pairing}
     )
     return Table11Row(
         summary, ((1, 10.0),), None, hill=HillNumbers(words, words, words)
@@ -302,7 +302,7 @@ def test_the_table_over_seeds(result):
     assert values["arms"]["ours"]["pairing"]["value"] == pytest.approx(0.01)
     assert [values["rows"][k]["mean"] for k in range(3)] == [0.88, 0.90, 0.91]
     assert result.measures == [
-        "valid",
+        "usable",
         "mean",
         "unique words",
         "pairing",
@@ -374,7 +374,7 @@ def test_gains_are_over_the_base_of_the_same_seed(tmp_path, monkeypatch):
     def read(path):
         return np.array(scores[named[path]])
 
-    monkeypatch.setattr("sozo.studies.study.table11.valid_scores", read)
+    monkeypatch.setattr("sozo.studies.study.table11.usable_scores", read)
     monkeypatch.setattr(
         "sozo.studies.study.table11.read_lists", lambda path: (read(path),)
     )

@@ -13,14 +13,14 @@ from sozo.studies.study.result import StudyResult, patterns
 from sozo.studies.study.table11 import table11
 
 
-def write(folder, lists, invalid=0, parts=2):
-    """One valid response for each (words, score), the invalid ones last, in `parts` parts."""
+def write(folder, lists, unusable=0, parts=2):
+    """One usable response for each (words, score), the unusable ones last, in `parts` parts."""
     rows = [
         Response(str(i), "m", 0, "t", tuple(words), score)
         for i, (words, score) in enumerate(lists)
     ]
     rows += [
-        Response(f"x{i}", "m", 0, "t", None, None, "format") for i in range(invalid)
+        Response(f"x{i}", "m", 0, "t", None, None, "format") for i in range(unusable)
     ]
     size = -(-len(rows) // parts)
     for part in range(parts):
@@ -38,11 +38,11 @@ def result(folders, paper_model=None):
 @pytest.fixture
 def folders(tmp_path):
     return {
-        # Three of four valid; 犬 in all three, 猫 and 水 in one each.
+        # Three of four usable; 犬 in all three, 猫 and 水 in one each.
         "base": write(
-            tmp_path / "base", [("犬", 0.4), ("犬猫", 0.5), ("犬水", 0.6)], invalid=1
+            tmp_path / "base", [("犬", 0.4), ("犬猫", 0.5), ("犬水", 0.6)], unusable=1
         ),
-        # Two of two valid, four words.
+        # Two of two usable, four words.
         "SFT": write(tmp_path / "sft", [("犬猫", 0.5), ("水山", 0.7)]),
     }
 
@@ -52,7 +52,7 @@ def test_rows_by_hand(folders):
     base, sft = table.rows
     assert table.equal_size == 2
     assert (
-        base.summary.valid,
+        base.summary.usable,
         base.summary.num_responses,
         base.summary.unique_words,
     ) == (3, 4, 3)
@@ -62,7 +62,7 @@ def test_rows_by_hand(folders):
     assert base.equal_size_words == pytest.approx(1 + 2 / 3 + 2 / 3)
     assert sft.equal_size_words == sft.summary.unique_words == 4
     assert base.curve[-1] == (3, pytest.approx(3))
-    assert (base.published.valid, base.published.mean, sft.published.unique_words) == (
+    assert (base.published.usable, base.published.mean, sft.published.unique_words) == (
         105_401,
         0.524,
         17_614,
@@ -76,18 +76,18 @@ def cells_of(line):
 def test_markdown_and_json(folders):
     shown = result(folders, "Swallow-8B")
     lines = to_markdown(shown).splitlines()
-    words = "Unique words in 2 valid"
+    words = "Unique words in 2 usable"
     assert cells_of(lines[0]) == [
         "Row",
         "Responses",
-        "Valid",
+        "Usable",
         "Mean",
         "Std",
         "Unique words",
         words,
     ]
-    row, responses, valid, mean, *others = cells_of(lines[2])
-    assert (row, responses, valid) == ("base", "4", "75.0%, 3 of 4")
+    row, responses, usable, mean, *others = cells_of(lines[2])
+    assert (row, responses, usable) == ("base", "4", "75.0%, 3 of 4")
     assert mean == "0.5000 [0.2516, 0.7484]"
     assert others == ["0.1000", "3", "2"]
     assert ["Swallow-8B", "base", "105401", "0.524", "0.018", "8026"] in map(
@@ -99,13 +99,13 @@ def test_markdown_and_json(folders):
     stored = json.loads(json.dumps(shown.to_json()))
     assert stored["equal_size"] == 2
     assert stored["rows"][0]["paper"] == {
-        "valid": 105_401,
+        "usable": 105_401,
         "mean": 0.524,
         "std": 0.018,
         "unique_words": 8026,
     }
     assert stored["rows"][1]["unique_words_at_equal_size"] == 4
-    assert stored["rows"][0]["valid_rate"] == 0.75
+    assert stored["rows"][0]["usable_share"] == 0.75
 
 
 def test_without_the_paper(folders):
@@ -114,9 +114,9 @@ def test_without_the_paper(folders):
     assert re.search(r"\| a\\\|b +\| 2 ", text)
 
 
-def test_a_row_with_nothing_valid_does_not_empty_the_others(folders, tmp_path):
+def test_a_row_with_nothing_usable_does_not_empty_the_others(folders, tmp_path):
     shown = result(
-        {**folders, "GRPO": write(tmp_path / "grpo", [], invalid=3, parts=1)},
+        {**folders, "GRPO": write(tmp_path / "grpo", [], unusable=3, parts=1)},
         "Qwen2.5-7B",
     )
     assert shown.table.equal_size == 2
@@ -133,15 +133,15 @@ def test_a_row_with_nothing_valid_does_not_empty_the_others(folders, tmp_path):
 def test_patterns_say_yes_and_no(tmp_path):
     table = table11(
         {
-            "base": write(tmp_path / "b", [("犬猫", 0.5), ("水山", 0.5)], invalid=2),
-            "SFT": write(tmp_path / "s", [("犬猫", 0.9), ("犬猫", 0.9)], invalid=2),
+            "base": write(tmp_path / "b", [("犬猫", 0.5), ("水山", 0.5)], unusable=2),
+            "SFT": write(tmp_path / "s", [("犬猫", 0.9), ("犬猫", 0.9)], unusable=2),
             "DPO 2": write(tmp_path / "d", [("犬", 0.6), ("犬", 0.8)]),
         }
     )
     assert patterns(table) == {
         "SFT: unique words (equal size) up": "NO (4 to 2)",
         "DPO 2: unique words (equal size) down": "yes (4 to 1)",
-        "DPO 2: valid responses up": "yes (50.0% to 100.0%)",
+        "DPO 2: usable responses up": "yes (50.0% to 100.0%)",
         "DPO 2: highest mean": "NO (SFT 0.9000)",
     }
 

@@ -63,7 +63,7 @@ def main() -> None:
         start = time.perf_counter()
         point = frontier_point(nouns.unit, strength, args.lists, seed=0)
         mean = (
-            f"{at.mean:.4f} with {at.unique_words:,.0f} words"
+            f"{at.mean:.4f} with {at.different_words:,.0f} words"
             if (at := point.free)
             else "-"
         )

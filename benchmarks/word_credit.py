@@ -29,7 +29,7 @@ WORDS = [
     "--word_entropy",
     "0.1",
 ]
-WORDS += ["--unique_words", "590", "--unique_words_of", "640"]
+WORDS += ["--different_words", "590", "--different_words_of", "640"]
 
 
 class Timed(dict):

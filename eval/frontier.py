@@ -10,14 +10,14 @@ VALUES = "frontier.json"
 NAME = "lists that are as random as they can be"
 Curves = dict[
     str, list[tuple[float, float]]
-]  # name -> (unique words, mean) by growing strength
+]  # name -> (different words, mean) by growing strength
 
 
 def read_curves(values: Mapping[str, Any]) -> Curves:
     """The curve of a `frontier.json`."""
     return {
         NAME: [
-            (row["free"]["unique_words"], row["free"]["mean"])
+            (row["free"]["different_words"], row["free"]["mean"])
             for row in values["rows"]
             if row["free"]
         ]

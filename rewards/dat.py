@@ -39,7 +39,7 @@ class DatReward(Reward):
     uses it. Nothing is loaded before the first call, or before `reward.scorer` is asked for.
 
     Logged through TRL's `log_metric`, over all processes: `dat/usable`, `dat/mean_score` (of usable responses),
-    `dat/unique_words`, `dat/duplicate_share`, `dat/reason/<reason>` (shares), `dat/seconds`, and the instruments of
+    `dat/different_words`, `dat/duplicate_share`, `dat/reason/<reason>` (shares), `dat/seconds`, and the instruments of
     `sozo.tasks.dat.instruments` (`dat/pairing`, `dat/glued_share`); through `log_extra` the columns words,
     score, reason and duplicate.
 
@@ -52,7 +52,7 @@ class DatReward(Reward):
     console: Sequence[tuple[str, str, str]] = (
         ("mean DAT score", "dat/mean_score", ".4f"),
         ("usable", "dat/usable", "6.1%"),
-        ("unique words", "dat/unique_words", "5.0f"),
+        ("different words", "dat/different_words", "5.0f"),
     )
     loaded = "scorer"
     names = (
@@ -117,7 +117,7 @@ class DatReward(Reward):
             f"dat/reason/{reason}": 0.0
             for reason in reasons_in(self.scorer.rules.language)
         } | super().metrics(completions)
-        metrics["dat/unique_words"] = float(len(number))
+        metrics["dat/different_words"] = float(len(number))
         return metrics | {
             f"dat/{name}": value
             for name, value in measure(self.scorer, list(number), numbers).items()

@@ -29,7 +29,7 @@ _TABLES, _MOST_SWEEPS = 5, 40  # of a point
 _ABOUT = """\
 Each row is {lists:,} lists of ten of {nouns:,} nouns; distance by {embedding_model}. *Free lists* have the greatest
 entropy that lists can have at their mean (p(list) ~ exp(strength x score)). Compare a model's mean with the row that
-has as many unique words, in as many usable responses. The curve does not limit unique words: lists that use all words
+has as many different words, in as many usable responses. The curve does not limit different words: lists that use all words
 equally often can have more at the same mean.
 """
 
@@ -39,7 +39,7 @@ class Place:
     """Where tables of so many lists are on average: every number is of one table."""
 
     mean: float  # DAT score, 0 to 2
-    unique_words: float
+    different_words: float
     perplexity: float  # plug-in: exp of the entropy of the words' shares in the table
 
 
@@ -66,11 +66,11 @@ def _place(unit: np.ndarray, tables: list[np.ndarray]) -> Place:
         float(mean_pairwise_distance(unit, table).mean(dtype=np.float64))
         for table in tables
     ]
-    unique, perplexity = (
+    different, perplexity = (
         np.mean([len(count) for count in counts]),
         np.mean(np.exp(entropies)),
     )
-    return Place(float(np.mean(means)), float(unique), float(perplexity))
+    return Place(float(np.mean(means)), float(different), float(perplexity))
 
 
 def suited_strengths(unit: np.ndarray) -> list[float]:
@@ -129,7 +129,7 @@ class FrontierOptions:
     embedding_prompt: str | None = setting(None, PROMPT_HELP)
     num_lists: int = setting(
         2048,
-        "Lists in a row: unique words grow with them, so give the number of a model's.",
+        "Lists in a row: different words grow with them, so give the number of a model's.",
     )
     seed: int = setting(0, "Seed.")
 
@@ -147,7 +147,7 @@ def frontier(
 ) -> None:
     """How far apart lists of so many words can be (DAT).
 
-    A model's mean and unique words are compared with the curve.
+    A model's mean and different words are compared with the curve.
     """
     print_page(frontier_curves(output, options, strengths))
 
@@ -221,7 +221,7 @@ def _row(row: dict[str, Any]) -> PageRow:
     return {
         "Strength": f"{row['strength']:g}",
         "Mean": Cell(point.get("mean"), Measure("mean", 4)),
-        "Unique words": Cell(point.get("unique_words")),
+        "Different words": Cell(point.get("different_words")),
         "Perplexity": Cell(point.get("perplexity")),
         "Starts differ by": Cell(
             row["starts_differ"],

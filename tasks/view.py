@@ -181,7 +181,7 @@ class Scatter:
     up: str  # of that on the y axis
     across_label: str  # labels of the axes
     up_label: str
-    frontier: bool = False  # x is unique words in as many lists as its cell's n: rows of one n, and that frontier
+    frontier: bool = False  # x is different words in as many lists as its cell's n: rows of one n, and that frontier
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ def test_a_profile_is_text_a_file_or_a_mapping(tmp_path):
         ("{key_env: [}", "no valid YAML"),
         ("{timeout: -1}", "timeout: Input should be greater than 0"),
         ("{temperature: warm}", "must be a number of 0 or more or none"),
-        ("{extra_body: 3}", "extra_body: Input should be a usable dictionary"),
+        ("{extra_body: 3}", "extra_body: Input should be a valid dictionary"),
         (
             "{temperature: .nan}",
             "temperature must be a number of 0 or more or none, not nan",

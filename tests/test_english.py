@@ -192,7 +192,7 @@ def test_a_word_is_one_in_any_case_in_the_table_and_its_numbers(scorer):
     texts = [list_text(FAR), list_text([word.title() for word in FAR])]
     rows = task.score([], [type("Answer", (), {"text": text}) for text in texts])
     assert rows[0].facts == rows[1].facts == {"words": tuple(FAR)}
-    assert task.together(rows)["dat/unique_words"] == 10
+    assert task.together(rows)["dat/different_words"] == 10
     distance = make_dat_distance(language="en")
     distance.scorer = scorer
     one, other = distance(completions=texts)

@@ -45,7 +45,9 @@ def test_hand_worked_row() -> None:
     assert summary.std == pytest.approx(0.25)  # sqrt((0.0625 + 0.0625 + 0) / 2)
     margin = 4.302653 * 0.25 / math.sqrt(3)  # Student's t of 2 degrees of freedom
     assert summary.ci95 == pytest.approx((0.75 - margin, 0.75 + margin))
-    assert summary.unique_words == 4  # those of the unusable responses do not count
+    assert (
+        summary.all_different_words == 4
+    )  # those of the unusable responses do not count
     assert summary.reasons == {
         str(r): int(r in ("format", "not_noun")) for r in reasons_in("ja")
     }
@@ -83,7 +85,7 @@ def test_many_close_scores_keep_their_deviation(tmp_path: Path) -> None:
 def test_no_usable_response_has_no_mean(rows: list[Response], tmp_path: Path) -> None:
     write_responses(tmp_path / "part-00000.parquet", rows)
     for summary in (summarise_rows(rows), summarise(tmp_path)):
-        assert (summary.num_responses, summary.usable, summary.unique_words) == (
+        assert (summary.num_responses, summary.usable, summary.all_different_words) == (
             len(rows),
             0,
             0,

@@ -80,11 +80,11 @@ def test_an_evaluation_is_means_and_what_lists_show_together():
     rows = [Row({"dat": 0.5, "dat/usable": 1.0}, None, {"words": ("a", "b")})]
     rows += [Row({"dat": 0.7, "dat/usable": 1.0}, None, {"words": ("b", "c")})]
     rows += [Row({"dat/usable": 0.0}, "format", {"words": None})] * 2
-    values = {"dat": pytest.approx(0.6), "dat/usable": 0.5, "dat/unique_words": 3.0}
+    values = {"dat": pytest.approx(0.6), "dat/usable": 0.5, "dat/different_words": 3.0}
     assert settings.values(evaluated.task, rows) == values
     assert settings.values(evaluated.task, rows[2:]) == {
         "dat/usable": 0.0,
-        "dat/unique_words": 0.0,
+        "dat/different_words": 0.0,
     }
 
     class TwiceAsFar:
@@ -95,7 +95,7 @@ def test_an_evaluation_is_means_and_what_lists_show_together():
             return np.array([2.0 * len(words) for words in lists])
 
     together = evaluated.task.together(rows, TwiceAsFar())
-    assert together == {"dat/unique_words": 3.0, "dat/second_encoder": 4.0}
+    assert together == {"dat/different_words": 3.0, "dat/second_encoder": 4.0}
 
 
 def test_a_floor_is_said_once_until_it_holds_again(caplog):

@@ -28,7 +28,7 @@ from sozo.data.wandb_run import WandbRun, last_checkpoint, trained_by
 DAT_METRICS = {
     "dat/usable",
     "dat/mean_score",
-    "dat/unique_words",
+    "dat/different_words",
     "dat/duplicate_share",
     "dat/reason/format",
 }
@@ -123,7 +123,7 @@ def test_the_wandb_run_has_the_settings_and_every_steps_completions(finished):
     assert {
         "train/reward",
         "train/dat/usable",
-        "train/dat/unique_words",
+        "train/dat/different_words",
         "dat/completions/path",
     } <= keys
     tables = [

@@ -157,7 +157,7 @@ def test_rarefied_hill_numbers_are_those_of_all_draws(size):
     )
 
 
-def test_unique_words_and_hill_numbers_stand_with_their_intervals(tmp_path):
+def test_different_words_and_hill_numbers_stand_with_their_intervals(tmp_path):
     dat_run(tmp_path / "m", "m", seed=1, n=40, bad=4)
     (model,) = find_evaluated([str(tmp_path / "m")])
     run = model.run("dat")
@@ -165,7 +165,9 @@ def test_unique_words_and_hill_numbers_stand_with_their_intervals(tmp_path):
     cells = {
         column.name: column.of(run) for column in DatView().columns(Dat.measures, [run])
     }
-    for order, name in enumerate(("unique_words", "perplexity", "inverse_simpson")):
+    for order, name in enumerate(
+        ("all_different_words", "perplexity", "inverse_simpson")
+    ):
         found, shown = hill_interval(lists, order=order), cells[name]
         assert ends(shown.estimate) == pytest.approx(ends(found))
         assert cells[f"{name}_low"].value == shown.estimate.low
@@ -174,7 +176,7 @@ def test_unique_words_and_hill_numbers_stand_with_their_intervals(tmp_path):
     equal = next(
         c
         for c in DatView().columns(Dat.measures, [run, few])
-        if c.name == "equal_words"
+        if c.name == "different_words"
     )
     for one, found in (
         (run, hill_interval(lists, 12)),
@@ -184,7 +186,7 @@ def test_unique_words_and_hill_numbers_stand_with_their_intervals(tmp_path):
         assert (*ends(shown), shown.n) == (*ends(found), 12)
     page = write_evaluation(tmp_path / "r.html", [model])[0].read_text("utf-8")
     assert (
-        page.count(cells["unique_words"].interval) >= 2
+        page.count(cells["all_different_words"].interval) >= 2
     )  # of all its lists, and of as many as the smallest row has
 
 

@@ -104,7 +104,7 @@ def test_a_torn_last_line_is_cut_off_and_no_other(tmp_path_factory, cut):
         (json.dumps({**asdict(OK), "status": "fine"}).encode(), "fine"),
         (
             json.dumps({**asdict(OK), "key": 1}).encode(),
-            "key: Input should be a usable string",
+            "key: Input should be a valid string",
         ),
         (json.dumps({**asdict(OK), "more": 1}).encode(), "unknown key more"),
         (json.dumps({**asdict(OK), "prompt_tokens": "9"}).encode(), "prompt_tokens"),

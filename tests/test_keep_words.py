@@ -198,8 +198,8 @@ def test_it_turns_rarity_and_entropy(tmp_path):
     told = {
         "credit": "word",
         "word_entropy": 0.1,
-        "unique_words": 12,
-        "unique_words_of": 30,
+        "different_words": 12,
+        "different_words_of": 30,
     }
     keep = KeepWords(12, 30)
     settings = {

@@ -132,7 +132,7 @@ def test_a_cards_text_and_metadata_stay(tmp_path, dat, mark):
         results["dat_num_usable"].metric_value,
         results["dat_usable_share"].metric_value,
     ) == (100, 100 / 104)
-    assert results["dat_unique_words"].metric_value == 700
+    assert results["dat_all_different_words"].metric_value == 700
     assert [path.name for path in folder.iterdir()] == ["README.md"]
 
 

@@ -8,7 +8,7 @@ import pytest
 from published_check import pbig, sipen
 from sozo.data.published import load
 
-# Copied by hand from the paper, Table 11: usable, mean, std, unique words.
+# Copied by hand from the paper, Table 11: usable, mean, std, different words.
 TABLE_11 = """
 - random 131072 0.555 0.020 22085
 Swallow-8B base 105401 0.524 0.018 8026
@@ -42,9 +42,9 @@ def test_table_11_digit_for_digit():
         .read_text("utf-8")
         .splitlines()
     )
-    assert stored[0] == "model,method,usable,mean,std,unique_words"
+    assert stored[0] == "model,method,usable,mean,std,all_different_words"
     assert [line.replace(",", " ") for line in stored[1:]] == by_hand
-    names = ("model", "method", "usable", "mean", "std", "unique_words")
+    names = ("model", "method", "usable", "mean", "std", "all_different_words")
     assert load("dat_training")[0] == dict(
         zip(names, (None, "random", 131_072, 0.555, 0.02, 22_085), strict=True)
     )

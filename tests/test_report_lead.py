@@ -254,7 +254,7 @@ def test_a_target_is_called_target_wherever_its_number_stands(three, tmp_path):
     assert "target" in cells_of(page, "JCQ: differences")[1][1]
 
 
-def test_unique_words_are_rarefied_within_a_study_and_meet_a_frontier_of_as_many_lists(
+def test_different_words_are_rarefied_within_a_study_and_meet_a_frontier_of_as_many_lists(
     tmp_path,
 ):
     for study, bad in (("small", 28), ("large", 10)):
@@ -273,7 +273,7 @@ def test_unique_words_are_rarefied_within_a_study_and_meet_a_frontier_of_as_many
         for study in ("small", "large")
     }
     assert sizes["small"] < sizes["large"]
-    at = {"mean": 0.9, "unique_words": 90.0, "perplexity": 80.0}
+    at = {"mean": 0.9, "different_words": 90.0, "perplexity": 80.0}
     facts = {
         "lists": sizes["large"],
         "embedding_model": "ja-ginza",

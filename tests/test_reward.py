@@ -124,7 +124,7 @@ def test_logged_metrics():
     assert metrics == {
         "dat/usable": 3 / 8,
         "dat/mean_score": 1.0,
-        "dat/unique_words": 11.0,
+        "dat/different_words": 11.0,
         "dat/duplicate_share": 1 / 8,
         "dat/reason/format": 2 / 8,
         "dat/reason/not_japanese": 0.0,

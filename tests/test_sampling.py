@@ -225,7 +225,11 @@ def test_those_that_count_are_the_first_usable_responses_in_order(tmp_path):
     assert len(list(read_responses(tmp_path))) == 8
     summary = summarise(tmp_path, num_usable=3)
     # The eighth row is usable, too, but the third usable one is the seventh.
-    assert (summary.usable, summary.num_responses, summary.unique_words) == (3, 7, 11)
+    assert (summary.usable, summary.num_responses, summary.all_different_words) == (
+        3,
+        7,
+        11,
+    )
     assert summarise(tmp_path).usable == 4
 
     (tmp_path / "part-00003.parquet").unlink()
@@ -290,7 +294,7 @@ def test_two_processes_give_the_table_of_one(tmp_path, jumandic_checker, ginza):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert len(re.findall("Unique words", done.stdout)) == 1
+    assert len(re.findall("Different words", done.stdout)) == 1
     judge = DatScorer(jumandic_checker, ginza)
     draw(
         RandomNouns(load_nouns(), accepts=dat_by(judge).accepts),

@@ -76,7 +76,7 @@ def test_columns_reach_the_task():
     ("body", "says"),
     [
         ({"prompts": ["?"]}, "completions: is missing"),
-        ({"completions": TEN}, "completions: Input should be a usable list"),
+        ({"completions": TEN}, "completions: Input should be a valid list"),
         ({"completions": [TEN], "prompts": ["?", "?"]}, "2 prompts came with 1 texts"),
         (
             {"completions": [TEN], "validate": True, "prompts": "?"},
@@ -88,7 +88,7 @@ def test_columns_reach_the_task():
         ),
         (
             {"completions": [TEN], "valdate": True},
-            "valdate: Input should be a usable list",
+            "valdate: Input should be a valid list",
         ),
         (
             {"query": [TEN], "prompts": ["?"], "labels": [""]},
@@ -97,7 +97,7 @@ def test_columns_reach_the_task():
         ({"completions": [5]}, "a text or a conversation was expected"),
         (
             {"completions": [TEN], "validate": "yes"},
-            "validate: Input should be a usable boolean",
+            "validate: Input should be a valid boolean",
         ),
         ([TEN], "must be an object"),
     ],

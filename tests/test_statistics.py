@@ -194,7 +194,7 @@ def test_what_says_nothing_about_words():
 
 @pytest.mark.parametrize("n", [20, 100])
 @pytest.mark.parametrize("order", range(3))
-def test_intervals_of_unique_words_cover_the_expected_number(n, order):
+def test_intervals_of_different_words_cover_the_expected_number(n, order):
     """Lists of ten of 600 words, by Zipf's law; the expected number is that of many samples of n lists."""
     rng, share = np.random.default_rng(0), 1 / (np.arange(600) + 3.0)
 

@@ -259,7 +259,7 @@ def test_completions_per_step_fits_one_process_and_eight(tmp_path):
         ),
         (
             "reward_funcs: sozo.rewards.dat_reward\nreward_args: {sozo.rewards.dat_reward: 1}",
-            "tasks: dat: reward_args, sozo.rewards.dat_reward: Input should be a usable dictionary",
+            "tasks: dat: reward_args, sozo.rewards.dat_reward: Input should be a valid dictionary",
         ),
         (
             "reward_args: {a.b: {}}",

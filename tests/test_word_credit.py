@@ -320,19 +320,23 @@ def test_groups_and_places_are_apart():
         (
             {"credit": "word"},
             [Three("a", "a")] * 2,
-            "add a reward of the response beside it, such as sozo.rewards.make_dat_v",
+            "add a reward of the response beside it, such as sozo.rewards.make_dat_u",
         ),
         ({"word_entropy": 0.1}, [usable], "word_entropy needs a reward"),
-        ({"unique_words": 5}, [], "unique_words and unique_words_of belong together"),
         (
-            {"unique_words": 5, "unique_words_of": 4},
-            [Three("a", "a")],
-            "unique_words 5 must be 1 to unique_words_of 4",
+            {"different_words": 5},
+            [],
+            "different_words and different_words_of belong together",
         ),
         (
-            {"unique_words": 4, "unique_words_of": 5},
+            {"different_words": 5, "different_words_of": 4},
             [Three("a", "a")],
-            "unique_words has nothing to turn",
+            "different_words 5 must be 1 to different_words_of 4",
+        ),
+        (
+            {"different_words": 4, "different_words_of": 5},
+            [Three("a", "a")],
+            "different_words has nothing to turn",
         ),
     ],
 )

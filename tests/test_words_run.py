@@ -19,8 +19,8 @@ BEYOND = {
     "word_entropy": 0.1,
 }
 BEYOND |= {
-    "unique_words": 25,
-    "unique_words_of": 30,
+    "different_words": 25,
+    "different_words_of": 30,
     "max_steps": 6,
     "save_steps": 2,
     "save_total_limit": 10,

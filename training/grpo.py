@@ -218,8 +218,8 @@ def train_grpo(
     rewards = reward_functions(script.entries)
     script.check_words([entry.rewards for entry in script.entries], training)
     keep = (
-        KeepWords(script.unique_words, script.unique_words_of or 0)
-        if script.unique_words
+        KeepWords(script.different_words, script.different_words_of or 0)
+        if script.different_words
         else None
     )
     if len(rewards) > 1 and training.process_index == 0:

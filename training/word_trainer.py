@@ -137,7 +137,7 @@ class WordTrainer(MixTrainer):
             )
             self._log_metric("words/multiplier", self._multiplier)
             if unique is not None:
-                self._log_metric("words/unique", float(unique))
+                self._log_metric("words/different", float(unique))
             turned = [
                 getattr(f.reward, "keeps_words", False) for f in self.reward_funcs
             ]

@@ -24,11 +24,11 @@ class WordArguments(CommonArguments):
         0.0,
         "Paid per nat of the mean entropy of tokens that write words of usable lists.",
     )
-    unique_words: int | None = setting(
+    different_words: int | None = setting(
         None, "Keep so many different words: word_entropy and rarity follow the count."
     )
-    unique_words_of: int | None = setting(
-        None, "Among how many words (the last ones drawn) unique_words are counted."
+    different_words_of: int | None = setting(
+        None, "Among how many words (the last ones drawn) different_words are counted."
     )
 
     @property
@@ -37,18 +37,18 @@ class WordArguments(CommonArguments):
         return (
             bool(self.word_entropy)
             or self.credit != "response"
-            or self.unique_words is not None
+            or self.different_words is not None
         )
 
     def check_words(self, of_entries: Sequence[Sequence[Any]], training: Any) -> None:
         """Refuse what cannot work together with the rewards of a run's entries and with TRL's settings."""
         rewards = [reward for of_entry in of_entries for reward in of_entry]
-        unique, window = self.unique_words, self.unique_words_of
+        unique, window = self.different_words, self.different_words_of
         if self.credit not in ("response", "word"):
             raise UserError(f"credit must be response or word, not {self.credit}")
         if (unique is None) != (window is None):
             raise UserError(
-                "unique_words and unique_words_of belong together: 590 different ones of 640, for example"
+                "different_words and different_words_of belong together: 590 different ones of 640, for example"
             )
         if not self.about_words:
             return
@@ -59,7 +59,7 @@ class WordArguments(CommonArguments):
                 if by_word
                 else "word_entropy"
                 if self.word_entropy
-                else "unique_words"
+                else "different_words"
             )
             example = "such as sozo.rewards.make_dat_distance in reward_funcs"
             raise UserError(
@@ -84,13 +84,13 @@ class WordArguments(CommonArguments):
             return
         if not 0 < unique <= window:
             raise UserError(
-                f"unique_words {unique} must be 1 to unique_words_of {window}"
+                f"different_words {unique} must be 1 to different_words_of {window}"
             )
         if not self.word_entropy and not any(
             getattr(reward, "keeps_words", False) for reward in rewards
         ):
             raise UserError(
-                "unique_words has nothing to turn: set word_entropy, or add sozo.rewards.make_dat_rarity"
+                "different_words has nothing to turn: set word_entropy, or add sozo.rewards.make_dat_rarity"
             )
 
 

@@ -25,7 +25,7 @@ _CURVES = {
     "mean_score": "curve_score",
     "usable": "curve_usable",
 }
-_CURVES |= {"unique_words": "curve_words", "loss": "curve_loss"}
+_CURVES |= {"different_words": "curve_words", "loss": "curve_loss"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def _ridge(page: TaskOnPage, picture: Ridge, salt: str) -> Iterator[Figure]:
 def _planes(page: TaskOnPage, picture: Scatter, salt: str) -> Iterator[Figure]:
     """A named point for each method that has one; one of several seeds at their mean, with its interval over these.
 
-    With frontiers a picture for each study and number of lists, for only of as many lists unique words compare.
+    With frontiers a picture for each study and number of lists, for only of as many lists different words compare.
     """
     groups: dict[tuple[Path | None, int], list[tuple[Spot, RunResult]]] = {}
     columns = page.columns[picture.across], page.columns[picture.up]

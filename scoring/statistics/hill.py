@@ -56,7 +56,7 @@ def hill_interval(
     order: int = 0,
     level: float = LEVEL,
 ) -> Estimate:
-    """The Hill number of an order (0: unique words) that `size` answers of this model have, with its interval.
+    """The Hill number of an order (0: different words) that `size` answers of this model have, with its interval.
 
     `answers` are the words of each of n answers, or their numbers, integers of shape (n, k); a word counts once an
     answer. Without `size` the numbers are those of n answers. The interval is Student's of the logarithm, whose error

@@ -6,10 +6,10 @@ from typing import Any
 from sozo.eval.report.svg import BASELINE, series, svg
 
 
-def unique_words_chart(
+def different_words_chart(
     curves: Mapping[str, Sequence[tuple[int, float]]], equal_size: int
 ) -> str:
-    """Expected unique words of growing samples, compared at `equal_size`: name -> (usable responses, unique words)."""
+    """Expected different words of growing samples, compared at `equal_size`: name -> (usable responses, different words)."""
 
     def draw(axes: Any) -> None:
         axes.axvline(equal_size, color=BASELINE, linestyle=(0, (5, 4)), linewidth=1.4)
@@ -19,7 +19,7 @@ def unique_words_chart(
                 axes.plot(*points[-1], color=series(i), marker="o", markersize=4)
         axes.set(
             xlabel="Usable responses",
-            ylabel="Unique words",
+            ylabel="Different words",
             xlim=(0, None),
             ylim=(0, None),
         )
@@ -29,6 +29,6 @@ def unique_words_chart(
     return svg(
         draw,
         (7.6, 3.4),
-        "unique-words",
-        "Unique words by number of usable responses: " + ", ".join(curves),
+        "different-words",
+        "Different words by number of usable responses: " + ", ".join(curves),
     )

@@ -20,7 +20,7 @@ from sozo.scoring.table import Cell
 from sozo.studies.study.table11 import Table11Row
 from sozo.tasks.dat.view import INSTRUMENTS, DatView
 
-SCORE, UNIQUE, SECOND = "mean", "unique words", "second encoder"
+SCORE, DIFFERENT, SECOND = "mean", "different words", "second encoder"
 SHUFFLED = (
     " shuffled"  # of a measure: what it is of the same words, shuffled among the lists
 )
@@ -97,8 +97,8 @@ MEASURES = {
         Measure("mean"),
         lambda row: row.summary.mean,
     ),
-    UNIQUE: RowMeasure(
-        "Unique words",
+    DIFFERENT: RowMeasure(
+        "Different words",
         "Different words in equally many usable responses of every row.",
         COUNT,
         lambda row: row.equal_size_words,

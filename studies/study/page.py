@@ -18,15 +18,15 @@ from sozo.scoring.numbers import SHARE, p_value, share
 from sozo.scoring.table import Cell, Content, Table, markdown, tabulate
 from sozo.studies.pages import standalone
 from sozo.studies.study.arms import PAPER
-from sozo.studies.study.charts import unique_words_chart
+from sozo.studies.study.charts import different_words_chart
 from sozo.studies.study.claims import (
     DEVIATIONS,
+    DIFFERENT,
     MEASURES,
     ONE_SIDED,
     SCORE,
     SECOND,
     SHUFFLED,
-    UNIQUE,
     Difference,
     RowMeasure,
     seeds_cell,
@@ -66,13 +66,13 @@ _SAMPLES = 3  # responses of each row that are shown
 
 
 def plane(result: StudyResult) -> str:
-    """Mean against unique words as SVG: arms with their seeds; empty without arms."""
+    """Mean against different words as SVG: arms with their seeds; empty without arms."""
     spots = []
     for arm in result.arms:
-        words, score = result.interval(UNIQUE, arm), result.interval(SCORE, arm)
+        words, score = result.interval(DIFFERENT, arm), result.interval(SCORE, arm)
         if words and score and words.value is not None and score.value is not None:
             by_seed = [
-                [result.values[name][arm.name][seed] for name in (UNIQUE, SCORE)]
+                [result.values[name][arm.name][seed] for name in (DIFFERENT, SCORE)]
                 for seed in arm.seeds
             ]
             seeds = [(x, y) for x, y in by_seed if x is not None and y is not None]
@@ -89,7 +89,7 @@ def plane(result: StudyResult) -> str:
 def measure_heading(result: StudyResult, name: str) -> str:
     """Of a measure's column."""
     return MEASURES[name].heading + (
-        f" in {result.table.equal_size:,} usable" if name == UNIQUE else ""
+        f" in {result.table.equal_size:,} usable" if name == DIFFERENT else ""
     )
 
 
@@ -173,7 +173,7 @@ def _difference_cell(
 
 
 def rows_table(result: StudyResult) -> Table:
-    """Table 11 with unique words at equal size, gains and control tasks; below it the paper's rows of the model."""
+    """Table 11 with different words at equal size, gains and control tasks; below it the paper's rows of the model."""
     model = result.table.paper_model
     rows = [_row_cells(result, row) for row in result.table.rows]
     shown = tabulate("Table 11", rows, list(map(explanation, result.controls)))
@@ -190,7 +190,7 @@ def _row_cells(result: StudyResult, row: Table11Row) -> dict[str, Content]:
         "Responses": row.summary.num_responses,
     }
     cells |= summary_cells(row.summary)
-    cells[f"Unique words in {table.equal_size:,} usable"] = row.equal_size_words
+    cells[f"Different words in {table.equal_size:,} usable"] = row.equal_size_words
     if table.second_encoder:
         own, second = map(_gain_cell, row.gains)
         if row.parts and row.parts.shuffled:
@@ -221,7 +221,7 @@ def summary_cells(summary: DatSummary) -> dict[str, Cell]:
         "Usable": Cell.share(summary.usable, summary.num_responses),
         "Mean": Cell(Estimate(summary.mean, low, high), score),
         "Std": Cell(summary.std, score),
-        "Unique words": Cell(summary.unique_words),
+        "Different words": Cell(summary.all_different_words),
     }
 
 
@@ -351,7 +351,7 @@ def write_page(path: Path, result: StudyResult) -> None:
         groups=GROUPS,
         tables=tables,
         patterns=patterns(result.table),
-        words_chart=unique_words_chart(growing, result.table.equal_size),
+        words_chart=different_words_chart(growing, result.table.equal_size),
         score_chart=ridge_chart(scores, "scores", "DAT score")
         if any(map(len, scores.values()))
         else "",
@@ -383,7 +383,7 @@ def write_result(folder: Path, result: StudyResult, name: str) -> str:
     text = to_markdown(result)
     write_page(folder / "report.html", result)
     picture = (
-        "![Mean DAT score against unique words](plane.svg)\n\n"
+        "![Mean DAT score against different words](plane.svg)\n\n"
         if (folder / "plane.svg").is_file()
         else ""
     )

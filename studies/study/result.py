@@ -30,7 +30,7 @@ from sozo.tasks.dat.view import instruments_of
 
 Points = Mapping[
     str, Sequence[tuple[float, float]]
-]  # (unique words, mean) by what was drawn
+]  # (different words, mean) by what was drawn
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class StudyResult:
     study: Study | None = None  # where it has arms or several seeds
     frontier: Points = field(
         default_factory=dict
-    )  # at as many lists as unique words are counted in
+    )  # at as many lists as different words are counted in
 
     @property
     def arms(self) -> Sequence[Arm]:
@@ -117,7 +117,7 @@ class StudyResult:
                 {
                     **asdict(row.summary),
                     "usable_share": row.summary.usable_share,
-                    "unique_words_at_equal_size": row.equal_size_words,
+                    "different_words": row.equal_size_words,
                     "hill_at_equal_size": asdict(row.hill) if row.hill else None,
                     "from_base": _differences(row, base),
                     "rarefaction": [list(point) for point in row.curve],
@@ -370,7 +370,7 @@ def patterns(table: Table11) -> dict[str, str]:
         after = rows[method].equal_size_words if method in rows else None
         if after is not None and before is not None:
             figures = f"{before:,.0f} to {after:,.0f}"
-            result[f"{method}: unique words (equal size) {word}"] = _answer(
+            result[f"{method}: different words (equal size) {word}"] = _answer(
                 sign * (after - before) > 0, figures
             )
     for method in ("DPO 1", "DPO 2", "GRPO"):

@@ -136,7 +136,7 @@ def papers_rows(model: str | None) -> Iterator[str]:
     for row in load_text("dat_training"):
         if model and row["model"] in ("", model):
             figures = f"usable {int(row['usable']):,} of 131,072, mean {row['mean']}, std {row['std']}"
-            yield f"{row['method']}: {figures}, {int(row['unique_words']):,} different words"
+            yield f"{row['method']}: {figures}, {int(row['all_different_words']):,} different words"
 
 
 def run_study(study: Study, steps: Sequence[Step], launch: list[str]) -> None:

@@ -1,6 +1,6 @@
 """The paper's Table 11 of a study: a row per training method, from its table of responses, beside the paper's figures.
 
-Unique words grow with the number of usable responses, and training changes that number. So each row also gives unique
+Different words grow with the number of usable responses, and training changes that number. So each row also gives unique
 words at equal sample size: what its smallest row's number of usable responses would show.
 """
 
@@ -31,14 +31,14 @@ class PublishedFigures:
     usable: int
     mean: float
     std: float
-    unique_words: int
+    all_different_words: int
 
 
 @dataclass(frozen=True, slots=True)
 class HillNumbers:
     """Effective numbers of words of the orders 0, 1 and 2, each at most the one before (`hill_number`)."""
 
-    unique: float
+    different: float
     perplexity: float
     inverse_simpson: float
 
@@ -47,10 +47,10 @@ class HillNumbers:
 class Table11Row:
     """One row."""
 
-    summary: DatSummary  # usable responses, mean, standard deviation, unique words; its source is the row's name
+    summary: DatSummary  # usable responses, mean, standard deviation, different words; its source is the row's name
     curve: tuple[
         tuple[int, float], ...
-    ]  # (responses, expected unique words) for growing samples, up to all usable ones
+    ]  # (responses, expected different words) for growing samples, up to all usable ones
     published: PublishedFigures | None  # the paper's figures for this model and method
     # Over the base, by the row's own encoder and by the second encoder; None where there is none (`with_gains`).
     gains: tuple[Estimate | None, Estimate | None] = (None, None)
@@ -61,8 +61,8 @@ class Table11Row:
 
     @property
     def equal_size_words(self) -> float | None:
-        """Expected unique words in `Table11.equal_size` usable responses; None where there is none."""
-        return self.hill.unique if self.hill else None
+        """Expected different words in `Table11.equal_size` usable responses; None where there is none."""
+        return self.hill.different if self.hill else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The frontier: lists of nouns that are as random as they can be at their mean distance, drawn at a chosen strength.
 
 Among all ways of drawing lists with the same mean score, p(list) ~ exp(strength * score) has the greatest entropy. It
-is a reference for how far lists can be without falling back on few words, not a bound on unique words.
+is a reference for how far lists can be without falling back on few words, not a bound on different words.
 """
 
 from collections.abc import Sequence

@@ -72,13 +72,13 @@ def measure(
 
 
 def diversity_ends(lists: np.ndarray) -> dict[str, float]:
-    """The ends of the intervals of unique words and the instruments of diversity, where there are some, by name.
+    """The ends of the intervals of different words and the instruments of diversity, where there are some, by name.
 
-    >>> diversity_ends(np.array([[0, 1], [0, 2], [0, 1]]))["unique_words_high"]
+    >>> diversity_ends(np.array([[0, 1], [0, 2], [0, 1]]))["all_different_words_high"]
     6.0
     """
     ends: dict[str, float] = {}
-    for order, name in enumerate(("unique_words", *DIVERSITY)):
+    for order, name in enumerate(("all_different_words", *DIVERSITY)):
         found = hill_interval(lists, order=order)
         if found.low is not None and found.high is not None:
             ends |= {f"{name}_low": found.low, f"{name}_high": found.high}

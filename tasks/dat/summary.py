@@ -49,7 +49,7 @@ class DatSummary:
     ci95: (
         tuple[float, float] | None
     )  # Student's 95% interval of the mean over the usable responses
-    unique_words: int  # distinct words in usable responses (all ten of each, under Olson's protocol too)
+    all_different_words: int  # distinct words in usable responses (all ten of each, under Olson's protocol too)
     reasons: dict[str, int]  # unusable responses by reason, every reason named
     instruments: dict[str, float] = field(
         default_factory=dict
@@ -90,7 +90,7 @@ class DatSummary:
             "reasons": self.reasons,
             "measures": measures,
             "std": self.std,
-            "unique_words": self.unique_words,
+            "all_different_words": self.all_different_words,
             "instruments": self.instruments,
         }
 
@@ -105,7 +105,7 @@ class DatSummary:
             mean=score["value"],
             std=metrics["std"],
             ci95=None if score["low"] is None else (score["low"], score["high"]),
-            unique_words=metrics["unique_words"],
+            all_different_words=metrics["all_different_words"],
             reasons=metrics["reasons"],
             instruments=metrics["instruments"],
         )
@@ -157,7 +157,7 @@ def summary_of(
         mean=mean,
         std=std,
         ci95=t_interval(mean, std, n),
-        unique_words=pc.count_distinct(pc.list_flatten(usable["words"])).as_py(),
+        all_different_words=pc.count_distinct(pc.list_flatten(usable["words"])).as_py(),
         reasons=reasons,
     )
 

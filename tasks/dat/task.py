@@ -100,10 +100,10 @@ class Dat(Task):
     def together(
         self, rows: Sequence[Row], second_encoder: "SecondEncoder | None" = None
     ) -> dict[str, float]:
-        """Unique words; pairing; the mean by the second encoder."""
+        """Different words; pairing; the mean by the second encoder."""
         lists = [row.facts["words"] for row in rows if row.reason is None]
-        unique = float(len({word for words in lists for word in words}))
-        values = {"dat/unique_words": unique}
+        different = float(len({word for words in lists for word in words}))
+        values = {"dat/different_words": different}
         if not self.settings.olson and len(lists) >= FEWEST_LISTS:
             words, numbers = np.unique(np.array(lists), return_inverse=True)
             unit = self.scorer.vectors.unit(words.tolist())

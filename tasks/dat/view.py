@@ -30,7 +30,7 @@ from sozo.tasks.view import (
     stored,
 )
 
-WORDS = Measure("unique_words", 0, unit="words")
+WORDS = Measure("all_different_words", 0, unit="words")
 PAPER_RESPONSES = 131_072  # in all, of each of the paper's rows
 # How the instruments are shown, and the mean that they are part of: decimals, or percent.
 INSTRUMENTS = {
@@ -51,7 +51,7 @@ class DatView(View[DatRunResult]):
     pictures = (
         Scatter(
             "words_chart",
-            "equal_words",
+            "different_words",
             "mean",
             "words_axis",
             "score_axis",
@@ -68,12 +68,12 @@ class DatView(View[DatRunResult]):
         def std(run: DatRunResult) -> Cell:
             return Cell(run.summary.std, run.shown(score))
 
-        def unique(run: DatRunResult) -> Cell:
+        def different(run: DatRunResult) -> Cell:
             low, high = (
-                run.summary.instruments.get(f"unique_words_{end}")
+                run.summary.instruments.get(f"all_different_words_{end}")
                 for end in ("low", "high")
             )
-            return Cell(Estimate(run.summary.unique_words, low, high), WORDS)
+            return Cell(Estimate(run.summary.all_different_words, low, high), WORDS)
 
         instruments = [
             RunColumn(name, _instrument(name), shown=NUMBERS)
@@ -96,9 +96,12 @@ class DatView(View[DatRunResult]):
             measured(usable, "usable", key="usable_share"),
             measured(score, "mean", key="mean"),
             RunColumn("std", std, shown=RESULT),
-            RunColumn("unique_words", unique, shown=RESULT),
+            RunColumn("all_different_words", different, shown=RESULT),
             RunColumn(
-                "equal_words", _equal_words(runs), shown=PAGE, change=DIFFERENT_WORDS
+                "different_words",
+                _different_words(runs),
+                shown=PAGE,
+                change=DIFFERENT_WORDS,
             ),
             stored("ten_words", shown=NUMBERS | FACTS),
             *instruments,
@@ -150,8 +153,8 @@ class DatView(View[DatRunResult]):
             "usable_share",
             "mean",
             "std",
-            "unique_words",
-            "equal_words",
+            "all_different_words",
+            "different_words",
         )
         return (
             ModelTable(
@@ -167,11 +170,11 @@ class DatView(View[DatRunResult]):
         return ReaderItem("", "", "DAT")
 
 
-def _equal_words(runs: Sequence[DatRunResult]) -> Callable[[DatRunResult], Cell]:
-    """Unique words in as many usable responses as the smallest row of the run's study has: no other study's count."""
+def _different_words(runs: Sequence[DatRunResult]) -> Callable[[DatRunResult], Cell]:
+    """Different words in as many usable responses as the smallest row of the run's study has: no other study's count."""
     cells: dict[Path, Cell] = {}
 
-    def equal_words(run: DatRunResult) -> Cell:
+    def different_words(run: DatRunResult) -> Cell:
         if run.folder not in cells:  # they take a while, and few printers ask for them
             own = [other for other in runs if other.study == run.study]
             size = min(filter(None, (len(other.lists) for other in own)), default=0)
@@ -181,7 +184,7 @@ def _equal_words(runs: Sequence[DatRunResult]) -> Callable[[DatRunResult], Cell]
                 )
         return cells[run.folder]
 
-    return equal_words
+    return different_words
 
 
 def instruments_of(rows: Sequence[DatSummary]) -> list[str]:

@@ -221,7 +221,7 @@ def test_a_study_asks_the_base_and_every_trained_row(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"control_tasks": "sipen"}, "control_tasks: Input should be a usable list"),
+        ({"control_tasks": "sipen"}, "control_tasks: Input should be a valid list"),
         ({"control_tasks": ["dat"]}, "dat has no control measure"),
         ({"control_tasks": ["sippen"]}, "there is no task sippen"),
         (

@@ -33,7 +33,7 @@ def test_the_curves_are_drawn_once_and_end_where_two_starts_part(tmp_path, monke
     rows = json.loads((tmp_path / "out" / "frontier.json").read_text("utf-8"))["rows"]
     assert [row["strength"] for row in rows] == [0.0, 100.0, 300.0]
     random, further = rows[0]["free"], rows[1]["free"]
-    assert random["unique_words"] == pytest.approx(300, abs=1)
+    assert random["different_words"] == pytest.approx(300, abs=1)
     assert further["mean"] > random["mean"] + 0.002
     assert further["perplexity"] < random["perplexity"]
     assert [row["free"] is None for row in rows] == [False, False, True]

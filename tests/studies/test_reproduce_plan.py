@@ -371,7 +371,7 @@ def test_check_says_whether_anything_is_missing(monkeypatch, capsys):
         ),
         (
             {"keep_checkpoints": "no"},
-            "keep_checkpoints: Input should be a usable boolean, not 'no'",
+            "keep_checkpoints: Input should be a valid boolean, not 'no'",
         ),
         ({"guard_encoder": "e5"}, "unknown key guard_encoder"),
         ({"guards": ["sipen"]}, "unknown key guards"),

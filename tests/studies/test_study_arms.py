@@ -201,7 +201,7 @@ def test_further_mistakes(arms):
         match=r"step a with .+: unknown setting: lerning_rate \(did you mean learning_rate\?\)",
     ):
         training_of(step)
-    with pytest.raises(UserError, match="seeds: Input should be a usable list, not 0"):
+    with pytest.raises(UserError, match="seeds: Input should be a valid list, not 0"):
         load(arms, seeds=0)
 
 

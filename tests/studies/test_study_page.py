@@ -10,7 +10,7 @@ from fakes import Response, write_responses
 from sozo.data.evaluations import write_evaluations
 from sozo.data.study_folder import StudyRow
 from sozo.eval.report.charts import ridge_chart, steps_chart
-from sozo.studies.study.charts import unique_words_chart
+from sozo.studies.study.charts import different_words_chart
 from sozo.studies.study.page import write_page
 from sozo.studies.study.result import StudyResult, evaluations
 from sozo.studies.study.table11 import table11
@@ -128,7 +128,7 @@ def test_everything_is_on_the_page_beside_the_paper(result, shown):
         "0.0% 0 of 4",
         "75.0% 3 of 4",
         "0.8000 [0.5516, 1.0484]",
-        "Unique words in 2 usable",
+        "Different words in 2 usable",
         "Swallow-8B base 105401 0.524",
         "those of Swallow-8B;",
         "GRPO: usable responses up",
@@ -211,8 +211,10 @@ def test_charts_take_their_colours_from_the_page_and_keep_ids_apart():
     assert charts[0] == steps_chart("score", lines, 0)
 
 
-def test_the_chart_of_unique_words():
-    chart = unique_words_chart({"a & b": [(1, 10.0), (2000, 900.0)], "none": []}, 1500)
+def test_the_chart_of_different_words():
+    chart = different_words_chart(
+        {"a & b": [(1, 10.0), (2000, 900.0)], "none": []}, 1500
+    )
     assert "a &amp; b, none" in chart
     assert "2,000" in chart
     assert "stroke: var(--baseline)" in chart

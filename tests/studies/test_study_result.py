@@ -139,15 +139,15 @@ def test_what_holds_alone_is_open_beside_others():
         ({"against": "C"}, "claim 'c': no arm C"),
         (
             {"measure": "median"},
-            "claim 'c': no measure median; there are usable, mean, unique words",
+            "claim 'c': no measure median; there are usable, mean, different words",
         ),
-        ({"measure": None}, "claims 1, measure: Input should be a usable string"),
+        ({"measure": None}, "claims 1, measure: Input should be a valid string"),
         ({"at_least": 1.0}, "claim 'c': give one number, at_least, above or within"),
         (
             {"above": None, "within": 0.0},
             "claims 1, within: Input should be greater than 0",
         ),
-        ({"above": "0"}, "claims 1, above: Input should be a usable number"),
+        ({"above": "0"}, "claims 1, above: Input should be a valid number"),
         ({"least": 1.0}, "claims 1: unknown key least (did you mean at_least?)"),
     ],
 )
@@ -170,7 +170,7 @@ def test_a_claim_that_cannot_be_judged_is_refused(wrong, message, tmp_path):
                 exploratory=[{"arm": "A", "measure": "mean", "against": "C"}],
             )
         )
-    with pytest.raises(UserError, match="claims: Input should be a usable list"):
+    with pytest.raises(UserError, match="claims: Input should be a valid list"):
         load_study(study_file(tmp_path, arms={"A": {}}, claims=claim))
 
 
@@ -225,7 +225,7 @@ CLAIMS = [
         "name": "more words",
         "arm": "ours",
         "against": "GRPO",
-        "measure": "unique words",
+        "measure": "different words",
         "at_least": 100,
     },
     {"name": "usable", "arm": "GRPO", "measure": "usable", "at_least": 0.98},
@@ -304,11 +304,11 @@ def test_the_table_over_seeds(result):
     assert result.measures == [
         "usable",
         "mean",
-        "unique words",
+        "different words",
         "pairing",
     ]  # nobody measured the others
     text = to_markdown(result)
-    claim = r"\| more words +\| unique words of ours minus GRPO at least 100 +\| \+208 \[\+203, \+213\], 3 seeds, paired"
+    claim = r"\| more words +\| different words of ours minus GRPO at least 100 +\| \+208 \[\+203, \+213\], 3 seeds, paired"
     assert re.search(claim, text)
     assert "| farther & \\<i\\> " in text
     assert "| cannot be said | not written down before |" in text

@@ -1,4 +1,4 @@
-"""Table 11 of hand-made tables: counts, unique words at equal size, the paper beside it, the paper's patterns."""
+"""Table 11 of hand-made tables: counts, different words at equal size, the paper beside it, the paper's patterns."""
 
 import json
 import re
@@ -54,15 +54,19 @@ def test_rows_by_hand(folders):
     assert (
         base.summary.usable,
         base.summary.num_responses,
-        base.summary.unique_words,
+        base.summary.all_different_words,
     ) == (3, 4, 3)
     assert base.summary.mean == pytest.approx(0.5, abs=1e-6)
     assert base.summary.std == pytest.approx(0.1, abs=1e-6)
     # Of two drawn from three, 犬 is always there, 猫 and 水 in two of the three draws each.
     assert base.equal_size_words == pytest.approx(1 + 2 / 3 + 2 / 3)
-    assert sft.equal_size_words == sft.summary.unique_words == 4
+    assert sft.equal_size_words == sft.summary.all_different_words == 4
     assert base.curve[-1] == (3, pytest.approx(3))
-    assert (base.published.usable, base.published.mean, sft.published.unique_words) == (
+    assert (
+        base.published.usable,
+        base.published.mean,
+        sft.published.all_different_words,
+    ) == (
         105_401,
         0.524,
         17_614,
@@ -76,14 +80,14 @@ def cells_of(line):
 def test_markdown_and_json(folders):
     shown = result(folders, "Swallow-8B")
     lines = to_markdown(shown).splitlines()
-    words = "Unique words in 2 usable"
+    words = "Different words in 2 usable"
     assert cells_of(lines[0]) == [
         "Row",
         "Responses",
         "Usable",
         "Mean",
         "Std",
-        "Unique words",
+        "Different words",
         words,
     ]
     row, responses, usable, mean, *others = cells_of(lines[2])
@@ -94,7 +98,7 @@ def test_markdown_and_json(folders):
         cells_of, lines
     )
     assert not [line for line in lines if line.startswith("| Qwen2.5-7B")]
-    assert "- SFT: unique words (equal size) up: yes (2 to 4)" in lines
+    assert "- SFT: different words (equal size) up: yes (2 to 4)" in lines
     assert len({line.count("|") for line in lines[:3]}) == 1
     stored = json.loads(json.dumps(shown.to_json()))
     assert stored["equal_size"] == 2
@@ -102,9 +106,9 @@ def test_markdown_and_json(folders):
         "usable": 105_401,
         "mean": 0.524,
         "std": 0.018,
-        "unique_words": 8026,
+        "all_different_words": 8026,
     }
-    assert stored["rows"][1]["unique_words_at_equal_size"] == 4
+    assert stored["rows"][1]["different_words"] == 4
     assert stored["rows"][0]["usable_share"] == 0.75
 
 
@@ -139,8 +143,8 @@ def test_patterns_say_yes_and_no(tmp_path):
         }
     )
     assert patterns(table) == {
-        "SFT: unique words (equal size) up": "NO (4 to 2)",
-        "DPO 2: unique words (equal size) down": "yes (4 to 1)",
+        "SFT: different words (equal size) up": "NO (4 to 2)",
+        "DPO 2: different words (equal size) down": "yes (4 to 1)",
         "DPO 2: usable responses up": "yes (50.0% to 100.0%)",
         "DPO 2: highest mean": "NO (SFT 0.9000)",
     }

@@ -38,7 +38,7 @@ class DatReward(Reward):
     as noun_checker; with `olson`, scores are 0 to 200. Instead of them `build` may make the scorer, in the process that
     uses it. Nothing is loaded before the first call, or before `reward.scorer` is asked for.
 
-    Logged through TRL's `log_metric`, over all processes: `dat/usable`, `dat/mean_score` (of usable responses),
+    Logged through TRL's `log_metric`, over all processes: `dat/usable`, `dat/score` (of usable responses),
     `dat/different_words`, `dat/duplicate_share`, `dat/reason/<reason>` (shares), `dat/seconds`, and the instruments of
     `sozo.tasks.dat.instruments` (`dat/pairing`, `dat/glued_share`); through `log_extra` the columns words,
     score, reason and duplicate.
@@ -50,7 +50,7 @@ class DatReward(Reward):
     """
 
     console: Sequence[tuple[str, str, str]] = (
-        ("mean DAT score", "dat/mean_score", ".4f"),
+        ("score", "dat/score", ".4f"),
         ("usable", "dat/usable", "6.1%"),
         ("different words", "dat/different_words", "5.0f"),
     )

@@ -100,7 +100,7 @@ class Reward:
     loaded = ""  # name of a cached property that every process loads for itself
     offset = 0.0  # what a usable response is paid besides
     # Of its metrics: the share that is usable, the mean score, what stands before a reason.
-    logged = ("usable", "mean_score", "reason")
+    logged = ("usable", "score", "reason")
 
     def __init__(
         self,

@@ -54,7 +54,7 @@ class TaskReward(Reward):
         )
         self._worst = paid.scale[1] if paid.scale and paid.better < 0 else None
         self.console = (
-            (f"mean {self.measure}", f"{task.name}/mean_score", ".4f"),
+            (f"mean {self.measure}", f"{task.name}/score", ".4f"),
             (f"{task.name} usable", f"{task.name}/usable", "6.1%"),
         )
         super().__init__(

@@ -167,7 +167,7 @@ def test_a_reward_pays_each_its_share():
     logged = {}
     reward([PROMPTS["c"]] * 3, TEXTS["c"], log_metric=logged.__setitem__)
     assert logged["spread/usable"] == pytest.approx(2 / 3)
-    assert logged["spread/mean_score"] == 2
+    assert logged["spread/score"] == 2
     assert reward([], []) == []
 
 

@@ -27,7 +27,7 @@ from sozo.data.wandb_run import WandbRun, last_checkpoint, trained_by
 
 DAT_METRICS = {
     "dat/usable",
-    "dat/mean_score",
+    "dat/score",
     "dat/different_words",
     "dat/duplicate_share",
     "dat/reason/format",
@@ -75,7 +75,7 @@ def test_a_run_leaves_its_settings_metrics_and_model(finished):
     )
     logged = [entry for entry in history(output) if "reward" in entry]
     assert [entry["step"] for entry in logged] == [1, 2, 3, 4]
-    assert all(set(entry) >= DAT_METRICS - {"dat/mean_score"} for entry in logged)
+    assert all(set(entry) >= DAT_METRICS - {"dat/score"} for entry in logged)
     assert any(entry["dat/usable"] > 0 for entry in logged)
     assert last_checkpoint(output) == output / "checkpoint-4"
     (offline,) = output.glob("wandb/offline-run-*")

@@ -24,7 +24,7 @@ HISTORY = [
     {
         "step": k,
         "reward": 8.0 + k,
-        "dat/mean_score": 0.8,
+        "dat/score": 0.8,
         "loss": 0.1,
         "rewards/x/mean": 1.0,
     }

@@ -109,7 +109,7 @@ def test_logged_metrics():
     assert nothing == {}
     DatReward(build)(completions=["x"], log_metric=nothing.__setitem__)
     assert nothing["dat/usable"] == 0.0
-    assert not {"dat/mean_score", "dat/proper_noun_share"} & set(nothing)
+    assert not {"dat/score", "dat/proper_noun_share"} & set(nothing)
     assert metrics.pop("dat/seconds") > 0
     measured = {
         name: metrics.pop(f"dat/{name}") for name in (*PARTS, *FLEXIBILITY, *DIVERSITY)
@@ -123,7 +123,7 @@ def test_logged_metrics():
     assert 1 <= measured["domains"] < measured["categories"] <= 10
     assert metrics == {
         "dat/usable": 3 / 8,
-        "dat/mean_score": 1.0,
+        "dat/score": 1.0,
         "dat/different_words": 11.0,
         "dat/duplicate_share": 1 / 8,
         "dat/reason/format": 2 / 8,
@@ -325,7 +325,7 @@ def test_a_tasks_measure_is_a_reward(tmp_path):
     assert metrics.pop("dat/seconds") > 0
     assert metrics == {
         "dat/usable": 0.5,
-        "dat/mean_score": 0.5,
+        "dat/score": 0.5,
         "dat/duplicate_share": 0.0,
         "dat/reason/format": 0.5,
     }

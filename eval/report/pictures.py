@@ -22,7 +22,7 @@ from sozo.tasks.view import Ridge, Scatter
 # What trainings log of a step's answers, after the task's name -> its label.
 _CURVES = {
     "reward": "curve_reward",
-    "mean_score": "curve_score",
+    "score": "curve_score",
     "usable": "curve_usable",
 }
 _CURVES |= {"different_words": "curve_words", "loss": "curve_loss"}

@@ -20,7 +20,7 @@ from sozo.scoring.table import Cell
 from sozo.studies.study.table11 import Table11Row
 from sozo.tasks.dat.view import INSTRUMENTS, DatView
 
-SCORE, DIFFERENT, SECOND = "mean", "different words", "second encoder"
+SCORE, DIFFERENT, SECOND = "score", "different words", "second encoder"
 SHUFFLED = (
     " shuffled"  # of a measure: what it is of the same words, shuffled among the lists
 )
@@ -94,7 +94,7 @@ MEASURES = {
     SCORE: RowMeasure(
         "Mean",
         "DAT score of the usable responses, 0 to 2: how far apart the ten words of a list are for the encoder.",
-        Measure("mean"),
+        Measure("score"),
         lambda row: row.summary.mean,
     ),
     DIFFERENT: RowMeasure(

@@ -80,7 +80,7 @@ def plane(result: StudyResult) -> str:
             spots.append(Spot(arm.name, (words.value, score.value), seeds, colour))
     across = f"Different words in {result.table.equal_size:,} usable lists"
     return (
-        plane_chart(spots, result.frontier, across, "Mean DAT score", "plane")
+        plane_chart(spots, result.frontier, across, "DAT score", "plane")
         if spots
         else ""
     )
@@ -212,14 +212,14 @@ def _row_cells(result: StudyResult, row: Table11Row) -> dict[str, Content]:
 def summary_cells(summary: DatSummary) -> dict[str, Cell]:
     """The columns of a row of Table 11 by their headings.
 
-    >>> summary_cells(DatSummary("random", 4, 3, 0.8, 0.1, (0.7, 0.9), 25, {}))["Mean"].line
+    >>> summary_cells(DatSummary("random", 4, 3, 0.8, 0.1, (0.7, 0.9), 25, {}))["Score"].line
     '0.8000 [0.7000, 0.9000]'
     """
     score = Measure("dat", summary.digits)
     low, high = summary.ci95 or (None, None)
     return {
         "Usable": Cell.share(summary.usable, summary.num_responses),
-        "Mean": Cell(Estimate(summary.mean, low, high), score),
+        "Score": Cell(Estimate(summary.mean, low, high), score),
         "Std": Cell(summary.std, score),
         "Different words": Cell(summary.all_different_words),
     }
@@ -250,7 +250,7 @@ def instrument_table(table: Table11) -> Table:
     for row in table.rows:
         cells: dict[str, Content] = {"Row": row.summary.source}
         own = row_values(row)
-        for name in ("mean", *names):
+        for name in ("score", *names):
             size = f" in {table.equal_size:,} usable" if name in DIVERSITY else ""
             label = labels[name][0] if name in labels else "Mean"
             change = difference_cell(own, base, name) if own != base else None
@@ -383,7 +383,7 @@ def write_result(folder: Path, result: StudyResult, name: str) -> str:
     text = to_markdown(result)
     write_page(folder / "report.html", result)
     picture = (
-        "![Mean DAT score against different words](plane.svg)\n\n"
+        "![DAT score against different words](plane.svg)\n\n"
         if (folder / "plane.svg").is_file()
         else ""
     )

@@ -312,7 +312,7 @@ def row_values(row: Table11Row) -> dict[str, float]:
     }
     if summary.mean is not None and summary.std is not None:
         values |= {
-            "mean": summary.mean,
+            "score": summary.mean,
             "mean_se": summary.std / math.sqrt(summary.usable),
         }
     return values | (
@@ -332,7 +332,7 @@ def _differences(
 ) -> dict[str, tuple[float, float]]:
     """What a row has more than the row `base`, with standard errors, by the instruments' names."""
     own, pairs = row_values(row), {}
-    for name in ("mean", *instruments_of([row.summary])) if own != base else ():
+    for name in ("score", *instruments_of([row.summary])) if own != base else ():
         if (pair := difference(own, base, name)) is not None:
             pairs[name] = pair
     return pairs

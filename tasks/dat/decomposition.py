@@ -1,4 +1,4 @@
-"""Where a mean DAT score, or a gain by a second encoder, comes from: which words, in which position, combined how."""
+"""Where a DAT score, or a gain by a second encoder, comes from: which words, in which position, combined how."""
 
 from dataclasses import dataclass
 

@@ -42,7 +42,7 @@ class DatSummary:
     usable: int  # responses with a score. `mean`, `std` and `ci95` always stand beside `usable` of `num_responses`.
     mean: (
         float | None
-    )  # mean DAT score in [0, 2] (times 100 under Olson's protocol); None without a usable response
+    )  # DAT score in [0, 2] (times 100 under Olson's protocol); None without a usable response
     std: (
         float | None
     )  # sample standard deviation (ddof = 1); None with fewer than two usable responses

@@ -87,8 +87,8 @@ def test_intervals_by_hand():
 )
 def test_a_claim_is_judged_by_its_interval(claim, verdict):
     (only,) = judge(
-        [Claim(**{"name": "c", "arm": "A", "measure": "mean", **claim})],
-        {"mean": VALUES},
+        [Claim(**{"name": "c", "arm": "A", "measure": "score", **claim})],
+        {"score": VALUES},
     )
     assert only.verdict == verdict
 
@@ -96,11 +96,11 @@ def test_a_claim_is_judged_by_its_interval(claim, verdict):
 def test_claims_share_one_error():
     """The p of each is Holm's, by the closed form of Student's distribution with two degrees of freedom."""
     claims = [
-        Claim(name=f"c{k}", arm="A", measure="mean", against="B", above=-8.0 + k)
+        Claim(name=f"c{k}", arm="A", measure="score", against="B", above=-8.0 + k)
         for k in range(4)
     ]
-    alone = [judge([claim], {"mean": VALUES})[0] for claim in claims]
-    together = judge(claims, {"mean": VALUES})
+    alone = [judge([claim], {"score": VALUES})[0] for claim in claims]
+    together = judge(claims, {"score": VALUES})
     # With two degrees of freedom P(T > t) = (1 - t / sqrt(t^2 + 2)) / 2, and t = (2 - bound) sqrt(3).
     by_hand = [
         (1 - t / (t * t + 2) ** 0.5) / 2 for t in ((10 - k) * 3**0.5 for k in range(4))
@@ -111,24 +111,24 @@ def test_claims_share_one_error():
     )
     # A claim that nobody could test counts as one of them, too.
     (held, untested) = judge(
-        [claims[0], Claim(name="c", arm="one", measure="mean", above=0.0)],
-        {"mean": VALUES},
+        [claims[0], Claim(name="c", arm="one", measure="score", above=0.0)],
+        {"score": VALUES},
     )
     assert held.p == pytest.approx(2 * by_hand[0])
     assert (untested.verdict, untested.p) == (OPEN, None)
 
 
 def test_what_holds_alone_is_open_beside_others():
-    close = Claim(name="close", arm="A", measure="mean", against="B", above=-0.5)
+    close = Claim(name="close", arm="A", measure="score", against="B", above=-0.5)
     others = [
-        Claim(name=f"o{k}", arm="A", measure="mean", against="B", above=0.0)
+        Claim(name=f"o{k}", arm="A", measure="score", against="B", above=0.0)
         for k in range(3)
     ]
-    assert judge([close], {"mean": VALUES})[0].verdict == HELD
-    first, *_ = judge([close, *others], {"mean": VALUES})
+    assert judge([close], {"score": VALUES})[0].verdict == HELD
+    first, *_ = judge([close, *others], {"score": VALUES})
     assert (first.verdict, first.interval) == (
         OPEN,
-        judge([close], {"mean": VALUES})[0].interval,
+        judge([close], {"score": VALUES})[0].interval,
     )
 
 
@@ -152,7 +152,7 @@ def test_what_holds_alone_is_open_beside_others():
     ],
 )
 def test_a_claim_that_cannot_be_judged_is_refused(wrong, message, tmp_path):
-    claim = {"name": "c", "arm": "A", "measure": "mean", "above": 0}
+    claim = {"name": "c", "arm": "A", "measure": "score", "above": 0}
     with pytest.raises(UserError) as error:
         load_study(study_file(tmp_path, arms={"A": {}}, claims=[claim | wrong]))
     assert message in str(error.value)
@@ -167,7 +167,7 @@ def test_a_claim_that_cannot_be_judged_is_refused(wrong, message, tmp_path):
             study_file(
                 tmp_path,
                 arms={"A": {}},
-                exploratory=[{"arm": "A", "measure": "mean", "against": "C"}],
+                exploratory=[{"arm": "A", "measure": "score", "against": "C"}],
             )
         )
     with pytest.raises(UserError, match="claims: Input should be a valid list"):
@@ -218,7 +218,7 @@ CLAIMS = [
         "name": "farther & <i>",
         "arm": "GRPO",
         "against": "base",
-        "measure": "mean",
+        "measure": "score",
         "above": 0.0,
     },
     {
@@ -231,7 +231,7 @@ CLAIMS = [
     {"name": "usable", "arm": "GRPO", "measure": "usable", "at_least": 0.98},
 ]
 EXPLORATORY = [
-    {"arm": "ours", "against": "GRPO", "measure": "mean"},
+    {"arm": "ours", "against": "GRPO", "measure": "score"},
     {"arm": "GRPO", "measure": "second encoder"},
 ]
 
@@ -282,12 +282,12 @@ def result(study):
 def test_the_table_over_seeds(result):
     values = result.to_json()
     grpo = values["arms"]["GRPO"]
-    assert (grpo["seeds"], grpo["mean"]["by_seed"]) == (
+    assert (grpo["seeds"], grpo["score"]["by_seed"]) == (
         [0, 1, 2],
         {0: 0.90, 1: 0.91, 2: 0.92},
     )
     # Half of the interval is 4.303 x 0.01 / sqrt(3).
-    assert (grpo["mean"]["value"], grpo["mean"]["high"]) == pytest.approx(
+    assert (grpo["score"]["value"], grpo["score"]["high"]) == pytest.approx(
         (0.91, 0.91 + 4.30265 * 0.01 / 3**0.5)
     )
     assert [claim["verdict"] for claim in values["claims"]] == [OPEN, HELD, OPEN]
@@ -300,10 +300,10 @@ def test_the_table_over_seeds(result):
     assert "value" not in values["exploratory"][1]  # nobody measured a second encoder
     assert json.loads(json.dumps(values))["equal_size"] == 90
     assert values["arms"]["ours"]["pairing"]["value"] == pytest.approx(0.01)
-    assert [values["rows"][k]["mean"] for k in range(3)] == [0.88, 0.90, 0.91]
+    assert [values["rows"][k]["score"] for k in range(3)] == [0.88, 0.90, 0.91]
     assert result.measures == [
         "usable",
-        "mean",
+        "score",
         "different words",
         "pairing",
     ]  # nobody measured the others

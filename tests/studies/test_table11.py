@@ -104,7 +104,7 @@ def test_markdown_and_json(folders):
     assert stored["equal_size"] == 2
     assert stored["rows"][0]["paper"] == {
         "usable": 105_401,
-        "mean": 0.524,
+        "score": 0.524,
         "std": 0.018,
         "all_different_words": 8026,
     }

@@ -7,7 +7,7 @@
 
 With --prompts the completions are shared out among prompts of unequal length: the DAT prompt and up to 63 random tokens
 behind it, or SAT's prompt with --stories, each cut after another sentence. The sampler is timed with all of them
-together and with one after the other, as GRPO asked it before. Where a response of the two parts, it is said how far
+together and with one after the other, as GRPO asked it before. Where an answer of the two parts, it is said how far
 its random number is outside of the interval that the plain forward pass gives to either token: rounding moves borders.
 Memory is what the process grew by at the first count, beside what the sampler reckons for keys, values and logits.
 Both draw from the model's own distribution (top_k 0, top_p 1), with the same length limit and the same end tokens.
@@ -81,7 +81,7 @@ def of_stories(path: str, count: int) -> list[str]:
 def outside(
     model: Any, prompt: list[int], one: list[int], two: list[int], random: np.ndarray
 ) -> float:
-    """How far the number at which two responses part is outside of the intervals of their tokens, at the most."""
+    """How far the number at which two answers part is outside of the intervals of their tokens, at the most."""
     place = next(k for k, (a, b) in enumerate(zip(one, two, strict=False)) if a != b)
     with torch.no_grad():
         logits = model(
@@ -187,8 +187,8 @@ def main() -> None:
                 Memory() as memory,
                 freed_memory_kept(),
             ):  # as sozo's generator does on a CPU
-                responses = sample_each(model, prompts, random, ends=ends, slots=n)
-            ours.append((time.perf_counter() - start, sum(map(len, responses))))
+                answers = sample_each(model, prompts, random, ends=ends, slots=n)
+            ours.append((time.perf_counter() - start, sum(map(len, answers))))
             if args.prompts > 1:
                 start, alone = time.perf_counter(), []
                 with freed_memory_kept():
@@ -200,13 +200,13 @@ def main() -> None:
                 taken = time.perf_counter() - start
                 parted = [
                     row
-                    for row in zip(prompts, alone, responses, random, strict=True)
+                    for row in zip(prompts, alone, answers, random, strict=True)
                     if row[1] != row[2]
                 ]
                 apart.append((taken, len(parted)))
                 far += [outside(model, *row) for row in parted]
             if number == 0:
-                longest, held = max(map(len, several)), max(map(len, responses)) - 1
+                longest, held = max(map(len, several)), max(map(len, answers)) - 1
                 reckoned = cache_bytes(model, len(several) * longest + n * held, n)
                 print(
                     f"  {n:>5} completions: {memory.peak / 2**20:.0f} MiB, reckoned {reckoned / 2**20:.0f}"
@@ -234,7 +234,7 @@ def main() -> None:
             print(
                 f"        against one prompt after the other: {statistics.median(ratios):.1f} times "
                 f"({min(ratios):.1f}-{max(ratios):.1f}); {sum(parted for _, parted in apart)} of {n * args.rounds} "
-                f"responses part, with a number at most {max(far):.1g} outside"
+                f"answers part, with a number at most {max(far):.1g} outside"
             )
 
 

@@ -8,7 +8,7 @@ Counted on a CPU among PyTorch's operations; no GPU is needed, and none is timed
 weights stands for any width: the count depends on the layers alone. An operation that is no view counts as one launch
 (some take more); a wait is an operation whose result, or its shape, the host must read: `item`, `nonzero`, `unique`,
 a mask as an index. Counts are per decoded step: what a run of twice as many steps has more. With --prompts the
-responses are shared out among as many prompts of different lengths.
+answers are shared out among as many prompts of different lengths.
 """
 
 import argparse
@@ -75,7 +75,7 @@ def count(
     options: dict[str, Any],
     ends: list[int],
 ) -> tuple[Counted, int]:
-    """What responses of up to `most` tokens to `asked` take, and how many times the model was called for them."""
+    """What answers of up to `most` tokens to `asked` take, and how many times the model was called for them."""
     steps = 0
 
     def step(*args: Any) -> Any:
@@ -140,7 +140,7 @@ def main() -> None:
         model, prompts[:1] * 2, 2, {}, []
     )  # the trial of the model, which is made once
     # Two tokens are enough for all histories to differ; nothing ends in the first case, about every 40th token does
-    # in the second, where three in four responses wait for a slot.
+    # in the second, where three in four answers wait for a slot.
     cases = [
         ("all in slots, none ends", 32, 32, []),
         ("some end, others wait", 32, 128, list(range(51))),

@@ -1,12 +1,12 @@
 """From text to DAT score: the scorer against two baselines, interleaved in one run.
 
-    python benchmarks/scoring.py [--responses 131072] [--rounds 3]
+    python benchmarks/scoring.py [--answers 131072] [--rounds 3]
 
-1. naive: a regex per line, the analyser asked for every word, 45 scipy cosines per response.
-2. tidy:  one loop over the responses, verdicts and vectors cached by word, the norm identity in numpy.
+1. naive: a regex per line, the analyser asked for every word, 45 scipy cosines per answer.
+2. tidy:  one loop over the answers, verdicts and vectors cached by word, the norm identity in numpy.
 
 All three parse, check nouns, look vectors up, score and find duplicates. Word caches are warm, vectors are the packaged
-ja-ginza ones. The naive way is timed on a share of the responses and scaled. Scores are compared to 1e-6 on all texts,
+ja-ginza ones. The naive way is timed on a share of the answers and scaled. Scores are compared to 1e-6 on all texts,
 malformed ones included.
 """
 
@@ -23,7 +23,7 @@ from scipy.spatial.distance import cosine
 
 from sozo.data.jumandic import load_nouns
 from sozo.models.nouns import RandomNouns
-from sozo.rewards.duplicates import SeenResponses
+from sozo.rewards.duplicates import SeenAnswers
 from sozo.scoring.nouns.rules import NounRules, apply_rules
 from sozo.scoring.parse import script_reason
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
@@ -34,7 +34,7 @@ NAIVE_SHARE = 32
 
 def sozo(scorer: DatScorer, texts: Sequence[str]) -> tuple[np.ndarray, list[bool]]:
     results = scorer.score(texts)
-    return results.scores, SeenResponses().check(results.keys)
+    return results.scores, SeenAnswers().check(results.keys)
 
 
 def naive(scorer: DatScorer, texts: Sequence[str]) -> tuple[np.ndarray, list[bool]]:
@@ -163,7 +163,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--responses", type=int, default=131072)
+    parser.add_argument("--answers", type=int, default=131072)
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
     scorer = DatScorer.of(
@@ -173,16 +173,16 @@ def main() -> None:
     texts = [
         completion.text
         for completion in RandomNouns(nouns).answer(
-            [""] * args.responses, seed=0, batch=0
+            [""] * args.answers, seed=0, batch=0
         )
     ]
-    share = texts[: args.responses // NAIVE_SHARE]
+    share = texts[: args.answers // NAIVE_SHARE]
     tidy = make_tidy(scorer)
     scorer.score(texts)
     tidy(texts)  # warm
     worst = compare(scorer, tidy, texts, malformed(texts[:2000]))
     print(
-        f"{args.responses:,} responses; largest difference of scores {worst:.1e}; all malformed texts agree"
+        f"{args.answers:,} answers; largest difference of scores {worst:.1e}; all malformed texts agree"
     )
 
     seconds: dict[str, list[float]] = {"naive": [], "tidy": [], "sozo": []}
@@ -199,7 +199,7 @@ def main() -> None:
         ratios = [base / ours for base, ours in zip(runs, seconds["sozo"], strict=True)]
         print(
             f"{name:6} median {statistics.median(runs):7.2f} s  "
-            f"{args.responses / statistics.median(runs):9,.0f} responses/s  "
+            f"{args.answers / statistics.median(runs):9,.0f} answers/s  "
             f"{statistics.median(ratios):6.1f} times sozo's time ({min(ratios):.1f}-{max(ratios):.1f})"
         )
     cold = DatScorer.of(
@@ -208,9 +208,9 @@ def main() -> None:
     words = len(nouns)
     start = time.perf_counter()
     cold.checker.check(nouns)
-    per_response = (time.perf_counter() - start) / words * 10
+    per_answer = (time.perf_counter() - start) / words * 10
     print(
-        f"new to the noun cache: {1000 * per_response:.3f} ms per response of ten new words"
+        f"new to the noun cache: {1000 * per_answer:.3f} ms per answer of ten new words"
     )
 
 

@@ -1,10 +1,10 @@
-"""From a response table to both training datasets: sozo against the way one writes first, interleaved in one run.
+"""From an answer table to both training datasets: sozo against the way one writes first, interleaved in one run.
 
-    python benchmarks/selection.py [--responses 131072] [--k 16384] [--rounds 3]
+    python benchmarks/selection.py [--answers 131072] [--k 16384] [--rounds 3]
 
 Both read the same synthetic table, select the top k for SFT and k pairs for DPO, and build both datasets.
 
-naive: every row as a `Response`, `sorted` in Python.
+naive: every row as a `Answer`, `sorted` in Python.
 sozo:  `sozo.training.selection`, which sorts columns and makes Python objects of the selected rows only.
 
 The naive selection is compared with sozo's before anything is timed.
@@ -32,7 +32,7 @@ PART = 1024
 
 
 def write_table(folder: Path, n: int) -> None:
-    """A table of n random-noun responses with made-up scores, a tenth of them unusable, in parts."""
+    """A table of n random-noun answers with made-up scores, a tenth of them unusable, in parts."""
     draw = random.Random(0)
     texts = [
         completion.text
@@ -104,7 +104,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--responses", type=int, default=131072)
+    parser.add_argument("--answers", type=int, default=131072)
     parser.add_argument("--k", type=int, default=16384)
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
@@ -112,12 +112,12 @@ def main() -> None:
     seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder)
-        write_table(table, args.responses)
+        write_table(table, args.answers)
         assert sozo(table, args.k) == naive(table, args.k), (
-            "they select different responses"
+            "they select different answers"
         )
         print(
-            f"{args.responses:,} responses, {args.k:,} for SFT and {args.k:,} pairs for DPO; both ways agree"
+            f"{args.answers:,} answers, {args.k:,} for SFT and {args.k:,} pairs for DPO; both ways agree"
         )
         for _ in range(args.rounds):
             for name, select in ways.items():

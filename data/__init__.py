@@ -1,4 +1,4 @@
-"""What every other room reads: the response table, the protocol's prompts, the noun list and the stories."""
+"""What every other room reads: the answer table, the protocol's prompts, the noun list and the stories."""
 
 if __name__ != "sozo.data":
     raise ImportError(

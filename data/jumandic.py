@@ -161,7 +161,7 @@ def load_nouns() -> tuple[str, ...]:
     """The nouns of the random baseline (section 5.1.1), sorted by code point.
 
     They are 普通名詞, サ変名詞 and 時相名詞, each by its representative form (代表表記), without the entries that a
-    program registered (自動獲得). The paper's random responses held 22,085 distinct valid words.
+    program registered (自動獲得). The paper's random answers held 22,085 distinct valid words.
 
     >>> len(load_nouns()), "林檎" in load_nouns()
     (22128, True)

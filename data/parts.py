@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from sozo.data.errors import UndecidedError, UserError
 from sozo.data.processes import Processes
-from sozo.data.progress import responses_bar
+from sozo.data.progress import answers_bar
 from sozo.data.schema import count_rows, write_columns
 
 Columns = dict[str, Any]
@@ -26,7 +26,7 @@ def parts_of(folder: Path, n: int, rows: int) -> list[TablePart]:
     [('part-00000.parquet', 3), ('part-00001.parquet', 2)]
     """
     if n < 1 or rows < 1:
-        raise ValueError(f"cannot make {n} responses in batches of {rows}")
+        raise ValueError(f"cannot make {n} answers in batches of {rows}")
     starts = enumerate(range(0, n, rows))
     return [
         TablePart(folder / f"part-{number:05d}.parquet", min(rows, n - start))
@@ -45,7 +45,7 @@ def write_missing(
     written = [is_there(part) for part in parts]
     mine = [number for number in range(len(parts)) if processes.mine(number)]
     done = sum(parts[number].rows for number in mine if written[number])
-    with responses_bar(
+    with answers_bar(
         what, sum(parts[n].rows for n in mine), done, quiet=not processes.first
     ) as advance:
         waiting, tried = [n for n in mine if not written[n]], set[int]()

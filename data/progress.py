@@ -32,7 +32,7 @@ def console(**options: Any) -> Any:
 
 
 @contextmanager
-def responses_bar(
+def answers_bar(
     what: str,
     total: int,
     done: int = 0,
@@ -40,10 +40,10 @@ def responses_bar(
     count_usable: bool = False,
     quiet: bool = False,
 ) -> Iterator[Callable[[int, int | None], None]]:
-    """A bar with responses a second, the usable share so far and the time left; none where stderr is no terminal.
+    """A bar with answers a second, the usable share so far and the time left; none where stderr is no terminal.
 
-    It is called with how many responses were done and how many of them are usable; None where nothing is scored.
-    It counts to `total` from what an earlier call has `done`, with `count_usable` usable responses only; `quiet` shows
+    It is called with how many answers were done and how many of them are usable; None where nothing is scored.
+    It counts to `total` from what an earlier call has `done`, with `count_usable` usable answers only; `quiet` shows
     nothing, since another process has the bar.
     """
     from tqdm import tqdm

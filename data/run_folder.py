@@ -170,12 +170,12 @@ def remove_run(folder: Path) -> None:
             "config.json",
             "metrics.json",
             "items.jsonl",
-            "responses/part-*.parquet",
+            "answers/part-*.parquet",
         )
         for path in [path for name in names for path in folder.glob(name)]:
             path.unlink()
         with suppress(OSError):  # something else is in it
-            (folder / "responses").rmdir()
+            (folder / "answers").rmdir()
             folder.rmdir()
 
 
@@ -210,7 +210,7 @@ class RunFolder:
         locks: bool = True,
     ) -> None:
         self.path = path
-        self.responses = path / "responses"
+        self.answers = path / "answers"
         self._file = config or path / "config.json"
         self._settings, self._free = _as_json(settings), free or {}
         self._locks = locks and is_first()
@@ -218,7 +218,7 @@ class RunFolder:
         if not parent.is_dir():
             raise UserError(f"{parent}: is a file; give a folder")
         self._config: dict[str, Any] | None = None
-        for place in (path, self.responses):
+        for place in (path, self.answers):
             refuse_link(place)
         self._read_config()
         if self.metrics() is not None:
@@ -288,7 +288,7 @@ class RunFolder:
         for partial in (
             *self.path.glob(".*.json.*-*.tmp"),
             *self.path.glob("checkpoint-*/.*.json.*-*.tmp"),
-            *self.responses.glob(".part-*.tmp"),
+            *self.answers.glob(".part-*.tmp"),
         ):
             partial.unlink(missing_ok=True)
         unlock(self.path)

@@ -27,7 +27,7 @@ EARLIER = "of an earlier sozo: its commit 6c04a71 reads it"
 
 
 class Reason(StrEnum):
-    """Why a response scores nothing, in the order in which the rules are applied: the first that fails is given."""
+    """Why an answer scores nothing, in the order in which the rules are applied: the first that fails is given."""
 
     FORMAT = "format"
     NOT_JAPANESE = "not_japanese"
@@ -101,7 +101,7 @@ def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     schema = arrow_schema()
     if unknown := set(columns) - set(schema.names):
         raise ValueError(
-            f"{path}: no such column in the response table: {', '.join(sorted(unknown))}"
+            f"{path}: no such column in the answer table: {', '.join(sorted(unknown))}"
         )
     rows = len(next(iter(columns.values())))
     columns, empty = {"item": [""] * rows, **columns}, [None] * rows
@@ -116,14 +116,14 @@ def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
 
 
 def part_paths(path: Path) -> list[Path]:
-    """The parquet parts of a table, in order: `path` itself, or part-*.parquet in it or in its folder `responses`."""
+    """The parquet parts of a table, in order: `path` itself, or part-*.parquet in it or in its folder `answers`."""
     if path.is_file():
         return [path]
-    for folder in (path, path / "responses"):
+    for folder in (path, path / "answers"):
         if parts := sorted(folder.glob("part-*.parquet")):
             return parts
     raise UserError(
-        f"{path}: no response table here (looked for part-*.parquet and responses/part-*.parquet)"
+        f"{path}: no answer table here (looked for part-*.parquet and answers/part-*.parquet)"
     )
 
 
@@ -153,7 +153,7 @@ def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def is_table(path: Path) -> bool:
-    """Whether this is a folder, or a part of a response table of ours."""
+    """Whether this is a folder, or a part of an answer table of ours."""
     if path.suffix != ".parquet" or not path.is_file():
         return path.is_dir()
     with _opened(path) as file:
@@ -182,7 +182,7 @@ def _check_version(part: Path, file: "pq.ParquetFile") -> None:
         if version == "1":
             raise UserError(f"{part}: is {EARLIER}")
         columns = brief(", ".join(file.schema_arrow.names))
-        other = f"response table of schema version {version}; this sozo reads {SCHEMA_VERSION}"
+        other = f"answer table of schema version {version}; this sozo reads {SCHEMA_VERSION}"
         raise UserError(
             f"{part}: {other}, and `sozo score` answers of others (columns {columns})"
         )

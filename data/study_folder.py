@@ -1,4 +1,4 @@
-"""The folder of a study (`sozo study`): which model and which table of responses is which row of the paper's.
+"""The folder of a study (`sozo study`): which model and which table of answers is which row of the paper's.
 
 `study.json` says so. `sozo run` copies it, with where the study is, beside the results of its models.
 """
@@ -21,7 +21,7 @@ class StudyRow:
     """A row of the paper's Tables 11 to 14, or of a study of other arms."""
 
     model: str | None  # folder or hub id; None for random nouns, which are no model
-    responses: Path  # folder of its table of DAT responses (Table 11)
+    answers: Path  # folder of its table of DAT answers (Table 11)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def write_study(folder: Path, study: StudyFolder) -> None:
     rows = {
         name: {
             "model": None if row.model is None else stored(row.model),
-            "responses": stored(row.responses),
+            "answers": stored(row.answers),
         }
         for name, row in study.rows.items()
     }
@@ -85,7 +85,7 @@ def read_study(folder: Path) -> StudyFolder | None:
         rows = {
             name: StudyRow(
                 None if row["model"] is None else place(row["model"]),
-                Path(place(row["responses"])),
+                Path(place(row["answers"])),
             )
             for name, row in values["rows"].items()
         }

@@ -1,4 +1,4 @@
-"""Sampling, scoring and reporting: what a model's responses are worth. Never imports training."""
+"""Sampling, scoring and reporting: what a model's answers are worth. Never imports training."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

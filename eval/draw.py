@@ -13,7 +13,7 @@ from sozo.data.checkpoints import STATE
 from sozo.data.errors import UserError
 from sozo.data.parts import Columns, TablePart, is_there, parts_of, write_missing
 from sozo.data.processes import Processes, wait
-from sozo.data.progress import responses_bar
+from sozo.data.progress import answers_bar
 from sozo.data.record import folder_sha256
 from sozo.data.run_folder import TRAINED_ON, RunFolder
 from sozo.data.schema import FAILED, Completion, iter_tables, never_came, write_columns
@@ -36,22 +36,22 @@ class InVainError(UserError):
 
 @dataclass(frozen=True)
 class SamplingOptions(Checked):
-    """How many responses, and from which randomness. Of a task that asks one thing they are in all, or usable ones."""
+    """How many answers, and from which randomness. Of a task that asks one thing they are in all, or usable ones."""
 
     panel = "Sampling"
     num_usable: int | None = setting(
         None,
-        "Usable responses: the benchmark (DAT; the paper: 100 trials, the default).",
+        "Usable answers: the benchmark (DAT; the paper: 100 trials, the default).",
         least=1,
     )
-    num_responses: int | None = setting(
+    num_answers: int | None = setting(
         None,
-        "Responses in all, usable or not (DAT; the paper's Table 11: 131072).",
+        "Answers in all, usable or not (DAT; the paper's Table 11: 131072).",
         least=1,
     )
-    responses_per_item: int | None = setting(
+    answers_per_item: int | None = setting(
         None,
-        "Responses to each item, such as a question of JCQ (default: the task's, mostly 1).",
+        "Answers to each item, such as a question of JCQ (default: the task's, mostly 1).",
         least=1,
     )
     seed: int = setting(
@@ -60,29 +60,29 @@ class SamplingOptions(Checked):
         least=0,
     )
     retry_errors: bool = setting(
-        False, "Ask again where no response came (`error`).", affects_result=False
+        False, "Ask again where no answer came (`error`).", affects_result=False
     )
     batch_size: int = rare_setting(
-        0, "Responses per batch and per parquet part (0: the task's own).", least=0
+        0, "Answers per batch and per parquet part (0: the task's own).", least=0
     )
     keep_going: bool = rare_setting(
         False,
-        "Draw on though none of the first 256 responses is usable (DAT).",
+        "Draw on though none of the first 256 answers is usable (DAT).",
         affects_result=False,
     )
 
     def settled(self, task: Task, items: Sequence[Item]) -> Self:
-        """With the task's defaults filled in: of one item 100 usable responses, and no batch larger than that."""
-        if self.num_responses is not None and self.num_usable is not None:
+        """With the task's defaults filled in: of one item 100 usable answers, and no batch larger than that."""
+        if self.num_answers is not None and self.num_usable is not None:
             raise UserError(
-                "give either num_responses (in all) or num_usable (usable ones), not both"
+                "give either num_answers (in all) or num_usable (usable ones), not both"
             )
         batch_size = self.batch_size or task.batch_size
-        per_item = self.responses_per_item or task.responses_per_item
+        per_item = self.answers_per_item or task.answers_per_item
         grouped = task.measures[0].together
         if grouped and per_item < 2:
             raise UserError(
-                f"{task.name} compares the answers to one item; give --responses-per-item 2 or more"
+                f"{task.name} compares the answers to one item; give --answers-per-item 2 or more"
             )
         if task.in_groups():
             batch_size += (
@@ -91,33 +91,29 @@ class SamplingOptions(Checked):
         if len(items) > 1 or grouped:
             return replace(
                 self,
-                num_responses=None,
+                num_answers=None,
                 num_usable=None,
-                responses_per_item=per_item,
+                answers_per_item=per_item,
                 batch_size=batch_size,
             )
-        if per_item > 1 and self.num_responses is None and self.num_usable is None:
-            remedy = (
-                "say how many by num_usable (usable ones) or num_responses (in all)"
-            )
+        if per_item > 1 and self.num_answers is None and self.num_usable is None:
+            remedy = "say how many by num_usable (usable ones) or num_answers (in all)"
             raise UserError(
-                f"responses_per_item is for tasks of many items, and {task.name} asks one thing; {remedy}"
+                f"answers_per_item is for tasks of many items, and {task.name} asks one thing; {remedy}"
             )
         num_usable = (
             100
-            if self.num_responses is None and self.num_usable is None
+            if self.num_answers is None and self.num_usable is None
             else self.num_usable
         )
         size = min(batch_size, num_usable or batch_size)
-        return replace(
-            self, num_usable=num_usable, responses_per_item=1, batch_size=size
-        )
+        return replace(self, num_usable=num_usable, answers_per_item=1, batch_size=size)
 
     def count(self, items: Sequence[Item]) -> int:
-        """Responses to draw, at the most where usable ones are counted."""
-        if self.num_responses is None and self.num_usable is None:
-            return len(items) * (self.responses_per_item or 1)
-        return self.num_responses or max(20 * (self.num_usable or 0), 2048)
+        """Answers to draw, at the most where usable ones are counted."""
+        if self.num_answers is None and self.num_usable is None:
+            return len(items) * (self.answers_per_item or 1)
+        return self.num_answers or max(20 * (self.num_usable or 0), 2048)
 
 
 def draw_answers(
@@ -130,7 +126,7 @@ def draw_answers(
 ) -> str | None:
     """Draw the answers that are not in the run's folder yet; all processes call this. Why it stopped early, if so."""
     items = task.items()
-    parts = parts_of(folder.responses, sampling.count(items), sampling.batch_size)
+    parts = parts_of(folder.answers, sampling.count(items), sampling.batch_size)
     if processes.first and sampling.retry_errors:
         _take_back(parts)
     wait()
@@ -145,7 +141,7 @@ def draw_answers(
     )  # what has to be made or downloaded is made once
     wait()
     pinned = pinned or generator.pinned()
-    writer = load_generator(pinned, keep=folder.responses, task=task, loaded=loaded)
+    writer = load_generator(pinned, keep=folder.answers, task=task, loaded=loaded)
     if processes.first:
         model = Path(pinned.model)
         known = {
@@ -168,7 +164,7 @@ def draw_answers(
         )
     wait()  # no part before config.json: nobody could account for it
     try:
-        draw_parts(task, items, writer, sampling, folder.responses, processes)
+        draw_parts(task, items, writer, sampling, folder.answers, processes)
     except InVainError as error:
         return str(error)
     return None
@@ -212,7 +208,7 @@ def draw_parts(
         write_missing(parts, columns, f"sampling {writer.name}", processes)
         return
     usable = drawn = 0
-    with responses_bar(
+    with answers_bar(
         f"sampling {writer.name}", sampling.num_usable, count_usable=True
     ) as advance:
         for number, part in enumerate(parts):
@@ -225,8 +221,8 @@ def draw_parts(
             if usable >= sampling.num_usable:
                 return
     raise UserError(
-        f"only {usable} of {drawn} responses are usable, and num_usable is {sampling.num_usable}: see the "
-        f"reasons in {folder}, train the model on the task first, or measure it as it is with num_responses"
+        f"only {usable} of {drawn} answers are usable, and num_usable is {sampling.num_usable}: see the "
+        f"reasons in {folder}, train the model on the task first, or measure it as it is with num_answers"
     )
 
 
@@ -274,7 +270,7 @@ def _asked(
     """Id and item of answer number `k` of the table."""
     if len(items) == 1:
         return f"{k:08d}", items[0]
-    place, number = divmod(k, sampling.responses_per_item or 1)
+    place, number = divmod(k, sampling.answers_per_item or 1)
     return f"{items[place].id}-{number}", items[place]
 
 

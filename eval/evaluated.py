@@ -154,10 +154,10 @@ def _rows(folder: Path) -> Iterator[tuple[Evaluated, RunResult]]:
         if study := read_study(place):
             studies[place] = place, study
             for method, row in study.rows.items():  # its tables may lie elsewhere
-                if row.responses.resolve() not in seen and (
-                    run := finished_run(row.responses)
+                if row.answers.resolve() not in seen and (
+                    run := finished_run(row.answers)
                 ):
-                    seen.add(row.responses.resolve())
+                    seen.add(row.answers.resolve())
                     yield Evaluated(method, method, study.paper_model, place), run
         elif place.parent in studies:
             studies[place] = studies[place.parent]

@@ -78,7 +78,7 @@ def write_studies(output: Path, studies: dict[str, StudyFolder]) -> None:
     copies = {}
     for name, study in studies.items():
         rows = {
-            row: StudyRow(_absolute(of.model), of.responses.resolve())
+            row: StudyRow(_absolute(of.model), of.answers.resolve())
             for row, of in study.rows.items()
         }
         copies[output / name] = replace(study, rows=rows)

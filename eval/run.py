@@ -103,8 +103,8 @@ def answer_task(
             f"lists of nouns are no answer to {task.name}; give a language model as --model"
         )
     if sampling.num_usable and world_size() > 1:
-        launch = "run it without accelerate launch, or give num_responses"
-        raise UserError(f"num_usable responses are drawn by one process: {launch}")
+        launch = "run it without accelerate launch, or give num_answers"
+        raise UserError(f"num_usable answers are drawn by one process: {launch}")
     settings = {
         "task": task.name,
         **generator.deciding(),
@@ -173,14 +173,14 @@ def score_answers(
         {"answers": str(path), **task.facts()},
     )
     try:
-        score_parts(task, answers, folder.responses)
+        score_parts(task, answers, folder.answers)
         sources = source or ", ".join(
             dict.fromkeys(answer.source for answer in answers)
         )
         return _finish(task, folder, sources, metrics is not None)
     except UserError:
         # Nobody was asked and nothing scored: the folder is free for the right file.
-        unscored = isinstance(task, JudgedTask) or not any(folder.responses.glob("*"))
+        unscored = isinstance(task, JudgedTask) or not any(folder.answers.glob("*"))
         if not begun and task.judge is None and unscored:
             remove_run(output)
             if not existed:
@@ -223,7 +223,7 @@ def _finish(
     if num_usable:
         metrics |= {
             "trials": num_usable,
-            "drawn": sum(count_rows(part) for part in part_paths(folder.responses)),
+            "drawn": sum(count_rows(part) for part in part_paths(folder.answers)),
         }
     unjudged = judging.stopped if judging else None
     if stopped is None and (unjudged is None or again):

@@ -11,9 +11,9 @@ from sozo.tasks.task import Answer, Item
 
 
 class Generator(Protocol):
-    """Anything that writes responses."""
+    """Anything that writes answers."""
 
-    name: str  # the responses' source
+    name: str  # the answers' source
 
     @property
     def temperature(self) -> float | None:

@@ -11,7 +11,7 @@ from sozo.data.prompts.form import PLAIN, PromptForm
 
 
 def why_not_shared(model: Any, length: int) -> str | None:
-    """Why `model` cannot share a prompt up to `length` tokens of prompt and response together, or None if it can.
+    """Why `model` cannot share a prompt up to `length` tokens of prompt and answer together, or None if it can.
 
     It can where attention is full, or a sliding window that nothing falls out of, and goes through transformers'
     attention interface: Llama, Qwen2, Qwen3, Mistral, Gemma 3 and their like, with a LoRA adapter too.
@@ -32,7 +32,7 @@ def why_not_shared(model: Any, length: int) -> str | None:
         config, "use_sliding_window", True
     )
     if slides and window and window < length:
-        return f"its sliding window of {window} tokens is shorter than prompt and response ({length})"
+        return f"its sliding window of {window} tokens is shorter than prompt and answer ({length})"
     return None
 
 
@@ -213,7 +213,7 @@ def encode_text(tokenizer: Any, text: str, form: PromptForm = PLAIN) -> list[int
 
 
 def end_tokens(model: Any, tokenizer: Any) -> list[int]:
-    """Tokens that end a response: those of the model's generation config and the tokenizer's, as TRL and vLLM do.
+    """Tokens that end an answer: those of the model's generation config and the tokenizer's, as TRL and vLLM do.
 
     A model trained here learns to end by the tokenizer's, which its generation config need not name.
     """

@@ -37,7 +37,7 @@ class OpenAIGenerator:
     """Chat completions of an OpenAI-compatible endpoint, each with a seed of its own; `settings` are settled.
 
     A server that ignores `top_k` (see `_forms`) cannot be told apart, nor one that ignores a seed (`transformers serve`
-    seeds the process: only `concurrency=1` is repeatable). A reply without text is an empty response, and so is a
+    seeds the process: only `concurrency=1` is repeatable). A reply without text is an empty answer, and so is a
     prompt that is declined or gets no reply after all attempts (see `Endpoint`) while others are answered (`Blame`):
     `finish_reason` is then content_filter or error. A server that answers nobody, or no longer, ends the batch. In
     `keep`, the folder of the run's parts, a batch that fails half way leaves what was paid for; the next call asks for

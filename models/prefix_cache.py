@@ -58,7 +58,7 @@ class SharedPrefixCache(Cache):
     """Keys and values of prompts, stored once, and of every slot's own tokens behind its prompt (`lengths` of them).
 
     At first a slot is live for each of `prompts` (numbers of prompts), none with a token of its own, later up to `room`
-    slots; a response may have `most` tokens in the cache.
+    slots; an answer may have `most` tokens in the cache.
     """
 
     def __init__(

@@ -59,7 +59,7 @@ class GeneratorSettings(Checked):
     )
     slots: int | None = rare_setting(
         None,
-        "Responses decoded at once (transformers; default: 256, on a GPU what fits of 1024).",
+        "Answers decoded at once (transformers; default: 256, on a GPU what fits of 1024).",
         affects_result=False,
         least=1,
     )

@@ -119,8 +119,8 @@ def _cache_argument(architecture: Any) -> str:
     )
 
 
-class _Responses:
-    """The tokens of all responses, shape (responses, most new tokens), and what draws the next ones."""
+class _Answers:
+    """The tokens of all answers, shape (answers, most new tokens), and what draws the next ones."""
 
     def __init__(
         self, model: Any, uniforms: np.ndarray, ends: Sequence[int], temperature: float
@@ -134,13 +134,13 @@ class _Responses:
     def write(
         self, logits: Tensor, rows: Any, places: Any, which: Tensor | None = None
     ) -> Tensor:
-        """Draw the tokens of responses `rows` at `places`; says which of them have ended. `which` is that of `draw`."""
+        """Draw the tokens of answers `rows` at `places`; says which of them have ended. `which` is that of `draw`."""
         tokens = draw(logits, self.random[rows, places], self.temperature, which)
         self.tokens[rows, places] = tokens
         return torch.isin(tokens, self.stop)
 
     def texts(self) -> list[list[int]]:
-        """Each response up to its end token; what was drawn behind it is nobody's."""
+        """Each answer up to its end token; what was drawn behind it is nobody's."""
         ends = torch.isin(self.tokens, self.stop)
         lengths = torch.where(
             ends.any(dim=1), ends.long().argmax(dim=1) + 1, self.tokens.shape[1]
@@ -159,7 +159,7 @@ class _Responses:
 def sample_tokens(
     model: Any, prompt: Sequence[int], uniforms: np.ndarray, **options: Any
 ) -> list[list[int]]:
-    """Responses to one prompt: `sample_each` of it repeated for every row of `uniforms`."""
+    """Answers to one prompt: `sample_each` of it repeated for every row of `uniforms`."""
     return sample_each(model, [prompt] * len(uniforms), uniforms, **options)
 
 
@@ -175,17 +175,17 @@ def sample_each(
     check_every: int | None = None,
     free: int | None = None,
 ) -> list[list[int]]:
-    """Draw a response to each of `prompts` from the model's own distribution, nothing truncated: its new token ids.
+    """Draw an answer to each of `prompts` from the model's own distribution, nothing truncated: its new token ids.
 
     `prompts` are token ids, equal or not: equal ones are computed once, and all go through the model together.
     `model` is a causal language model in evaluation mode (see `why_not_sampled`), a PEFT model too.
-    `uniforms` are numbers in [0, 1), shape (responses, most new tokens): `uniforms[r, t]` decides r's token t.
-    A response keeps its end token, one of `ends`, and goes on no further than the model's window.
+    `uniforms` are numbers in [0, 1), shape (answers, most new tokens): `uniforms[r, t]` decides r's token t.
+    An answer keeps its end token, one of `ends`, and goes on no further than the model's window.
     `slots` are decoded at once; as each ends, the next takes its place.
     Whether one has ended is asked every `check_every` tokens (default: 1 on a CPU, 4 elsewhere, where asking waits for
     the device): the tokens are the same, and what is drawn behind an end is dropped.
     Half of `free` bytes (default: what a GPU has) are for keys, values and logits: where not all prompts fit, fewer are
-    decoded at once, and where not even one response does, a UserError says so before anything is computed.
+    decoded at once, and where not even one answer does, a UserError says so before anything is computed.
     A FloatingPointError if the model's logits are not finite.
     """
     if not all(prompts):
@@ -206,7 +206,7 @@ def sample_each(
         raise UserError(f"{name} cannot share its prompt among samples: {reason}")
     device = next(model.parameters()).device
     free = free_bytes(device) if free is None else free
-    responses: list[list[int]] = [[] for _ in prompts]
+    answers: list[list[int]] = [[] for _ in prompts]
     waves = [
         (most, rows_of, *wave)
         for most, rows_of in by_most.items()
@@ -214,14 +214,14 @@ def sample_each(
     ]
     for most, rows_of, wave, slots_there in waves:
         rows = [row for prompt in wave for row in rows_of[prompt]]
-        drawn = _Responses(model, uniforms[rows, :most], ends, temperature)
+        drawn = _Answers(model, uniforms[rows, :most], ends, temperature)
         check = check_every or (1 if device.type == "cpu" else 4)
         _sample(
             drawn, wave, [len(rows_of[prompt]) for prompt in wave], slots_there, check
         )
-        for row, response in zip(rows, drawn.texts(), strict=True):
-            responses[row] = response
-    return responses
+        for row, answer in zip(rows, drawn.texts(), strict=True):
+            answers[row] = answer
+    return answers
 
 
 def _waves(
@@ -234,7 +234,7 @@ def _waves(
     """Which prompts are decoded together, and in how many slots.
 
     What is padded stays small: seats for as many slots as the most frequent prompt has are at most twice the slots, and
-    prompts as long as the longest take no more tokens than the responses may.
+    prompts as long as the longest take no more tokens than the answers may.
     """
 
     def fitting(prompts: int, longest: int, rows: int) -> int:
@@ -267,70 +267,70 @@ def _waves(
         if free is not None and waves[-1][1] < 1:
             needed = 2 * cache_bytes(model, len(prompt) + most, 1) / 2**30
             raise UserError(
-                f"a prompt of {len(prompt)} tokens and a response of up to {most} need {needed:.2g} GiB beside the "
+                f"a prompt of {len(prompt)} tokens and an answer of up to {most} need {needed:.2g} GiB beside the "
                 f"model, and {free / 2**30:.2g} GiB are free; allow fewer new tokens"
             )
     return waves
 
 
 def _sample(
-    responses: _Responses,
+    answers: _Answers,
     prompts: Sequence[Sequence[int]],
     counts: list[int],
     slots: int,
     check: int,
 ) -> None:
-    """Draw the responses, so many of each prompt one behind the other."""
-    n, most = responses.tokens.shape
-    device = responses.tokens.device
+    """Draw the answers, so many of each prompt one behind the other."""
+    n, most = answers.tokens.shape
+    device = answers.tokens.device
     filled, logits = zip(
-        *(_fill(responses.model, prompt) for prompt in prompts), strict=True
+        *(_fill(answers.model, prompt) for prompt in prompts), strict=True
     )
     numbers = torch.arange(len(prompts), device=device)
     stem = SharedPrefixCache(
         Prefixes(filled), numbers, most - 1, room=min(n, max(slots, len(prompts)))
     )
-    # The slot of `stem` that holds a response's tokens.
+    # The slot of `stem` that holds an answer's tokens.
     history = numbers.repeat_interleave(torch.tensor(counts, device=device))
-    ended = responses.write(torch.cat(logits), slice(None), 0, history)
-    with shared_attention(responses.model):
+    ended = answers.write(torch.cat(logits), slice(None), 0, history)
+    with shared_attention(answers.model):
         live, alone = _share_beginnings(
-            responses, stem, history, torch.nonzero(~ended)[:, 0], slots
+            answers, stem, history, torch.nonzero(~ended)[:, 0], slots
         )
-        # Each slot holds one response from here on: nothing is sorted, and nothing waits for the device but `nonzero`.
+        # Each slot holds one answer from here on: nothing is sorted, and nothing waits for the device but `nonzero`.
         rows, waiting, cache = live[:slots], live[slots:], stem
         if alone:
             rows = torch.empty_like(live).scatter_(0, history[live], live)
         else:
             cache = stem.branch(history[rows])
-        _fill_slots(responses, cache, rows, waiting, history, check)
+        _fill_slots(answers, cache, rows, waiting, history, check)
 
 
 def _share_beginnings(
-    responses: _Responses,
+    answers: _Answers,
     stem: SharedPrefixCache,
     history: Tensor,
     live: Tensor,
     slots: int,
 ) -> tuple[Tensor, bool]:
-    """Decode while several responses have begun alike; which still go on, and whether each has its own slot of `stem`.
+    """Decode while several answers have begun alike; which still go on, and whether each has its own slot of `stem`.
 
     An equal history is computed once. While others wait for a slot, only as long as few histories stand for all: from
     then on no slot may be idle.
     """
-    for t in range(1, responses.tokens.shape[1]):
+    for t in range(1, answers.tokens.shape[1]):
         if not len(live):
             break
         starts, which = torch.stack(
-            [history[live], responses.tokens[live, t - 1]]
+            [history[live], answers.tokens[live, t - 1]]
         ).unique(dim=1, return_inverse=True)
         if len(live) > slots and starts.shape[1] > min(slots, len(live) // 2):
             return live, False
         places = stem.follow(starts[0])
         step = torch.empty_like(starts[1])
         step[places], history[live] = starts[1], places[which]
-        logits = _step(responses.model, stem, step)
-        ended = responses.write(logits, live, t, history[live])
+        logits = _step(answers.model, stem, step)
+        ended = answers.write(logits, live, t, history[live])
         if starts.shape[1] == len(
             live
         ):  # and so for good: histories that have parted never meet again
@@ -340,16 +340,16 @@ def _share_beginnings(
 
 
 def _fill_slots(
-    responses: _Responses,
+    answers: _Answers,
     cache: SharedPrefixCache,
     rows: Tensor,
     waiting: Tensor,
     history: Tensor,
     check_every: int,
 ) -> None:
-    """Decode the responses `rows`, one in each slot of `cache`; as each ends, one of `waiting` takes its slot."""
-    most = responses.tokens.shape[1] - 1
-    over = torch.isin(responses.tokens[rows, cache.lengths], responses.stop)
+    """Decode the answers `rows`, one in each slot of `cache`; as each ends, one of `waiting` takes its slot."""
+    most = answers.tokens.shape[1] - 1
+    over = torch.isin(answers.tokens[rows, cache.lengths], answers.stop)
     while len(rows):
         ended = torch.nonzero(over | (cache.lengths == most))[:, 0]
         if len(ended):
@@ -357,9 +357,9 @@ def _fill_slots(
             rows = cache.replace(rows, ended, started, history[started])
             over = torch.zeros_like(rows, dtype=torch.bool)
         for _ in range(min(check_every, most - cache.longest) if len(rows) else 0):
-            step = responses.tokens[rows, cache.lengths].clamp(min=0)
-            logits = _step(responses.model, cache, step)
-            over |= responses.write(logits, rows, cache.lengths)
+            step = answers.tokens[rows, cache.lengths].clamp(min=0)
+            logits = _step(answers.model, cache, step)
+            over |= answers.write(logits, rows, cache.lengths)
 
 
 def draw(

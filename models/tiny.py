@@ -1,6 +1,6 @@
 """The embedded model `tiny`: a two-layer Llama over 6,144 dictionary nouns that learns the DAT on a laptop.
 
-One token per noun, per list number and for the whole DAT prompt, so a response is 21 tokens. Its noun embeddings start
+One token per noun, per list number and for the whole DAT prompt, so an answer is 21 tokens. Its noun embeddings start
 from the principal components of the packaged word vectors; the rest is random. SFT on random lists of its nouns then
 teaches it the form of an answer. Deterministic for a seed: `tiny` is made with seed 0, `tiny@3` with seed 3, which
 decides the random weights, the lists and their order.

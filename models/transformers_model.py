@@ -99,11 +99,11 @@ class TransformersGenerator:
             raise UserError(
                 f"{self.name}: {error}; try --dtype float32 or another checkpoint"
             ) from error
-        responses = dict(zip(rows, together + alone, strict=True))
-        tokens = [responses[row] for row in range(len(prompts))]
+        answers = dict(zip(rows, together + alone, strict=True))
+        tokens = [answers[row] for row in range(len(prompts))]
         texts = [decode(self._tokenizer, row) for row in tokens]
         reasons = [
-            "stop" if response[-1] in self._ends else "length" for response in tokens
+            "stop" if answer[-1] in self._ends else "length" for answer in tokens
         ]
         return [
             Completion(text, reason)

@@ -88,7 +88,7 @@ class VllmEngine:
 class VllmGenerator:
     """A model in vLLM, sampled from its own distribution at a temperature.
 
-    Nothing is truncated; what ends a response are the model's end tokens and its tokenizer's, as in training, and, with
+    Nothing is truncated; what ends an answer are the model's end tokens and its tokenizer's, as in training, and, with
     `length`, the engine's window. Under `accelerate launch` every process has an engine on its own GPU. vLLM does not
     promise the same text for the same seed when the load on the GPU differs (its kernels depend on the batch): a
     resumed run has the same distribution, not the same rows.

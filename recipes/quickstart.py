@@ -103,7 +103,7 @@ def train(args: argparse.Namespace, flags: list[str]) -> None:
         *LISTS.split(),
         "--source",
         COPIED,
-        "--num_responses",
+        "--num_answers",
         args.num_lists,
     ]
     draw += ["--output_dir", lists]
@@ -115,7 +115,7 @@ def train(args: argparse.Namespace, flags: list[str]) -> None:
         "--word_targets",
         "false",
     ]
-    sft += ["--responses", lists]
+    sft += ["--answers", lists]
     sft += ["--top_k", args.num_lists, "--output_dir", args.output_dir / "sft"]
     with ThreadPoolExecutor(2) as pool:
         jobs = [
@@ -132,7 +132,7 @@ def train(args: argparse.Namespace, flags: list[str]) -> None:
 
 
 def draw(args: argparse.Namespace) -> dict[str, Path]:
-    """Draw responses at random and of the models before and after; the folder of each row, of the lists copied too."""
+    """Draw answers at random and of the models before and after; the folder of each row, of the lists copied too."""
     import yaml
     from transformers.utils import logging
 
@@ -151,7 +151,7 @@ def draw(args: argparse.Namespace) -> dict[str, Path]:
         DatSettings(noun_checker="jumandic", embedding_model="ja-ginza")
     )  # what grpo.yaml pays for
     sampling = SamplingOptions(
-        num_responses=args.num_responses,
+        num_answers=args.num_answers,
         seed=args.seed,
         batch_size=512,
         keep_going=True,
@@ -162,7 +162,7 @@ def draw(args: argparse.Namespace) -> dict[str, Path]:
         "after SFT": str(args.output_dir / "sft"),
     }
     folders = {
-        name: args.output_dir / "responses" / name.replace(" ", "-") for name in models
+        name: args.output_dir / "answers" / name.replace(" ", "-") for name in models
     }
     for folder in folders.values():
         remove_run(folder)  # of an earlier model
@@ -214,7 +214,7 @@ def show(args: argparse.Namespace, folders: dict[str, Path]) -> None:
     print(
         f"The page with these numbers, learning curves, distributions and lists to read: {page}"
     )
-    print(f"All lists: sozo answers {args.output_dir / 'responses'} --output lists.csv")
+    print(f"All lists: sozo answers {args.output_dir / 'answers'} --output lists.csv")
 
 
 def main() -> None:
@@ -230,7 +230,7 @@ def main() -> None:
         help="frontier lists for SFT, sixteen a step",
     )
     parser.add_argument(
-        "--num_responses", type=int, default=2048, help="responses drawn for each row"
+        "--num_answers", type=int, default=2048, help="answers drawn for each row"
     )
     parser.add_argument("--seed", type=int, default=0)
     args, flags = parser.parse_known_args()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sozo.data.errors import UserError, one_line_errors
 from sozo.data.jsonl import read_objects
-from sozo.data.progress import responses_bar
+from sozo.data.progress import answers_bar
 from sozo.data.prompts import prompt
 from sozo.data.prompts.form import trained_form
 from sozo.data.record import room, write_whole
@@ -69,7 +69,7 @@ def rank(
         asked = encode_text(tokenizer, prompt(PROMPTS[language]), trained_form(name))
         with (
             path.open("ab") as file,
-            responses_bar("nouns", len(nouns), len(done)) as advance,
+            answers_bar("nouns", len(nouns), len(done)) as advance,
         ):
             for batch in log_probabilities(
                 model, tokenizer, nouns, asked, known=done, lists=lists

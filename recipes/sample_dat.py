@@ -2,9 +2,9 @@ r"""Let a model answer DAT, or another task; score the answers, and print their 
 
 One process, and one node of eight GPUs (every process draws its share; the table is the same):
 
-    python recipes/sample_dat.py --model tiny --num_responses 2048 --output_dir runs/tiny/base
+    python recipes/sample_dat.py --model tiny --num_answers 2048 --output_dir runs/tiny/base
     accelerate launch --config_file recipes/accelerate/ddp.yaml recipes/sample_dat.py \
-        --model Qwen/Qwen2.5-7B-Instruct --num_responses 131072 --output_dir runs/qwen2.5-7b/base
+        --model Qwen/Qwen2.5-7B-Instruct --num_answers 131072 --output_dir runs/qwen2.5-7b/base
     python recipes/sample_dat.py --task sipen --model tiny --output_dir runs/tiny/sipen
 
 It is `sozo TASK` with a recipe's flags, which can also stand in a YAML file (`--config FILE.yaml`).
@@ -28,7 +28,7 @@ class Sampled:
     task: str = setting("dat", "Name of a task; its settings are flags too.")
     output_dir: str = setting(
         "",
-        "Folder of this run: config.json, metrics.json and responses/part-*.parquet.",
+        "Folder of this run: config.json, metrics.json and answers/part-*.parquet.",
     )
 
 

@@ -99,7 +99,7 @@ MODELS = {
         sha256="a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
         dtype="bfloat16",
         nouns=japanese_nouns,
-        # The base model was trained on none: the prompt and a line break, then the response.
+        # The base model was trained on none: the prompt and a line break, then the answer.
         chat_template=(
             "{{ bos_token }}{% for m in messages %}{{ m.content }}"
             "{{ '\n' if m.role == 'user' else eos_token }}{% endfor %}"

@@ -20,7 +20,7 @@ from sozo.rewards.dat import (
     make_dat_reward,
     make_dat_usable,
 )
-from sozo.rewards.duplicates import SeenResponses
+from sozo.rewards.duplicates import SeenAnswers
 from sozo.rewards.ideas import IdeaReward, idea_format_reward, make_idea_reward
 from sozo.rewards.judge import JudgeReward, make_judge_reward
 from sozo.rewards.reward import Reward, ScoredCompletion
@@ -43,7 +43,7 @@ __all__ = [
     *(
         "SatReward",
         "ScoredCompletion",
-        "SeenResponses",
+        "SeenAnswers",
         "TaskReward",
         "dat_reward",
         "idea_format_reward",

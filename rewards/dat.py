@@ -32,13 +32,13 @@ from sozo.tasks.task import Answer, Item
 
 
 class DatReward(Reward):
-    """Reward function: 10 x DAT score, in [0, 20]; 0 for an unusable response and for one seen before in this run.
+    """Reward function: 10 x DAT score, in [0, 20]; 0 for an unusable answer and for one seen before in this run.
 
     Seen before are the same words in the same order. `settings` are fields of `sozo.tasks.dat.scorer.DatSettings`, such
     as noun_checker; with `olson`, scores are 0 to 200. Instead of them `build` may make the scorer, in the process that
     uses it. Nothing is loaded before the first call, or before `reward.scorer` is asked for.
 
-    Logged through TRL's `log_metric`, over all processes: `dat/usable`, `dat/score` (of usable responses),
+    Logged through TRL's `log_metric`, over all processes: `dat/usable`, `dat/score` (of usable answers),
     `dat/different_words`, `dat/duplicate_share`, `dat/reason/<reason>` (shares), `dat/seconds`, and the instruments of
     `sozo.tasks.dat.instruments` (`dat/pairing`, `dat/glued_share`); through `log_extra` the columns words,
     score, reason and duplicate.
@@ -272,7 +272,7 @@ class DatPairing(DatDistance):
 
 
 class DatPlacebo(DatReward):
-    """Reward function: what `DatReward` pays, dealt anew among the step's usable lists that were not seen before.
+    """Reward function: what `DatReward` pays, shuffled among the step's usable lists that were not seen before.
 
     Which of them gets which payment is drawn by `seed` and the step's texts. So form, new lists and the spread of the
     payments train as they do under `DatReward`, and distance earns nothing: a control arm for what a reward is claimed

@@ -1,14 +1,14 @@
-"""The duplicate penalty: a response identical to an earlier one of the same run, in any process, gets reward 0."""
+"""The duplicate penalty: an answer identical to an earlier one of the same run, in any process, gets reward 0."""
 
 from collections.abc import Sequence
 
 from sozo.scoring.keys import KEY_BYTES
 
 
-class SeenResponses:
-    """The keys of a run's usable responses, across checkpoints: every process is shown those of all, and holds the same.
+class SeenAnswers:
+    """The keys of a run's usable answers, across checkpoints: every process is shown those of all, and holds the same.
 
-    >>> seen = SeenResponses()
+    >>> seen = SeenAnswers()
     >>> seen.check([b"a" * 16, b"b" * 16, b"a" * 16, None]), seen.check([b"b" * 16])
     ([False, False, True, False], [True])
     """
@@ -20,9 +20,9 @@ class SeenResponses:
         return len(self._keys)
 
     def check(self, keys: Sequence[bytes | None]) -> list[bool]:
-        """Was each response of all processes, in rank order, seen before, in an earlier call or earlier in this one?
+        """Was each answer of all processes, in rank order, seen before, in an earlier call or earlier in this one?
 
-        Remembers them all. None stands for an unusable response, which is never a duplicate and not remembered.
+        Remembers them all. None stands for an unusable answer, which is never a duplicate and not remembered.
         """
         repeated: list[bool] = []
         for key in keys:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
 from sozo.data.processes import gather, rank
-from sozo.rewards.duplicates import SeenResponses
+from sozo.rewards.duplicates import SeenAnswers
 from sozo.scoring.final_text import (
     completion_text,
     count_unknown,
@@ -77,7 +77,7 @@ class Reward:
     together, as TRL does.
 
     W&B shows `rewards/NAME/mean`, and its own metrics behind `prefix`. `scale` is paid per unit of the score;
-    `penalise_duplicates` pays 0 for a response that this run has seen before.
+    `penalise_duplicates` pays 0 for an answer that this run has seen before.
 
     >>> class Length(Reward):
     ...     def alone(self, items, answers):
@@ -98,7 +98,7 @@ class Reward:
         None  # of what trains: where it is known, ids decide what is reasoning
     )
     loaded = ""  # name of a cached property that every process loads for itself
-    offset = 0.0  # what a usable response is paid besides
+    offset = 0.0  # what a usable answer is paid besides
     # Of its metrics: the share that is usable, the mean score, what stands before a reason.
     logged = ("usable", "score", "reason")
 
@@ -125,7 +125,7 @@ class Reward:
             )
         self.__name__, self.prefix = name, prefix
         self.scale, self.penalise_duplicates = scale, penalise_duplicates
-        self.seen = SeenResponses()  # of the duplicate penalty
+        self.seen = SeenAnswers()  # of the duplicate penalty
         self.last: list[
             ScoredCompletion
         ] = []  # the previous call's completions of all processes, in rank order

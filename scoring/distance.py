@@ -2,15 +2,15 @@
 
 import numpy as np
 
-_CHUNK = 128  # responses whose sums stay in the processor's cache
+_CHUNK = 128  # answers whose sums stay in the processor's cache
 
 
 def mean_pairwise_distance(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Mean cosine distance over all pairs of each response's words (paper, section 3.2): float32 (responses,), 0 to 2.
+    """Mean cosine distance over all pairs of each answer's words (paper, section 3.2): float32 (answers,), 0 to 2.
 
     With unit vectors, k of them, and s their sum, the mean of the k(k-1)/2 cosines is (|s|^2 - k) / (k(k-1)): one pass
     over the vectors instead of 45 cosines for ten words. `unit` are float32 unit vectors, shape (words, dimensions),
-    `rows` integer rows into them, shape (responses, k), k >= 2. A response with a -1, a word without a vector (as
+    `rows` integer rows into them, shape (answers, k), k >= 2. An answer with a -1, a word without a vector (as
     `WordVectors.rows` gives), has no distance: NaN. ValueError for other rows.
 
     >>> mean_pairwise_distance(np.eye(3, dtype=np.float32), np.array([[0, 1, 2], [0, 0, 0]])).tolist()
@@ -42,8 +42,8 @@ def distance_of_known(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean cosine distance over the pairs of which both words have a vector, and the number of such words.
 
-    As `mean_pairwise_distance`, but `unit` has zeros for a word without a vector. Both of shape (responses,), float64
-    and integers; NaN where a response has no such pair.
+    As `mean_pairwise_distance`, but `unit` has zeros for a word without a vector. Both of shape (answers,), float64
+    and integers; NaN where an answer has no such pair.
 
     >>> scores, known = distance_of_known(np.diag(np.float32([1, 1, 0])), np.array([[0, 1, 2]]))
     >>> scores.round(6).tolist(), known.tolist()
@@ -61,9 +61,9 @@ def distance_of_known(
 
 
 def distance_to_others(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Mean cosine distance of each word to the others of its response: float32 (responses, k), 0 to 2.
+    """Mean cosine distance of each word to the others of its answer: float32 (answers, k), 0 to 2.
 
-    A response's mean is its `mean_pairwise_distance`, whose arguments these are.
+    An answer's mean is its `mean_pairwise_distance`, whose arguments these are.
 
     >>> distance_to_others(np.eye(3, dtype=np.float32), np.array([[0, 1, 1]])).tolist()
     [[1.0, 0.5, 0.5]]
@@ -81,14 +81,14 @@ def distance_to_others(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def _known(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Which responses have a vector for each word, bool (responses,); ValueError where rows cannot be meant."""
+    """Which answers have a vector for each word, bool (answers,); ValueError where rows cannot be meant."""
     if (
         rows.ndim != 2
         or rows.shape[1] < 2
         or (rows.size and not -1 <= rows.min() <= rows.max() < len(unit))
     ):
         raise ValueError(
-            f"rows must be of shape (responses, k), k at least 2, each -1 to {len(unit) - 1}"
+            f"rows must be of shape (answers, k), k at least 2, each -1 to {len(unit) - 1}"
         )
     known: np.ndarray = rows.min(axis=1) >= 0
     return known
@@ -139,10 +139,10 @@ def cosines_of_means(
 
 
 def cosines_to_cues(unit: np.ndarray, rows: np.ndarray, cues: np.ndarray) -> np.ndarray:
-    """Mean cosine of each response's words to each cue, without words that are the cue: float64 (responses, cues).
+    """Mean cosine of each answer's words to each cue, without words that are the cue: float64 (answers, cues).
 
     `cues` are integer rows into `unit`, shape (cues,); the others are those of `mean_pairwise_distance`. NaN where a
-    response has no other word, or a word without a vector.
+    answer has no other word, or a word without a vector.
 
     >>> cosines_to_cues(np.eye(3, dtype=np.float32), np.array([[0, 1], [0, 0]]), np.array([0])).tolist()
     [[0.0], [nan]]

@@ -90,7 +90,7 @@ _HARMONY = {
 _TAGS = {
     "<answer>": "</answer>",
     "<response>": "</response>",
-    "<|START_RESPONSE|>": "<|END_RESPONSE|>",
+    "<|START_ANSWER|>": "<|END_ANSWER|>",
 }
 _UNKNOWN = re.compile(r"<[|/]?[^\s<>]{1,40}>|\[[/|]?[A-Z_]{2,20}\]|◁[^\s▷]{1,40}▷")
 _MOST_MARK = 43  # characters

@@ -1,11 +1,11 @@
-"""Keys of responses: the same words in the same order have the same key in every process and on every machine."""
+"""Keys of answers: the same words in the same order have the same key in every process and on every machine."""
 
 import hashlib
 
 import numpy as np
 
 KEY_BYTES = 16
-# Odd multipliers, one per position: the same ten words in another order are another response.
+# Odd multipliers, one per position: the same ten words in another order are another answer.
 _POSITIONS = np.frombuffer(
     hashlib.shake_128(b"sozo word positions").digest(80), "<u8"
 ) | np.uint64(1)
@@ -21,11 +21,11 @@ def word_hash(word: str) -> np.ndarray:
     )
 
 
-def response_keys(hashes: np.ndarray) -> list[bytes]:
-    """128-bit keys of responses: per lane the sum of position multiplier times word hash, modulo 2^64.
+def answer_keys(hashes: np.ndarray) -> list[bytes]:
+    """128-bit keys of answers: per lane the sum of position multiplier times word hash, modulo 2^64.
 
-    `hashes` are unsigned 64-bit, of shape (responses, words, 2), at most ten words, whose order counts. Two different
-    responses share a key with probability below 2^-100.
+    `hashes` are unsigned 64-bit, of shape (answers, words, 2), at most ten words, whose order counts. Two different
+    answers share a key with probability below 2^-100.
     """
     keys = np.einsum("rpl,p->rl", hashes, _POSITIONS[: hashes.shape[1]])
     return np.ascontiguousarray(keys, "<u8").view(f"V{KEY_BYTES}")[:, 0].tolist()

@@ -1,4 +1,4 @@
-"""The one strict parser of a response's text: its ten words (DAT rule 1), and what a word is written in (rule 2).
+"""The one strict parser of an answer's text: its ten words (DAT rule 1), and what a word is written in (rule 2).
 
 It is strict on purpose: a forgiving parser hides reward hacking. It never raises and never stalls, whatever the text.
 """

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from sozo.data.errors import UserError
-from sozo.data.progress import responses_bar
+from sozo.data.progress import answers_bar
 from sozo.data.record import read_json, write_json
 from sozo.data.settings import deciding, setting
 from sozo.eval.frontier import VALUES
@@ -29,7 +29,7 @@ _TABLES, _MOST_SWEEPS = 5, 40  # of a point
 _ABOUT = """\
 Each row is {lists:,} lists of ten of {nouns:,} nouns; distance by {embedding_model}. *Free lists* have the greatest
 entropy that lists can have at their mean (p(list) ~ exp(strength x score)). Compare a model's mean with the row that
-has as many different words, in as many usable responses. The curve does not limit different words: lists that use all words
+has as many different words, in as many usable answers. The curve does not limit different words: lists that use all words
 equally often can have more at the same mean.
 """
 
@@ -187,7 +187,7 @@ def frontier_curves(
     )
     folder.start(frontier.describe(), {})
     rows: list[dict[str, Any]] = []
-    with responses_bar("frontier", len(wanted)) as advance:
+    with answers_bar("frontier", len(wanted)) as advance:
         for strength in wanted:
             path = output / "rows" / f"{strength:g}.json"
             if not path.is_file():

@@ -93,7 +93,7 @@ def finished_run(folder: Path) -> RunResult | None:
     if not isinstance(name := settings.get("task"), str):
         return None
     if (task := task_types().get(name)) is None:
-        if not (folder / "responses").is_dir():  # a page's folder
+        if not (folder / "answers").is_dir():  # a page's folder
             return None
         install = "install the package that brings it, name its class in SOZO_TASKS, or leave the folder out"
         raise UserError(

@@ -145,7 +145,7 @@ class Task:
     batch_size: ClassVar[int] = (
         64  # answers in a batch, and in a part of the table, where nobody says otherwise
     )
-    responses_per_item: ClassVar[int] = 1  # to each item, likewise
+    answers_per_item: ClassVar[int] = 1  # to each item, likewise
     only_if_named: ClassVar[bool] = (
         False  # `sozo run` asks it only where `--tasks` names it
     )

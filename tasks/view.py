@@ -212,7 +212,7 @@ class View(Generic[Run]):
     files: tuple[str, ...] = (
         "config.json",
         "metrics.json",
-        "responses",
+        "answers",
     )  # what the terminal lists below the table
     pictures: tuple[Ridge | Scatter, ...] = ()  # on the page
     words: tuple[

@@ -103,7 +103,7 @@ class FakeJudge:
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class Answer:
     """A row of a table of DAT."""
 
     id: str  # unique inside a table
@@ -119,18 +119,18 @@ class Response:
     finish_reason: str | None = None  # `stop` or `length`, if known
 
 
-def write_responses(path, responses):
+def write_answer_table(path, answers):
     """Write rows as one parquet part (see `write_columns`)."""
-    names = [field.name for field in fields(Response)]
-    columns = {name: [getattr(r, name) for r in responses] for name in names}
+    names = [field.name for field in fields(Answer)]
+    columns = {name: [getattr(r, name) for r in answers] for name in names}
     columns["text"] = [utf8_safe(t) for t in columns["text"]]
     columns["words"] = [w and [utf8_safe(x) for x in w] for w in columns["words"]]
     write_columns(path, columns)
 
 
-def read_responses(path):
+def read_answer_table(path):
     """Every row of a table of DAT, in order; see `part_paths`."""
-    for table in iter_tables(path, [field.name for field in fields(Response)]):
+    for table in iter_tables(path, [field.name for field in fields(Answer)]):
         for row in table.to_pylist():
             words = row.pop("words")
-            yield Response(words=None if words is None else tuple(words), **row)
+            yield Answer(words=None if words is None else tuple(words), **row)

@@ -37,7 +37,7 @@ def write_run(folder, task, items, answers, rows):
     """The table of answers with what they are worth, and the items."""
     write_items(folder, items)
     write_columns(
-        folder / "responses" / "part-00000.parquet",
+        folder / "answers" / "part-00000.parquet",
         known_columns(answers) | task.worth_columns(rows),
     )
 

@@ -519,7 +519,7 @@ def reports(folder: Path) -> dict[str, Callable[[], Report]]:
 
 def sheet() -> tuple[str, str]:
     """What thirteen people wrote, two lists each but for one, as CSV; and the scores of a sample, for percentiles."""
-    lines, random = ["participant,trial,response"], Random("people")
+    lines, random = ["participant,trial,answer"], Random("people")
     for person in range(13):
         pool = NOUNS[: 24 + 3 * person]
         for trial in (1, 2)[: 1 + (person != 5)]:

@@ -9,7 +9,7 @@ class Spread(Task):
 
     name = "spread"
     measures = (Measure("spread", digits=1, together=True),)
-    responses_per_item = 3
+    answers_per_item = 3
 
     def items(self):
         return [Item(name, f"A number for {name}.") for name in ("a", "b", "c")]

@@ -1,4 +1,4 @@
-"""A model of 64 nouns in the manner of sozo.models.tiny, made in seconds; some of its responses are usable."""
+"""A model of 64 nouns in the manner of sozo.models.tiny, made in seconds; some of its answers are usable."""
 
 import random
 from unittest.mock import patch

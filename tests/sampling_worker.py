@@ -1,4 +1,4 @@
-"""Samples random nouns into a folder, to be killed: `python sampling_worker.py FOLDER RESPONSES BATCH_SIZE`."""
+"""Samples random nouns into a folder, to be killed: `python sampling_worker.py FOLDER ANSWERS BATCH_SIZE`."""
 
 import sys
 from pathlib import Path
@@ -14,7 +14,7 @@ NOUNS = ["犬", "猫", "水", "山", "川", "本", "車", "空", "海", "石", "
 
 
 def scorer():
-    """Knows all but one of the nouns, so that some responses are unusable."""
+    """Knows all but one of the nouns, so that some answers are unusable."""
     return DatScorer(FakeNouns(NOUNS[:-1]), axis_encoder(NOUNS))
 
 
@@ -25,9 +25,9 @@ def dat_by(scorer):
     return task
 
 
-def sample(folder, responses, batch_size, processes=None, task=None, writer=None):
+def sample(folder, answers, batch_size, processes=None, task=None, writer=None):
     task = task or dat_by(scorer())
-    sampling = SamplingOptions(num_responses=responses, seed=3, batch_size=batch_size)
+    sampling = SamplingOptions(num_answers=answers, seed=3, batch_size=batch_size)
     draw_parts(
         task,
         task.items(),

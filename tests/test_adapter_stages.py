@@ -21,7 +21,7 @@ from sozo.scoring.final_text import completion_text
 from sozo.training import run as training_run
 from sozo.training.config import parse
 from sozo.training.grpo import GrpoArguments, GrpoSettings, train_grpo
-from test_sft_dpo_run import losses, responses, train, words  # noqa: F401 (two are fixtures)
+from test_sft_dpo_run import answers, losses, train, words  # noqa: F401 (two are fixtures)
 
 pytestmark = pytest.mark.usefixtures("forked_modules")
 
@@ -44,12 +44,12 @@ GRPO = {"beta": 0.1, "reward_funcs": "test_adapter_stages.characters", "tasks": 
 
 
 @pytest.fixture(scope="module")
-def first(mini, responses, tmp_path_factory):
+def first(mini, answers, tmp_path_factory):
     """A first stage whose adapter moved a list's log-probability by nats."""
     return train(
         "dpo",
         mini,
-        responses,
+        answers,
         tmp_path_factory.mktemp("stage") / "first",
         **STAGE | {"learning_rate": 3e-2},
     )
@@ -95,16 +95,14 @@ def batches(trainer):
 @pytest.mark.parametrize("dtype", CLOSE)
 @pytest.mark.parametrize("beforehand", [True, False])
 def test_dpo_refers_to_the_adapter_as_it_was_sampled(
-    dtype, beforehand, first, responses, tmp_path, monkeypatch
+    dtype, beforehand, first, answers, tmp_path, monkeypatch
 ):
     settings = STAGE | {
         "dtype": dtype,
         "precompute_ref_log_probs": beforehand,
         "share_prompt": False,
     }
-    trainer = built(
-        monkeypatch, "dpo", first, responses, tmp_path / "second", **settings
-    )
+    trainer = built(monkeypatch, "dpo", first, answers, tmp_path / "second", **settings)
     sampled = load_model(str(first), dtype=dtype)[0].eval()
     add_fused_lm_head(sampled)
     trainer.model.eval()
@@ -142,10 +140,10 @@ def test_dpo_refers_to_the_adapter_as_it_was_sampled(
 @pytest.mark.parametrize("dtype", CLOSE)
 @pytest.mark.parametrize("method", ["sft", "dpo", "grpo"])
 def test_each_method_starts_where_the_adapter_was_sampled(
-    method, dtype, first, responses, words, tmp_path, monkeypatch
+    method, dtype, first, answers, words, tmp_path, monkeypatch
 ):
     trainer = built(
-        monkeypatch, method, first, responses, tmp_path / "second", **STAGE, dtype=dtype
+        monkeypatch, method, first, answers, tmp_path / "second", **STAGE, dtype=dtype
     )
     sampled, tokenizer = load_model(str(first), dtype=dtype)
     turns = [
@@ -191,12 +189,12 @@ def test_each_method_starts_where_the_adapter_was_sampled(
 @pytest.mark.parametrize("dtype", CLOSE)
 @pytest.mark.parametrize("method", ["sft", "dpo", "grpo"])
 def test_what_is_left_stands_on_the_same_base(
-    method, dtype, first, mini, responses, tmp_path
+    method, dtype, first, mini, answers, tmp_path
 ):
     second = train_any(
         method,
         first,
-        responses,
+        answers,
         tmp_path / "second",
         **STAGE | {"learning_rate": 1e-2},
         dtype=dtype,
@@ -204,7 +202,7 @@ def test_what_is_left_stands_on_the_same_base(
     third = train_any(
         method,
         second,
-        responses,
+        answers,
         tmp_path / "third",
         **STAGE | {"learning_rate": 1e-2},
         dtype=dtype,
@@ -238,20 +236,20 @@ def test_what_is_left_stands_on_the_same_base(
     )
 
 
-def test_grpo_pays_for_no_distance_at_its_first_step(first, responses, tmp_path):
+def test_grpo_pays_for_no_distance_at_its_first_step(first, answers, tmp_path):
     rate = {
         "learning_rate": 1e-2,
         "lr_scheduler_type": "constant",
         "lr_scheduler_kwargs": {},
     }
-    second = train_any("grpo", first, responses, tmp_path / "second", **STAGE | rate)
+    second = train_any("grpo", first, answers, tmp_path / "second", **STAGE | rate)
     kl = [entry["kl"] for entry in history(second) if "kl" in entry]
     assert kl[0] == pytest.approx(0, abs=1e-6)
     assert kl[1] > 1e-5
 
 
 def test_a_resumed_stage_has_the_reference_that_it_began_with(
-    first, responses, tmp_path, monkeypatch
+    first, answers, tmp_path, monkeypatch
 ):
     settings = LORA | {
         "learning_rate": 1e-2,
@@ -259,7 +257,7 @@ def test_a_resumed_stage_has_the_reference_that_it_began_with(
         "save_steps": 2,
         "precompute_ref_log_probs": False,
     }
-    whole = train("dpo", first, responses, tmp_path / "whole", **settings)
+    whole = train("dpo", first, answers, tmp_path / "whole", **settings)
 
     class CutError(Exception):
         pass
@@ -273,9 +271,9 @@ def test_a_resumed_stage_has_the_reference_that_it_began_with(
             lambda *a, **k: cut(*a) if a[2].global_step == 3 else None,
         )
         with pytest.raises(CutError):
-            train("dpo", first, responses, tmp_path / "cut", **settings)
+            train("dpo", first, answers, tmp_path / "cut", **settings)
     assert (tmp_path / "cut" / "checkpoint-2").is_dir()
-    resumed = train("dpo", first, responses, tmp_path / "cut", **settings)
+    resumed = train("dpo", first, answers, tmp_path / "cut", **settings)
     weights, expected = (
         load_file(folder / "adapter_model.safetensors") for folder in (resumed, whole)
     )
@@ -285,7 +283,7 @@ def test_a_resumed_stage_has_the_reference_that_it_began_with(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["sft", "dpo", "grpo"])
-def test_a_killed_stage_ends_like_an_unbroken_one(method, first, responses, tmp_path):
+def test_a_killed_stage_ends_like_an_unbroken_one(method, first, answers, tmp_path):
     settings = LORA | {
         "model_name_or_path": first,
         "output_dir": "out",
@@ -297,7 +295,7 @@ def test_a_killed_stage_ends_like_an_unbroken_one(method, first, responses, tmp_
     )
     if method != "grpo":
         settings |= {
-            "responses": responses,
+            "answers": answers,
             {"sft": "top_k", "dpo": "num_pairs"}[method]: 64,
         }
     command = recipe(method=method, **settings)
@@ -321,7 +319,7 @@ def test_a_killed_stage_ends_like_an_unbroken_one(method, first, responses, tmp_
     "launch", ["cpu2_ddp.yaml", "cpu2_zero2.yaml", "cpu2_zero3.yaml"]
 )
 @pytest.mark.parametrize("method", ["sft", "dpo", "grpo"])
-def test_two_processes_train_on_as_one_does(method, launch, first, responses, tmp_path):
+def test_two_processes_train_on_as_one_does(method, launch, first, answers, tmp_path):
     settings = LORA | {
         "model_name_or_path": first,
         "report_to": "none",
@@ -330,7 +328,7 @@ def test_two_processes_train_on_as_one_does(method, launch, first, responses, tm
     }
     if method != "grpo":
         settings |= {
-            "responses": responses,
+            "answers": answers,
             {"sft": "top_k", "dpo": "num_pairs"}[method]: 64,
         }
     else:
@@ -388,7 +386,7 @@ def lossy(mini, tmp_path):
     return tmp_path / "lossy"
 
 
-def test_what_merging_would_lose_is_refused(lossy, mini, responses, tmp_path, capfd):
+def test_what_merging_would_lose_is_refused(lossy, mini, answers, tmp_path, capfd):
     for dtype in ("bfloat16", "float16"):
         with pytest.raises(
             UserError,
@@ -399,12 +397,12 @@ def test_what_merging_would_lose_is_refused(lossy, mini, responses, tmp_path, ca
     with pytest.raises(
         UserError, match=r"cannot merge the LoRA adapter in .*lossy; --use_peft true"
     ):
-        train("sft", lossy, responses, tmp_path / "out", dtype="bfloat16", **whole)
+        train("sft", lossy, answers, tmp_path / "out", dtype="bfloat16", **whole)
     said = capfd.readouterr().err
     assert "lossy: merged in bfloat16 it would lose " in said
     assert "--dtype float32" in said
     assert not (tmp_path / "out").exists()
-    output = train("sft", lossy, responses, tmp_path / "out", dtype="float32", **whole)
+    output = train("sft", lossy, answers, tmp_path / "out", dtype="float32", **whole)
     merged = AutoModelForCausalLM.from_pretrained(output / "_merged")
     name = "model.layers.0.self_attn.q_proj.weight"
     base = AutoModelForCausalLM.from_pretrained(mini).state_dict()[name]
@@ -415,7 +413,7 @@ def test_what_merging_would_lose_is_refused(lossy, mini, responses, tmp_path, ca
     train(
         "sft",
         lossy,
-        responses,
+        answers,
         tmp_path / "on",
         dtype="bfloat16",
         use_peft=True,
@@ -426,7 +424,7 @@ def test_what_merging_would_lose_is_refused(lossy, mini, responses, tmp_path, ca
     )
 
 
-def test_vllm_would_be_handed_merged_weights(lossy, responses, tmp_path):
+def test_vllm_would_be_handed_merged_weights(lossy, answers, tmp_path):
     settings = {
         "use_peft": True,
         "lora_r": 1,
@@ -441,7 +439,7 @@ def test_vllm_would_be_handed_merged_weights(lossy, responses, tmp_path):
         train_any(
             "grpo",
             lossy,
-            responses,
+            answers,
             tmp_path / "out",
             dtype="bfloat16",
             sampler="vllm",
@@ -451,13 +449,13 @@ def test_vllm_would_be_handed_merged_weights(lossy, responses, tmp_path):
 
 
 def test_an_adapter_of_a_merged_base_is_sampled_as_it_was_trained(
-    first, responses, tmp_path
+    first, answers, tmp_path
 ):
     merge_adapter(str(first), tmp_path / "base", "float32")
     second = train(
         "dpo",
         tmp_path / "base",
-        responses,
+        answers,
         tmp_path / "second",
         **STAGE | {"learning_rate": 1e-2},
     )
@@ -479,14 +477,14 @@ def test_an_adapter_of_a_merged_base_is_sampled_as_it_was_trained(
     ],
 )
 def test_an_adapter_is_trained_on_with_its_own_settings(
-    setting, message, first, responses, tmp_path
+    setting, message, first, answers, tmp_path
 ):
     with pytest.raises(UserError, match=message):
-        train("sft", first, responses, tmp_path / "out", **STAGE | setting)
+        train("sft", first, answers, tmp_path / "out", **STAGE | setting)
     assert not (tmp_path / "out").exists()
 
 
-def test_an_adapter_without_its_base_or_a_tokenizer(first, mini, responses, tmp_path):
+def test_an_adapter_without_its_base_or_a_tokenizer(first, mini, answers, tmp_path):
     shutil.copytree(first, tmp_path / "bare")
     for path in (tmp_path / "bare").glob("*token*"):
         path.unlink()
@@ -494,7 +492,7 @@ def test_an_adapter_without_its_base_or_a_tokenizer(first, mini, responses, tmp_
         load_tokenizer(str(tmp_path / "bare")).get_vocab()
         == AutoTokenizer.from_pretrained(mini).get_vocab()
     )
-    train("sft", tmp_path / "bare", responses, tmp_path / "out", **STAGE)
+    train("sft", tmp_path / "bare", answers, tmp_path / "out", **STAGE)
     config = json.loads((first / "adapter_config.json").read_text("utf-8"))
     (tmp_path / "bare" / "adapter_config.json").write_text(
         json.dumps(config | {"base_model_name_or_path": "./no"})
@@ -502,5 +500,5 @@ def test_an_adapter_without_its_base_or_a_tokenizer(first, mini, responses, tmp_
     with pytest.raises(
         UserError, match=r"bare: the adapter's base \./no cannot be loaded "
     ):
-        train("sft", tmp_path / "bare", responses, tmp_path / "lost", **STAGE)
+        train("sft", tmp_path / "bare", answers, tmp_path / "lost", **STAGE)
     assert not (tmp_path / "lost").exists()

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from fakes import list_text, read_responses
+from fakes import list_text, read_answer_table
 from sozo.data.errors import UserError
 from sozo.data.schema import iter_tables, write_columns
 from sozo.eval.answered import read_answers
@@ -34,12 +34,12 @@ SAID = [{"role": "assistant", "content": LIST}]
 
 def batch(**body):
     """A line of OpenAI's batches."""
-    response = {
+    answer = {
         "status_code": 200,
         "request_id": "r",
         "body": {"id": "c", "object": "x", "model": "m", **body},
     }
-    return {"id": "batch_req_1", "custom_id": "a", "response": response, "error": None}
+    return {"id": "batch_req_1", "custom_id": "a", "response": answer, "error": None}
 
 
 def choice(content=LIST, reason="stop", **message):
@@ -139,7 +139,7 @@ ROWS = {
         batch(choices=[{"index": 0, "text": LIST, "finish_reason": "stop"}]),
         [("a", "", None)],
     ),
-    "batch, responses": (
+    "batch, answers": (
         batch(output=SPOKEN, incomplete_details=None),
         [("a", "", None)],
     ),
@@ -223,7 +223,7 @@ REFUSED = {
     ),
     "Alpaca's": (
         {"instruction": "?", "response": LIST},
-        r"columns instruction, response\b",
+        r"columns instruction, answer\b",
     ),
     "two answers": (
         {"text": LIST, "completion": LIST},
@@ -237,11 +237,11 @@ REFUSED = {
     "an object": ({"lm_output": {"a": 1}}, r"line 1: the column lm_output"),
     "no choice": (
         batch(choices=[]),
-        r"line 1: .*columns id, custom_id, response, error",
+        r"line 1: .*columns id, custom_id, answer, error",
     ),
     "HTTP error in the body": (
         batch(error={"code": 1}),
-        r"line 1: .*columns id, custom_id, response, error",
+        r"line 1: .*columns id, custom_id, answer, error",
     ),
 }
 
@@ -307,7 +307,7 @@ def test_score_reads_trls_own_log_and_a_bare_table(tmp_path):
         )
         assert done.exit_code == 0, done.output
         assert path.read_bytes() == before
-        rows = list(read_responses(output))
+        rows = list(read_answer_table(output))
         assert [row.id for row in rows] == ["00000000", "00000001"]
         assert [row.score for row in rows] == [pytest.approx(0.8217, abs=1e-4)] * 2
         assert {row.source for row in rows} == {path.name}

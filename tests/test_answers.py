@@ -57,7 +57,7 @@ class Echo:
 
 
 def draw(writer, folder, batch_size, seed=0, processes=None):
-    sampling = SamplingOptions(responses_per_item=2, seed=seed, batch_size=batch_size)
+    sampling = SamplingOptions(answers_per_item=2, seed=seed, batch_size=batch_size)
     draw_parts(Asks(), ITEMS, writer, sampling, folder, processes or Processes())
 
 
@@ -145,7 +145,7 @@ def test_scoring_that_is_killed_between_two_parts_scores_the_rest_only(
         with pytest.raises(KilledError):
             score_answers(Sat(), file, tmp_path / "killed")
     unlock(tmp_path / "killed")  # as the end of a process does
-    assert sorted(table(tmp_path / "killed" / "responses")) == [
+    assert sorted(table(tmp_path / "killed" / "answers")) == [
         "part-00000.parquet",
         "part-00001.parquet",
     ]
@@ -160,8 +160,8 @@ def test_scoring_that_is_killed_between_two_parts_scores_the_rest_only(
     again = score_answers(task, file, tmp_path / "killed")
     assert scored == [5]
     assert again.metrics == whole.metrics
-    assert table(tmp_path / "killed" / "responses") == table(
-        tmp_path / "whole" / "responses"
+    assert table(tmp_path / "killed" / "answers") == table(
+        tmp_path / "whole" / "answers"
     )
 
 
@@ -193,8 +193,8 @@ def test_judging_that_is_killed_between_two_judgements_asks_the_rest_only(tmp_pa
     )
     again, asked = judged_by(lambda _: VERDICT, tmp_path / "killed")
     assert (asked, again.metrics) == (23, whole.metrics)
-    assert table(tmp_path / "killed" / "responses") == table(
-        tmp_path / "whole" / "responses"
+    assert table(tmp_path / "killed" / "answers") == table(
+        tmp_path / "whole" / "answers"
     )
 
 
@@ -211,8 +211,8 @@ def test_judgements_that_were_half_written_into_the_table_are_written_again_and_
     assert not (tmp_path / "killed" / "metrics.json").exists()
     again, asked = judged_by(lambda _: VERDICT, tmp_path / "killed")
     assert (asked, again.metrics) == (0, whole.metrics)
-    assert table(tmp_path / "killed" / "responses") == table(
-        tmp_path / "whole" / "responses"
+    assert table(tmp_path / "killed" / "answers") == table(
+        tmp_path / "whole" / "answers"
     )
 
 

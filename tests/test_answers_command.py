@@ -65,7 +65,7 @@ def scores(question, number):
 
 def lists_run(path, n, *, rows=1024):
     """A table of `n` lists in parts, of which every tenth has no score."""
-    folder = RunFolder(path, {"task": "dat", "num_responses": n, "seed": 0})
+    folder = RunFolder(path, {"task": "dat", "num_answers": n, "seed": 0})
     folder.start({"scorer": {"embedding_model": "own"}}, {})
     for number, start in enumerate(range(0, n, rows)):
         here = range(start, min(start + rows, n))
@@ -77,7 +77,7 @@ def lists_run(path, n, *, rows=1024):
             "score": [k / n if k % 10 else None for k in here],
             "reason": [None if k % 10 else "format" for k in here],
         }
-        write_columns(folder.responses / f"part-{number:05d}.parquet", columns)
+        write_columns(folder.answers / f"part-{number:05d}.parquet", columns)
     folder.finish(summarise(path).metrics())
     return path
 

@@ -153,7 +153,7 @@ def train(method, model, output, **settings):
             columns | {"reason": [None] * 4},
         )
         given |= {
-            "responses": output.with_name("table"),
+            "answers": output.with_name("table"),
             "examples_per_step": 2,
             "max_length": 512,
         }

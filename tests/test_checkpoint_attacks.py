@@ -20,7 +20,7 @@ import torch
 from safetensors.torch import load_file
 
 from grpo_runs import history, recipe, run
-from test_sft_dpo_run import responses, words  # noqa: F401 (two are fixtures)
+from test_sft_dpo_run import answers, words  # noqa: F401 (two are fixtures)
 
 LORA = {
     "use_peft": True,
@@ -83,13 +83,13 @@ def without_step(command, file):
 
 
 @pytest.fixture(scope="module")
-def start(mini, responses, tmp_path_factory):  # noqa: F811
+def start(mini, answers, tmp_path_factory):  # noqa: F811
     """Makes the command of a run on eight items a step."""
 
     def command(method, *, per_step=True, **changes):
         script = method if method in ("sft", "dpo") else "grpo"
         settings = STEPS | {"model_name_or_path": mini} | OWN[method]
-        settings |= {"responses": responses} if script != "grpo" else {}
+        settings |= {"answers": answers} if script != "grpo" else {}
         made = recipe(method=script, **settings | changes)
         return (
             made

@@ -262,17 +262,17 @@ def real(jumandic_checker, ginza):
     return DatScorer(jumandic_checker, ginza)
 
 
-def test_equals_the_slow_obvious_way_on_random_responses(real, nouns, ginza):
+def test_equals_the_slow_obvious_way_on_random_answers(real, nouns, ginza):
     rng = np.random.default_rng(0)
     verdicts = dict(zip(nouns, real.checker.check(nouns), strict=True))
     vectors = dict(zip(nouns, ginza.encode(nouns).astype(np.float64), strict=True))
-    responses = [
+    answers = [
         [nouns[i] for i in rng.choice(len(nouns), 10, replace=False)]
         for _ in range(10_000)
     ]
-    results = real.score([list_text(words) for words in responses])
+    results = real.score([list_text(words) for words in answers])
     usable = 0
-    for words, result in zip(responses, results, strict=True):
+    for words, result in zip(answers, results, strict=True):
         assert result.words == tuple(words)
         if any("Ａ" <= c <= "ｚ" for c in "".join(words)):
             assert result.reason is Reason.NOT_JAPANESE

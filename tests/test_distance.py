@@ -58,9 +58,7 @@ def test_equals_scipy(n, k):
     unit = rng.normal(size=(50, 30)).astype(np.float32)
     unit /= np.linalg.norm(unit, axis=1, keepdims=True)
     rows = rng.integers(0, 50, (n, k))
-    slow = [
-        pdist(unit[response].astype(np.float64), "cosine").mean() for response in rows
-    ]
+    slow = [pdist(unit[answer].astype(np.float64), "cosine").mean() for answer in rows]
     np.testing.assert_allclose(
         mean_pairwise_distance(unit, rows), np.array(slow, np.float32), atol=1e-5
     )
@@ -109,7 +107,7 @@ def test_a_text_without_a_vector_is_at_no_distance():
     assert np.isnan(found[1:]).all()
 
 
-def test_a_response_with_a_word_without_vector_has_no_distance():
+def test_a_answer_with_a_word_without_vector_has_no_distance():
     unit, rows = (
         np.eye(3, dtype=np.float32),
         np.array([[0, 1, 2], [0, -1, 2], [-1, -1, -1], [2, 1, -1]]),
@@ -127,7 +125,7 @@ def test_rows_that_cannot_be_meant_are_an_error(rows):
     for measure in (mean_pairwise_distance, distance_to_others):
         with pytest.raises(
             ValueError,
-            match=r"rows must be of shape \(responses, k\), .*, each -1 to 2",
+            match=r"rows must be of shape \(answers, k\), .*, each -1 to 2",
         ):
             measure(np.eye(3, dtype=np.float32), np.array(rows, np.int64))
 

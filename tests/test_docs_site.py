@@ -23,7 +23,7 @@ INDEX = (ROOT / "docs" / "README.md").read_text("utf-8")
 WANTED = {
     "sozo.rewards.make_dat_reward": "sozo.rewards",
     "sozo.rewards.dat_reward": "sozo.rewards",
-    "sozo.rewards.SeenResponses": "sozo.rewards",
+    "sozo.rewards.SeenAnswers": "sozo.rewards",
     "sozo.tasks.task.Task": "sozo.tasks.task",
     "sozo.tasks.task.Item": "sozo.tasks.task",
     "sozo.scoring.measure.Measure": "sozo.scoring.measure",

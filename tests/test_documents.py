@@ -319,7 +319,7 @@ def test_python_runs_or_is_quoted(page, block, monkeypatch, tmp_path):
         "score": [k / 2048 for k in range(2048)],
     }
     write_columns(
-        tmp_path / "runs" / "base" / "responses" / "part-00000.parquet", columns
+        tmp_path / "runs" / "base" / "answers" / "part-00000.parquet", columns
     )
     exec(compile(tree, page, "exec"), {})
 

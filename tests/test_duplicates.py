@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes import AXES, FakeNouns, axis_encoder, list_text
-from sozo.rewards.duplicates import SeenResponses
-from sozo.scoring.keys import KEY_BYTES, response_keys, word_hash
+from sozo.rewards.duplicates import SeenAnswers
+from sozo.scoring.keys import KEY_BYTES, answer_keys, word_hash
 from sozo.tasks.dat.scorer import DatScorer
 
 TEN = list(AXES[:10])
@@ -20,7 +20,7 @@ def keys_of(*texts):
 
 
 def key_of_words(words):
-    return response_keys(np.array([[word_hash(word) for word in words]]))[0]
+    return answer_keys(np.array([[word_hash(word) for word in words]]))[0]
 
 
 def test_the_order_of_words_matters():
@@ -31,7 +31,7 @@ def test_the_order_of_words_matters():
     assert len(set(permutations)) == 120
 
 
-def test_the_same_words_are_the_same_response_whatever_the_spaces():
+def test_the_same_words_are_the_same_answer_whatever_the_spaces():
     text = list_text(TEN)
     others = [f"\n{text}\n ", text.replace(". ", ".\u3000"), f"<think>…</think>{text}"]
     assert len(set(keys_of(text, *others))) == 1
@@ -57,7 +57,7 @@ streams = st.lists(
 
 @given(streams, st.lists(st.integers(0, 40)))
 def test_verdicts_equal_the_naive_way_however_the_stream_is_cut(keys, cuts):
-    seen, verdicts = SeenResponses(), []
+    seen, verdicts = SeenAnswers(), []
     edges = [0, *sorted(min(cut, len(keys)) for cut in cuts), len(keys)]
     for start, end in itertools.pairwise(edges):
         verdicts += seen.check(keys[start:end])
@@ -67,7 +67,7 @@ def test_verdicts_equal_the_naive_way_however_the_stream_is_cut(keys, cuts):
 
 @given(streams, st.integers(0, 40))
 def test_a_resumed_history_goes_on_as_an_unbroken_one(keys, cut):
-    seen, resumed = SeenResponses(), SeenResponses()
+    seen, resumed = SeenAnswers(), SeenAnswers()
     before = seen.check(keys[:cut])
     resumed.check([b"x" * KEY_BYTES])  # what a history held before is gone
     resumed.restore(json.loads(json.dumps(seen.state())))
@@ -78,7 +78,7 @@ def test_the_same_history_is_the_same_text():
     keys = keys_of(*[list_text(AXES[k : k + 10]) for k in range(3)])
     texts = set()
     for order in (keys, keys[::-1]):
-        seen = SeenResponses()
+        seen = SeenAnswers()
         seen.check(order)
         texts.add(seen.state())
     assert [len(text) for text in texts] == [3 * 2 * KEY_BYTES]

@@ -81,7 +81,7 @@ def test_ten_rare_words_are_no_broken_encoder_but_numbers_that_are_not_finite_ar
     assert vectors.rows(["水"]) == [0]
     assert (
         vectors.rows(rare) == [-1] * 10
-    )  # late in a run, one response of rare words must not end the training
+    )  # late in a run, one answer of rare words must not end the training
     with pytest.raises(UserError, match="no usable vector"):
         vectors.rows(broken)
 

@@ -129,7 +129,7 @@ NAN, INF = float("nan"), float("inf")
         *((JudgeSettings, {"judge_concurrency": value}) for value in (0, 10**400)),
         (JudgeSettings, {"judge_max_tokens": 0}),
         (JcqSettings, {"max_cost": NAN}),
-        (SamplingOptions, {"num_responses": 0}),
+        (SamplingOptions, {"num_answers": 0}),
         (SamplingOptions, {"seed": 10**400}),
     ],
 )

@@ -11,7 +11,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from typer.testing import CliRunner
 
-from fakes import FakeNouns, axis_encoder, list_text, read_responses
+from fakes import FakeNouns, axis_encoder, list_text, read_answer_table
 from grpo_runs import ROOT, flags
 from sozo.data.english import english_nouns, noun_lemmas
 from sozo.data.errors import UserError
@@ -323,7 +323,7 @@ def test_a_number_of_answers_to_each_item_is_refused_where_there_is_one(tmp_path
         "dat",
         "--model",
         "random",
-        "--responses-per-item",
+        "--answers-per-item",
         500,
         "--output",
         tmp_path / "run",
@@ -358,7 +358,7 @@ def wide(nouns_file, tmp_path_factory):
         nouns_file,
     )
     done = command(
-        "dat", "--language", "en", *words, "--num-responses", 32, "--output", output
+        "dat", "--language", "en", *words, "--num-answers", 32, "--output", output
     )
     assert done.exit_code == 0, done.output
     return output
@@ -381,7 +381,7 @@ def test_a_run_says_what_it_asked_and_what_its_score_is(wide):
         metrics["reasons"]["not_english"],
     ) == (32, False, 0)
     assert "categories" not in metrics["instruments"]
-    assert all(word.islower() for row in read_responses(wide) for word in row.words)
+    assert all(word.islower() for row in read_answer_table(wide) for word in row.words)
     run = read_run(wide)
     assert run.prompts == {"": prompt("dat_en")}
     assert set(select_top(wide, 4).prompts) == {prompt("dat_en")}
@@ -401,13 +401,13 @@ def test_random_nouns_and_the_frontier_are_english(tmp_path, nouns_file):
         "en",
         "--model",
         "random",
-        "--num-responses",
+        "--num-answers",
         20,
         "--output",
         tmp_path / "run",
     )
     assert done.exit_code == 0, done.output
-    words = {word for row in read_responses(tmp_path / "run") for word in row.words}
+    words = {word for row in read_answer_table(tmp_path / "run") for word in row.words}
     assert words <= set(english_nouns())
     assert len(words) > 150
     curve = (
@@ -521,7 +521,7 @@ def test_olsons_rule_by_the_command(tmp_path):
     )
     assert done.exit_code == 0, done.output
     assert "2 of 3" in done.stdout
-    full, seven, none = read_responses(tmp_path / "run")
+    full, seven, none = read_answer_table(tmp_path / "run")
     assert full.score == pytest.approx(seven.score)  # the first seven of both
     assert 50 < full.score < 100
     assert (none.score, none.reason) == (None, str(Reason.NOT_NOUN))
@@ -530,7 +530,7 @@ def test_olsons_rule_by_the_command(tmp_path):
 
 def test_peoples_lists_are_olsons_dat_by_the_vectors_of_the_norms_only(tmp_path):
     people, by_norms = tmp_path / "people.csv", glove_file(tmp_path / "glove.txt", 20)
-    people.write_text("participant,response\n007," + " ".join(FAR))
+    people.write_text("participant,answer\n007," + " ".join(FAR))
     for name, encoder in (
         ("norms", by_norms),
         ("other", glove_file(tmp_path / "other.txt", 20, dog=0.2)),
@@ -595,7 +595,7 @@ def test_sft_by_word_targets_asks_in_english(tiny, wide, tmp_path, monkeypatch):
     )
     short = {
         "model_name_or_path": str(tiny),
-        "responses": str(wide),
+        "answers": str(wide),
         "output_dir": str(tmp_path / "out"),
     }
     short |= {
@@ -607,7 +607,7 @@ def test_sft_by_word_targets_asks_in_english(tiny, wide, tmp_path, monkeypatch):
     short["evaluate"] = {
         "every": 4,
         "max_new_tokens": 8,
-        "num_responses": 2,
+        "num_answers": 2,
         "tasks": [{"task": "dat", "language": "en"}],
     }
     config = ROOT / "recipes" / "smollm2-135m" / "warm.yaml"

@@ -18,7 +18,7 @@ import typer
 from typer.testing import CliRunner
 
 import warm
-from fakes import read_responses
+from fakes import read_answer_table
 from sampling_worker import dat_by
 from sozo.data.errors import UserError
 from sozo.data.run_folder import RunFolder
@@ -132,14 +132,14 @@ def test_dat_scores_a_file_then_says_it_is_finished_then_refuses_other_settings(
     assert config["loaded"]["scorer"]["embedding_model"] == "ja-ginza"
     assert config["settings"]["noun_checker"] == "jumandic"
     assert "numpy" in config["environment"]["packages"]
-    rows = list(read_responses(tmp_path / "run"))
+    rows = list(read_answer_table(tmp_path / "run"))
     assert [row.id for row in rows] == ["x", "00000001", "00000003"]
     assert [row.reason for row in rows] == [None, "format", "not_noun"]
     assert {row.source for row in rows} == {"mine.jsonl"}
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text("utf-8"))
     assert metrics["measures"]["dat"]["value"] == pytest.approx(rows[0].score)
 
-    part = tmp_path / "run" / "responses" / "part-00000.parquet"
+    part = tmp_path / "run" / "answers" / "part-00000.parquet"
     written = part.stat().st_mtime_ns
     again = run_eval(*command)
     assert again.returncode == 0
@@ -200,7 +200,7 @@ def test_usage_errors_name_the_option(tmp_path: Path) -> None:
         run_eval("sat", "--model", "random", "--output", tmp_path / "x"),
         "no answer to sat",
     )
-    counts = ("--num-usable", "5", "--num-responses", "5")
+    counts = ("--num-usable", "5", "--num-answers", "5")
     assert_one_line_error(run_eval(*common, "--model", "random", *counts), "not both")
     assert_one_line_error(
         run_eval(*common, "--model", "./none", "--num-usable", "5"),
@@ -242,7 +242,7 @@ def test_dat_samples_a_model_then_says_it_is_finished_then_refuses_other_setting
         "nouns": 22128,
         "usable_only": True,
     }
-    rows = list(read_responses(tmp_path / "run"))
+    rows = list(read_answer_table(tmp_path / "run"))
     scores = [row.score for row in rows if row.score is not None][:30]
     assert metrics["measures"]["dat"]["value"] == pytest.approx(sum(scores) / 30)
     assert (metrics["usable"], metrics["trials"], metrics["drawn"]) == (
@@ -337,7 +337,7 @@ def test_lone_surrogates_are_stored_and_scored(tmp_path: Path) -> None:
         tmp_path / "f.jsonl", [{"text": broken, "id": "\udfff"}, *texts(3)]
     )
     score_file(file, fake_scorer(), tmp_path / "parts")
-    row = next(iter(read_responses(tmp_path / "parts")))
+    row = next(iter(read_answer_table(tmp_path / "parts")))
     assert (row.id, row.reason, row.words and row.words[9]) == (
         "\\udfff",
         "symbol",
@@ -377,7 +377,7 @@ def test_a_killed_run_goes_on_to_the_same_table(tmp_path: Path) -> None:
         assert (tmp_path / "broken" / name).read_bytes() == (
             tmp_path / "whole" / name
         ).read_bytes()
-    rows = list(read_responses(tmp_path / "whole"))
+    rows = list(read_answer_table(tmp_path / "whole"))
     assert [row.id for row in rows] == [f"{i:08d}" for i in range(23)]
     for row, result in zip(
         rows, fake_scorer().score([row["text"] for row in texts(23)]), strict=True
@@ -417,8 +417,8 @@ def test_a_foreign_part_is_an_error(tmp_path: Path) -> None:
 
 
 def test_folder_refuses_what_it_cannot_account_for(tmp_path: Path) -> None:
-    (tmp_path / "a" / "responses").mkdir(parents=True)
-    with pytest.raises(UserError, match=r"holds responses but no config\.json"):
+    (tmp_path / "a" / "answers").mkdir(parents=True)
+    with pytest.raises(UserError, match=r"holds answers but no config\.json"):
         RunFolder(tmp_path / "a", {})
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(UserError, match=r"config\.json: cannot be read"):

@@ -12,24 +12,24 @@ from typing import Any
 
 import pytest
 
-from fakes import Response, write_responses
+from fakes import Answer, write_answer_table
 from sozo.data.errors import UserError
 from sozo.scoring.parse import reasons_in
 from sozo.tasks.dat.summary import DatSummary, summarise
 from sozo.tasks.dat.table import read_lists, usable_scores
 
 ROWS = [
-    Response("0", "a", 1, "", ("犬", "猫"), 0.5),
-    Response("1", "a", 1, "", ("犬", "東京"), 1.0),
-    Response("2", "a", 1, "", None, None, "format"),
-    Response("3", "a", 1, "", ("走る", "水"), None, "not_noun"),
-    Response("4", "a", 1, "", ("苹果", "東京"), 0.75),
+    Answer("0", "a", 1, "", ("犬", "猫"), 0.5),
+    Answer("1", "a", 1, "", ("犬", "東京"), 1.0),
+    Answer("2", "a", 1, "", None, None, "format"),
+    Answer("3", "a", 1, "", ("走る", "水"), None, "not_noun"),
+    Answer("4", "a", 1, "", ("苹果", "東京"), 0.75),
 ]
 
 
-def summarise_rows(rows: Sequence[Response], **options: Any) -> DatSummary:
+def summarise_rows(rows: Sequence[Answer], **options: Any) -> DatSummary:
     with TemporaryDirectory() as folder:
-        write_responses(Path(folder) / "part-00000.parquet", rows)
+        write_answer_table(Path(folder) / "part-00000.parquet", rows)
         return summarise(Path(folder), **options)
 
 
@@ -37,7 +37,7 @@ def test_hand_worked_row() -> None:
     summary = summarise_rows(ROWS)
     assert (
         summary.source,
-        summary.num_responses,
+        summary.num_answers,
         summary.usable,
         summary.usable_share,
     ) == ("a", 5, 3, 0.6)
@@ -47,7 +47,7 @@ def test_hand_worked_row() -> None:
     assert summary.ci95 == pytest.approx((0.75 - margin, 0.75 + margin))
     assert (
         summary.all_different_words == 4
-    )  # those of the unusable responses do not count
+    )  # those of the unusable answers do not count
     assert summary.reasons == {
         str(r): int(r in ("format", "not_noun")) for r in reasons_in("ja")
     }
@@ -57,7 +57,7 @@ def test_table_and_list_agree_whatever_the_parts_and_their_order(
     tmp_path: Path,
 ) -> None:
     for number, rows in enumerate((ROWS[3:], ROWS[:1], ROWS[1:3])):
-        write_responses(tmp_path / f"part-{number:05d}.parquet", rows)
+        write_answer_table(tmp_path / f"part-{number:05d}.parquet", rows)
     from_table, from_list = summarise(tmp_path), summarise_rows(ROWS)
     assert from_table.mean == pytest.approx(from_list.mean, abs=1e-15)
     assert from_table.std == pytest.approx(from_list.std, abs=1e-15)
@@ -69,23 +69,20 @@ def test_table_and_list_agree_whatever_the_parts_and_their_order(
 
 def test_many_close_scores_keep_their_deviation(tmp_path: Path) -> None:
     parts = [
-        [
-            Response("", "a", 1, "", (), 1.5 + (i % 2) * 2**-20)
-            for i in range(100 + part)
-        ]
+        [Answer("", "a", 1, "", (), 1.5 + (i % 2) * 2**-20) for i in range(100 + part)]
         for part in range(50)
     ]
     for number, rows in enumerate(parts):
-        write_responses(tmp_path / f"part-{number:05d}.parquet", rows)
+        write_answer_table(tmp_path / f"part-{number:05d}.parquet", rows)
     summary = summarise(tmp_path)
     assert summary.std == pytest.approx(2**-21, rel=1e-3)
 
 
 @pytest.mark.parametrize("rows", [[], ROWS[2:4]])
-def test_no_usable_response_has_no_mean(rows: list[Response], tmp_path: Path) -> None:
-    write_responses(tmp_path / "part-00000.parquet", rows)
+def test_no_usable_answer_has_no_mean(rows: list[Answer], tmp_path: Path) -> None:
+    write_answer_table(tmp_path / "part-00000.parquet", rows)
     for summary in (summarise_rows(rows), summarise(tmp_path)):
-        assert (summary.num_responses, summary.usable, summary.all_different_words) == (
+        assert (summary.num_answers, summary.usable, summary.all_different_words) == (
             len(rows),
             0,
             0,
@@ -95,7 +92,7 @@ def test_no_usable_response_has_no_mean(rows: list[Response], tmp_path: Path) ->
     assert usable_scores(tmp_path).shape == (0,)
 
 
-def test_one_usable_response_has_a_mean_but_no_deviation() -> None:
+def test_one_usable_answer_has_a_mean_but_no_deviation() -> None:
     summary = summarise_rows(ROWS[:1])
     assert (summary.mean, summary.std, summary.ci95) == (0.5, None, None)
 
@@ -110,11 +107,11 @@ def test_sources_are_named_and_can_be_renamed() -> None:
 def test_a_row_without_a_verdict_is_an_error(
     score: float | None, reason: str | None, tmp_path: Path
 ) -> None:
-    rows = [*ROWS, Response("odd", "a", 1, "", None, score, reason)]
-    with pytest.raises(UserError, match="response odd has"):
+    rows = [*ROWS, Answer("odd", "a", 1, "", None, score, reason)]
+    with pytest.raises(UserError, match="answer odd has"):
         summarise_rows(rows)
-    write_responses(tmp_path / "part-00000.parquet", rows)
-    with pytest.raises(UserError, match="response odd has"):
+    write_answer_table(tmp_path / "part-00000.parquet", rows)
+    with pytest.raises(UserError, match="answer odd has"):
         summarise(tmp_path)
 
 
@@ -130,17 +127,15 @@ def test_json_round_trip() -> None:
 
 def test_lists_are_numbers_of_words(tmp_path: Path) -> None:
     words = [chr(ord("あ") + k) for k in range(12)]
-    rows = [
-        Response(str(i), "a", 1, "", tuple(words[i : i + 10]), 0.5) for i in range(3)
-    ]
+    rows = [Answer(str(i), "a", 1, "", tuple(words[i : i + 10]), 0.5) for i in range(3)]
     for part, of in enumerate((rows[:1], [*ROWS[2:4], *rows[1:]])):
-        write_responses(tmp_path / f"part-{part:05d}.parquet", of)
+        write_answer_table(tmp_path / f"part-{part:05d}.parquet", of)
     known, lists = read_lists(tmp_path)
     assert [[known[k] for k in one] for one in lists] == [
         list(row.words or ()) for row in rows
     ]
     assert read_lists(tmp_path, num_usable=2)[1].tolist() == lists[:2].tolist()
-    write_responses(tmp_path / "none" / "part-00000.parquet", ROWS[2:3])
+    write_answer_table(tmp_path / "none" / "part-00000.parquet", ROWS[2:3])
     assert (
         read_lists(tmp_path / "none")[0],
         len(read_lists(tmp_path / "none")[1]),

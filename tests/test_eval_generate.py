@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fakes import read_responses
+from fakes import read_answer_table
 from sampling_worker import dat_by, sample
 from sozo.data.errors import UserError
 from sozo.data.jumandic import load_nouns
@@ -283,7 +283,7 @@ def test_transformers_rows_carry_the_generators_facts(
         model, tokenizer, name="tiny", max_new_tokens=5, temperature=0.5
     )
     sample(tmp_path, 3, 8, task=dat_by(scorer), writer=generator)
-    rows = list(read_responses(tmp_path))
+    rows = list(read_answer_table(tmp_path))
     assert [(r.source, r.seed, r.temperature, r.reason) for r in rows] == [
         ("tiny", 3, 0.5, "format")
     ] * 3

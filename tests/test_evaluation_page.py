@@ -159,7 +159,7 @@ def test_the_page_says_what_the_runs_say(runs, tmp_path):
     assert "0.527" in page  # GPT-4o's DAT score of the paper
     numbers = json.loads((tmp_path / "r.json").read_text("utf-8"))
     assert [(run["model"], run["run"]) for run in numbers["runs"]][:3] == [
-        *(("before", kind) for kind in ("responses", "jcq", "sat"))
+        *(("before", kind) for kind in ("answers", "jcq", "sat"))
     ]
     rows = numbers["findings"]
     (original,) = [
@@ -208,9 +208,9 @@ def test_every_answer_can_be_read(runs):
         None,
         "refused",
     )
-    responses = held["items"][-1]["entries"]
-    assert [len(rows) for rows in responses] == [20, 20]
-    assert responses[0][0]["status"] == "format"
+    answers = held["items"][-1]["entries"]
+    assert [len(rows) for rows in answers] == [20, 20]
+    assert answers[0][0]["status"] == "format"
 
 
 def test_what_is_too_much_for_a_page_goes_on_the_next(runs, tmp_path):

@@ -18,7 +18,7 @@ from sozo.training.grpo_trainer import MixTrainer
 
 TOY = {
     "every": 2,
-    "tasks": [{"task": "lipogram", "num_responses": 70}],
+    "tasks": [{"task": "lipogram", "num_answers": 70}],
     "max_new_tokens": 6,
 }
 LISTS = [
@@ -248,7 +248,7 @@ def test_memory_that_is_kept_stays_kept(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("launch", ["cpu2_ddp.yaml", "cpu2_zero3.yaml"])
 def test_two_processes_find_what_one_finds(launch, tmp_path):
-    dat = {"task": "dat", "noun_checker": "jumandic", "num_responses": 130}
+    dat = {"task": "dat", "noun_checker": "jumandic", "num_answers": 130}
     evaluate = {"every": 2, "tasks": [dat], "max_new_tokens": 24}
     common = {
         "output_dir": "out",

@@ -131,7 +131,7 @@ def test_a_table_of_the_frontier(tmp_path):
         task = Dat(DatSettings(noun_checker="jumandic"))
         generator = GeneratorSettings("frontier", strength=strength, nouns=str(nouns))
         run = run_task(
-            task, generator, SamplingOptions(num_responses=64), tmp_path / str(strength)
+            task, generator, SamplingOptions(num_answers=64), tmp_path / str(strength)
         )
         means[strength] = run.metrics["measures"]["dat"]["value"]
         assert run.metrics["usable"] == 64

@@ -101,7 +101,7 @@ def test_a_model_is_asked_several_times_and_a_part_holds_whole_items(
     assert [answer.id for answer in run.result.answers()] == [
         f"{item}-{k}" for item in "abc" for k in range(3)
     ]
-    parts = sorted((tmp_path / "out" / "responses").glob("part-*"))
+    parts = sorted((tmp_path / "out" / "answers").glob("part-*"))
     assert len(parts) == (3 if batch_size == 2 else 1)
     for (
         answer
@@ -120,19 +120,19 @@ def test_a_model_is_asked_several_times_and_a_part_holds_whole_items(
 
 def test_how_many_answers(monkeypatch):
     task = Spread()
-    assert SamplingOptions().settled(task, task.items()).responses_per_item == 3
-    settled = SamplingOptions(
-        responses_per_item=5, batch_size=12, num_usable=7
-    ).settled(task, task.items())
-    assert (settled.responses_per_item, settled.batch_size, settled.num_usable) == (
+    assert SamplingOptions().settled(task, task.items()).answers_per_item == 3
+    settled = SamplingOptions(answers_per_item=5, batch_size=12, num_usable=7).settled(
+        task, task.items()
+    )
+    assert (settled.answers_per_item, settled.batch_size, settled.num_usable) == (
         5,
         15,
         None,
     )
     one = SamplingOptions().settled(task, task.items()[:1])
     assert (one.count(task.items()[:1]), one.batch_size % 3) == (3, 0)
-    with pytest.raises(UserError, match="give --responses-per-item 2 or more"):
-        SamplingOptions(responses_per_item=1).settled(task, task.items())
+    with pytest.raises(UserError, match="give --answers-per-item 2 or more"):
+        SamplingOptions(answers_per_item=1).settled(task, task.items())
 
 
 def test_models_are_compared_over_items(tmp_path):

@@ -22,7 +22,7 @@ from two_ranks import gone
 
 @pytest.fixture(scope="module")
 def parrot(tmp_path_factory, ginza, jumandic_checker, nouns):
-    """A model that knows six responses, so that it repeats itself on both processes."""
+    """A model that knows six answers, so that it repeats itself on both processes."""
     folder = tmp_path_factory.mktemp("parrot") / "model"
     return build_mini(folder, ginza, jumandic_checker, nouns, lists=6)
 
@@ -68,7 +68,7 @@ def test_a_run_of_several_processes_pays_what_one_pays(
         assert {len(rank["texts"]) for rank in (*others, last)} == {8 // processes}
         paid = [value for rank in (*others, last) for value in rank["paid"]]
         assert paid == one(completions=texts + last["texts"])
-        # Responses of the last process that only others have given before.
+        # Answers of the last process that only others have given before.
         duplicates = {
             item.text for item in one.last[len(texts) :] if item.duplicate
         } - earlier

@@ -382,10 +382,10 @@ def test_fewer_than_two_answers_are_refused_before_anything_starts(standins):
         "hivemind",
         "--model",
         "tiny",
-        "--responses-per-item",
+        "--answers-per-item",
         "1",
         "--output",
         "no",
     )
     assert done.returncode == 2
-    assert "give --responses-per-item 2 or more" in done.stderr
+    assert "give --answers-per-item 2 or more" in done.stderr

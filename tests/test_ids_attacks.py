@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from fakes import list_text, read_responses
+from fakes import list_text, read_answer_table
 from sozo.data.errors import UserError
 from sozo.data.schema import write_columns
 from sozo.eval.answered import read_answers
@@ -118,7 +118,7 @@ def batch(custom_id, *texts):
         }
         for k, text in enumerate(texts)
     ]
-    response = {
+    answer = {
         "status_code": 200,
         "request_id": "r",
         "body": {"object": "chat.completion", "choices": choices},
@@ -126,7 +126,7 @@ def batch(custom_id, *texts):
     return {
         "id": "batch_req_1",
         "custom_id": custom_id,
-        "response": response,
+        "response": answer,
         "error": None,
     }
 
@@ -214,7 +214,7 @@ def test_the_command_scores_them(tmp_path):
     ]
     done = CliRunner().invoke(make_app(), [*words, "--output", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
-    rows = list(read_responses(tmp_path / "out"))
+    rows = list(read_answer_table(tmp_path / "out"))
     assert [row.id for row in rows] == IDS
     assert {round(row.score, 4) for row in rows} == {0.8217}
     # And a table of ours with such ids is read again.
@@ -230,7 +230,7 @@ def test_the_command_scores_them(tmp_path):
         ],
     )
     assert again.exit_code == 0, again.output
-    assert [row.id for row in read_responses(tmp_path / "again")] == IDS
+    assert [row.id for row in read_answer_table(tmp_path / "again")] == IDS
 
 
 def test_bare_parts_with_such_ids_are_read(dat, tmp_path):

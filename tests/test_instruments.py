@@ -132,16 +132,16 @@ def test_hill_numbers_by_hand():
     assert of_all_orders([2, 1, 1], 2) == pytest.approx([3, 2**1.5, 16 / 6])
     # Equally frequent words: all three say how many.
     assert of_all_orders([1] * 40, 4) == pytest.approx([40, 40, 40])
-    with pytest.raises(ValueError, match="no responses"):
+    with pytest.raises(ValueError, match="no answers"):
         hill_number([], 0)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
 def test_rarefied_hill_numbers_are_those_of_all_draws(size):
-    responses = ["犬猫水", "犬猫山", "犬川空", "猫水火", "月火水"]
-    words = sorted(set("".join(responses)))
+    answers = ["犬猫水", "犬猫山", "犬川空", "猫水火", "月火水"]
+    words = sorted(set("".join(answers)))
     entropies, simpsons, uniques = [], [], []
-    for drawn in combinations(responses, size):
+    for drawn in combinations(answers, size):
         shares = np.array([sum(word in one for one in drawn) for word in words]) / (
             3 * size
         )
@@ -150,7 +150,7 @@ def test_rarefied_hill_numbers_are_those_of_all_draws(size):
         simpsons.append((shares**2).sum())
         uniques.append(len(shares))
     found = of_all_orders(
-        [sum(word in one for one in responses) for word in words], 5, size
+        [sum(word in one for one in answers) for word in words], 5, size
     )
     assert found == pytest.approx(
         [np.mean(uniques), math.exp(np.mean(entropies)), 1 / np.mean(simpsons)]

@@ -56,7 +56,7 @@ def test_jcq_from_questions_to_a_row(tmp_path):
             "--base-url",
             url,
             "--trial",
-            "--responses-per-item",
+            "--answers-per-item",
             "2",
             "--batch-size",
             "30",
@@ -258,7 +258,7 @@ def test_reasoning_that_reaches_the_limit_and_leaves_no_text_is_said_in_a_line(
             "m",
             "--base-url",
             url,
-            "--num-responses",
+            "--num-answers",
             "3",
             "--output",
             "out",
@@ -319,8 +319,8 @@ def test_jcq_of_somebody_elses_answers_and_a_changed_judge(tmp_path):
             "price_in and price_out go together",
         ),
         (
-            ("--model", "m", "--trial", "--responses-per-item", "0"),
-            "responses_per_item must be at least 1",
+            ("--model", "m", "--trial", "--answers-per-item", "0"),
+            "answers_per_item must be at least 1",
         ),
         (
             ("--model", "m", "--trial", "--judge-backend", "mlx"),

@@ -142,12 +142,12 @@ def test_a_client_killed_while_answers_are_drawn_and_while_they_are_judged(
     def parts():
         return {
             path.name: path.read_bytes()
-            for path in sorted((out / "responses").glob("part-*.parquet"))
+            for path in sorted((out / "answers").glob("part-*.parquet"))
         }
 
     def kept():
         """Answers of the batch whose part is not written yet."""
-        path = out / "responses" / f".part-{len(parts()):05d}.jsonl.tmp"
+        path = out / "answers" / f".part-{len(parts()):05d}.jsonl.tmp"
         return path.read_bytes().count(b"\n") if path.exists() else 0
 
     kill_when(start(tmp_path, *command), lambda: parts() and kept() >= 2)

@@ -217,11 +217,9 @@ def test_it_turns_rarity_and_entropy(tmp_path):
     assert (keep.multiplier, trainer._multiplier) == (1.5, 1.5)
     assert trainer._weights.tolist() == pytest.approx([1.0, 0.3])
     words = inputs["advantages"][inputs["word_mask"]].reshape(3, 10)
-    response = inputs["advantages"][:3, :1]
+    answer = inputs["advantages"][:3, :1]
     # Rarity's advantages have the deviation 1 over all words.
-    assert float(((words - response) ** 2).sum() / 29) == pytest.approx(
-        0.3**2, rel=1e-2
-    )
+    assert float(((words - answer) ** 2).sum() / 29) == pytest.approx(0.3**2, rel=1e-2)
 
 
 def test_a_checkpoint_keeps_counts_and_multiplier(tmp_path):

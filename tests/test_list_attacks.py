@@ -49,7 +49,7 @@ def train(method, model, tables, output, count, **settings):
     }
     short |= {
         "model_name_or_path": model,
-        "responses": tables,
+        "answers": tables,
         "output_dir": output,
         "report_to": "none",
     }
@@ -214,9 +214,7 @@ def lists(tmp_path_factory):
         strength=300.0,
         word_strength=1500.0,
     )
-    run_task(
-        dat(), generator, SamplingOptions(num_responses=7, seed=1), folder / "table"
-    )
+    run_task(dat(), generator, SamplingOptions(num_answers=7, seed=1), folder / "table")
     return folder / "table"
 
 
@@ -344,7 +342,7 @@ def test_lists_of_dat_that_no_frontier_drew_are_refused(beside, mini, lists, tmp
         run_task(
             dat(),
             GeneratorSettings("random"),
-            SamplingOptions(num_responses=8),
+            SamplingOptions(num_answers=8),
             tmp_path / "other",
         )
     else:

@@ -28,7 +28,7 @@ from sozo.models.tiny import build_tokenizer
 from sozo.models.weights import check_adapter, load_model, load_tokenizer
 from sozo.scoring.embeddings import make_encoder
 from test_embeddings import tiny_bert  # noqa: F401
-from test_sft_dpo_run import responses, train, words  # noqa: F401
+from test_sft_dpo_run import answers, train, words  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("forked_modules")
 
@@ -330,7 +330,7 @@ def test_embeddings_that_were_resized_for_an_adapter_come_with_it(tmp_path):
 
 
 def test_a_training_of_a_model_with_missing_weights_leaves_its_folder_free(
-    mini, responses, tmp_path
+    mini, answers, tmp_path
 ):
     broken = shutil.copytree(mini, tmp_path / "broken")
     change(broken / "model.safetensors", without("down_proj"))
@@ -339,12 +339,12 @@ def test_a_training_of_a_model_with_missing_weights_leaves_its_folder_free(
         UserError,
         match=r"broken: 1 of its weights are missing, such as .*down_proj.weight, and would",
     ):
-        train("sft", broken, responses, tmp_path / "out", **short)
+        train("sft", broken, answers, tmp_path / "out", **short)
     assert not (tmp_path / "out").exists()
 
 
 def test_what_model_and_reference_have_no_use_for_is_said_once(
-    mini, responses, tmp_path, capfd
+    mini, answers, tmp_path, capfd
 ):
     tower = shutil.copytree(mini, tmp_path / "tower")
     change(
@@ -352,7 +352,7 @@ def test_what_model_and_reference_have_no_use_for_is_said_once(
         lambda weights: weights | {"vision_tower.weight": torch.ones(2)},
     )
     short = {"max_steps": 1, "save_strategy": "no", "precompute_ref_log_probs": False}
-    train("dpo", tower, responses, tmp_path / "out", **short)
+    train("dpo", tower, answers, tmp_path / "out", **short)
     said = capfd.readouterr().err
     assert (
         said.count("has no use for 1 of its weights, such as vision_tower.weight") == 1
@@ -364,7 +364,7 @@ def test_what_model_and_reference_have_no_use_for_is_said_once(
 @pytest.mark.parametrize("method", ["sft", "dpo", "grpo"])
 @pytest.mark.parametrize("launch", ["cpu2_ddp.yaml", "cpu2_zero3.yaml"])
 def test_every_process_refuses_a_model_with_missing_weights(
-    launch, method, mini, responses, tmp_path
+    launch, method, mini, answers, tmp_path
 ):
     broken = shutil.copytree(mini, tmp_path / "broken")
     change(broken / "model.safetensors", without("down_proj"))
@@ -377,7 +377,7 @@ def test_every_process_refuses_a_model_with_missing_weights(
     settings |= {"per_device_train_batch_size": 4, "save_strategy": "no"}
     if method != "grpo":
         settings |= {
-            "responses": responses,
+            "answers": answers,
             {"sft": "top_k", "dpo": "num_pairs"}[method]: 64,
         }
     done = run(recipe(method=method, launch=launch, **settings), tmp_path)

@@ -815,7 +815,7 @@ def test_an_adapter_of_a_public_layout_is_itself_or_is_refused_in_part(name, tmp
 
 @pytest.fixture(scope="module")
 def broken(mini, tmp_path_factory):
-    """By kind, a folder of the small model that is to be refused, and the responses that a training takes."""
+    """By kind, a folder of the small model that is to be refused, and the answers that a training takes."""
     root = tmp_path_factory.mktemp("broken")
     adapter_of = {"renamed": RENAMED["a multimodal class"], "half": kept("q_proj")}
     for name, change in adapter_of.items():
@@ -861,7 +861,7 @@ def test_a_run_of_a_broken_model_is_refused(kind, broken, tmp_path):
         "dat",
         "--model",
         broken / kind,
-        "--num-responses",
+        "--num-answers",
         "4",
     ]
     command += [
@@ -906,7 +906,7 @@ def test_a_training_from_a_broken_model_is_refused(
     )
     if method != "grpo":
         settings |= {
-            "responses": broken / "table",
+            "answers": broken / "table",
             {"sft": "top_k", "dpo": "num_pairs"}[method]: 8,
         }
         settings |= {"examples_per_step": 8}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fakes import Response, list_text, write_responses
+from fakes import Answer, list_text, write_answer_table
 from sozo.data.errors import UserError
 from sozo.data.schema import Reason
 from sozo.tasks.dat.instruments import measure
@@ -84,9 +84,9 @@ def lists_of(*first):
 
 def table_of(folder, lists):
     rows = [
-        Response(str(i), "base", 0, "", tuple(one), 0.8) for i, one in enumerate(lists)
+        Answer(str(i), "base", 0, "", tuple(one), 0.8) for i, one in enumerate(lists)
     ]
-    write_responses(folder / "responses" / "part-00000.parquet", rows)
+    write_answer_table(folder / "answers" / "part-00000.parquet", rows)
     return folder
 
 
@@ -147,13 +147,13 @@ def test_rare_is_one_in_a_hundred_thousand(tmp_path, monkeypatch):
 
 
 def test_rare_words_need_a_base(ginza, jumandic_checker, tmp_path):
-    with pytest.raises(UserError, match="reject_rare needs base_responses"):
+    with pytest.raises(UserError, match="reject_rare needs base_answers"):
         DatScorer(jumandic_checker, ginza, DatRules(reject_rare=True))
-    with pytest.raises(UserError, match="no response table here"):
+    with pytest.raises(UserError, match="no answer table here"):
         DatScorer(jumandic_checker, ginza, base=tmp_path)
-    write_responses(
+    write_answer_table(
         tmp_path / "part-00000.parquet",
-        [Response("0", "m", 0, "", None, None, "format")],
+        [Answer("0", "m", 0, "", None, None, "format")],
     )
     with pytest.raises(UserError, match="no usable list of ten words"):
         DatScorer(jumandic_checker, ginza, base=tmp_path)

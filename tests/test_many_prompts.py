@@ -40,7 +40,7 @@ def passes(model):
 
 
 def parted(model, prompt, ours, theirs, numbers):
-    """Whether two responses drawn with the same uniforms part; where they do, it must be at a near tie."""
+    """Whether two answers drawn with the same uniforms part; where they do, it must be at a near tie."""
     if ours == theirs:
         return False
     at = next(k for k, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b)
@@ -240,7 +240,7 @@ def test_memory_is_reckoned_before_anything_is_computed():
     rows.clear()
     with pytest.raises(
         UserError,
-        match=r"a prompt of 100 tokens and a response of up to 20 need .* GiB",
+        match=r"a prompt of 100 tokens and an answer of up to 20 need .* GiB",
     ):
         sample_each(
             model, prompts, random, ends=[], free=2 * (100 * token + beside[1]) - 2
@@ -279,7 +279,7 @@ def test_what_a_cache_holds_is_what_was_reckoned(monkeypatch):
     token = 4 * 2 * 2 * 2 * 8
     assert len(caches) == 1
     assert before == token * 5 * 9  # the longest prompt has nine tokens
-    assert held == token * 20 * 29  # of its own last token a response has no keys
+    assert held == token * 20 * 29  # of its own last token an answer has no keys
 
 
 def test_a_prompt_of_nothing_is_refused():

@@ -51,7 +51,7 @@ def test_every_loss_of_trl(loss, size, tmp_path):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_every_loss_with_whole_responses_weighed(loss, tmp_path):
+def test_every_loss_with_whole_answers_weighed(loss, tmp_path):
     settings = {
         "importance_sampling_level": "sequence",
         "beta": 0.04,

@@ -27,7 +27,7 @@ def model(folder, *, finished=True):
 
 
 def table(folder, source, usable):
-    """A finished table of responses, as far as its numbers."""
+    """A finished table of answers, as far as its numbers."""
     summary = DatSummary(
         source, 20, usable, 0.8, 0.1, (0.7, 0.9), 50, {"format": 20 - usable}
     )
@@ -36,7 +36,7 @@ def table(folder, source, usable):
         json.dumps(
             {
                 "format": 2,
-                "settings": {"task": "dat", "num_responses": 20, "num_usable": None},
+                "settings": {"task": "dat", "num_answers": 20, "num_usable": None},
             }
         )
     )

@@ -10,7 +10,7 @@ import pytest
 from transformers import set_seed
 
 from command_line import sozo
-from fakes import AXES, FakeNouns, axis_encoder, list_text, read_responses
+from fakes import AXES, FakeNouns, axis_encoder, list_text, read_answer_table
 from grpo_runs import recipe, run
 from sampling_worker import dat_by
 from scripted_grpo import scripted
@@ -285,7 +285,7 @@ def draw(writer, folder, batch_size, processes=None, **options):
         return str(error)
 
 
-@pytest.mark.parametrize("how_many", [{"num_responses": 1000}, {"num_usable": 100}])
+@pytest.mark.parametrize("how_many", [{"num_answers": 1000}, {"num_usable": 100}])
 def test_drawing_warns_from_64_answers_and_stops_at_256(how_many, tmp_path, caplog):
     writer = Wrong()
     stopped = draw(writer, tmp_path, 32, **how_many)
@@ -293,7 +293,7 @@ def test_drawing_warns_from_64_answers_and_stops_at_256(how_many, tmp_path, capl
     assert "none of the first 256 answers is usable" in stopped
     assert "--keep-going" in stopped
     assert "docs/usable-lists.md" in stopped
-    assert len(list(read_responses(tmp_path))) == 256
+    assert len(list(read_answer_table(tmp_path))) == 256
     (warning,) = caplog.records
     assert "none of the first 64 answers is usable" in warning.getMessage()
 
@@ -303,27 +303,27 @@ def test_drawing_warns_from_64_answers_and_stops_at_256(how_many, tmp_path, capl
 
 
 def test_told_to_keep_going_it_draws_on_from_what_is_there(tmp_path, caplog):
-    draw(Wrong(), tmp_path, 64, num_responses=512)
+    draw(Wrong(), tmp_path, 64, num_answers=512)
     writer = Wrong()
-    assert draw(writer, tmp_path, 64, num_responses=512, keep_going=True) is None
+    assert draw(writer, tmp_path, 64, num_answers=512, keep_going=True) is None
     assert writer.drawn == [4, 5, 6, 7]
-    assert len(list(read_responses(tmp_path))) == 512
+    assert len(list(read_answer_table(tmp_path))) == 512
 
 
 def test_one_usable_answer_is_enough(tmp_path, caplog):
     writer = Wrong((1, 3))
-    assert draw(writer, tmp_path, 64, num_responses=512) is None
+    assert draw(writer, tmp_path, 64, num_answers=512) is None
     assert writer.drawn == list(range(8))
     writer = Wrong((3, 63))  # the last of the 256
-    assert draw(writer, tmp_path / "late", 64, num_responses=512) is None
+    assert draw(writer, tmp_path / "late", 64, num_answers=512) is None
     assert [record.getMessage()[:29] for record in caplog.records] == [
         "none of the first 64 answers "
     ] * 2
 
 
 def test_a_run_that_is_complete_is_no_case_for_stopping(tmp_path):
-    assert draw(Wrong(), tmp_path, 256, num_responses=256) is None
-    assert draw(Wrong(), tmp_path / "small", 96, num_responses=96) is None
+    assert draw(Wrong(), tmp_path, 256, num_answers=256) is None
+    assert draw(Wrong(), tmp_path / "small", 96, num_answers=96) is None
 
 
 def test_answers_that_never_came_are_no_unusable_ones(tmp_path):
@@ -331,14 +331,14 @@ def test_answers_that_never_came_are_no_unusable_ones(tmp_path):
         def answer(self, prompts, seed, batch):
             return [Completion("", "error") for _ in prompts]
 
-    assert draw(Silent(), tmp_path, 256, num_responses=512) is None
+    assert draw(Silent(), tmp_path, 256, num_answers=512) is None
 
 
 def test_a_process_counts_what_all_have_drawn(tmp_path):
     """Here one after the other: the first draws two parts alone, and the second finds them."""
     writers = [Wrong(), Wrong()]
     stopped = [
-        draw(writers[rank], tmp_path, 128, Processes(rank, 2), num_responses=1024)
+        draw(writers[rank], tmp_path, 128, Processes(rank, 2), num_answers=1024)
         for rank in (0, 1)
     ]
     assert [writer.drawn for writer in writers] == [[0, 2], [1]]
@@ -487,7 +487,7 @@ SHORT = {
     r"^sozo": "-m sozo",
     r"^(python|accelerate launch( --config_file \S+)?) ": "",
     r"--model random": "--model random --nouns tiny",
-    r"(--num_responses|--top_k) \d+": r"\1 1024",
+    r"(--num_answers|--top_k) \d+": r"\1 1024",
 }
 
 

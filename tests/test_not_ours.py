@@ -57,7 +57,7 @@ def runs(tmp_path_factory):
             "jumandic",
         )
     (folder / "people.csv").write_text(
-        "participant,response\n1,犬 猫 海 数学 靴 音楽 病気 机 天気 祝日\n", "utf-8"
+        "participant,answer\n1,犬 猫 海 数学 靴 音楽 病気 机 天気 祝日\n", "utf-8"
     )
     return folder
 
@@ -67,7 +67,7 @@ def commands(runs):
     return {
         "score": ["score", "dat", runs / "a.jsonl", *jumandic],
         "people": ["people", runs / "people.csv", *jumandic],
-        "random": ["dat", "--model", "random", "--num-responses", "4", *jumandic],
+        "random": ["dat", "--model", "random", "--num-answers", "4", *jumandic],
         "correlate": ["correlate", runs / "a", runs / "b"],
         "frontier": ["frontier", "--num-lists", "8", "--strengths", "1"],
     }
@@ -107,7 +107,7 @@ def _plant(command, planted, place, path):
     assert done.returncode == 2, path
 
 
-@pytest.mark.parametrize("inner", ["", "responses"])
+@pytest.mark.parametrize("inner", ["", "answers"])
 def test_a_linked_folder_is_not_written_into(inner, runs, tmp_path):
     victim, output = tmp_path / "victim", tmp_path / "out"
     victim.mkdir()

@@ -16,9 +16,9 @@ from test_selection import SCORES, refusal, table
 
 
 def copies(folder):
-    """Ways to name one table twice or thrice; its parts lie in FOLDER/responses."""
+    """Ways to name one table twice or thrice; its parts lie in FOLDER/answers."""
     parts, (link, copy) = (
-        folder / "responses",
+        folder / "answers",
         (folder.with_name("link"), folder.with_name("copy")),
     )
     link.symlink_to(folder)
@@ -66,7 +66,7 @@ WAYS = (
 
 @pytest.fixture
 def once(tmp_path):
-    table(tmp_path / "run" / "responses")
+    table(tmp_path / "run" / "answers")
     return tmp_path / "run"
 
 
@@ -115,7 +115,7 @@ def test_matched_lists_too(way, tmp_path, monkeypatch):
             "score": [scores[name] for name in names],
         }
         write_columns(
-            tmp_path / "run" / "responses" / f"part-{part:05d}.parquet", columns
+            tmp_path / "run" / "answers" / f"part-{part:05d}.parquet", columns
         )
     pairs = select_pairs(copies(tmp_path / "run")[way], 4, seed=0, rule="matched")
     assert pairs.chosen.ids == ["a", "b", "c", "d"]
@@ -124,9 +124,9 @@ def test_matched_lists_too(way, tmp_path, monkeypatch):
 
 def test_a_finished_run_and_its_parts(tmp_path):
     finished = dat_run(tmp_path / "run", "m", 0.8)
-    table(finished / "responses")
+    table(finished / "answers")
     assert (
-        select_top([finished, finished / "responses"], 4).facts()
+        select_top([finished, finished / "answers"], 4).facts()
         == select_top(finished, 4).facts()
     )
 
@@ -266,7 +266,7 @@ def test_the_facts_of_folders_that_share_nothing_are_as_before(tmp_path):
     ]
     assert set(select_top(one, 3).facts()) == {
         *(
-            "responses",
+            "answers",
             "of",
             "prompts",
             "unusable",

@@ -116,7 +116,7 @@ def test_a_model_is_loaded_once_and_answers_as_it_would_alone(
         assert done.exit_code == 0, done.output
         mine, theirs = tmp_path / "out" / "one" / task, tmp_path / task
         ((part,), (alone,)) = (
-            part_paths(folder / "responses") for folder in (mine, theirs)
+            part_paths(folder / "answers") for folder in (mine, theirs)
         )
         assert part.read_bytes() == alone.read_bytes()
         loaded, apart = (

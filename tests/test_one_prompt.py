@@ -125,7 +125,7 @@ def test_a_server_that_answers_nothing_ends_the_run_before_much_is_asked(tmp_pat
                     run_task(
                         Long(),
                         GeneratorSettings("m", base_url=url),
-                        SamplingOptions(responses_per_item=50, batch_size=batch_size),
+                        SamplingOptions(answers_per_item=50, batch_size=batch_size),
                         tmp_path / f"{len(requests)}-{number}",
                     )
                 assert "\n" not in str(caught.value)
@@ -199,7 +199,7 @@ def test_answers_that_are_errors_are_asked_for_again_where_one_wants_that(tmp_pa
         assert run_task(Long(), settings, again, folder).metrics["reasons"] == {}
         assert [asked(body) for body in requests] == [HELLO, "問い3番"]
         run_task(Long(), settings, SamplingOptions(), tmp_path / "b")
-    ours, theirs = (sorted((tmp_path / name / "responses").iterdir()) for name in "ab")
+    ours, theirs = (sorted((tmp_path / name / "answers").iterdir()) for name in "ab")
     assert [path.read_bytes() for path in ours] == [
         path.read_bytes() for path in theirs
     ]
@@ -323,7 +323,7 @@ def test_what_never_came_is_no_unusable_list_and_is_never_trained_on(tmp_path):
     with server(answer) as (url, _):
         settings, sampling = (
             GeneratorSettings("m", base_url=url),
-            SamplingOptions(num_responses=64, batch_size=32),
+            SamplingOptions(num_answers=64, batch_size=32),
         )
         run = run_task(
             Dat(DatSettings(noun_checker="jumandic")), settings, sampling, tmp_path
@@ -449,7 +449,7 @@ def test_a_list_with_such_a_word_has_a_reason_and_the_run_delivers(tmp_path):
         run = run_task(
             Dat(settings),
             GeneratorSettings("m", base_url=url),
-            SamplingOptions(num_responses=4),
+            SamplingOptions(num_answers=4),
             tmp_path,
         )
     assert {reason: n for reason, n in run.metrics["reasons"].items() if n} == {

@@ -304,7 +304,7 @@ def test_answers_are_filtered_by_kind_and_status(page, browser):
     )
     assert (
         browser.run(
-            "document.querySelectorAll('#answers .response:not(.other) pre')[0].textContent"
+            "document.querySelectorAll('#answers .answer:not(.other) pre')[0].textContent"
         )
         == "。"
     )

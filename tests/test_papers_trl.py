@@ -70,7 +70,7 @@ def test_what_is_written_differs_from_trl_0_18_where_the_paper_speaks():
         | {
             "examples_per_step",
             "completion_only_loss",
-        },  # null, of a prompt and its response, is true
+        },  # null, of a prompt and its answer, is true
         "dpo": papers
         | {"examples_per_step", "truncation_mode"},  # of what is longer than max_length
         "grpo": papers | {"completions_per_step"},

@@ -13,7 +13,7 @@ LIST = list_text(WORDS)
 MEGABYTE = 1_000_000
 
 
-def parse_response(text, *, reasoning=True):
+def parse_answer(text, *, reasoning=True):
     """Rules 1 and 2 together: ten words, or the reason of the first that fails."""
     words = split_list(text, reasoning)
     if words is None:
@@ -37,7 +37,7 @@ def with_word(word, position=5):
     ],
 )
 def test_lists(text):
-    assert parse_response(text) == WORDS
+    assert parse_answer(text) == WORDS
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_lists(text):
     ],
 )
 def test_not_lists(text):
-    assert parse_response(text) is Reason.FORMAT
+    assert parse_answer(text) is Reason.FORMAT
     assert split_list(text) is None
 
 
@@ -95,7 +95,7 @@ def test_what_a_word_is_written_in(reason):
     words = JAPANESE[reason].split(" ")
     assert {word: script_reason(word) for word in words} == dict.fromkeys(words, reason)
     for word in words:
-        assert parse_response(with_word(word)) == (
+        assert parse_answer(with_word(word)) == (
             reason or (*WORDS[:4], word, *WORDS[5:])
         )
 
@@ -121,8 +121,8 @@ def test_what_an_english_word_is_written_in(reason):
     ],
 )
 def test_reasoning_before_the_list_is_cut_off(text):
-    assert parse_response(text) == WORDS
-    assert parse_response(text, reasoning=False) is Reason.FORMAT
+    assert parse_answer(text) == WORDS
+    assert parse_answer(text, reasoning=False) is Reason.FORMAT
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_reasoning_before_the_list_is_cut_off(text):
     ],
 )
 def test_other_reasoning_is_no_list(text):
-    assert parse_response(text) is Reason.FORMAT
+    assert parse_answer(text) is Reason.FORMAT
 
 
 @pytest.mark.parametrize(
@@ -169,12 +169,12 @@ def test_other_reasoning_is_no_list(text):
     ids=range(14),
 )
 def test_long_and_broken_texts_are_only_no_lists(text):
-    assert parse_response(text) is Reason.FORMAT
+    assert parse_answer(text) is Reason.FORMAT
 
 
 def test_a_long_word_is_a_word():
-    assert parse_response(LIST + "犬" * MEGABYTE)[9] == "石" + "犬" * MEGABYTE
-    assert parse_response(LIST + "!" * MEGABYTE) is Reason.SYMBOL
+    assert parse_answer(LIST + "犬" * MEGABYTE)[9] == "石" + "犬" * MEGABYTE
+    assert parse_answer(LIST + "!" * MEGABYTE) is Reason.SYMBOL
 
 
 japanese = st.text(
@@ -202,7 +202,7 @@ def shape(result):
     st.booleans(),
 )
 def test_any_text_gives_words_or_a_reason(text, reasoning):
-    assert shape(parse_response(text, reasoning=reasoning))
+    assert shape(parse_answer(text, reasoning=reasoning))
 
 
 @given(
@@ -215,4 +215,4 @@ def test_a_well_formed_list_parses_to_its_words(words, spaces, margin):
         f"{k}.{space}{word}"
         for k, (space, word) in enumerate(zip(spaces, words, strict=True), 1)
     ]
-    assert parse_response(margin + "\n".join(lines) + margin) == tuple(words)
+    assert parse_answer(margin + "\n".join(lines) + margin) == tuple(words)

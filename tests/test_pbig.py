@@ -361,14 +361,14 @@ def test_a_judge_for_each_expert_is_shown_her_own_ratings_of_other_patents(
 def test_experts_of_whom_nothing_can_be_judged_are_refused(tmp_path):
     words = ("experts", "--trial", "--as-experts", "T5", "--judge-model", "j")
     check_refused(
-        tmp_path, "--as-experts needs --responses, a finished run of sozo pbig", *words
+        tmp_path, "--as-experts needs --answers, a finished run of sozo pbig", *words
     )
     sat_run(tmp_path / "sat", "one", lambda story: story.text)
     check_refused(
         tmp_path,
-        "is a run of sat; --responses is a finished run of pbig",
+        "is a run of sat; --answers is a finished run of pbig",
         *words,
-        "--responses",
+        "--answers",
         "sat",
     )
 
@@ -535,7 +535,7 @@ def test_from_patents_to_a_page(tmp_path):
             "m",
             "--base-url",
             url,
-            "--responses-per-item",
+            "--answers-per-item",
             "2",
             "--output",
             "runs/m",

@@ -134,38 +134,38 @@ def test_every_kind_of_file_gets_the_score_that_the_benchmark_gives(
 REFUSED = {
     "missing": (
         "name,age\na,1\n",
-        "no column participant and no column response (or word1 to word10); the columns are: name, age",
+        "no column participant and no column answer (or word1 to word10); the columns are: name, age",
     ),
-    "no_response": (
+    "no_answer": (
         "参加者,年齢\na,1\n",
-        "no column response (or word1 to word10); the columns are: 参加者, 年齢",
+        "no column answer (or word1 to word10); the columns are: 参加者, 年齢",
     ),
     "repeated": (
-        "participant,trial,response\n1,1,犬 猫\n2,1,犬 猫\n1.0,1.0,猫\n",
+        "participant,trial,answer\n1,1,犬 猫\n2,1,犬 猫\n1.0,1.0,猫\n",
         "row 4: has a participant and trial that were there",
     ),
     "unnumbered": (
-        "participant,response\n007,犬 猫\n007,犬 海\n",
+        "participant,answer\n007,犬 猫\n007,犬 海\n",
         "row 3: has a participant",
     ),
     "one_word": (
-        "participant,item,response\n"
+        "participant,item,answer\n"
         + "".join(f"1,{k},{w}\n" for k, w in enumerate(WORDS)),
         "row 3: is one word",
     ),
-    "nobody": ("participant,response\n1,犬\n,猫\n", "row 3: names no participant"),
+    "nobody": ("participant,answer\n1,犬\n,猫\n", "row 3: names no participant"),
     "both": (
-        "participant,response,word1\n1,犬,犬\n",
+        "participant,answer,word1\n1,犬,犬\n",
         "rename those that are not to be scored",
     ),
     "twice": (
-        "participant,response,Response\n1,犬,猫\n",
-        "two columns are called response",
+        "participant,answer,Answer\n1,犬,猫\n",
+        "two columns are called answer",
     ),
     "nul": (table(WIDE).replace("007", "0\x007"), "line 2: holds a NUL character"),
     "utf16": (table(WIDE).encode("utf-16"), "line 1 is not UTF-8"),
     "latin": (
-        "participant,response\n1,Zürich\n".encode("latin-1"),
+        "participant,answer\n1,Zürich\n".encode("latin-1"),
         "line 2 is not UTF-8 and line 2 is not Shift_JIS",
     ),
     "mixed": (
@@ -174,17 +174,17 @@ REFUSED = {
     ),
     # This line in UTF-8 is Shift_JIS as well, of kanji that nobody wrote: 縺縺.
     "mixed_and_readable": (
-        "participant,response\n1,猫\n".encode("cp932") + "2,ああ\n".encode(),
+        "participant,answer\n1,猫\n".encode("cp932") + "2,ああ\n".encode(),
         "line 3 is",
     ),
     "unclosed": (
-        'participant,response\n1,"犬\n2,猫\n',
+        'participant,answer\n1,"犬\n2,猫\n',
         "not CSV (Error tokenizing data. C error: EOF inside string",
     ),
-    "wider": ("participant,response\n1,犬,猫\n", "Expected 2 fields in line 2, saw 3"),
+    "wider": ("participant,answer\n1,犬,猫\n", "Expected 2 fields in line 2, saw 3"),
     "nothing": ("", "not CSV"),
     "blank": ("\r\n\r\n", "not CSV"),
-    "headings": ("participant,response\n", "holds no rows"),
+    "headings": ("participant,answer\n", "holds no rows"),
 }
 
 
@@ -341,10 +341,10 @@ def test_who_forgot_the_language_of_the_words_is_told(fake, tmp_path):
     assert "add --language en" not in (tmp_path / "again/people.md").read_text("utf-8")
 
 
-def results(fake, tmp_path, *responses):
+def results(fake, tmp_path, *answers):
     rows = [
         ["participant", "response"],
-        *([f"p{k}", text] for k, text in enumerate(responses)),
+        *([f"p{k}", text] for k, text in enumerate(answers)),
     ]
     lists = read_written(read_sheet(save(tmp_path / "p.csv", table(rows))))
     return score_written(lists, fake.scorer).to_dict("records")
@@ -557,7 +557,7 @@ def test_the_example_page_says_what_was_done(tmp_path, monkeypatch, capsys):
     code, _, err = command(
         monkeypatch, capsys, "score", "dat", "out", "--output", "again"
     )
-    assert (code, "no response table here" in err) == (2, True)
+    assert (code, "no answer table here" in err) == (2, True)
 
 
 def test_the_paragraph_of_one_list_is_in_the_singular_and_japanese_in_japanese(

@@ -157,7 +157,7 @@ def lab(tmp_path_factory):
         for table in iter_tables(runs / "eval" / "base" / "dat")
         for row in table["text"].to_pylist()
     ]
-    write(folder / "responses.jsonl", [{"text": text} for text in texts])
+    write(folder / "answers.jsonl", [{"text": text} for text in texts])
     stories, questions = load_stories(), trial_questions()
     write(
         folder / "stories20.jsonl", [{"id": s.id, "text": s.text} for s in stories[:2]]

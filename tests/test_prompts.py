@@ -53,7 +53,7 @@ def test_a_prompt_as_a_model_is_asked_it():
     assert PLAIN.prompt(prompt("dat"), conversational=True) == [
         {"role": "user", "content": prompt("dat")}
     ]
-    # A base model has no chat template that would part the prompt from the response: a line break does.
+    # A base model has no chat template that would part the prompt from the answer: a line break does.
     assert PLAIN.prompt(prompt("dat"), conversational=False) == prompt("dat") + "\n"
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import quickstart
-from fakes import Response, write_responses
+from fakes import Answer, write_answer_table
 from finished_runs import dat_run
 from quickstart import COPIED
 from sozo.data.record import read_json, write_json
@@ -36,23 +36,23 @@ HISTORY = [
 def left(tmp_path):
     """What the quickstart leaves, without a model: four tables of answers, the lists that SFT copies, two trainings."""
     folders = {
-        name: tmp_path / "responses" / name.replace(" ", "-")
+        name: tmp_path / "answers" / name.replace(" ", "-")
         for name in ("after GRPO", "after SFT", "before")
     }
-    folders |= {"random": tmp_path / "responses" / "random", COPIED: tmp_path / "lists"}
+    folders |= {"random": tmp_path / "answers" / "random", COPIED: tmp_path / "lists"}
     for name, path in folders.items():
         first, other = (
             tuple(f"語{k}" for k in range(start, start + 10)) for start in (0, 10)
         )
         again = first if name == "after GRPO" else other
         lists = [
-            Response("0", "m", 0, "", first, 0.5),
-            Response("1", "m", 0, "", again, 0.7),
+            Answer("0", "m", 0, "", first, 0.5),
+            Answer("1", "m", 0, "", again, 0.7),
         ]
         if name == "before":
-            lists.append(Response("2", "m", 0, "", None, None, "format"))
+            lists.append(Answer("2", "m", 0, "", None, None, "format"))
         dat_run(path, name, 0.6, usable=2)
-        write_responses(path / "responses" / "part-00000.parquet", lists)
+        write_answer_table(path / "answers" / "part-00000.parquet", lists)
         model = {
             "random": "random",
             COPIED: "frontier",
@@ -152,7 +152,7 @@ def test_quickstart_twice_gives_the_same_table_and_page(tmp_path):
         ]
 
     def train(name):
-        flags = ["--num_responses", "256", "--max_steps", "12", "--num_lists", "160"]
+        flags = ["--num_answers", "256", "--max_steps", "12", "--num_lists", "160"]
         return run(name, QUICKSTART, "--output_dir", name, *flags)
 
     first, second = train("one"), train("two")

@@ -17,7 +17,7 @@ FILES = {
 STUDIES = {
     name: study
     for name, study in FILES.items()
-    if "arms" in study or "num_training_responses" in study
+    if "arms" in study or "num_training_answers" in study
 }
 TRAININGS = {
     name: settings for name, settings in FILES.items() if "learning_rate" in settings

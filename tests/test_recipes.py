@@ -45,7 +45,7 @@ ON_CPU = ["--use_cpu", "true", "--bf16", "false"]
 def settings_of(path, processes=1):
     words = ["--config", str(path), *ON_CPU]
     if METHODS[path.stem][0] is not GrpoArguments:
-        words += ["--responses", "somewhere"]
+        words += ["--answers", "somewhere"]
     with eight_processes() if processes == 8 else nullcontext():
         return parse(*METHODS[path.stem], words)
 

@@ -25,7 +25,7 @@ from test_selection import table
 def tables(tmp_path_factory, mini):
     """Tables of several kinds, by name."""
     folder = tmp_path_factory.mktemp("tables")
-    sampling = SamplingOptions(num_responses=16)
+    sampling = SamplingOptions(num_answers=16)
     run_task(dat(), GeneratorSettings("random"), sampling, folder / "random")
     run_task(
         dat(),
@@ -92,7 +92,7 @@ def record(model):
 
 def measured(model, folder):
     """What a measured run of a model says of its training: `loaded`, and the tasks whose measure is a target."""
-    sampling = SamplingOptions(num_responses=3)
+    sampling = SamplingOptions(num_answers=3)
     run_task(kanji(), GeneratorSettings(str(model), max_new_tokens=4), sampling, folder)
     loaded = json.loads((folder / "config.json").read_text("utf-8"))["loaded"]
     (evaluated,) = find_evaluated([str(folder)])

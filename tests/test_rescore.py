@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from fakes import FakeNouns, axis_encoder, read_responses
+from fakes import FakeNouns, axis_encoder, read_answer_table
 from sampling_worker import NOUNS, dat_by, sample
 from sozo.data.errors import UserError
 from sozo.eval.answered import read_answers, score_parts
@@ -48,7 +48,7 @@ def made(tmp_path_factory):
     run_task(
         task,
         GeneratorSettings("random"),
-        SamplingOptions(num_responses=50, batch_size=20),
+        SamplingOptions(num_answers=50, batch_size=20),
         folder,
     )
     return folder
@@ -56,7 +56,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def run(made, tmp_path):
-    """A finished run of 50 random responses in parts of 20."""
+    """A finished run of 50 random answers in parts of 20."""
     return shutil.copytree(made, tmp_path / "run")
 
 
@@ -95,7 +95,7 @@ def test_the_command(run, tmp_path):
     assert re.search(
         r"Usable 0\.0% \[0\.0, 7\.1\], 0 of 50", " ".join(done.stdout.split())
     )
-    rows, old = list(read_responses(tmp_path / "new")), list(read_responses(run))
+    rows, old = list(read_answer_table(tmp_path / "new")), list(read_answer_table(run))
     assert {r.reason for r in rows} == {"not_english"}
     for new, before in zip(rows, old, strict=True):
         for name in ("id", "source", "seed", "text", "temperature", "finish_reason"):
@@ -113,7 +113,7 @@ def test_finished_is_left_alone_and_another_table_is_refused(run, tmp_path):
     again = score_answers(STRICT, run, tmp_path / "new")
     assert (first.finished_before, again.finished_before) == (False, True)
     assert first.metrics == again.metrics
-    (run / "responses" / "part-00002.parquet").unlink()
+    (run / "answers" / "part-00002.parquet").unlink()
     with pytest.raises(
         UserError,
         match=r"num_answers = 50, but now it is 40; give another output folder",
@@ -122,7 +122,7 @@ def test_finished_is_left_alone_and_another_table_is_refused(run, tmp_path):
 
 
 def test_what_cannot_be_scored_again_is_one_line(run, tmp_path):
-    for output in (run, run / "responses" / ".." / "."):
+    for output in (run, run / "answers" / ".." / "."):
         with pytest.raises(
             UserError, match="is the table itself; give another --output"
         ):
@@ -132,17 +132,17 @@ def test_what_cannot_be_scored_again_is_one_line(run, tmp_path):
     (run / "metrics.json").unlink()
     with pytest.raises(UserError, match="is not finished"):
         score_answers(STRICT, run, tmp_path / "new")
-    part = run / "responses" / "part-00001.parquet"
+    part = run / "answers" / "part-00001.parquet"
     rows = pq.read_table(part)
     pq.write_table(rows.replace_schema_metadata({b"sozo_schema_version": b"0"}), part)
     with pytest.raises(
         UserError,
-        match=r"part-00001\.parquet: response table of schema version 0; this sozo reads 2",
+        match=r"part-00001\.parquet: answer table of schema version 0; this sozo reads 2",
     ):
-        score_answers(STRICT, run / "responses", tmp_path / "new")
+        score_answers(STRICT, run / "answers", tmp_path / "new")
     part.write_bytes(b"PAR1")
     with pytest.raises(
         UserError, match=r"part-00001\.parquet: not a readable parquet file"
     ):
-        score_answers(STRICT, run / "responses", tmp_path / "new")
+        score_answers(STRICT, run / "answers", tmp_path / "new")
     assert not (tmp_path / "new").exists()

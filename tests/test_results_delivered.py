@@ -183,7 +183,7 @@ def test_results_go_into_the_run_that_trained_the_checkpoint_and_the_key_nowhere
         "metrics.json",
         "judgements.jsonl",
         "items.jsonl",
-        "responses/part-00000.parquet",
+        "answers/part-00000.parquet",
     }
     assert (
         json.loads((tmp_path / "out" / "grpo" / "final" / "wandb.json").read_text())[
@@ -260,7 +260,7 @@ def test_what_a_judge_says_about_the_key_is_in_no_file(grpo, tmp_path):
         / "grpo"
         / "checkpoint-9"
         / "jcq"
-        / "responses"
+        / "answers"
         / "part-00000.parquet"
     ).is_file()
     assert files_with_key(tmp_path) == []

@@ -18,7 +18,7 @@ from sozo.training.grpo import GrpoArguments, GrpoSettings
 from sozo.training.resumed import Sums
 from sozo.training.run_settings import bound, refuse_other_batches
 from sozo.training.sft_dpo import DpoArguments, DpoSettings, SftArguments, SftSettings
-from test_sft_dpo_run import responses, words  # noqa: F401 (two are fixtures)
+from test_sft_dpo_run import answers, words  # noqa: F401 (two are fixtures)
 
 # Saved at 3 and 6, so that a log of five steps began before the checkpoint and two steps are behind the last log.
 STEPS = {"max_steps": 7, "save_steps": 3, "save_total_limit": 9, "logging_steps": 5}
@@ -33,13 +33,13 @@ KINDS = {
 
 
 @pytest.fixture(scope="module")
-def runs(mini, responses, tmp_path_factory):  # noqa: F811
+def runs(mini, answers, tmp_path_factory):  # noqa: F811
     """An unbroken run of a method, and one that goes on from its step 3 with other settings."""
     made = {}
 
     def command(method, settings):
         data = {"model_name_or_path": mini} | (
-            {"responses": responses} if method != "grpo" else {}
+            {"answers": answers} if method != "grpo" else {}
         )
         return recipe(method=method, **STEPS | data | OWN[method] | settings)
 
@@ -177,12 +177,12 @@ def test_a_model_of_experts_goes_on_with_its_experts(experts, runs):
 
 def settings_of(method, **changes):
     short = (
-        {"output_dir": "out", "per_device_train_batch_size": 8, "responses": "table"}
+        {"output_dir": "out", "per_device_train_batch_size": 8, "answers": "table"}
         | OWN[method]
         | changes
     )
     if method == "grpo":
-        del short["responses"]
+        del short["answers"]
     return parse(
         *KINDS[method],
         ["--config", str(ROOT / "recipes" / "tiny" / f"{method}.yaml"), *flags(short)],

@@ -39,7 +39,7 @@ def build():
     return DatScorer(FakeNouns(AXES, proper=["犬"], wikipedia=["木"]), axis_encoder())
 
 
-def test_pays_ten_times_the_score_and_nothing_for_unusable_and_seen_responses():
+def test_pays_ten_times_the_score_and_nothing_for_unusable_and_seen_answers():
     reward = DatReward(build)
     texts = [
         list_text(TEN),

@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from fakes import FakeNouns, axis_encoder, list_text, read_responses
+from fakes import FakeNouns, axis_encoder, list_text, read_answer_table
 from grpo_runs import ROOT, _free_port, environment
 from sampling_worker import dat_by, sample, scorer
 from sozo.data.errors import UserError, one_line_errors
@@ -57,7 +57,7 @@ GOOD, BAD = list_text("犬猫水山川本車空海石"), "no list"
 
 
 def draw(writer, judge, folder, batch_size, seed=0, **counts):
-    """`num_responses` or `num_usable` by this writer and this scorer."""
+    """`num_answers` or `num_usable` by this writer and this scorer."""
     task, sampling = (
         dat_by(judge),
         SamplingOptions(seed=seed, batch_size=batch_size, **counts),
@@ -76,8 +76,8 @@ def table(folder):
 def test_rows_carry_everything(tmp_path):
     generator = Scripted([[GOOD, BAD], [GOOD]])
     judge = DatScorer(FakeNouns("犬猫水山川本車空海石"), axis_encoder())
-    draw(generator, judge, tmp_path, 2, seed=7, num_responses=3)
-    rows = list(read_responses(tmp_path))
+    draw(generator, judge, tmp_path, 2, seed=7, num_answers=3)
+    rows = list(read_answer_table(tmp_path))
     assert [(r.id, r.source, r.seed, r.temperature, r.finish_reason) for r in rows] == [
         (f"0000000{k}", "scripted", 7, 0.5, "stop") for k in range(3)
     ]
@@ -137,7 +137,7 @@ def test_the_command_survives_twenty_kills(tmp_path):
             "dat",
             "--model",
             "random",
-            "--num-responses",
+            "--num-answers",
             "4000",
         ]
         return [
@@ -153,13 +153,11 @@ def test_the_command_survives_twenty_kills(tmp_path):
     subprocess.run(command(tmp_path / "whole"), check=True, capture_output=True)
     moments, folder = random.Random(1), tmp_path / "killed"
     for _ in range(20):
-        there = len(list(folder.glob("responses/part-*")))
-        kill_once(
-            command(folder), folder / "responses", there + moments.randrange(1, 40)
-        )
+        there = len(list(folder.glob("answers/part-*")))
+        kill_once(command(folder), folder / "answers", there + moments.randrange(1, 40))
         assert not (folder / "metrics.json").exists()
     subprocess.run(command(folder), check=True, capture_output=True)
-    assert table(folder / "responses") == table(tmp_path / "whole" / "responses")
+    assert table(folder / "answers") == table(tmp_path / "whole" / "answers")
     assert (folder / "metrics.json").read_bytes() == (
         tmp_path / "whole" / "metrics.json"
     ).read_bytes()
@@ -181,7 +179,7 @@ def test_a_part_that_cannot_be_used_is_named_and_the_others_stay(tmp_path):
     pq.write_table(rows.slice(1), part)
     refused(r"part-00001\.parquet: has 1 rows where 2 belong")
     pq.write_table(rows.replace_schema_metadata({b"sozo_schema_version": b"9"}), part)
-    refused("response table of schema version 9; this sozo reads 2")
+    refused("answer table of schema version 9; this sozo reads 2")
     part.unlink()
     sample(tmp_path, 6, 2)
     assert table(tmp_path) == whole
@@ -214,7 +212,7 @@ def test_a_full_disk_is_one_line_and_earlier_rows_are_safe(tmp_path, monkeypatch
 # Trials
 
 
-def test_those_that_count_are_the_first_usable_responses_in_order(tmp_path):
+def test_those_that_count_are_the_first_usable_answers_in_order(tmp_path):
     judge = DatScorer(FakeNouns("犬猫水山川本車空海石木"), axis_encoder())
     other = list_text("木猫水山川本車空海石")
     generator = Scripted(
@@ -222,10 +220,10 @@ def test_those_that_count_are_the_first_usable_responses_in_order(tmp_path):
     )
     draw(generator, judge, tmp_path, 2, num_usable=3)
     assert generator.drawn == [0, 1, 2, 3]
-    assert len(list(read_responses(tmp_path))) == 8
+    assert len(list(read_answer_table(tmp_path))) == 8
     summary = summarise(tmp_path, num_usable=3)
     # The eighth row is usable, too, but the third usable one is the seventh.
-    assert (summary.usable, summary.num_responses, summary.all_different_words) == (
+    assert (summary.usable, summary.num_answers, summary.all_different_words) == (
         3,
         7,
         11,
@@ -239,7 +237,7 @@ def test_those_that_count_are_the_first_usable_responses_in_order(tmp_path):
     assert summarise(tmp_path, num_usable=3) == summary
 
 
-def test_it_ends_when_too_few_responses_are_usable(tmp_path):
+def test_it_ends_when_too_few_answers_are_usable(tmp_path):
     class Hopeless(Scripted):
         def answer(self, prompts, seed, batch):
             return [
@@ -248,10 +246,10 @@ def test_it_ends_when_too_few_responses_are_usable(tmp_path):
             ]
 
     with pytest.raises(
-        UserError, match=r"^only 1 of 2048 responses are usable, and num_usable is 2: "
+        UserError, match=r"^only 1 of 2048 answers are usable, and num_usable is 2: "
     ):
         draw(Hopeless([]), scorer(), tmp_path, 1000, num_usable=2)
-    assert len(list(read_responses(tmp_path))) == 2048
+    assert len(list(read_answer_table(tmp_path))) == 2048
 
 
 # Two processes
@@ -282,9 +280,7 @@ def test_two_processes_give_the_table_of_one(tmp_path, jumandic_checker, ginza):
         "noun_checker: jumandic\nbatch_size: 16\nseed: 9\n"
     )
     # By the launcher itself: elsewhere its processes are forks.
-    words = launch(
-        "out", "--config", "dat.yaml", "--num_responses", "100", "--seed", "5"
-    )
+    words = launch("out", "--config", "dat.yaml", "--num_answers", "100", "--seed", "5")
     done = subprocess.run(
         words,
         cwd=tmp_path,
@@ -302,9 +298,9 @@ def test_two_processes_give_the_table_of_one(tmp_path, jumandic_checker, ginza):
         tmp_path / "one",
         16,
         seed=5,
-        num_responses=100,
+        num_answers=100,
     )
-    assert table(tmp_path / "out" / "responses") == table(tmp_path / "one")
+    assert table(tmp_path / "out" / "answers") == table(tmp_path / "one")
     config = json.loads((tmp_path / "out" / "config.json").read_text("utf-8"))
     assert (
         config["settings"]["seed"],
@@ -334,7 +330,7 @@ def test_two_processes_give_the_table_of_one(tmp_path, jumandic_checker, ginza):
                 "x",
                 "--num-usable",
                 "5",
-                "--num_responses",
+                "--num_answers",
                 "5",
             ],
             "not both",
@@ -363,7 +359,7 @@ def test_a_mistake_in_the_recipe_is_one_line(
     assert not (tmp_path / "x").exists()
 
 
-def test_usable_responses_want_one_process(tmp_path, monkeypatch):
+def test_usable_answers_want_one_process(tmp_path, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(UserError, match="by one process"):
         run_task(Dat(), GeneratorSettings("random"), SamplingOptions(), tmp_path / "x")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from fakes import list_text, read_responses
+from fakes import list_text, read_answer_table
 from grpo_runs import _free_port, environment
 from mini_model import build_mini
 from sozo.data.errors import UserError
@@ -213,12 +213,12 @@ def test_what_was_paid_for_of_a_batch_that_failed_is_not_asked_for_again(
     def rows(folder):
         return [
             (row.id, row.text, row.finish_reason, row.reason)
-            for row in read_responses(folder)
+            for row in read_answer_table(folder)
         ]
 
     with server(answer) as (url, requests):
         settings = GeneratorSettings("m", base_url=url, concurrency=1)
-        options = SamplingOptions(num_responses=48, batch_size=24)
+        options = SamplingOptions(num_answers=48, batch_size=24)
         with pytest.raises(UserError, match="gone"):
             run_task(
                 Dat(DatSettings(noun_checker="jumandic")),
@@ -227,7 +227,7 @@ def test_what_was_paid_for_of_a_batch_that_failed_is_not_asked_for_again(
                 tmp_path / "a",
             )
         # The first batch is a part; of the second two are kept, and a kill tore a third.
-        (kept,) = (tmp_path / "a" / "responses").glob(".part-*")
+        (kept,) = (tmp_path / "a" / "answers").glob(".part-*")
         assert len(kept.read_bytes().splitlines()) == 2
         with kept.open("ab") as file:
             file.write(b'[3, "tor')
@@ -241,16 +241,16 @@ def test_what_was_paid_for_of_a_batch_that_failed_is_not_asked_for_again(
             Dat(DatSettings(noun_checker="jumandic")), settings, options, tmp_path / "b"
         )
     assert rows(tmp_path / "a") == rows(tmp_path / "b")
-    assert [path.name for path in sorted((tmp_path / "a" / "responses").iterdir())] == [
+    assert [path.name for path in sorted((tmp_path / "a" / "answers").iterdir())] == [
         "part-00000.parquet",
         "part-00001.parquet",
     ]
 
 
-def test_a_prompt_that_a_filter_declines_is_an_empty_response():
+def test_a_prompt_that_a_filter_declines_is_an_empty_answer():
     refused = (
         400,
-        {"error": {"message": "The response was filtered", "code": "content_filter"}},
+        {"error": {"message": "The answer was filtered", "code": "content_filter"}},
     )
     with server(
         lambda body: (
@@ -299,10 +299,10 @@ def test_a_run_records_the_endpoint_but_no_secret(tmp_path):
         run = run_task(
             Dat(DatSettings(noun_checker="jumandic")),
             settings,
-            SamplingOptions(num_responses=12, batch_size=5),
+            SamplingOptions(num_answers=12, batch_size=5),
             tmp_path,
         )
-    rows = list(read_responses(tmp_path))
+    rows = list(read_answer_table(tmp_path))
     assert run.metrics["num_answers"] == len(rows) == 12
     assert {(r.text, r.reason) for r in rows if r.text != GOOD} == {("", "format")}
     assert {r.finish_reason for r in rows} == {"stop", "content_filter"}
@@ -346,7 +346,7 @@ def test_transformers_serve(tmp_path, ginza, jumandic_checker, nouns):
                 concurrency=1,
                 max_new_tokens=40,
             )
-            options = SamplingOptions(num_responses=24, batch_size=10)
+            options = SamplingOptions(num_answers=24, batch_size=10)
             runs = [
                 run_task(
                     Dat(DatSettings(noun_checker="jumandic")),
@@ -358,7 +358,9 @@ def test_transformers_serve(tmp_path, ginza, jumandic_checker, nouns):
             ]
         finally:
             process.terminate()
-    texts = [[r.text for r in read_responses(tmp_path / name)] for name in ("a", "b")]
+    texts = [
+        [r.text for r in read_answer_table(tmp_path / name)] for name in ("a", "b")
+    ]
     assert texts[0] == texts[1]
     assert len(set(texts[0])) > 20
     assert runs[0].metrics["usable"] > 2

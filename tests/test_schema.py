@@ -1,4 +1,4 @@
-"""The response table: what is written is read back, and what is not a table is refused by name."""
+"""The answer table: what is written is read back, and what is not a table is refused by name."""
 
 import os
 
@@ -6,34 +6,36 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fakes import Response, read_responses, write_responses
+from fakes import Answer, read_answer_table, write_answer_table
 from sozo.data.errors import UserError
 from sozo.data.schema import Reason, arrow_schema, part_paths, write_columns
 
 WORDS = tuple("犬猫水山川本車空海石")
 # 0.75 and 0.5 are exact in float32.
-VALID = Response("a-0", "tiny", 42, "1. 犬…", WORDS, 0.75, None, 1.0, "stop")
-INVALID = Response("a-1", "random", None, "", None, None, Reason.FORMAT, 0.5, "length")
-UNSCORED = Response("a-2", "file", None, "\x00\r\n\u2028😀", None)
+VALID = Answer("a-0", "tiny", 42, "1. 犬…", WORDS, 0.75, None, 1.0, "stop")
+INVALID = Answer("a-1", "random", None, "", None, None, Reason.FORMAT, 0.5, "length")
+UNSCORED = Answer("a-2", "file", None, "\x00\r\n\u2028😀", None)
 
 
 def test_round_trip(tmp_path):
-    broken = Response("a", "tiny", 1, "犬\ud800", ("犬\ud800", "猫"))
-    write_responses(tmp_path / "part-00000.parquet", [VALID, INVALID, UNSCORED, broken])
-    write_responses(tmp_path / "part-00001.parquet", [])
+    broken = Answer("a", "tiny", 1, "犬\ud800", ("犬\ud800", "猫"))
+    write_answer_table(
+        tmp_path / "part-00000.parquet", [VALID, INVALID, UNSCORED, broken]
+    )
+    write_answer_table(tmp_path / "part-00001.parquet", [])
     write_columns(
         tmp_path / "part-00002.parquet",
         {"id": ["a"], "source": ["x"], "text": ["1. 犬"]},
     )
-    written_out = Response("a", "tiny", 1, "犬\\ud800", ("犬\\ud800", "猫"))
+    written_out = Answer("a", "tiny", 1, "犬\\ud800", ("犬\\ud800", "猫"))
     expected = [
         VALID,
         INVALID,
         UNSCORED,
         written_out,
-        Response("a", "x", None, "1. 犬"),
+        Answer("a", "x", None, "1. 犬"),
     ]
-    assert list(read_responses(tmp_path)) == expected
+    assert list(read_answer_table(tmp_path)) == expected
     assert (
         pq.read_table(tmp_path / "part-00000.parquet")["reason"].to_pylist()[1]
         == "format"
@@ -51,38 +53,38 @@ def test_unknown_column_is_refused(tmp_path):
 
 
 def test_parts_come_in_order_from_a_file_a_folder_or_a_run(tmp_path):
-    folder = tmp_path / "run" / "responses"
+    folder = tmp_path / "run" / "answers"
     for number in (10, 2, 0):  # written out of order
-        write_responses(
+        write_answer_table(
             folder / f"part-{number:05d}.parquet",
-            [Response(str(number), "x", None, "")],
+            [Answer(str(number), "x", None, "")],
         )
     (folder / ".part-00003.parquet.77.tmp").write_bytes(b"half")  # of a killed writer
     for path in (folder, tmp_path / "run"):
-        assert [r.id for r in read_responses(path)] == ["0", "2", "10"]
+        assert [r.id for r in read_answer_table(path)] == ["0", "2", "10"]
     assert part_paths(folder / "part-00002.parquet") == [folder / "part-00002.parquet"]
 
 
 def test_a_failing_write_leaves_the_old_part_and_no_other_file(tmp_path, monkeypatch):
     part = tmp_path / "part-0.parquet"
-    write_responses(part, [VALID])
+    write_answer_table(part, [VALID])
 
     def full_disk(descriptor):
         raise OSError("no space left on device")
 
     monkeypatch.setattr(os, "fsync", full_disk)
     with pytest.raises(UserError, match=r"part-0.parquet: cannot be written .no space"):
-        write_responses(part, [INVALID])
+        write_answer_table(part, [INVALID])
     assert [p.name for p in tmp_path.iterdir()] == ["part-0.parquet"]
-    assert list(read_responses(tmp_path)) == [VALID]
+    assert list(read_answer_table(tmp_path)) == [VALID]
 
 
 def test_what_is_no_table_of_this_version_is_refused_by_its_name(tmp_path):
     def refused(folder, message):
         with pytest.raises(UserError, match=message):
-            list(read_responses(tmp_path / folder))
+            list(read_answer_table(tmp_path / folder))
 
-    refused("none", "no response table here")
+    refused("none", "no answer table here")
     for folder in ("newer", "other", "torn"):
         (tmp_path / folder).mkdir()
     older = arrow_schema().with_metadata({b"sozo_schema_version": b"1"})
@@ -99,14 +101,14 @@ def test_what_is_no_table_of_this_version_is_refused_by_its_name(tmp_path):
     )
     refused(
         "newer",
-        r"part-0\.parquet: response table of schema version 3; this sozo reads 2",
+        r"part-0\.parquet: answer table of schema version 3; this sozo reads 2",
     )
     pq.write_table(pa.table({"text": ["x"]}), tmp_path / "other" / "part-0.parquet")
     refused(
         "other",
-        r"part-0\.parquet: response table of schema version none; .*\(columns text\)",
+        r"part-0\.parquet: answer table of schema version none; .*\(columns text\)",
     )
     part = tmp_path / "torn" / "part-00007.parquet"
-    write_responses(part, [VALID] * 100)
+    write_answer_table(part, [VALID] * 100)
     part.write_bytes(part.read_bytes()[:-50])
     refused("torn", r"part-00007\.parquet: not a readable parquet file")

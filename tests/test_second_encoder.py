@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fakes import FakeEncoder, Response, list_text, write_responses
+from fakes import Answer, FakeEncoder, list_text, write_answer_table
 from finished_runs import SCORES
 from sozo.data.jumandic import load_nouns
 from sozo.data.run_folder import RunFolder
@@ -191,9 +191,9 @@ def finished(path, lists, scores):
     """A finished run with these lists; None is no score."""
     folder = RunFolder(path, {"task": "dat"})
     folder.start({"scorer": SCORES}, {})
-    path.joinpath("responses").mkdir()
+    path.joinpath("answers").mkdir()
     rows = [
-        Response(
+        Answer(
             str(k),
             path.name,
             0,
@@ -204,7 +204,7 @@ def finished(path, lists, scores):
         )
         for k, (words, score) in enumerate(zip(lists, scores, strict=True))
     ]
-    write_responses(path / "responses" / "part-000000.parquet", rows)
+    write_answer_table(path / "answers" / "part-000000.parquet", rows)
     folder.finish(summarise(path).metrics())
     return path
 

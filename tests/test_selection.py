@@ -1,4 +1,4 @@
-"""Which responses of a table are trained on, and with whom each is paired: worked out by hand."""
+"""Which answers of a table are trained on, and with whom each is paired: worked out by hand."""
 
 import logging
 from pathlib import Path
@@ -70,7 +70,7 @@ def test_the_best_come_first_and_ties_go_by_id(tmp_path):
     assert top.texts == ["text c", "text a", "text e"]
     assert top.scores.tolist() == pytest.approx([0.9, 0.8, 0.7])
     assert (top.num_unusable, top.of) == (0, 8)
-    assert top.summary() == "3 of 8 responses, scores 0.7000 to 0.9000, 0 unusable"
+    assert top.summary() == "3 of 8 answers, scores 0.7000 to 0.9000, 0 unusable"
 
 
 def test_the_order_of_the_file_does_not_matter(tmp_path):
@@ -81,7 +81,7 @@ def test_the_order_of_the_file_does_not_matter(tmp_path):
     assert first.rejected.ids == second.rejected.ids
 
 
-def test_unusable_responses_stay_in_with_score_0(tmp_path, caplog):
+def test_unusable_answers_stay_in_with_score_0(tmp_path, caplog):
     pairs = select_pairs(table(tmp_path), 3, seed=0)
     assert pairs.chosen.ids == ["c", "a", "e"]
     # The last three of b, d, f, h; the fourth is in neither.
@@ -105,7 +105,7 @@ def test_the_pairing_is_a_matter_of_the_seed(tmp_path):
     # Random, not best with worst or best with best.
     order = np.array([int(i) for i in first.rejected.ids])
     assert abs(np.corrcoef(np.arange(50), order)[0, 1]) < 0.5
-    # The scores go with their responses.
+    # The scores go with their answers.
     assert first.rejected.scores.tolist() == pytest.approx(
         [scores[i] for i in first.rejected.ids]
     )
@@ -137,30 +137,30 @@ def test_an_overlap_in_score_is_a_warning(scores, message, tmp_path, caplog):
 
 def test_unusable_ones_among_the_best_are_a_warning(tmp_path, caplog):
     assert select_top(table(tmp_path), 6).num_unusable == 2
-    assert "2 of the 6 best responses" in caplog.text
+    assert "2 of the 6 best answers" in caplog.text
 
 
 def test_a_table_that_is_too_small(tmp_path):
     folder = table(tmp_path)
     assert refusal(select_top, folder, 9) == (
-        f"{folder} holds 8 responses, but top_k 9 needs 9; sample more, or take top_k 8 or less"
+        f"{folder} holds 8 answers, but top_k 9 needs 9; sample more, or take top_k 8 or less"
     )
     assert refusal(select_pairs, folder, 5, seed=0) == (
-        f"{folder} holds 8 responses, but num_pairs 5 needs 10; sample more, or take num_pairs 4 or less"
+        f"{folder} holds 8 answers, but num_pairs 5 needs 10; sample more, or take num_pairs 4 or less"
     )
 
 
 def test_a_table_that_cannot_be_used(tmp_path):
-    assert "no response table here" in refusal(select_top, tmp_path / "nosuch", 1)
+    assert "no answer table here" in refusal(select_top, tmp_path / "nosuch", 1)
     unscored = table(tmp_path / "unscored", reason=[None] * 4)
-    assert "holds 4 responses without score or reason; score them first" in refusal(
+    assert "holds 4 answers without score or reason; score them first" in refusal(
         select_top, unscored, 1
     )
     twice = table(tmp_path / "twice", parts=1)
     (twice / "part-00001.parquet").write_bytes(
         (twice / "part-00000.parquet").read_bytes()
     )
-    assert "holds 8 responses twice (by id)" in refusal(select_top, twice, 1)
+    assert "holds 8 answers twice (by id)" in refusal(select_top, twice, 1)
     (twice / "part-00001.parquet").write_bytes(
         (twice / "part-00000.parquet").read_bytes()[:-9]
     )
@@ -179,7 +179,7 @@ def test_a_table_of_another_schema_version(tmp_path, monkeypatch):
 def test_facts_tell_data_apart(tmp_path):
     facts = select_top(table(tmp_path), 3).facts()
     assert {k: v for k, v in facts.items() if k != "sha256"} == {
-        "responses": 3,
+        "answers": 3,
         "of": 8,
         "prompts": 1,
         "unusable": 0,
@@ -283,7 +283,7 @@ def test_each_prompt_gives_its_share(run):
     assert (top.of, top.num_prompts) == (8, 2)
     assert (
         top.summary()
-        == "4 of 8 responses to 2 prompts, scores 0.3000 to 9.0000, 0 unusable"
+        == "4 of 8 answers to 2 prompts, scores 0.3000 to 9.0000, 0 unusable"
     )
     assert top.facts()["prompts"] == 2
     assert training_rows({"completion": top}, conversational=False)[2] == {
@@ -329,7 +329,7 @@ def test_a_prompt_with_one_answer_has_no_pair(run):
     folder = run("toy", dogs=[1.0, 2.0, 3.0], laws=[1.0])
     assert select_pairs(folder, 1, seed=0).chosen.ids == ["dogs#2"]
     assert refusal(select_pairs, folder, 2, seed=0) == (
-        "toy holds 4 responses to 2 prompts, but num_pairs 2 needs 4, of the same prompt each pair; sample more, "
+        "toy holds 4 answers to 2 prompts, but num_pairs 2 needs 4, of the same prompt each pair; sample more, "
         "or take num_pairs 1 or less"
     )
 
@@ -344,7 +344,7 @@ def test_a_mix_of_tables(run, tmp_path):
     # By the prompt's text, whichever folder comes first.
     assert select_top([Path("toy"), tmp_path], 6).facts() == mixed.facts()
     assert refusal(select_top, [tmp_path, Path("toy")], 13).startswith(
-        f"{tmp_path}, toy holds 12 responses to 3 prompts"
+        f"{tmp_path}, toy holds 12 answers to 3 prompts"
     )
 
 
@@ -404,11 +404,11 @@ def test_a_frontier_is_opposed_to_a_base(rule, pairs, chosen, rejected, both, ca
 def test_the_best_of_all_tables_are_imitated(both):
     top = select_top(both, 8)
     assert top.ids == best(7, 6, 5, 4, 3, 2, 1, 0)
-    assert top.summary() == "8 of 16 responses, scores 0.9500 to 0.9570, 0 unusable"
+    assert top.summary() == "8 of 16 answers, scores 0.9500 to 0.9570, 0 unusable"
     assert select_top(both[::-1], 8).facts() == top.facts()
     assert top.facts()["prompts"] == 1
     assert refusal(select_pairs, both, 9, seed=0).endswith(
-        "holds 16 responses, but num_pairs 9 needs 18; sample more, or take num_pairs 8 or less"
+        "holds 16 answers, but num_pairs 9 needs 18; sample more, or take num_pairs 8 or less"
     )
 
 
@@ -536,7 +536,7 @@ def test_pairs_of_equal_answers_are_left_out(tmp_path, caplog):
     assert (
         told == f"{some}: 1 pairs have the same answer on both sides and are left out"
     )
-    assert overlap.startswith("chosen and rejected responses overlap")
+    assert overlap.startswith("chosen and rejected answers overlap")
     # Where all differ nothing changes, and nothing is said.
     caplog.clear()
     apart = table(
@@ -558,7 +558,7 @@ def test_usable_pairs_leave_unusable_answers_out(tmp_path, caplog):
     assert sorted(pairs.rejected.ids) == ["e", "g"]
     assert pairs.rejected.of == 4
     assert not caplog.records
-    assert "holds 4 responses, but num_pairs 3 needs 6" in refusal(
+    assert "holds 4 answers, but num_pairs 3 needs 6" in refusal(
         select_pairs, tmp_path, 3, seed=0, rule="usable"
     )
     unknown = refusal(select_pairs, tmp_path, 2, seed=0, rule="best")
@@ -654,7 +654,7 @@ def test_matched_lists_are_scored_by_the_encoder_of_the_tables_run(
     texts = [list_text([*AXES[k:], *AXES[:k]][:10]) for k in range(4)]
     bare = table(tmp_path / "bare", {"a": 1.0, "b": 1.0}, parts=1, text=texts[:2])
     finished = dat_run(tmp_path / "run", "m", 1.0, scorer={"embedding_model": "e5"})
-    table(finished / "responses", {"c": 1.0, "d": 1.0}, parts=1, text=texts[2:])
+    table(finished / "answers", {"c": 1.0, "d": 1.0}, parts=1, text=texts[2:])
     for folders in (
         [bare, finished],
         [finished, bare],

@@ -20,7 +20,7 @@ EVAL = [
     "-m",
     "sozo",
     "dat",
-    "--num-responses",
+    "--num-answers",
     "64",
     "--max-new-tokens",
     "24",
@@ -31,7 +31,7 @@ SETTINGS = {"max_steps": 4, "save_steps": 2, "report_to": "none"}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, ginza, jumandic_checker, nouns):
-    """A model of 64 nouns in `model` and 128 responses in `table`."""
+    """A model of 64 nouns in `model` and 128 answers in `table`."""
     root = tmp_path_factory.mktemp("processes")
     build_mini(root / "model", ginza, jumandic_checker, nouns)
     vocabulary = AutoTokenizer.from_pretrained(root / "model").get_vocab()
@@ -66,7 +66,7 @@ def test_lora_and_checkpointing_under_zero3(method, folder, tmp_path):
     }
     if method == "dpo":
         settings |= {
-            "responses": folder / "table",
+            "answers": folder / "table",
             "num_pairs": 64,
             "precompute_ref_log_probs": False,
         }
@@ -97,7 +97,7 @@ def test_two_processes_leave_a_whole_model(method, launch, folder, tmp_path):
     settings = SETTINGS | {"model_name_or_path": folder / "model"}
     if method != "grpo":
         settings |= {
-            "responses": folder / "table",
+            "answers": folder / "table",
             {"sft": "top_k", "dpo": "num_pairs"}[method]: 64,
         }
     two = recipe(
@@ -138,7 +138,7 @@ def test_two_processes_leave_a_whole_model(method, launch, folder, tmp_path):
             name: weight.shape for name, weight in start.items()
         }
         assert any(not weights[name].equal(start[name]) for name in start)
-        scored = tmp_path / f"{trained.name}-responses"
+        scored = tmp_path / f"{trained.name}-answers"
         done = run([*EVAL, "--model", str(trained), "--output", str(scored)], tmp_path)
         assert done.returncode == 0, done.stderr
         row = json.loads((scored / "metrics.json").read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""SFT and DPO on a response table, with a model of 64 nouns: what they learn and leave, going on after a kill."""
+"""SFT and DPO on an answer table, with a model of 64 nouns: what they learn and leave, going on after a kill."""
 
 import importlib
 import json
@@ -66,8 +66,8 @@ def words(mini):
 
 
 @pytest.fixture(scope="module")
-def responses(tmp_path_factory, words):
-    """64 responses of the best nouns, and 64 of the worst, of which every fourth is unusable."""
+def answers(tmp_path_factory, words):
+    """64 answers of the best nouns, and 64 of the worst, of which every fourth is unusable."""
     draw, folder = random.Random(0), tmp_path_factory.mktemp("table")
     for part, half in enumerate(words):
         write_columns(
@@ -98,7 +98,7 @@ def train(method, model, table, output, **settings):
     }
     short |= {
         "model_name_or_path": model,
-        "responses": table,
+        "answers": table,
         "output_dir": output,
     } | settings
     yaml = ["--config", str(ROOT / "recipes" / "tiny" / f"{method}.yaml")]
@@ -110,7 +110,7 @@ def losses(output):
 
 
 def log_probability(folder, text):
-    """Of the response, given the prompt."""
+    """Of the answer, given the prompt."""
     model, tokenizer = (
         AutoModelForCausalLM.from_pretrained(folder),
         AutoTokenizer.from_pretrained(folder),
@@ -127,7 +127,7 @@ def log_probability(folder, text):
 # What they learn
 
 
-def test_sft_imitates_the_best_responses(mini, words, responses, tmp_path, monkeypatch):
+def test_sft_imitates_the_best_answers(mini, words, answers, tmp_path, monkeypatch):
     seen = []
     original = trl.SFTTrainer.train
 
@@ -136,7 +136,7 @@ def test_sft_imitates_the_best_responses(mini, words, responses, tmp_path, monke
         return original(self, **kwargs)
 
     monkeypatch.setattr(trl.SFTTrainer, "train", spy)
-    output = train("sft", mini, responses, tmp_path / "out", learning_rate=1e-2)
+    output = train("sft", mini, answers, tmp_path / "out", learning_rate=1e-2)
     assert len(losses(output)) == 8
     # From 64 nouns to 32 the loss of each falls by ln 2 at best.
     assert losses(output)[-1] < losses(output)[0] - 0.1
@@ -145,7 +145,7 @@ def test_sft_imitates_the_best_responses(mini, words, responses, tmp_path, monke
         drawn.count(word) for word in words[1]
     )
 
-    # The loss is on the response and its end, not on the prompt.
+    # The loss is on the answer and its end, not on the prompt.
     tokenizer = AutoTokenizer.from_pretrained(mini)
     row = seen[0][0]
     asked = tokenizer.apply_chat_template(messages(prompt("dat")), return_dict=False)
@@ -158,9 +158,7 @@ def test_sft_imitates_the_best_responses(mini, words, responses, tmp_path, monke
     assert len(row["labels"]) == len(asked) + 21
 
 
-def test_embeddings_learn_at_a_rate_of_their_own_or_not_at_all(
-    mini, responses, tmp_path
-):
+def test_embeddings_learn_at_a_rate_of_their_own_or_not_at_all(mini, answers, tmp_path):
     name, same, moved = "model.embed_tokens.weight", {}, {}
     before = load_file(mini / "model.safetensors")
     for rate in (0, 0.1, 1):
@@ -172,7 +170,7 @@ def test_embeddings_learn_at_a_rate_of_their_own_or_not_at_all(
             "warmup_steps": 0,
         }
         after = load_file(
-            train("sft", mini, responses, tmp_path / str(rate), **settings)
+            train("sft", mini, answers, tmp_path / str(rate), **settings)
             / "model.safetensors"
         )
         same[rate] = {
@@ -186,8 +184,8 @@ def test_embeddings_learn_at_a_rate_of_their_own_or_not_at_all(
     )
 
 
-def test_dpo_prefers_the_chosen_responses(mini, words, responses, tmp_path):
-    output = train("dpo", mini, responses, tmp_path / "out", learning_rate=3e-3)
+def test_dpo_prefers_the_chosen_answers(mini, words, answers, tmp_path):
+    output = train("dpo", mini, answers, tmp_path / "out", learning_rate=3e-3)
     logged = [entry for entry in history(output) if "loss" in entry]
     assert logged[0]["loss"] == pytest.approx(
         0.6931, abs=1e-4
@@ -210,12 +208,12 @@ def test_dpo_prefers_the_chosen_responses(mini, words, responses, tmp_path):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_same_seed_gives_the_same_weights(method, mini, responses, tmp_path):
+def test_the_same_seed_gives_the_same_weights(method, mini, answers, tmp_path):
     first, second, other = (
         train(
             method,
             mini,
-            responses,
+            answers,
             tmp_path / name,
             seed=seed,
             max_steps=2,
@@ -255,28 +253,28 @@ def test_a_card_names_a_base_of_the_hub(tmp_path):
 # Models
 
 
-def test_dpo_without_a_reference_model_is_the_same(mini, responses, tmp_path):
+def test_dpo_without_a_reference_model_is_the_same(mini, answers, tmp_path):
     with_model = train(
         "dpo",
         mini,
-        responses,
+        answers,
         tmp_path / "with",
         precompute_ref_log_probs=False,
         max_steps=4,
     )
-    without = train("dpo", mini, responses, tmp_path / "without", max_steps=4)
+    without = train("dpo", mini, answers, tmp_path / "without", max_steps=4)
     # Those computed beforehand had the prompt in every row.
     assert losses(with_model) == pytest.approx(losses(without), abs=1e-5)
 
 
 def test_the_next_stage_and_sampling_ask_as_the_first_stage_did(
-    mini, responses, words, tmp_path
+    mini, answers, words, tmp_path
 ):
     form = {"system_prompt": words[0][0], "chat_template_kwargs": {"tone": "x"}}
     short = {"max_steps": 1, "save_strategy": "no"}
-    first = train("sft", mini, responses, tmp_path / "first", **form, **short)
-    second = train("dpo", first, responses, tmp_path / "second", **short)
-    plain = train("sft", mini, responses, tmp_path / "plain", **short)
+    first = train("sft", mini, answers, tmp_path / "first", **form, **short)
+    second = train("dpo", first, answers, tmp_path / "second", **short)
+    plain = train("sft", mini, answers, tmp_path / "plain", **short)
     assert GeneratorSettings(str(second)).settled().form == PromptForm(
         words[0][0], {"tone": "x"}
     )
@@ -284,7 +282,7 @@ def test_the_next_stage_and_sampling_ask_as_the_first_stage_did(
 
 
 def test_a_lora_adapter_is_merged_before_all_weights_are_trained(
-    mini, responses, tmp_path
+    mini, answers, tmp_path
 ):
     lora = {
         "use_peft": True,
@@ -292,14 +290,12 @@ def test_a_lora_adapter_is_merged_before_all_weights_are_trained(
         "precompute_ref_log_probs": False,
         "max_steps": 2,
     }
-    first = train(
-        "dpo", mini, responses, tmp_path / "first", learning_rate=1e-2, **lora
-    )
+    first = train("dpo", mini, answers, tmp_path / "first", learning_rate=1e-2, **lora)
     assert f"a LoRA adapter on `{mini}`, a folder where this was trained" in (
         first / "README.md"
     ).read_text("utf-8")
     assert not (first / "model.safetensors").exists()
-    second = train("dpo", first, responses, tmp_path / "second", max_steps=2)
+    second = train("dpo", first, answers, tmp_path / "second", max_steps=2)
     assert (second / "model.safetensors").exists()
     merged = AutoModelForCausalLM.from_pretrained(second / "_merged")
     adapted = PeftModel.from_pretrained(
@@ -316,7 +312,7 @@ def test_a_lora_adapter_is_merged_before_all_weights_are_trained(
     assert sum(text.startswith("1. ") for text in generated(second)) >= 3
 
 
-def test_an_adapter_that_cannot_be_merged(responses, tmp_path, capfd):
+def test_an_adapter_that_cannot_be_merged(answers, tmp_path, capfd):
     (tmp_path / "adapter").mkdir()
     (tmp_path / "adapter" / "adapter_config.json").write_text(
         '{"peft_type": "LORA", "base_model_name_or_path": "./no"}'
@@ -324,20 +320,20 @@ def test_an_adapter_that_cannot_be_merged(responses, tmp_path, capfd):
     with pytest.raises(
         UserError, match=r"cannot merge the LoRA adapter in .*adapter; --use_peft true"
     ):
-        train("sft", tmp_path / "adapter", responses, tmp_path / "out")
+        train("sft", tmp_path / "adapter", answers, tmp_path / "out")
     assert "adapter: this LoRA adapter cannot be merged: " in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_model_without_chat_template_and_pad_token(
-    method, mini, responses, tmp_path, caplog
+    method, mini, answers, tmp_path, caplog
 ):
     shutil.copytree(mini, tmp_path / "base")
     tokenizer = AutoTokenizer.from_pretrained(mini)
     tokenizer.chat_template = tokenizer.pad_token = None
     (tmp_path / "base" / "chat_template.jinja").unlink()
     tokenizer.save_pretrained(tmp_path / "base")
-    output = train(method, tmp_path / "base", responses, tmp_path / "out", max_steps=2)
+    output = train(method, tmp_path / "base", answers, tmp_path / "out", max_steps=2)
     (message,) = [
         record.getMessage()
         for record in caplog.records
@@ -349,7 +345,7 @@ def test_a_model_without_chat_template_and_pad_token(
 
 @pytest.mark.parametrize("method", METHODS)
 def test_answers_to_any_task_and_a_mix_of_tables(
-    method, mini, responses, tmp_path, monkeypatch
+    method, mini, answers, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("SOZO_TASKS", "toy_task.Lipogram")
     words = ("rain", "falls", "the", "here")  # without and with the letter
@@ -363,7 +359,7 @@ def test_answers_to_any_task_and_a_mix_of_tables(
     )
     toy = score_answers(Lipogram(), tmp_path / "answers.jsonl", tmp_path / "toy").folder
     count = {"sft": 72, "dpo": 8}[method]
-    tables = [responses, toy] if method == "sft" else [toy]
+    tables = [answers, toy] if method == "sft" else [toy]
     output = train(
         method, mini, tables, tmp_path / "out", max_steps=1, **{COUNT[method]: count}
     )
@@ -371,7 +367,7 @@ def test_answers_to_any_task_and_a_mix_of_tables(
         "selection"
     ]
     if method == "sft":
-        assert (selection["responses"], selection["of"], selection["prompts"]) == (
+        assert (selection["answers"], selection["of"], selection["prompts"]) == (
             72,
             144,
             5,
@@ -387,19 +383,17 @@ def test_answers_to_any_task_and_a_mix_of_tables(
 
 @pytest.mark.parametrize("method", METHODS)
 def test_an_evaluation_does_not_change_the_training(
-    method, mini, responses, tmp_path, monkeypatch
+    method, mini, answers, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("SOZO_TASKS", "toy_task.Lipogram")
     evaluate = {
         "every": 1,
-        "tasks": [{"task": "lipogram", "num_responses": 8}],
+        "tasks": [{"task": "lipogram", "num_answers": 8}],
         "max_new_tokens": 4,
     }
     weights = []
     for name, settings in (("plain", {}), ("watched", {"evaluate": evaluate})):
-        output = train(
-            method, mini, responses, tmp_path / name, max_steps=2, **settings
-        )
+        output = train(method, mini, answers, tmp_path / name, max_steps=2, **settings)
         weights.append(load_file(output / "model.safetensors"))
     assert all(
         torch.equal(weight, weights[1][name]) for name, weight in weights[0].items()
@@ -410,9 +404,9 @@ def test_an_evaluation_does_not_change_the_training(
 # What is refused
 
 
-def test_data_of_another_kind_is_another_run(mini, responses, tmp_path):
-    output = train("sft", mini, responses, tmp_path / "out", max_steps=1)
-    shutil.copytree(responses, tmp_path / "moved")
+def test_data_of_another_kind_is_another_run(mini, answers, tmp_path):
+    output = train("sft", mini, answers, tmp_path / "out", max_steps=1)
+    shutil.copytree(answers, tmp_path / "moved")
     settings = {"max_steps": 1}
     train(
         "sft", mini, tmp_path / "moved", output, **settings
@@ -426,13 +420,13 @@ def test_data_of_another_kind_is_another_run(mini, responses, tmp_path):
     with pytest.raises(
         UserError, match=r"holds a run with script\.top_k = 64, but now it is 32"
     ):
-        train("sft", mini, responses, output, top_k=32, **settings)
+        train("sft", mini, answers, output, top_k=32, **settings)
 
 
 @pytest.mark.parametrize(
     ("method", "settings", "message"),
     [
-        ("sft", {"responses": "nosuch"}, "no response table here"),
+        ("sft", {"answers": "nosuch"}, "no answer table here"),
         (
             "dpo",
             {"num_pairs": 60},
@@ -442,11 +436,11 @@ def test_data_of_another_kind_is_another_run(mini, responses, tmp_path):
     ],
 )
 def test_what_cannot_work_is_one_line(
-    method, settings, message, mini, responses, tmp_path, monkeypatch
+    method, settings, message, mini, answers, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError) as error:
-        train(method, mini, responses, tmp_path / "out", **settings)
+        train(method, mini, answers, tmp_path / "out", **settings)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
     assert not (tmp_path / "out").exists()  # free for mended settings
@@ -461,7 +455,7 @@ def test_a_recipe_without_a_table_says_so(method, tmp_path, monkeypatch, capsys)
         importlib.import_module("launch").launch(method)
     assert end.value.code == 2
     assert capsys.readouterr().err == (
-        f"{method}_dat: responses is missing: --responses DIR, a folder that recipes/sample_dat.py wrote\n"
+        f"{method}_dat: answers is missing: --answers DIR, a folder that recipes/sample_dat.py wrote\n"
     )
     assert not list(tmp_path.iterdir())
 
@@ -470,12 +464,12 @@ def test_a_recipe_without_a_table_says_so(method, tmp_path, monkeypatch, capsys)
 
 
 @pytest.fixture(scope="module")
-def unbroken(mini, responses, tmp_path_factory):
+def unbroken(mini, answers, tmp_path_factory):
     """A DPO run of eight steps, its command, and how long it took from its first file to its last step."""
     folder = tmp_path_factory.mktemp("unbroken")
     settings = {
         "model_name_or_path": mini,
-        "responses": responses,
+        "answers": answers,
         "output_dir": "out",
         "num_pairs": 64,
     }
@@ -494,11 +488,10 @@ def unbroken(mini, responses, tmp_path_factory):
 def test_a_run_says_what_it_trains_on(unbroken):
     output, _, _, said = unbroken
     assert (
-        "DPO, chosen: 64 of 128 responses, scores 0.9000 to 0.9630, 0 unusable\n"
-        in said
+        "DPO, chosen: 64 of 128 answers, scores 0.9000 to 0.9630, 0 unusable\n" in said
     )
     assert (
-        "DPO, rejected: 64 of 128 responses, scores 0.0000 to 0.7630, 16 unusable\n"
+        "DPO, rejected: 64 of 128 answers, scores 0.0000 to 0.7630, 16 unusable\n"
         in said
     )
     assert said.endswith("The trained model is in out\n")

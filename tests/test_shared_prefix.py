@@ -70,7 +70,7 @@ def uniforms(n, most, seed=0):
 
 
 def peaked(make):
-    """Responses of it begin with the same few tokens for the most part."""
+    """Answers of it begin with the same few tokens for the most part."""
     model = make(initializer_range=0.05, tie_word_embeddings=False)
     model.lm_head.weight.data[:] = model.lm_head.weight * 12
     return model
@@ -276,7 +276,7 @@ def test_a_tokenizer_without_a_chat_template_gets_the_plain_prompt(tokenizer):
     assert generator.answer([DAT] * 10, seed=0, batch=1) != completions[:10]
 
 
-def test_what_ends_a_response_is_the_models_and_the_tokenizers(tokenizer):
+def test_what_ends_a_answer_is_the_models_and_the_tokenizers(tokenizer):
     model = llama(vocab_size=len(tokenizer), eos_token_id=1)
     for told, ends in ((None, [1]), (1, [1]), (5, [1, 5]), ([7, 5], [1, 5, 7])):
         model.generation_config.eos_token_id = told

@@ -11,14 +11,14 @@ from trl.trainer.utils import _ChunkedLogProbFunction, add_fused_lm_head
 from sozo.models.model_support import without_adapter
 from sozo.models.tiny import build_tokenizer
 from sozo.training.sft_dpo import reference_trainer
-from sozo.training.shared_prompt import _attend, packed, response_logits, share_prompt
+from sozo.training.shared_prompt import _attend, answer_logits, packed, share_prompt
 from test_shared_prefix import gemma, llama, qwen
 
 PROMPT, LENGTHS, LONGEST = [5, 9, 3, 7, 7, 2, 8, 8, 1], (7, 3, 1, 5, 7), 7
 
 
 def batch():
-    """Ids, mask and labels of five responses behind one prompt, padded on the right."""
+    """Ids, mask and labels of five answers behind one prompt, padded on the right."""
     torch.manual_seed(3)
     prompts = torch.tensor(PROMPT).expand(len(LENGTHS), -1)
     ids = torch.cat([prompts, torch.randint(0, 700, (len(LENGTHS), LONGEST))], dim=1)
@@ -86,7 +86,7 @@ def test_shared_gives_what_repeated_gives(make, checkpointing):
 
 
 @pytest.mark.parametrize("make", [llama, gemma])
-def test_logits_of_the_responses_are_the_same_with_the_prompt_computed_once(make):
+def test_logits_of_the_answers_are_the_same_with_the_prompt_computed_once(make):
     model, inputs = make(), batch()
     shapes, forward = [], model.forward
 
@@ -98,7 +98,7 @@ def test_logits_of_the_responses_are_the_same_with_the_prompt_computed_once(make
     results = []
     for shared in (False, True):
         assert share_prompt(model) if shared else True
-        logits, labels = response_logits(model, inputs, model)
+        logits, labels = answer_logits(model, inputs, model)
         asked = labels != -100
         chosen = logits.log_softmax(-1)[asked].gather(-1, labels[asked][:, None])
         model.zero_grad()
@@ -112,7 +112,7 @@ def test_logits_of_the_responses_are_the_same_with_the_prompt_computed_once(make
         )
     (labels, alone, before), (same, together, after) = results
     rows, tokens = inputs["input_ids"].shape
-    # One prompt without its last token, which each response brings, and each response without its own last one.
+    # One prompt without its last token, which each answer brings, and each answer without its own last one.
     assert (shapes[0], shapes[-1]) == (
         (rows, tokens),
         (1, len(PROMPT) - 1 + rows * LONGEST),

@@ -427,8 +427,7 @@ def test_killed_while_answering_it_comes_to_the_same(tmp_path, monkeypatch):
             )
             process.start()
             while (
-                len(list((tmp_path / "cut" / "responses").glob("part-*.parquet")))
-                < parts
+                len(list((tmp_path / "cut" / "answers").glob("part-*.parquet"))) < parts
             ):
                 assert process.is_alive()
                 time.sleep(0.01)

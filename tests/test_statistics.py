@@ -13,17 +13,17 @@ from sozo.scoring.statistics.hill import hill_interval, hill_number, hill_ratio
 from sozo.scoring.statistics.proportions import grouped_share, wilson
 
 
-def occurrences(responses):
+def occurrences(answers):
     counts = {}
-    for words in responses:
+    for words in answers:
         for word in set(words):
             counts[word] = counts.get(word, 0) + 1
     return list(counts.values())
 
 
-def by_enumeration(responses, size):
+def by_enumeration(answers, size):
     sizes = [
-        len(set().union(*chosen)) for chosen in combinations(map(set, responses), size)
+        len(set().union(*chosen)) for chosen in combinations(map(set, answers), size)
     ]
     return sum(sizes) / len(sizes)
 
@@ -37,10 +37,10 @@ def by_enumeration(responses, size):
     ),
     st.data(),
 )
-def test_it_is_the_mean_over_all_subsamples(responses, data):
-    size = data.draw(st.integers(1, len(responses)))
-    expected = by_enumeration(responses, size)
-    assert hill_number(occurrences(responses), len(responses), size) == pytest.approx(
+def test_it_is_the_mean_over_all_subsamples(answers, data):
+    size = data.draw(st.integers(1, len(answers)))
+    expected = by_enumeration(answers, size)
+    assert hill_number(occurrences(answers), len(answers), size) == pytest.approx(
         expected, abs=1e-9
     )
 
@@ -48,7 +48,7 @@ def test_it_is_the_mean_over_all_subsamples(responses, data):
 def test_the_ends():
     assert hill_number([3, 1, 2], 4, 0) == 0
     assert hill_number([3, 1, 2], 4, 4) == 3
-    # One response holds 6 / 4 words on average.
+    # One answer holds 6 / 4 words on average.
     assert hill_number([3, 1, 2], 4, 1) == pytest.approx(1.5)
 
 
@@ -60,12 +60,12 @@ def test_at_the_papers_size_it_is_exact_to_a_ten_thousandth():
     assert hill_number([1], n, m) == pytest.approx(exact[0], abs=1e-9)
     assert hill_number([2], n, m) == pytest.approx(exact[1], abs=1e-9)
     assert hill_number([131_072], n, m) == 1
-    # 40,000 words that stand in one response each: m / n of them are seen, and errors have not added up.
+    # 40,000 words that stand in one answer each: m / n of them are seen, and errors have not added up.
     assert hill_number([1] * 40_000, n, m) == pytest.approx(40_000 * m / n, abs=1e-4)
     assert hill_number([1] * 40_000, n, n) == 40_000
 
 
-def test_more_responses_never_show_fewer_words():
+def test_more_answers_never_show_fewer_words():
     counts = [1, 1, 2, 5, 17, 40]
     curve = [hill_number(counts, 50, m) for m in range(51)]
     assert all(a <= b + 1e-12 for a, b in pairwise(curve))

@@ -98,7 +98,7 @@ def runs(tmp_path_factory):
             "lipogram",
             "--base-url",
             url,
-            "--num-responses",
+            "--num-answers",
             12,
             "--output",
             "out",
@@ -200,7 +200,7 @@ def test_report(runs, tmp_path):
         {"text": "…", "score": None, "status": "empty", "states": ["empty"]}
     ]
     numbers = json.loads((tmp_path / "r.json").read_text("utf-8"))
-    assert {run["run"] for run in numbers["runs"]} == {"responses", "lipogram"}
+    assert {run["run"] for run in numbers["runs"]} == {"answers", "lipogram"}
 
 
 def test_a_run_of_a_task_that_is_not_installed_is_told(runs, capsys):

@@ -63,7 +63,7 @@ def frontier(tmp_path_factory):
         generator = GeneratorSettings(
             "frontier", nouns=str(folder / "nouns.txt"), **strengths
         )
-        run_task(dat(), generator, SamplingOptions(num_responses=8), folder / name)
+        run_task(dat(), generator, SamplingOptions(num_answers=8), folder / name)
         return folder / name
 
     return draw
@@ -89,7 +89,7 @@ def test_what_answers_were_drawn_by_and_what_they_were_chosen_by(frontier, tmp_p
     run_task(
         dat(),
         GeneratorSettings("random"),
-        SamplingOptions(num_responses=8),
+        SamplingOptions(num_answers=8),
         tmp_path / "drawn",
     )
     edited(tmp_path / "drawn", model_trained=True, trained_on=[one("grpo", task="sat")])
@@ -97,8 +97,8 @@ def test_what_answers_were_drawn_by_and_what_they_were_chosen_by(frontier, tmp_p
         one("grpo", task="sat"),
         one("dpo"),
     ]
-    shutil.rmtree(tmp_path / "drawn" / "responses")
-    bare = frontier("parts", 300.0, None) / "responses"
+    shutil.rmtree(tmp_path / "drawn" / "answers")
+    bare = frontier("parts", 300.0, None) / "answers"
     assert of_answers(read_run(bare), "sft", chosen=True) == [
         UNKNOWN | {"task": "dat", "measure": "dat", "by": "sft"}
     ]
@@ -201,7 +201,7 @@ def test_a_measuring_run_of_before_goes_on(mini, tmp_path):
 
     def unfinished():
         (folder / "metrics.json").unlink()
-        for part in (folder / "responses").iterdir():
+        for part in (folder / "answers").iterdir():
             part.unlink()
 
     for before in ([], ["dat"], [one("sft")]):
@@ -217,13 +217,13 @@ def test_a_measuring_run_of_before_goes_on(mini, tmp_path):
 @pytest.mark.parametrize("joined", ["packing", "padding_free"])
 def test_word_targets_need_a_list_in_a_row_of_its_own(joined, tmp_path):
     settings = {
-        "responses": tmp_path,
+        "answers": tmp_path,
         "output_dir": tmp_path / "out",
         joined: True,
         "report_to": "none",
     }
     yaml = ["--config", str(ROOT / "recipes" / "tiny" / "sft-word-targets.yaml")]
     with pytest.raises(
-        UserError, match="word_targets needs each response in a row of its own"
+        UserError, match="word_targets needs each answer in a row of its own"
     ):
         parse(SftArguments, SftSettings, [*yaml, *flags(settings)])

@@ -452,7 +452,7 @@ def test_the_sampler_and_use_vllm_agree(words, sampler):
 
 
 def parse_sft(*words):
-    start = ["--use_cpu", "true", "--bf16", "false", "--responses", "somewhere"]
+    start = ["--use_cpu", "true", "--bf16", "false", "--answers", "somewhere"]
     return parse(SftArguments, SftSettings, [*start, *words])
 
 
@@ -486,7 +486,7 @@ def test_an_epoch_of_sft_has_a_table_and_fills_its_batches():
     )
     cpu = ["--use_cpu", "true", "--bf16", "false"]
     assert refusal(parse, SftArguments, SftSettings, cpu).startswith(
-        "responses is missing: --responses DIR"
+        "answers is missing: --answers DIR"
     )
     # A few steps need not be a whole epoch, but one batch they must be.
     parse_sft(*words, "--top_k", "1000", "--max_steps", "2")
@@ -625,7 +625,7 @@ def test_vllm_draws_from_the_whole_distribution_with_room_for_what_is_asked():
 
 def test_examples_are_cut_at_the_models_window():
     words = [
-        "--responses",
+        "--answers",
         "x",
         "--top_k",
         "4",

@@ -41,15 +41,15 @@ class StandIn:
     @torch.no_grad()
     def log_probabilities(self, sequences):
         rows = []
-        for asked, response in sequences:
+        for asked, answer in sequences:
             logits = (
-                self.model(input_ids=torch.tensor([asked + response]))
+                self.model(input_ids=torch.tensor([asked + answer]))
                 .logits[0, len(asked) - 1 : -1]
                 .float()
             )
             rows.append(
                 torch.log_softmax(logits, -1)
-                .gather(1, torch.tensor(response)[:, None])[:, 0]
+                .gather(1, torch.tensor(answer)[:, None])[:, 0]
                 .tolist()
             )
         return np.concatenate(rows)
@@ -103,7 +103,7 @@ def test_eight_texts_behind_what_the_run_asks(tmp_path):
     sequences = fixed_sequences(tokenizer, ["犬", "猫"], 12)
     assert len(sequences) == 8
     assert [tokenizer.decode(prompt) for prompt, _ in sequences] == ["犬", "猫"] * 4
-    assert all(1 <= len(response) <= 12 for _, response in sequences)
+    assert all(1 <= len(answer) <= 12 for _, answer in sequences)
 
 
 @pytest.mark.parametrize("rate", [1e-2, 1e-4, 1e-5])

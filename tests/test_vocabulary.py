@@ -298,10 +298,10 @@ def test_a_cut_model_is_trained_and_comes_back(cut, tmp_path):
     }
     columns["text"] = [list_text(draw.sample(NOUNS, 10)) for _ in rows]
     write_columns(tmp_path / "table/part-00000.parquet", columns)
-    dat = {"task": "dat", "noun_checker": "jumandic", "num_responses": 2}
+    dat = {"task": "dat", "noun_checker": "jumandic", "num_answers": 2}
     settings = {
         "model_name_or_path": folder / "cut",
-        "responses": tmp_path / "table",
+        "answers": tmp_path / "table",
         "output_dir": tmp_path / "run",
     }
     settings |= {

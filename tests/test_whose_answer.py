@@ -62,7 +62,7 @@ PAID = {
     "reasoning opened twice": f"<think><think>a</think>{L}",
     "pads behind the end": f"{L}</s><pad><pad>",
     "Seed's end": f"<seed:think>a</seed:think>{L}<seed:eos>",
-    "Command's response": f"<|START_THINKING|>a<|END_THINKING|><|START_RESPONSE|>{L}<|END_RESPONSE|>",
+    "Command's answer": f"<|START_THINKING|>a<|END_THINKING|><|START_ANSWER|>{L}<|END_ANSWER|>",
     "gpt-oss": f"<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>{L}<|return|>",
 }
 FINAL = "<|channel|>final<|message|>"

@@ -179,7 +179,7 @@ class Three(Reward):
 
 
 def usable(completions, **kwargs):
-    """A reward of the whole response."""
+    """A reward of the whole answer."""
     return [
         float("1. 山" not in completion[0]["content"]) for completion in completions
     ]
@@ -230,12 +230,12 @@ def trainer(request, tmp_path):
 def by_hand():
     """Advantages of all tokens: number, word, number, word, number, word, end."""
     good = np.array([words[0] != 3 for words in LISTS])
-    response = (good - good.mean()) / (good.std(ddof=1) + 1e-4)
-    response = response / (response.std(ddof=1) + 1e-4)
+    answer = (good - good.mean()) / (good.std(ddof=1) + 1e-4)
+    answer = answer / (answer.std(ddof=1) + 1e-4)
     shares = distance_to_others(UNIT, np.array(LISTS))
     centred = np.where(good[:, None], shares - shares[good].mean(axis=0), 0)
     deviation = np.sqrt((centred**2).sum() / (3 * good.sum() - 1))
-    advantages = np.repeat(response[:, None], 7, axis=1)
+    advantages = np.repeat(answer[:, None], 7, axis=1)
     advantages[:, 1:6:2] += 0.5 * centred / (deviation + 1e-4)
     return advantages
 
@@ -267,7 +267,7 @@ def test_a_step_is_trained(trainer):
     assert entry["rewards/three/mean"] == pytest.approx(
         float(distance_to_others(UNIT, np.array(LISTS)).mean()), abs=0.05
     )
-    # The whole response is paid what is not paid by the word.
+    # The whole answer is paid what is not paid by the word.
     assert entry["reward"] == pytest.approx(0.75)
 
 
@@ -306,7 +306,7 @@ def test_groups_and_places_are_apart():
 @pytest.mark.parametrize(
     ("told", "rewards", "message"),
     [
-        ({"credit": "token"}, [], "credit must be response or word, not token"),
+        ({"credit": "token"}, [], "credit must be answer or word, not token"),
         (
             {"credit": "word"},
             [usable],
@@ -320,7 +320,7 @@ def test_groups_and_places_are_apart():
         (
             {"credit": "word"},
             [Three("a", "a")] * 2,
-            "add a reward of the response beside it, such as sozo.rewards.make_dat_u",
+            "add a reward of the answer beside it, such as sozo.rewards.make_dat_u",
         ),
         ({"word_entropy": 0.1}, [usable], "word_entropy needs a reward"),
         (
@@ -348,7 +348,7 @@ def test_what_cannot_be(told, rewards, message):
         WordArguments(**told).check_words([rewards], Trl)
 
 
-def test_each_entry_of_a_mix_needs_a_reward_of_the_response():
+def test_each_entry_of_a_mix_needs_a_reward_of_the_answer():
     class Trl:
         loss_type, off_policy_mask_threshold = "dapo", None
 

@@ -308,7 +308,7 @@ def drawn(mini, tmp_path_factory):
         run_task(
             Dat(settings),
             generator,
-            SamplingOptions(num_responses=count, seed=seed),
+            SamplingOptions(num_answers=count, seed=seed),
             folder / name,
         )
         return folder / name
@@ -330,7 +330,7 @@ def train(mini, table, output, **settings):
     }
     short |= {
         "model_name_or_path": mini,
-        "responses": table,
+        "answers": table,
         "output_dir": output,
         "word_targets": True,
     } | settings
@@ -373,7 +373,7 @@ def test_two_tables_of_a_frontier_are_one(mini, drawn, table, tmp_path):
         "selection"
     ]
     assert (
-        selection["responses"],
+        selection["answers"],
         selection["of"],
         selection["prompts"],
         selection["unusable"],
@@ -399,7 +399,7 @@ def test_another_task_s_answers_stand_beside_the_lists(mini, table, tmp_path):
     selection = json.loads((output / "run_config.json").read_text("utf-8"))["settings"][
         "selection"
     ]
-    assert (selection["responses"], selection["prompts"]) == (144, 17)
+    assert (selection["answers"], selection["prompts"]) == (144, 17)
 
 
 def test_what_has_no_known_distribution_is_refused(mini, table, tmp_path):
@@ -408,12 +408,12 @@ def test_what_has_no_known_distribution_is_refused(mini, table, tmp_path):
     run_task(
         Dat(settings),
         GeneratorSettings("random"),
-        SamplingOptions(num_responses=16),
+        SamplingOptions(num_answers=16),
         random,
     )
     with pytest.raises(
         UserError,
-        match="word_targets needs responses whose words' distribution is known",
+        match="word_targets needs answers whose words' distribution is known",
     ):
         word_targets([random], AutoTokenizer.from_pretrained(mini))
     with pytest.raises(UserError, match="spells several of the nouns alike"):

@@ -25,7 +25,7 @@ class CommonArguments:
 
     share_prompt: bool = setting(
         True,
-        "The loss computes a prompt once for a micro-batch, not for each response.",
+        "The loss computes a prompt once for a micro-batch, not for each answer.",
     )
     system_prompt: str | None = setting(
         None,

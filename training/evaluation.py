@@ -46,7 +46,7 @@ class EvaluatedTask:
 
     kind: type[Task]
     settings: Any
-    num_responses: int
+    num_answers: int
     max_new_tokens: int
 
     @cached_property
@@ -57,8 +57,8 @@ class EvaluatedTask:
     def batches(self) -> list[list[Item]]:
         """The items to answer, batch by batch."""
         items = self.task.items()
-        places = range(self.num_responses)
-        asked = [items[k // self.kind.responses_per_item % len(items)] for k in places]
+        places = range(self.num_answers)
+        asked = [items[k // self.kind.answers_per_item % len(items)] for k in places]
         return [asked[first : first + _BATCH] for first in places[::_BATCH]]
 
 
@@ -95,10 +95,8 @@ class EvaluateSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
     every: PositiveInt  # steps between two evaluations; the first is before training, the last behind the last step
-    tasks: list[Any]  # names of tasks, or mappings: task, num_responses, its settings
-    num_responses: PositiveInt = (
-        256  # answers of each task, where it says nothing itself
-    )
+    tasks: list[Any]  # names of tasks, or mappings: task, num_answers, its settings
+    num_answers: PositiveInt = 256  # answers of each task, where it says nothing itself
     max_new_tokens: PositiveInt | None = None  # longest answer (default: the task's)
     temperature: float = Field(1.0, gt=0)
     seed: int = Field(
@@ -128,7 +126,7 @@ class EvaluateSettings(BaseModel):
         options = dict(options)
         kind, count = (
             task_type(options.pop("task")),
-            options.pop("num_responses", self.num_responses),
+            options.pop("num_answers", self.num_answers),
         )
         if kind.score is Task.score:
             raise UserError(
@@ -136,7 +134,7 @@ class EvaluateSettings(BaseModel):
             )
         if type(count) is not int or count < 1:
             raise UserError(
-                f"evaluate: num_responses of {kind.name} must be a number of 1 or more, not {count!r}"
+                f"evaluate: num_answers of {kind.name} must be a number of 1 or more, not {count!r}"
             )
         return EvaluatedTask(
             kind,

@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from sozo.models.model_support import in_eval_mode
 from sozo.scoring.parse import write_list
-from sozo.training.shared_prompt import response_logits, share_prompt
+from sozo.training.shared_prompt import answer_logits, share_prompt
 from sozo.training.word_targets import IGNORED, spell
 
 _BETWEEN = 3  # words between the places of a list at which nouns are looked at
@@ -100,7 +100,7 @@ def _of_batch(model: Any, rows: Sequence[tuple[list[int], int]]) -> np.ndarray:
             [torch.ones_like(row) for row in ids], batch_first=True
         ),
     }
-    logits, wanted = response_logits(
+    logits, wanted = answer_logits(
         model, {name: part.to(model.device) for name, part in batch.items()}, model
     )
     loss = cross_entropy(

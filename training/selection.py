@@ -1,4 +1,4 @@
-"""From response tables to training data, exactly as the paper (sections 5.1.1 and 5.1.2), and for any task.
+"""From answer tables to training data, exactly as the paper (sections 5.1.1 and 5.1.2), and for any task.
 
 The answers to one prompt, of whichever tables, stand in one order: score from high to low, an unusable answer counting 0
 and staying in, ties by id from low to high, then by text. SFT imitates the first; DPO prefers the first to the last,
@@ -52,7 +52,7 @@ class Selected:
             for text in row:
                 digest.update(len(text).to_bytes(8, "big") + text.encode())
         return {
-            "responses": len(self.ids),
+            "answers": len(self.ids),
             "of": self.of,
             "prompts": self.num_prompts,
             "unusable": self.num_unusable,
@@ -65,7 +65,7 @@ class Selected:
         """One line for people."""
         prompts = f" to {self.num_prompts:,} prompts" if self.num_prompts > 1 else ""
         scores = f"{self.scores.min():.4f} to {self.scores.max():.4f}"
-        return f"{len(self.ids):,} of {self.of:,} responses{prompts}, scores {scores}, {self.num_unusable:,} unusable"
+        return f"{len(self.ids):,} of {self.of:,} answers{prompts}, scores {scores}, {self.num_unusable:,} unusable"
 
 
 class Pairs(NamedTuple):
@@ -132,12 +132,10 @@ class Ranked:
     """
 
     def __init__(
-        self, responses: Path | Sequence[str | Path], *, usable: bool = False
+        self, answers: Path | Sequence[str | Path], *, usable: bool = False
     ) -> None:
         paths = (
-            [responses]
-            if isinstance(responses, Path)
-            else [Path(path) for path in responses]
+            [answers] if isinstance(answers, Path) else [Path(path) for path in answers]
         )
         self.where = ", ".join(map(str, paths))
         self.runs = [read_run(path) for path in paths]
@@ -166,7 +164,7 @@ class Ranked:
         if most.sum() < wanted:
             several = f" to {len(most)} prompts" if len(most) > 1 else ""
             raise UserError(
-                f"{self.where} holds {total} responses{several}, but {setting} {wanted} needs {wanted * each}"
+                f"{self.where} holds {total} answers{several}, but {setting} {wanted} needs {wanted * each}"
                 f"{', of the same prompt each pair' if several and each > 1 else ''}; "
                 f"sample more, or take {setting} {most.sum()} or less"
             )
@@ -217,11 +215,11 @@ def _tables(run: RunResult, usable: bool) -> Iterator[tuple[str, Any]]:
         pc.and_(pc.is_null(table["score"]), pc.is_null(table["reason"]))
     ).as_py():
         raise UserError(
-            f"{path} holds {unscored} responses without score or reason; score them first"
+            f"{path} holds {unscored} answers without score or reason; score them first"
         )
     if repeated := table.num_rows - pc.count_distinct(table["id"]).as_py():
         raise UserError(
-            f"{path} holds {repeated} responses twice (by id); it may be a folder of two tables"
+            f"{path} holds {repeated} answers twice (by id); it may be a folder of two tables"
         )
     asked = pc.unique(table["item"]).to_pylist()
     if other := [name for name in asked if name not in run.prompts]:
@@ -276,17 +274,17 @@ def _joined(parts: Sequence[tuple[RunResult, Any]]) -> Any:
     return table
 
 
-def select_top(responses: Path | Sequence[str | Path], k: int) -> Selected:
+def select_top(answers: Path | Sequence[str | Path], k: int) -> Selected:
     """The k answers with the highest scores, for SFT.
 
-    `responses` is a finished run's folder or a table of DAT responses (see `data.schema.part_paths`), or several. One
+    `answers` is a finished run's folder or a table of DAT answers (see `data.schema.part_paths`), or several. One
     that is not there, too small or not scored is refused, and so are prompts that must never be trained on.
     """
-    ranked = Ranked(responses)
+    ranked = Ranked(answers)
     top = ranked.take([np.arange(share) for share in ranked.shares(k, "top_k")])
     if top.num_unusable:
         logger.warning(
-            "%s of the %s best responses of %s are unusable",
+            "%s of the %s best answers of %s are unusable",
             top.num_unusable,
             k,
             ranked.where,
@@ -295,7 +293,7 @@ def select_top(responses: Path | Sequence[str | Path], k: int) -> Selected:
 
 
 def select_pairs(
-    responses: Path | Sequence[str | Path],
+    answers: Path | Sequence[str | Path],
     num_pairs: int,
     *,
     seed: int,
@@ -312,7 +310,7 @@ def select_pairs(
             f"pairs must be one of {', '.join((*RULES, MATCHED))}, not {rule}"
         )
     ranked, random = (
-        Ranked(responses, usable=rule != "paper"),
+        Ranked(answers, usable=rule != "paper"),
         np.random.default_rng(seed),
     )
     if rule == MATCHED:
@@ -345,8 +343,8 @@ def select_pairs(
             else ""
         )
         logger.warning(
-            "chosen and rejected responses overlap in score%s: the lowest chosen one has %.4f, the highest rejected "
-            "one %.4f (%s chosen ones are unusable); take fewer than %s pairs, or sample more responses",
+            "chosen and rejected answers overlap in score%s: the lowest chosen one has %.4f, the highest rejected "
+            "one %.4f (%s chosen ones are unusable); take fewer than %s pairs, or sample more answers",
             *(of_prompts, *overlaps[0], pairs.chosen.num_unusable, num_pairs),
         )
     return pairs

@@ -1,6 +1,6 @@
-"""SFT on the best responses of a table, DPO on the best and the worst (paper, sections 5.1.1 and 5.1.2), through TRL.
+"""SFT on the best answers of a table, DPO on the best and the worst (paper, sections 5.1.1 and 5.1.2), through TRL.
 
-SFT's loss is on the response only. DPO's second stage is the same with another model and its fresh responses.
+SFT's loss is on the answer only. DPO's second stage is the same with another model and its fresh answers.
 """
 
 from collections.abc import Sequence
@@ -24,10 +24,10 @@ from sozo.training.selection import select_pairs, select_top, training_rows
 
 @dataclass
 class TableArguments(CommonArguments):
-    """What both can be told: finished runs of any task, or tables of DAT responses."""
+    """What both can be told: finished runs of any task, or tables of DAT answers."""
 
     count: ClassVar[str]
-    responses: list[str] | None = setting(  # noqa: RUF009
+    answers: list[str] | None = setting(  # noqa: RUF009
         None,
         "A finished run's folder, a folder of parquet parts or one part; several are a mix.",
         affects_result=False,
@@ -37,14 +37,14 @@ class TableArguments(CommonArguments):
     )
 
     def __post_init__(self) -> None:
-        if isinstance(self.responses, str):
-            self.responses = [self.responses]
+        if isinstance(self.answers, str):
+            self.answers = [self.answers]
 
     def check(self, training: Any) -> None:
         """Refuse a missing table and an epoch that leaves a batch unfilled."""
-        if not self.responses:
+        if not self.answers:
             raise UserError(
-                "responses is missing: --responses DIR, a folder that recipes/sample_dat.py wrote"
+                "answers is missing: --answers DIR, a folder that recipes/sample_dat.py wrote"
             )
         check_examples(self.count, getattr(self, self.count), training)
 
@@ -59,12 +59,12 @@ class TableArguments(CommonArguments):
 
 @dataclass
 class SftArguments(TableArguments):
-    """The data of SFT (the paper: the best 16,384 of 131,072 responses of random nouns)."""
+    """The data of SFT (the paper: the best 16,384 of 131,072 answers of random nouns)."""
 
     count = "top_k"
     top_k: int = setting(
         16384,
-        "How many of the highest-scoring responses to imitate; each prompt gives its share.",
+        "How many of the highest-scoring answers to imitate; each prompt gives its share.",
     )
     word_targets: bool = setting(
         False,
@@ -76,7 +76,7 @@ class SftArguments(TableArguments):
         super().check(training)
         if self.word_targets and (training.packing or training.padding_free):
             raise UserError(
-                "word_targets needs each response in a row of its own; take packing and padding_free out"
+                "word_targets needs each answer in a row of its own; take packing and padding_free out"
             )
 
 
@@ -87,11 +87,11 @@ class DpoArguments(TableArguments):
     count = "num_pairs"
     num_pairs: int = setting(
         16384,
-        "Pairs of a high- and a low-scoring response to a prompt; each gives its share.",
+        "Pairs of a high- and a low-scoring answer to a prompt; each gives its share.",
     )
     pairs: str = setting(
         "paper",
-        "paper; of usable responses only: usable, matched (words), divpo (rare, common).",
+        "paper; of usable answers only: usable, matched (words), divpo (rare, common).",
     )
 
 
@@ -126,9 +126,9 @@ class DpoSettings(_PerStep, DPOConfig):
 
 
 def train_sft(script: SftArguments, training: SftSettings, model: ModelConfig) -> Path:
-    """Imitate the `top_k` best responses of a table; return the folder of the trained model (see `run.train`)."""
-    responses = script.responses or ()
-    top = select_top(responses, script.top_k)
+    """Imitate the `top_k` best answers of a table; return the folder of the trained model (see `run.train`)."""
+    answers = script.answers or ()
+    top = select_top(answers, script.top_k)
     if training.process_index == 0:
         tqdm.write(f"SFT on {top.summary()}")
 
@@ -151,17 +151,17 @@ def train_sft(script: SftArguments, training: SftSettings, model: ModelConfig) -
             ]  # not among the rows: a run may have stored them before
             common["train_dataset"] = common["train_dataset"].add_column(LISTED, listed)
             return WordTargetTrainer(
-                word_targets=word_targets(responses, tokenizer), **common
+                word_targets=word_targets(answers, tokenizer), **common
             )
         return SFTTrainer(**common)
 
     shown = list(zip(top.texts, top.scores.tolist(), strict=True))[
         : script.examples_logged
     ]
-    examples = ("data/responses", ("text", "score"), shown)
+    examples = ("data/answers", ("text", "score"), shown)
     facts, sources = (
         {"selection": top.facts()},
-        _sources(responses, "sft", chosen=len(top.ids) < top.of),
+        _sources(answers, "sft", chosen=len(top.ids) < top.of),
     )
     return train(
         script, training, model, build, facts=facts, sources=sources, examples=examples
@@ -169,9 +169,9 @@ def train_sft(script: SftArguments, training: SftSettings, model: ModelConfig) -
 
 
 def train_dpo(script: DpoArguments, training: DpoSettings, model: ModelConfig) -> Path:
-    """Prefer the best `num_pairs` responses to the worst, by the rule `pairs` and the seed; see `train_sft`."""
+    """Prefer the best `num_pairs` answers to the worst, by the rule `pairs` and the seed; see `train_sft`."""
     pairs = select_pairs(
-        script.responses or (), script.num_pairs, seed=training.seed, rule=script.pairs
+        script.answers or (), script.num_pairs, seed=training.seed, rule=script.pairs
     )
     if training.process_index == 0:
         for name, selected in pairs._asdict().items():
@@ -202,18 +202,16 @@ def train_dpo(script: DpoArguments, training: DpoSettings, model: ModelConfig) -
             name: selected.facts() for name, selected in pairs._asdict().items()
         }
     }
-    sources = _sources(script.responses or (), "dpo", chosen=True)
+    sources = _sources(script.answers or (), "dpo", chosen=True)
     return train(
         script, training, model, build, facts=facts, sources=sources, examples=examples
     )
 
 
-def _sources(
-    responses: Sequence[str], by: str, *, chosen: bool
-) -> list[dict[str, Any]]:
+def _sources(answers: Sequence[str], by: str, *, chosen: bool) -> list[dict[str, Any]]:
     return [
         source
-        for path in responses
+        for path in answers
         for source in of_answers(read_run(Path(path)), by, chosen=chosen)
     ]
 

@@ -1,8 +1,8 @@
-"""SFT, DPO and GRPO with each prompt computed once: all its responses of a micro-batch behind one copy of it.
+"""SFT, DPO and GRPO with each prompt computed once: all its answers of a micro-batch behind one copy of it.
 
 TRL's trainers repeat the prompt in every row, and where a task asks one thing it is most of all tokens. Here a
-micro-batch becomes one row: a prompt, then its responses side by side, then the next prompt. What works token by token
-(projections, MLPs, the output layer) sees each token once; attention lets each response see its prompt and itself.
+micro-batch becomes one row: a prompt, then its answers side by side, then the next prompt. What works token by token
+(projections, MLPs, the output layer) sees each token once; attention lets each answer see its prompt and itself.
 """
 
 import functools
@@ -21,7 +21,7 @@ from sozo.models.model_support import why_not_equal, why_not_shared, without_ada
 logger = logging.getLogger(__name__)
 
 _NAME, _PLAIN = "sozo_shared_prompt", "sdpa"
-_AGAIN = "the prompt is computed again for every response: %s"
+_AGAIN = "the prompt is computed again for every answer: %s"
 # What a trainer may pass beside ids, mask and labels without changing what the packed row has to be.
 _HARMLESS = {"use_cache", "return_dict", "num_items_in_batch"}
 _trials: WeakKeyDictionary[Any, bool] = (
@@ -75,7 +75,7 @@ def share_prompt(model: Any, *, say: bool = True) -> bool:
         kept = {name: kwargs[name] for name in _HARMLESS & set(kwargs)}
         asked = kwargs["labels"][:, layout.prompt :].reshape(1, -1)
         only = model.base_model.register_forward_hook(
-            functools.partial(_of_responses, layout.places.flatten())
+            functools.partial(_of_answers, layout.places.flatten())
         )
         try:
             outputs = fused(
@@ -99,7 +99,7 @@ def share_prompt(model: Any, *, say: bool = True) -> bool:
 
 
 def _equal(model: Any, forward: Callable[..., Any]) -> bool:
-    """Does a packed row give what the plain forward gives? Tried once, on two prompts of two responses each."""
+    """Does a packed row give what the plain forward gives? Tried once, on two prompts of two answers each."""
     if model in _trials:
         return _trials[model]
     config, device = model.config.get_text_config(), next(model.parameters()).device
@@ -124,17 +124,17 @@ def _equal(model: Any, forward: Callable[..., Any]) -> bool:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a micro-batch becomes one row: where each of its tokens comes from, and where responses' numbers come out."""
+    """How a micro-batch becomes one row: where each of its tokens comes from, and where answers' numbers come out."""
 
     prompt: int  # columns before the first one that is asked about, padding on the left included
     rows: (
         torch.Tensor
     )  # of each packed token its row in the micro-batch, shape (packed tokens,)
     columns: torch.Tensor  # and its column there
-    places: torch.Tensor  # places in the packed row that predict a response's tokens, shape (rows, response's tokens)
+    places: torch.Tensor  # places in the packed row that predict an answer's tokens, shape (rows, answer's tokens)
     parts: tuple[
         tuple[int, int], ...
-    ]  # for each prompt its tokens that stand there once, and its number of responses
+    ]  # for each prompt its tokens that stand there once, and its number of answers
 
 
 def _layout(call: dict[str, Any]) -> Layout | None:
@@ -168,7 +168,7 @@ def _layout(call: dict[str, Any]) -> Layout | None:
     )
     if len(prompts) == len(ids) > 1:
         return None
-    # A prompt's last token predicts a token of its own for every response, so each response brings a copy of it.
+    # A prompt's last token predicts a token of its own for every answer, so each answer brings a copy of it.
     own = torch.arange(prompt - 1, ids.shape[1] - 1, device=ids.device)
     places = torch.empty((len(ids), len(own)), dtype=torch.long, device=ids.device)
     rows, columns, parts, start = [], [], [], 0
@@ -189,7 +189,7 @@ def _layout(call: dict[str, Any]) -> Layout | None:
 def packed(ids: torch.Tensor, layout: Layout) -> dict[str, Any]:
     """A micro-batch as one row for a model whose attention is `sozo_shared_prompt`.
 
-    For each prompt the row holds it without its last token, then for each response that token and all of the response
+    For each prompt the row holds it without its last token, then for each answer that token and all of the answer
     but its last one, at the positions where they would stand alone. `ids` has the shape (rows, tokens); returned are
     keyword arguments of the model's forward.
     """
@@ -202,8 +202,8 @@ def packed(ids: torch.Tensor, layout: Layout) -> dict[str, Any]:
     }
 
 
-def _of_responses(places: torch.Tensor, backbone: Any, call: Any, outputs: Any) -> Any:
-    """A forward hook: only the places of responses reach the output layer, which may cost more than all else.
+def _of_answers(places: torch.Tensor, backbone: Any, call: Any, outputs: Any) -> Any:
+    """A forward hook: only the places of answers reach the output layer, which may cost more than all else.
 
     TRL's fused head leaves out what has no label on a GPU only.
     """
@@ -212,11 +212,11 @@ def _of_responses(places: torch.Tensor, backbone: Any, call: Any, outputs: Any) 
 
 
 def unpacked(per_token: torch.Tensor, layout: Layout) -> torch.Tensor:
-    """Numbers of responses' tokens, shape (1, all of them), as TRL has them: (rows, tokens - 1), prompts zero."""
+    """Numbers of answers' tokens, shape (1, all of them), as TRL has them: (rows, tokens - 1), prompts zero."""
     return pad(per_token.view(layout.places.shape), (layout.prompt - 1, 0))
 
 
-def response_logits(
+def answer_logits(
     model: Any, inputs: dict[str, Any], inner: Any
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Logits for the tokens of a batch that have labels, and these labels: (rows, tokens, vocabulary), (rows, tokens).
@@ -250,7 +250,7 @@ def _attend(
 ) -> tuple[torch.Tensor, None]:
     """transformers' attention function: that of a packed row, or `sdpa` where the row is not packed.
 
-    query: (1, heads, tokens, size). `shared_prompts`: for each prompt its tokens and responses; tokens of a response.
+    query: (1, heads, tokens, size). `shared_prompts`: for each prompt its tokens and answers; tokens of an answer.
     """
     plain = AttentionInterface()[_PLAIN]
     if shared_prompts is None:
@@ -283,7 +283,7 @@ def _attend(
         visible = torch.ones(
             (tokens, shared + tokens), dtype=torch.bool, device=query.device
         ).tril(shared)[None, None]
-        # Each response is a row of its own, and its keys and values stand behind the prompt's.
+        # Each answer is a row of its own, and its keys and values stand behind the prompt's.
         queries, keys, values = (
             part[0, :, shared:].unflatten(1, (rows, -1)).transpose(0, 1)
             for part in states
@@ -293,8 +293,8 @@ def _attend(
             torch.cat([before[0], keys], dim=2),
             torch.cat([before[1], values], dim=2),
         )
-        responses = plain(module, queries, *behind, visible, **kwargs)[0]
-        outputs += [prompt, responses.reshape(1, -1, *responses.shape[2:])]
+        answers = plain(module, queries, *behind, visible, **kwargs)[0]
+        outputs += [prompt, answers.reshape(1, -1, *answers.shape[2:])]
         start = end
     return torch.cat(outputs, dim=1), None
 

@@ -31,15 +31,15 @@ _FOLLOWED = 0.25  # fresh bf16 weights under other kernels followed by 0.6 at le
 
 Sequences = Sequence[
     tuple[list[int], list[int]]
-]  # a prompt's token ids and a response's
+]  # a prompt's token ids and an answer's
 
 
 def vllm_log_probabilities(generation: Any, sequences: Sequences) -> np.ndarray:
-    """What TRL's `VLLMGeneration`, colocated or a server, gives each response's tokens: nats, all in one row.
+    """What TRL's `VLLMGeneration`, colocated or a server, gives each answer's tokens: nats, all in one row.
 
     At temperature 1. All processes call it together.
     """
-    rows = [prompt + response for prompt, response in sequences]
+    rows = [prompt + answer for prompt, answer in sequences]
     if generation.mode == "server":
         from accelerate.utils import broadcast_object_list
 
@@ -148,7 +148,7 @@ def fixed_sequences(
 
 
 def _log_probabilities(trainer: Any, sequences: Sequences) -> np.ndarray:
-    """The trainer's own, all responses in one row."""
+    """The trainer's own, all answers in one row."""
     model, rows, weights = trainer.model, [], {}
     if not (trainer.is_deepspeed_enabled or trainer.is_fsdp_enabled):
         # As the engine has them: it does not follow what float32 holds and bf16 rounds away.
@@ -160,9 +160,9 @@ def _log_probabilities(trainer: Any, sequences: Sequences) -> np.ndarray:
     with torch.no_grad(), in_eval_mode(model):
         for (
             prompt,
-            response,
+            answer,
         ) in sequences:  # one at a time: the logits of a large vocabulary fill memory
-            ids = torch.tensor([prompt + response], device=trainer.accelerator.device)
+            ids = torch.tensor([prompt + answer], device=trainer.accelerator.device)
             output = functional_call(
                 model, weights, kwargs={"input_ids": ids, "use_cache": False}
             )

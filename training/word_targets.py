@@ -22,7 +22,7 @@ from sozo.data.processes import is_first
 from sozo.models.nouns import FrontierNouns
 from sozo.scoring.languages import read_nouns
 from sozo.tasks import Dat, read_run
-from sozo.training.shared_prompt import response_logits
+from sozo.training.shared_prompt import answer_logits
 
 logger = logging.getLogger(__name__)
 IGNORED, END = -100, -1
@@ -161,7 +161,7 @@ class WordTargetTrainer(SFTTrainer):  # type: ignore[misc]
         ]
         if not lists:
             raise UserError(
-                "word_targets: none of the responses taken is a list of the frontier; give a larger top_k"
+                "word_targets: none of the answers taken is a list of the frontier; give a larger top_k"
             )
         cut = sum(
             len(labels) >= limit and not self._word_targets.holds_list(labels)
@@ -193,7 +193,7 @@ class WordTargetTrainer(SFTTrainer):  # type: ignore[misc]
     ) -> Any:
         """The mean over the tokens of all processes and of all micro-batches of a step."""
         of_model = {name: value for name, value in inputs.items() if name != LISTED}
-        logits, labels = response_logits(
+        logits, labels = answer_logits(
             model, of_model, self.accelerator.unwrap_model(model)
         )
         count = (
@@ -216,20 +216,20 @@ def _with_listed(collate: Any, examples: Sequence[Mapping[str, Any]]) -> dict[st
     }
 
 
-def word_targets(responses: Sequence[str | Path], tokenizer: Any) -> WordTargets:
+def word_targets(answers: Sequence[str | Path], tokenizer: Any) -> WordTargets:
     """The targets of tables that the same frontier wrote word by word, by the tokens of `tokenizer`.
 
     Tables of other tasks beside them are imitated, so that a model that learns the one does not lose the others.
     """
-    runs = [run for path in responses if (run := read_run(Path(path))).task == Dat.name]
+    runs = [run for path in answers if (run := read_run(Path(path))).task == Dat.name]
     if not runs or any(run.settings.get("word_strength") is None for run in runs):
         wanted = "--model frontier --strength 1000 --word_strength 300, say"
         raise UserError(
-            f"word_targets needs responses whose words' distribution is known: sample_dat.py {wanted}"
+            f"word_targets needs answers whose words' distribution is known: sample_dat.py {wanted}"
         )
     if any(run.loaded["decoder"] != runs[0].loaded["decoder"] for run in runs):
         raise UserError(
-            "word_targets needs responses of one frontier; these are of several"
+            "word_targets needs answers of one frontier; these are of several"
         )
     settings = runs[0].settings
     own = {

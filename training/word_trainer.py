@@ -146,7 +146,7 @@ class WordTrainer(MixTrainer):
             )
         self.reward_weights = self._weights.clone()
         if self._by_word:
-            # What is paid by the word is not paid by the response as well.
+            # What is paid by the word is not paid by the answer as well.
             self.reward_weights[self._in_parts] = 0.0
         return rewards
 

@@ -164,7 +164,7 @@ def _artifact(run_id: str, run: TaskRun, step: int | None) -> Any:
     }
     facts = {"source": source, "step": step, **texts}
     artifact = wandb.Artifact(name, type="evaluation", metadata=facts)
-    for name in ("config.json", "metrics.json", ITEMS, LEDGER, "responses/part-*"):
+    for name in ("config.json", "metrics.json", ITEMS, LEDGER, "answers/part-*"):
         # One by one: adding a folder whole is announced on the terminal.
         for path in sorted(run.folder.glob(name)):
             artifact.add_file(str(path), name=path.relative_to(run.folder).as_posix())

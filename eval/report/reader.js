@@ -13,7 +13,7 @@ byId("language").addEventListener("click", () => showLanguage(root.dataset.langu
 async function unpacked(element) {
   const bytes = Uint8Array.from(atob(element.textContent), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Response(stream).json();
+  return new Answer(stream).json();
 }
 
 function element(tag, className, text) {
@@ -127,7 +127,7 @@ function startReader({ models, items }) {
   }
 
   function card(item, model, entry, number) {
-    const made = element("article", "card response");
+    const made = element("article", "card answer");
     const link = element("a", "", `#${number + 1}`);
     link.href = `#${["answer", item.kind, item.id, models[model], number + 1].map(encodeURIComponent).join("/")}`;
     if (state.linked === entry) made.classList.add("linked");

@@ -9,7 +9,7 @@ import numpy as np
 
 from sozo.data.cache import NO_CACHE, vector_folder
 from sozo.data.errors import UserError, require
-from sozo.data.progress import responses_bar
+from sozo.data.progress import answers_bar
 from sozo.scoring.embeddings.encoders import Matrix
 from sozo.scoring.embeddings.word_vectors import WordVectors
 
@@ -31,7 +31,7 @@ class E5Encoder:
 
     def encode(self, words: Sequence[str]) -> Matrix:
         """Unit vectors, float32 of shape (len(words), 384)."""
-        with responses_bar("e5", len(words), quiet=len(words) < _MANY) as advance:
+        with answers_bar("e5", len(words), quiet=len(words) < _MANY) as advance:
             for start in range(
                 0, len(words), _BATCH
             ):  # what is done is on disk, whatever stops the rest

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError
-from sozo.data.progress import responses_bar
+from sozo.data.progress import answers_bar
 from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.endpoint.pace import GIVE_UP_AFTER, Blame, for_each, run_to_end
 from sozo.scoring.final_text import Ending, ending
@@ -93,7 +93,7 @@ class JudgeSession:
             else []
         )
         lines = [line for path in others for line in read_judgements(path, ())]
-        with responses_bar(f"judging by {self.judge.name}", len(answers)) as advance:
+        with answers_bar(f"judging by {self.judge.name}", len(answers)) as advance:
 
             def show(judgement: Judgement) -> None:
                 advance(1, int(judgement.scores is not None))

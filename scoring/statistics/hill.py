@@ -18,35 +18,35 @@ from sozo.scoring.translatable import translatable
 
 def hill_number(
     occurrences: Iterable[int],
-    responses: int,
+    answers: int,
     size: int | None = None,
     *,
     order: int = 0,
 ) -> float:
-    """Hill number of the words of `size` usable responses drawn without replacement from `responses` (None: of all).
+    """Hill number of the words of `size` usable answers drawn without replacement from `answers` (None: of all).
 
     Order 0 is the number of distinct words, 1 the perplexity (exp of the entropy of their shares, plug-in), 2 the
     inverse Simpson index (1 / the probability that two words drawn, with replacement, are equal). What is in it is an
-    expectation, exact and without simulation: responses are drawn, not words (sample-based rarefaction; Gotelli &
-    Colwell, 2001, Ecology Letters 4, 379). With N responses of which n_w hold the word w, a draw of m misses w with the
+    expectation, exact and without simulation: answers are drawn, not words (sample-based rarefaction; Gotelli &
+    Colwell, 2001, Ecology Letters 4, 379). With N answers of which n_w hold the word w, a draw of m misses w with the
     probability C(N - n_w, m) / C(N, m). The error of order 0 is below 1e-4 at N = 131,072.
 
-    `occurrences` is n_w for each word, in any order, 1 to `responses`; each response has equally many words; `size` is
-    0 to `responses`; else a ValueError, as without any word. Here two of three responses hold the
+    `occurrences` is n_w for each word, in any order, 1 to `answers`; each answer has equally many words; `size` is
+    0 to `answers`; else a ValueError, as without any word. Here two of three answers hold the
     first word for certain, and the second in 1 - C(2, 2) / C(3, 2) = 2/3.
 
-    >>> round(hill_number([3, 1], responses=3, size=2), 6), hill_number([2, 1, 1], responses=2, order=2)
+    >>> round(hill_number([3, 1], answers=3, size=2), 6), hill_number([2, 1, 1], answers=2, order=2)
     (1.666667, 2.6666666666666665)
     """
-    size = responses if size is None else size
-    if not 0 <= size <= responses:
-        raise ValueError(f"cannot draw {size} of {responses} responses")
+    size = answers if size is None else size
+    if not 0 <= size <= answers:
+        raise ValueError(f"cannot draw {size} of {answers} answers")
     n, words = np.unique(np.fromiter(occurrences, np.int64), return_counts=True)
     if not len(n):
-        raise ValueError("no responses have no words")
-    if not 1 <= n[0] <= n[-1] <= responses:
-        raise ValueError(f"a word stands in {n[0]} to {n[-1]} responses of {responses}")
-    return float(_hill(order, _sums(order, n, responses, size) @ words))
+        raise ValueError("no answers have no words")
+    if not 1 <= n[0] <= n[-1] <= answers:
+        raise ValueError(f"a word stands in {n[0]} to {n[-1]} answers of {answers}")
+    return float(_hill(order, _sums(order, n, answers, size) @ words))
 
 
 def hill_interval(
@@ -197,18 +197,18 @@ def _why_none(n: int) -> str:
     )
 
 
-def _sums(order: int, counts: np.ndarray, responses: int, size: int) -> np.ndarray:
-    """What the words of `counts` add to the two sums that make a Hill number of `size` responses, shape (2, counts)."""
+def _sums(order: int, counts: np.ndarray, answers: int, size: int) -> np.ndarray:
+    """What the words of `counts` add to the two sums that make a Hill number of `size` answers, shape (2, counts)."""
     mean = counts * (
-        size / responses
+        size / answers
     )  # of how often a word stands in the sample: hypergeometric
     if order == 0:
-        return np.stack([mean, _seen(counts, responses, size)])
+        return np.stack([mean, _seen(counts, answers, size)])
     if order == 2:
-        pairs = size * (size - 1) / max(1, responses * (responses - 1))
+        pairs = size * (size - 1) / max(1, answers * (answers - 1))
         return np.stack([mean, mean + counts * (counts - 1) * pairs])
-    log_factorial = _log_factorials(responses)
-    logs = [_mean_n_log_n(k, responses, size, log_factorial) for k in counts.tolist()]
+    log_factorial = _log_factorials(answers)
+    logs = [_mean_n_log_n(k, answers, size, log_factorial) for k in counts.tolist()]
     return np.stack([mean, np.array(logs)])
 
 
@@ -223,15 +223,15 @@ def _hill(order: int, sums: np.ndarray) -> np.ndarray:
     )
 
 
-def _seen(counts: np.ndarray, responses: int, size: int) -> np.ndarray:
+def _seen(counts: np.ndarray, answers: int, size: int) -> np.ndarray:
     """The chance of each word of `counts` to stand in the sample, shape (counts,)."""
-    missed = responses - counts
+    missed = answers - counts
     possible = (
         missed >= size
-    )  # with fewer responses without the word than are drawn, it cannot be missed
-    log_factorial = _log_factorials(responses)
+    )  # with fewer answers without the word than are drawn, it cannot be missed
+    log_factorial = _log_factorials(answers)
     log_miss = log_factorial[missed[possible]] - log_factorial[missed[possible] - size]
-    log_miss += log_factorial[responses - size] - log_factorial[responses]
+    log_miss += log_factorial[answers - size] - log_factorial[answers]
     seen = np.ones(len(counts))
     seen[possible] = -np.expm1(
         np.minimum(log_miss, 0.0)
@@ -239,21 +239,19 @@ def _seen(counts: np.ndarray, responses: int, size: int) -> np.ndarray:
     return seen
 
 
-def _mean_n_log_n(
-    k: int, responses: int, size: int, log_factorial: np.ndarray
-) -> float:
-    # Expectation of x ln x, where x of the responses drawn hold a word that k of all hold.
-    mean = k * size / responses
+def _mean_n_log_n(k: int, answers: int, size: int, log_factorial: np.ndarray) -> float:
+    # Expectation of x ln x, where x of the answers drawn hold a word that k of all hold.
+    mean = k * size / answers
     reach = (
         12 * math.sqrt(mean) + 12
     )  # standard deviations; what lies beyond has no weight in float64
     least, most = (
-        max(0, k + size - responses, int(mean - reach)),
+        max(0, k + size - answers, int(mean - reach)),
         min(k, size, int(mean + reach)),
     )
     x = np.arange(least, most + 1)
     log_ways = -log_factorial[x] - log_factorial[k - x] - log_factorial[size - x]
-    log_ways -= log_factorial[responses - k - size + x]
+    log_ways -= log_factorial[answers - k - size + x]
     weights = np.exp(log_ways - log_ways.max())
     return float(weights @ (x * np.log(np.maximum(x, 1))) / weights.sum())
 

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from sozo.data.errors import UserError
-from sozo.data.progress import responses_bar
+from sozo.data.progress import answers_bar
 from sozo.data.schema import part_paths
 from sozo.eval.evaluated import Evaluated, find_evaluated
 from sozo.models.judges import make_judge
@@ -184,7 +184,7 @@ def _scored_by(
             }
         )
     )
-    with responses_bar(f"scoring by {encoder}", len(runs)) as advance:
+    with answers_bar(f"scoring by {encoder}", len(runs)) as advance:
         for name, run in runs.items():
             items = [
                 Item(a.item, run.prompts[a.item], run.items[a.item]) for a in run.scored

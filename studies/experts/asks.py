@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median_high, median_low
 from typing import Any
 
-from sozo.data.progress import responses_bar
+from sozo.data.progress import answers_bar
 from sozo.data.rubrics import Criterion
 from sozo.scoring.judges.criterion import (
     CriterionVerdict,
@@ -131,7 +131,7 @@ def ask_for_all(
     total = len(plan.of) * len(plan.conditions) * len(judges)
     with (
         Ledger(ledger, [rubric for _, rubric, _ in parts]) as lines,
-        responses_bar("judging", total) as advance,
+        answers_bar("judging", total) as advance,
     ):
 
         def show(judgement: Judgement) -> None:

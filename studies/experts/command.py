@@ -56,10 +56,10 @@ def experts(
     as_experts: Annotated[
         str | None,
         typer.Option(
-            help="Names of raters, with commas: a judge for each rates the ideas of --responses."
+            help="Names of raters, with commas: a judge for each rates the ideas of --answers."
         ),
     ] = None,
-    responses: Annotated[
+    answers: Annotated[
         Path | None,
         typer.Option(help="With --as-experts: a finished run of sozo pbig."),
     ] = None,
@@ -104,7 +104,7 @@ def experts(
             max(shots or SHOTS),
             **files,
         )
-        _judge_ideas(responses, experts_of, output, judging)
+        _judge_ideas(answers, experts_of, output, judging)
         return
     rated = read_rated(ratings, ideas, patents, scale)
     plan = Plan(rated, scale, conditions, settings.max_ratings)
@@ -122,7 +122,7 @@ def experts(
 
 
 def _judge_ideas(
-    responses: Path | None,
+    answers: Path | None,
     imitated: Sequence["Expert"],
     output: Path | None,
     judging: JudgeSettings,
@@ -130,11 +130,11 @@ def _judge_ideas(
     """Have the ideas of a finished run judged as experts, and show the row."""
     from sozo.studies.experts.run import judge_as_experts
 
-    if output is None or responses is None:
+    if output is None or answers is None:
         raise UserError(
-            "--as-experts needs --responses, a finished run of sozo pbig, and an --output folder"
+            "--as-experts needs --answers, a finished run of sozo pbig, and an --output folder"
         )
-    run = judge_as_experts(responses, imitated, output, judging)
+    run = judge_as_experts(answers, imitated, output, judging)
     print_run(run)
     if run.stopped is not None:
         raise typer.Exit(3)

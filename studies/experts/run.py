@@ -137,7 +137,7 @@ def judge_as_experts(
     before = read_run(answers)
     if not isinstance(before, PbigRunResult):
         raise UserError(
-            f"{answers}: is a run of {before.task}; --responses is a finished run of pbig"
+            f"{answers}: is a run of {before.task}; --answers is a finished run of pbig"
         )
     patents = read_json(answers / "config.json")["patents"]
     settings = PbigSettings(

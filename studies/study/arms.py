@@ -14,13 +14,13 @@ from sozo.data.settings import hint
 from sozo.models.settings import OF_NOUNS
 
 METHODS = ("sft", "dpo", "grpo")
-_ON_TABLES = ("sft", "dpo")  # methods that train on responses of another arm
+_ON_TABLES = ("sft", "dpo")  # methods that train on answers of another arm
 _KEYS = (
     "train",
     "config",
     "from",
-    "responses",
-    "num_training_responses",
+    "answers",
+    "num_training_answers",
     "seeds",
 )  # all others are flags
 PAPER: dict[
@@ -28,9 +28,9 @@ PAPER: dict[
 ] = {  # section 5.1: SFT, DPO 1 and GRPO start from the model, DPO 2 from DPO 1
     "random": {"model": "random"},
     "base": {},
-    "SFT": {"train": "sft", "responses": "random"},
-    "DPO 1": {"train": "dpo", "responses": "base"},
-    "DPO 2": {"train": "dpo", "from": "DPO 1", "responses": "DPO 1"},
+    "SFT": {"train": "sft", "answers": "random"},
+    "DPO 1": {"train": "dpo", "answers": "base"},
+    "DPO 2": {"train": "dpo", "from": "DPO 1", "answers": "DPO 1"},
     "GRPO": {"train": "grpo"},
 }
 
@@ -44,8 +44,8 @@ class Arm:
     train: str | None = None  # one of METHODS; None is only sampled
     config: str | None = None  # the method's YAML, if not the study's
     start: "Arm | None" = None  # whose model it starts from; None: the study's
-    responses: "Arm | None" = None  # what it trains on is drawn from this arm
-    num_training_responses: int | None = None  # how much of it, if not the study's
+    answers: "Arm | None" = None  # what it trains on is drawn from this arm
+    num_training_answers: int | None = None  # how much of it, if not the study's
     flags: tuple[
         tuple[str, str], ...
     ] = ()  # of the trainer; of recipes/sample_dat.py where nothing is trained
@@ -58,7 +58,7 @@ class Arm:
     @property
     def depth(self) -> int:
         """How many trained models were drawn from to train it."""
-        before = [arm.depth for arm in (self.start, self.responses) if arm]
+        before = [arm.depth for arm in (self.start, self.answers) if arm]
         return max(before, default=0) + (self.train is not None)
 
     def seed(self, wanted: int) -> int:
@@ -72,7 +72,7 @@ def read_arms(
     """The arms of a YAML's `arms`, each made of arms above it; `sampling_flags` are those of recipes/sample_dat.py."""
     if not isinstance(values, Mapping) or not values:
         raise UserError(
-            "arms must hold lines such as `SFT: {train: sft, responses: random}`; see docs/study.md"
+            "arms must hold lines such as `SFT: {train: sft, answers: random}`; see docs/study.md"
         )
     arms: dict[str, Arm] = {}
     for name, settings in values.items():
@@ -100,18 +100,18 @@ def _read_arm(
     method = keys["train"]
     if method not in (None, *METHODS):
         raise UserError(f"train {method}: there are {', '.join(METHODS)}")
-    for key in ("from", "responses"):
+    for key in ("from", "answers"):
         if keys[key] not in (None, *arms):
             raise UserError(
                 f"{key} {keys[key]}: no arm above it has this name"
                 + hint(str(keys[key]), arms)
             )
-    if (method in _ON_TABLES) != (keys["responses"] is not None):
+    if (method in _ON_TABLES) != (keys["answers"] is not None):
         raise UserError(
-            f"responses, an arm's name, goes with train: {' or '.join(_ON_TABLES)}, which need it"
+            f"answers, an arm's name, goes with train: {' or '.join(_ON_TABLES)}, which need it"
         )
     if not method:
-        for key in ("config", "num_training_responses"):
+        for key in ("config", "num_training_answers"):
             if keys[key]:
                 raise UserError(f"{key} goes with train")
         if unknown := sorted(set(flags) - sampling):
@@ -143,8 +143,8 @@ def _read_arm(
         train=method,
         config=keys["config"],
         start=start,
-        responses=arms.get(keys["responses"]),
-        num_training_responses=keys["num_training_responses"],
+        answers=arms.get(keys["answers"]),
+        num_training_answers=keys["num_training_answers"],
         flags=tuple(
             (key, json.dumps(v) if isinstance(v, bool | dict) else str(v))
             for key, v in flags.items()

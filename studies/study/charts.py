@@ -9,7 +9,7 @@ from sozo.eval.report.svg import BASELINE, series, svg
 def different_words_chart(
     curves: Mapping[str, Sequence[tuple[int, float]]], equal_size: int
 ) -> str:
-    """Expected different words of growing samples, compared at `equal_size`: name -> (usable responses, different words)."""
+    """Expected different words of growing samples, compared at `equal_size`: name -> (usable answers, different words)."""
 
     def draw(axes: Any) -> None:
         axes.axvline(equal_size, color=BASELINE, linestyle=(0, (5, 4)), linewidth=1.4)
@@ -18,7 +18,7 @@ def different_words_chart(
                 axes.plot(*zip(*points, strict=True), color=series(i), linewidth=2)
                 axes.plot(*points[-1], color=series(i), marker="o", markersize=4)
         axes.set(
-            xlabel="Usable responses",
+            xlabel="Usable answers",
             ylabel="Different words",
             xlim=(0, None),
             ylim=(0, None),
@@ -30,5 +30,5 @@ def different_words_chart(
         draw,
         (7.6, 3.4),
         "different-words",
-        "Different words by number of usable responses: " + ", ".join(curves),
+        "Different words by number of usable answers: " + ", ".join(curves),
     )

@@ -87,19 +87,19 @@ DEVIATIONS = Measure("deviations", 2, unit="sd")
 MEASURES = {
     "usable": RowMeasure(
         "Usable",
-        "Share of the responses that are ten different nouns.",
+        "Share of the answers that are ten different nouns.",
         Measure("usable", share=True),
         lambda row: row.summary.usable_share,
     ),
     SCORE: RowMeasure(
         "Mean",
-        "DAT score of the usable responses, 0 to 2: how far apart the ten words of a list are for the encoder.",
+        "DAT score of the usable answers, 0 to 2: how far apart the ten words of a list are for the encoder.",
         Measure("score"),
         lambda row: row.summary.mean,
     ),
     DIFFERENT: RowMeasure(
         "Different words",
-        "Different words in equally many usable responses of every row.",
+        "Different words in equally many usable answers of every row.",
         COUNT,
         lambda row: row.equal_size_words,
     ),

@@ -104,7 +104,7 @@ def table11(
     rows: Annotated[
         list[str],
         typer.Argument(
-            metavar="NAME=DIR", help="Tables of responses; gains are over `base`."
+            metavar="NAME=DIR", help="Tables of answers; gains are over `base`."
         ),
     ],
     output: Annotated[
@@ -133,7 +133,7 @@ def table11(
     ] = None,
     title: Annotated[str, typer.Option(help="The page's heading.")] = "Table 11",
 ) -> None:
-    """The paper's Table 11 of your tables of responses.
+    """The paper's Table 11 of your tables of answers.
 
     The paper's rows stand below. A row named as in the paper (random, base, SFT, DPO 1, DPO 2, GRPO) has the paper's
     figures beside it in metrics.json. With a second encoder each row's gain over `base`, or the first row, stands

@@ -35,7 +35,7 @@ SAMPLING = (
     DatSettings,
 )  # the groups of flags of recipes/sample_dat.py
 # Those that the study gives itself, or that mean nothing to DAT's one prompt; an arm may say `model`.
-_OWN_FLAGS = {"source", "num_responses", "responses_per_item", "num_usable", "seed"}
+_OWN_FLAGS = {"source", "num_answers", "answers_per_item", "num_usable", "seed"}
 FLAGS = {f.name for group in SAMPLING for f in fields(group)} - _OWN_FLAGS
 
 Seeds = Annotated[
@@ -60,7 +60,7 @@ class Tokens:
     """How many tokens the estimates of --dry-run assume."""
 
     prompt: StrictInt
-    response: StrictInt
+    answer: StrictInt
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -69,11 +69,11 @@ class Study:
 
     model: str  # to train: a folder, a hub id or `tiny`; `{seed}` in it stands for each seed's own (`model_at`)
     output_dir: str  # where everything goes, a folder for each step
-    num_responses: StrictInt  # for a row of the table (the paper: 131,072)
+    num_answers: StrictInt  # for a row of the table (the paper: 131,072)
     # That training data are chosen from (the paper: the same). Without `arms` they make the rows random, base and
-    # DPO 1, so that nothing is sampled twice; arms' rows are all of `num_responses`.
-    num_training_responses: StrictInt
-    top_k: StrictInt  # best responses that SFT imitates
+    # DPO 1, so that nothing is sampled twice; arms' rows are all of `num_answers`.
+    num_training_answers: StrictInt
+    top_k: StrictInt  # best answers that SFT imitates
     num_pairs: StrictInt  # of each DPO stage
     seeds: Seeds  # all is made at each of them; sampling adds a number of its own
     sampling: dict[

@@ -1,4 +1,4 @@
-"""The page of a study, or of any tables of responses, and the same in Markdown: plane, claims, arms, rows, charts."""
+"""The page of a study, or of any tables of answers, and the same in Markdown: plane, claims, arms, rows, charts."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -62,7 +62,7 @@ REASONS = {
     "no_vector": "a word the encoder does not know",
 }
 _INSTRUMENTS = "What the mean is made of, and how the words are chosen"
-_SAMPLES = 3  # responses of each row that are shown
+_SAMPLES = 3  # answers of each row that are shown
 
 
 def plane(result: StudyResult) -> str:
@@ -187,7 +187,7 @@ def _row_cells(result: StudyResult, row: Table11Row) -> dict[str, Content]:
     table = result.table
     cells: dict[str, Content] = {
         "Row": row.summary.source,
-        "Responses": row.summary.num_responses,
+        "Answers": row.summary.num_answers,
     }
     cells |= summary_cells(row.summary)
     cells[f"Different words in {table.equal_size:,} usable"] = row.equal_size_words
@@ -218,7 +218,7 @@ def summary_cells(summary: DatSummary) -> dict[str, Cell]:
     score = Measure("dat", summary.digits)
     low, high = summary.ci95 or (None, None)
     return {
-        "Usable": Cell.share(summary.usable, summary.num_responses),
+        "Usable": Cell.share(summary.usable, summary.num_answers),
         "Score": Cell(Estimate(summary.mean, low, high), score),
         "Std": Cell(summary.std, score),
         "Different words": Cell(summary.all_different_words),
@@ -280,17 +280,17 @@ def difference_cell(
 
 
 def reasons_table(table: Table11) -> Table:
-    """How many responses are unusable for which reason; one that never came is pale, to let the others stand out."""
+    """How many answers are unusable for which reason; one that never came is pale, to let the others stand out."""
     rows = []
     for row in table.rows:
         cells: dict[str, Content] = {"Row": row.summary.source}
         for reason in map(str, Reason):
             unusable = row.summary.reasons.get(reason, 0)
-            of_all = (share(unusable, row.summary.num_responses),) if unusable else ()
+            of_all = (share(unusable, row.summary.num_answers),) if unusable else ()
             cells[reason] = Cell(unusable, below=of_all)
         rows.append(cells)
     return tabulate(
-        "Why responses are unusable",
+        "Why answers are unusable",
         rows,
         [f"{reason}: {text}" for reason, text in REASONS.items()],
     )
@@ -332,7 +332,7 @@ def write_page(path: Path, result: StudyResult) -> None:
         )
         if table.rows
     ]
-    # Charts and responses of an arm are those of its first seed.
+    # Charts and answers of an arm are those of its first seed.
     names = [result.names(arm)[arm.seeds[0]] for arm in result.arms] or list(
         result.folders
     )
@@ -373,7 +373,7 @@ def write_page(path: Path, result: StudyResult) -> None:
 
 
 def _sample(folder: Path) -> list[dict[str, Any]]:
-    """The first responses of a table."""
+    """The first answers of a table."""
     return next(iter_tables(part_paths(folder)[0])).slice(0, _SAMPLES).to_pylist()
 
 

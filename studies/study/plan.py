@@ -24,7 +24,7 @@ from sozo.studies.study.estimates import (
 )
 from sozo.studies.study.steps import Step
 
-# Per method: the batch's setting, the count of items, what an item is, its responses.
+# Per method: the batch's setting, the count of items, what an item is, its answers.
 _BATCH = {
     "sft_dat.py": ("examples_per_step", "top_k", "examples", 1),
     "dpo_dat.py": ("examples_per_step", "num_pairs", "pairs", 2),
@@ -43,7 +43,7 @@ class Training:
     batch: int  # items of an optimizer step
     count: int  # items of an epoch
     items: str  # what they are called
-    responses: int  # of an item
+    answers: int  # of an item
 
     @property
     def total(self) -> int:
@@ -71,14 +71,14 @@ class Training:
     @property
     def reference(self) -> bool:
         """Whether a second model is asked for log-probabilities."""
-        return self.responses == 2 or (
+        return self.answers == 2 or (
             self.items == "completions" and self.config["beta"] > 0
         )
 
-    def tokens(self, prompt: int, response: int) -> int:
-        """Of a micro-batch of responses of so many tokens to a prompt of so many."""
-        rows = self.responses * self.config["per_device_train_batch_size"]
-        return (1 if self.config["share_prompt"] else rows) * prompt + rows * response
+    def tokens(self, prompt: int, answer: int) -> int:
+        """Of a micro-batch of answers of so many tokens to a prompt of so many."""
+        rows = self.answers * self.config["per_device_train_batch_size"]
+        return (1 if self.config["share_prompt"] else rows) * prompt + rows * answer
 
 
 def training_of(step: Step) -> Training:
@@ -105,7 +105,7 @@ def training_of(step: Step) -> Training:
         if fsdp
         else int((hardware.get("deepspeed_config") or {}).get("zero_stage", 0))
     )
-    batch_key, count_key, items, responses = _BATCH[step.script]
+    batch_key, count_key, items, answers = _BATCH[step.script]
     processes, per_device = (
         hardware["num_processes"],
         config["per_device_train_batch_size"],
@@ -120,7 +120,7 @@ def training_of(step: Step) -> Training:
             f"{step.config}: {count:,} {items} in batches of {batch_key} {batch} cannot be made of {processes}"
             f" process(es) x per_device_train_batch_size {per_device}; each must be a multiple of the next"
         )
-    return Training(config, processes, stage, batch, count, items, responses)
+    return Training(config, processes, stage, batch, count, items, answers)
 
 
 def plan_lines(study: Study, step: Step) -> list[str]:
@@ -150,9 +150,9 @@ def _sampling(study: Study, step: Step, launcher: Path) -> list[str]:
         study.architecture,
         read_yaml(launcher)["num_processes"],
     )
-    count, batch = int(flags["num_responses"]), int(flags.get("batch_size", 1024))
+    count, batch = int(flags["num_answers"]), int(flags.get("batch_size", 1024))
     line = (
-        f"{count:,} responses in {-(-count // batch):,} batches of {batch:,}, on {processes} process(es)"
+        f"{count:,} answers in {-(-count // batch):,} batches of {batch:,}, on {processes} process(es)"
         f" ({launcher.stem}), seed {flags['seed']}"
     )
     if flags["model"] in OF_NOUNS:
@@ -172,7 +172,7 @@ def _sampling(study: Study, step: Step, launcher: Path) -> list[str]:
     more = "" if "slots" in flags else "; a GPU with room takes more"
     return [
         line,
-        f"{weights}, keys and values {cache / GIB:.3g} ({at_once} responses at once{more})",
+        f"{weights}, keys and values {cache / GIB:.3g} ({at_once} answers at once{more})",
     ]
 
 
@@ -228,7 +228,7 @@ def _training(study: Study, step: Step, launcher: str) -> list[str]:
 
 def step_hours(study: Study, step: Step) -> float:
     """A100 hours of a step; 0 of one without an estimate: on a CPU, of nouns alone, at an endpoint, of another task."""
-    parameters, length = study.architecture.parameters, study.tokens.response
+    parameters, length = study.architecture.parameters, study.tokens.answer
     if not step.trains:
         flags, files = (
             step.flags,
@@ -237,14 +237,12 @@ def step_hours(study: Study, step: Step) -> float:
         of_none = (
             flags.get("model") in OF_NOUNS
             or flags.get("backend") == "openai"
-            or "num_responses" not in flags
+            or "num_answers" not in flags
         )
         if of_none or any(read_yaml(file).get("use_cpu") for file in files if file):
             return 0.0
         backend = "vllm" if flags.get("backend") == "vllm" else "transformers"
-        return generation_hours(
-            parameters, int(flags["num_responses"]) * length, backend
-        )
+        return generation_hours(parameters, int(flags["num_answers"]) * length, backend)
     training = training_of(step)
     config = training.config
     if config["use_cpu"]:
@@ -306,7 +304,7 @@ def _disk_line(study: Study, step: Step) -> str:
 
 
 def study_disk(study: Study, steps: Sequence[Step]) -> float:
-    """GiB that all these steps need together at most. Responses and logs are small beside it."""
+    """GiB that all these steps need together at most. Answers and logs are small beside it."""
     disks = [_disk(study, step) for step in steps if step.trains]
     at_once = [checkpoint * count for checkpoint, count, _ in disks]
     most = sum(at_once) if study.keep_checkpoints else max(at_once, default=0)

@@ -1,4 +1,4 @@
-"""What came out of a study, or of any tables of responses: the rows, the arms over their seeds, claims, patterns."""
+"""What came out of a study, or of any tables of answers: the rows, the arms over their seeds, claims, patterns."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ class StudyResult:
     """All that a page shows. Of tables without a study there are only rows."""
 
     title: str
-    folders: Mapping[str, Path]  # of each row its responses
+    folders: Mapping[str, Path]  # of each row its answers
     table: Table11  # the rows; in a study an arm's at each of its seeds (`Study.at`)
     facts: Mapping[str, str] = field(
         default_factory=dict
@@ -162,7 +162,7 @@ class StudyResult:
         ]
         frontier = {name: list(points) for name, points in self.frontier.items()}
         values = {
-            "num_responses": study.num_responses,
+            "num_answers": study.num_answers,
             "arms": arms,
             "frontier": frontier,
         }
@@ -193,11 +193,11 @@ def tables_result(
     study: Study | None = None,
     nouns: str | None = None,
 ) -> StudyResult:
-    """Read the rows' tables of responses and what their trainings measured, and the runs of control tasks.
+    """Read the rows' tables of answers and what their trainings measured, and the runs of control tasks.
 
     The second encoder's gain is taken apart by vectors centred on `nouns` (as in `read_nouns`).
     """
-    folders = {name: row.responses for name, row in rows.items()}
+    folders = {name: row.answers for name, row in rows.items()}
     # What is wrong with it shows before the tables are read.
     language = _language(folders)
     second = (
@@ -304,7 +304,7 @@ def row_values(row: Table11Row) -> dict[str, float]:
     """A row's instruments, its mean with its standard error, and its words' diversity at equal sample size."""
     summary = (
         row.summary
-    )  # whose diversity, with its intervals, is of all its usable responses
+    )  # whose diversity, with its intervals, is of all its usable answers
     values = {
         name: value
         for name, value in summary.instruments.items()
@@ -355,7 +355,7 @@ def difference(
 def patterns(table: Table11) -> dict[str, str]:
     """What the paper says of its table (section 5.2) -> whether this one shows it: yes or NO, with figures.
 
-    Numbers are compared as they are: a difference within the noise of few responses says yes or NO too.
+    Numbers are compared as they are: a difference within the noise of few answers says yes or NO too.
     """
     rows = {row.summary.source: row for row in table.rows}
     base = rows.get("base")
@@ -376,7 +376,7 @@ def patterns(table: Table11) -> dict[str, str]:
     for method in ("DPO 1", "DPO 2", "GRPO"):
         if row := rows.get(method):
             old, new = base.summary.usable_share or 0.0, row.summary.usable_share or 0.0
-            result[f"{method}: usable responses up"] = _answer(
+            result[f"{method}: usable answers up"] = _answer(
                 new > old, f"{number(old, SHARE)} to {number(new, SHARE)}"
             )
     trained = {

@@ -78,7 +78,7 @@ def study_steps(study: Study) -> list[Step]:
                 raise UserError(
                     f"arm {arm.name}: another arm has the folder {step.name} already; rename one"
                 )
-    inputs = [row.responses.name for row in study_rows(study).values()]
+    inputs = [row.answers.name for row in study_rows(study).values()]
     inputs += [step.name for step in steps.values() if "task" in step.flags]
     where = {"output_dir": study.output_dir}
     table = Step("table", PAGE, where, tuple(inputs), study.file, derived=True)
@@ -86,13 +86,13 @@ def study_steps(study: Study) -> list[Step]:
 
 
 def study_rows(study: Study) -> dict[str, StudyRow]:
-    """The rows of the table, each with its model and its step of responses; at a further seed it is `GRPO@1`."""
+    """The rows of the table, each with its model and its step of answers; at a further seed it is `GRPO@1`."""
     rows = {}
     for arm, seed in study.points:
         model, _ = _model(study, arm, seed)
-        responses = Path(study.step_folder(_row_step(study, arm, seed)))
+        answers = Path(study.step_folder(_row_step(study, arm, seed)))
         rows[study.at(arm.name, seed)] = StudyRow(
-            None if model in OF_NOUNS else model, responses
+            None if model in OF_NOUNS else model, answers
         )
     return rows
 
@@ -155,11 +155,11 @@ def _row_step(study: Study, arm: Arm, seed: int) -> str:
 
 def _row(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
     """Train an arm and draw its row. The paper's rows are also what others train on, each with its own randomness."""
-    count, number = study.num_responses, 0
+    count, number = study.num_answers, 0
     if study.arms is None:
         number = study.rows.index(arm)
-        if any(arm == other.responses for other in study.rows):
-            count = study.num_training_responses
+        if any(arm == other.answers for other in study.rows):
+            count = study.num_training_answers
     yield from _train(study, arm, seed)
     yield _sample(study, arm, seed, _row_step(study, arm, seed), count, seed + number)
 
@@ -180,12 +180,12 @@ def _training_table(study: Study, arm: Arm, count: int, seed: int) -> Iterator[S
 def _sample(
     study: Study, arm: Arm, seed: int, name: str, count: int, random_seed: int
 ) -> Step:
-    """Draw `count` responses of an arm's model with the random numbers of `random_seed`."""
+    """Draw `count` answers of an arm's model with the random numbers of `random_seed`."""
     model, step = _model(study, arm, seed)
     # A row of which no list is usable is a row.
     flags = {
         "model": model,
-        "num_responses": str(count),
+        "num_answers": str(count),
         "seed": str(random_seed),
         "keep_going": "true",
     }
@@ -222,13 +222,13 @@ def _train(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
         inputs += [step] if step else []
     if not arm.train:
         return
-    if arm.responses:
-        count = arm.num_training_responses or study.num_training_responses
+    if arm.answers:
+        count = arm.num_training_answers or study.num_training_answers
         *before, table = _training_table(
-            study, arm.responses, count, arm.responses.seed(seed)
+            study, arm.answers, count, arm.answers.seed(seed)
         )
         yield from [*before, table]
-        flags["responses"] = study.step_folder(table.name)
+        flags["answers"] = study.step_folder(table.name)
         inputs.append(table.name)
     counts = {
         "sft": {"top_k": str(study.top_k)},

@@ -1,7 +1,7 @@
-"""The paper's Table 11 of a study: a row per training method, from its table of responses, beside the paper's figures.
+"""The paper's Table 11 of a study: a row per training method, from its table of answers, beside the paper's figures.
 
-Different words grow with the number of usable responses, and training changes that number. So each row also gives unique
-words at equal sample size: what its smallest row's number of usable responses would show.
+Different words grow with the number of usable answers, and training changes that number. So each row also gives unique
+words at equal sample size: what its smallest row's number of usable answers would show.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ _CURVE_POINTS = 40
 
 @dataclass(frozen=True, slots=True)
 class PublishedFigures:
-    """The paper's figures of one row (of 131,072 responses, with its encoder)."""
+    """The paper's figures of one row (of 131,072 answers, with its encoder)."""
 
     usable: int
     mean: float
@@ -47,27 +47,27 @@ class HillNumbers:
 class Table11Row:
     """One row."""
 
-    summary: DatSummary  # usable responses, mean, standard deviation, different words; its source is the row's name
+    summary: DatSummary  # usable answers, mean, standard deviation, different words; its source is the row's name
     curve: tuple[
         tuple[int, float], ...
-    ]  # (responses, expected different words) for growing samples, up to all usable ones
+    ]  # (answers, expected different words) for growing samples, up to all usable ones
     published: PublishedFigures | None  # the paper's figures for this model and method
     # Over the base, by the row's own encoder and by the second encoder; None where there is none (`with_gains`).
     gains: tuple[Estimate | None, Estimate | None] = (None, None)
     parts: GainParts | None = None  # of the second encoder's gain
     hill: HillNumbers | None = (
-        None  # of the words in `Table11.equal_size` usable responses; None where there is none
+        None  # of the words in `Table11.equal_size` usable answers; None where there is none
     )
 
     @property
     def equal_size_words(self) -> float | None:
-        """Expected different words in `Table11.equal_size` usable responses; None where there is none."""
+        """Expected different words in `Table11.equal_size` usable answers; None where there is none."""
         return self.hill.different if self.hill else None
 
 
 @dataclass(frozen=True, slots=True)
 class Table11:
-    """The rows in order; `equal_size` is the smallest number of usable responses of a row that has any (0: none has)."""
+    """The rows in order; `equal_size` is the smallest number of usable answers of a row that has any (0: none has)."""
 
     rows: tuple[Table11Row, ...]
     equal_size: int
@@ -95,7 +95,7 @@ def table11(folders: Mapping[str, Path], paper_model: str | None = None) -> Tabl
             row["method"]: PublishedFigures(**{name: row[name] for name in names})
             for row in shown
         }
-    # A row with no usable response at all has no words to compare: it must not pull the others down to nothing.
+    # A row with no usable answer at all has no words to compare: it must not pull the others down to nothing.
     counted = [_read(name, path) for name, path in folders.items()]
     equal_size = min(
         (summary.usable for summary, _ in counted if summary.usable), default=0
@@ -124,7 +124,7 @@ def table11(folders: Mapping[str, Path], paper_model: str | None = None) -> Tabl
 
 
 def _read(name: str, path: Path) -> tuple[DatSummary, np.ndarray]:
-    """A row's summary, and of each word in how many usable responses it stands, shape (words,)."""
+    """A row's summary, and of each word in how many usable answers it stands, shape (words,)."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -135,7 +135,7 @@ def _read(name: str, path: Path) -> tuple[DatSummary, np.ndarray]:
     )
     once = pairs.group_by(["response", "word"]).aggregate(
         []
-    )  # a word counts once for each response
+    )  # a word counts once for each answer
     occurrences = pc.value_counts(once["word"]).field("counts").to_numpy()
     # The instruments need the scorer: they are what the run's own metrics.json has.
     metrics = path / "metrics.json"

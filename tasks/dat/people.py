@@ -79,7 +79,7 @@ _ASIDE = re.compile(
 
 
 def people_words(text: str, language: str = "ja", whole: bool = False) -> list[str]:
-    """The words of a response as a person writes it, in characters of normal width (NFKC); English in lower case.
+    """The words of an answer as a person writes it, in characters of normal width (NFKC); English in lower case.
 
     A space separates English words only where nothing else does: otherwise "ice cream" is meant as one. `whole` lines
     are not parted. Numbers that run through the list come off, kanji where something parts them from the word.
@@ -174,7 +174,7 @@ def found_words(text: str, language: str = "ja") -> list[str]:
 def read_written(sheet: Sheet, language: str = "ja") -> "pd.DataFrame":
     """A sheet's lists, row by row: participant, trial, words (as people's rule reads them), text (as the strict one).
 
-    Columns: participant, and response or word1 to word10, or else the only others that hold lists; trial or item where
+    Columns: participant, and answer or word1 to word10, or else the only others that hold lists; trial or item where
     participants wrote several. `attrs["columns"]` names them. Rows that repeat or explain the headings, and those
     without a word beside others of the same list, are no lists.
     """
@@ -184,7 +184,7 @@ def read_written(sheet: Sheet, language: str = "ja") -> "pd.DataFrame":
     )
     name, columns = _columns(sheet, language)
     missing = ["participant"] * (participant is None) + [
-        "response (or word1 to word10)"
+        "answer (or word1 to word10)"
     ] * (not columns)
     if missing:
         raise sheet.missing(
@@ -222,12 +222,12 @@ def read_written(sheet: Sheet, language: str = "ja") -> "pd.DataFrame":
 
 
 def _columns(sheet: Sheet, language: str) -> tuple[str, list["pd.Series"]]:
-    """The column of the responses, or the ten of their words, and what they are called; none if there is no such."""
-    response, sets = sheet.column(*_KNOWN["response"]), sheet.sets()
-    found = [([response], [response])] if response is not None else []
+    """The column of the answers, or the ten of their words, and what they are called; none if there is no such."""
+    answer, sets = sheet.column(*_KNOWN["response"]), sheet.sets()
+    found = [([answer], [answer])] if answer is not None else []
     known = (
         _KNOWN["around"] if found else ["", *_KNOWN["around"]]
-    )  # with a response, 1 to 5 are a scale
+    )  # with an answer, 1 to 5 are a scale
     found += [
         (list(own.values()), _ten(own)) for around, own in sets if around in known
     ]
@@ -249,7 +249,9 @@ def _columns(sheet: Sheet, language: str) -> tuple[str, list["pd.Series"]]:
         _called(own) if ten else f"{_called(own)} (not all ten)" for own, ten in found
     )
     if found and not all(ten for _, ten in found):
-        how = "have one column response, or all ten of word1 to word10 (empty if not asked)"
+        how = (
+            "have one column answer, or all ten of word1 to word10 (empty if not asked)"
+        )
         raise UserError(
             f"{sheet.path}: lists may be in {names}; {how}, and rename those that are not to be scored"
         )

@@ -18,7 +18,7 @@ from sozo.data.settings import rare_setting, setting
 from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.embeddings import PROMPT_HELP, Encoder, WordVectors, make_encoder
 from sozo.scoring.endpoint.profile import HELP
-from sozo.scoring.keys import response_keys
+from sozo.scoring.keys import answer_keys
 from sozo.scoring.languages import LANGUAGES
 from sozo.scoring.nouns import NounChecker, NounRules, make_noun_checker
 from sozo.scoring.parse import NUM_WORDS, split_list
@@ -75,7 +75,7 @@ class DatSettings(EncoderSettings, NounRules, DatRules):
         "auto, jumanpp, jumandic, or (English) lemminflect; auto takes jumanpp where the command works. With -speakers"
         " behind it, the default for people's lists, it takes what people call nouns.",
     )
-    base_responses: str | None = rare_setting(
+    base_answers: str | None = rare_setting(
         None, "A DAT run of the base model: tells which words are rare."
     )
 
@@ -128,7 +128,7 @@ class DatSettings(EncoderSettings, NounRules, DatRules):
 
 @dataclass(frozen=True, slots=True)
 class DatResult:
-    """One response: its words as they were looked up (None unless it is a list of ten), and a score or a reason."""
+    """One answer: its words as they were looked up (None unless it is a list of ten), and a score or a reason."""
 
     words: tuple[str, ...] | None
     score: float | None
@@ -140,9 +140,9 @@ class DatScores(Sequence[DatResult]):
     """Results of a batch in columns; indexing gives a `DatResult`."""
 
     texts: Sequence[str]  # what was scored
-    scores: np.ndarray  # float32, NaN where unusable, shape (responses,)
+    scores: np.ndarray  # float32, NaN where unusable, shape (answers,)
     codes: np.ndarray  # int8, 0 where usable, else -1 - index of the `Reason`
-    keys: list[bytes | None]  # key for `SeenResponses`; None where unusable
+    keys: list[bytes | None]  # key for `SeenAnswers`; None where unusable
     rules: DatRules  # by which they were read
 
     def __len__(self) -> int:
@@ -159,9 +159,9 @@ class DatScores(Sequence[DatResult]):
         )
 
     def words(self, index: int) -> tuple[str, ...] | None:
-        """The ten words of response `index`, or None if it is no list of ten.
+        """The ten words of answer `index`, or None if it is no list of ten.
 
-        Cut out of the text again: keeping 1.3 million strings of 131,072 responses would cost more than all scoring.
+        Cut out of the text again: keeping 1.3 million strings of 131,072 answers would cost more than all scoring.
         """
         return (
             None
@@ -170,16 +170,16 @@ class DatScores(Sequence[DatResult]):
         )
 
     def reason(self, index: int) -> Reason | None:
-        """Why response `index` is unusable; None if it is usable."""
+        """Why answer `index` is unusable; None if it is usable."""
         code = int(self.codes[index])
         return None if code == 0 else REASONS[-1 - code]
 
 
 class DatScorer:
-    """Scores DAT responses.
+    """Scores DAT answers.
 
     A score is the mean over the word pairs of 1 - cos, in [0, 2] (times 100 with `olson`). `cache_dir` is the folder of
-    a disk cache of vectors; None keeps none. `base` is the table of the base model's responses, to know rare words by.
+    a disk cache of vectors; None keeps none. `base` is the table of the base model's answers, to know rare words by.
 
     >>> scorer = DatScorer.of(DatSettings(noun_checker="jumandic"))
     >>> text = "\\n".join(f"{k}. {w}" for k, w in enumerate("犬 法律 海 数学 靴 音楽 病気 机 天気 祝日".split(), 1))
@@ -216,7 +216,7 @@ class DatScorer:
         encoder = make_encoder(
             settings.embedding_model, revision=settings.embedding_revision, **options
         )
-        base = Path(settings.base_responses) if settings.base_responses else None
+        base = Path(settings.base_answers) if settings.base_answers else None
         return cls(
             make_noun_checker(settings.noun_checker, settings),
             encoder,
@@ -227,7 +227,7 @@ class DatScorer:
 
     def by(self, noun_checker: str, settings: DatSettings) -> Self:
         """The same with another noun checker; vectors are shared."""
-        base = Path(settings.base_responses) if settings.base_responses else None
+        base = Path(settings.base_answers) if settings.base_answers else None
         other = copy(self)
         other.checker = make_noun_checker(noun_checker, settings)
         other.words = WordTable(other.checker, self.vectors, self.rules, base)
@@ -283,7 +283,7 @@ class DatScorer:
         scores[at] = self.distances(good)
         keys: list[bytes | None] = [None] * n
         for i, key in zip(
-            at.tolist(), response_keys(self.words.hashes[good]), strict=True
+            at.tolist(), answer_keys(self.words.hashes[good]), strict=True
         ):
             keys[i] = key
         return DatScores(texts, scores, codes, keys, self.rules)
@@ -295,7 +295,7 @@ class DatScorer:
         ) * np.float32(self.rules.times)
 
     def flags(self, words: Sequence[str]) -> np.ndarray:
-        """The kinds of the words of usable responses, bits of `sozo.tasks.dat.words.BITS`: uint8, shape (words,)."""
+        """The kinds of the words of usable answers, bits of `sozo.tasks.dat.words.BITS`: uint8, shape (words,)."""
         numbers = self.words.look_up(list(words))
         return self.words.flags[numbers]
 
@@ -327,7 +327,7 @@ def _as_dict(settings: Any, rules: type[Any]) -> dict[str, Any]:
 
 
 def _first_rule(bad: np.ndarray) -> np.ndarray:
-    """Per response 0, or the code of the first rule that a word fails; both script reasons are one rule."""
+    """Per answer 0, or the code of the first rule that a word fails; both script reasons are one rule."""
     codes = np.where(bad == 0, np.int8(-128), bad).max(axis=1)
     codes[codes == -128] = 0
     foreign = np.isin(bad, SCRIPT_CODES)
@@ -337,7 +337,7 @@ def _first_rule(bad: np.ndarray) -> np.ndarray:
 
 
 def first_seven(numbers: np.ndarray, bad: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Olson's choice: the first seven good words; a response with fewer is unusable for its first bad word's reason."""
+    """Olson's choice: the first seven good words; an answer with fewer is unusable for its first bad word's reason."""
     good = bad == 0
     order = np.argsort(~good, axis=1, kind="stable")[:, :COUNTED]
     first_bad = bad[np.arange(len(bad)), (~good).argmax(axis=1)]

@@ -1,4 +1,4 @@
-"""DAT results: the row of Table 11 (paper, section 5.2) of a table of responses, and finished runs that hold one."""
+"""DAT results: the row of Table 11 (paper, section 5.2) of a table of answers, and finished runs that hold one."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,34 +35,34 @@ DIFFERENT_WORDS = Measure(
 
 @dataclass(frozen=True, slots=True)
 class DatSummary:
-    """One row of Table 11 (paper, section 5.2): mean and deviation are over the usable responses only."""
+    """One row of Table 11 (paper, section 5.2): mean and deviation are over the usable answers only."""
 
-    source: str  # who wrote the responses
-    num_responses: int  # all responses, usable or not
-    usable: int  # responses with a score. `mean`, `std` and `ci95` always stand beside `usable` of `num_responses`.
+    source: str  # who wrote the answers
+    num_answers: int  # all answers, usable or not
+    usable: int  # answers with a score. `mean`, `std` and `ci95` always stand beside `usable` of `num_answers`.
     mean: (
         float | None
-    )  # DAT score in [0, 2] (times 100 under Olson's protocol); None without a usable response
+    )  # DAT score in [0, 2] (times 100 under Olson's protocol); None without a usable answer
     std: (
         float | None
-    )  # sample standard deviation (ddof = 1); None with fewer than two usable responses
+    )  # sample standard deviation (ddof = 1); None with fewer than two usable answers
     ci95: (
         tuple[float, float] | None
-    )  # Student's 95% interval of the mean over the usable responses
-    all_different_words: int  # distinct words in usable responses (all ten of each, under Olson's protocol too)
-    reasons: dict[str, int]  # unusable responses by reason, every reason named
+    )  # Student's 95% interval of the mean over the usable answers
+    all_different_words: int  # distinct words in usable answers (all ten of each, under Olson's protocol too)
+    reasons: dict[str, int]  # unusable answers by reason, every reason named
     instruments: dict[str, float] = field(
         default_factory=dict
     )  # `sozo.tasks.dat.instruments`; what was measured
 
     @property
     def came(self) -> int:
-        """Responses that came: what a server never answered is not unusable."""
-        return self.num_responses - self.reasons.get(FAILED, 0)
+        """Answers that came: what a server never answered is not unusable."""
+        return self.num_answers - self.reasons.get(FAILED, 0)
 
     @property
     def usable_share(self) -> float | None:
-        """Usable share of the responses that came, in [0, 1]; None of no responses."""
+        """Usable share of the answers that came, in [0, 1]; None of no answers."""
         return self.usable / self.came if self.came else None
 
     @property
@@ -73,7 +73,7 @@ class DatSummary:
     def metrics(self) -> dict[str, Any]:
         """The content of `metrics.json`."""
         low, high = self.ci95 or (None, None)
-        total = self.num_responses
+        total = self.num_answers
         usable = mean_interval(
             np.repeat([1.0, 0.0], [self.usable, self.came - self.usable]), share=True
         )
@@ -100,7 +100,7 @@ class DatSummary:
         score = metrics["measures"]["dat"]
         return cls(
             source=metrics["source"],
-            num_responses=metrics["num_answers"],
+            num_answers=metrics["num_answers"],
             usable=metrics["usable"],
             mean=score["value"],
             std=metrics["std"],
@@ -112,30 +112,30 @@ class DatSummary:
 
 
 def summarise(
-    responses: Path,
+    answers: Path,
     *,
     source: str | None = None,
     num_usable: int | None = None,
     language: str = "ja",
 ) -> DatSummary:
-    """The row of Table 11 of a table on disk, called `source` (None: by the sources of the responses).
+    """The row of Table 11 of a table on disk, called `source` (None: by the sources of the answers).
 
-    With `num_usable`, rows count up to the usable response of this number.
+    With `num_usable`, rows count up to the usable answer of this number.
     """
-    return summary_of(read_table(responses, num_usable), source, language)
+    return summary_of(read_table(answers, num_usable), source, language)
 
 
 def summary_of(
     table: "pa.Table", source: str | None = None, language: str = "ja"
 ) -> DatSummary:
-    """The row of Table 11 of a table in memory; a UserError where a response has neither score nor reason, or both."""
+    """The row of Table 11 of a table in memory; a UserError where an answer has neither score nor reason, or both."""
     import pyarrow.compute as pc
 
     scored, with_reason = table["score"].is_valid(), table["reason"].is_valid()
     for row in table.filter(pc.equal(scored, with_reason)).slice(0, 1).to_pylist():
         state = "neither a score nor" if row["score"] is None else "both a score and"
         raise UserError(
-            f"response {row['id']} has {state} a reason; score the table first: sozo score"
+            f"answer {row['id']} has {state} a reason; score the table first: sozo score"
         )
     usable = table.filter(scored)
     scores, n = usable["score"].to_numpy().astype(np.float64), len(usable)
@@ -152,7 +152,7 @@ def summary_of(
         source=", ".join(table["source"].unique().to_pylist())
         if source is None
         else source,
-        num_responses=len(table),
+        num_answers=len(table),
         usable=n,
         mean=mean,
         std=std,
@@ -163,15 +163,15 @@ def summary_of(
 
 
 class DatRunResult(RunResult):
-    """A table of DAT responses. That of a fixed number holds more of them than the benchmark's trials."""
+    """A table of DAT answers. That of a fixed number holds more of them than the benchmark's trials."""
 
-    kinds = ("trials", "responses")
+    kinds = ("trials", "answers")
     papers = ("pkshatech/GLuCoSE-base-ja-v2",)
 
     @property
     def kind(self) -> str:
         """The benchmark's trials stand beside a larger table of the same model."""
-        return "trials" if self.metrics.get("trials") else "responses"
+        return "trials" if self.metrics.get("trials") else "answers"
 
     @property
     def language(self) -> str:
@@ -201,20 +201,20 @@ class DatRunResult(RunResult):
         return islice(super().answers(places), self.metrics.get("num_answers"))
 
     def value(self, answer: ScoredAnswer, measure: Measure) -> float | None:
-        """Of the share of usable responses 1 or 0, as of any response that came."""
+        """Of the share of usable answers 1 or 0, as of any answer that came."""
         if measure.short == "usable":
             return None if answer.reason == FAILED else float(answer.reason is None)
         return super().value(answer, measure)
 
     def texts(self, reason: str) -> list[str]:
-        """The responses that count and are unusable for this reason."""
+        """The answers that count and are unusable for this reason."""
         import pyarrow.compute as pc
 
-        rows = self.table().slice(0, self.summary.num_responses)
+        rows = self.table().slice(0, self.summary.num_answers)
         return rows.filter(pc.equal(rows["reason"], reason))["text"].to_pylist()
 
     def by_answer(self, measure: Measure) -> np.ndarray:
-        """Scores of the usable responses that count, float32, shape (usable,); or 1 for each usable response, else 0."""
+        """Scores of the usable answers that count, float32, shape (usable,); or 1 for each usable answer, else 0."""
         if measure.short == "usable":
             return np.repeat(
                 [1.0, 0.0],
@@ -224,7 +224,7 @@ class DatRunResult(RunResult):
 
     @cached_property
     def lists(self) -> np.ndarray:
-        """The words of each usable response that counts, as numbers of the run's own: int32, shape (usable, 10)."""
+        """The words of each usable answer that counts, as numbers of the run's own: int32, shape (usable, 10)."""
         return read_lists(self.folder, self.metrics.get("trials"))[1]
 
     def against(self, base: Self, measure: Measure, level: float = LEVEL) -> Estimate:
@@ -253,13 +253,13 @@ class DatRunResult(RunResult):
         return ours, theirs
 
     def counts(self, measure: Measure) -> tuple[int, int]:
-        """Of the responses that count; a table may hold more of them, and is large."""
+        """Of the answers that count; a table may hold more of them, and is large."""
         n = self.summary.usable if measure.name == self.main.name else self.summary.came
-        return n, self.summary.num_responses
+        return n, self.summary.num_answers
 
     def cut_off(self) -> tuple[int, int]:
         """None: a list without its end is unusable, and counts there."""
-        return 0, self.summary.num_responses
+        return 0, self.summary.num_answers
 
     def shuffled(
         self, texts: Sequence[str], random: np.random.Generator

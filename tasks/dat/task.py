@@ -55,7 +55,7 @@ class Dat(Task):
 
     @classmethod
     def beside(cls) -> tuple[Measure, ...]:
-        """Usable responses, and different words at equal n."""
+        """Usable answers, and different words at equal n."""
         return cls.measures[1], DIFFERENT_WORDS
 
     def __init__(self, settings: DatSettings | None = None) -> None:
@@ -80,7 +80,7 @@ class Dat(Task):
         return (Item("", prompt(PROMPTS[self.language])),)
 
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
-        """Distance of usable responses; every response has the value `dat/usable`, 0 or 1."""
+        """Distance of usable answers; every answer has the value `dat/usable`, 0 or 1."""
         rows = []
         for result in self.scorer.score([answer.text for answer in answers]):
             values = (
@@ -146,7 +146,7 @@ class Dat(Task):
         return NounFrontier(nouns, self.scorer.vectors, encoder, self.language)
 
     def accepts(self, texts: Sequence[str]) -> list[bool]:
-        """Of each response whether it is usable: random lists that are not are drawn again."""
+        """Of each answer whether it is usable: random lists that are not are drawn again."""
         return (self.scorer.score(texts).codes == 0).tolist()
 
     def describe(self) -> dict[str, Any]:
@@ -182,14 +182,14 @@ class Dat(Task):
         }
 
     def finish(self, run: Complete) -> dict[str, Any]:
-        responses = run.folder / "responses"
+        answers = run.folder / "answers"
         row = summarise(
-            responses,
+            answers,
             source=run.source,
             num_usable=run.num_usable,
             language=self.settings.language,
         )
-        words, lists = read_lists(responses, run.num_usable)
+        words, lists = read_lists(answers, run.num_usable)
         metrics = replace(
             row, instruments=measure(self.scorer, words, lists) | diversity_ends(lists)
         ).metrics()
@@ -200,12 +200,12 @@ class Dat(Task):
         )
         return metrics | {
             "ten_words": row.came - other,
-            "refused": self._refused(responses, run.num_usable),
+            "refused": self._refused(answers, run.num_usable),
         }
 
-    def _refused(self, responses: Path, num_usable: int | None) -> dict[str, int]:
+    def _refused(self, answers: Path, num_usable: int | None) -> dict[str, int]:
         """The five words that most often stand in unusable lists and are refused by themselves, with how often."""
-        table = read_table(responses, num_usable)
+        table = read_table(answers, num_usable)
         words = (
             table.filter(table["reason"].is_valid())["words"].combine_chunks().flatten()
         )

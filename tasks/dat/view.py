@@ -31,7 +31,7 @@ from sozo.tasks.view import (
 )
 
 WORDS = Measure("all_different_words", 0, unit="words")
-PAPER_RESPONSES = 131_072  # in all, of each of the paper's rows
+PAPER_ANSWERS = 131_072  # in all, of each of the paper's rows
 # How the instruments are shown, and the mean that they are part of: decimals, or percent.
 INSTRUMENTS = {
     "mean": Measure("mean"),
@@ -45,7 +45,7 @@ _APART = 0.05  # shares as asked and of ten words found that are further apart a
 
 
 class DatView(View[DatRunResult]):
-    """A row of Table 11, and what is wrong with the unusable responses."""
+    """A row of Table 11, and what is wrong with the unusable answers."""
 
     sample = 20
     pictures = (
@@ -86,7 +86,7 @@ class DatView(View[DatRunResult]):
             if name.endswith(_ENDS)
         )
         return [
-            stored("num_answers", "dat_responses", NUMBERS),
+            stored("num_answers", "dat_answers", NUMBERS),
             RunColumn(
                 "usable",
                 lambda run: run.summary.usable,
@@ -117,7 +117,7 @@ class DatView(View[DatRunResult]):
         ]
 
     def notes(self, run: DatRunResult) -> list[str]:
-        """Refused words; where ten are found in clearly more responses than are usable, or none is, texts too."""
+        """Refused words; where ten are found in clearly more answers than are usable, or none is, texts too."""
         row, found = run.summary, run.metrics.get("ten_words")
         refused = ", ".join(
             f"{word!r} ({count})"
@@ -171,7 +171,7 @@ class DatView(View[DatRunResult]):
 
 
 def _different_words(runs: Sequence[DatRunResult]) -> Callable[[DatRunResult], Cell]:
-    """Different words in as many usable responses as the smallest row of the run's study has: no other study's count."""
+    """Different words in as many usable answers as the smallest row of the run's study has: no other study's count."""
     cells: dict[Path, Cell] = {}
 
     def different_words(run: DatRunResult) -> Cell:

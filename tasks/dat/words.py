@@ -36,7 +36,7 @@ class DatRules:
     """The protocol. The defaults are the paper's.
 
     English words are in Latin letters, and their case does not matter. With `olson` (Olson et al., 2021, English) the
-    first 7 valid words of the 10 count, times 100; a response with fewer is unusable for its first bad word's reason.
+    first 7 valid words of the 10 count, times 100; an answer with fewer is unusable for its first bad word's reason.
     """
 
     language: str = setting("ja", "ja or en: the language that words are asked for in.")
@@ -54,7 +54,7 @@ class DatRules:
         False, "Runs of kanji numerals (一二三) are no nouns."
     )
     reject_rare: bool = rare_setting(
-        False, "Words that are rare in --base-responses are no nouns."
+        False, "Words that are rare in --base-answers are no nouns."
     )
 
     @property
@@ -67,7 +67,7 @@ class WordTable:
     """Looks words up by the hundred thousand, and asks the checker and the encoder about new ones only.
 
     A word is its noun's number (>= 0), an index into the arrays below, or the code of a reason (< 0). `base` is the
-    table of the base model's responses, without which no word is known to be rare.
+    table of the base model's answers, without which no word is known to be rare.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class WordTable:
     ) -> None:
         if rules.reject_rare and base is None:
             raise UserError(
-                "reject_rare needs base_responses: the folder of the base model's DAT run"
+                "reject_rare needs base_answers: the folder of the base model's DAT run"
             )
         self._checker, self._vectors, self._rules = checker, vectors, rules
         refused = {
@@ -171,7 +171,7 @@ class WordTable:
         return sum(kinds[kind] * BITS[kind] for kind in kinds)
 
     def bad_words(self, numbers: np.ndarray) -> np.ndarray:
-        """Per word 0 or the code of what is wrong with it, shape (responses, 10)."""
+        """Per word 0 or the code of what is wrong with it, shape (answers, 10)."""
         bad = np.minimum(numbers, 0).astype(np.int8)
         if len(self.rows):
             # A reason's code is no noun's number: it looks up any noun (0) and is masked after.

@@ -60,7 +60,7 @@ class Hivemind(ChosenItems):
     measures = tuple(
         Measure(name, together=True, better=-1, scale=(-1, 1)) for name in FORMS
     )
-    responses_per_item = 8
+    answers_per_item = 8
     result_type = HivemindRunResult
     view = View(__file__)
     settings: HivemindSettings

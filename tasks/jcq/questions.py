@@ -32,7 +32,7 @@ class Question:
     """One question."""
 
     id: SafeId  # unique among the questions; the benchmark's are `1` to `700`, the trial's `trial-01` to `trial-35`
-    task: Literal[TASKS]  # type: ignore[usable-type]
+    task: Literal[TASKS]  # type: ignore[valid-type]
     question: SafeFilledText  # what a model is asked, word for word
 
 

@@ -40,7 +40,7 @@ _SCORED, _WHOLE = (Measure(f"jcq/{name}", share=True) for name in ("scored", "wh
 class JcqView(View[JcqRunResult]):
     """Tables 3 and 4, and what is not scored."""
 
-    files = ("config.json", LEDGER, "responses")
+    files = ("config.json", LEDGER, "answers")
     words = (*CRITERIA, *TASKS)
 
     def columns(

@@ -35,7 +35,7 @@ from sozo.tasks.view import (
 class PbigView(View[PbigRunResult]):
     """Means with n of N: a criterion behind a gate is asked of those ideas only that passed it."""
 
-    files = ("config.json", LEDGER, "responses")
+    files = ("config.json", LEDGER, "answers")
     asked = "question"
     words = (*BY_CRITERION, *LIMITS)
     pictures = (Scatter("pbig_chart", "distance", "mean", "pbig/distance", WORTH),)

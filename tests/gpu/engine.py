@@ -24,9 +24,9 @@ def check_start(
     from sozo.models.settings import GeneratorSettings
     from sozo.models.weights import load_model
 
-    rows, response = 4 * shape.rows, 2 * shape.response
+    rows, answer = 4 * shape.rows, 2 * shape.answer
     settings = GeneratorSettings(
-        str(folder), "vllm", dtype=dtype, max_new_tokens=response
+        str(folder), "vllm", dtype=dtype, max_new_tokens=answer
     )
     started, generator = seconds(lambda: load_generator(settings), "cuda")
     generator.answer([prompt("dat")] * 2, 0, 0)
@@ -42,7 +42,7 @@ def check_start(
         roofline,
         rows=rows,
         prompt=len(ids),
-        response=response,
+        answer=answer,
         element=2,
     )
     speed = sum(map(len, tokens)) / took

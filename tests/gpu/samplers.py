@@ -67,20 +67,20 @@ def best_sampling(
     *,
     rows: int,
     prompt: int,
-    response: int,
+    answer: int,
     element: int,
 ) -> float:
-    """Tokens a second that no sampler can exceed: `rows` responses of `response` tokens behind one shared prompt.
+    """Tokens a second that no sampler can exceed: `rows` answers of `response` tokens behind one shared prompt.
 
     A step reads all weights but the embeddings once, the prompt's keys and values once and each row's own, and
     multiplies every weight with every row; what takes longer decides. `element` is the bytes of a number.
 
     >>> small = Architecture(1000, 4, 2, 2, 1, 8, 10)  # 960 weights in products; a cached token is 16 bytes
-    >>> round(best_sampling(small, Roofline(1e9, 1e9), rows=1, prompt=3, response=2, element=2))
+    >>> round(best_sampling(small, Roofline(1e9, 1e9), rows=1, prompt=3, answer=2, element=2))
     258264
     """
     weights = model.parameters - model.vocabulary * model.hidden_size
-    cached = model.kv_cache_bytes(prompt + rows * response // 2, element)
+    cached = model.kv_cache_bytes(prompt + rows * answer // 2, element)
     step = max(
         (element * weights + cached) / roofline.bytes,
         2 * weights * rows / roofline.operations,
@@ -88,7 +88,7 @@ def best_sampling(
     filling = max(
         element * weights / roofline.bytes, 2 * weights * prompt / roofline.operations
     )
-    return rows * response / (filling + (response - 1) * step)
+    return rows * answer / (filling + (answer - 1) * step)
 
 
 def check_samplers(
@@ -102,10 +102,10 @@ def check_samplers(
 
     model, tokenizer = load_model(str(folder), dtype=dtype)
     model = model.to(device).eval()
-    ids, rows, response = (
+    ids, rows, answer = (
         encode_text(tokenizer, prompt("dat")),
         4 * shape.rows,
-        2 * shape.response,
+        2 * shape.answer,
     )
 
     several = [
@@ -120,25 +120,25 @@ def check_samplers(
     def shared(
         number: int, rows: int, name: str = "shared_prefix"
     ) -> Sequence[Sequence[int]]:
-        uniforms = np.random.default_rng([number, rows]).random((rows, response))
+        uniforms = np.random.default_rng([number, rows]).random((rows, answer))
         with freed_memory_kept():
             return sample_each(model, asked(name, rows), uniforms, ends=[], slots=rows)
 
     def generated(number: int, rows: int) -> Sequence[Sequence[int]]:
         torch.manual_seed(number)
-        return generate(model, ids, rows, response)
+        return generate(model, ids, rows, answer)
 
     samplers: dict[str, Callable[[int, int], Sequence[Sequence[int]]]] = {
         "model.generate": generated
     }
-    reason = why_not_sampled(model, len(ids) + response)
+    reason = why_not_sampled(model, len(ids) + answer)
     if reason is None:
         samplers = {
             "shared_prefix": shared,
             _MANY: partial(shared, name=_MANY),
             **samplers,
         }
-    options: dict[str, Any] = {"rows": rows, "prompt": len(ids), "response": response}
+    options: dict[str, Any] = {"rows": rows, "prompt": len(ids), "response": answer}
     best = best_sampling(
         shape.architecture, roofline, **options, element=model.dtype.itemsize
     )
@@ -157,7 +157,7 @@ def check_samplers(
     return result
 
 
-def generate(model: Any, ids: list[int], rows: int, response: int) -> list[list[int]]:
+def generate(model: Any, ids: list[int], rows: int, answer: int) -> list[list[int]]:
     """Tokens by transformers' `model.generate` with the prompt repeated, nothing truncated and nothing ended."""
     import torch
     from transformers import GenerationConfig
@@ -167,7 +167,7 @@ def generate(model: Any, ids: list[int], rows: int, response: int) -> list[list[
         "do_sample": True,
         "top_k": 0,
         "top_p": 1.0,
-        "max_new_tokens": response,
+        "max_new_tokens": answer,
         "pad_token_id": 0,
     }
     before, model.generation_config = model.generation_config, GenerationConfig(**whole)

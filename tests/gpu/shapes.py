@@ -21,8 +21,8 @@ class Shape:
 
     name: str
     architecture: Architecture
-    rows: int  # responses in a step; four times as many are sampled at once
-    response: int  # tokens of each
+    rows: int  # answers in a step; four times as many are sampled at once
+    answer: int  # tokens of each
     adapter: (
         bool  # trained as a LoRA adapter: with all weights it would not fit one GPU
     )
@@ -44,12 +44,12 @@ def shape(name: str) -> Shape:
     untied = replace(
         given, vocabulary=vocabulary, parameters=layers + 2 * vocabulary * h
     )
-    rows, response, large = {
+    rows, answer, large = {
         "tiny": (4, 16, False),
         "0.3b": (8, 64, False),
         "8b": (8, 64, True),
     }[name]
-    return Shape(name, untied, rows, response, large, large)
+    return Shape(name, untied, rows, answer, large, large)
 
 
 def build(shape: Shape, folder: Path, device: str) -> None:
@@ -121,10 +121,10 @@ def word(number: int) -> str:
 
 
 def write_table(shape: Shape, folder: Path) -> None:
-    """Responses for SFT and DPO: words in a row, scored by their order."""
+    """Answers for SFT and DPO: words in a row, scored by their order."""
     count = 4 * shape.rows
     texts = [
-        "".join(word((37 * row + k) % 1000) for k in range(shape.response))
+        "".join(word((37 * row + k) % 1000) for k in range(shape.answer))
         for row in range(count)
     ]
     scores = [1 - row / count for row in range(count)]

@@ -104,7 +104,7 @@ def settings_of_step(
             "beta": 0.04,
         }
         values |= {
-            "max_completion_length": shape.response,
+            "max_completion_length": shape.answer,
             "temperature": 1.0,
             "top_k": 0,
             "top_p": 1.0,
@@ -112,7 +112,7 @@ def settings_of_step(
         return values | {"loss_type": "bnpo"}
     write_table(shape, work / "table")
     values |= {
-        "responses": [str(work / "table")],
+        "answers": [str(work / "table")],
         "examples_per_step": rows,
         "max_length": 1024,
     }
@@ -124,7 +124,7 @@ def settings_of_step(
 
 
 def _estimate(method: str, shape: Shape, dtype: str) -> dict[str, float]:
-    tokens = len(prompt("dat")) + shape.rows * shape.response * (
+    tokens = len(prompt("dat")) + shape.rows * shape.answer * (
         2 if method == "dpo" else 1
     )
     options: dict[str, Any] = {

@@ -175,7 +175,7 @@ def _speeds(results: Results) -> Iterator[str]:
 
 def _samplers(results: Results) -> Iterator[str]:
     yield f"Samplers (expected: a deviation within {MOST_DEVIATION:g} standard errors, whatever the sampler)"
-    yield "shape | dtype | sampler | responses x tokens | tokens/s | roofline | share | deviation | as expected"
+    yield "shape | dtype | sampler | answers x tokens | tokens/s | roofline | share | deviation | as expected"
     for unit, result in _of(results, "samplers", "vllm-start"):
         options = result.get("options")
         asked = f"{options['rows']} x {options['response']}" if options else ""

@@ -57,11 +57,11 @@ def first_words(answers):
 def log_probabilities(model, sequences):
     rows = []
     with torch.no_grad():
-        for before, response in sequences:
-            logits = model(torch.tensor([before + response])).logits[
+        for before, answer in sequences:
+            logits = model(torch.tensor([before + answer])).logits[
                 0, len(before) - 1 : -1
             ]
-            rows.append(logits.log_softmax(-1)[torch.arange(len(response)), response])
+            rows.append(logits.log_softmax(-1)[torch.arange(len(answer)), answer])
     return torch.cat(rows).numpy()
 
 

@@ -37,7 +37,7 @@ QUESTIONS = {question.task: question for question in reversed(trial_questions())
 ANSWER = "古い傘の骨で小さな噴水を作ります。"
 SCORES = r"流暢性: [1-5]\n柔軟性: [1-5]\n独創性: [1-5]\n精緻性: [1-5]"
 # As Granite marks its reasoning: in words, which any tokenizer has.
-REASONED = rf"Here is my thought process: [a-z ]{{4,20}} Here is my response: {SCORES}"
+REASONED = rf"Here is my thought process: [a-z ]{{4,20}} Here is my answer: {SCORES}"
 
 
 class Served:
@@ -307,7 +307,7 @@ def test_nothing_is_lost_when_the_client_and_the_server_are_killed(served, tmp_p
     ]
     ledger, answers, log = (
         tmp_path / "out/judgements.jsonl",
-        tmp_path / "out/responses",
+        tmp_path / "out/answers",
         tmp_path / "log",
     )
 

@@ -1,6 +1,6 @@
 """Stands in for `accelerate launch`: plays the recipe that it is asked to launch, in a second, without a model.
 
-It writes what the recipe would leave: a table of responses (sample_dat.py) or a model's folder, and metrics.json last.
+It writes what the recipe would leave: a table of answers (sample_dat.py) or a model's folder, and metrics.json last.
 STANDIN_FAIL and STANDIN_HANG name the step that fails (with STANDIN_STATUS) or hangs halfway; every start is written
 to STANDIN_CALLS, and STANDIN_RUN into metrics.json, as a run time would be.
 """
@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from fakes import Response, write_responses
+from fakes import Answer, write_answer_table
 
 
 def main():
@@ -37,13 +37,13 @@ def main():
     if os.environ.get("STANDIN_HANG") == output.name:
         Path(os.environ["STANDIN_CALLS"] + ".pid").write_text(str(os.getpid()))
         time.sleep(600)
-    for name in ("responses", "model_name_or_path"):
+    for name in ("answers", "model_name_or_path"):
         path = Path(flags.get(name, "."))
         assert path == Path("tiny") or path.is_dir(), path
     if script == "sample_dat.py":
-        write_responses(
-            output / "responses" / "part-00000.parquet",
-            table(flags["source"], int(flags["num_responses"])),
+        write_answer_table(
+            output / "answers" / "part-00000.parquet",
+            table(flags["source"], int(flags["num_answers"])),
         )
     (output / "metrics.json").write_text(
         json.dumps({"step": output.name, "run": os.environ.get("STANDIN_RUN")})
@@ -52,12 +52,12 @@ def main():
 
 
 def table(source, count):
-    """Of every four responses one is unusable."""
+    """Of every four answers one is unusable."""
     words = [chr(0x4E00 + i) for i in range(200)]
     return [
-        Response(f"{i:08d}", source, 0, "text", None, None, "format")
+        Answer(f"{i:08d}", source, 0, "text", None, None, "format")
         if i % 4 == 3
-        else Response(
+        else Answer(
             f"{i:08d}",
             source,
             0,

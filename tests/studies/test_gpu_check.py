@@ -13,7 +13,7 @@ from gpu import unit as table
 from gpu.unit import DTYPES, PARTS, Unit, measure, units, why_skipped
 from sozo.data.record import read_json
 
-ROWS, RESPONSE, PROMPT = 16, 8, [5, 9, 3, 7]
+ROWS, ANSWER, PROMPT = 16, 8, [5, 9, 3, 7]
 
 
 @pytest.fixture(scope="module")
@@ -62,13 +62,13 @@ def test_the_deviation_tells_a_sampler_that_truncates(tiny):
 
     model, _ = load_model(str(tiny), dtype="float32")
     torch.manual_seed(0)
-    whole = samplers.generate(model, PROMPT, ROWS, RESPONSE)
+    whole = samplers.generate(model, PROMPT, ROWS, ANSWER)
     assert (
         abs(samplers.calibration(model, [PROMPT] * ROWS, whole)) < table.MOST_DEVIATION
     )
     likeliest = model.generate(
         torch.tensor([PROMPT]),
-        max_new_tokens=RESPONSE,
+        max_new_tokens=ANSWER,
         do_sample=False,
         eos_token_id=None,
     )

@@ -42,8 +42,8 @@ def study(tmp_path):
         if name == "reproduce":
             launcher = str(ROOT / "recipes" / "accelerate" / "single.yaml")
             values |= {
-                "num_responses": 16,
-                "num_training_responses": 32,
+                "num_answers": 16,
+                "num_training_answers": 32,
                 "top_k": 64,
                 "num_pairs": 64,
             }

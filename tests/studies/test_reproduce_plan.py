@@ -120,7 +120,7 @@ def test_a_study_beyond_the_paper_passes_its_dry_run(path):
 def test_the_papers_counts(name):
     text = dry_run(ROOT / "recipes" / name / "reproduce.yaml").stdout
     assert (
-        text.count("131,072 responses in 32 batches of 4,096, on 8 process(es) (ddp)")
+        text.count("131,072 answers in 32 batches of 4,096, on 8 process(es) (ddp)")
         == 6
     )
     for said in (
@@ -152,7 +152,7 @@ def test_who_starts_from_whom():
     }
     model = "tokyotech-llm/Llama-3.1-Swallow-8B-Instruct-v0.3"
     started = {
-        name: (s.flags["model_name_or_path"], s.flags.get("responses"))
+        name: (s.flags["model_name_or_path"], s.flags.get("answers"))
         for name, s in steps.items()
         if s.trains
     }
@@ -355,7 +355,7 @@ def test_check_says_whether_anything_is_missing(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"num_respones": 1}, "unknown key num_respones (did you mean num_responses?)"),
+        ({"num_respones": 1}, "unknown key num_respones (did you mean num_answers?)"),
         ({"model": None}, "model: is missing; give it"),
         (
             {"sampling": {"launcher": "x.yaml", "max_new_tokens": 1, "tempo": 1}},
@@ -499,7 +499,7 @@ def test_the_readme_says_what_the_cost_model_says():
 
     parameters = 8_030_261_248
     row = generation_hours(parameters, 131_072 * 60, "vllm")
-    # One prompt of 200 tokens for 32 responses of 60, for four in GRPO.
+    # One prompt of 200 tokens for 32 answers of 60, for four in GRPO.
     sft = training_hours(
         parameters, 16_384 * 66.25, checkpointing=True, lora=False, reference=False
     )

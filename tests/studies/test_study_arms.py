@@ -17,17 +17,17 @@ ARMS = {
     "random": {"model": "random", "seeds": [0]},
     "base": {},
     "warm": {"temperature": 1.5, "seeds": [0]},
-    "SFT": {"train": "sft", "responses": "random"},
+    "SFT": {"train": "sft", "answers": "random"},
     "SFT 8": {
         "train": "sft",
-        "responses": "random",
-        "num_training_responses": 8,
+        "answers": "random",
+        "num_training_answers": 8,
         "top_k": 64,
         "seeds": [1],
     },
     "SFT GRPO": {"train": "grpo", "from": "SFT", "learning_rate": 1e-4},
     "cool": {"from": "SFT GRPO", "temperature": 0.5, "seeds": [1]},
-    "DPO": {"train": "dpo", "from": "SFT", "responses": "SFT", "seeds": [0]},
+    "DPO": {"train": "dpo", "from": "SFT", "answers": "SFT", "seeds": [0]},
 }
 
 
@@ -68,7 +68,7 @@ def test_steps_by_hand(arms):
         "cool@1": ("sft-grpo@1",),
     }
     drawn = {
-        name: (s.flags["num_responses"], s.flags["seed"])
+        name: (s.flags["num_answers"], s.flags["seed"])
         for name, s in steps.items()
         if not s.config and s.flags
     }
@@ -114,7 +114,7 @@ def test_an_arm_says_over_the_study_what_it_says(arms):
     assert "dtype" not in steps["random"].flags
     rows = study_rows(load(arms))
     assert list(rows)[:4] == ["random", "base", "warm", "SFT"]
-    assert (rows["SFT GRPO@1"].model, str(rows["SFT GRPO@1"].responses)) == (
+    assert (rows["SFT GRPO@1"].model, str(rows["SFT GRPO@1"].answers)) == (
         "o/sft-grpo@1",
         "o/sft-grpo-sample@1",
     )
@@ -126,7 +126,7 @@ def test_the_papers_study_at_two_seeds(study):  # noqa: F811
     assert len(steps) == 2 * 10 + 1
     assert steps["dpo2@7"].inputs == ("dpo1@7", "dpo1-sample@7")
     assert steps["dpo2-sample@7"].flags["seed"] == "11"
-    assert steps["dpo1-sample@7"].flags["num_responses"] == "32"
+    assert steps["dpo1-sample@7"].flags["num_answers"] == "32"
 
 
 def test_a_dry_run_counts_with_what_an_arm_says(arms):
@@ -148,11 +148,11 @@ def test_a_dry_run_counts_with_what_an_arm_says(arms):
         ({"a": {"train": "ppo"}}, "arm a: train ppo: there are sft, dpo, grpo"),
         (
             {"a": {"train": "sft"}},
-            "arm a: responses, an arm's name, goes with train: sft or dpo, which need it",
+            "arm a: answers, an arm's name, goes with train: sft or dpo, which need it",
         ),
         (
-            {"a": {"responses": "a"}},
-            "arm a: responses a: no arm above it has this name",
+            {"a": {"answers": "a"}},
+            "arm a: answers a: no arm above it has this name",
         ),
         (
             {"base": {}, "a": {"from": "bas"}},
@@ -162,7 +162,7 @@ def test_a_dry_run_counts_with_what_an_arm_says(arms):
             {"a": {"temprature": 1}},
             "arm a: unknown setting: temprature (did you mean temperature?)",
         ),
-        ({"a": {"num_responses": 1}}, "arm a: unknown setting: num_responses"),
+        ({"a": {"num_answers": 1}}, "arm a: unknown setting: num_answers"),
         ({"a": {"config": "grpo.yaml"}}, "arm a: config goes with train"),
         (
             {"a": {"train": "grpo", "config": "none.yaml"}},

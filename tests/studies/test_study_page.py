@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from fakes import Response, write_responses
+from fakes import Answer, write_answer_table
 from sozo.data.evaluations import write_evaluations
 from sozo.data.study_folder import StudyRow
 from sozo.eval.report.charts import ridge_chart, steps_chart
@@ -61,11 +61,11 @@ class Page(HTMLParser):
 
 
 def usable(number, *words):
-    return Response(f"v{number}", "m", 0, f"{EVIL}\ud800", words, 0.5 + number / 10)
+    return Answer(f"v{number}", "m", 0, f"{EVIL}\ud800", words, 0.5 + number / 10)
 
 
 def unusable(number):
-    return Response(f"x{number}", "m", 0, f"はい\n{EVIL}", None, None, "format")
+    return Answer(f"x{number}", "m", 0, f"はい\n{EVIL}", None, None, "format")
 
 
 @pytest.fixture
@@ -86,8 +86,8 @@ def result(tmp_path):
         ],
     }
     folders = {name: tmp_path / f"row{number}" for number, name in enumerate(rows)}
-    for name, responses in rows.items():
-        write_responses(folders[name] / "responses" / "part-00000.parquet", responses)
+    for name, answers in rows.items():
+        write_answer_table(folders[name] / "answers" / "part-00000.parquet", answers)
     facts = {"Model": f"tiny {EVIL}", "Seed": "42"}
     table = table11(folders, "Swallow-8B")
     return StudyResult(f"Report & {EVIL}", folders, table, facts)
@@ -110,8 +110,8 @@ def test_what_a_model_wrote_is_text_and_nothing_else(result, shown, tmp_path):
         == 1
     )  # sorts tables
     text = "".join(page.words)
-    # Title, heading and a fact; the row's name in two tables, two legends and above its responses.
-    # Then a text for each response that is shown, and the word.
+    # Title, heading and a fact; the row's name in two tables, two legends and above its answers.
+    # Then a text for each answer that is shown, and the word.
     assert text.count(EVIL) == 3 + 5 + 3 * SAMPLES + 1
     assert "\\ud800" in text
     page.check_that_it_loads_nothing()
@@ -131,12 +131,12 @@ def test_everything_is_on_the_page_beside_the_paper(result, shown):
         "Different words in 2 usable",
         "Swallow-8B base 105401 0.524",
         "those of Swallow-8B;",
-        "GRPO: usable responses up",
+        "GRPO: usable answers up",
         "yes (50.0% to 75.0%)",
-        "Why responses are unusable",
+        "Why answers are unusable",
         "4 100.0%",
         "equal sample size",
-        "Usable responses",
+        "Usable answers",
         "DAT score",
         "GRPO (n = 3)",
         "Seed 42",

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fakes import Response, write_responses
+from fakes import Answer, write_answer_table
 from sozo.data.errors import UserError
 from sozo.eval.report.plane import Spot, plane_chart
 from sozo.scoring.second_encoder import GainParts, gain
@@ -253,7 +253,7 @@ def study(tmp_path):
         arms=ARMS,
         claims=CLAIMS,
         exploratory=EXPLORATORY,
-        num_responses=100,
+        num_answers=100,
     )
     return load_study(file, str(tmp_path / "o"))
 
@@ -268,7 +268,7 @@ def result(study):
     ]
     rows += [row("ours", 99, 0.90, 250.0, 0.01), row("ours@1", 98, 0.92, 250.0, 0.01)]
     rows += [row("ours@2", 98, 0.94, 250.0, 0.01)]
-    folders = {name: of.responses for name, of in study_rows(study).items()}
+    folders = {name: of.answers for name, of in study_rows(study).items()}
     frontier = {"free lists": [(50.0, 0.95), (70.0, 0.88)]}
     return StudyResult(
         "Study <x>",
@@ -383,7 +383,7 @@ def test_gains_are_over_the_base_of_the_same_seed(tmp_path, monkeypatch):
     study = load_study(
         study_file(tmp_path, seeds=[0, 1], arms=arms, second_encoder="e5"), "o"
     )
-    folders = {name: of.responses for name, of in study_rows(study).items()}
+    folders = {name: of.answers for name, of in study_rows(study).items()}
     named = {folder: name for name, folder in folders.items()}
     rows = tuple(row(name, 90, 0.9, 50.0) for name in scores)
     table = with_gains(Table11(rows, 90, None), folders, Opposite(), study.bases())
@@ -413,8 +413,8 @@ def test_gains_are_over_the_base_of_the_same_seed(tmp_path, monkeypatch):
 
 def test_the_page_leads_with_the_plane_and_escapes(result, tmp_path):
     for folder in result.folders.values():
-        response = Response("0", "m", 0, "text", ("犬", "猫"), 0.9)
-        write_responses(folder / "responses" / "part-00000.parquet", [response])
+        answer = Answer("0", "m", 0, "text", ("犬", "猫"), 0.9)
+        write_answer_table(folder / "answers" / "part-00000.parquet", [answer])
     write_page(tmp_path / "p.html", result)
     page = (tmp_path / "p.html").read_text("utf-8")
     parsed = Page(page)
@@ -428,7 +428,7 @@ def test_the_page_leads_with_the_plane_and_escapes(result, tmp_path):
         "cannot be said",
         "0.9100",
         "[0.8852, 0.9348]",
-        "Share of the responses",
+        "Share of the answers",
     )
     for text in (*expected, "trained as in", "GRPO@", "farther & <i>"):
         assert text in parsed.text, text

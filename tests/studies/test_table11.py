@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from fakes import Response, write_responses
+from fakes import Answer, write_answer_table
 from sozo.data.errors import UserError
 from sozo.scoring.statistics.hill import hill_number
 from sozo.studies.study.page import to_markdown
@@ -14,18 +14,18 @@ from sozo.studies.study.table11 import table11
 
 
 def write(folder, lists, unusable=0, parts=2):
-    """One usable response for each (words, score), the unusable ones last, in `parts` parts."""
+    """One usable answer for each (words, score), the unusable ones last, in `parts` parts."""
     rows = [
-        Response(str(i), "m", 0, "t", tuple(words), score)
+        Answer(str(i), "m", 0, "t", tuple(words), score)
         for i, (words, score) in enumerate(lists)
     ]
     rows += [
-        Response(f"x{i}", "m", 0, "t", None, None, "format") for i in range(unusable)
+        Answer(f"x{i}", "m", 0, "t", None, None, "format") for i in range(unusable)
     ]
     size = -(-len(rows) // parts)
     for part in range(parts):
-        write_responses(
-            folder / "responses" / f"part-{part:05d}.parquet",
+        write_answer_table(
+            folder / "answers" / f"part-{part:05d}.parquet",
             rows[part * size : (part + 1) * size],
         )
     return folder
@@ -53,7 +53,7 @@ def test_rows_by_hand(folders):
     assert table.equal_size == 2
     assert (
         base.summary.usable,
-        base.summary.num_responses,
+        base.summary.num_answers,
         base.summary.all_different_words,
     ) == (3, 4, 3)
     assert base.summary.mean == pytest.approx(0.5, abs=1e-6)
@@ -83,15 +83,15 @@ def test_markdown_and_json(folders):
     words = "Different words in 2 usable"
     assert cells_of(lines[0]) == [
         "Row",
-        "Responses",
+        "Answers",
         "Usable",
         "Mean",
         "Std",
         "Different words",
         words,
     ]
-    row, responses, usable, mean, *others = cells_of(lines[2])
-    assert (row, responses, usable) == ("base", "4", "75.0%, 3 of 4")
+    row, answers, usable, mean, *others = cells_of(lines[2])
+    assert (row, answers, usable) == ("base", "4", "75.0%, 3 of 4")
     assert mean == "0.5000 [0.2516, 0.7484]"
     assert others == ["0.1000", "3", "2"]
     assert ["Swallow-8B", "base", "105401", "0.524", "0.018", "8026"] in map(
@@ -145,12 +145,12 @@ def test_patterns_say_yes_and_no(tmp_path):
     assert patterns(table) == {
         "SFT: different words (equal size) up": "NO (4 to 2)",
         "DPO 2: different words (equal size) down": "yes (4 to 1)",
-        "DPO 2: usable responses up": "yes (50.0% to 100.0%)",
+        "DPO 2: usable answers up": "yes (50.0% to 100.0%)",
         "DPO 2: highest mean": "NO (SFT 0.9000)",
     }
 
 
-def test_a_word_counts_once_for_each_response(tmp_path):
+def test_a_word_counts_once_for_each_answer(tmp_path):
     table = table11(
         {"base": write(tmp_path / "b", [("犬犬猫", 0.5), ("犬", 0.5)], parts=1)}
     )
@@ -163,5 +163,5 @@ def test_what_is_not_there(folders, tmp_path):
         match=r"has no model 'tiny'; it has Qwen2\.5-7B, Swallow-8B, llm-jp-3-7\.2b",
     ):
         table11(folders, "tiny")
-    with pytest.raises(UserError, match="no response table here"):
+    with pytest.raises(UserError, match="no answer table here"):
         table11({"base": tmp_path / "nothing"})

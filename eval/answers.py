@@ -42,7 +42,7 @@ def write_answers(path: Path, models: Sequence[Evaluated]) -> int:
     - `asked`: what the item asks, if that is short; else its title. Whole prompts stand in the run's `items.jsonl`,
       once an item. Of a run that asks one thing it is empty;
     - `score`: of the task's first measure; `reason`: why there is none; `state`: whether the answer came to its end
-      (`whole`, `truncated`, `filtered`, `error`, `empty`; `not_at_hand` where only its judgement is known);
+      (`complete`, `truncated`, `filtered`, `error`, `empty`; `not_at_hand` where only its judgement is known);
     - the other measures of each task by their names, shares as 1 or 0. JCQ's by kinds of questions are left out, since
       they are those of all with `group`;
     - `run`: the run's folder.

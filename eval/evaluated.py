@@ -181,7 +181,7 @@ def not_alike(
 
     Of a `measure` that nobody scores, such as whether an answer came to its end, only what was asked counts.
     """
-    scored = measure is None or not measure.name.endswith("/whole")
+    scored = measure is None or not measure.name.endswith("/complete")
     ours, theirs = (side.scale if scored else side.asked for side in (run, other))
     difference = first_difference(ours, theirs)
     if difference is None and scored:

@@ -334,7 +334,7 @@ def _counted(run: RunResult, measure: Measure) -> str:
 
 def _by(run: RunResult, measure: Measure) -> str:
     """Who scored; nobody says whether an answer came to its end."""
-    return "" if measure.name.endswith("/whole") else run.scorer or ""
+    return "" if measure.name.endswith("/complete") else run.scorer or ""
 
 
 @dataclass(frozen=True)

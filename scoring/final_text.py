@@ -391,7 +391,7 @@ def ending(finish_reason: str | None) -> Ending:
     )
 
 
-STATES = ("whole", "truncated", "filtered", "error", "empty")
+STATES = ("complete", "truncated", "filtered", "error", "empty")
 NOT_AT_HAND = "not_at_hand"  # the state, and the finish reason, of an answer of which only its judgement is known
 
 
@@ -399,13 +399,13 @@ def answer_state(text: str, finish_reason: str | None) -> str:
     """What became of an answer, one of STATES or NOT_AT_HAND: whether it came to a good end and says anything.
 
     >>> answer_state("傘立て", "stop"), answer_state("傘", "length"), answer_state("<think>案</think>。", None)
-    ('whole', 'truncated', 'empty')
+    ('complete', 'truncated', 'empty')
     """
     end = ending(finish_reason)
     if end is not Ending.WELL:
         return NOT_AT_HAND if finish_reason == NOT_AT_HAND else str(end)
     return (
-        "whole"
+        "complete"
         if any(character.isalnum() for character in judged_part(text))
         else "empty"
     )

@@ -48,13 +48,15 @@ class ScoredAnswer:
     values: Mapping[str, float]
     reason: str | None
     group: str = ""  # its kind of item
-    state: str = "whole"  # what became of it (`sozo.scoring.final_text.answer_state`)
+    state: str = (
+        "complete"  # what became of it (`sozo.scoring.final_text.answer_state`)
+    )
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def whole(self) -> bool:
+    def complete(self) -> bool:
         """Whether it came to its end: it was not cut off, and its reasoning ended."""
-        return self.state == "whole"
+        return self.state == "complete"
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ class RunResult:
 
     def cut_off(self) -> tuple[int, int]:
         """How many answers began and did not come to their end, of how many."""
-        cut = [not answer.whole and bool(answer.text) for answer in self.scored]
+        cut = [not answer.complete and bool(answer.text) for answer in self.scored]
         return sum(cut), len(cut)
 
     @property
@@ -223,11 +225,11 @@ class RunResult:
         )
 
     def value(self, answer: ScoredAnswer, measure: Measure) -> float | None:
-        """An answer's value of a measure; of `TASK/scored` and `TASK/whole`, which any task has, 1 or 0."""
+        """An answer's value of a measure; of `TASK/scored` and `TASK/complete`, which any task has, 1 or 0."""
         if measure.name.endswith("/scored"):
             return float(self.main.name in answer.values)
-        if measure.name.endswith("/whole"):
-            return None if answer.state == NOT_AT_HAND else float(answer.whole)
+        if measure.name.endswith("/complete"):
+            return None if answer.state == NOT_AT_HAND else float(answer.complete)
         return answer.values.get(measure.name)
 
     def by_item(self, measure: Measure) -> Mapping[str, float | None]:

@@ -243,7 +243,7 @@ class Task:
         per_item = cls.measures[0].per_item
         return tuple(
             Measure(f"{cls.name}/{name}", share=True, per_item=per_item)
-            for name in ("scored", "whole")
+            for name in ("scored", "complete")
         )
 
     # What a run of evaluation asks; the defaults do for a task whose answers are scored one by one.

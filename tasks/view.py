@@ -292,7 +292,7 @@ class View(Generic[Run]):
     def reader_answers(self, run: Run) -> Iterator[tuple[str, ReaderAnswer]]:
         """Every answer as the reader shows it, after the id of its item; of a `sample` those that are drawn."""
         for answer in run.answers(self.drawn(run)):
-            states = {"states": [] if answer.whole else [answer.state]}
+            states = {"states": [] if answer.complete else [answer.state]}
             yield (
                 answer.item,
                 ReaderAnswer(

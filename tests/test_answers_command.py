@@ -127,7 +127,7 @@ def test_every_answer_is_a_row_with_its_score_or_why_it_has_none(runs, tmp_path)
         "jcq",
         "trial-01",
         "trial-01、\n案",
-        "whole",
+        "complete",
     )
     assert first["asked"].endswith("。")
     assert [first[name] for name in (*CRITERIA, "score", "dat/usable")] == [

@@ -41,9 +41,9 @@ MEASURES = {
     "dat/different_words",
     "jcq/mean",
     "jcq/scored",
-    "jcq/whole",
+    "jcq/complete",
 }
-MEASURES |= {"sat", "sat/scored", "sat/whole", "sat/compliant"}
+MEASURES |= {"sat", "sat/scored", "sat/complete", "sat/compliant"}
 FAR = "深夜の工場では、機械が静かに夢を見ていた。" * 20
 OPPOSITE = {
     HIGHER: LOWER,
@@ -244,7 +244,7 @@ def test_missing_stories_and_broken_conditions_are_lower(tmp_path):
     assert states(tmp_path) == {
         "sat": HIGHER,
         "sat/scored": LOWER,
-        "sat/whole": LOWER,
+        "sat/complete": LOWER,
         "sat/compliant": LOWER,
     }
     assert states(tmp_path, model="short")["sat"] == HIGHER
@@ -375,10 +375,10 @@ def test_by_another_judge_scores_are_not_compared_and_what_no_judge_decides_is(
     assert {name: row.state for name, row in rows.items()} == {
         "jcq/mean": NOT_COMPARED,
         "jcq/scored": NOT_COMPARED,
-        "jcq/whole": NOT_APART,
+        "jcq/complete": NOT_APART,
     }
     assert rows["jcq/mean"].estimate.reason == "scored by judge-b, base by judge-a"
-    assert (rows["jcq/mean"].by, rows["jcq/whole"].by) == ("judge-b", "")
+    assert (rows["jcq/mean"].by, rows["jcq/complete"].by) == ("judge-b", "")
     others = findings(find_evaluated([str(tmp_path)]), "base").rows
     assert {
         row.state for row in others if row.column == "originality" and row.base

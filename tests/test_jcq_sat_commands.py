@@ -229,7 +229,7 @@ def test_answers_that_were_cut_or_empty_are_counted_beside_the_mean(tmp_path):
         "answer_states"
     ]
     assert states == {
-        "whole": 15,
+        "complete": 15,
         "truncated": 10,
         "filtered": 0,
         "error": 0,

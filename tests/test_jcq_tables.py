@@ -117,7 +117,7 @@ def about(folder, answers, values=None):
 
 def test_answers_have_a_state_too(tmp_path):
     reasons = {
-        "whole": ("stop", None),
+        "complete": ("stop", None),
         "truncated": ("length",),
         "filtered": ("content_filter",),
         "error": ("abort",),
@@ -133,7 +133,13 @@ def test_answers_have_a_state_too(tmp_path):
         Answer("8", "1", "", finish_reason="length"),
     ]
     states = about(tmp_path, answers).answer_states()
-    assert states == {"whole": 2, "truncated": 2, "filtered": 1, "error": 1, "empty": 2}
+    assert states == {
+        "complete": 2,
+        "truncated": 2,
+        "filtered": 1,
+        "error": 1,
+        "empty": 2,
+    }
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ def test_what_stands_beside_numbers_is_said_in_japanese_too():
         '<span lang="ja">2,400件中0件：評価モデルが拒否 1,200、&lt;odd&gt; 1,200</span>'
     )
     known = {*map(str, Reason), *map(str, Status), *map(str, Extra), *STATES} - {
-        "whole",
+        "complete",
         "ok",
     }
     assert known <= {*states(), *labels()}

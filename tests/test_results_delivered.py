@@ -148,7 +148,10 @@ def test_results_go_into_the_run_that_trained_the_checkpoint_and_the_key_nowhere
     )
     assert jcq[1]["eval/jcq/mean"] == metrics["measures"]["jcq/mean"]["value"] == 3.5
     assert (jcq[1]["eval/jcq/mean_n"], jcq[1]["eval/jcq/num_items"]) == (34, 35)
-    assert (jcq[1]["eval/jcq/judgements_unparseable"], jcq[1]["eval/jcq/whole_of"]) == (
+    assert (
+        jcq[1]["eval/jcq/judgements_unparseable"],
+        jcq[1]["eval/jcq/complete_of"],
+    ) == (
         1,
         35,
     )

@@ -281,7 +281,7 @@ def test_a_refusal_is_a_filtered_answer():
     with server(answer) as (url, _):
         answers = asking("m", base_url=url).answer(["良い", "悪い"], seed=0, batch=0)
     assert [(a.text, answer_state(a.text, a.finish_reason)) for a in answers] == [
-        ("よ", "whole"),
+        ("よ", "complete"),
         ("", "filtered"),
     ]
 

@@ -49,7 +49,7 @@ def export(data: Path, run: "JcqRunResult", judge: str, model: str) -> None:
                     "answer": text,
                 }
             )
-        if answer.state not in ("whole", "empty", NOT_AT_HAND):
+        if answer.state not in ("complete", "empty", NOT_AT_HAND):
             answers[-1]["finish_reason"] = answer.state
         if answer.reason != NOT_ASKED:
             reply, scores = answer.facts["reply"] or "", run.scores_of(answer)

@@ -34,7 +34,9 @@ _MOST_IN_PROSE, _FEWEST_REPLIES = (
     20,
 )  # of verdicts, from so many replies on: more in prose is said
 _CORRELATION = Measure("r", 2)
-_SCORED, _WHOLE = (Measure(f"jcq/{name}", share=True) for name in ("scored", "whole"))
+_SCORED, _COMPLETE = (
+    Measure(f"jcq/{name}", share=True) for name in ("scored", "complete")
+)
 
 
 class JcqView(View[JcqRunResult]):
@@ -58,7 +60,7 @@ class JcqView(View[JcqRunResult]):
             *criteria,
             measured(measures[0]),
             *of_tasks,
-            RunColumn("answers_whole", _whole, key="whole", change=_WHOLE),
+            RunColumn("answers_complete", _complete, key="complete", change=_COMPLETE),
             measured(_SCORED, "jcq_scored", CARD, key="scored"),
             *counted(runs, "answer_states", "Answers", shown=NUMBERS, key="answers"),
             *counted(runs, "statuses", "Judgements", shown=NUMBERS, key="judgements"),
@@ -119,7 +121,7 @@ class JcqView(View[JcqRunResult]):
         return [
             ModelTable(
                 name,
-                (*columns, "mean", "whole"),
+                (*columns, "mean", "complete"),
                 ("jcq_note", "scale_note"),
                 paper=f"jcq_{by}",
                 training=f"jcq_training_{by}",
@@ -129,7 +131,7 @@ class JcqView(View[JcqRunResult]):
 
     def reader_answers(self, run: JcqRunResult) -> Iterator[tuple[str, ReaderAnswer]]:
         for answer in run.answers():
-            states = [] if answer.whole else [answer.state]
+            states = [] if answer.complete else [answer.state]
             facts, note = (
                 {"length": len(judged_part(answer.text)), "extras": states},
                 answer.facts.get("reply"),
@@ -158,16 +160,18 @@ def _questions(run: JcqRunResult) -> Cell:
     return Cell(run.metrics["num_items"], below=(below,), more={"scored": scored})
 
 
-def _whole(run: JcqRunResult) -> Cell:
+def _complete(run: JcqRunResult) -> Cell:
     """The share of answers that have an end and no reasoning left open, and how many have what instead."""
     states = run.metrics["answer_states"]
     faults = {
-        translatable(state): n for state, n in states.items() if n and state != "whole"
+        translatable(state): n
+        for state, n in states.items()
+        if n and state != "complete"
     }
     others = tuple(
         translatable("{n:,} {status}", n=n, status=fault) for fault, n in faults.items()
     )
-    return replace(run.cell(_WHOLE), below=others, more=states)
+    return replace(run.cell(_COMPLETE), below=others, more=states)
 
 
 def _with_prose(run: JcqRunResult) -> Cell:

@@ -27,7 +27,7 @@ from sozo.data.record import (
     room,
     write_json,
 )
-from sozo.data.schema import EARLIER
+from sozo.data.schema import EARLIER, of_earlier
 from sozo.data.secrets import without_credentials
 
 MISSING = object()
@@ -35,7 +35,7 @@ MISSING = object()
 PROBE, NEAR = "embedding_probe", 1e-3
 # What a model was trained on is not compared: it follows from its weights, and was written otherwise before.
 TRAINED_ON = "trained_on"
-FORMAT = 2
+FORMAT = 3
 _DIGEST = re.compile('"[^"]*[0-9a-f]{64}"')
 _OTHER = "give another output folder"
 LOCK = "_lock"  # TRL's push_to_hub leaves "_*" out
@@ -142,25 +142,10 @@ def shortened(value: Any) -> str:
 def refuse_earlier(path: Path, config: dict[str, Any]) -> None:
     """Refuse a folder whose `config.json` another version of sozo wrote."""
     if (form := config.get("format")) != FORMAT:
-        whose = EARLIER if form == 1 else "not of this version of sozo"
+        whose = of_earlier(form) if form in EARLIER else "not of this version of sozo"
         raise UserError(
             f"{path}: is {whose}; make it anew in another folder (a copied judgements.jsonl is read)"
         )
-
-
-def read_metrics(folder: Path) -> dict[str, Any]:
-    """The content of `metrics.json`; UserError where an earlier sozo wrote its measures."""
-    path = folder / "metrics.json"
-    metrics = read_json(path)
-    measures = metrics.get("measures")
-    if isinstance(measures, dict) and any(
-        isinstance(one, dict) and "mean" in one for one in measures.values()
-    ):
-        new = (
-            f"sozo score TASK {folder} --output NEW (a copied judgements.jsonl is read)"
-        )
-        raise UserError(f"{path}: is of an earlier sozo; score the answers anew: {new}")
-    return metrics
 
 
 def remove_run(folder: Path) -> None:
@@ -235,9 +220,8 @@ class RunFolder:
 
     def metrics(self) -> dict[str, Any] | None:
         """The run's result, if it is finished."""
-        return (
-            read_metrics(self.path) if (self.path / "metrics.json").exists() else None
-        )
+        path = self.path / "metrics.json"
+        return read_json(path) if path.exists() else None
 
     def start(self, loaded: dict[str, Any], facts: dict[str, Any]) -> None:
         """Write `config.json`, or check that the one in the folder promises the same result.

@@ -23,7 +23,13 @@ FAILED = (
     "error"  # how a completion ends that never came, and why its answer is not scored
 )
 _VERSION_KEY = b"sozo_schema_version"
-EARLIER = "of an earlier sozo: its commit 6c04a71 reads it"
+# What an earlier sozo wrote is not read: by its version the commit that reads it.
+EARLIER = {1: "6c04a71", 2: "076f3c5e"}
+
+
+def of_earlier(version: int) -> str:
+    """What a message says of a file or a folder that an earlier sozo wrote."""
+    return f"of an earlier sozo: its commit {EARLIER[version]} reads it"
 
 
 class Reason(StrEnum):
@@ -122,6 +128,8 @@ def part_paths(path: Path) -> list[Path]:
     for folder in (path, path / "answers"):
         if parts := sorted(folder.glob("part-*.parquet")):
             return parts
+    if (path / "responses").is_dir():
+        raise UserError(f"{path}: is {of_earlier(2)}")
     raise UserError(
         f"{path}: no answer table here (looked for part-*.parquet and answers/part-*.parquet)"
     )
@@ -180,7 +188,7 @@ def _check_version(part: Path, file: "pq.ParquetFile") -> None:
     version = (file.schema_arrow.metadata or {}).get(_VERSION_KEY, b"none").decode()
     if version != str(SCHEMA_VERSION):
         if version == "1":
-            raise UserError(f"{part}: is {EARLIER}")
+            raise UserError(f"{part}: is {of_earlier(1)}")
         columns = brief(", ".join(file.schema_arrow.names))
         other = f"answer table of schema version {version}; this sozo reads {SCHEMA_VERSION}"
         raise UserError(

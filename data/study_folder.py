@@ -13,7 +13,7 @@ from sozo.data.foreign import parse_json
 from sozo.data.record import write_whole
 
 STUDY = "study.json"
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)

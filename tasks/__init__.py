@@ -15,7 +15,7 @@ from sozo.data.foreign import quoted
 from sozo.data.joined import TASKS as PACKAGES
 from sozo.data.joined import joined
 from sozo.data.record import read_json
-from sozo.data.run_folder import read_metrics, refuse_earlier
+from sozo.data.run_folder import refuse_earlier
 from sozo.data.settings import load_dotted
 from sozo.scoring.judges.protocol import Rubric
 from sozo.tasks.dat.task import (
@@ -100,7 +100,7 @@ def finished_run(folder: Path) -> RunResult | None:
             f"{folder}: is a run of the task {quoted(name)}, which is not installed; {install}"
         )
     refuse_earlier(folder / "config.json", config)
-    return task.read(folder, read_metrics(folder))
+    return task.read(folder, read_json(folder / "metrics.json"))
 
 
 def read_run(path: Path) -> RunResult:

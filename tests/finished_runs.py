@@ -26,7 +26,7 @@ def dat_run(path, source, mean, *, usable=100, scorer=SCORES):
     folder.start({"scorer": scorer}, {})
     folder.finish(
         DatSummary(
-            source, usable + 2, usable, mean, 0.01, None, 90, {"format": 2}
+            source, usable + 2, usable, mean, 0.01, None, 90, {"format": 3}
         ).metrics()
         | {"trials": usable}
     )

@@ -243,9 +243,11 @@ def test_verdicts_are_scored_without_the_answers_that_they_are_about(tmp_path):
     assert (tmp_path / "run" / "jcq-judge" / "answers" / "m.jsonl").read_bytes() == b""
 
 
-def test_a_folder_of_an_earlier_sozo_is_refused_in_one_line(tmp_path):
+@pytest.mark.parametrize(("form", "commit"), [(1, "6c04a71"), (2, "076f3c5e")])
+def test_a_folder_of_an_earlier_sozo_is_refused_in_one_line(form, commit, tmp_path):
     run, _ = judged_by(lambda _: VERDICT, tmp_path / "run")
-    config = json.loads((run.folder / "config.json").read_text("utf-8")) | {"format": 1}
+    config = json.loads((run.folder / "config.json").read_text("utf-8"))
+    config |= {"format": form}
     (run.folder / "config.json").write_text(json.dumps(config), "utf-8")
     for look in (
         lambda: finished_run(run.folder),
@@ -253,7 +255,7 @@ def test_a_folder_of_an_earlier_sozo_is_refused_in_one_line(tmp_path):
     ):
         with pytest.raises(
             UserError,
-            match=r"config.json: is of an earlier sozo: its commit 6c04a71 reads it; ",
+            match=rf"config.json: is of an earlier sozo: its commit {commit} reads it; ",
         ) as error:
             look()
         assert "\n" not in str(error.value)
@@ -263,38 +265,3 @@ def test_a_folder_of_an_earlier_sozo_is_refused_in_one_line(tmp_path):
         (run.folder / "judgements.jsonl").read_bytes()
     )
     assert judged_by(lambda _: VERDICT, tmp_path / "new")[1] == 0
-
-
-def test_numbers_of_an_earlier_sozo_are_made_anew_by_the_same_command(tmp_path):
-    run, _ = judged_by(lambda _: VERDICT, tmp_path / "run")
-    path = run.folder / "metrics.json"
-    whole = path.read_bytes()
-    measures = {
-        name: {{"value": "mean"}.get(part, part): value for part, value in one.items()}
-        for name, one in run.metrics["measures"].items()
-    }
-    path.write_text(json.dumps(run.metrics | {"measures": measures}), "utf-8")
-    for look in (
-        lambda: finished_run(run.folder),
-        lambda: judged_by(lambda _: VERDICT, run.folder),
-    ):
-        with pytest.raises(
-            UserError,
-            match=r"metrics.json: is of an earlier sozo; score the answers anew",
-        ) as error:
-            look()
-        assert "\n" not in str(error.value)
-    # Its answers can be scored into another folder, and where they are; judgements are read.
-    (tmp_path / "new").mkdir()
-    (tmp_path / "new" / "judgements.jsonl").write_bytes(
-        (run.folder / "judgements.jsonl").read_bytes()
-    )
-    task = Jcq(JcqSettings(judge_model="j", trial=True))
-    task.judge = FakeJudge(lambda _: VERDICT, name="j")
-    assert (
-        score_answers(task, run.folder, tmp_path / "new").metrics["measures"]
-        == run.metrics["measures"]
-    )
-    path.unlink()
-    _, asked = judged_by(lambda _: VERDICT, run.folder)
-    assert (len(task.judge.asked), asked, path.read_bytes()) == (0, 0, whole)

@@ -35,7 +35,7 @@ def table(folder, source, usable):
     (folder / "config.json").write_text(
         json.dumps(
             {
-                "format": 2,
+                "format": 3,
                 "settings": {"task": "dat", "num_answers": 20, "num_usable": None},
             }
         )

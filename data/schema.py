@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 SCHEMA_VERSION = 2
-FAILED = (
+ERROR = (
     "error"  # how a completion ends that never came, and why its answer is not scored
 )
 _VERSION_KEY = b"sozo_schema_version"
@@ -56,7 +56,7 @@ class Completion:
 
 def never_came(answer: Any) -> bool:
     """Whether an answer, or a completion, is none: its server gave this one prompt no text. That is no zero."""
-    return not answer.text and answer.finish_reason == FAILED
+    return not answer.text and answer.finish_reason == ERROR
 
 
 def utf8_safe(text: str) -> str:

@@ -16,7 +16,7 @@ from sozo.data.processes import Processes, wait
 from sozo.data.progress import answers_bar
 from sozo.data.record import folder_sha256
 from sozo.data.run_folder import TRAINED_ON, RunFolder
-from sozo.data.schema import FAILED, Completion, iter_tables, never_came, write_columns
+from sozo.data.schema import ERROR, Completion, iter_tables, never_came, write_columns
 from sozo.data.settings import Checked, rare_setting, setting
 from sozo.models.generator import Generator, answer_items
 from sozo.models.generators import Loaded, load_generator
@@ -233,7 +233,7 @@ def _expect_usable(parts: Sequence[TablePart]) -> None:
         (table,) = iter_tables(part.path, ("score", "reason"))
         if table["score"].null_count < part.rows:
             return
-        came += part.rows - table["reason"].to_pylist().count(FAILED)
+        came += part.rows - table["reason"].to_pylist().count(ERROR)
     remedy = "docs/usable-lists.md says what helps, and --keep-going draws on from here"
     message = f"none of the first {came:,} answers is usable; {remedy}"
     if came >= _STOPS:

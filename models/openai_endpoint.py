@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from sozo.data.errors import UndecidedError, UserError
 from sozo.data.record import refuse_link, room, write_whole
-from sozo.data.schema import FAILED, Completion
+from sozo.data.schema import ERROR, Completion
 from sozo.models.generator import request_seeds
 from sozo.models.settings import GeneratorSettings
 from sozo.scoring.endpoint.client import (
@@ -153,7 +153,7 @@ class OpenAIGenerator:
             tqdm.write(
                 f"{self.name}: {lost}; --retry-errors asks again", file=sys.stderr
             )
-        return [kept.get(k) or Completion("", FAILED) for k in range(len(prompts))]
+        return [kept.get(k) or Completion("", ERROR) for k in range(len(prompts))]
 
     def _file(self, batch: int) -> Path | None:
         """Where a batch is kept. Who asks for the next one has written the one before, which can go."""

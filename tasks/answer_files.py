@@ -15,7 +15,7 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.foreign import brief, quoted
 from sozo.data.jsonl import id_column, read_numbered, text_column
-from sozo.data.schema import FAILED, utf8_safe
+from sozo.data.schema import ERROR, utf8_safe
 from sozo.scoring.final_text import NOT_AT_HAND, completion_text
 from sozo.tasks.task import Answer
 
@@ -67,7 +67,7 @@ def read_answers_file(path: Path, items: Collection[str] = ()) -> Iterator[Answe
                 item,
                 text,
                 source,
-                finish_reason=end or None if answers else FAILED,
+                finish_reason=end or None if answers else ERROR,
             )
     if not ids:
         raise UserError(
@@ -85,7 +85,7 @@ def named_item(name: str, items: Collection[str]) -> str:
 
 
 def _place(where: str, row: Mapping[str, Any]) -> tuple[dict[str, str], list[Any]]:
-    """Where a row has its answers, and these; none where its tool says that it failed."""
+    """Where a row has its answers, and these; none where its tool says that none came."""
     filled = [
         (place, answers)
         for place in PLACES

@@ -11,7 +11,7 @@ import numpy as np
 
 from sozo.data.errors import UserError
 from sozo.data.prompts import prompt
-from sozo.data.schema import FAILED
+from sozo.data.schema import ERROR
 from sozo.scoring.languages import LANGUAGES
 from sozo.scoring.measure import LEVEL, Estimate, Measure, t_interval
 from sozo.scoring.parse import reasons_in
@@ -58,7 +58,7 @@ class DatSummary:
     @property
     def came(self) -> int:
         """Answers that came: what a server never answered is not unusable."""
-        return self.num_answers - self.reasons.get(FAILED, 0)
+        return self.num_answers - self.reasons.get(ERROR, 0)
 
     @property
     def usable_share(self) -> float | None:
@@ -203,7 +203,7 @@ class DatRunResult(RunResult):
     def value(self, answer: ScoredAnswer, measure: Measure) -> float | None:
         """Of the share of usable answers 1 or 0, as of any answer that came."""
         if measure.short == "usable":
-            return None if answer.reason == FAILED else float(answer.reason is None)
+            return None if answer.reason == ERROR else float(answer.reason is None)
         return super().value(answer, measure)
 
     def texts(self, reason: str) -> list[str]:

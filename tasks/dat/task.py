@@ -13,7 +13,7 @@ import numpy as np
 
 from sozo.data.cache import NO_CACHE, vector_folder
 from sozo.data.prompts import prompt
-from sozo.data.schema import FAILED, Reason, never_came, utf8_safe
+from sozo.data.schema import ERROR, Reason, never_came, utf8_safe
 from sozo.scoring.measure import Measure
 from sozo.scoring.nouns import SPEAKERS
 from sozo.scoring.parse import NUM_WORDS
@@ -176,7 +176,7 @@ class Dat(Task):
             "words": [stored.words(i) for i in range(len(stored))],
             "score": pa.array(scores.scores, mask=unusable),
             "reason": [
-                FAILED if never_came(a) else reason
+                ERROR if never_came(a) else reason
                 for a, reason in zip(answers, reasons, strict=True)
             ],
         }

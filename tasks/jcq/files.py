@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sozo.data.errors import UserError
 from sozo.data.jsonl import id_column, read_objects, text_column, write_objects
-from sozo.data.schema import FAILED, utf8_safe
+from sozo.data.schema import ERROR, utf8_safe
 from sozo.scoring.final_text import NOT_AT_HAND
 from sozo.scoring.judges.ledger import Judgement, Ledger, judgement_key
 from sozo.scoring.judges.protocol import Rubric, Status, ToJudge
@@ -39,7 +39,7 @@ def export(data: Path, run: "JcqRunResult", judge: str, model: str) -> None:
     none. `finish_reason` is a column of ours, for an answer that did not end well.
     """
     answers, judgements = [], []
-    for answer in (answer for answer in run.scored if answer.reason != FAILED):
+    for answer in (answer for answer in run.scored if answer.reason != ERROR):
         text = answer.facts.get("judged", answer.text)
         if answer.state != NOT_AT_HAND:
             answers.append(

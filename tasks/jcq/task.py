@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError
-from sozo.data.schema import FAILED, never_came
+from sozo.data.schema import ERROR, never_came
 from sozo.data.settings import rare_setting, setting
 from sozo.scoring.final_text import NOT_AT_HAND, judged_part
 from sozo.scoring.judges.ledger import Judgement
@@ -205,7 +205,7 @@ class Jcq(JudgedTask):
         # A second try that stops early leaves a judgement of every answer: what an earlier one finished still holds.
         if tool.exists() or not (run.judging and run.judging.stopped):
             export(tool, finished, self.settings.judge_model, run.source)
-        statuses, failed = metrics["statuses"], metrics["reasons"].get(FAILED, 0)
+        statuses, failed = metrics["statuses"], metrics["reasons"].get(ERROR, 0)
         return metrics | {
             "scored_items": sum(
                 mean is not None for mean in finished.by_item(self.measures[0]).values()
@@ -213,7 +213,7 @@ class Jcq(JudgedTask):
             "reasons": {
                 status: n for status, n in statuses.items() if status != Status.OK
             }
-            | {FAILED: failed},
+            | {ERROR: failed},
             "judged_by": finished.judged_by(),
             "answer_states": finished.answer_states(),
             "length": finished.length_and_score(),
@@ -239,7 +239,7 @@ def judged_row(
 ) -> Row:
     """An answer with its scores and their mean, by criterion and by the question's task."""
     if asked is None:
-        return Row(reason=FAILED)
+        return Row(reason=ERROR)
     facts = {} if asked.answer == answer.text else {"judged": asked.answer}
     if judgement is None:
         return Row(reason=NOT_ASKED, facts=facts)

@@ -14,7 +14,6 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from sozo.data.jsonl import FilledText, Id, Text, read_records, record_of
-from sozo.data.schema import FAILED
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ def load_stories(path: Path | None = None) -> tuple[Story, ...]:
 class SatReason(StrEnum):
     """Why a rewrite has no score, in the order in which the rules are applied: the first that fails is given."""
 
-    ERROR = FAILED  # it never came
+    ERROR = "error"  # it never came
     REASONING = "reasoning"  # that never ends
     EMPTY = "empty"  # not one letter or digit
     STORY_NO_VECTOR = (

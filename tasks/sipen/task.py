@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError
-from sozo.data.schema import FAILED
+from sozo.data.schema import ERROR
 from sozo.data.settings import rare_setting, setting
 from sozo.scoring.measure import Measure
 from sozo.tasks.held_out import fingerprint, refuse
@@ -154,7 +154,7 @@ class Sipen(Task):
         )
         metrics, came = (
             finished.summarised(self.measures, run.source),
-            (a for a in finished.scored if a.reason != FAILED),
+            (a for a in finished.scored if a.reason != ERROR),
         )
         replies = [
             SipenReply(asked[answer.item], answer.facts["reply"]) for answer in came
@@ -166,7 +166,7 @@ class Sipen(Task):
             "usable": len(replies) - unparseable,
             "reasons": {
                 "unparseable": unparseable,
-                FAILED: metrics["num_answers"] - len(replies),
+                ERROR: metrics["num_answers"] - len(replies),
             },
             **tables(replies, self.asked),
         }

@@ -20,7 +20,7 @@ from sozo.data.errors import UserError
 from sozo.data.prompts import as_completion
 from sozo.data.prompts.form import PLAIN, PromptForm
 from sozo.data.run_folder import first_difference
-from sozo.data.schema import FAILED
+from sozo.data.schema import ERROR
 from sozo.tasks import read_run, refuse_training
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Item
@@ -209,7 +209,7 @@ def _tables(run: RunResult, usable: bool) -> Iterator[tuple[str, Any]]:
         )
     path, table = run.folder, run.table().combine_chunks()
     table = table.filter(
-        pc.fill_null(pc.not_equal(table["reason"], FAILED), True)
+        pc.fill_null(pc.not_equal(table["reason"], ERROR), True)
     )  # what never came teaches nothing
     if unscored := pc.sum(
         pc.and_(pc.is_null(table["score"]), pc.is_null(table["reason"]))

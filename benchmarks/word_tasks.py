@@ -1,8 +1,7 @@
-"""What the word tasks pay to who reads nothing or cheats: the tables of docs/word-tasks.md.
+"""What cue DAT pays to who reads nothing or cheats: the table of docs/word-tasks.md.
 
-    python benchmarks/word_tasks.py --task cue_dat --nouns tiny
-    python benchmarks/word_tasks.py --task cue_dat --nouns tiny --by e5
-    python benchmarks/word_tasks.py --task kanji
+    python benchmarks/word_tasks.py --nouns tiny
+    python benchmarks/word_tasks.py --nouns tiny --by e5
 
 Every row is one way to answer the task's items, several times each, scored by the task itself; deterministic, and no
 model. `--by` names the encoder that scores; the lists are always made by ja-ginza.
@@ -12,15 +11,14 @@ import argparse
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from sozo.scoring.languages import read_nouns
 from sozo.scoring.parse import write_list
-from sozo.tasks import task_type
-from sozo.tasks.task import Answer, Item, Task
-from sozo.tasks.words.cue_dat import CueDat
-from sozo.tasks.words.kanji import read_partners, solve
+from sozo.tasks.task import Answer, Item
+from sozo.tasks.words.cue_dat import CueDat, CueSettings
 
 Write = Callable[[Item, np.random.Generator], str]
 FULL_WIDTH = str.maketrans("0123456789.", "０１２３４５６７８９．")
@@ -133,70 +131,13 @@ class CueLists:
         return self.words(item, self.pool(item)[np.argsort(-self.nearness(item))[:9]])
 
 
-class KanjiAnswers:
-    def __init__(self, task: Task) -> None:
-        self.key = read_partners()
-        own = [item.columns["solutions"] for item in task.items()]
-        train = type(task)(type(task.settings)(split="train", num_items=4096))
-        self.train = Counter(
-            "".join(item.columns["solutions"] for item in train.items())
-        )
-        self.best = Counter("".join(own)).most_common(1)[0][0]
-        self.all = sorted(self.key)
-
-    def random(self, item: Item, rng: np.random.Generator) -> str:
-        return self.all[rng.integers(len(self.all))]
-
-    def one_kanji_the_best_of_train(self, item: Item, rng: np.random.Generator) -> str:
-        return self.train.most_common(1)[0][0]
-
-    def one_kanji_the_best_of_these_items(
-        self, item: Item, rng: np.random.Generator
-    ) -> str:
-        return self.best
-
-    def most_productive_partner(self, item: Item, rng: np.random.Generator) -> str:
-        near = set().union(*(self.key[cue] for cue in item.columns["cues"]))
-        return max(sorted(near), key=lambda kanji: len(self.key[kanji]))
-
-    def fits(self, item: Item, rng: np.random.Generator, cues: int) -> str:
-        fitting = sorted(
-            set(solve(self.key, item.columns["cues"][:cues]))
-            - set(item.columns["cues"])
-        )
-        return fitting[rng.integers(len(fitting))]
-
-    def fits_the_first_cue(self, item: Item, rng: np.random.Generator) -> str:
-        return self.fits(item, rng, 1)
-
-    def fits_two_cues(self, item: Item, rng: np.random.Generator) -> str:
-        return self.fits(item, rng, 2)
-
-    def table_look_up(self, item: Item, rng: np.random.Generator) -> str:
-        return self.fits(item, rng, 3)
-
-    def the_first_cue(self, item: Item, rng: np.random.Generator) -> str:
-        return item.columns["cues"][0]
-
-    def in_prose(self, item: Item, rng: np.random.Generator) -> str:
-        return f"答えは「{self.table_look_up(item, rng)}」です。"
-
-    def three_kanji(self, item: Item, rng: np.random.Generator) -> str:
-        return "".join(self.fits(item, rng, 2) for _ in range(3))
+HELPERS = ("pool", "words", "nearness")
 
 
-HELPERS = ("pool", "words", "nearness", "fits")
-KINDS = {"cue_dat": CueLists, "kanji": KanjiAnswers}
-
-
-def ways(task: Task) -> dict[str, Write]:
+def ways(task: CueDat) -> dict[str, Write]:
     """Name -> who writes an answer to an item so."""
-    answers = KINDS[task.name](task)
-    names = [
-        name for name in vars(type(answers)) if name[0] != "_" and name not in HELPERS
-    ]
-    if task.name == "kanji":
-        return {name.replace("_", " "): getattr(answers, name) for name in names}
+    answers = CueLists(task)
+    names = [name for name in vars(CueLists) if name[0] != "_" and name not in HELPERS]
     written = {
         name: lambda item, rng, name=name: write_list(getattr(answers, name)(item, rng))
         for name in names
@@ -222,7 +163,6 @@ def ways(task: Task) -> dict[str, Write]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--task", choices=KINDS, required=True)
     parser.add_argument("--nouns", help="tiny, or a file (default: JumanDIC's)")
     parser.add_argument("--by", default="ja-ginza", help="encoder of the score")
     parser.add_argument("--items", type=int, default=256)
@@ -231,20 +171,15 @@ def main() -> None:
         "--only", default=".*", help="regular expression of the rows' names"
     )
     options = parser.parse_args()
-    kind = task_type(options.task)
-    own = (
-        {}
-        if options.task == "kanji"
-        else {"cue_nouns": options.nouns, "noun_checker": "jumandic"}
+    settings = CueSettings(
+        num_items=options.items, cue_nouns=options.nouns, noun_checker="jumandic"
     )
-    task = kind(kind.Settings(num_items=options.items, **own))
+    task = CueDat(settings)
     items, by = task.items(), task
     if (
         options.by != "ja-ginza"
     ):  # usable stays as it is, only the value is another encoder's
-        by = kind(
-            kind.Settings(num_items=options.items, embedding_model=options.by, **own)
-        )
+        by = CueDat(replace(settings, embedding_model=options.by))
         known = set(by.nouns)
         by.asked = items = tuple(item for item in items if item.id in known)
     print(
@@ -266,31 +201,26 @@ def main() -> None:
             for item, row in zip(asked, rows, strict=True)
             if row.reason is None
         ]
-        values = np.array([row.values[kind.name] for _, row in good])
+        values = np.array([row.values["cue_dat"] for _, row in good])
         if by is not task and good:
             lists = [row.facts["words"] for _, row in good]
             by.scorer.vectors.table(lists)  # so that all words have rows
             values = by.values([cue for cue, _ in good], lists)
             values = values[np.isfinite(values)]
-        usable = np.mean([row.values[f"{kind.name}/usable"] for row in rows])
-        fixed = "–"
-        if options.task != "kanji":
-            name_of = f"{kind.name}/unshared"
-            shares = [row.values[name_of] for row in rows if name_of in row.values]
-            fixed = f"{np.mean(shares):.0%}" if shares else "–"
+        usable = np.mean([row.values["cue_dat/usable"] for row in rows])
+        shares = [
+            row.values["cue_dat/unshared"]
+            for row in rows
+            if "cue_dat/unshared" in row.values
+        ]
+        fixed = f"{np.mean(shares):.0%}" if shares else "–"
         reasons = ", ".join(
             f"{reason} {n / len(rows):.0%}"
             for reason, n in Counter(row.reason for row in rows).most_common()
             if reason
         )
         error = 1.96 * np.std(values) / len(values) ** 0.5 if len(values) else 0
-        value = (
-            "–"
-            if not len(values)
-            else f"{np.mean(values):.1%}"
-            if kind.measures[0].share
-            else f"{np.mean(values):+.4f} ± {error:.4f}"
-        )
+        value = f"{np.mean(values):+.4f} ± {error:.4f}" if len(values) else "–"
         print(f"| {name} | {usable:.1%} | {value} | {fixed} | {reasons} |", flush=True)
 
 

@@ -106,11 +106,8 @@ class JudgeReward(Reward):
             )
         # The name is the same whatever the settings: it is the key in W&B.
         super().__init__("judge_reward", "judge", scale=scale)
-        # A reward always asks: `reparse` is the evaluation's.
-        self.ledger, self.settings = (
-            Path(ledger),
-            replace(settings_of(JudgeSettings, settings), reparse=False),
-        )
+        self.ledger = Path(ledger)
+        self.settings = settings_of(JudgeSettings, settings)
         self.price, self.criterion, self.stop_failed_share = (
             self.settings.price(),
             criterion,

@@ -205,9 +205,6 @@ class Table:
     empty: tuple[
         str, ...
     ] = ()  # labels of what says which columns are left out, and why
-    csv_only: bool = (
-        False  # whether it is no table for a paper, and so no file in LaTeX
-    )
     of: str = ""  # label of what all its numbers are of, where they must not be read without: "JCQ, 35 trial questions"
 
 

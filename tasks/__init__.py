@@ -29,9 +29,8 @@ from sozo.tasks.sat.task import Sat
 from sozo.tasks.sipen.task import Sipen
 from sozo.tasks.task import Item, Task
 from sozo.tasks.words.cue_dat import CueDat
-from sozo.tasks.words.kanji import Kanji
 
-TASKS: tuple[type[Task], ...] = (Dat, Jcq, Sat, Sipen, Pbig, CueDat, Kanji, Hivemind)
+TASKS: tuple[type[Task], ...] = (Dat, Jcq, Sat, Sipen, Pbig, CueDat, Hivemind)
 
 
 def task_types() -> dict[str, type[Task]]:

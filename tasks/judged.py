@@ -23,7 +23,7 @@ class JudgedTask(Task):
     def __init__(self, settings: Any = None) -> None:
         super().__init__(settings)
         self.judge_settings = self.settings
-        self.again = self.settings.retry_failed or self.settings.reparse
+        self.again = self.settings.retry_failed
 
     @cached_property
     def session(self) -> JudgeSession:

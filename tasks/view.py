@@ -22,10 +22,10 @@ from sozo.tasks.run_result import RunResult
 
 Run = TypeVar("Run", bound=RunResult)
 
-# Where a column is shown: the terminal's table, W&B, the model card, the page's facts, its table of why answers failed.
+# Where a column is shown: the terminal's table, W&B, the model card, the page's table of why answers failed.
 # The page's table of all columns has those of the terminal and of `PAGE`.
-Place = Flag("Place", ["TERMINAL", "WANDB", "CARD", "FACTS", "FAILURES", "PAGE"])
-TERMINAL, WANDB, CARD, FACTS, FAILURES, PAGE = Place
+Place = Flag("Place", ["TERMINAL", "WANDB", "CARD", "FAILURES", "PAGE"])
+TERMINAL, WANDB, CARD, FAILURES, PAGE = Place
 NUMBERS = TERMINAL | WANDB
 RESULT = NUMBERS | CARD
 
@@ -146,7 +146,7 @@ def cost_column(label: str) -> RunColumn:
         names = ("prompt_tokens", "completion_tokens", "cost", "unknown_cost")
         return Cell(cost_line(*(run.metrics[name] for name in names)))
 
-    return RunColumn(label, cell, shown=TERMINAL | FACTS)
+    return RunColumn(label, cell, shown=TERMINAL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,14 @@ def mini(tmp_path_factory, ginza, jumandic_checker, nouns):
     )
 
 
+@pytest.fixture(scope="module")
+def lipogram():
+    """A task of one's own that every command knows: it scores any text, whatever it holds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOZO_TASKS", "toy_task.Lipogram")
+        yield
+
+
 @pytest.fixture
 def forked_modules(monkeypatch):
     """What the product runs as `python -m`, in a process of its own, is a fork."""

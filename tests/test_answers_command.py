@@ -25,8 +25,8 @@ from sozo.eval.run import score_answers
 from sozo.tasks.dat.summary import summarise
 from sozo.tasks.dat.task import Dat
 from sozo.tasks.task import Complete
-from sozo.tasks.words.kanji import Kanji
 from test_evaluation_page import english_text, read_packed
+from toy_task import Lipogram
 from whole_runs import dat_run, jcq_run, write
 
 FIRST = [
@@ -182,18 +182,22 @@ def test_the_columns_of_a_task_do_not_depend_on_who_judged_or_what_came_out(
     ]
 
 
-def test_a_measure_of_another_task_has_no_value(runs, tmp_path):
-    answers = [{"item": item.id, "text": "犬"} for item in Kanji().items()[:2]]
+def test_a_measure_of_another_task_has_no_value(runs, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOZO_TASKS", "toy_task.Lipogram")
+    answers = [{"item": item.id, "text": "犬"} for item in Lipogram().items()[:2]]
     score_answers(
-        Kanji(), write(tmp_path / "k.jsonl", answers), tmp_path / "k", source="before"
+        Lipogram(),
+        write(tmp_path / "k.jsonl", answers),
+        tmp_path / "k",
+        source="before",
     )
     rows = written(tmp_path / "a.csv", tmp_path / "k", runs / "before" / "dat")
-    assert list(rows[0]) == [*FIRST, "dat/usable", "kanji/usable", "run"]
+    assert list(rows[0]) == [*FIRST, "dat/usable", "lipogram/words", "run"]
     assert {
-        (row["task"], row["dat/usable"] != "", row["kanji/usable"] != "")
+        (row["task"], row["dat/usable"] != "", row["lipogram/words"] != "")
         for row in rows
     } == {
-        ("kanji", False, True),
+        ("lipogram", False, True),
         ("dat", True, False),
     }
 

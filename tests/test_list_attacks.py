@@ -18,7 +18,6 @@ from sozo.models.settings import GeneratorSettings
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
 from sozo.tasks.words.cue_dat import CueDat
-from sozo.tasks.words.kanji import Kanji
 from sozo.training.config import parse
 from sozo.training.selection import select_top
 from sozo.training.sft_dpo import (
@@ -30,6 +29,9 @@ from sozo.training.sft_dpo import (
     train_sft,
 )
 from test_selection import table
+from toy_task import Lipogram
+
+pytestmark = pytest.mark.usefixtures("lipogram")
 
 METHODS = {
     "sft": (train_sft, SftArguments, SftSettings),
@@ -59,10 +61,6 @@ def train(method, model, tables, output, count, **settings):
 
 def dat():
     return Dat(DatSettings(noun_checker="jumandic", embedding_model="ja-ginza"))
-
-
-def kanji():
-    return Kanji(Kanji.Settings(split="train", num_items=3))
 
 
 def answered(task, folder, *texts):
@@ -156,7 +154,7 @@ def characters():
                 *TEXTS.values(),
                 *NOUNS,
                 prompt("dat"),
-                *(item.prompt for item in kanji().items()),
+                *(item.prompt for item in Lipogram().items()),
             ]
         )
     )
@@ -263,7 +261,7 @@ def as_imitated(model, of_lists, asked, text):
 def test_another_task_s_answer_is_imitated_whatever_it_holds(
     name, model, lists, of_lists, tmp_path
 ):
-    task, text = kanji(), TEXTS[name]
+    task, text = Lipogram(), TEXTS[name]
     other = answered(task, tmp_path / "other", text)
     expected = as_imitated(model, of_lists, task.items()[0].prompt, text)
     assert loss_of(model, [lists, other], tmp_path / "out", 8) == pytest.approx(
@@ -272,7 +270,7 @@ def test_another_task_s_answer_is_imitated_whatever_it_holds(
 
 
 def test_all_of_them_together(model, lists, of_lists, tmp_path):
-    task = kanji()
+    task = Lipogram()
     other = answered(task, tmp_path / "other", *TEXTS.values())
     items = [item.prompt for item in task.items()]
     parts = [
@@ -289,7 +287,7 @@ def test_all_of_them_together(model, lists, of_lists, tmp_path):
 
 
 def test_the_folders_order_tells_no_lists_apart(model, lists, of_lists, tmp_path):
-    task = kanji()
+    task = Lipogram()
     other = answered(task, tmp_path / "other", TEXTS["a numbered list"])
     expected = as_imitated(
         model, of_lists, task.items()[0].prompt, TEXTS["a numbered list"]
@@ -302,7 +300,7 @@ def test_the_folders_order_tells_no_lists_apart(model, lists, of_lists, tmp_path
 def test_the_very_text_of_a_list_is_imitated_as_another_task_s_answer(
     model, lists, of_lists, tmp_path
 ):
-    task, text = kanji(), select_top(lists, 1).texts[0]
+    task, text = Lipogram(), select_top(lists, 1).texts[0]
     other = answered(task, tmp_path / "other", text)
     expected = as_imitated(model, of_lists, task.items()[0].prompt, text)
     assert loss_of(model, [lists, other], tmp_path / "out", 8) == pytest.approx(
@@ -331,7 +329,7 @@ def test_where_every_list_is_cut_nothing_is_trained(model, lists, tmp_path):
     )
     with pytest.raises(UserError):
         loss_of(model, lists, tmp_path / "out", 7, max_length=short)
-    other = answered(kanji(), tmp_path / "other", "わからない")
+    other = answered(Lipogram(), tmp_path / "other", "わからない")
     with pytest.raises(UserError):  # beside another task's answers too
         loss_of(model, [lists, other], tmp_path / "mixed", 8, max_length=short)
 

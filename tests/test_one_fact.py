@@ -24,7 +24,7 @@ from sozo.eval.terminal import print_answer, print_run, print_tables
 from sozo.scoring.measure import LEVEL
 from sozo.scoring.second_encoder import SecondEncoder
 from sozo.tasks import task_types
-from sozo.tasks.view import CARD, FACTS, FAILURES, PAGE, TERMINAL, WANDB
+from sozo.tasks.view import CARD, FAILURES, PAGE, TERMINAL, WANDB
 from test_evaluation_page import cells_of, english_text
 
 COLUMNS = """
@@ -304,8 +304,6 @@ def tables_of_means(report, row):
         names.append(f"{row.task}-answers-without-a-score")
     elif column.shown & (TERMINAL | PAGE):
         names.append(f"{row.task}-all-columns")
-    if column.shown & FACTS:
-        names.append(f"{row.task}-what-was-run")
     return [
         *names,
         *(

@@ -1,6 +1,5 @@
-"""What is paid for is kept: a gentle Ctrl-C, a second reading without asking, prices that come later, fair budgets."""
+"""What is paid for is kept: a gentle Ctrl-C, prices that come later, fair budgets."""
 
-import json
 import os
 import signal
 import time
@@ -44,42 +43,14 @@ def test_ctrl_c_waits_for_what_is_paid_for(tmp_path, monkeypatch, capsys):
         assert (done.requests, done.statuses["ok"], len(requests)) == (4, 6, 6)
 
 
-def test_a_second_reading_asks_nobody_and_reads_as_one_reads_today(tmp_path):
-    replies = iter([VERDICT, f"{VERDICT}\n上記は誤りです。", *["?"] * 20])
-    judge = FakeJudge(lambda p: next(replies), concurrency=1)
-    judge_answers(judge, JCQ_V1, ANSWERS[:2], tmp_path / "j")
-    lines = [json.loads(line) for line in (tmp_path / "j").open("rb")]
-    # As an older version read them: no verdict in the first reply, one in the second.
-    lines[0] |= {"status": "unparseable", "scores": None}
-    scores = {"fluency": 4, "flexibility": 3, "originality": 2, "elaboration": 5}
-    lines = [lines[0], lines[1] | {"status": "ok", "scores": scores}]
-    (tmp_path / "j").write_text(
-        "".join(json.dumps(line) + "\n" for line in lines), "utf-8"
-    )
-    nobody = FakeJudge(lambda p: AssertionError("asked"))
-    settings = JudgeSettings(reparse=True, price_in=1e6, price_out=1e6)
-    done = judge_answers(nobody, JCQ_V1, ANSWERS[:2], tmp_path / "j", settings)
-    assert nobody.asked == []
-    assert [str(judgement.status) for judgement in done.judgements] == [
-        "ok",
-        "unparseable",
-    ]
-    assert [judgement.scores for judgement in done.judgements] == [scores, None]
-    # Two replies of 120 tokens were paid for, once, and now there is a price.
-    assert (done.requests, done.cost, done.unknown_cost) == (0, 240.0, 0)
-    again = judge_answers(nobody, JCQ_V1, ANSWERS[:2], tmp_path / "j", settings)
-    assert (again.cost, len(read_judgements(tmp_path / "j", (JCQ_V1,)))) == (240.0, 4)
-
-
-def test_a_second_reading_takes_another_price(tmp_path):
-    def cost(price, **how):
-        settings = JudgeSettings(price_in=price, price_out=price, **how)
+def test_what_was_paid_keeps_its_price(tmp_path):
+    def cost(price):
+        settings = JudgeSettings(price_in=price, price_out=price)
         return judge_answers(
             FakeJudge(lambda p: VERDICT), JCQ_V1, ANSWERS[:1], tmp_path / "j", settings
         ).cost
 
-    assert cost(1e6) == cost(2e6) == 120.0  # as paid
-    assert cost(2e6, reparse=True) == 240.0
+    assert cost(1e6) == cost(2e6) == 120.0
 
 
 def test_a_price_that_comes_later_prices_what_was_asked_before(tmp_path):

@@ -13,16 +13,19 @@ from sozo.eval.evaluated import find_evaluated
 from sozo.eval.run import run_task
 from sozo.models.settings import GeneratorSettings
 from sozo.models.trained_on import YES, target
-from sozo.tasks import TASKS
+from sozo.tasks import task_types
 from sozo.tasks.jcq.questions import trial_questions
 from sozo.training.config import parse
 from sozo.training.grpo import GrpoArguments, GrpoSettings, train_grpo
-from test_list_attacks import METHODS, answered, dat, kanji, train
+from test_list_attacks import METHODS, answered, dat, train
 from test_selection import table
+from toy_task import Lipogram
+
+pytestmark = pytest.mark.usefixtures("lipogram")
 
 
 @pytest.fixture(scope="module")
-def tables(tmp_path_factory, mini):
+def tables(tmp_path_factory, mini, lipogram):
     """Tables of several kinds, by name."""
     folder = tmp_path_factory.mktemp("tables")
     sampling = SamplingOptions(num_answers=16)
@@ -33,7 +36,7 @@ def tables(tmp_path_factory, mini):
         sampling,
         folder / "drawn",
     )
-    answered(kanji(), folder / "kanji", *(f"{k}" for k in range(15)))
+    answered(Lipogram(), folder / "lipogram", *(f"{k}" for k in range(15)))
     scores = {
         question.id: [(4, 3, 4, 5), (2, 2, 2, 2)] for question in trial_questions()[:4]
     }
@@ -58,7 +61,7 @@ JUDGE = {
 NAMED = {
     "random": {"dat", "ja-ginza"},
     "drawn": {"dat", "ja-ginza"},
-    "kanji": {"kanji"},
+    "lipogram": {"lipogram"},
     "jcq": {"jcq", "judge-of-jcq"},
 }
 
@@ -93,7 +96,9 @@ def record(model):
 def measured(model, folder):
     """What a measured run of a model says of its training: `loaded`, and the tasks whose measure is a target."""
     sampling = SamplingOptions(num_answers=3)
-    run_task(kanji(), GeneratorSettings(str(model), max_new_tokens=4), sampling, folder)
+    run_task(
+        Lipogram(), GeneratorSettings(str(model), max_new_tokens=4), sampling, folder
+    )
     loaded = json.loads((folder / "config.json").read_text("utf-8"))["loaded"]
     (evaluated,) = find_evaluated([str(folder)])
     return set(leaves(loaded["trained_on"])), targets(evaluated.trainings)
@@ -102,7 +107,9 @@ def measured(model, folder):
 def targets(trainings, said=YES):
     """The tasks whose first measure training went for; or those of which that is not so, or not known."""
     return {
-        task.name for task in TASKS if target(trainings, task, task.measures[0]) == said
+        task.name
+        for task in task_types().values()
+        if target(trainings, task, task.measures[0]) == said
     }
 
 
@@ -116,7 +123,7 @@ def unknown(said):
         ("sft", ("random",)),
         ("sft", ("drawn",)),
         ("sft", ("jcq",)),
-        ("sft", ("random", "kanji")),
+        ("sft", ("random", "lipogram")),
         ("dpo", ("drawn",)),
         ("dpo", ("drawn", "jcq")),
     ],
@@ -128,7 +135,9 @@ def test_a_table_s_task_encoder_and_judge_are_recorded(
     wanted = set().union(*(NAMED[kind] for kind in kinds))
     assert wanted <= record(output)
     said, went_for = measured(output, tmp_path / "run")
-    assert went_for == {kind if kind in ("kanji", "jcq") else "dat" for kind in kinds}
+    assert went_for == {
+        kind if kind in ("lipogram", "jcq") else "dat" for kind in kinds
+    }
     assert not unknown(said)
 
 
@@ -157,9 +166,9 @@ def test_sft_of_sft_carries_the_first_record_on(tables, mini, tmp_path):
     first = train("sft", mini, [tables / "jcq"], tmp_path / "first", 4)
     second = train("dpo", first, [tables / "random"], tmp_path / "second", 4)
     assert NAMED["jcq"] | NAMED["random"] <= record(second)
-    third = train("sft", second, [tables / "kanji"], tmp_path / "third", 4)
+    third = train("sft", second, [tables / "lipogram"], tmp_path / "third", 4)
     _, went_for = measured(third, tmp_path / "run")
-    assert went_for == {"jcq", "dat", "kanji"}
+    assert went_for == {"jcq", "dat", "lipogram"}
     # Whoever begins from a checkpoint begins from the same training.
     shutil.copytree(first, tmp_path / "moved")
     fourth = train(
@@ -219,9 +228,9 @@ def test_a_folder_of_before_says_so(method, tables, mini, tmp_path):
     said, went_for = measured(first, tmp_path / "run")
     assert (went_for, unknown(said)) == (set(), True)
     # And so does what starts from it, beside what is known.
-    second = train("sft", first, [tables / "kanji"], tmp_path / "second", 4)
+    second = train("sft", first, [tables / "lipogram"], tmp_path / "second", 4)
     said, went_for = measured(second, tmp_path / "run2")
-    assert (went_for, unknown(said)) == ({"kanji"}, True)
+    assert (went_for, unknown(said)) == ({"lipogram"}, True)
 
 
 @pytest.mark.parametrize("method", METHODS)

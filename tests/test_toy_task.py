@@ -25,7 +25,7 @@ from sozo.scoring.table import Cell
 from sozo.tasks import task_type
 from sozo.tasks.task import Answer, Row
 from sozo.tasks.view import RESULT, RunColumn, View
-from sozo.tasks.words.kanji import Kanji
+from sozo.tasks.words.cue_dat import CueDat
 from test_evaluation_page import cells_of
 from test_sampling_endpoint import KEY, completion, server
 
@@ -318,9 +318,9 @@ def test_a_value_that_no_measure_names_is_refused(monkeypatch):
 
 
 def test_a_measure_that_is_called_usable_is_not_hidden_by_the_count():
-    columns = Kanji.view.columns(Kanji.measures, [])
+    columns = CueDat.view.columns(CueDat.measures, [])
     names = [column.name for column in columns]
     assert len(names) == len(set(names))
     assert next(
         column for column in columns if column.name == "usable"
-    ).measure == Kanji.measure_named("kanji/usable")
+    ).measure == CueDat.measure_named("cue_dat/usable")

@@ -1,4 +1,4 @@
-"""The word tasks on hand-worked numbers: cue DAT, kanji remote associates."""
+"""Cue DAT on hand-worked numbers."""
 
 import json
 import subprocess
@@ -11,17 +11,14 @@ import pytest
 from fakes import FakeEncoder, FakeNouns, list_text
 from sozo.data.errors import UserError
 from sozo.data.prompts import prompt
-from sozo.eval.evaluated import not_alike
 from sozo.eval.run import score_answers
-from sozo.rewards import make_task_reward
 from sozo.rewards.task import reward_of
 from sozo.scoring.distance import cosines_to_cues
-from sozo.tasks import TASKS, refuse_training
+from sozo.tasks import refuse_training
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.tasks.task import Answer, Item
 from sozo.tasks.words.cue_dat import _PROMPTS, CueDat, CueSettings, unshared
-from sozo.tasks.words.items import ItemSettings, split_of
-from sozo.tasks.words.kanji import Kanji, read_partners
+from sozo.tasks.words.items import ItemSettings
 
 NOUNS = [
     f"{one}{two}" for one in "犬猫水山川本車空海石" for two in "木花"
@@ -109,8 +106,7 @@ def test_what_a_list_after_a_cue_is(text, reason):
 
 
 def test_prompts_hold_the_cue_once_and_tiny_goes_on_after_line_one():
-    for name in ("cue_dat", "kanji"):
-        assert prompt(name).count("{") == prompt(name).count("{cue}") == 1
+    assert prompt("cue_dat").count("{") == prompt("cue_dat").count("{cue}") == 1
     for form, before in (
         ("dat", prompt("dat") + "1. "),
         ("dat-line", prompt("dat") + "\n1. "),
@@ -166,65 +162,6 @@ def test_answers_of_which_none_is_a_list():
     assert ask(task) == []
 
 
-def test_partners_are_of_two_different_kanji_in_either_order():
-    key = read_partners()
-    assert "校" in key["学"]
-    assert "学" in key["校"]
-    assert not any(kanji in partners for kanji, partners in key.items())
-
-
-def kanji_rows(*texts, solutions="学"):
-    item = Item("校生入", "", {"cues": "校生入", "solutions": solutions})
-    rows = Kanji().score([item] * len(texts), [Answer("", "", text) for text in texts])
-    return [(row.values["kanji"], row.values["kanji/usable"]) for row in rows]
-
-
-def test_a_kanji_is_right_or_wrong_and_everything_else_is_wrong_too():
-    assert kanji_rows("学", " 学\n", "<think>校?</think>学") == [(1, 1)] * 3
-    assert kanji_rows("校", "人") == [(0, 1)] * 2
-    assert (
-        kanji_rows("「学」", "学です", "学学", "学大", "1. 学", "がく", "", "<think>学")
-        == [(0, 0)] * 8
-    )
-    assert kanji_rows("", "学大", solutions="学大") == [(0, 0)] * 2
-
-
-def test_kanji_items_keep_to_their_split_and_have_few_solutions():
-    key = read_partners()
-    seen = {}
-    for split in ("test", "train"):
-        items = Kanji(ItemSettings(split=split, num_items=200)).items()
-        seen[split] = {kanji for item in items for kanji in item.columns["solutions"]}
-        assert (
-            len({frozenset(item.columns["cues"]) for item in items})
-            == len(items)
-            == 200
-        )
-        for item in items:
-            solutions = set.intersection(
-                *(set(key[cue]) for cue in item.columns["cues"])
-            ) - set(item.columns["cues"])
-            assert set(item.columns["solutions"]) == solutions
-            assert 1 <= len(solutions) <= 3
-            assert {split_of(kanji) for kanji in solutions} == {split}
-            assert item.prompt == prompt("kanji").replace("{cue}", item.columns["cues"])
-    assert not seen["test"] & seen["train"]
-    assert (
-        Kanji(ItemSettings(num_items=50)).items()
-        == Kanji(ItemSettings(num_items=200)).items()[:50]
-    )
-    refuse_training(Kanji(ItemSettings(split="train")).items())
-    item = Kanji().items()[0]  # a file of prompts need not have the column `solutions`
-    for held in (item, Item("", item.prompt)):
-        with pytest.raises(
-            UserError, match=f"ask kanji about {item.id}, of its test split"
-        ):
-            refuse_training([held])
-    refuse_training(
-        [Item("", prompt("kanji").replace("{cue}", cues)) for cues in ("ABC", "犬A犬")]
-    )
-
-
 def test_lists_of_one_item_share_words_or_not():
     assert unshared([["犬", "猫"]] * 5) == [0] * 5
     # The first list and the last share one word of two, and nothing with the other one: (1 / 2 + 1) / 2.
@@ -271,40 +208,10 @@ def test_a_run_says_what_fixed_lists_share(tmp_path):
     assert fixed.against(drawn, task.measures[-1]).value < -0.3
 
 
-def test_kanji_is_a_control_that_answering_less_cannot_keep(tmp_path):
-    task = Kanji(ItemSettings(num_items=200))
-    sure = finished(task, tmp_path, "base", lambda item: [item.columns["solutions"][0]])
-    same = finished(
-        task, tmp_path, "same", lambda item: [item.columns["solutions"][-1]]
-    )
-    fewer = finished(
-        Kanji(ItemSettings(num_items=9)),
-        tmp_path,
-        "fewer",
-        lambda item: [item.columns["solutions"][0]],
-    )
-    assert not_alike(sure, same) is None
-    assert not_alike(sure, fewer) == "other items were asked"
-    prose = finished(
-        task, tmp_path, "prose", lambda item: [item.columns["solutions"][0] + "です"]
-    )
-    changes = [model.against(sure, task.control.measure) for model in (same, prose)]
-    assert [(change.value, change.sign) for change in changes] == [(0, 0), (-1, -1)]
-
-
-def test_every_word_task_is_a_reward_by_value_or_by_usable():
-    item = Kanji(ItemSettings(split="train", num_items=3)).items()[0]
-    for measure in (None, "kanji/usable"):
-        reward = make_task_reward("kanji", measure, split="train")
-        columns = {name: [value] for name, value in item.columns.items()}
-        paid = reward(
-            prompts=[item.prompt],
-            completions=[item.columns["solutions"][0]],
-            item=[item.id],
-            **columns,
-        )
-        assert paid == [1.0]
-    assert {"cue_dat", "kanji"} <= {task.name for task in TASKS}
+def test_usable_form_alone_is_paid_where_it_is_the_measure():
+    reward = reward_of(cue_task(), measure="cue_dat/usable")
+    asked = {"prompts": ["?"] * 2, "cue": ["犬木"] * 2, "item": ["犬木"] * 2}
+    assert reward(completions=[below(NOUNS[2:11]), "嫌です"], **asked) == [1, 0]
 
 
 def test_unshared_words_are_paid_within_a_group():
@@ -325,12 +232,14 @@ def test_the_baselines_command_prints_a_row_for_each_way():
     root = Path(__file__).parents[1]
     words = [
         "benchmarks/word_tasks.py",
-        "--task",
-        "kanji",
+        "--nouns",
+        "tiny",
         "--items",
-        "20",
+        "8",
         "--answers",
         "1",
+        "--only",
+        "random|farthest from the cue|such a list, in prose",
     ]
     done = subprocess.run(
         [sys.executable, *words], cwd=root, capture_output=True, text=True, check=True
@@ -339,5 +248,6 @@ def test_the_baselines_command_prints_a_row_for_each_way():
         line.split("|")[1].strip(): line.split("|")[3].strip()
         for line in done.stdout.splitlines()[3:]
     }
-    assert rows["table look up"] == "100.0%"
-    assert rows["in prose"] == rows["the first cue"] == "0.0%"
+    assert rows["such a list, in prose"] == "–"
+    value = {name: float(rows[name].split()[0]) for name in rows if rows[name] != "–"}
+    assert value["farthest from the cue"] > max(value["random"], 0.1)

@@ -1,4 +1,4 @@
-"""Batch arithmetic: what one optimizer step holds over all processes, and the nearest values that would work."""
+"""Batch arithmetic: what one optimizer step holds over all processes; what would not fit is refused."""
 
 import math
 from typing import Any
@@ -64,15 +64,9 @@ def accumulation_steps(name: str, wanted: int, per_device: int, processes: int) 
     """
     at_once = per_device * processes
     if wanted < 1 or wanted % at_once:
-        fitting = [
-            n
-            for n in range(1, per_device)
-            if wanted > 0 and wanted % (n * processes) == 0
-        ]
-        smaller = f", or per_device_train_batch_size {fitting[-1]}" if fitting else ""
         raise UserError(
             f"{name} {wanted} is not a multiple of per_device_train_batch_size {per_device} x "
-            f"{processes} process(es) = {at_once}; nearest legal values: {_nearest(wanted, at_once)}{smaller}"
+            f"{processes} process(es) = {at_once}; change one of the two"
         )
     return wanted // at_once
 
@@ -108,21 +102,12 @@ def check_groups(
         raise UserError(
             f"num_generations must be at least 2 (a group to compare within), not {num_generations}"
         )
-    at_once = per_device * processes
-    batch = at_once * steps
+    batch = per_device * processes * steps
     if batch % num_generations:
-        unit = num_generations // math.gcd(at_once, num_generations)
-        divisors = [n for n in range(2, batch + 1) if batch % n == 0]
-        nearest = sorted(sorted(divisors, key=lambda n: abs(n - num_generations))[:2])
         raise UserError(
             f"per_device_train_batch_size {per_device} x {processes} process(es) x {steps} accumulation step(s) = "
-            f"{batch} completions, not a multiple of num_generations {num_generations}; nearest legal values: "
-            f"{_nearest(steps, unit)} accumulation step(s) (completions_per_step {_nearest(steps, unit, at_once)})"
-            + (
-                f", or num_generations {' or '.join(map(str, nearest))}"
-                if nearest
-                else ""
-            )
+            f"{batch} completions, not a multiple of num_generations {num_generations}; change completions_per_step "
+            "or num_generations"
         )
 
 
@@ -146,7 +131,7 @@ def check_saves(training: Any) -> None:
         return
     raise UserError(
         f"save_steps {save_steps:g} cuts a generation, which is trained on for {unit} optimizer steps, so that a run "
-        f"would not resume as it was; nearest legal save_steps: {_nearest(int(save_steps), unit)}"
+        f"would not resume as it was; give a multiple of {unit}"
     )
 
 
@@ -154,10 +139,9 @@ def check_prompts(num_prompts: int, num_generations: int, batch: int) -> None:
     """Does an epoch of GRPO fill its last generation batch? TRL drops what does not."""
     completions = num_prompts * num_generations
     if completions < batch or completions % batch:
-        unit = batch // math.gcd(batch, num_generations)
         raise UserError(
             f"num_prompts {num_prompts} x num_generations {num_generations} = {completions} completions do not fill "
-            f"batches of {batch}; nearest legal num_prompts: {_nearest(num_prompts, unit)}"
+            f"batches of {batch}; change num_prompts"
         )
 
 
@@ -171,14 +155,5 @@ def check_examples(name: str, count: int, training: Any) -> None:
     )
     if count < batch or (training.max_steps <= 0 and count % batch):
         raise UserError(
-            f"{name} {count} does not fill batches of {batch} (examples_per_step); "
-            f"nearest legal {name}: {_nearest(count, batch)}"
+            f"{name} {count} does not fill batches of {batch} (examples_per_step); change {name}"
         )
-
-
-def _nearest(value: int, unit: int, times: int = 1) -> str:
-    """The positive multiples of `unit` just below and above `value`, each of them `times` so much, for people."""
-    below = max(value, 0) // unit * unit
-    return " or ".join(
-        str(multiple * times) for multiple in (below, below + unit) if multiple
-    )

@@ -9,7 +9,7 @@ SAT's judge, which the ACL paper (Table 22) prints in English only, with the sam
 so is `pbig_all`, which asks a judge by all criteria at once.
 `dat_en` is the instruction of Olson et al. (2021) in the form of `dat`.
 `hivemind`, which asks an open question for prose of about one length, is sozo's own.
-`cue_dat` and `kanji`, of the word tasks, are sozo's own; each has one placeholder, `{cue}`.
+`cue_dat` is sozo's own; its one placeholder is `{cue}`.
 `sipen` is A.1 of the SIPeN paper, with the column's line breaks taken out; `sipen_ja` is our Japanese of it, and
 `sipen_ja_v2` asks what tells a contradiction from what is left open.
 """
@@ -24,7 +24,6 @@ PromptName = Literal[
     "dat",
     "dat_en",
     "hivemind",
-    "kanji",
     "sat",
     "jcq_judge",
     "jcq_judge_guarded",

@@ -15,7 +15,6 @@ from sozo.eval.findings import Findings, findings, frame
 from sozo.eval.report.answer import compared_table, first_screen
 from sozo.eval.report.differences import differences
 from sozo.eval.report.exports import ONE_COLUMN, Typeset, csv_of, write_tables
-from sozo.eval.report.facts import fact_table
 from sozo.eval.report.labels import task_title
 from sozo.eval.report.pictures import pictures, training_curves
 from sozo.eval.report.reader import chunks, reading_order, samples, span
@@ -81,7 +80,6 @@ def write_evaluation(
         "failures": [
             table for page in shown if len((table := page.failures()).columns) > 1
         ],
-        "facts": list(map(fact_table, shown)),
     }
     sections = [
         (task_title(page.task), page.own_tables(), list(pictures(page)))

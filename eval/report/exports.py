@@ -79,10 +79,7 @@ def write_tables(
     """
     names = Names()
     known = dict.fromkeys(
-        _label(column)
-        for table in tables
-        if not table.csv_only
-        for column in table.columns[1:]
+        _label(column) for table in tables for column in table.columns[1:]
     )
     if unknown := [column for column in typeset.columns if column not in known]:
         raise UserError(
@@ -119,15 +116,11 @@ def files(
 ) -> list[tuple[str, bytes]]:
     """Names and contents, made once for a page and the files beside it.
 
-    `NAME.csv` has all columns; a table that is for no paper has no `NAME.tex`.
+    `NAME.csv` has all columns, `NAME.tex` those that fit.
     """
     # With a byte-order mark, without which a spreadsheet garbles Japanese.
     as_csv = f"{name}.csv", csv_text(table).encode("utf-8-sig")
-    return (
-        [as_csv]
-        if table.csv_only
-        else [as_csv, (f"{name}.tex", latex(table, name, typeset).encode())]
-    )
+    return [as_csv, (f"{name}.tex", latex(table, name, typeset).encode())]
 
 
 def csv_of(frame: "pd.DataFrame") -> bytes:

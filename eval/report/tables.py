@@ -15,7 +15,17 @@ from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Task
-from sozo.tasks.view import FAILURES, PAGE, TERMINAL, ModelTable, RunColumn
+from sozo.tasks.view import (
+    FAILURES,
+    PAGE,
+    TERMINAL,
+    ModelTable,
+    RunColumn,
+    setting_of,
+)
+
+# Settings by which a run's answers were drawn.
+_ASKED = ("temperature", "max_new_tokens", "seed")
 
 
 @dataclass(frozen=True)
@@ -129,13 +139,14 @@ class TaskOnPage:
         return translatable(form, task=translatable(self.task.name))
 
     def every_column(self) -> Table:
-        """All that the terminal says, model by model, and what the columns mean."""
+        """All that the terminal says, model by model, how they were asked, and what the columns mean."""
         shown = [
             c
             for c in self.columns.values()
             if c.shown & (TERMINAL | PAGE) and not c.shown & FAILURES
         ]
         notes = explanations(self.task, shown, self.runs[0])
+        shown += map(setting_of, _ASKED)
         return self.of_columns(self.titled("{task}: all columns"), shown, notes)
 
     def failures(self) -> Table:

@@ -175,11 +175,6 @@ class JudgeSettings(Checked):
     judge_max_tokens: int = rare_setting(
         1024, "Longest reply of the judge; a verdict takes some 40 tokens.", least=1
     )
-    reparse: bool = rare_setting(
-        False,
-        "Ask nobody: read the kept replies once more, and price them by the prices given.",
-        affects_result=False,
-    )
 
     def price(self) -> Price | None:
         """The price of the judge's tokens; None if it is not known."""

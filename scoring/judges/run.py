@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
@@ -126,8 +126,6 @@ def judge_answers(
             included, above this, by its bytes and the judge's `max_tokens`; of a reply the tokens that the server
             counted hold. An attempt that never answered is not counted: only the server knows whether it was paid for.
             retry_failed: Ask again for everything that has no scores.
-            reparse: Ask nobody; read the replies in the ledger once more, as they would be read today, and reckon
-            their cost by the prices.
         elsewhere: Further judgements, of which those of this judge count towards `max_cost`.
         on_judgement: Called with each judgement as soon as it is in the ledger.
     """
@@ -155,11 +153,8 @@ def judge_answers(
         asking = _Asking(
             judge, rubric, opened, by_key, paid, others, settings, on_judgement
         )
-        if settings.reparse:
-            asking.read_again(latest(lines))
-        else:
-            run_to_end(asking.ask_all(_due(lines, by_key, settings.retry_failed)))
-        judging = judging_of(lines, keys, asking.price, again=settings.reparse)
+        run_to_end(asking.ask_all(_due(lines, by_key, settings.retry_failed)))
+        judging = judging_of(lines, keys, asking.price)
     judging.requests, judging.stopped = asking.requests, asking.stopped
     judging.cost_at_most = asking.spent
     return judging
@@ -193,13 +188,8 @@ def judging_of(
     lines: Iterable[Judgement],
     keys: Sequence[str],
     price: Price | None = None,
-    *,
-    again: bool = False,
 ) -> Judging:
-    """What holds of the answers with these keys, by the lines of a ledger.
-
-    `price` is for lines that have no cost; `again`, for all whose tokens are known.
-    """
+    """What holds of the answers with these keys, by the lines of a ledger; `price` is for lines that have no cost."""
     wanted = set(keys)
     lines = [line for line in lines if line.key in wanted]
     by_key = latest(lines)
@@ -209,18 +199,17 @@ def judging_of(
     for line in lines:
         judging.prompt_tokens += line.prompt_tokens or 0
         judging.completion_tokens += line.completion_tokens or 0
-        cost = _cost_of(line, price, again)
+        cost = _cost_of(line, price)
         judging.cost += cost or 0.0
         judging.unknown_cost += cost is None and line.status is not Status.API_ERROR
     return judging
 
 
-def _cost_of(line: Judgement, price: Price | None, again: bool = False) -> float | None:
-    """What a line cost as it says, or where it does not, and `again`, by the price; None if that is not known."""
-    if price is None or (line.cost is not None and not again):
+def _cost_of(line: Judgement, price: Price | None) -> float | None:
+    """What a line cost as it says, or where it does not, by the price; None if that is not known."""
+    if price is None or line.cost is not None:
         return line.cost
-    priced = price.cost(line.prompt_tokens, line.completion_tokens)
-    return line.cost if priced is None else priced
+    return price.cost(line.prompt_tokens, line.completion_tokens)
 
 
 def _due(
@@ -356,38 +345,6 @@ class _Asking:
                 f"(the last: {judgement.error}); fix it and run again with --retry-failed"
             )
         return judgement.status
-
-    def read_again(self, lines: Mapping[str, Judgement]) -> None:
-        """Write a line for each reply that is read otherwise today than it was; it costs nothing."""
-        for key in self.answers:
-            if (line := lines.get(key)) is None or line.reply is None:
-                continue
-            refused = (
-                line.status is Status.REFUSED
-                and ending(line.finish_reason) is not Ending.FILTERED
-            )
-            status, scores = self._read(
-                Reply(line.reply, refused, line.finish_reason, error=line.error)
-            )
-            if (status, scores) != (line.status, line.scores):
-                answer = self.answers[key]
-                line = replace(
-                    line,
-                    question_id=answer.question_id,
-                    answer_id=answer.id,
-                    status=status,
-                    scores=scores,
-                )
-                # What the reply took stays on the line that brought it.
-                self.ledger.append(
-                    replace(
-                        line,
-                        prompt_tokens=None,
-                        completion_tokens=None,
-                        cost=0.0,
-                        time=_now(),
-                    )
-                )
 
     def _read(self, reply: Reply) -> tuple[Status, Scores | None]:
         """How a reply ended, and its scores."""

@@ -13,7 +13,6 @@ from sozo.tasks.dat.instruments import DIVERSITY, FLEXIBILITY, LOOPHOLES, PARTS
 from sozo.tasks.dat.summary import DIFFERENT_WORDS, DatRunResult, DatSummary
 from sozo.tasks.view import (
     CARD,
-    FACTS,
     NUMBERS,
     PAGE,
     RESULT,
@@ -103,16 +102,16 @@ class DatView(View[DatRunResult]):
                 shown=PAGE,
                 change=DIFFERENT_WORDS,
             ),
-            stored("ten_words", shown=NUMBERS | FACTS),
+            stored("ten_words"),
             *instruments,
             *(RunColumn(name, _error(name), shown=WANDB) for name in errors),
             *(
-                [RunColumn("dat_name", _name, shown=RESULT | FACTS)]
+                [RunColumn("dat_name", _name, shown=RESULT)]
                 if any(map(_name, runs))
                 else []
             ),
-            setting_of("embedding_model", "dat_encoder", FACTS),
-            setting_of("noun_checker", "dat_checker", FACTS),
+            setting_of("embedding_model", "dat_encoder", PAGE),
+            setting_of("noun_checker", "dat_checker", PAGE),
             *counted(runs, "reasons", "Unusable"),
         ]
 

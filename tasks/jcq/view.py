@@ -15,8 +15,8 @@ from sozo.tasks.judged import LEDGER
 from sozo.tasks.run_result import MOST_CUT
 from sozo.tasks.view import (
     CARD,
-    FACTS,
     NUMBERS,
+    PAGE,
     RESULT,
     WANDB,
     ModelTable,
@@ -52,11 +52,9 @@ class JcqView(View[JcqRunResult]):
         criteria = [measured(by_name[f"jcq/{criterion}"]) for criterion in CRITERIA]
         of_tasks = [measured(by_name[f"jcq/{task}"], shown=NUMBERS) for task in TASKS]
         return [
-            stored("judge", "jcq_judge", RESULT | FACTS),
-            stored("prompt", "jcq_prompt", RESULT | FACTS),
-            RunColumn(
-                "jcq_questions", _questions, shown=NUMBERS | FACTS, key="num_items"
-            ),
+            stored("judge", "jcq_judge", RESULT),
+            stored("prompt", "jcq_prompt", RESULT),
+            RunColumn("jcq_questions", _questions, key="num_items"),
             *criteria,
             measured(measures[0]),
             *of_tasks,
@@ -65,7 +63,7 @@ class JcqView(View[JcqRunResult]):
             *counted(runs, "answer_states", "Answers", shown=NUMBERS, key="answers"),
             *counted(runs, "statuses", "Judgements", shown=NUMBERS, key="judgements"),
             RunColumn(
-                "jcq_with_prose", _with_prose, shown=WANDB | FACTS, key="with_prose"
+                "jcq_with_prose", _with_prose, shown=WANDB | PAGE, key="with_prose"
             ),
             RunColumn(
                 "Score and length (Spearman's r)",

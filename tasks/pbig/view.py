@@ -16,7 +16,6 @@ from sozo.tasks.pbig.rows import (
 )
 from sozo.tasks.pbig.run_result import PbigRunResult
 from sozo.tasks.view import (
-    FACTS,
     NUMBERS,
     RESULT,
     ModelTable,
@@ -47,10 +46,10 @@ class PbigView(View[PbigRunResult]):
         # The gates first: what stands behind them rests on them.
         first = (*GATES.values(), WORTH, DISTANCE, SAME_TITLE)
         return [
-            stored("judge", "pbig_judge", RESULT | FACTS),
+            stored("judge", "pbig_judge", RESULT),
             stored("prompt", "pbig_prompt", RESULT),
             setting_of("language", "pbig_language"),
-            stored("num_items", "pbig_patents", NUMBERS | FACTS),
+            stored("num_items", "pbig_patents"),
             measured(
                 Measure("pbig/scored", share=True), "pbig_usable", NUMBERS, key="usable"
             ),

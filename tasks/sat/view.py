@@ -6,8 +6,8 @@ from sozo.scoring.measure import Measure
 from sozo.tasks.sat.run_result import SatRunResult
 from sozo.tasks.sat.stories import load_stories, stories_digest
 from sozo.tasks.view import (
-    FACTS,
     NUMBERS,
+    PAGE,
     TERMINAL,
     ModelTable,
     ReaderAnswer,
@@ -40,9 +40,9 @@ class SatView(View[SatRunResult]):
             *(measured(condition, shown=TERMINAL) for condition in conditions),
             measured(length, shown=NUMBERS, key="mean_length"),
             measured(copied, shown=NUMBERS, key="mean_copied"),
-            stored("num_items", "sat_stories", NUMBERS | FACTS),
+            stored("num_items", "sat_stories"),
             stored("num_answers", "sat_rewrites"),
-            setting_of("embedding_model", "sat_encoder", FACTS),
+            setting_of("embedding_model", "sat_encoder", PAGE),
             *counted(runs, "reasons", "No score"),
         ]
 

@@ -14,8 +14,7 @@ from sozo.tasks.sipen.items import CATEGORIES, CONTROL, STRONGER, WEAKER
 from sozo.tasks.sipen.run_result import SipenRunResult, is_trial
 from sozo.tasks.sipen.tables import OTHER
 from sozo.tasks.view import (
-    FACTS,
-    NUMBERS,
+    PAGE,
     TERMINAL,
     ModelTable,
     ReaderAnswer,
@@ -51,7 +50,7 @@ class SipenView(View[SipenRunResult]):
         )
         return [
             stored("num_premises", "premises"),
-            stored("num_items", "sipen_items", NUMBERS | FACTS),
+            stored("num_items", "sipen_items"),
             measured(measures[0], key="mean"),
             *map(measured, measures[1:]),
             *(
@@ -68,7 +67,7 @@ class SipenView(View[SipenRunResult]):
             *_contrast_columns(runs),
             stored("num_answers"),
             stored("usable"),
-            setting_of("sipen_prompt", shown=FACTS),
+            setting_of("sipen_prompt", shown=PAGE),
         ]
 
     def notes(self, run: SipenRunResult) -> list[str]:

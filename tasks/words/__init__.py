@@ -1,1 +1,1 @@
-"""Word tasks without a judge: cue DAT, kanji remote associates."""
+"""Word tasks without a judge: cue DAT."""

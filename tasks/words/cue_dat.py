@@ -175,7 +175,7 @@ class CueDat(ChosenItems):
     @classmethod
     def refuse_training(cls, items: Iterable[Item]) -> None:
         """Prompts of this task about cues of the test split."""
-        refuse_test(cls.name, _PROMPTS.values(), items, lambda cue: [cue])
+        refuse_test(cls.name, _PROMPTS.values(), items)
 
 
 def unshared(lists: Lists) -> list[float]:

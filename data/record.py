@@ -4,6 +4,7 @@ import errno
 import fcntl
 import hashlib
 import json
+import logging
 import os
 import platform
 import re
@@ -152,7 +153,7 @@ def whole_folder(output: Path) -> Iterator[Path]:
     partial = own_name(output)
     try:
         output.mkdir(parents=True, exist_ok=True)
-        with _locked(output):
+        with locked(output, os.O_RDONLY | os.O_DIRECTORY):
             ours = re.compile(rf"\.{re.escape(output.name)}\.[0-9]+-[0-9a-f]{{8}}\.tmp")
             for left in output.parent.iterdir():
                 if (
@@ -179,13 +180,30 @@ def whole_folder(output: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+def locked(
+    path: Path,
+    flags: int = os.O_RDWR | os.O_CREAT | os.O_APPEND,
+    *,
+    needed: bool = True,
+) -> Iterator[int]:
+    """Open a file that is no link, or with other `flags` of `os.open` a folder, and let no other process lock it meanwhile.
+
+    The lock is gone when this process is, however it ended. BlockingIOError at once where another process has it. Some
+    network file systems have no locks: there it is another OSError, or a warning where the lock is not `needed`.
+    """
+    handle = os.open(path, flags | os.O_NOFOLLOW, 0o644)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if needed or isinstance(error, BlockingIOError):
+                raise
+            logging.getLogger(__name__).warning(
+                "%s: cannot be locked (%s)", path, error.strerror
+            )
+        yield handle
     finally:
-        os.close(handle)
+        os.close(handle)  # LOCK_UN would take it from a parent process, too
 
 
 def write_json(path: Path, values: dict[str, Any]) -> None:

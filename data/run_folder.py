@@ -5,21 +5,20 @@ same one while it is still at work.
 """
 
 import atexit
-import fcntl
 import json
-import logging
 import os
 import re
 import socket
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from itertools import zip_longest
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.processes import is_first
 from sozo.data.record import (
+    locked,
     provenance,
     read_json,
     refuse_foreign,
@@ -39,12 +38,12 @@ FORMAT = 3
 _DIGEST = re.compile('"[^"]*[0-9a-f]{64}"')
 _OTHER = "give another output folder"
 LOCK = "_lock"  # TRL's push_to_hub leaves "_*" out
-_HOLDER = "process "
+_HOLDER = b"process "
 _KEPT = {
     LOCK,
     "judgements.jsonl",
 }  # a ledger is copied into a new folder so that nobody is asked twice
-_held: dict[Path, IO[str]] = {}
+_held: dict[Path, ExitStack] = {}
 os.register_at_fork(
     after_in_child=_held.clear
 )  # a child's end must not remove its parent's lock
@@ -54,54 +53,46 @@ def lock(folder: Path) -> None:
     """Let no other process work in `folder`, which is made if it is missing; taken twice, it is still one lock."""
     path = folder.resolve() / LOCK
     while path not in _held:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            file = os.fdopen(
-                os.open(
-                    path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o644
-                ),
-                "a+",
-            )
-        except OSError as error:
-            raise UserError(
-                f"{folder}: cannot be written ({error.strerror}); give another output folder"
-            ) from error
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            file.seek(0)
-            holder = file.read() or "another process"
-            raise UserError(
-                f"{folder}: {holder} is at work here; wait for it or end it, and try again"
-            ) from error
-        except OSError as error:  # some network file systems have no locks
-            logging.getLogger(__name__).warning(
-                "%s: cannot be locked (%s)", folder, error.strerror
-            )
-        # The last holder may have removed the file between our opening and locking it: then it is not the lock.
-        file.seek(0)
-        if (before := file.read()) and not before.startswith(_HOLDER):
-            raise UserError(
-                f"{path}: is not of sozo, which keeps its lock there; give another output folder"
-            )
-        if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
-            holder = f"{_HOLDER}{os.getpid()} on {socket.gethostname()}"
-            with room(folder, len(holder)):
-                file.truncate(0)
-                file.write(holder)
-                file.flush()
-            _held[path] = file
-            atexit.register(unlock, folder.resolve())
+        with ExitStack() as held:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                file = held.enter_context(locked(path, needed=False))
+            except BlockingIOError as error:
+                raise UserError(
+                    f"{folder}: {_holder(path)} is at work here; wait for it or end it, and try again"
+                ) from error
+            except OSError as error:
+                raise UserError(
+                    f"{folder}: cannot be written ({error.strerror}); give another output folder"
+                ) from error
+            if os.read(file, len(_HOLDER)) not in (b"", _HOLDER):
+                raise UserError(
+                    f"{path}: is not of sozo, which keeps its lock there; give another output folder"
+                )
+            # The last holder may have removed the file between our opening and locking it: then it is not the lock.
+            if path.exists() and os.path.samestat(os.fstat(file), path.stat()):
+                holder = _HOLDER + f"{os.getpid()} on {socket.gethostname()}".encode()
+                with room(folder, len(holder)):
+                    os.ftruncate(file, 0)
+                    os.write(file, holder)
+                _held[path] = held.pop_all()
+                atexit.register(unlock, folder.resolve())
+
+
+def _holder(path: Path) -> str:
+    """Who has a lock, as its file says."""
+    with suppress(OSError):  # given back meanwhile
+        return path.read_text("utf-8", "replace") or "another process"
+    return "another process"
 
 
 def unlock(folder: Path) -> None:
     """Give the lock back, if this process has it."""
     path = folder.resolve() / LOCK
-    if file := _held.pop(path, None):
-        path.unlink(
-            missing_ok=True
-        )  # before others can lock it: afterwards it would be theirs
-        file.close()
+    if held := _held.pop(path, None):
+        # Before others can lock it: afterwards it would be theirs.
+        path.unlink(missing_ok=True)
+        held.close()
 
 
 def first_difference(old: Any, new: Any, key: str = "") -> tuple[str, Any, Any] | None:

@@ -30,7 +30,7 @@ def frame(
     from sozo.eval.evaluated import find_evaluated
     from sozo.scoring.second_encoder import SecondEncoder
 
-    second = SecondEncoder(second_encoder) if second_encoder else None
+    second = SecondEncoder.if_named(second_encoder)
     return findings.frame(
         findings.findings(find_evaluated(runs), base, second, all_pairs=all_pairs)
     )

@@ -207,7 +207,7 @@ def report(
     from sozo.eval.report.exports import Typeset
     from sozo.scoring.second_encoder import SecondEncoder
 
-    second = SecondEncoder(second_encoder) if second_encoder else None
+    second = SecondEncoder.if_named(second_encoder)
     models = find_evaluated(runs)
     pages = write_evaluation(
         output,
@@ -245,8 +245,7 @@ def compare(
     """What differs between models, and by how much."""
     from sozo.eval.evaluated import find_evaluated
     from sozo.eval.findings import compared_measures, findings
-    from sozo.eval.report.answer import first_screen
-    from sozo.eval.report.differences import differences
+    from sozo.eval.report.contents import printed_tables
     from sozo.eval.report.tables import tasks_on_page
     from sozo.eval.seeds import fold
     from sozo.scoring.second_encoder import SecondEncoder
@@ -256,10 +255,10 @@ def compare(
         raise UserError(
             f"{' '.join(runs)}: there is one model only; give the runs of two or more"
         )
-    second = SecondEncoder(second_encoder) if second_encoder else None
+    second = SecondEncoder.if_named(second_encoder)
     found = findings(models, base, second, all_pairs=all_pairs)
-    print_answer(first_screen(found))
-    print_tables(differences(found))
+    print_answer(found)
+    print_tables(printed_tables(found, first=False))
     if explain:
         for page in tasks_on_page(found):
             names = {measure.name for measure in compared_measures(page.task)}

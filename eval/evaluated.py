@@ -179,9 +179,9 @@ def not_alike(
 ) -> str | None:
     """The first thing on which their scores depend and in which they differ; None if they are on one scale.
 
-    Of a `measure` that nobody scores, such as whether an answer came to its end, only what was asked counts.
+    Of a `measure` that nobody scores only what was asked counts.
     """
-    scored = measure is None or not measure.name.endswith("/complete")
+    scored = measure is None or measure.needs_scorer
     ours, theirs = (side.scale if scored else side.asked for side in (run, other))
     difference = first_difference(ours, theirs)
     if difference is None and scored:

@@ -333,8 +333,8 @@ def _counted(run: RunResult, measure: Measure) -> str:
 
 
 def _by(run: RunResult, measure: Measure) -> str:
-    """Who scored; nobody says whether an answer came to its end."""
-    return "" if measure.name.endswith("/complete") else run.scorer or ""
+    """Who scored."""
+    return (run.scorer or "") if measure.needs_scorer else ""
 
 
 @dataclass(frozen=True)

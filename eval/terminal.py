@@ -17,7 +17,7 @@ from sozo.tasks.task import Task
 from sozo.tasks.view import TERMINAL, RunColumn
 
 if TYPE_CHECKING:
-    from sozo.eval.report.answer import FirstScreen
+    from sozo.eval.findings import Findings
 
 _NARROW = 18  # cells that hold most intervals in one line
 
@@ -100,12 +100,15 @@ def print_lines(lines: Iterable[str]) -> None:
         console().print(line, markup=False, highlight=False, emoji=False)
 
 
-def print_answer(answer: "FirstScreen") -> None:
-    """The report's first screen."""
+def print_answer(found: "Findings", another_seed: str = "") -> None:
+    """The report's first screen; for `another_seed` see `first_screen`."""
+    from sozo.eval.report.answer import first_screen
+    from sozo.eval.report.contents import printed_tables
     from sozo.eval.report.labels import english
 
+    answer = first_screen(found, another_seed)
     print_lines(answer.lines())
-    print_tables([answer.overview])
+    print_tables(printed_tables(found, first=True))
     print_lines(map(english, answer.notes))
 
 

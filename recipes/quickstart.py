@@ -181,7 +181,6 @@ def show(args: argparse.Namespace, folders: dict[str, Path]) -> None:
     """Print what training changed, and write the page: both as `sozo compare` and `sozo report` have them."""
     from sozo.eval.evaluated import find_evaluated
     from sozo.eval.findings import findings
-    from sozo.eval.report.answer import first_screen
     from sozo.eval.report.evaluation_page import write_evaluation
     from sozo.eval.terminal import print_answer
     from sozo.scoring.languages import read_nouns
@@ -196,7 +195,7 @@ def show(args: argparse.Namespace, folders: dict[str, Path]) -> None:
         words=214,
         pairing=0.07,
     )
-    print_answer(first_screen(findings(models, "before", second), another_seed))
+    print_answer(findings(models, "before", second), another_seed)
     print(*(english for english, _ in NOTES), sep="\n")
     page = args.output_dir / "report.html"
     title = translatable(

@@ -52,6 +52,15 @@ class Measure:
         """Its name within its task: what follows the slash."""
         return self.name.partition("/")[2] or self.name
 
+    @property
+    def needs_scorer(self) -> bool:
+        """Whether somebody scores it; of `TASK/complete` nobody does: whether an answer came to its end.
+
+        >>> Measure("jcq").needs_scorer, Measure("jcq/complete").needs_scorer
+        (True, False)
+        """
+        return not self.name.endswith("/complete")
+
     def inside(self, estimate: "Estimate", kind: str) -> "Estimate":
         """An estimate of it with an interval that does not leave its scale, or that of its differences.
 

@@ -37,6 +37,11 @@ class SecondEncoder:
         )
         self._others: dict[str, SecondEncoder] = {}
 
+    @classmethod
+    def if_named(cls, name: str | None) -> Self | None:
+        """The one that a user names; None where none is named."""
+        return cls(name) if name else None
+
     def of(self, language: str) -> "SecondEncoder":
         """The same for words of this language."""
         if language != self._language and language not in self._others:

@@ -228,7 +228,7 @@ class RunResult:
         """An answer's value of a measure; of `TASK/scored` and `TASK/complete`, which any task has, 1 or 0."""
         if measure.name.endswith("/scored"):
             return float(self.main.name in answer.values)
-        if measure.name.endswith("/complete"):
+        if not measure.needs_scorer:
             return None if answer.state == NOT_AT_HAND else float(answer.complete)
         return answer.values.get(measure.name)
 

@@ -1,12 +1,12 @@
 """How much house there is, in measures that packing does not improve: `python tests/house.py` prints them.
 
 Tokens are Python's own, without comments, line ends and indentation; a docstring counts as one, so what only describes
-costs nothing. A code line holds such a token other than a docstring. Tests, benchmarks and examples are no product.
+costs nothing. A code line holds such a token other than a docstring. Tests are all Python files below `tests/`, with
+those for studies, GPUs, vLLM and other tools' own code; benchmarks and examples are neither tests nor product.
 """
 
 import ast
 import io
-import re
 import tokenize
 from collections import Counter
 from pathlib import Path
@@ -23,6 +23,60 @@ ROOMS = (
     "studies",
     "recipes",
     "src/sozo",
+)
+# The 49 files in which the core is read (docs/layout.md), as they were when this count began. The list is frozen: who
+# renames one renames it here, and code that is moved off them still counts. No program sees that it was moved, so who
+# moves code adds the file that has it now.
+SPINE = (
+    "data/errors.py",
+    "data/settings.py",
+    "data/foreign.py",
+    "data/schema.py",
+    "data/record.py",
+    "data/run_folder.py",
+    "data/processes.py",
+    "data/prompts/form.py",
+    "scoring/final_text.py",
+    "scoring/parse.py",
+    "scoring/nouns/rules.py",
+    "scoring/embeddings/word_vectors.py",
+    "scoring/distance.py",
+    "scoring/measure.py",
+    "scoring/table.py",
+    "scoring/endpoint/client.py",
+    "scoring/judges/protocol.py",
+    "scoring/judges/ledger.py",
+    "scoring/judges/run.py",
+    "tasks/task.py",
+    "tasks/run_result.py",
+    "tasks/view.py",
+    "tasks/__init__.py",
+    "tasks/dat/words.py",
+    "tasks/dat/scorer.py",
+    "tasks/dat/task.py",
+    "rewards/reward.py",
+    "rewards/duplicates.py",
+    "rewards/dat.py",
+    "rewards/task.py",
+    "rewards/integrations/core.py",
+    "models/generator.py",
+    "models/settings.py",
+    "models/generators.py",
+    "models/weights.py",
+    "models/shared_prefix.py",
+    "training/config.py",
+    "training/selection.py",
+    "training/sft_dpo.py",
+    "training/entries.py",
+    "training/mix.py",
+    "training/grpo.py",
+    "training/run.py",
+    "eval/draw.py",
+    "eval/run.py",
+    "eval/evaluated.py",
+    "eval/compare.py",
+    "eval/findings.py",
+    "eval/cli.py",
 )
 NO_CODE = {
     getattr(tokenize, name)
@@ -91,32 +145,49 @@ def shown():
     return sizes
 
 
+def ratchet(files):
+    """Name -> number, of those that may not grow (`test_architecture.py`)."""
+    counts = [code_tokens(files[name]) for name in SPINE]
+    tokens = sum(count for count, _ in counts)
+    lines = sum(of_code for _, of_code in counts)
+    comprehensions = sum(
+        isinstance(node, COMPREHENSIONS)
+        for name in SPINE
+        for node in ast.walk(ast.parse(files[name]))
+    )
+    product = sum(code_tokens(text)[0] for text in files.values())
+    tests = sum(
+        code_tokens(path.read_text("utf-8"))[0]
+        for path in (ROOT / "tests").rglob("*.py")
+    )
+    return {
+        "tokens of the spine": tokens,
+        "tokens a code line of the spine": round(tokens / lines, 2),
+        "comprehensions a hundred code lines of the spine": round(
+            100 * comprehensions / lines, 2
+        ),
+        "tokens of tests for one of the product": round(tests / product, 2),
+    }
+
+
 def main():
     files = sources()
-    rooms, lines = Counter(), 0
+    rooms = Counter()
     for name, text in files.items():
-        tokens, of_code = code_tokens(text)
-        rooms[name.partition("/")[0]] += tokens
-        lines += of_code
+        rooms[name.partition("/")[0]] += code_tokens(text)[0]
     nodes = [node for text in files.values() for node in ast.walk(ast.parse(text))]
     assigned = [
         node.id
         for node in nodes
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     ]
-    comprehensions = sum(isinstance(node, COMPREHENSIONS) for node in nodes)
     vague = sum(name in VAGUE for name in assigned)
     longest = sorted(functions(files).items(), key=lambda pair: -pair[1])[:5]
+    print("not to grow:")
+    for name, number in ratchet(files).items():
+        print(f"  {number:,} {name}")
     print(f"{rooms.total():,} tokens in {len(files)} files")
     print(f"core {rooms.total() - rooms['studies']:,}, studies {rooms['studies']:,}")
-    spine = re.findall(
-        r"^[0-9]+\. `([\w/]+\.py)`",
-        (ROOT / "docs" / "layout.md").read_text("utf-8"),
-        re.MULTILINE,
-    )
-    print(
-        f"the spine (docs/layout.md) {sum(code_tokens(files[name])[0] for name in spine):,} in {len(spine)} files"
-    )
     print(
         "by room: "
         + ", ".join(f"{room} {count:,}" for room, count in rooms.most_common())
@@ -125,10 +196,7 @@ def main():
         "bytes of HTML, JS, CSS, YAML (recipes apart): "
         + ", ".join(f"{room} {n:,}" for room, n in shown().items())
     )
-    per_line = f"{100 * rooms.total() / lines:.0f} tokens, {100 * comprehensions / lines:.1f} comprehensions"
-    print(
-        f"for 100 code lines: {per_line}; {100 * vague / len(assigned):.1f}% of assigned names say nothing"
-    )
+    print(f"{100 * vague / len(assigned):.1f}% of assigned names say nothing")
     print(
         "longest functions: " + ", ".join(f"{name} {count}" for name, count in longest)
     )

@@ -20,7 +20,7 @@ from sozo.eval.findings import (
     first_measures,
     frame,
 )
-from sozo.eval.report.answer import first_screen
+from sozo.eval.report.answer import first_screen, overview
 from sozo.eval.report.labels import english
 from sozo.eval.run import score_answers
 from sozo.models.trained_on import NO, NOT_KNOWN, YES
@@ -345,7 +345,7 @@ def test_of_all_pairs_no_model_is_the_base(scored, tmp_path):
     assert found.compared.bases == {}
     assert (screen.heading.form, len(screen.facts)) == ("compared_pairs", 3)
     assert [
-        cell.change for row in screen.overview.rows for cell in row.cells if cell.change
+        cell.change for row in overview(found).rows for cell in row.cells if cell.change
     ] == []
 
 

@@ -16,8 +16,8 @@ from sozo.eval.deliver.model_card import _results
 from sozo.eval.deliver.wandb_results import _values
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.findings import findings, first_measures, frame
-from sozo.eval.report.answer import first_screen, row_name
-from sozo.eval.report.differences import differences
+from sozo.eval.report.answer import row_name
+from sozo.eval.report.contents import printed_tables
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.report.labels import english, measure_label
 from sozo.eval.terminal import print_answer, print_run, print_tables
@@ -111,8 +111,8 @@ def report(request, tmp_path_factory):
         write_evaluation(folder / "r.html", models, base=base, second_encoder=second)
         screen = printed(
             lambda: (
-                print_answer(first_screen(found)),
-                print_tables(differences(found)),
+                print_answer(found),
+                print_tables(printed_tables(found, first=False)),
             )
         )
         runs = {run.folder: printed(lambda run=run: print_run(run)) for run in made}

@@ -146,7 +146,7 @@ class EvaluateSettings(BaseModel):
     @cached_property
     def second(self) -> SecondEncoder | None:
         """The encoder `second_encoder`, loaded."""
-        return SecondEncoder(self.second_encoder) if self.second_encoder else None
+        return SecondEncoder.if_named(self.second_encoder)
 
     def values(self, task: Task, rows: Sequence[Row]) -> dict[str, float]:
         """An evaluation of one task: means of what has a value, the usable share, and what answers show together."""

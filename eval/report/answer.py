@@ -46,7 +46,6 @@ class FirstScreen:
 
     heading: str
     facts: Sequence[Facts]
-    overview: Table
     samples: Sequence[tuple[str, Sequence[str]]]  # model -> two of its answers
     notes: Sequence[str]
 
@@ -65,7 +64,6 @@ def first_screen(found: Findings, another_seed: str = "") -> FirstScreen:
     return FirstScreen(
         _heading(compared, bool(facts)),
         facts if len(facts) <= MOST else [],
-        _overview(found),
         _samples(compared, tasks_on_page(found))
         if len(compared.methods) <= MOST
         else [],
@@ -198,7 +196,7 @@ def row_name(row: Finding, several: bool) -> str:
     )
 
 
-def _overview(found: Findings) -> Table:
+def overview(found: Findings) -> Table:
     """A line a method, the bases first: of each task the score, what a second encoder says, and what stands beside."""
     compared, bases = found.compared, found.compared.bases
     names = [method.name for method in compared.methods]

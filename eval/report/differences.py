@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from sozo.eval.findings import PART, Finding, Findings
+from sozo.eval.findings import PART, Finding
 from sozo.eval.report.labels import measure_label
-from sozo.eval.report.tables import TaskOnPage, tasks_on_page, without_empty
+from sozo.eval.report.tables import TaskOnPage, without_empty
 from sozo.eval.second_encoder import PARTS
 from sozo.models.trained_on import YES
 from sozo.scoring.measure import DIFFERENCE, LEVEL, RATIO, Measure
@@ -16,21 +16,7 @@ _EFFECT = Measure("effect", 2)
 _SHOWN = ("gain_own", "gain_second", "gain_shuffled", "gain_pairing", "known_pairs")
 
 
-def differences(found: Findings) -> list[Table]:
-    """What `sozo compare` prints and the page holds."""
-    pages = tasks_on_page(found)
-    tables = [
-        table for page in pages if (table := difference_table(page)).rows or table.empty
-    ]
-    gains = [
-        gain_table(page)
-        for page in pages
-        if any(row.kind == PART and row.task == page.task.name for row in found.rows)
-    ]
-    return [*tables, *gains, *(table for page in pages for table in page.between())]
-
-
-def difference_table(page: TaskOnPage) -> Table:
+def difference_tables(page: TaskOnPage) -> list[Table]:
     """A task's differences, a line a pair of models: the measures of the first screen, then the others."""
     own = [
         row
@@ -66,20 +52,23 @@ def difference_table(page: TaskOnPage) -> Table:
     )
     notes = ("differences_note", "arrow_note", *scales)
     headings = ("model", *map(measure_label, measures.values()))
-    return without_empty(
+    table = without_empty(
         Table(
             page.titled("{task}: differences"), headings, tuple(rows), notes, of=page.of
         )
     )
+    return [table] if table.rows or table.empty else []
 
 
-def gain_table(page: TaskOnPage) -> Table:
-    """The gains by the runs' own encoder and by the second one, in standard deviations."""
+def gain_tables(page: TaskOnPage) -> list[Table]:
+    """The gains by the runs' own encoder and by the second one, in standard deviations; none without a second one."""
     own = [
         row
         for row in page.found.rows
         if row.task == page.task.name and row.column in (*PARTS, "known_pairs")
     ]
+    if not any(row.kind == PART for row in own):
+        return []
     rows = []
     for base, method in page.found.compared.pairs:
         cells = {
@@ -94,12 +83,8 @@ def gain_table(page: TaskOnPage) -> Table:
         "second_encoder_note",
         translatable("The second encoder is {encoder}.", encoder=", ".join(by)),
     )
-    return Table(
-        page.titled("{task}: gains by a second encoder"),
-        ("model", *_SHOWN),
-        tuple(rows),
-        notes,
-    )
+    name = page.titled("{task}: gains by a second encoder")
+    return [Table(name, ("model", *_SHOWN), tuple(rows), notes)]
 
 
 def detailed(row: Finding) -> Cell:

@@ -12,8 +12,8 @@ from sozo.data.record import refuse_link, write_json, write_whole
 from sozo.eval.compare import Compared
 from sozo.eval.evaluated import Evaluated
 from sozo.eval.findings import Findings, findings, frame
-from sozo.eval.report.answer import compared_table, first_screen
-from sozo.eval.report.differences import differences
+from sozo.eval.report.answer import first_screen
+from sozo.eval.report.contents import FIRST, OWN, folded, report_tables
 from sozo.eval.report.exports import ONE_COLUMN, Typeset, csv_of, write_tables
 from sozo.eval.report.labels import task_title
 from sozo.eval.report.pictures import pictures, training_curves
@@ -22,7 +22,6 @@ from sozo.eval.report.render import render
 from sozo.eval.report.svg import SERIES
 from sozo.eval.report.tables import TaskOnPage, tasks_on_page
 from sozo.scoring.second_encoder import SecondEncoder
-from sozo.scoring.table import Table
 from sozo.scoring.translatable import translatable
 from sozo.tasks import task_types
 from sozo.tasks.task import Task
@@ -74,15 +73,17 @@ def write_evaluation(
         "typeset": typeset,
         "pages": [page.name for page in pages],
     }
-    folded: dict[str, list[Table]] = {
-        "all_columns": [page.every_column() for page in shown],
-        "all_differences": differences(found),
-        "failures": [
-            table for page in shown if len((table := page.failures()).columns) > 1
-        ],
-    }
+    made = report_tables(found)
     sections = [
-        (task_title(page.task), page.own_tables(), list(pictures(page)))
+        (
+            task_title(page.task),
+            [
+                one.table
+                for one in made
+                if (one.listed.section, one.task) == (OWN, page.task.name)
+            ],
+            list(pictures(page)),
+        )
         for page in shown
     ]
     if learned := list(training_curves(compared.models)):
@@ -97,17 +98,11 @@ def write_evaluation(
         "answer": answer,
         "first_figures": first_figures,
         "about": _about(shown),
-        "folded": folded,
+        "first_tables": [one.table for one in made if one.listed.section == FIRST],
         "by_task": sections,
     }
-    tables = [
-        answer.overview,
-        compared_table(found),
-        *(table for own in folded.values() for table in own),
-    ]
-    tables += [table for _, own, _ in sections for table in own]
     folder = path.with_name(f"{path.stem}-tables")
-    write_tables(folder, tables, typeset)
+    write_tables(folder, [one.table for one in made], typeset)
     write_whole(folder / "findings.csv", csv_of(frame(found)))
     # The first page last: when it is there, all are.
     for number in reversed(range(len(pages))):
@@ -116,6 +111,7 @@ def write_evaluation(
             "evaluation.html",
             **shared,
             **values,
+            folded=folded(made if number == 0 else ()),
             number=number + 1,
             packed=packed[number],
         )

@@ -149,10 +149,12 @@ class TaskOnPage:
         shown += map(setting_of, _ASKED)
         return self.of_columns(self.titled("{task}: all columns"), shown, notes)
 
-    def failures(self) -> Table:
-        """How many answers have no score, by the reason."""
+    def failures(self) -> list[Table]:
+        """How many answers have no score, by the reason; none where all have one."""
         shown = [column for column in self.columns.values() if column.shown & FAILURES]
-        return self.of_columns(self.titled("{task}: answers without a score"), shown)
+        name = self.titled("{task}: answers without a score")
+        table = self.of_columns(name, shown)
+        return [table] if len(table.columns) > 1 else []
 
     def own_tables(self) -> list[Table]:
         """Those that the task declares, each with the paper's table below it."""

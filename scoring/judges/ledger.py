@@ -1,12 +1,11 @@
 """The ledger: every judgement as one line of JSON, written the moment it arrives and never changed."""
 
 import errno
-import fcntl
 import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from sozo.data.errors import UserError
-from sozo.data.record import room
+from sozo.data.record import locked, room
 from sozo.data.schema import utf8_safe
 from sozo.data.settings import from_validation
 from sozo.scoring.judges.protocol import Rubric, Scores, Status
@@ -89,24 +88,17 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     def __init__(self, path: Path, rubrics: Iterable[Rubric]) -> None:
         self.path, rubrics = path, tuple(rubrics)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(
-                path,
-                os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW,
-                0o644,
-            )
-        except OSError as error:
-            raise UserError(
-                f"{path}: cannot be opened ({error.strerror}); name another file"
-            ) from error
-        try:
+        with ExitStack() as held:
             try:
-                # Held until the file is closed or the process is dead, however it died.
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = held.enter_context(locked(path))
+            except BlockingIOError as error:
                 raise UserError(
                     f"{path}: another process is judging into it; wait for it or end it"
+                ) from error
+            except OSError as error:
+                raise UserError(
+                    f"{path}: cannot be opened ({error.strerror}); name another file"
                 ) from error
             content = path.read_bytes()
             self.judgements = list(_parse(path, content, rubrics))
@@ -120,9 +112,7 @@ class Ledger(AbstractContextManager["Ledger"]):
                     self._write(b"\n")
                 else:
                     os.ftruncate(self._file, start)
-        except BaseException:
-            os.close(self._file)
-            raise
+            self._held = held.pop_all()
 
     def append(self, judgement: Judgement) -> None:
         """Write one line. When this returns, killing the process does not lose it."""
@@ -137,7 +127,7 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     def close(self) -> None:
         """Let others write."""
-        os.close(self._file)
+        self._held.close()
 
     def __exit__(self, *error: object) -> None:
         self.close()

@@ -174,14 +174,14 @@ class Ridge:
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """A picture: each model a named point, by the values of two columns."""
+    """A picture: each model a spot, by the values of two columns."""
 
     name: str  # label of its title
     across: str  # name of the column on the x axis
     up: str  # of that on the y axis
     across_label: str  # labels of the axes
     up_label: str
-    frontier: bool = False  # x is different words in as many lists as its cell's n: rows of one n, and that frontier
+    by_n: bool = False  # a picture for each n of the x axis: different words compare in equally many lists
 
 
 @dataclass(frozen=True, slots=True)

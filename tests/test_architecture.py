@@ -47,10 +47,10 @@ NEED_THEIR_TOOL = [
     for tool in ("verifiers", "inspect_ai", "flexeval")
 ]
 # A task is named in its folder, its prompt and data files, its reward and the recipes; people write lists, experts
-# rate ideas, and the paper's study and the frontier are about DAT.
+# rate ideas, and the paper's study is about DAT.
 TASKS = ("dat", "jcq", "pbig", "sat", "sipen", "cue_dat", "hivemind")
 MAY_NAME_TASKS = re.compile(
-    r"tasks/|rewards/|data/|recipes/|models/tiny\.py|eval/people\.py|studies/(experts/|study/|frontier)"
+    r"tasks/|rewards/|data/|recipes/|models/tiny\.py|eval/people\.py|studies/(experts/|study/)"
 )
 
 

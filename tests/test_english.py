@@ -393,8 +393,7 @@ def test_a_run_says_what_it_asked_and_what_its_score_is(wide):
     assert "not on the scale of published norms" in page
 
 
-@pytest.mark.studies
-def test_random_nouns_and_the_frontier_are_english(tmp_path, nouns_file):
+def test_random_nouns_are_english(tmp_path):
     done = command(
         "dat",
         "--language",
@@ -410,19 +409,6 @@ def test_random_nouns_and_the_frontier_are_english(tmp_path, nouns_file):
     words = {word for row in read_answer_table(tmp_path / "run") for word in row.words}
     assert words <= set(english_nouns())
     assert len(words) > 150
-    curve = (
-        "--nouns",
-        nouns_file,
-        "--strengths",
-        0,
-        "--num-lists",
-        16,
-        "--output",
-        tmp_path / "curve",
-    )
-    done = command("frontier", "--language", "en", *curve)
-    assert done.exit_code == 0, done.output
-    assert "minilm" in done.output
 
 
 def test_the_scores_name_stands_beside_the_numbers_and_languages_are_not_compared(
@@ -472,31 +458,6 @@ def test_the_scores_name_stands_beside_the_numbers_and_languages_are_not_compare
         page.count(name) >= 3
     )  # below the overview, in the row of Table 11, below the changes
     assert "not compared" in page
-
-
-@pytest.mark.studies
-def test_the_frontier_is_of_english_nouns_and_says_what_its_scores_are(
-    nouns_file, tmp_path
-):
-    flags = (
-        "--language",
-        "en",
-        "--nouns",
-        nouns_file,
-        "--num-lists",
-        16,
-        "--strengths",
-        0,
-        "--output",
-        tmp_path / "frontier",
-    )
-    done = command("frontier", *flags)
-    assert done.exit_code == 0, done.output
-    assert "distance by minilm" in done.stdout
-    assert (
-        "DAT of ten words by minilm, not on the scale of published norms.\n"
-        in done.stdout
-    )
 
 
 def test_olsons_rule_by_the_command(tmp_path):

@@ -117,7 +117,7 @@ def test_the_page_says_what_the_runs_say(runs, tmp_path):
         "Flexibility",
         "Originality",
         "Elaboration",
-        "Mean",
+        "Score",
         "Complete answers",
     ]
     scores = [

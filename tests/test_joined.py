@@ -13,7 +13,7 @@ from core import copy_core, install
 pytestmark = pytest.mark.studies  # of the whole repository
 
 ROOT = Path(__file__).parents[1]
-STUDIES = {"agreement", "correlate", "encoders", "experts", "frontier"}
+STUDIES = {"agreement", "correlate", "encoders", "experts"}
 PACKAGE = """
 from pathlib import Path
 from typing import Annotated
@@ -124,7 +124,7 @@ def test_a_package_brings_a_task_and_a_command_beside_the_studies(theirs, tmp_pa
     assert "0.60" in done.stdout
 
 
-@pytest.mark.parametrize("name", ["frontier", "greet"])
+@pytest.mark.parametrize("name", ["correlate", "greet"])
 def test_two_packages_do_not_bring_one_command(name, theirs, tmp_path):
     other = declare(tmp_path, "other", f"[sozo.commands]\n{name} = theirs:greet\n")
     done = sozo("--help", paths=[theirs, other])
@@ -225,10 +225,10 @@ def test_older_metadata_are_told(tmp_path):
     code = """
 from sozo.data import joined
 known = joined.entry_points(group=joined.COMMANDS)
-joined.entry_points = lambda: type(known)(entry for entry in known if entry.name != "frontier")
+joined.entry_points = lambda: type(known)(entry for entry in known if entry.name != "correlate")
 from sozo.eval.cli import run_cli; run_cli()
 """
     done = sozo("--help", code=code)
-    assert commands(done) & STUDIES == STUDIES - {"frontier"}
-    line = "sozo.commands: frontier is missing: the installation is older than pyproject.toml; run make install\n"
+    assert commands(done) & STUDIES == STUDIES - {"correlate"}
+    line = "sozo.commands: correlate is missing: the installation is older than pyproject.toml; run make install\n"
     assert done.stderr == line

@@ -69,13 +69,10 @@ def commands(runs):
         "people": ["people", runs / "people.csv", *jumandic],
         "random": ["dat", "--model", "random", "--num-answers", "4", *jumandic],
         "correlate": ["correlate", runs / "a", runs / "b"],
-        "frontier": ["frontier", "--num-lists", "8", "--strengths", "1"],
     }
 
 
-OF_STUDIES = [
-    pytest.param(name, marks=pytest.mark.studies) for name in ("correlate", "frontier")
-]
+OF_STUDIES = [pytest.param("correlate", marks=pytest.mark.studies)]
 
 
 @pytest.mark.parametrize("name", ["score", "people", "random", *OF_STUDIES])

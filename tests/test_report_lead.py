@@ -252,7 +252,7 @@ def test_a_target_is_called_target_wherever_its_number_stands(three, tmp_path):
     assert "target" in cells_of(page, "JCQ: differences")[1][1]
 
 
-def test_different_words_are_rarefied_within_a_study_and_meet_a_frontier_of_as_many_lists(
+def test_different_words_are_rarefied_within_a_study(
     tmp_path,
 ):
     for study, bad in (("small", 28), ("large", 10)):
@@ -271,24 +271,12 @@ def test_different_words_are_rarefied_within_a_study_and_meet_a_frontier_of_as_m
         for study in ("small", "large")
     }
     assert sizes["small"] < sizes["large"]
-    at = {"mean": 0.9, "different_words": 90.0, "perplexity": 80.0}
-    facts = {
-        "lists": sizes["large"],
-        "embedding_model": "ja-ginza",
-        "rows": [{"free": at}] * 2,
-    }
-    (tmp_path / "large" / "frontier").mkdir()
-    (tmp_path / "large" / "frontier" / "frontier.json").write_text(
-        json.dumps(facts), "utf-8"
-    )
     page = page_of(tmp_path, tmp_path)
     for study, size in sizes.items():
         assert f"{study}, n = {size:,}" in page
         assert (
             page.count(f"<small>n = {size:,}</small>") == 4
         )  # two models, in their table and among all columns
-    assert page.count("lists that are as random as they can be</tspan>") == 1
-    assert "No frontier" not in page
 
 
 def every_column(page, task):

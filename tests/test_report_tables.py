@@ -12,9 +12,9 @@ import house
 from sozo.data.schema import Reason
 from sozo.eval.findings import DIFFERENCE, RATIO, Finding
 from sozo.eval.report import source
+from sozo.eval.report.charts import Spot, scatter_chart
 from sozo.eval.report.differences import detailed
 from sozo.eval.report.labels import both, english, labels, states, wording
-from sozo.eval.report.plane import Spot, plane_chart
 from sozo.eval.report.tables import bare, without_empty
 from sozo.scoring.final_text import STATES
 from sozo.scoring.judges.protocol import Status
@@ -199,9 +199,9 @@ def test_what_an_answer_cost_is_said_in_japanese_too():
     assert wording(n_of(34, 1200)) == ("34 of 1,200", "34/1,200")
 
 
-def test_points_of_the_plane_say_what_they_are():
+def test_spots_say_what_they_are():
     spot = Spot("a<b", (1234.0, 0.9), [(1000.0, 0.8), (1468.0, 1.0)], 1, (0.85, 0.95))
-    chart = plane_chart([spot], {}, "x", "y", "s")
+    chart = scatter_chart([spot], "x", "y", "s")
     assert "<title>a&lt;b: 1,234, 0.9000 [0.8500, 0.9500]</title>" in chart
     assert "<title>a&lt;b: 1,000, 0.8000</title>" in chart
 

@@ -3,16 +3,71 @@
 Titles and legends are HTML; `salt` tells a page's charts apart.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sozo.eval.report.svg import series, svg, tip
+from sozo.scoring.measure import Measure
+from sozo.scoring.numbers import COUNT, interval, number
 
 Steps = Mapping[int, float]  # training step -> value, ascending
 _BINS = 60
 _CURVE_SIZE = (6.0, 3.1)
+_HEIGHT = Measure("height")
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A method by two values."""
+
+    name: str
+    at: tuple[float, float]  # of its mean over seeds
+    seeds: Sequence[tuple[float, float]]  # of each seed, small where there are several
+    place: int  # among the page's methods: its colour, and with 1 added its number
+    ends: tuple[float, float] | None = None  # interval of its height
+
+    @property
+    def key(self) -> tuple[int, str]:
+        """Its colour, and its name behind the number that stands at it."""
+        return self.place, f"{self.place + 1}. {self.name}"
+
+
+def scatter_chart(spots: Sequence[Spot], across: str, up: str, salt: str) -> str:
+    """Methods as numbered spots, each with its seeds and interval; `across` and `up` are axes."""
+
+    def draw(axes: Any) -> None:
+        for spot in spots:
+            of_spot = {"color": series(spot.place), "linestyle": "none", "marker": "o"}
+            for x, y in spot.seeds if len(spot.seeds) > 1 else ():
+                said = tip(f"{spot.name}: {number(x, COUNT)}, {number(y, _HEIGHT)}")
+                axes.plot(x, y, markersize=3, gid=said, **of_spot)
+            (x, y), ends = spot.at, ""
+            if spot.ends is not None:
+                ends = f" {interval(*spot.ends, _HEIGHT)}"
+                axes.vlines(x, *spot.ends, color=series(spot.place), alpha=0.7)
+            said = tip(f"{spot.name}: {number(x, COUNT)}, {number(y, _HEIGHT)}{ends}")
+            axes.plot(x, y, markersize=9, alpha=0.85, gid=said, **of_spot)
+            axes.annotate(
+                str(spot.place + 1),
+                spot.at,
+                (6, 4),
+                textcoords="offset points",
+                color=series(spot.place),
+                fontweight="bold",
+            )
+        axes.set(xlabel=across, ylabel=up)
+        axes.margins(x=0.14, y=0.08)
+        if max(spot.at[0] for spot in spots) > 1:  # counts, or percent
+            axes.xaxis.get_major_locator().set_params(integer=True)
+            axes.xaxis.set_major_formatter("{x:,.0f}")
+        if across.endswith("(%)"):
+            axes.set_xticks([tick for tick in axes.get_xticks() if 0 <= tick <= 100])
+
+    names = ", ".join(name for _, name in (spot.key for spot in spots))
+    return svg(draw, (7.6, 5.0), salt, f"{up} against {across.lower()}: {names}")
 
 
 def steps_chart(measure: str, lines: Mapping[str, Steps], number: int) -> str:

@@ -91,7 +91,7 @@ def write_evaluation(
     # The first task's picture of scores against different words stands on the first screen.
     own = sections[0][2] if sections else []
     first_figures = [
-        own.pop(k) for k in [k for k, figure in enumerate(own) if figure.plane][:1]
+        own.pop(k) for k in [k for k, figure in enumerate(own) if figure.spots][:1]
     ]
     first: dict[str, Any] = {
         "notes": notes,

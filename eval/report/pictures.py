@@ -9,14 +9,10 @@ import numpy as np
 from sozo.data.record import read_json
 from sozo.eval.evaluated import Evaluated
 from sozo.eval.findings import over_runs
-from sozo.eval.frontier import curves_beside
-from sozo.eval.report.charts import ridge_chart, steps_chart
+from sozo.eval.report.charts import Spot, ridge_chart, scatter_chart, steps_chart
 from sozo.eval.report.labels import english, translate_chart
-from sozo.eval.report.plane import Spot, plane_chart
-from sozo.eval.report.svg import SERIES
 from sozo.eval.report.tables import TaskOnPage
 from sozo.scoring.table import Cell
-from sozo.tasks.run_result import RunResult
 from sozo.tasks.view import Ridge, Scatter
 
 # What trainings log of a step's answers, after the task's name -> its label.
@@ -34,10 +30,10 @@ class Figure:
 
     name: str  # label of its title
     svg: str
-    plane: bool = False  # whether models are points in it
+    spots: bool = False  # whether models are spots in it
     about: str = ""  # what it is of
     wide: bool = False  # whether it takes the page's whole width
-    keys: Sequence[str] = ()  # what its lines are, in the order of the colours
+    keys: Sequence[tuple[int, str]] = ()  # of what it shows colours and names
 
 
 def pictures(page: TaskOnPage) -> Iterator[Figure]:
@@ -47,7 +43,7 @@ def pictures(page: TaskOnPage) -> Iterator[Figure]:
         yield from (
             _ridge(page, picture, salt)
             if isinstance(picture, Ridge)
-            else _planes(page, picture, salt)
+            else _scatters(page, picture, salt)
         )
 
 
@@ -81,7 +77,10 @@ def training_curves(models: Sequence[Evaluated]) -> Iterator[Figure]:
         lines = logged[task, name]
         chart = steps_chart(english(_CURVES[name]), lines, number)
         yield Figure(
-            _CURVES[name], translate_chart(chart), about=task, keys=tuple(lines)
+            _CURVES[name],
+            translate_chart(chart),
+            about=task,
+            keys=tuple(enumerate(lines)),
         )
 
 
@@ -97,12 +96,12 @@ def _ridge(page: TaskOnPage, picture: Ridge, salt: str) -> Iterator[Figure]:
         yield Figure(picture.name, translate_chart(chart), wide=True)
 
 
-def _planes(page: TaskOnPage, picture: Scatter, salt: str) -> Iterator[Figure]:
-    """A named point for each method that has one; one of several seeds at their mean, with its interval over these.
+def _scatters(page: TaskOnPage, picture: Scatter, salt: str) -> Iterator[Figure]:
+    """A spot for each method that has both values; one of several seeds at their mean, with its interval over these.
 
-    With frontiers a picture for each study and number of lists, for only of as many lists different words compare.
+    With `by_n` a picture for each study and number of lists, for only of as many lists different words compare.
     """
-    groups: dict[tuple[Path | None, int], list[tuple[Spot, RunResult]]] = {}
+    groups: dict[tuple[Path | None, int], list[Spot]] = {}
     columns = page.columns[picture.across], page.columns[picture.up]
     for number, method in enumerate(page.found.compared.methods):
         if not (runs := method.of_task(page.task.name)):
@@ -119,20 +118,17 @@ def _planes(page: TaskOnPage, picture: Scatter, salt: str) -> Iterator[Figure]:
             else []
         )
         points = [(x, y) for x, y in each if x is not None and y is not None]
-        spot = Spot(method.name, (x, y), points, number % SERIES, ends)
-        group = (
-            (runs[0].study, seeds[0][0].estimate.n) if picture.frontier else (None, 0)
-        )
-        groups.setdefault(group, []).append((spot, runs[0]))
-    for k, ((study, lists), members) in enumerate(groups.items()):
-        about, curves = "", {}
-        if picture.frontier:
+        spot = Spot(method.name, (x, y), points, number, ends)
+        group = (runs[0].study, seeds[0][0].estimate.n) if picture.by_n else (None, 0)
+        groups.setdefault(group, []).append(spot)
+    for k, ((study, lists), spots) in enumerate(groups.items()):
+        about = ""
+        if picture.by_n:
             about = f"{study.name}, n = {lists:,}" if study else f"n = {lists:,}"
-            encoder = members[0][1].scale.get("embedding_model")
-            curves = curves_beside((run.folder for _, run in members), lists, encoder)
         labels = english(picture.across_label), english(picture.up_label)
-        svg = plane_chart([spot for spot, _ in members], curves, *labels, f"{salt}-{k}")
-        yield Figure(picture.name, translate_chart(svg), True, about)
+        svg = translate_chart(scatter_chart(spots, *labels, f"{salt}-{k}"))
+        keys = [spot.key for spot in spots]
+        yield Figure(picture.name, svg, spots=True, about=about, keys=keys)
 
 
 def _place(cell: Cell) -> float | None:

@@ -181,7 +181,7 @@ def _named(words: Sequence[str]) -> list[tuple[str, Path]]:
 
 
 def _page(settings: "Study", name: str) -> None:
-    """Write result.md, report.html, plane.svg of a study with arms or several seeds and, last, metrics.json."""
+    """Write result.md and report.html of a study with arms or several seeds and, last, metrics.json."""
     from sozo.studies.study.page import write_result
     from sozo.studies.study.result import study_result
 

@@ -1,4 +1,4 @@
-"""The page of a study, or of any tables of answers, and the same in Markdown: plane, claims, arms, rows, charts."""
+"""The page of a study, or of any tables of answers, and the same in Markdown: claims, arms, rows, charts."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,16 +8,13 @@ from typing import Any
 from sozo.data.markdown import bullets
 from sozo.data.record import refuse_foreign, write_json, write_whole
 from sozo.data.schema import Reason, iter_tables, part_paths
-from sozo.eval.report.charts import ridge_chart, steps_chart
+from sozo.eval.report.charts import Spot, ridge_chart, scatter_chart, steps_chart
 from sozo.eval.report.exports import write_tables
-from sozo.eval.report.plane import Spot, plane_chart
 from sozo.eval.report.render import render
 from sozo.eval.report.tables import paper_table
 from sozo.scoring.measure import DIFFERENCE, Estimate, Measure, normal_interval
 from sozo.scoring.numbers import SHARE, p_value, share
 from sozo.scoring.table import Cell, Content, Table, markdown, tabulate
-from sozo.studies.pages import standalone
-from sozo.studies.study.arms import PAPER
 from sozo.studies.study.charts import different_words_chart
 from sozo.studies.study.claims import (
     DEVIATIONS,
@@ -46,12 +43,6 @@ from sozo.tasks.dat.summary import DatSummary
 from sozo.tasks.dat.table import usable_scores
 from sozo.tasks.dat.view import INSTRUMENTS, DatView, instrument_cell, instruments_of
 
-_GREY, _PAPER, _OTHER = 0, 2, 1  # colours of the page
-GROUPS = {
-    _GREY: "not trained",
-    _PAPER: "trained as in the paper",
-    _OTHER: "trained otherwise",
-}
 REASONS = {
     "format": "not exactly ten lines “k. word”",
     "not_japanese": "a letter that is not Japanese",
@@ -65,10 +56,10 @@ _INSTRUMENTS = "What the mean is made of, and how the words are chosen"
 _SAMPLES = 3  # answers of each row that are shown
 
 
-def plane(result: StudyResult) -> str:
-    """Mean against different words as SVG: arms with their seeds; empty without arms."""
+def arm_spots(result: StudyResult) -> list[Spot]:
+    """Each arm by its different words and its mean, with its seeds."""
     spots = []
-    for arm in result.arms:
+    for place, arm in enumerate(result.arms):
         words, score = result.interval(DIFFERENT, arm), result.interval(SCORE, arm)
         if words and score and words.value is not None and score.value is not None:
             by_seed = [
@@ -76,14 +67,8 @@ def plane(result: StudyResult) -> str:
                 for seed in arm.seeds
             ]
             seeds = [(x, y) for x, y in by_seed if x is not None and y is not None]
-            colour = _GREY if not arm.train else _PAPER if arm.name in PAPER else _OTHER
-            spots.append(Spot(arm.name, (words.value, score.value), seeds, colour))
-    across = f"Different words in {result.table.equal_size:,} usable lists"
-    return (
-        plane_chart(spots, result.frontier, across, "DAT score", "plane")
-        if spots
-        else ""
-    )
+            spots.append(Spot(arm.name, (words.value, score.value), seeds, place))
+    return spots
 
 
 def measure_heading(result: StudyResult, name: str) -> str:
@@ -319,7 +304,7 @@ def to_markdown(result: StudyResult) -> str:
 
 
 def write_page(path: Path, result: StudyResult) -> None:
-    """Write the page, its tables and plane.svg, each file whole or not at all. What a result has not is left out."""
+    """Write the page and its tables, each file whole or not at all. What a result has not is left out."""
     tables = [rows_table(result)]
     if result.study:
         tables = [claims_table(result), differences_table(result), arms_table(result)]
@@ -342,13 +327,14 @@ def write_page(path: Path, result: StudyResult) -> None:
         for row in result.table.rows
         if row.summary.source in names
     }
-    chart = plane(result)
+    spots = arm_spots(result)
+    across = f"Different words in {result.table.equal_size:,} usable lists"
     page = render(
         Path(__file__).with_name("page.html"),
         title=result.title,
         result=result,
-        plane=chart,
-        groups=GROUPS,
+        spots=spots,
+        arms_chart=scatter_chart(spots, across, "DAT score", "arms") if spots else "",
         tables=tables,
         patterns=patterns(result.table),
         words_chart=different_words_chart(growing, result.table.equal_size),
@@ -368,8 +354,6 @@ def write_page(path: Path, result: StudyResult) -> None:
     )
     write_whole(path, page)  # first: it shows whose folder this is
     write_tables(path.with_name(f"{path.stem}-tables"), tables)
-    if chart:
-        write_whole(path.with_name("plane.svg"), standalone(chart))
 
 
 def _sample(folder: Path) -> list[dict[str, Any]]:
@@ -378,15 +362,10 @@ def _sample(folder: Path) -> list[dict[str, Any]]:
 
 
 def write_result(folder: Path, result: StudyResult, name: str) -> str:
-    """Write plane.svg, `name`.md, report.html and, last, metrics.json into `folder`; returns the Markdown."""
+    """Write `name`.md, report.html and, last, metrics.json into `folder`; returns the Markdown."""
     refuse_foreign(folder, "report.html")
     text = to_markdown(result)
     write_page(folder / "report.html", result)
-    picture = (
-        "![DAT score against different words](plane.svg)\n\n"
-        if (folder / "plane.svg").is_file()
-        else ""
-    )
-    write_whole(folder / f"{name}.md", f"# {result.title}\n\n{picture}{text}".encode())
+    write_whole(folder / f"{name}.md", f"# {result.title}\n\n{text}".encode())
     write_json(folder / "metrics.json", result.to_json())
     return text

@@ -11,14 +11,12 @@ from sozo.data.evaluations import read_evaluations
 from sozo.data.published import METHODS
 from sozo.data.record import read_json
 from sozo.data.study_folder import StudyRow
-from sozo.eval.frontier import VALUES, read_curves
 from sozo.eval.report.charts import Steps
 from sozo.scoring.languages import read_nouns
 from sozo.scoring.measure import Estimate
 from sozo.scoring.numbers import SHARE, number
 from sozo.scoring.second_encoder import GainParts, SecondEncoder
 from sozo.scoring.statistics.seeds import over_seeds
-from sozo.studies.frontier import FrontierOptions, frontier_curves
 from sozo.studies.study.arms import Arm
 from sozo.studies.study.claims import MEASURES, ClaimVerdict, Difference, Values, judge
 from sozo.studies.study.config import Study
@@ -27,10 +25,6 @@ from sozo.studies.study.steps import control_runs, study_rows
 from sozo.studies.study.table11 import Table11, Table11Row, table11, with_gains
 from sozo.tasks.dat.instruments import DIVERSITY
 from sozo.tasks.dat.view import instruments_of
-
-Points = Mapping[
-    str, Sequence[tuple[float, float]]
-]  # (different words, mean) by what was drawn
 
 
 @dataclass(frozen=True)
@@ -50,9 +44,6 @@ class StudyResult:
         default_factory=dict
     )  # measure -> row -> step -> value
     study: Study | None = None  # where it has arms or several seeds
-    frontier: Points = field(
-        default_factory=dict
-    )  # at as many lists as different words are counted in
 
     @property
     def arms(self) -> Sequence[Arm]:
@@ -160,13 +151,12 @@ class StudyResult:
             asdict(line) | (found.to_json() if found else {})
             for line, found in self.differences
         ]
-        frontier = {name: list(points) for name, points in self.frontier.items()}
-        values = {
+        return {
             "num_answers": study.num_answers,
             "arms": arms,
-            "frontier": frontier,
+            "claims": claims,
+            "exploratory": exploratory,
         }
-        return values | {"claims": claims, "exploratory": exploratory}
 
 
 def _parts_to_json(parts: GainParts) -> dict[str, Any]:
@@ -219,7 +209,6 @@ def tables_result(
         controls=control_rows(controls, bases),
         evaluations=evaluations(rows),
         study=study,
-        frontier=_frontier(study, table.equal_size) if study else {},
     )
 
 
@@ -237,19 +226,6 @@ def study_result(study: Study) -> StudyResult:
         study=study if with_arms else None,
         nouns=study.random_nouns,
     )
-
-
-def _frontier(study: Study, lists: int) -> Points:
-    """The frontier of the study's nouns and encoder, drawn into its folder the first time; none of less than two."""
-    if lists < 2:
-        return {}
-    encoder, prompt = map(study.sampling.get, ("embedding_model", "embedding_prompt"))
-    folder = Path(study.step_folder(f"frontier-{lists}"))
-    frontier_curves(
-        folder,
-        FrontierOptions(study.random_nouns, study.language, encoder, prompt, lists),
-    )
-    return read_curves(read_json(folder / VALUES))
 
 
 def _language(folders: Mapping[str, Path]) -> str:

@@ -54,7 +54,7 @@ class DatView(View[DatRunResult]):
             "mean",
             "words_axis",
             "score_axis",
-            frontier=True,
+            by_n=True,
         ),
         Ridge("dat_chart", "score_axis"),
     )

@@ -1,4 +1,4 @@
-"""Claims judged by hand-worked intervals over seeds, the table over seeds, and the page that leads with the plane."""
+"""Claims judged by hand-worked intervals over seeds, the table over seeds, and the page that leads with the arms' picture."""
 
 import json
 import re
@@ -10,7 +10,7 @@ import pytest
 
 from fakes import Answer, write_answer_table
 from sozo.data.errors import UserError
-from sozo.eval.report.plane import Spot, plane_chart
+from sozo.eval.report.charts import Spot, scatter_chart
 from sozo.scoring.second_encoder import GainParts, gain
 from sozo.scoring.statistics.seeds import difference, over_seeds
 from sozo.studies.pages import standalone
@@ -269,13 +269,11 @@ def result(study):
     rows += [row("ours", 99, 0.90, 250.0, 0.01), row("ours@1", 98, 0.92, 250.0, 0.01)]
     rows += [row("ours@2", 98, 0.94, 250.0, 0.01)]
     folders = {name: of.answers for name, of in study_rows(study).items()}
-    frontier = {"free lists": [(50.0, 0.95), (70.0, 0.88)]}
     return StudyResult(
         "Study <x>",
         folders,
         Table11(tuple(rows), 90, None),
         study=study,
-        frontier=frontier,
     )
 
 
@@ -411,7 +409,7 @@ def test_gains_are_over_the_base_of_the_same_seed(tmp_path, monkeypatch):
     assert shown["known pairs"]["value"] == 0.5
 
 
-def test_the_page_leads_with_the_plane_and_escapes(result, tmp_path):
+def test_the_page_leads_with_the_arms_and_escapes(result, tmp_path):
     for folder in result.folders.values():
         answer = Answer("0", "m", 0, "text", ("犬", "猫"), 0.9)
         write_answer_table(folder / "answers" / "part-00000.parquet", [answer])
@@ -430,7 +428,7 @@ def test_the_page_leads_with_the_plane_and_escapes(result, tmp_path):
         "[0.8852, 0.9348]",
         "Share of the answers",
     )
-    for text in (*expected, "trained as in", "GRPO@", "farther & <i>"):
+    for text in (*expected, "1. GRPO", "GRPO@", "farther & <i>"):
         assert text in parsed.text, text
     claims = (tmp_path / "p-tables" / "claims.csv").read_text("utf-8-sig").splitlines()
     assert (
@@ -444,29 +442,21 @@ def test_the_page_leads_with_the_plane_and_escapes(result, tmp_path):
     ]
 
 
-def test_the_plane_shows_every_arm_and_every_seed():
+def test_the_picture_shows_every_arm_and_every_seed():
     spots = [
         Spot("A & b", (10.0, 0.5), [(9.0, 0.4), (11.0, 0.6)], 1),
-        Spot("C", (10.1, 0.5), [(10.1, 0.5)], 0),
+        Spot("C", (10.1, 0.5), [(10.1, 0.5)], 20),
     ]
-    chart = plane_chart(
-        spots,
-        {"free lists": [(5.0, 0.9), (12.0, 0.3)], "none": []},
-        "Words",
-        "Mean",
-        "salt",
-    )
-    assert chart.count("A &amp; b") >= 1
-    assert chart.count("<use") >= 2 + 2  # seeds of A, both arms; ticks beside them
+    chart = scatter_chart(spots, "Words", "Mean", "salt")
+    assert chart.count("<title>A &amp; b: ") == 3
+    assert chart.count("<title>C: ") == 1  # one seed is the arm
+    # The numbers that the page's keys give; colours begin again after ten.
+    assert [spot.key for spot in spots] == [(1, "2. A & b"), (20, "21. C")]
+    assert [chart.count(f">{number}</text>") for number in (2, 21)] == [1, 1]
     assert "var(--series-01)" in chart
-    assert "free lists" in chart
-    assert chart == plane_chart(
-        spots,
-        {"free lists": [(5.0, 0.9), (12.0, 0.3)], "none": []},
-        "Words",
-        "Mean",
-        "salt",
-    )
+    assert "var(--series-00)" in chart
+    assert 'aria-label="Mean against words: 2. A &amp; b, 21. C"' in chart
+    assert chart == scatter_chart(spots, "Words", "Mean", "salt")
     alone = standalone(chart).decode()
     assert alone.startswith("<svg")
     assert "xmlns=" in alone

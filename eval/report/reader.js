@@ -13,7 +13,7 @@ byId("language").addEventListener("click", () => showLanguage(root.dataset.langu
 async function unpacked(element) {
   const bytes = Uint8Array.from(atob(element.textContent), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Answer(stream).json();
+  return new Response(stream).json();
 }
 
 function element(tag, className, text) {

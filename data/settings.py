@@ -6,8 +6,8 @@ What they name by a dotted path, such as a reward function or a task of their ow
 import difflib
 import importlib.util
 import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import field, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,30 +26,34 @@ _UNKNOWN_KEY = (
 )  # what pydantic calls it
 
 
-class _Line(str):
+@dataclass(frozen=True)
+class _Line:
     """The line of `--help`, with what else is known of a field: transformers hands all its metadata on to argparse."""
 
-    affects_result = True
-    least: float | None = None
-    rare = False
+    text: str | Callable[[], str]
+    affects_result: bool
+    least: float | None
+    rare: bool
+
+    def __str__(self) -> str:
+        return self.text() if callable(self.text) else self.text
 
 
 def setting(
     default: Any,
-    text: str,
+    text: str | Callable[[], str],
     *,
     affects_result: bool = True,
     least: float | None = None,
     rare: bool = False,
 ) -> Any:
-    """A dataclass field with the line that `--help` shows.
+    """A dataclass field with the line that `--help` shows, or what makes it when help is built, of code's constants.
 
     By default it affects the result: a folder of results is not continued with another value of such a field. What only
     changes speed or place (a cache, a concurrency) may change. `least` is for `Checked`. A `rare` one is a flag that
     `--help-all` alone shows.
     """
-    line = _Line(text)
-    line.affects_result, line.least, line.rare = affects_result, least, rare
+    line = _Line(text, affects_result, least, rare)
     return field(default=default, metadata={"help": line})
 
 

@@ -27,9 +27,9 @@ from sozo.eval.terminal import (
     print_tables,
     printing,
 )
-from sozo.models.generators import Loaded
+from sozo.models.generators import Loaded, Writer
 from sozo.models.judges import make_judge
-from sozo.models.settings import GeneratorSettings
+from sozo.models.settings import GeneratorSettings, decide
 from sozo.rewards.task import reward_options
 from sozo.tasks import task_type, task_types
 from sozo.tasks.judged import LEDGER, JudgedTask
@@ -148,10 +148,11 @@ def run(
         check_delivery([target.model for target in targets], results)
         if not targets:
             raise UserError("give at least one --model")
-        for target in (
-            targets
-        ):  # what is wrong with a name shows before the first model is loaded
-            replace(generator, model=target.model).settled()
+        # What is wrong with a name shows before the first model is loaded.
+        writers = dict[str, list[tuple[Task, Writer]]]()
+        for target in targets:
+            named = replace(generator, model=target.model, source=target.source)
+            writers[target.folder] = [(task, decide(named, task)) for task in asked]
         for task in asked:  # and what cannot be asked of any of them
             task.items()
         write_studies(output, studies)
@@ -166,15 +167,13 @@ def run(
             IsolatedFailures(len(targets) * len(asked), loaded),
         )
         for target in targets:
-            writer = replace(generator, model=target.model, source=target.source)
 
             def show(run: TaskRun | None, target: Target = target) -> None:
                 finished.append(run)
                 _show(run, target.model, results, output, output / target.folder)
 
-            run_tasks(
-                asked, writer, sampling, output / target.folder, loaded, failures, show
-            )
+            folder = output / target.folder
+            run_tasks(writers[target.folder], sampling, folder, loaded, failures, show)
     show_all(finished, results.explain, failures)
 
 

@@ -19,14 +19,14 @@ from sozo.data.run_folder import TRAINED_ON, RunFolder
 from sozo.data.schema import ERROR, Completion, iter_tables, never_came, write_columns
 from sozo.data.settings import Checked, rare_setting, setting
 from sozo.models.generator import Generator, answer_items
-from sozo.models.generators import Loaded, load_generator
+from sozo.models.generators import Loaded, Writer
 from sozo.models.openai_endpoint import keep_answers
-from sozo.models.settings import GeneratorSettings
 from sozo.models.trained_on import trained_on
 from sozo.tasks.judged import JudgedTask
 from sozo.tasks.task import Answer, Item, Task, known_columns
 
 logger = logging.getLogger(__name__)
+TRIALS, PAPER_ANSWERS = 100, 131_072  # the paper's benchmark, and its Table 11
 _WARNS, _STOPS = 64, 256  # answers to one prompt, of which none is usable
 
 
@@ -41,12 +41,16 @@ class SamplingOptions(Checked):
     panel = "Sampling"
     num_usable: int | None = setting(
         None,
-        "Usable answers: the benchmark (DAT; the paper: 100 trials, the default).",
+        lambda: (
+            f"Usable answers: the benchmark (DAT; the paper: {TRIALS} trials, the default)."
+        ),
         least=1,
     )
     num_answers: int | None = setting(
         None,
-        "Answers in all, usable or not (DAT; the paper's Table 11: 131072).",
+        lambda: (
+            f"Answers in all, usable or not (DAT; the paper's Table 11: {PAPER_ANSWERS})."
+        ),
         least=1,
     )
     answers_per_item: int | None = setting(
@@ -67,12 +71,12 @@ class SamplingOptions(Checked):
     )
     keep_going: bool = rare_setting(
         False,
-        "Draw on though none of the first 256 answers is usable (DAT).",
+        lambda: f"Draw on though none of the first {_STOPS} answers is usable (DAT).",
         affects_result=False,
     )
 
     def settled(self, task: Task, items: Sequence[Item]) -> Self:
-        """With the task's defaults filled in: of one item 100 usable answers, and no batch larger than that."""
+        """With the task's defaults filled in: of one item `TRIALS` usable answers, and no batch larger than that."""
         if self.num_answers is not None and self.num_usable is not None:
             raise UserError(
                 "give either num_answers (in all) or num_usable (usable ones), not both"
@@ -102,7 +106,7 @@ class SamplingOptions(Checked):
                 f"answers_per_item is for tasks of many items, and {task.name} asks one thing; {remedy}"
             )
         num_usable = (
-            100
+            TRIALS
             if self.num_answers is None and self.num_usable is None
             else self.num_usable
         )
@@ -118,7 +122,7 @@ class SamplingOptions(Checked):
 
 def draw_answers(
     task: Task,
-    generator: GeneratorSettings,
+    writer: Writer,
     sampling: SamplingOptions,
     folder: RunFolder,
     processes: Processes,
@@ -136,19 +140,18 @@ def draw_answers(
         and all(is_there(part) for part in parts)
     ):
         return None  # no model needs to be loaded to score what is there
-    pinned = (
-        generator.pinned() if processes.first else None
-    )  # what has to be made or downloaded is made once
-    wait()
-    pinned = pinned or generator.pinned()
-    writer = load_generator(pinned, keep=folder.answers, task=task, loaded=loaded)
     if processes.first:
-        model = Path(pinned.model)
+        writer = writer.pinned()  # what has to be made or downloaded is made once
+    wait()
+    writer = writer.pinned()
+    generator = writer.load(task, loaded=loaded, keep=folder.answers)
+    if processes.first:
+        model = Path(writer.model)
         known = {
             **scorer_facts(task),
             "seed": sampling.seed,
-            "decoder": writer.describe(),
-            "model_revision": pinned.model_revision,
+            "decoder": generator.describe(),
+            "model_revision": writer.model_revision,
             # A model trained anew in its old folder is another model.
             "model_sha256": folder_sha256(model) if model.is_dir() else None,
             "model_trained": (model / STATE).is_file(),
@@ -157,14 +160,14 @@ def draw_answers(
         folder.start(
             known,
             {
-                "model_folder": pinned.model,
+                "model_folder": writer.model,
                 "processes": processes.world,
                 **task.facts(),
             },
         )
     wait()  # no part before config.json: nobody could account for it
     try:
-        draw_parts(task, items, writer, sampling, folder.answers, processes)
+        draw_parts(task, items, generator, sampling, folder.answers, processes)
     except InVainError as error:
         return str(error)
     return None
@@ -173,14 +176,14 @@ def draw_answers(
 def draw_parts(
     task: Task,
     items: Sequence[Item],
-    writer: Generator,
+    generator: Generator,
     sampling: SamplingOptions,
     folder: Path,
     processes: Processes,
 ) -> None:
     """Draw the parts of a table that are not in `folder` yet, which the caller vouches belongs to these settings.
 
-    The writer answers batch k as a function of (seed, k) and its prompts; `sampling` is settled.
+    The generator answers batch k as a function of (seed, k) and its prompts; `sampling` is settled.
     """
     batch_size = sampling.batch_size
     parts = parts_of(folder, sampling.count(items), batch_size)
@@ -201,15 +204,15 @@ def draw_parts(
             strict=True,
         )
         return part_columns(
-            task, batch, answer_items(writer, batch, sampling.seed, number, ids)
+            task, batch, answer_items(generator, batch, sampling.seed, number, ids)
         )
 
     if not sampling.num_usable:
-        write_missing(parts, columns, f"sampling {writer.name}", processes)
+        write_missing(parts, columns, f"sampling {generator.name}", processes)
         return
     usable = drawn = 0
     with answers_bar(
-        f"sampling {writer.name}", sampling.num_usable, count_usable=True
+        f"sampling {generator.name}", sampling.num_usable, count_usable=True
     ) as advance:
         for number, part in enumerate(parts):
             if not is_there(part):

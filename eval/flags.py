@@ -124,7 +124,7 @@ def _flags_of(
         line, own = field.metadata["help"], vars(owners[field.name]).get("panel", panel)
         hint: Any = Annotated[
             hints[field.name],
-            typer.Option(*names, help=line, rich_help_panel=own, hidden=line.rare),
+            typer.Option(*names, help=str(line), rich_help_panel=own, hidden=line.rare),
         ]
         keyword = inspect.Parameter.KEYWORD_ONLY
         yield (

@@ -15,8 +15,9 @@ from sozo.data.settings import deciding
 from sozo.eval.answered import answers_digest, judge_parts, read_answers, score_parts
 from sozo.eval.draw import SamplingOptions, draw_answers, scorer_facts
 from sozo.eval.isolated_failures import IsolatedFailures
-from sozo.models.generators import Loaded
-from sozo.models.settings import OF_NOUNS, GeneratorSettings
+from sozo.models.generators import Loaded, Writer
+from sozo.models.nouns import NounWriter
+from sozo.models.settings import GeneratorSettings, decide
 from sozo.scoring.final_text import count_unknown
 from sozo.scoring.judges.endpoint import LocalJudge
 from sozo.tasks.judged import JudgedTask
@@ -53,27 +54,28 @@ def run_task(
     None.
     """
     with loaded or Loaded() as loaded:
-        finish = answer_task(task, generator, sampling, output, loaded)
+        finish = answer_task(task, decide(generator, task), sampling, output, loaded)
     return finish()
 
 
 def run_tasks(
-    tasks: Sequence[Task],
-    generator: GeneratorSettings,
+    asked: Sequence[tuple[Task, Writer]],
     sampling: SamplingOptions,
     folder: Path,
     loaded: Loaded,
     failures: IsolatedFailures,
     show: Callable[[TaskRun | None], None],
 ) -> None:
-    """`run_task` for several tasks by one model, which is loaded once; each in a folder of its name in `folder`.
+    """`run_task` for several tasks, each with the model as it answers that; it is loaded once.
+
+    Each goes into a folder of its name in `folder`.
 
     What is to be judged by a model on this machine waits until the one that answers has made room.
     """
     judged = []
-    for task in tasks:
+    for task, writer in asked:
         with failures.run(f"{folder.name}/{task.name}"):
-            finish = answer_task(task, generator, sampling, folder / task.name, loaded)
+            finish = answer_task(task, writer, sampling, folder / task.name, loaded)
             if isinstance(task.judge, LocalJudge):
                 judged.append((task, finish))
             else:
@@ -87,18 +89,15 @@ def run_tasks(
 
 def answer_task(
     task: Task,
-    generator: GeneratorSettings,
+    writer: Writer,
     sampling: SamplingOptions,
     output: Path,
     loaded: Loaded,
 ) -> Callable[[], TaskRun | None]:
     """The first half of `run_task`: the answers; the function that is returned does the second, and needs no model."""
     items = task.items()
-    sampling, generator = (
-        sampling.settled(task, items),
-        generator.settled(task.max_new_tokens, task.temperature),
-    )
-    if generator.backend in OF_NOUNS and task.noun_source() is None:
+    sampling = sampling.settled(task, items)
+    if isinstance(writer, NounWriter) and task.noun_source() is None:
         raise UserError(
             f"lists of nouns are no answer to {task.name}; give a language model as --model"
         )
@@ -107,7 +106,7 @@ def answer_task(
         raise UserError(f"num_usable answers are drawn by one process: {launch}")
     settings = {
         "task": task.name,
-        **generator.deciding(),
+        **writer.record,
         **deciding(sampling),
         **task.deciding(),
     }
@@ -119,23 +118,14 @@ def answer_task(
             return lambda: before
         if processes.first:
             folder.reopen()  # a second scoring that is cut off must not leave numbers that its files do not bear out
-        stopped = next(
-            filter(
-                None,
-                gather(
-                    draw_answers(task, generator, sampling, folder, processes, loaded)
-                ),
-            ),
-            None,
-        )
+        stopped_here = draw_answers(task, writer, sampling, folder, processes, loaded)
+        stopped = next(filter(None, gather(stopped_here)), None)
         first, again = processes.first, metrics is not None
 
     def finish() -> TaskRun | None:
         if not first:
             return None
-        return _finish(
-            task, folder, str(generator.source), again, sampling.num_usable, stopped
-        )
+        return _finish(task, folder, writer.source, again, sampling.num_usable, stopped)
 
     return finish
 

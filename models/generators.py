@@ -1,21 +1,15 @@
-"""From the settings of who writes to a generator: what the backend needs is imported and loaded here."""
+"""Who writes, decided: what all ways have in common. Each has a class beside its generator, which it makes."""
 
 import gc
-import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from sozo.data.errors import UserError, require
+from sozo.data.prompts.form import PromptForm
 from sozo.models.generator import Generator
-from sozo.models.model_support import longest_prompt, refuse_beyond
-from sozo.models.nouns import FrontierNouns, RandomNouns
-from sozo.models.settings import FRONTIER, RANDOM, GeneratorSettings
-from sozo.models.transformers_model import TransformersGenerator, fitting_slots
-from sozo.models.weights import load_model, load_tokenizer, model_window
-from sozo.scoring.languages import read_nouns
 from sozo.tasks.task import Task
 
 
@@ -51,85 +45,37 @@ class Loaded(AbstractContextManager["Loaded"]):
                 torch.cuda.empty_cache()
 
 
-def load_generator(
-    settings: GeneratorSettings,
-    *,
-    keep: Path | None = None,
-    task: Task | None = None,
-    loaded: Loaded | None = None,
-) -> Generator:
-    """The generator that `settings` name; `keep` is for `sozo.models.openai_endpoint`, the others draw at no price.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writer:
+    """Who writes, as `sozo.models.settings.decide` settled it: a generator is made of this alone."""
 
-    `task` is what is asked: lists of nouns answer only one with a `NounSource`. What other generators of the model have
-    `loaded` is used again.
-    """
-    settings, loaded = settings.settled().pinned(), loaded or Loaded()
-    name = settings.source or settings.model
-    weights = settings.backend, settings.model, settings.model_revision, settings.dtype
-    source = task.noun_source() if task else None
-    language = source.language if source else "ja"
-    if settings.backend == RANDOM:
-        nouns = read_nouns(settings.nouns, language)
-        return RandomNouns(nouns, name=name, accepts=source.accepts if source else None)
-    if settings.strength is not None:
-        if source is None:
-            raise UserError(
-                f"there is no {FRONTIER} here; give a language model as --model"
-            )
-        frontier = source.frontier(
-            read_nouns(settings.nouns, language), settings.frontier_encoder
-        )
-        return FrontierNouns(
-            frontier, settings.strength, settings.word_strength, name=name
-        )
-    if settings.backend == "openai":
-        from sozo.models.openai_endpoint import OpenAIGenerator
+    model: str
+    model_revision: str | None
+    source: str
+    record: Mapping[str, Any]  # the settings for config.json: no credentials
 
-        return OpenAIGenerator(settings, keep=keep)
-    if task:  # of a limit that is the task's own, answers get what fits
-        window = model_window(settings.model, settings.model_revision)
-        limit = (
-            1
-            if settings.max_new_tokens in (None, task.max_new_tokens)
-            else settings.max_new_tokens
-        )
-        tokenizer, texts = (
-            load_tokenizer(settings.model, settings.model_revision),
-            (i.prompt for i in task.items()),
-        )
-        refuse_beyond(
-            name, window, longest_prompt(tokenizer, texts, settings.form), limit
-        )
-    if settings.backend == "vllm":
-        require("vllm", "the backend vllm")
-        from sozo.models.vllm_engine import VllmEngine, VllmGenerator
+    def pinned(self) -> Self:
+        """With the folder of `tiny`, and of a hub model the commit (see `sozo.models.weights.pinned`)."""
+        return self
 
-        return VllmGenerator(
-            settings,
-            loaded.part(weights, lambda: VllmEngine(settings), VllmEngine.close),
-        )
+    def load(
+        self,
+        task: Task | None = None,
+        *,
+        loaded: Loaded | None = None,
+        keep: Path | None = None,
+    ) -> Generator:
+        """The generator of what is `pinned`; `keep` is for `sozo.models.openai_endpoint`, others draw at no price.
 
-    import torch
+        `task` is what is asked. What other generators of the model have `loaded` is used again.
+        """
+        raise NotImplementedError
 
-    def load() -> tuple[Any, Any]:
-        model, tokenizer = load_model(
-            settings.model, revision=settings.model_revision, dtype=settings.dtype
-        )
-        device = (
-            f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
-            if torch.cuda.is_available()
-            else "cpu"
-        )
-        return model.to(device).eval(), tokenizer
 
-    model, tokenizer = loaded.part(weights, load)
-    most = settings.max_new_tokens or 1
-    slots = settings.slots or fitting_slots(model, most)
-    decoder: dict[str, Any] = {
-        "max_new_tokens": most,
-        "temperature": settings.temperature,
-        "slots": slots,
-    }
-    return TransformersGenerator(
-        model, tokenizer, name=settings.source, form=settings.form, **decoder
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelWriter(Writer):
+    """A language model, wherever it is."""
+
+    temperature: float
+    max_new_tokens: int
+    form: PromptForm

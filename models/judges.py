@@ -5,8 +5,8 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.schema import Completion
 from sozo.models.generator import Generator
-from sozo.models.generators import Loaded, load_generator
-from sozo.models.settings import GeneratorSettings
+from sozo.models.generators import Loaded
+from sozo.models.settings import GeneratorSettings, decide
 from sozo.scoring.judges.endpoint import LocalJudge, endpoint_judge
 from sozo.scoring.judges.protocol import Judge, JudgeSettings
 
@@ -29,13 +29,14 @@ def make_judge(settings: JudgeSettings, loaded: Loaded | None = None) -> Judge:
                 f"{name} goes with judge_backend openai, not with {settings.judge_backend}"
             )
     name, limit = settings.judge_model, settings.judge_max_tokens
-    model = GeneratorSettings(
+    asked = GeneratorSettings(
         name, settings.judge_backend, temperature=_GREEDY, max_new_tokens=limit
-    ).settled()
+    )
+    writer = decide(asked)
 
     def reply(prompts: list[str]) -> list[Completion]:
         generator: Generator = loaded.part(
-            model, lambda: load_generator(model, loaded=loaded)
+            asked, lambda: writer.pinned().load(loaded=loaded)
         )
         return generator.answer(prompts, 0, 0)
 

@@ -1,6 +1,7 @@
 """Lists of ten nouns that need no language model: the random baseline and the frontier."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -8,8 +9,11 @@ import numpy as np
 
 from sozo.data.errors import UserError
 from sozo.data.schema import Completion
-from sozo.models.generator import entropy
+from sozo.models.generator import Generator, entropy
+from sozo.models.generators import Writer
+from sozo.scoring.languages import read_nouns
 from sozo.scoring.parse import NUM_WORDS, write_list
+from sozo.tasks.task import Task
 
 _AT_ONCE, _IN_VAIN = (
     64,
@@ -132,6 +136,41 @@ class FrontierNouns:
         """Settings for the run's record."""
         strengths = {"strength": self._strength, "word_strength": self._word_strength}
         return {"generator": "frontier", **strengths, **self.frontier.describe()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NounWriter(Writer):
+    """The random baseline."""
+
+    nouns: str | None  # None: those of the task's language
+
+    def load(self, task: Task | None = None, **_: Any) -> Generator:
+        """Random lists, of a task's nouns such as it can score."""
+        source = task.noun_source() if task else None
+        nouns = read_nouns(self.nouns, source.language if source else "ja")
+        accepts = source.accepts if source else None
+        return RandomNouns(nouns, name=self.source, accepts=accepts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontierWriter(NounWriter):
+    """Lists of a frontier, of a task that has one."""
+
+    strength: float
+    word_strength: float | None
+    frontier_encoder: str | None  # None: what scores the task
+
+    def load(self, task: Task | None = None, **_: Any) -> Generator:
+        """The frontier is drawn from; a UserError without a task that has one."""
+        if (source := task.noun_source() if task else None) is None:
+            raise UserError(
+                "there is no frontier here; give a language model as --model"
+            )
+        nouns = read_nouns(self.nouns, source.language)
+        frontier = source.frontier(nouns, self.frontier_encoder)
+        return FrontierNouns(
+            frontier, self.strength, self.word_strength, name=self.source
+        )
 
 
 def _numbered(lists: Sequence[Sequence[str]]) -> list[Completion]:

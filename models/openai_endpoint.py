@@ -5,6 +5,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import dataclass
 from itertools import count, product
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,8 @@ from tqdm import tqdm
 from sozo.data.errors import UndecidedError, UserError
 from sozo.data.record import refuse_link, room, write_whole
 from sozo.data.schema import ERROR, Completion
-from sozo.models.generator import request_seeds
-from sozo.models.settings import GeneratorSettings
+from sozo.models.generator import Generator, request_seeds
+from sozo.models.generators import ModelWriter
 from sozo.scoring.endpoint.client import (
     FILTERED,
     OFFICIAL,
@@ -24,9 +25,25 @@ from sozo.scoring.endpoint.client import (
     RetryPolicy,
 )
 from sozo.scoring.endpoint.pace import Blame
-from sozo.scoring.endpoint.profile import NONE, read_profile
+from sozo.scoring.endpoint.profile import NONE, Profile
+from sozo.tasks.task import Task
 
 _PATH, _GREETING = "chat/completions", "こんにちは"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointWriter(ModelWriter):
+    """A model behind an endpoint."""
+
+    profile: Profile
+    base_url: str | None  # None: the environment's, or OpenAI's
+    concurrency: int
+
+    def load(
+        self, task: Task | None = None, *, keep: Path | None = None, **_: Any
+    ) -> Generator:
+        """The server is greeted; what a batch that fails has paid for is left in `keep`."""
+        return OpenAIGenerator(self, keep=keep)
 
 
 class _ServerSuspectedError(UserError):
@@ -34,7 +51,7 @@ class _ServerSuspectedError(UserError):
 
 
 class OpenAIGenerator:
-    """Chat completions of an OpenAI-compatible endpoint, each with a seed of its own; `settings` are settled.
+    """Chat completions of an OpenAI-compatible endpoint, each with a seed of its own.
 
     A server that ignores `top_k` (see `_forms`) cannot be told apart, nor one that ignores a seed (`transformers serve`
     seeds the process: only `concurrency=1` is repeatable). A reply without text is an empty answer, and so is a
@@ -46,27 +63,25 @@ class OpenAIGenerator:
 
     def __init__(
         self,
-        settings: GeneratorSettings,
+        writer: EndpointWriter,
         *,
         keep: Path | None = None,
         retry: RetryPolicy | None = None,
     ) -> None:
-        self._profile = profile = read_profile(settings.endpoint)
+        self._profile = profile = writer.profile
         self._endpoint = Endpoint(
-            settings.model,
-            settings.base_url,
-            concurrency=settings.concurrency,
+            writer.model,
+            writer.base_url,
+            concurrency=writer.concurrency,
             retry=retry,
             profile=profile,
         )
-        temperature = (
-            settings.temperature if profile.temperature is None else profile.temperature
-        )
-        self.name = settings.source or settings.model
-        self.temperature = (
-            None if temperature is None or temperature == NONE else float(temperature)
-        )
-        self._settings, self._keep = settings, keep
+        temperature = profile.temperature
+        if temperature is None:
+            temperature = writer.temperature
+        self.name = writer.source
+        self.temperature = None if temperature == NONE else float(temperature)
+        self._writer, self._keep = writer, keep
         self._kept: Path | None = None  # the file of the latest batch
         self._blame, self._proven = (
             Blame(),
@@ -181,9 +196,9 @@ class OpenAIGenerator:
             "seed": seed,
             **request,
         }
-        form = self._settings.form
+        form = self._writer.form
         body: dict[str, Any] = {
-            "model": self._settings.model,
+            "model": self._writer.model,
             "messages": form.prompt(text, conversational=True),
         }
         # vLLM's and SGLang's; OpenAI has no template.
@@ -195,7 +210,7 @@ class OpenAIGenerator:
 
         It is tried with one token, where that is too few with sixteen, and at last with as many as an answer may have.
         """
-        limits = (1, 16, self._settings.max_new_tokens)
+        limits = (1, 16, self._writer.max_new_tokens)
         for limit, form in product(limits, _forms(1)):
             if self._endpoint.url == OFFICIAL and form not in ("openai", "bare"):
                 continue
@@ -206,7 +221,7 @@ class OpenAIGenerator:
                 continue
             greeted = self._greet(_forms(limit)[form])
             if greeted.value is not None:
-                return form, _forms(self._settings.max_new_tokens)[form]
+                return form, _forms(self._writer.max_new_tokens)[form]
             if greeted.status not in (400, 422):
                 break
         raise self._endpoint.failure(greeted.error)
@@ -226,18 +241,18 @@ class OpenAIGenerator:
         """Settings for the run's record: no key, and no credentials in the address."""
         return {
             "generator": "openai",
-            "model": self._settings.model,
+            "model": self._writer.model,
             "server": self._server,
             "reply_model": next(iter(self._models), None),
             "temperature": self.temperature,
             "top_p": 1.0,
             "request_form": self._form,
             "request": self._request,
-            "max_new_tokens": self._settings.max_new_tokens,
+            "max_new_tokens": self._writer.max_new_tokens,
         }
 
 
-def _forms(limit: int | None) -> dict[str, dict[str, Any]]:
+def _forms(limit: int) -> dict[str, dict[str, Any]]:
     """How servers are asked for the whole distribution (the model's own generation config often truncates it), in at
     most `limit` tokens: vLLM, SGLang and llama.cpp take `top_k` in the request, `transformers serve` a whole
     `generation_config`, OpenAI neither, and it truncates nothing at top_p 1. Its reasoning models have a temperature of

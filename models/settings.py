@@ -1,16 +1,22 @@
-"""What a user names to say who writes (`--model`, `--backend`, ...), and all checks of it that need no model."""
+"""Who writes: what a user asked, and what that comes to (`decide`), after all checks that need no model."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, Self
+from typing import Any
 
 from sozo.data.errors import UserError
-from sozo.data.prompts.form import PromptForm, read_form, settled_form
+from sozo.data.prompts.form import read_form, settled_form
 from sozo.data.secrets import public_url
 from sozo.data.settings import Checked, deciding, rare_setting, setting
-from sozo.models.weights import check_model, pinned
+from sozo.models.generators import Writer
+from sozo.models.nouns import FrontierWriter, NounWriter
+from sozo.models.openai_endpoint import EndpointWriter
+from sozo.models.transformers_model import MOST_SLOTS, USUAL_SLOTS, LocalWriter
+from sozo.models.vllm_engine import VllmWriter
+from sozo.models.weights import check_model
 from sozo.scoring.endpoint.profile import HELP, check_address, read_profile
+from sozo.tasks.task import Task
 
 BACKENDS = ("auto", "transformers", "vllm", "openai")
 RANDOM, FRONTIER = OF_NOUNS = (
@@ -22,9 +28,22 @@ _LOCAL = ("transformers", "vllm")
 _OF_FRONTIER = ("strength", "word_strength", "frontier_encoder")
 
 
+def _of_tasks(name: str) -> str:
+    """The defaults that tasks have, such as `16 for sipen, 1024 for others`."""
+    from sozo.tasks import task_types  # of other packages too, which may import this
+
+    names = dict[float, list[str]]()
+    for kind in task_types().values():
+        names.setdefault(getattr(kind, name), []).append(kind.name)
+    usual = getattr(Task, name)
+    names.pop(usual, None)
+    own = [f"{value:g} for {' and '.join(kinds)}" for value, kinds in names.items()]
+    return ", ".join([*own, f"{usual:g} for others"])
+
+
 @dataclass(frozen=True, slots=True)
 class GeneratorSettings(Checked):
-    """What decides how a model writes. `--help` says what each field means."""
+    """What was asked: flags, and nothing besides. `--help` says what each field means, `decide` what it comes to."""
 
     panel = "Model"
     model: str = setting(
@@ -40,11 +59,13 @@ class GeneratorSettings(Checked):
     )
     temperature: float | None = setting(
         None,
-        "Sampling temperature (default: 1, of SIPeN 0.0001); nothing is truncated (top_k 0, top_p 1).",
+        lambda: (
+            f"Sampling temperature (default: {_of_tasks('temperature')}); nothing is truncated (top_k 0, top_p 1)."
+        ),
     )
     max_new_tokens: int | None = setting(
         None,
-        "Length limit in tokens (default: 256 for DAT, 4096 for JCQ, 16 for SIPeN, 1024 for others).",
+        lambda: f"Length limit in tokens (default: {_of_tasks('max_new_tokens')}).",
         least=1,
     )
     system_prompt: str | None = setting(
@@ -59,7 +80,9 @@ class GeneratorSettings(Checked):
     )
     slots: int | None = rare_setting(
         None,
-        "Answers decoded at once (transformers; default: 256, on a GPU what fits of 1024).",
+        lambda: (
+            f"Answers decoded at once (transformers; default: {USUAL_SLOTS}, on a GPU what fits of {MOST_SLOTS})."
+        ),
         affects_result=False,
         least=1,
     )
@@ -87,101 +110,107 @@ class GeneratorSettings(Checked):
         None, "Of frontier: encoder of that score (default: what scores the run)."
     )
 
-    def deciding(self) -> dict[str, Any]:
-        """The settings that decide what is written, for a run's record: no credentials in an address."""
-        unused = [name for name in OF_FORM if getattr(self, name) is None]
-        if self.backend != FRONTIER:  # nothing of a language model's record
-            unused += _OF_FRONTIER
-        values = {
-            name: value for name, value in deciding(self).items() if name not in unused
-        }
-        profile = read_profile(self.endpoint)
-        if self.base_url:
-            values["base_url"] = profile.server_at(public_url(self.base_url))
-        return values | {"endpoint": profile.deciding() or None}
 
-    @property
-    def form(self) -> PromptForm:
-        """How prompts come before the model."""
-        return read_form(self.system_prompt, self.chat_template_kwargs)
+def decide(asked: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
+    """Who answers the task, after all checks that need no model; a task has a length limit and a temperature."""
+    temperature = task.temperature if asked.temperature is None else asked.temperature
+    if temperature <= 0:
+        raise UserError(f"temperature must be above 0, not {temperature}")
+    if asked.base_url:
+        check_address(asked.base_url, "base_url")
+    profile = read_profile(asked.endpoint)
+    base_url = asked.base_url or profile.base_url
+    server = profile.server_at(public_url(base_url)) if base_url else None
+    backend = _backend(asked, base_url)
+    _check_fit(asked, backend)
+    if local := backend in _LOCAL:
+        check_model(asked.model)
+    system, arguments = settled_form(
+        asked.system_prompt,
+        asked.chat_template_kwargs,
+        asked.model if local else None,
+    )
+    template = None
+    if arguments is not None:
+        template = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
+    source = asked.source or asked.model
+    limit = asked.max_new_tokens or task.max_new_tokens
+    record = deciding(asked) | {
+        "backend": backend,
+        "base_url": server,
+        "temperature": temperature,
+        "max_new_tokens": limit,
+        "system_prompt": system,
+        "source": source,
+        "endpoint": profile.deciding() or None,
+        "chat_template_kwargs": template,
+    }
+    unused = [name for name in OF_FORM if record[name] is None]
+    if backend != FRONTIER:  # nothing of a language model's record
+        unused += _OF_FRONTIER
+    who: dict[str, Any] = {
+        "model": asked.model,
+        "model_revision": asked.model_revision,
+        "source": source,
+        "record": {name: value for name, value in record.items() if name not in unused},
+    }
+    if backend == RANDOM:
+        return NounWriter(nouns=asked.nouns, **who)
+    if asked.strength is not None:
+        return FrontierWriter(
+            nouns=asked.nouns,
+            strength=asked.strength,
+            word_strength=asked.word_strength,
+            frontier_encoder=asked.frontier_encoder,
+            **who,
+        )
+    who |= {
+        "temperature": temperature,
+        "max_new_tokens": limit,
+        "form": read_form(system, template),
+    }
+    if backend == "openai":
+        return EndpointWriter(
+            profile=profile, base_url=base_url, concurrency=asked.concurrency, **who
+        )
+    kind = VllmWriter if backend == "vllm" else LocalWriter
+    return kind(dtype=asked.dtype, slots=asked.slots, **who)
 
-    def settled(self, max_new_tokens: int = 256, temperature: float = 1.0) -> Self:
-        """With backend, source, length limit and temperature decided, after all checks without a model."""
-        limit = max_new_tokens if self.max_new_tokens is None else self.max_new_tokens
-        temperature = temperature if self.temperature is None else self.temperature
-        if temperature <= 0:
-            raise UserError(f"temperature must be above 0, not {temperature}")
-        base_url = self.base_url or read_profile(self.endpoint).base_url
-        if base_url:
-            check_address(base_url, "base_url")
-        backend = self._backend(base_url)
-        self._check_fit(backend)
-        if backend in _LOCAL:
-            check_model(self.model)
-        folder = self.model if backend in _LOCAL else None
-        system, arguments = settled_form(
-            self.system_prompt, self.chat_template_kwargs, folder
-        )
-        template = (
-            None
-            if arguments is None
-            else json.dumps(arguments, ensure_ascii=False, sort_keys=True)
-        )
-        settled = replace(
-            self,
-            system_prompt=system,
-            chat_template_kwargs=template,
-            max_new_tokens=limit,
-        )
-        source = self.source or self.model
-        return replace(
-            settled,
-            backend=backend,
-            source=source,
-            base_url=base_url,
-            temperature=temperature,
-        )
 
-    def _check_fit(self, backend: str) -> None:
-        """Refuse settings that belong to another backend, and a frontier without its strength."""
-        owners: dict[str, tuple[str, tuple[str, ...]]] = {"nouns": ("models", OF_NOUNS)}
-        owners |= dict.fromkeys(("base_url", "endpoint"), ("backend", ("openai",)))
-        owners |= dict.fromkeys(_OF_FRONTIER, ("model", (FRONTIER,)))
-        for name, (kind, backends) in owners.items():
-            if backend not in backends and getattr(self, name) not in (None, ""):
-                other = backend if kind == "backend" else self.model
-                raise UserError(
-                    f"{name} goes with the {kind} {' and '.join(backends)}, not with {other}"
-                )
-        if backend == FRONTIER and (
-            self.strength is None or not 0 <= self.strength < float("inf")
-        ):
+def _backend(asked: GeneratorSettings, base_url: str | None) -> str:
+    if asked.backend not in (*BACKENDS, *OF_NOUNS):
+        raise UserError(
+            f"unknown backend {asked.backend!r}; choose one of {', '.join(BACKENDS)}"
+        )
+    if asked.backend != "auto":
+        return asked.backend
+    if base_url:
+        return "openai"
+    if asked.model in OF_NOUNS:
+        return asked.model
+    # vLLM comes with torch, which is slow to import: only where vLLM is there.
+    if find_spec("vllm") is not None:
+        import torch
+
+        if torch.cuda.is_available():
+            return "vllm"
+    return "transformers"
+
+
+def _check_fit(asked: GeneratorSettings, backend: str) -> None:
+    """Refuse settings that belong to another backend, and a frontier without its strength."""
+    owners: dict[str, tuple[str, tuple[str, ...]]] = {"nouns": ("models", OF_NOUNS)}
+    owners |= dict.fromkeys(("base_url", "endpoint"), ("backend", ("openai",)))
+    owners |= dict.fromkeys(_OF_FRONTIER, ("model", (FRONTIER,)))
+    for name, (kind, backends) in owners.items():
+        if backend not in backends and getattr(asked, name) not in (None, ""):
+            other = backend if kind == "backend" else asked.model
             raise UserError(
-                f"the model {FRONTIER} needs a strength of 0 or more (1000, say), not {self.strength}"
+                f"{name} goes with the {kind} {' and '.join(backends)}, not with {other}"
             )
-
-    def _backend(self, base_url: str | None) -> str:
-        if self.backend not in (*BACKENDS, *OF_NOUNS):
-            raise UserError(
-                f"unknown backend {self.backend!r}; choose one of {', '.join(BACKENDS)}"
-            )
-        if self.backend != "auto":
-            return self.backend
-        if base_url:
-            return "openai"
-        if self.model in OF_NOUNS:
-            return self.model
-        # vLLM comes with torch, which is slow to import: only where vLLM is there.
-        if find_spec("vllm") is not None:
-            import torch
-
-            if torch.cuda.is_available():
-                return "vllm"
-        return "transformers"
-
-    def pinned(self) -> Self:
-        """With the folder of `tiny`, and of a hub model the commit (see `sozo.models.weights.pinned`)."""
-        if self.backend not in _LOCAL:
-            return self
-        model, revision = pinned(self.model, self.model_revision)
-        return replace(self, model=model, model_revision=revision)
+    if backend == FRONTIER and (
+        asked.strength is None or not 0 <= asked.strength < float("inf")
+    ):
+        raise UserError(
+            f"the model {FRONTIER} needs a strength of 0 or more (1000, say), not {asked.strength}"
+        )

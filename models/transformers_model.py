@@ -1,15 +1,18 @@
 """A transformers model as a generator, and the shared-prefix sampler as GRPO's generation."""
 
+import os
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
 from sozo.data.errors import UserError
 from sozo.data.prompts.form import PLAIN, PromptForm
 from sozo.data.schema import Completion
-from sozo.models.generator import entropy
+from sozo.models.generator import Generator, entropy
+from sozo.models.generators import Loaded, ModelWriter
 from sozo.models.model_support import (
     Window,
     cache_bytes,
@@ -18,12 +21,16 @@ from sozo.models.model_support import (
     end_tokens,
     free_bytes,
     in_eval_mode,
+    longest_prompt,
+    refuse_beyond,
     window_of,
 )
 from sozo.models.processes import freed_memory_kept
+from sozo.models.weights import load_model, load_tokenizer, model_window, pinned
 from sozo.scoring.final_text import decode
+from sozo.tasks.task import Task
 
-_USUAL, _MOST = 256, 1024  # slots
+USUAL_SLOTS, MOST_SLOTS = 256, 1024
 
 
 class TransformersGenerator:
@@ -237,7 +244,7 @@ class SharedPrefixRollout:
             options = {
                 "ends": end_tokens(model, tokenizer),
                 "temperature": self._temperature,
-                "slots": _USUAL,
+                "slots": USUAL_SLOTS,
             }
             try:
                 completion_ids = sample_each(model, prompt_ids, uniforms, **options)
@@ -261,7 +268,71 @@ def fitting_slots(model: Any, max_new_tokens: int, free: int | None = None) -> i
     """
     free = free_bytes(model.device) if free is None else free
     return (
-        _USUAL
+        USUAL_SLOTS
         if free is None
-        else max(_USUAL, min(_MOST, free // 2 // cache_bytes(model, max_new_tokens, 1)))
+        else max(
+            USUAL_SLOTS,
+            min(MOST_SLOTS, free // 2 // cache_bytes(model, max_new_tokens, 1)),
+        )
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalWriter(ModelWriter):
+    """A model on this machine."""
+
+    dtype: str
+    slots: int | None  # None: what the device has room for beside the model
+
+    def pinned(self) -> Self:
+        """See `Writer`."""
+        model, revision = pinned(self.model, self.model_revision)
+        return replace(self, model=model, model_revision=revision)
+
+    def load(
+        self, task: Task | None = None, *, loaded: Loaded | None = None, **_: Any
+    ) -> Generator:
+        """The model in transformers, on this process's device."""
+        import torch
+
+        self._check_room(task)
+
+        def load() -> tuple[Any, Any]:
+            model, tokenizer = load_model(
+                self.model, revision=self.model_revision, dtype=self.dtype
+            )
+            device = (
+                f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
+                if torch.cuda.is_available()
+                else "cpu"
+            )
+            return model.to(device).eval(), tokenizer
+
+        model, tokenizer = (loaded or Loaded()).part(self._weights, load)
+        return TransformersGenerator(
+            model,
+            tokenizer,
+            name=self.source,
+            form=self.form,
+            max_new_tokens=self.max_new_tokens,
+            temperature=self.temperature,
+            slots=self.slots or fitting_slots(model, self.max_new_tokens),
+        )
+
+    @property
+    def _weights(self) -> tuple[Any, ...]:
+        """What tells one load of weights from another."""
+        return type(self), self.model, self.model_revision, self.dtype
+
+    def _check_room(self, task: Task | None) -> None:
+        """Refuse a task's prompts that leave no room in the window; of the task's own limit answers get what fits."""
+        if task is None:
+            return
+        window = model_window(self.model, self.model_revision)
+        limit = self.max_new_tokens
+        if limit == task.max_new_tokens:
+            limit = 1
+        tokenizer = load_tokenizer(self.model, self.model_revision)
+        prompts = (item.prompt for item in task.items())
+        longest = longest_prompt(tokenizer, prompts, self.form)
+        refuse_beyond(self.source, window, longest, limit)

@@ -3,18 +3,22 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sozo.data.errors import require
 from sozo.data.record import read_json
 from sozo.data.schema import Completion
-from sozo.models.generator import entropy
+from sozo.models.generator import Generator, entropy
+from sozo.models.generators import Loaded
 from sozo.models.model_support import Window, encode_text
-from sozo.models.settings import GeneratorSettings
+from sozo.models.transformers_model import LocalWriter
 from sozo.models.weights import ADAPTER_FILE, cannot_load, check_adapter, is_adapter
 from sozo.scoring.final_text import decode
+from sozo.tasks.task import Task
 
 _LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 _LAUNCHER = (
@@ -27,6 +31,22 @@ _LAUNCHER = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VllmWriter(LocalWriter):
+    """A model in vLLM's engine."""
+
+    def load(
+        self, task: Task | None = None, *, loaded: Loaded | None = None, **_: Any
+    ) -> Generator:
+        """An engine for the model, which starts with the first batch."""
+        self._check_room(task)
+        require("vllm", "the backend vllm")
+        engine = (loaded or Loaded()).part(
+            self._weights, lambda: VllmEngine(self), VllmEngine.close
+        )
+        return VllmGenerator(self, engine)
+
+
 class VllmEngine:
     """vLLM's engine of a model, on this process's GPU; a folder with a LoRA adapter is served over its base model.
 
@@ -34,8 +54,8 @@ class VllmEngine:
     seed would begin a resumed run, and each process, with the same draws again.
     """
 
-    def __init__(self, settings: GeneratorSettings) -> None:
-        self._settings = settings
+    def __init__(self, writer: VllmWriter) -> None:
+        self._writer = writer
         self.lora: Any = None
         self._llm: Any = None
 
@@ -54,7 +74,7 @@ class VllmEngine:
     def _start(self, seed: int) -> Any:
         import vllm
 
-        settings, model, lora = self._settings, self._settings.model, {}
+        writer, model, lora = self._writer, self._writer.model, {}
         if is_adapter(model):
             check_adapter(model)
         try:
@@ -67,8 +87,8 @@ class VllmEngine:
                 rank = next((r for r in _LORA_RANKS if r >= values["r"]), values["r"])
                 lora = {"enable_lora": True, "max_lora_rank": rank}
             options = {
-                "revision": settings.model_revision,
-                "dtype": settings.dtype,
+                "revision": writer.model_revision,
+                "dtype": writer.dtype,
                 "seed": seed,
                 **lora,
             }
@@ -82,7 +102,7 @@ class VllmEngine:
                     **options,
                 )
         except Exception as error:  # whatever a folder or the engine's start holds, the user needs one line
-            raise cannot_load(settings.model, error) from error
+            raise cannot_load(writer.model, error) from error
 
 
 class VllmGenerator:
@@ -94,16 +114,12 @@ class VllmGenerator:
     resumed run has the same distribution, not the same rows.
     """
 
-    def __init__(self, settings: GeneratorSettings, engine: VllmEngine) -> None:
+    def __init__(self, writer: VllmWriter, engine: VllmEngine) -> None:
         import vllm
 
-        self.name, self._settings, self._engine = (
-            settings.source or settings.model,
-            settings,
-            engine,
-        )
-        whole = {"temperature": settings.temperature, "top_k": 0, "top_p": 1.0}
-        self._request = vllm.SamplingParams(**whole, max_tokens=settings.max_new_tokens)
+        self.name, self._writer, self._engine = writer.source, writer, engine
+        whole = {"temperature": writer.temperature, "top_k": 0, "top_p": 1.0}
+        self._request = vllm.SamplingParams(**whole, max_tokens=writer.max_new_tokens)
         self.temperature = self._request.temperature  # vLLM takes 0.01 for less
         self._decoder = whole | {"temperature": self.temperature}
         self._window: Window | None = None
@@ -114,7 +130,7 @@ class VllmGenerator:
             int(np.random.SeedSequence(entropy(seed, batch)).generate_state(1)[0])
         )
         tokens = {
-            text: encode_text(llm.get_tokenizer(), text, self._settings.form)
+            text: encode_text(llm.get_tokenizer(), text, self._writer.form)
             for text in set(prompts)
         }
         self._window = self._window or Window(
@@ -135,8 +151,8 @@ class VllmGenerator:
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record."""
         weights = {
-            "dtype": self._settings.dtype,
-            "max_new_tokens": self._settings.max_new_tokens,
+            "dtype": self._writer.dtype,
+            "max_new_tokens": self._writer.max_new_tokens,
         }
         return {"generator": "vllm", **self._decoder, **weights}
 

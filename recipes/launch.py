@@ -15,7 +15,11 @@ def plan(script: Any, training: Any, model: Any) -> Iterator[str]:
     """What a run would be refused for here, and what it would do, a line each; no model is loaded."""
     from sozo.models.needs import not_here
 
-    entries = getattr(script, "entries", ())
+    entries = []
+    if hasattr(script, "tasks"):
+        from sozo.training.grpo import checked_entries
+
+        entries = checked_entries(script, training)
     settings = [
         from_json(script.evaluate, "evaluate"),
         *(entry.model_dump() for entry in entries),

@@ -23,7 +23,6 @@ from fakes import list_text
 from grpo_runs import ROOT, flags
 from sozo.data.prompts import prompt
 from sozo.data.schema import write_columns
-from sozo.models.generators import load_generator
 from sozo.models.settings import GeneratorSettings
 from sozo.training.config import parse
 from sozo.training.grpo import GrpoArguments, GrpoSettings, train_grpo
@@ -35,6 +34,7 @@ from sozo.training.sft_dpo import (
     train_dpo,
     train_sft,
 )
+from writers import load_generator
 
 METHODS = {
     "sft": (train_sft, SftArguments, SftSettings, trl.SFTTrainer),

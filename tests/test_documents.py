@@ -20,6 +20,7 @@ from sozo.eval.cli import make_app
 from sozo.eval.flags import expand_flags, list_flags
 from sozo.scoring.endpoint.profile import Profile, read_profile
 from sozo.training.config import parse
+from sozo.training.grpo import checked_entries
 from test_recipes import METHODS, ON_CPU
 
 pytestmark = pytest.mark.studies  # of the whole repository
@@ -267,8 +268,7 @@ def test_a_recipe_parses(script, words, monkeypatch, tmp_path):
         return
     calls = []
     monkeypatch.setattr(
-        "sozo.eval.run.answer_task",
-        lambda *settings: calls.append(settings) or (lambda: None),
+        "sozo.eval.run.run_task", lambda *settings: calls.append(settings)
     )
     monkeypatch.setattr(sys, "argv", [script, *words])
     runpy.run_path(str(ROOT / "recipes" / script), run_name="__main__")
@@ -362,6 +362,6 @@ def test_yaml_is_taken(block, monkeypatch, tmp_path):
     ):  # for all tasks: none of their own rewards, and what these can be told
         settings["tasks"] = ["dat"]
     (tmp_path / "grpo.yaml").write_text(yaml.safe_dump(settings), "utf-8")
-    script, _, _ = parse(*METHODS["grpo"], ["--config", "grpo.yaml", *ON_CPU])
-    for entry in script.entries:
+    script, training, _ = parse(*METHODS["grpo"], ["--config", "grpo.yaml", *ON_CPU])
+    for entry in checked_entries(script, training):
         assert entry.rewards

@@ -9,8 +9,7 @@ from judge_server import VERDICT, serving
 from judge_server import completion as judged
 from sozo.data.errors import UserError
 from sozo.eval.draw import SamplingOptions
-from sozo.models.generators import load_generator
-from sozo.models.settings import GeneratorSettings
+from sozo.models.settings import GeneratorSettings, decide
 from sozo.scoring.embeddings import make_encoder
 from sozo.scoring.endpoint.profile import Profile, read_profile
 from sozo.scoring.judges.endpoint import endpoint_judge
@@ -18,6 +17,7 @@ from sozo.scoring.judges.protocol import JudgeSettings
 from sozo.tasks.jcq.task import JcqSettings
 from test_judge_endpoint import ask
 from test_sampling_endpoint import completion, server
+from writers import load_generator
 
 SECRET = "sk-of-this-role-0123456789"
 
@@ -98,7 +98,7 @@ def test_an_address_that_cannot_be_is_refused_before_anything_is_sent(
     url = f"http://{host}/v1"
     monkeypatch.setenv("OPENAI_BASE_URL", url)
     for make in (
-        lambda: GeneratorSettings("m", base_url=url).settled(),
+        lambda: decide(GeneratorSettings("m", base_url=url)),
         lambda: endpoint_judge(JudgeSettings("j", judge_base_url=url)),
         lambda: endpoint_judge(JudgeSettings("j")),
         lambda: make_encoder("openai:e"),

@@ -11,9 +11,8 @@ from sozo.data.errors import UserError
 from sozo.data.nouns import tiny_nouns
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.run import run_task
-from sozo.models.generators import load_generator
 from sozo.models.nouns import FrontierNouns
-from sozo.models.settings import GeneratorSettings
+from sozo.models.settings import GeneratorSettings, decide
 from sozo.models.tiny import noun_vectors
 from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.embeddings import WordVectors
@@ -21,6 +20,7 @@ from sozo.tasks.dat import frontier
 from sozo.tasks.dat.frontier import NounFrontier, free_lists, independent_words
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
+from writers import load_generator
 
 
 def unit_vectors(n, dimensions, seed=0):
@@ -160,7 +160,7 @@ def test_what_a_user_can_get_wrong(tmp_path):
         ),
     ):
         with pytest.raises(UserError, match=message):
-            settings.settled()
+            decide(settings)
     with pytest.raises(UserError, match="there is no frontier here"):
         load_generator(GeneratorSettings("frontier", strength=1.0))
     with pytest.raises(

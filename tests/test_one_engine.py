@@ -12,7 +12,7 @@ from sozo.data.errors import UserError
 from sozo.data.run_folder import unlock
 from sozo.data.schema import part_paths
 from sozo.eval.cli import make_app
-from sozo.models import generators, vllm_engine
+from sozo.models import generators, transformers_model, vllm_engine
 from sozo.tasks.task import Task
 from test_sampling_load import LLM, model_folder, vllm  # noqa: F401 (fixtures)
 from toy_task import Lipogram, score
@@ -59,9 +59,9 @@ def models(model_folder, tmp_path):  # noqa: F811
 @pytest.fixture
 def loads(monkeypatch):
     """The names of the models that were loaded, in order."""
-    names, original = [], generators.load_model
+    names, original = [], transformers_model.load_model
     monkeypatch.setattr(
-        generators,
+        transformers_model,
         "load_model",
         lambda name, **how: names.append(name) or original(name, **how),
     )
@@ -265,7 +265,7 @@ def test_a_judge_on_this_machine_has_the_machine_for_itself(
 ):
     """Who writes is closed before the judge is loaded, which is loaded once for all that it judges."""
     judge, events = shutil.copytree(models[0], tmp_path / "judge"), []
-    load, close = generators.load_model, generators.Loaded.close
+    load, close = transformers_model.load_model, generators.Loaded.close
 
     def loading(name, **how):
         events.append(f"load {Path(name).name}")
@@ -275,7 +275,7 @@ def test_a_judge_on_this_machine_has_the_machine_for_itself(
         events.append("close")
         close(self)
 
-    monkeypatch.setattr(generators, "load_model", loading)
+    monkeypatch.setattr(transformers_model, "load_model", loading)
     monkeypatch.setattr(generators.Loaded, "close", closing)
     more = (
         "--trial",

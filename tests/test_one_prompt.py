@@ -9,7 +9,7 @@ from sozo.eval.draw import SamplingOptions
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.run import run_task, score_answers
 from sozo.models.openai_endpoint import OpenAIGenerator
-from sozo.models.settings import GeneratorSettings
+from sozo.models.settings import GeneratorSettings, decide
 from sozo.scoring.embeddings import OpenAIEncoder
 from sozo.scoring.endpoint import client
 from sozo.scoring.endpoint.client import RetryPolicy
@@ -52,7 +52,7 @@ def asked(body):
 
 def writer(url, keep=None, **settings):
     return OpenAIGenerator(
-        GeneratorSettings("m", base_url=url, **settings).settled(), keep=keep
+        decide(GeneratorSettings("m", base_url=url, **settings)), keep=keep
     )
 
 

@@ -11,7 +11,7 @@ from sozo.data.errors import UserError
 from sozo.data.prompts import fill, prompt
 from sozo.data.prompts.form import PLAIN, PromptForm, read_form, settled_form
 from sozo.models.model_support import encode_prompt, encode_text
-from sozo.models.settings import GeneratorSettings
+from sozo.models.settings import GeneratorSettings, decide
 from sozo.models.tiny import build_tokenizer
 from sozo.training.entries import read_entries
 from sozo.training.mix import dataset_rows
@@ -121,19 +121,21 @@ def test_a_model_is_asked_as_it_was_trained_unless_somebody_says_otherwise(
     model.mkdir(exist_ok=True)
     (model / "config.json").write_text("{}")
 
-    settings = GeneratorSettings(str(model)).settled()
-    assert settings.form == settings.settled().form == FORM
-    assert settings.deciding()["chat_template_kwargs"] == '{"tone": "山"}'
-    other = (
+    trained = decide(GeneratorSettings(str(model)))
+    assert trained.form == FORM
+    assert trained.record["chat_template_kwargs"] == '{"tone": "山"}'
+    other = decide(
         GeneratorSettings(str(model), system_prompt="", chat_template_kwargs="{}")
-        .settled()
-        .settled()
     )
     assert other.form == PLAIN
+    assert (
+        other.record.items()
+        >= {"system_prompt": "", "chat_template_kwargs": "{}"}.items()
+    )
     assert settled_form("犬", None, str(model)) == ("犬", {"tone": "山"})
     assert settled_form(None, None, "tiny") == (None, None)
     # Records of runs without a form are what they were before there was one.
-    assert "system_prompt" not in GeneratorSettings("org/name").settled().deciding()
+    assert "system_prompt" not in decide(GeneratorSettings("org/name")).record
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from judge_server import VERDICT, serving
 from judge_server import completion as reply_of
 from sozo.data.errors import UserError
 from sozo.models.openai_endpoint import OpenAIGenerator
-from sozo.models.settings import GeneratorSettings
+from sozo.models.settings import GeneratorSettings, decide
 from sozo.scoring.embeddings import OpenAIEncoder
 from sozo.scoring.endpoint.client import RetryPolicy
 from sozo.scoring.endpoint.profile import Profile
@@ -568,7 +568,7 @@ def judged(url, folder, timeout):
 
 def written(url, folder, timeout):
     writer = OpenAIGenerator(
-        GeneratorSettings("m", base_url=url, concurrency=1, max_new_tokens=64).settled()
+        decide(GeneratorSettings("m", base_url=url, concurrency=1, max_new_tokens=64))
     )
     completions = writer.answer(["一", "二"], 0, 0)
     assert all(

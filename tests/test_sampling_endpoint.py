@@ -23,7 +23,7 @@ from sozo.data.secrets import public_url
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.run import run_task
 from sozo.models.openai_endpoint import OpenAIGenerator
-from sozo.models.settings import GeneratorSettings
+from sozo.models.settings import GeneratorSettings, decide
 from sozo.scoring.endpoint import client
 from sozo.scoring.endpoint.client import RetryPolicy
 from sozo.scoring.final_text import answer_state
@@ -90,7 +90,7 @@ def key(monkeypatch):
 
 def asking(model, *, retry=None, **settings):
     return OpenAIGenerator(
-        GeneratorSettings(model, backend="openai", **settings).settled(), retry=retry
+        decide(GeneratorSettings(model, backend="openai", **settings)), retry=retry
     )
 
 

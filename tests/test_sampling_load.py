@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import types
+from dataclasses import replace
 from functools import partialmethod
 
 import pytest
@@ -18,10 +19,13 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from sozo.data.errors import UserError
 from sozo.data.extras import install_command
 from sozo.data.prompts import prompt
-from sozo.models.generators import load_generator
 from sozo.models.model_support import encode_text
-from sozo.models.settings import GeneratorSettings
+from sozo.models.nouns import FrontierWriter, NounWriter
+from sozo.models.openai_endpoint import EndpointWriter
+from sozo.models.settings import GeneratorSettings, decide
 from sozo.models.tiny import build_tokenizer, tiny_folder
+from sozo.models.transformers_model import LocalWriter
+from sozo.models.vllm_engine import VllmWriter
 from sozo.models.weights import (
     load_adapter,
     load_model,
@@ -30,6 +34,9 @@ from sozo.models.weights import (
     rounding_error,
 )
 from sozo.tasks.dat.task import Dat
+from sozo.tasks.sipen.task import Sipen
+from sozo.tasks.task import Task
+from writers import load_generator
 
 DAT = prompt("dat")
 NOUNS = ["犬", "猫", "水", "山", "川", "本", "車", "空", "海", "石", "木", "花"]
@@ -64,20 +71,38 @@ def without(folder, copy, *names):
 
 
 def test_the_backend_is_decided_without_loading_anything(model_folder):
-    def settled(*args, **kwargs):
-        return GeneratorSettings(*args, **kwargs).settled()
+    def decided(*args, **kwargs):
+        return decide(GeneratorSettings(*args, **kwargs))
 
-    assert settled("random").backend == "random"
-    assert settled("gpt-4o", base_url="http://host/v1").backend == "openai"
-    assert (
-        settled("tiny").backend
-        == settled(str(model_folder)).backend
-        == settled("org/name").backend
-        == "transformers"
-    )
-    assert settled("tiny").source == "tiny"
-    assert settled("tiny", source="before").source == "before"
-    assert settled("random").settled() == settled("random")
+    for writer, kind, backend in (
+        (decided("random"), NounWriter, "random"),
+        (decided("frontier", strength=1.0), FrontierWriter, "frontier"),
+        (decided("gpt-4o", base_url="http://host/v1"), EndpointWriter, "openai"),
+        (decided("tiny"), LocalWriter, "transformers"),
+        (decided(str(model_folder)), LocalWriter, "transformers"),
+        (decided("org/name"), LocalWriter, "transformers"),
+        (decided("org/name", backend="vllm"), VllmWriter, "vllm"),
+    ):
+        assert (type(writer), writer.record["backend"]) == (kind, backend)
+    assert decided("tiny").source == "tiny"
+    assert decided("tiny", source="before").source == "before"
+
+
+def test_a_task_has_a_limit_and_a_temperature_where_nothing_was_asked():
+    asked = GeneratorSettings("org/name")
+    for task in (Task, Dat, Sipen):
+        writer = decide(asked, task)
+        assert writer.max_new_tokens == task.max_new_tokens
+        assert writer.temperature == task.temperature
+        assert (
+            writer.record.items()
+            >= {
+                "max_new_tokens": task.max_new_tokens,
+                "temperature": task.temperature,
+            }.items()
+        )
+    writer = decide(replace(asked, max_new_tokens=5, temperature=0.5), Sipen)
+    assert (writer.max_new_tokens, writer.temperature) == (5, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +128,7 @@ def test_the_backend_is_decided_without_loading_anything(model_folder):
 )
 def test_what_cannot_be_is_refused_first(settings, message):
     with pytest.raises(UserError, match=message):
-        GeneratorSettings(**settings).settled()
+        decide(GeneratorSettings(**settings))
 
 
 @pytest.mark.parametrize(
@@ -163,9 +188,9 @@ def test_a_limit_that_was_asked_for_is_refused_before_the_model_is_loaded(
     used = len(encode_text(load_tokenizer(str(model_folder)), DAT))
     room = f"the window of 32 tokens has room for {32 - used} behind a prompt of {used}; give that or less"
     with monkeypatch.context() as patched:
-        patched.setattr("sozo.models.generators.load_model", None)
+        patched.setattr("sozo.models.transformers_model.load_model", None)
         for backend in ("transformers", "vllm"):
-            patched.setattr("sozo.models.generators.require", lambda *_: None)
+            patched.setattr("sozo.models.vllm_engine.require", lambda *_: None)
             settings = GeneratorSettings(
                 str(tmp_path / "m"), backend, source="m", max_new_tokens=33
             )
@@ -193,13 +218,13 @@ def test_tiny_is_made_in_a_process_of_its_own(tmp_path, monkeypatch):
     monkeypatch.setenv("SOZO_CACHE", str(tmp_path))
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setattr(subprocess, "run", run)
-    settings = GeneratorSettings("tiny").settled()
-    assert settings.pinned().model == str(tiny_folder()) == commands[0][-2]
+    writer = decide(GeneratorSettings("tiny"))
+    assert writer.pinned().model == str(tiny_folder()) == commands[0][-2]
     with pytest.raises(UserError, match="the embedded model could not be made"):
-        settings.pinned()
+        writer.pinned()
     tiny_folder().mkdir()
     (tiny_folder() / "config.json").touch()  # as if it had been made
-    assert settings.pinned().model == commands[0][-2]
+    assert writer.pinned().model == commands[0][-2]
     assert (
         commands
         == [[sys.executable, "-m", "sozo.models.tiny", str(tiny_folder()), "0"]] * 2
@@ -545,7 +570,7 @@ def test_random_nouns_come_from_a_file_or_from_the_embedded_model(tmp_path):
     with pytest.raises(
         UserError, match="nouns goes with the models random and frontier"
     ):
-        GeneratorSettings("tiny", nouns="tiny").settled()
+        decide(GeneratorSettings("tiny", nouns="tiny"))
 
 
 @pytest.mark.parametrize("base", ["/gone/model", "nobody/nothing"])

@@ -12,7 +12,6 @@ from judge_server import completion as judged
 from sozo.data.errors import UserError
 from sozo.data.run_folder import RunFolder
 from sozo.eval.evaluated import find_evaluated, not_alike
-from sozo.models.generators import load_generator
 from sozo.models.settings import GeneratorSettings
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.judges.endpoint import endpoint_judge
@@ -20,6 +19,7 @@ from sozo.scoring.judges.protocol import JudgeSettings
 from sozo.tasks.jcq.files import PARAMETERS
 from test_judge_endpoint import ask
 from test_sampling_endpoint import completion, server
+from writers import load_generator
 
 KNOWN = {"水": [1, 2, 3], "理論": [3, 1, 0], "走り": [0, 1, 1], "犬": [1, 0, 0]}
 SCORES = {str(k): [[4, 4, 4, 4]] for k in range(1, 8)}

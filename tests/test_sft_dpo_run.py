@@ -35,7 +35,7 @@ from sozo.data.prompts.form import PromptForm
 from sozo.data.schema import write_columns
 from sozo.data.wandb_run import last_checkpoint
 from sozo.eval.run import score_answers
-from sozo.models.settings import GeneratorSettings
+from sozo.models.settings import GeneratorSettings, decide
 from sozo.training.card import write_card
 from sozo.training.config import parse
 from sozo.training.sft_dpo import (
@@ -275,7 +275,7 @@ def test_the_next_stage_and_sampling_ask_as_the_first_stage_did(
     first = train("sft", mini, answers, tmp_path / "first", **form, **short)
     second = train("dpo", first, answers, tmp_path / "second", **short)
     plain = train("sft", mini, answers, tmp_path / "plain", **short)
-    assert GeneratorSettings(str(second)).settled().form == PromptForm(
+    assert decide(GeneratorSettings(str(second))).form == PromptForm(
         words[0][0], {"tone": "x"}
     )
     assert losses(first) != losses(plain)

@@ -19,10 +19,10 @@ from sozo.training.batches import (
     check_saves,
 )
 from sozo.training.config import parse
-from sozo.training.entries import read_entries
-from sozo.training.grpo import GrpoArguments, GrpoSettings
+from sozo.training.entries import entries_of, read_entries
+from sozo.training.grpo import GrpoArguments, GrpoSettings, checked_entries, fit_prompts
 from sozo.training.mix import reward_functions
-from sozo.training.sft_dpo import SftArguments, SftSettings
+from sozo.training.sft_dpo import SftArguments, SftSettings, cut_examples
 
 BENT = (
     ("top_k", "50"),
@@ -136,7 +136,9 @@ def test_a_checkpoint_stands_where_a_generation_ends(
 
 
 def parse_grpo(argv):
-    return parse(GrpoArguments, GrpoSettings, argv)
+    script, training, model = parse(GrpoArguments, GrpoSettings, argv)
+    checked_entries(script, training)
+    return script, training, model
 
 
 def test_flags_go_over_the_file(tmp_path):
@@ -403,6 +405,15 @@ def test_reward_settings(tmp_path):
     assert training.reward_weights == [1.0, 0.5]
 
 
+def test_reading_flags_makes_no_task():
+    script, training, _ = parse(
+        GrpoArguments, GrpoSettings, [*TINY, "--tasks", "nowhere"]
+    )
+    assert script.tasks == ["nowhere"]
+    with pytest.raises(UserError, match="there is no task nowhere"):
+        checked_entries(script, training)
+
+
 def test_parsing_loads_no_model():
     code = (
         "import sys; from sozo.training.config import parse; from sozo.training.grpo import *;"
@@ -567,7 +578,7 @@ def test_vllm_draws_from_the_whole_distribution_with_room_for_what_is_asked():
 
     def fitted(window, *more):
         script, training, _ = parse_grpo([*TINY, *more])
-        script.fit(training, tokenizer, PLAIN, window)
+        fit_prompts(entries_of(script), training, tokenizer, PLAIN, window)
         return training
 
     training = fitted(None, "--sampler", "vllm")
@@ -624,10 +635,10 @@ def test_examples_are_cut_at_the_models_window():
         (["20"], 30, 20),
         (["40"], None, 40),
     ]:
-        script, training, _ = parse(
+        _, training, _ = parse(
             SftArguments, SftSettings, [*words, "--max_length", *length]
         )
-        script.fit(training, None, PLAIN, window)
+        cut_examples(training, build_tokenizer(["犬"]), PLAIN, window)
         assert training.max_length == expected
 
 

@@ -14,7 +14,6 @@ from trl import ModelConfig, TrlParser
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
-from sozo.data.prompts.form import PromptForm
 from sozo.data.settings import hint, read_yaml, setting
 from sozo.training.evaluation import read_evaluate
 
@@ -44,17 +43,17 @@ class CommonArguments:
     def check(self, training: Any) -> None:
         """Refuse what cannot work together with TRL's settings."""
 
-    def fit(
-        self, training: Any, tokenizer: Any, form: PromptForm, window: int | None
-    ) -> None:
-        """Fit limits into the model's window (None: no limit), and refuse those that cannot be."""
-
 
 S = TypeVar("S", bound=CommonArguments)
 T = TypeVar("T")
 
 
 class _Parser(TrlParser):
+    def add_argument(self, *names: Any, **options: Any) -> argparse.Action:
+        if "help" in options:  # of ours, made by its setting
+            options["help"] = str(options["help"])
+        return super().add_argument(*names, **options)
+
     def error(self, message: str) -> NoReturn:
         raise UserError(message)  # argparse would print some 200 flags and exit
 

@@ -162,6 +162,22 @@ class Entry(BaseModel):
             ]
         return [reward_of(self.built, **self._options(self._reward_settings))]
 
+    @property
+    def free_arguments(self) -> dict[str, Sequence[str]]:
+        """By path the arguments of its rewards that decide nothing, such as a budget."""
+        paid = zip(self.reward_funcs or (), self.rewards, strict=False)
+        return {path: getattr(reward, "free", ()) for path, reward in paid}
+
+
+def entries_of(script: Any) -> list[Entry]:
+    """The entries of a run's settings (`sozo.training.grpo.GrpoArguments`)."""
+    defaults = {
+        "num_prompts": script.num_prompts,
+        "reward_funcs": script.reward_funcs,
+        "reward_args": script.reward_args or {},
+    }
+    return read_entries(script.tasks, defaults)
+
 
 def read_entries(tasks: Any, defaults: Mapping[str, Any]) -> list[Entry]:
     """The entries of a list of mappings (or their JSON) or names of tasks; `defaults` hold where one says nothing."""

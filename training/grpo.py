@@ -1,6 +1,7 @@
 """GRPO on any task and on mixes (paper, section 5.1.3: on the DAT), through TRL's trainer: settings in, a model out."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,7 @@ from sozo.data.settings import from_json, setting
 from sozo.models.model_support import longest_prompt, refuse_beyond
 from sozo.models.trained_on import of_rewards
 from sozo.training.batches import check_groups, check_prompts, check_saves, fit_batch
-from sozo.training.entries import read_entries
+from sozo.training.entries import Entry, entries_of
 from sozo.training.mix import dataset_rows, described, reward_functions, reward_weights
 from sozo.training.run import train
 from sozo.training.tracking import RunRecorder
@@ -114,70 +115,12 @@ class GrpoArguments(WordArguments):
             raise UserError(
                 "tasks is missing: a list of what is asked, as in recipes/tiny/grpo.yaml"
             )
-        rewards = {
-            "reward_funcs": self.reward_funcs,
-            "reward_args": self.reward_args or {},
-        }
-        self.entries = read_entries(
-            self.tasks, {"num_prompts": self.num_prompts, **rewards}
-        )
 
     def check(self, training: GrpoSettings) -> None:
-        """Settle sampler and weights; refuse what contradicts `training`, and an epoch that leaves a batch unfilled."""
+        """Settle the sampler; refuse what contradicts `training`."""
         self._settle_sampler(training)
         if self.canary_steps < 0:
             raise UserError(f"canary_steps must be 0 or more, not {self.canary_steps}")
-        weights = reward_weights(self.entries)
-        if weights is not None and training.reward_weights is not None:
-            raise UserError(
-                "reward_weights stand both in tasks and beside it; take one of them out"
-            )
-        training.reward_weights = (
-            training.reward_weights if weights is None else weights
-        )
-        count = sum(entry.num_rewards for entry in self.entries)
-        if (
-            training.reward_weights is not None
-            and len(training.reward_weights) != count
-        ):
-            raise UserError(
-                f"{len(training.reward_weights)} reward_weights for {count} rewards; give one for each"
-            )
-        batch, num_prompts = (
-            training.generation_batch_size,
-            sum(entry.count for entry in self.entries),
-        )
-        if training.max_steps <= 0 or num_prompts * training.num_generations < batch:
-            check_prompts(num_prompts, training.num_generations, batch)
-
-    def fit(
-        self,
-        training: GrpoSettings,
-        tokenizer: Any,
-        form: PromptForm,
-        window: int | None,
-    ) -> None:
-        """Refuse completions that do not fit behind the longest prompt into the window, the model's or the engine's."""
-        prompt = longest_prompt(
-            tokenizer,
-            (item.prompt for entry in self.entries for item in entry.items),
-            form,
-        )
-        limit = training.max_completion_length
-        refuse_beyond("GRPO", window, prompt, limit, "max_completion_length")
-        if training.use_vllm and training.vllm_mode == "colocate":
-            # The model's own length, 131,072 tokens for Llama 3.1, would fill the GPU with an empty cache.
-            length = training.vllm_max_model_length = (
-                training.vllm_max_model_length or prompt + limit
-            )
-            refuse_beyond(
-                f"vllm_max_model_length {length}",
-                length,
-                prompt,
-                limit,
-                "max_completion_length",
-            )
-            refuse_beyond("vLLM", window, 0, length, "vllm_max_model_length")
 
     def _settle_sampler(self, training: GrpoSettings) -> None:
         if self.sampler is None:
@@ -211,12 +154,66 @@ class GrpoArguments(WordArguments):
             )
 
 
+def checked_entries(script: GrpoArguments, training: GrpoSettings) -> list[Entry]:
+    """What is asked and paid, with the weights of rewards settled; refuses an epoch that leaves a batch unfilled."""
+    entries = entries_of(script)
+    weights = reward_weights(entries)
+    if weights is not None and training.reward_weights is not None:
+        raise UserError(
+            "reward_weights stand both in tasks and beside it; take one of them out"
+        )
+    training.reward_weights = training.reward_weights if weights is None else weights
+    count = sum(entry.num_rewards for entry in entries)
+    if training.reward_weights is not None and len(training.reward_weights) != count:
+        raise UserError(
+            f"{len(training.reward_weights)} reward_weights for {count} rewards; give one for each"
+        )
+    batch, num_prompts = (
+        training.generation_batch_size,
+        sum(entry.count for entry in entries),
+    )
+    if training.max_steps <= 0 or num_prompts * training.num_generations < batch:
+        check_prompts(num_prompts, training.num_generations, batch)
+    return entries
+
+
+def fit_prompts(
+    entries: Sequence[Entry],
+    training: GrpoSettings,
+    tokenizer: Any,
+    form: PromptForm,
+    window: int | None,
+) -> None:
+    """Refuse completions that do not fit behind the longest prompt into the window, the model's or the engine's."""
+    prompt = longest_prompt(
+        tokenizer,
+        (item.prompt for entry in entries for item in entry.items),
+        form,
+    )
+    limit = training.max_completion_length
+    refuse_beyond("GRPO", window, prompt, limit, "max_completion_length")
+    if training.use_vllm and training.vllm_mode == "colocate":
+        # The model's own length, 131,072 tokens for Llama 3.1, would fill the GPU with an empty cache.
+        length = training.vllm_max_model_length = (
+            training.vllm_max_model_length or prompt + limit
+        )
+        refuse_beyond(
+            f"vllm_max_model_length {length}",
+            length,
+            prompt,
+            limit,
+            "max_completion_length",
+        )
+        refuse_beyond("vLLM", window, 0, length, "vllm_max_model_length")
+
+
 def train_grpo(
     script: GrpoArguments, training: GrpoSettings, model: ModelConfig
 ) -> Path:
     """Train by GRPO and return the folder of the trained model (see `run.train`)."""
-    rewards = reward_functions(script.entries)
-    script.check_words([entry.rewards for entry in script.entries], training)
+    entries = checked_entries(script, training)
+    rewards = reward_functions(entries)
+    script.check_words([entry.rewards for entry in entries], training)
     keep = (
         KeepWords(script.different_words, script.different_words_of or 0)
         if script.different_words
@@ -230,6 +227,7 @@ def train_grpo(
             if script.credit != "word" or not getattr(reward.reward, "in_parts", False)
         ]
         tqdm.write(f"reward: {' + '.join(summed)}")
+    facts = described(entries)
 
     def build(tokenizer: Any, form: PromptForm, common: dict[str, Any]) -> Any:
         from datasets import Dataset
@@ -249,7 +247,7 @@ def train_grpo(
                 "TRL_EXPERIMENTAL_SILENCE", "1"
             )  # TRL warns that rollout_func may change
         rows = dataset_rows(
-            script.entries, conversational=bool(tokenizer.chat_template), form=form
+            entries, conversational=bool(tokenizer.chat_template), form=form
         )
         common |= {
             "reward_funcs": rewards,
@@ -280,12 +278,13 @@ def train_grpo(
         return trainer
 
     recorder = RunRecorder([function.reward for function in rewards], keep)
-    facts = described(script.entries)
     return train(
         script,
         training,
         model,
         build,
+        fit=partial(fit_prompts, entries, training),
+        entries=entries,
         facts=facts,
         sources=of_rewards(facts["rewards"]),
         recorder=recorder,

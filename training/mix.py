@@ -5,7 +5,6 @@ import inspect
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from copy import deepcopy
 from typing import Any
 
 from sozo.data.errors import UserError
@@ -156,20 +155,6 @@ def reward_weights(entries: Sequence[Entry]) -> list[float] | None:
         for entry in entries
         for w in entry.reward_weights or [1.0] * entry.num_rewards
     ]
-
-
-def without_free_arguments(
-    script: dict[str, Any], entries: Sequence[Entry]
-) -> dict[str, Any]:
-    """A script's settings (plain JSON) without the rewards' arguments that decide nothing, such as a budget."""
-    script = deepcopy(script)
-    blocks = [script, *(task for task in script["tasks"] if isinstance(task, dict))]
-    for entry in entries:
-        for path, reward in zip(entry.reward_funcs or (), entry.rewards, strict=False):
-            for name in getattr(reward, "free", ()):
-                for block in blocks:
-                    (block.get("reward_args") or {}).get(path, {}).pop(name, None)
-    return script
 
 
 def described(entries: Sequence[Entry]) -> dict[str, Any]:

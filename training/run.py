@@ -24,7 +24,6 @@ from sozo.data.record import folder_sha256, room, write_whole
 from sozo.data.run_folder import RunFolder
 from sozo.data.wandb_run import read_state, start_wandb, write_state
 from sozo.data.whole_models import whole_models
-from sozo.models.model_support import encode_text
 from sozo.models.processes import keep_freed_memory, quiet_libraries
 from sozo.models.tiny import ensure_tiny, tiny_seed
 from sozo.models.trained_on import Training, different, trained_on
@@ -39,6 +38,7 @@ from sozo.models.weights import (
     refuse_rounding,
 )
 from sozo.training.card import write_card
+from sozo.training.entries import Entry
 from sozo.training.evaluation import Evaluation, read_evaluate
 from sozo.training.resumed import Sums, load_as_saved
 from sozo.training.run_settings import hide_token, resolved_settings, split
@@ -56,6 +56,8 @@ _ROWS, _MERGED = "_dataset", "_merged"
 _GRACE = 10.0  # seconds that a preempted run waits for digests: a scheduler gives it little time
 # The trainer from a tokenizer, the form of prompts, and what all of TRL's trainers take.
 Build = Callable[[Any, PromptForm, dict[str, Any]], Any]
+# Fits limits into the model's window (None: no limit); refuses what cannot be, such as a form without a template.
+Fit = Callable[[Any, PromptForm, int | None], None]
 
 
 def train(
@@ -64,6 +66,8 @@ def train(
     model: ModelConfig,
     build: Build,
     *,
+    fit: Fit,
+    entries: Sequence[Entry] = (),  # of GRPO
     facts: dict[
         str, Any
     ],  # what else decides the run, JSON-able: rewards as built, the data's identity
@@ -81,14 +85,16 @@ def train(
     """
     recorder, output = recorder or RunRecorder(), Path(training.output_dir)
     hide_token(training)
+    _prepare_process(script, training)
     training.enable_jit_checkpoint = (
         False  # what it does is done here, and by a checkpoint that is marked
     )
     script.system_prompt, training.chat_template_kwargs = settled_form(
         script.system_prompt, training.chat_template_kwargs, model.model_name_or_path
     )
+    form = read_form(script.system_prompt, training.chat_template_kwargs)
     settings = resolved_settings(script, training, model, facts)
-    decide, free = split(settings, script, training)
+    decide, free = split(settings, script, training, entries)
     folder = RunFolder(output, decide, config=output / "run_config.json", free=free)
     if folder.metrics() is not None:
         logger.warning(
@@ -113,13 +119,10 @@ def train(
         Sums(checkpoint, script, training),
         newer(output, checkpoint),
     )
-    _prepare_process(script, training)
     try:
         path = _model_path(model, training)
         tokenizer = _tokenizer(path, model.model_revision, say=first)
-        form = read_form(script.system_prompt, training.chat_template_kwargs)
-        encode_text(tokenizer, "", form)  # may be refused
-        script.fit(training, tokenizer, form, model_window(path, model.model_revision))
+        fit(tokenizer, form, model_window(path, model.model_revision))
         evaluate = read_evaluate(script.evaluate)
         evaluation = (
             Evaluation(evaluate, output, form, first=first) if evaluate else None
@@ -145,12 +148,12 @@ def train(
             shutil.rmtree(output / _ROWS, ignore_errors=True)
             folder.withdraw()
         raise
+    _prepare(trainer, script, say=first)
     if "wandb" in (training.report_to or []) and first:
         _start_wandb(training, settings, checkpoint, examples)
     trainer.create_model_card = partial(
         write_card, trainer, str(model.model_name_or_path)
     )
-    _prepare(trainer, script, say=first)
     _fit(trainer, sums, recorder, checkpoint, folder, evaluation)
     return output
 

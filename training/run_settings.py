@@ -3,6 +3,8 @@
 import json
 import os
 import sys
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from sozo.data.processes import world_size
 from sozo.data.record import provenance, read_json
 from sozo.data.settings import deciding
 from sozo.training.batches import of_micro_batch
+from sozo.training.entries import Entry
 
 # TRL's fields that decide nothing: where a run writes and what it is called. Of ours each field says so itself.
 FREE = {
@@ -113,7 +116,7 @@ def refuse_other_batches(
 
 
 def split(
-    settings: dict[str, Any], script: Any, training: Any
+    settings: dict[str, Any], script: Any, training: Any, entries: Sequence[Entry] = ()
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The settings that decide the run, and those that may change between it and its continuation, by section.
 
@@ -121,6 +124,9 @@ def split(
     """
     why = bound(script, training)
     refuse_other_batches(Path(training.output_dir), settings, why)
+    settings = {**settings, "script": deepcopy(settings["script"])}  # W&B gets them all
+    for entry in entries:
+        _drop(entry.free_arguments, settings["script"])
     free = FREE | (asdict(script).keys() - deciding(script).keys())
     decide, other = (
         {name: section for name, section in settings.items() if name != "provenance"},
@@ -136,11 +142,16 @@ def split(
         )
         decide[name] = {key: value for key, value in section if key not in free}
         other[name] = {key: value for key, value in section if key in free}
-    if entries := getattr(script, "entries", None):
-        from sozo.training.mix import without_free_arguments
-
-        decide["script"] = without_free_arguments(decide["script"], entries)
     return decide, other
+
+
+def _drop(arguments: Mapping[str, Sequence[str]], script: dict[str, Any]) -> None:
+    """Take these arguments of rewards, by their paths, out of a script's settings (plain JSON)."""
+    for block in (script, *script["tasks"]):
+        given = block.get("reward_args") if isinstance(block, dict) else None
+        for path, names in arguments.items():
+            for name in names:
+                (given or {}).get(path, {}).pop(name, None)
 
 
 def hide_token(training: Any) -> None:

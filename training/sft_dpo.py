@@ -5,6 +5,7 @@ SFT's loss is on the answer only. DPO's second stage is the same with another mo
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,6 +15,7 @@ from trl import DPOConfig, ModelConfig, SFTConfig
 from sozo.data.errors import UserError
 from sozo.data.prompts.form import PromptForm
 from sozo.data.settings import setting
+from sozo.models.model_support import encode_text
 from sozo.models.trained_on import of_answers
 from sozo.tasks import Dat, read_run
 from sozo.training.batches import check_examples, fit_batch
@@ -47,14 +49,6 @@ class TableArguments(CommonArguments):
                 "answers is missing: --answers DIR, a folder that recipes/sample_dat.py wrote"
             )
         check_examples(self.count, getattr(self, self.count), training)
-
-    def fit(
-        self, training: Any, tokenizer: Any, form: PromptForm, window: int | None
-    ) -> None:
-        """Cut examples, which TRL does at `max_length`, at the model's window at the latest."""
-        training.max_length = min(
-            filter(None, (training.max_length, window)), default=None
-        )
 
 
 @dataclass
@@ -125,6 +119,14 @@ class DpoSettings(_PerStep, DPOConfig):
     """TRL's DPOConfig with `examples_per_step`."""
 
 
+def cut_examples(
+    training: Any, tokenizer: Any, form: PromptForm, window: int | None
+) -> None:
+    """Cut examples, which TRL does at `max_length`, at the model's window at the latest; refuse a form that it lacks."""
+    encode_text(tokenizer, "", form)
+    training.max_length = min(filter(None, (training.max_length, window)), default=None)
+
+
 def train_sft(script: SftArguments, training: SftSettings, model: ModelConfig) -> Path:
     """Imitate the `top_k` best answers of a table; return the folder of the trained model (see `run.train`)."""
     answers = script.answers or ()
@@ -164,7 +166,14 @@ def train_sft(script: SftArguments, training: SftSettings, model: ModelConfig) -
         _sources(answers, "sft", chosen=len(top.ids) < top.of),
     )
     return train(
-        script, training, model, build, facts=facts, sources=sources, examples=examples
+        script,
+        training,
+        model,
+        build,
+        fit=partial(cut_examples, training),
+        facts=facts,
+        sources=sources,
+        examples=examples,
     )
 
 
@@ -204,7 +213,14 @@ def train_dpo(script: DpoArguments, training: DpoSettings, model: ModelConfig) -
     }
     sources = _sources(script.answers or (), "dpo", chosen=True)
     return train(
-        script, training, model, build, facts=facts, sources=sources, examples=examples
+        script,
+        training,
+        model,
+        build,
+        fit=partial(cut_examples, training),
+        facts=facts,
+        sources=sources,
+        examples=examples,
     )
 
 

@@ -84,6 +84,7 @@ class Training:
 def training_of(step: Step) -> Training:
     """The same, read from the step's files as training reads them: what it would refuse is refused here."""
     from sozo.training.config import read_plan  # TRL takes seconds to import
+    from sozo.training.entries import entries_of
     from sozo.training.methods import recipe
 
     assert step.config is not None
@@ -95,6 +96,7 @@ def training_of(step: Step) -> Training:
             *recipe(step.script.partition("_")[0])[1:],
             ["--config", str(step.config), *flags],
         )
+        entries = entries_of(script) if hasattr(script, "tasks") else []
     except UserError as error:
         where = "" if str(step.config) in str(error) else f" with {step.config}"
         raise UserError(f"step {step.name}{where}: {error}") from error
@@ -113,7 +115,7 @@ def training_of(step: Step) -> Training:
     batch = config[batch_key] or processes * per_device * (
         config["gradient_accumulation_steps"] or 1
     )
-    prompts = 0 if count_key else sum(entry.count for entry in script.entries)
+    prompts = sum(entry.count for entry in entries)
     count = config[count_key] if count_key else prompts * config["num_generations"]
     if per_device < 1 or batch % (processes * per_device) or count % batch:
         raise UserError(

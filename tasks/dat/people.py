@@ -22,8 +22,8 @@ from sozo.data.schema import Reason
 from sozo.data.sheet import Sheet
 from sozo.scoring.final_text import final_text
 from sozo.scoring.parse import NUM_WORDS, write_list
-from sozo.tasks.dat.scorer import COUNTED, DatScorer, first_seven
-from sozo.tasks.dat.words import CODE, REASONS
+from sozo.tasks.dat.scorer import DatScorer, first_seven
+from sozo.tasks.dat.words import CODE, COUNTED, REASONS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,10 +22,16 @@ from sozo.scoring.keys import answer_keys
 from sozo.scoring.languages import LANGUAGES
 from sozo.scoring.nouns import NounChecker, NounRules, make_noun_checker
 from sozo.scoring.parse import NUM_WORDS, split_list
-from sozo.tasks.dat.words import CODE, REASONS, SCRIPT_CODES, DatRules, WordTable
+from sozo.tasks.dat.words import (
+    CODE,
+    COUNTED,
+    REASONS,
+    SCRIPT_CODES,
+    DatRules,
+    WordTable,
+)
 
 _CHUNK = 2048  # the strings of a chunk stay in cache
-COUNTED = 7  # words, by Olson's protocol
 AUTO = "auto"  # what suits the language
 _OF_JAPANESE = (
     "accept_affixes",

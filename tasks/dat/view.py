@@ -30,7 +30,6 @@ from sozo.tasks.view import (
 )
 
 WORDS = Measure("all_different_words", 0, unit="words")
-PAPER_ANSWERS = 131_072  # in all, of each of the paper's rows
 # How the instruments are shown, and the mean that they are part of: decimals, or percent.
 INSTRUMENTS = {
     "mean": Measure("mean"),

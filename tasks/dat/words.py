@@ -28,6 +28,7 @@ PROMPTS: dict[str, PromptName] = {"ja": "dat", "en": "dat_en"}
 _MAX_CACHED = 1 << 20
 # Kind -> its bit in a word's flags. Wikipedia: the checker's entry was acquired from there by a program.
 BITS = {"proper_noun": 1, "wikipedia": 2, "glued": 4, "numeral": 8, "rare": 16}
+COUNTED, _TIMES = 7, 100  # words, and what distances are multiplied by: Olson's
 _RARE = 100_000  # rare is a word that is less than one of so many words of the base model's lists
 
 
@@ -41,7 +42,10 @@ class DatRules:
 
     language: str = setting("ja", "ja or en: the language that words are asked for in.")
     olson: bool = setting(
-        False, "Olson et al. (2021), English only: first 7 valid words, times 100."
+        False,
+        lambda: (
+            f"Olson et al. (2021), English only: first {COUNTED} valid words, times {_TIMES}."
+        ),
     )
     reasoning: bool = rare_setting(True, "Cut off a leading <think>...</think>.")
     repeated_by_representative: bool = rare_setting(
@@ -60,7 +64,7 @@ class DatRules:
     @property
     def times(self) -> int:
         """By what mean distances are multiplied."""
-        return 100 if self.olson else 1
+        return _TIMES if self.olson else 1
 
 
 class WordTable:

@@ -14,9 +14,9 @@ from scipy.stats import chi2_contingency
 
 from sozo.data.errors import UserError
 from sozo.data.prompts import prompt
-from sozo.models.generators import Loaded, load_generator
+from sozo.models.generators import Loaded
 from sozo.models.model_support import encode_text
-from sozo.models.settings import GeneratorSettings
+from sozo.models.settings import GeneratorSettings, decide
 from sozo.models.weights import load_model
 from sozo.training.vllm_watch import fixed_sequences, vllm_log_probabilities
 
@@ -42,9 +42,8 @@ def generator(folder, loaded, backend="vllm", **settings):
         "max_new_tokens": 12,
         "slots": 128 if backend == "transformers" else None,
     }
-    return load_generator(
-        GeneratorSettings(folder, backend, **fixed | settings), loaded=loaded
-    )
+    asked = GeneratorSettings(folder, backend, **fixed | settings)
+    return decide(asked).load(loaded=loaded)
 
 
 def first_words(answers):

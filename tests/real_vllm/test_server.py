@@ -19,9 +19,8 @@ from http_server import free_port
 from sozo.data.errors import UserError
 from sozo.data.prompts import prompt
 from sozo.data.schema import iter_tables
-from sozo.models.generators import load_generator
 from sozo.models.model_support import encode_text
-from sozo.models.settings import GeneratorSettings
+from sozo.models.settings import GeneratorSettings, decide
 from sozo.models.weights import load_tokenizer
 from sozo.scoring.endpoint.client import RetryPolicy
 from sozo.scoring.endpoint.profile import read_profile
@@ -145,11 +144,10 @@ def judged(served, ledger, profile=None, answers=None, **options):
 
 def writer(served, profile=None, **settings):
     endpoint = json.dumps(profile) if profile else None
-    return load_generator(
-        GeneratorSettings(
-            NAME, "openai", base_url=served.url, endpoint=endpoint, **settings
-        )
+    asked = GeneratorSettings(
+        NAME, "openai", base_url=served.url, endpoint=endpoint, **settings
     )
+    return decide(asked).load()
 
 
 def test_tokens_and_endings_are_what_the_server_says(served, tmp_path):

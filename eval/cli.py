@@ -13,12 +13,14 @@ import sozo
 from sozo.data.errors import UserError, one_line_errors
 from sozo.data.joined import COMMANDS, joined
 from sozo.data.sheet import KINDS
+from sozo.data.study_folder import StudyFolder
 from sozo.eval.deliver import ResultOptions, check_delivery, deliver
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.flags import add_command, expand_flags, list_flags, with_flags
 from sozo.eval.isolated_failures import IsolatedFailures
+from sozo.eval.models_to_run import Target, find_targets, write_studies
 from sozo.eval.people import people
-from sozo.eval.run import TaskRun, run_task, run_tasks, score_answers
+from sozo.eval.run import TaskRun, run_tasks, score_answers
 from sozo.eval.terminal import (
     print_answer,
     print_explained,
@@ -31,7 +33,7 @@ from sozo.models.generators import Loaded, Writer
 from sozo.models.judges import make_judge
 from sozo.models.settings import GeneratorSettings, decide
 from sozo.rewards.task import reward_options
-from sozo.tasks import task_type, task_types
+from sozo.tasks import Dat, task_type, task_types
 from sozo.tasks.judged import LEDGER, JudgedTask
 from sozo.tasks.task import Task
 from sozo.tasks.view import TERMINAL
@@ -131,49 +133,68 @@ def run(
     **settings: Any,
 ) -> None:
     """Models through tasks: sozo run --model A B --tasks dat sat."""
-    from sozo.eval.models_to_run import (  # here, so that every command starts sooner
-        Target,
-        find_targets,
-        write_studies,
-    )
-
     targets, studies = find_targets(model, checkpoints=checkpoints)
+    names = tasks or [
+        name for name, kind in task_types().items() if not kind.only_if_named
+    ]
+    folders = {name: name for name in names}
+    _run(output, targets, folders, generator, sampling, results, settings, studies)
+
+
+def dat(
+    output: Output,
+    generator: GeneratorSettings,
+    sampling: SamplingOptions,
+    results: ResultOptions,
+    **settings: Any,
+) -> None:
+    """DAT by one model: sozo run --tasks dat, into OUTPUT itself."""
+    model = generator.model
+    targets = [Target("", model, generator.source or model)] if model else []
+    _run(output, targets, {Dat.name: ""}, generator, sampling, results, settings)
+
+
+def _run(
+    output: Path,
+    targets: Sequence[Target],
+    folders: Mapping[str, str],
+    generator: GeneratorSettings,
+    sampling: SamplingOptions,
+    results: ResultOptions,
+    settings: Mapping[str, Any],
+    studies: dict[str, StudyFolder] | None = None,
+) -> None:
+    """Each model through each task; `folders` are the tasks, with their folders within a model's."""
     with Loaded() as loaded:
-        names = tasks or [
-            name for name, kind in task_types().items() if not kind.only_if_named
-        ]
-        asked = _make_tasks(
-            names, settings, loaded
-        )  # once: a budget is for all models together
+        # Once: a budget is for all models together.
+        asked = _make_tasks(list(folders), settings, loaded)
         check_delivery([target.model for target in targets], results)
         if not targets:
-            raise UserError("give at least one --model")
+            files = "answers that exist already: sozo score TASK FILE"
+            raise UserError(f"give a --model; {files}")
         # What is wrong with a name shows before the first model is loaded.
-        writers = dict[str, list[tuple[Task, Writer]]]()
+        runs = dict[Target, list[tuple[Task, Writer, Path]]]()
         for target in targets:
             named = replace(generator, model=target.model, source=target.source)
-            writers[target.folder] = [(task, decide(named, task)) for task in asked]
-        for task in asked:  # and what cannot be asked of any of them
-            task.items()
-        write_studies(output, studies)
-        for judged in (task for task in asked if isinstance(task, JudgedTask)):
-            judged.ledgers = [
-                output / target.folder / task.name / LEDGER
-                for target in targets
+            runs[target] = [
+                (task, decide(named, task), output / target.folder / folders[task.name])
                 for task in asked
             ]
-        finished, failures = (
-            list[TaskRun | None](),
-            IsolatedFailures(len(targets) * len(asked), loaded),
-        )
-        for target in targets:
+        for task in asked:  # and what cannot be asked of any of them
+            task.items()
+        write_studies(output, studies or {})
+        ledgers = [place / LEDGER for made in runs.values() for *_, place in made]
+        for judged in (task for task in asked if isinstance(task, JudgedTask)):
+            judged.ledgers = ledgers
+        finished = list[TaskRun | None]()
+        failures = IsolatedFailures(len(targets) * len(asked), loaded)
+        for target, made in runs.items():
 
             def show(run: TaskRun | None, target: Target = target) -> None:
                 finished.append(run)
                 _show(run, target.model, results, output, output / target.folder)
 
-            folder = output / target.folder
-            run_tasks(writers[target.folder], sampling, folder, loaded, failures, show)
+            run_tasks(made, sampling, loaded, failures, show)
     show_all(finished, results.explain, failures)
 
 
@@ -267,31 +288,6 @@ def compare(
                 if column.change and column.change.name in names
             ]
             print_explained(page.task, columns, page.runs[0])
-
-
-def _task_command(kind: type[Task]) -> Callable[..., None]:
-    """`sozo TASK`: one model, one task."""
-
-    def command(
-        output: Output,
-        generator: GeneratorSettings,
-        sampling: SamplingOptions,
-        results: ResultOptions,
-        **settings: Any,
-    ) -> None:
-        if not generator.model:
-            raise UserError(
-                f"give a --model; answers that exist already: sozo score {kind.name} FILE"
-            )
-        check_delivery([generator.model], results)
-        with Loaded() as loaded:
-            (task,) = _make_tasks([kind.name], settings, loaded)
-            run = run_task(task, generator, sampling, output, loaded)
-        _show(run, generator.model, results, output)
-        show_all([run], results.explain)
-
-    command.__doc__ = f"{kind.title}.\n\nLet a model answer, score, and print the row."
-    return with_flags(command, {kind.name: kind.Settings}, without=_FROM_FILES)
 
 
 def _score_command(kind: type[Task]) -> Callable[..., None]:
@@ -441,7 +437,7 @@ _ELSEWHERE = {
 
 
 def make_app() -> typer.Typer:
-    """All commands: one for each task, one to score its answers, and those that compare runs."""
+    """All commands: those that ask models, those that score or pay answers of a task, and those that compare runs."""
     app, score, serve = (
         typer.Typer(
             add_completion=False,
@@ -460,8 +456,9 @@ def make_app() -> typer.Typer:
     add_command(
         app, "run", with_flags(run, settings, without=("model", "source", *_FROM_FILES))
     )
+    dat_settings = {Dat.name: Dat.Settings}
+    add_command(app, Dat.name, with_flags(dat, dat_settings, without=_FROM_FILES))
     for name, task in task_types().items():
-        add_command(app, name, _task_command(task))
         add_command(score, name, _score_command(task))
         if reward_options(task) is not None and not task.measures[0].together:
             add_command(serve, name, _serve_command(task))
@@ -492,6 +489,10 @@ def run_cli() -> None:
     with one_line_errors("error"):
         commands = typer.main.get_command(make_app())
         known = list_flags(commands)
+        for name in {*sys.argv[1:2]} & task_types().keys() - known.keys():
+            raise UserError(
+                f"sozo has no command {name}; the task is asked by: sozo run --tasks {name}"
+            )
         for name in {*sys.argv[1:2]} & _ELSEWHERE.keys() - known.keys():
             raise UserError(
                 f"sozo has no command {name}; in the repository (recipes/README.md): {_ELSEWHERE[name]}"

@@ -59,30 +59,28 @@ def run_task(
 
 
 def run_tasks(
-    asked: Sequence[tuple[Task, Writer]],
+    asked: Sequence[tuple[Task, Writer, Path]],
     sampling: SamplingOptions,
-    folder: Path,
     loaded: Loaded,
     failures: IsolatedFailures,
     show: Callable[[TaskRun | None], None],
 ) -> None:
-    """`run_task` for several tasks, each with the model as it answers that; it is loaded once.
-
-    Each goes into a folder of its name in `folder`.
+    """`run_task` for several tasks, each with the model as it answers that and its folder; it is loaded once.
 
     What is to be judged by a model on this machine waits until the one that answers has made room.
     """
     judged = []
-    for task, writer in asked:
-        with failures.run(f"{folder.name}/{task.name}"):
-            finish = answer_task(task, writer, sampling, folder / task.name, loaded)
+    for task, writer, folder in asked:
+        name = f"{folder.parent.name}/{folder.name}"
+        with failures.run(name):
+            finish = answer_task(task, writer, sampling, folder, loaded)
             if isinstance(task.judge, LocalJudge):
-                judged.append((task, finish))
+                judged.append((name, finish))
             else:
                 show(finish())
     loaded.close()
-    for task, finish in judged:
-        with failures.run(f"{folder.name}/{task.name}"):
+    for name, finish in judged:
+        with failures.run(name):
             show(finish())
     loaded.close()
 

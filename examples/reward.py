@@ -1,8 +1,10 @@
 """A reward of one's own: words that no other list of the group names. Beside sozo's, in a recipe's YAML:
 
-reward_funcs: [sozo.rewards.make_dat_reward, examples.reward.make_fresh_words_reward]
-reward_args: {sozo.rewards.make_dat_reward: {}, examples.reward.make_fresh_words_reward: {scale: 2.0}}
-reward_weights: [1.0, 0.2]
+tasks:
+- task: dat
+  reward_funcs: [sozo.rewards.make_dat_reward, examples.reward.make_fresh_words_reward]
+  reward_args: {sozo.rewards.make_dat_reward: {}, examples.reward.make_fresh_words_reward: {scale: 2.0}}
+  reward_weights: [1.0, 0.2]
 """
 
 from collections import Counter

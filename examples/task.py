@@ -1,6 +1,6 @@
 """A task of one's own: acrostics (あいうえお作文). Name it in the environment, and every command knows it:
 
-SOZO_TASKS=examples.task.Acrostic sozo acrostic --model MODEL --output runs/acrostic
+SOZO_TASKS=examples.task.Acrostic sozo run --model MODEL --tasks acrostic --output runs/eval
 """
 
 from collections.abc import Sequence

@@ -7,7 +7,7 @@ One process, and one node of eight GPUs (every process draws its share; the tabl
         --model Qwen/Qwen2.5-7B-Instruct --num_answers 131072 --output_dir runs/qwen2.5-7b/base
     python recipes/sample_dat.py --task sipen --model tiny --output_dir runs/tiny/sipen
 
-It is `sozo TASK` with a recipe's flags, which can also stand in a YAML file (`--config FILE.yaml`).
+It is `sozo run` for one model and one task, with a recipe's flags, which can also stand in a YAML file (`--config FILE.yaml`).
 Several machines need an `--output_dir` that all of them see.
 """
 

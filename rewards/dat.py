@@ -1,7 +1,8 @@
 """DAT's rewards as TRL takes them (paper, section 5.1.3): the score as a whole, and its parts as rewards of their own.
 
 `dat_reward` works in `GRPOTrainer(reward_funcs=[dat_reward])`, from `trl grpo --reward_funcs sozo.rewards.dat_reward`,
-and in any trainer that calls a function with the texts of each process: it needs nothing but `completions`.
+and in any trainer that calls a function with the texts of each process: it needs nothing but `completions`. Its
+settings are the default ones; `make_dat_reward` takes others.
 
 Usable and distance are two rewards, too: summed into one, an unusable list's 0 drowns what distances differ by. Each
 is normalised alone with TRL's `multi_objective_aggregation: normalize_then_sum`. A group with no usable list has zero
@@ -10,7 +11,6 @@ advantage; one with a single usable list learns from being usable alone.
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
@@ -422,19 +422,8 @@ def shared_scorer(settings: DatSettings) -> DatScorer:
     return DatScorer.of(settings)
 
 
-def _scorer_from_environment() -> DatScorer:
-    """For `dat_reward`, which nobody can pass arguments to: SOZO_LANGUAGE, SOZO_EMBEDDING_MODEL and so on choose."""
-    names = ("language", "noun_checker", "embedding_model", "embedding_prompt")
-    given = {
-        name: value
-        for name in names
-        if (value := os.environ.get(f"SOZO_{name.upper()}")) is not None
-    }
-    return DatScorer.of(settings_of(DatSettings, given))
-
-
-dat_reward = DatReward(_scorer_from_environment)
 make_dat_reward = DatReward
+dat_reward = make_dat_reward()
 make_dat_usable = DatUsable
 make_dat_distance = DatDistance
 make_dat_pairing = DatPairing

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from sozo.data.processes import rank
-from sozo.rewards import DatReward
+from sozo.rewards.dat import DatReward
 from sozo.scoring.final_text import completion_text
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 

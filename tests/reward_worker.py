@@ -12,7 +12,7 @@ from pathlib import Path
 import torch.distributed as dist
 
 from fakes import AXES, FakeNouns, axis_encoder
-from sozo.rewards import DatReward
+from sozo.rewards.dat import DatReward
 from sozo.tasks.dat.scorer import DatScorer
 
 

@@ -40,7 +40,8 @@ def characters(completions, **kwargs):
     return [float(len(set(completion_text(completion)))) for completion in completions]
 
 
-GRPO = {"beta": 0.1, "reward_funcs": "test_adapter_stages.characters", "tasks": "dat"}
+PAID = {"task": "dat", "reward_funcs": ["test_adapter_stages.characters"]}
+GRPO = {"beta": 0.1, "tasks": [PAID]}
 
 
 @pytest.fixture(scope="module")

@@ -141,7 +141,8 @@ def train(method, model, output, **settings):
             "num_prompts": 1,
             "max_completion_length": 8,
         }
-        given |= {"reward_funcs": "test_chat_template.lengths"}
+        paid = ["test_chat_template.lengths"]
+        given |= {"tasks": [{"task": "dat", "reward_funcs": paid}]}
     else:
         columns = {
             "id": ["a", "b", "c", "d"],

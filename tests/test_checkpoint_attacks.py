@@ -494,8 +494,13 @@ SLOWED = {
     "dpo": {"per_device_train_batch_size": 1},
 }
 SLOWED["grpo"] = {
-    "reward_funcs": [DAT, "slow_reward.slow"],
-    "reward_args": {DAT: {"noun_checker": "jumandic"}},
+    "tasks": [
+        {
+            "task": "dat",
+            "reward_funcs": [DAT, "slow_reward.slow"],
+            "reward_args": {DAT: {"noun_checker": "jumandic"}},
+        }
+    ]
 }
 
 

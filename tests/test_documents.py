@@ -357,10 +357,6 @@ def test_yaml_is_taken(block, monkeypatch, tmp_path):
         yaml.safe_load((ROOT / "recipes" / "tiny" / "grpo.yaml").read_text("utf-8"))
         | values
     )
-    if (
-        "reward_funcs" in settings
-    ):  # for all tasks: none of their own rewards, and what these can be told
-        settings["tasks"] = ["dat"]
     (tmp_path / "grpo.yaml").write_text(yaml.safe_dump(settings), "utf-8")
     script, training, _ = parse(*METHODS["grpo"], ["--config", "grpo.yaml", *ON_CPU])
     for entry in checked_entries(script, training):

@@ -20,7 +20,6 @@ from sozo.data.settings import deciding
 from sozo.eval.cli import make_app
 from sozo.eval.evaluated import find_evaluated, not_alike
 from sozo.rewards import make_dat_reward
-from sozo.rewards.dat import dat_reward
 from sozo.scoring.embeddings import (
     SentenceTransformerEncoder,
     WordVectors,
@@ -352,7 +351,7 @@ def test_scores_are_not_compared(two, tmp_path):
 # Where it is said
 
 
-def test_settings_and_environment_reach_the_encoder(monkeypatch):
+def test_a_prompt_reaches_the_encoder(monkeypatch):
     asked = []
 
     def fake(name, **options):
@@ -365,14 +364,7 @@ def test_settings_and_environment_reach_the_encoder(monkeypatch):
         noun_checker="jumandic", embedding_model="m", embedding_prompt="query: "
     ).describe()
     SatSettings(sat_embedding_model="s", sat_embedding_prompt="").scorer()
-    monkeypatch.setenv("SOZO_NOUN_CHECKER", "jumandic")
-    for value in ("a: ", ""):
-        monkeypatch.setenv("SOZO_EMBEDDING_PROMPT", value)
-        dat_reward._build()
-    monkeypatch.delenv("SOZO_EMBEDDING_PROMPT")
-    dat_reward._build()
-    prompts = [("ja-ginza", prompt) for prompt in ("a: ", "", None)]
-    assert asked == [("m", "query: "), ("s", ""), *prompts]
+    assert asked == [("m", "query: "), ("s", "")]
 
 
 def test_the_command_line_takes_an_empty_one(tmp_path):

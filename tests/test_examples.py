@@ -14,7 +14,7 @@ from examples import encoder, generator, reward, task
 import warm
 from fakes import AXES, FakeNouns, axis_encoder, list_text
 from sozo.models.nouns import RandomNouns
-from sozo.rewards import DatScorer
+from sozo.tasks.dat.scorer import DatScorer
 from sozo.training.entries import read_entries
 
 ROOT = Path(__file__).parents[1]

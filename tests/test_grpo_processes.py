@@ -15,7 +15,8 @@ from grpo_runs import environment, generated, history, recipe, run
 from mini_model import build_mini
 from sozo.data.record import read_json
 from sozo.data.wandb_run import last_checkpoint
-from sozo.rewards import DatReward, make_task_reward
+from sozo.rewards import make_task_reward
+from sozo.rewards.dat import DatReward
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from two_ranks import gone
 
@@ -48,8 +49,13 @@ def test_a_run_of_several_processes_pays_what_one_pays(
         max_steps=3,
         save_steps=2,
         per_device_train_batch_size=8 // processes,
-        reward_funcs=["recording_reward.make"],
-        reward_args={"recording_reward.make": {"folder": str(tmp_path)}},
+        tasks=[
+            {
+                "task": "dat",
+                "reward_funcs": ["recording_reward.make"],
+                "reward_args": {"recording_reward.make": {"folder": str(tmp_path)}},
+            }
+        ],
     )
     done = run(command, tmp_path)
     assert done.returncode == 0, done.stderr

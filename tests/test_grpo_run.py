@@ -364,9 +364,16 @@ def test_an_own_reward_next_to_the_dat_reward_and_a_model_without_chat_template(
         output_dir="out",
         max_steps=2,
         report_to="none",
-        reward_funcs=["sozo.rewards.make_dat_reward", "my_reward.lines"],
-        reward_args={"sozo.rewards.make_dat_reward": {"noun_checker": "jumandic"}},
-        reward_weights=[1.0, 0.25],
+        tasks=[
+            {
+                "task": "dat",
+                "reward_funcs": ["sozo.rewards.make_dat_reward", "my_reward.lines"],
+                "reward_args": {
+                    "sozo.rewards.make_dat_reward": {"noun_checker": "jumandic"}
+                },
+                "reward_weights": [1.0, 0.25],
+            }
+        ],
     )
     done = run(command, tmp_path)
     assert done.returncode == 0, done.stderr
@@ -397,11 +404,15 @@ def test_trls_own_command_takes_the_reward(start, mini, tmp_path):
     ]
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / "train.jsonl").write_text("\n".join(rows), "utf-8")
-    words = "--reward_funcs sozo.rewards.dat_reward --dataset_name prompts --output_dir out --max_steps 2 --use_cpu true"
+    # As docs/rewards.md has it.
+    (tmp_path / "my_reward.py").write_text(
+        "from sozo.rewards import make_dat_reward\n\nreward = make_dat_reward(noun_checker='jumandic')\n"
+    )
+    words = "--reward_funcs my_reward.reward --dataset_name prompts --output_dir out --max_steps 2 --use_cpu true"
     words += " --bf16 false --max_completion_length 24 --top_k 0 --per_device_train_batch_size 8 --logging_steps 1"
     words += " --report_to none --num_generations 8 --log_completions false --save_strategy no"
     command = [*start, *words.split(), "--model_name_or_path", mini]
-    done = run(command, tmp_path, SOZO_NOUN_CHECKER="jumandic")
+    done = run(command, tmp_path)
     assert done.returncode == 0, done.stderr
     assert "dat/usable" in done.stdout
     assert "rewards/dat_reward/mean" in done.stdout

@@ -379,6 +379,8 @@ def test_runs_by_other_prompts_are_not_compared(standins, tmp_path):
 def test_fewer_than_two_answers_are_refused_before_anything_starts(standins):
     done = sozo(
         standins,
+        "run",
+        "--tasks",
         "hivemind",
         "--model",
         "tiny",

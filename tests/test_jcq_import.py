@@ -155,6 +155,8 @@ def test_judgements_without_answers_and_another_judgement_file_are_refused(
     # They are about answers that exist: only `score` takes them.
     done = evaluate(
         tmp_path,
+        "run",
+        "--tasks",
         "jcq",
         "--model",
         "tiny",
@@ -184,9 +186,10 @@ def test_a_run_writes_the_tools_files_and_again_after_a_second_try(tmp_path):
         "out",
     )
     with server(both) as (url, _):
-        command = ["jcq", "--model", "org/m", *(word.format(url) for word in answered)]
+        command = ["run", "--tasks", "jcq", "--model", "org/m"]
+        command += [word.format(url) for word in answered]
         assert evaluate(tmp_path, *command).returncode == 0
-    folder = tmp_path / "out" / "jcq-judge"
+    folder = tmp_path / "out" / "m" / "jcq" / "jcq-judge"
     assert {str(path.relative_to(folder)) for path in folder.rglob("*.jsonl")} == {
         "answers/m.jsonl",
         "judgements/j/m.jsonl",

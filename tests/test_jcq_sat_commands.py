@@ -1,4 +1,4 @@
-"""`sozo jcq` and `sat` as a user runs them, against a server on loopback that answers and judges."""
+"""`sozo run --tasks jcq sat` as a user runs them, against a server on loopback that answers and judges."""
 
 import json
 import os
@@ -14,6 +14,7 @@ from sozo.tasks.sat.stories import load_stories
 from test_sampling_endpoint import KEY, completion, server
 
 ROOT = Path(__file__).parents[1]
+RUN = Path("m") / "jcq"  # within the output folder
 VERDICT = "流暢性: 4\n柔軟性: 3\n独創性: 2\n精緻性: 5"
 
 
@@ -50,6 +51,8 @@ def files_with(folder, text):
 def test_jcq_from_questions_to_a_row(tmp_path):
     with server(both) as (url, requests):
         command = (
+            "run",
+            "--tasks",
             "jcq",
             "--model",
             "m",
@@ -80,12 +83,14 @@ def test_jcq_from_questions_to_a_row(tmp_path):
         # Killed after the answers: only the judge is asked again.
         shutil.copytree(tmp_path / "out", tmp_path / "cut")
         for name in ("metrics.json", "judgements.jsonl"):
-            (tmp_path / "cut" / name).unlink()
+            (tmp_path / "cut" / RUN / name).unlink()
         assert evaluate(tmp_path, *command, "--output", "cut").returncode == 0
         judged = [body for body in requests[asked:] if body["model"] == "j"]
         assert len(judged) == len(requests) - asked
-    metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
-    assert metrics == json.loads((tmp_path / "cut" / "metrics.json").read_text("utf-8"))
+    metrics = json.loads((tmp_path / "out" / RUN / "metrics.json").read_text("utf-8"))
+    assert metrics == json.loads(
+        (tmp_path / "cut" / RUN / "metrics.json").read_text("utf-8")
+    )
     # Two equal answers to a question are judged once; the unparseable reply is asked for twice and stays unscored.
     assert metrics["statuses"] == {
         "ok": 68,
@@ -96,7 +101,7 @@ def test_jcq_from_questions_to_a_row(tmp_path):
         "api_error": 0,
         "not_asked": 0,
     }
-    decoder = json.loads((tmp_path / "out" / "config.json").read_text("utf-8"))[
+    decoder = json.loads((tmp_path / "out" / RUN / "config.json").read_text("utf-8"))[
         "loaded"
     ]["decoder"]
     assert decoder["top_p"] == 1.0
@@ -107,11 +112,17 @@ def test_jcq_from_questions_to_a_row(tmp_path):
     assert "unparseable" in done.stdout
     assert "35, 34 with a score" in " ".join(done.stdout.split())
     assert (
-        len((tmp_path / "out" / "judgements.jsonl").read_text("utf-8").splitlines())
+        len(
+            (tmp_path / "out" / RUN / "judgements.jsonl")
+            .read_text("utf-8")
+            .splitlines()
+        )
         == 36
     )
     assert files_with(tmp_path, KEY) == []
-    facts = json.loads((tmp_path / "out" / "config.json").read_text("utf-8"))["judge"]
+    facts = json.loads((tmp_path / "out" / RUN / "config.json").read_text("utf-8"))[
+        "judge"
+    ]
     expected = {
         "model": "j",
         "base_url": url,
@@ -139,6 +150,8 @@ def test_jcq_does_not_judge_reasoning(tmp_path):
 
     with server(thinking) as (url, requests):
         command = (
+            "run",
+            "--tasks",
             "jcq",
             "--model",
             "m",
@@ -158,7 +171,7 @@ def test_jcq_does_not_judge_reasoning(tmp_path):
     assert len(asked) == 35
     assert not [text for text in asked if "案は" in text or "think" in text]
     assert sum("# 回答\n答え\n" in text for text in asked) == 34
-    (file,) = (tmp_path / "out" / "jcq-judge" / "answers").iterdir()
+    (file,) = (tmp_path / "out" / RUN / "jcq-judge" / "answers").iterdir()
     assert [
         json.loads(line)["answer"] for line in file.read_text("utf-8").splitlines()
     ] == ["", *["答え"] * 34]
@@ -168,6 +181,8 @@ def test_a_retry_that_stops_on_its_budget_says_what_holds(tmp_path):
     answers = [both, lambda body: completion(VERDICT)]
     with server(lambda body: answers[0](body)) as (url, _):
         command = (
+            "run",
+            "--tasks",
             "jcq",
             "--model",
             "m",
@@ -181,7 +196,7 @@ def test_a_retry_that_stops_on_its_budget_says_what_holds(tmp_path):
         )
         command += ("--price-in", "1", "--price-out", "2", "--output", "out")
         assert evaluate(tmp_path, *command).returncode == 0
-        metrics = tmp_path / "out" / "metrics.json"
+        metrics = tmp_path / "out" / RUN / "metrics.json"
         assert json.loads(metrics.read_text("utf-8"))["statuses"]["unparseable"] == 1
         stopped = evaluate(
             tmp_path, *command, "--retry-failed", "--max-cost", "0.000001"
@@ -212,6 +227,8 @@ def test_answers_that_were_cut_or_empty_are_counted_beside_the_mean(tmp_path):
 
     with server(answers) as (url, requests):
         command = (
+            "run",
+            "--tasks",
             "jcq",
             "--model",
             "m",
@@ -225,7 +242,7 @@ def test_answers_that_were_cut_or_empty_are_counted_beside_the_mean(tmp_path):
         )
         done = evaluate(tmp_path, *command, "--output", "out")
     assert done.returncode == 0, done.stderr
-    states = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))[
+    states = json.loads((tmp_path / "out" / RUN / "metrics.json").read_text("utf-8"))[
         "answer_states"
     ]
     assert states == {
@@ -298,10 +315,6 @@ def test_jcq_of_somebody_elses_answers_and_a_changed_judge(tmp_path):
     ("words", "message"),
     [
         (
-            ("--trial",),
-            "give a --model; answers that exist already: sozo score jcq FILE",
-        ),
-        (
             ("--model", "random", "--trial"),
             "lists of nouns are no answer to jcq; give a language model as --model",
         ),
@@ -359,7 +372,7 @@ def test_jcq_of_somebody_elses_answers_and_a_changed_judge(tmp_path):
     ],
 )
 def test_jcq_mistakes_are_one_line(words, message, tmp_path):
-    done = evaluate(tmp_path, "jcq", *words, "--output", "out")
+    done = evaluate(tmp_path, "run", "--tasks", "jcq", *words, "--output", "out")
     assert done.returncode == 2
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
@@ -368,13 +381,15 @@ def test_jcq_mistakes_are_one_line(words, message, tmp_path):
 
 def test_sat_from_stories_to_a_row(tmp_path):
     with server(story_teller) as (url, requests):
-        command = ("sat", "--model", "m", "--base-url", url, "--output", "out")
+        command = ("run", "--tasks", "sat", "--model", "m", "--base-url", url)
+        command += ("--output", "out")
         done = evaluate(tmp_path, *command)
         assert done.returncode == 0, done.stderr
         asked = len(requests)
         assert "finished before" in evaluate(tmp_path, *command).stdout
         assert len(requests) == asked
-    metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
+    run = tmp_path / "out" / "m" / "sat"
+    metrics = json.loads((run / "metrics.json").read_text("utf-8"))
     assert (
         metrics["num_items"],
         metrics["measures"]["sat"]["n"],
@@ -384,13 +399,10 @@ def test_sat_from_stories_to_a_row(tmp_path):
     assert metrics["measures"]["sat/copied"]["value"] > 0.99
     assert "112 of 113" in done.stdout
     # What was written can be scored again, with no model.
-    done = evaluate(tmp_path, "score", "sat", "out", "--output", "again")
+    done = evaluate(tmp_path, "score", "sat", run, "--output", "again")
     assert done.returncode == 0, done.stderr
     again = json.loads((tmp_path / "again" / "metrics.json").read_text("utf-8"))
     assert again == metrics
-    assert evaluate(tmp_path, "sat", "--output", "x").stderr.startswith(
-        "error: give a --model"
-    )
 
 
 def test_run_takes_models_through_benchmarks(tmp_path):

@@ -1,4 +1,4 @@
-"""`sozo jcq` and `sat` against a real server: `transformers serve` on loopback, as answerer and as judge."""
+"""`sozo run --tasks jcq` against a real server: `transformers serve` on loopback, as answerer and as judge."""
 
 import json
 import os
@@ -110,6 +110,8 @@ def kill_when(process, ready):
 
 def jcq(served, answerer, judge, *more):
     words = (
+        "run",
+        "--tasks",
         "jcq",
         "--trial",
         "--model",
@@ -136,7 +138,7 @@ def test_a_client_killed_while_answers_are_drawn_and_while_they_are_judged(
     served, tmp_path
 ):
     command = jcq(served, served.lists, served.vague, "--batch-size", 5)
-    out = tmp_path / "out"
+    out = tmp_path / "out" / "lists" / "jcq"
     ledger = out / "judgements.jsonl"
 
     def parts():
@@ -205,7 +207,8 @@ def test_a_judge_that_gives_verdicts(served, tmp_path):
             served, served.verdicts, served.verdicts, "--price-in", 1, "--price-out", 2
         ),
     )
-    metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
+    out = tmp_path / "out" / "verdicts" / "jcq"
+    metrics = json.loads((out / "metrics.json").read_text("utf-8"))
     assert metrics["statuses"]["ok"] == 35
     expected = {
         "fluency": 4,
@@ -217,7 +220,7 @@ def test_a_judge_that_gives_verdicts(served, tmp_path):
     assert {
         name: metrics["measures"][f"jcq/{name}"]["value"] for name in expected
     } == expected
-    answers = finished_run(tmp_path / "out").scored
+    answers = finished_run(out).scored
     assert [answer.item for answer in answers] == [
         question.id for question in trial_questions()
     ]

@@ -66,9 +66,15 @@ def test_a_run_that_its_budget_ended_resumes_with_a_larger_one(tmp_path, judging
                 "--model_name_or_path",
                 str(mini),
             ),
-            tasks=[{"prompts": "mine.jsonl"}],
-            reward_funcs=[PATH],
-            reward_args={PATH: {**judge, "ledger": ledger, "max_cost": max_cost}},
+            tasks=[
+                {
+                    "prompts": "mine.jsonl",
+                    "reward_funcs": [PATH],
+                    "reward_args": {
+                        PATH: {**judge, "ledger": ledger, "max_cost": max_cost}
+                    },
+                }
+            ],
         )
         return run(command, tmp_path, OPENAI_API_KEY="none", NO_PROXY="127.0.0.1")
 

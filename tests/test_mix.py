@@ -11,7 +11,7 @@ import torch
 from fakes import AXES, FakeNouns, axis_encoder, list_text
 from sozo.data.errors import UserError
 from sozo.data.prompts import fill, messages, prompt
-from sozo.rewards import DatReward
+from sozo.rewards.dat import DatReward
 from sozo.rewards.reward import Reward
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.tasks.sat.stories import load_stories
@@ -136,9 +136,7 @@ def test_a_reward_that_gives_too_few_numbers(entries):
 
 def test_weights_stand_beside_their_rewards(entries):
     assert reward_weights(entries) is None
-    weighted = read_entries(
-        ["dat", {"task": "lipogram", "reward_weights": [0.5]}], {"reward_funcs": None}
-    )
+    weighted = read_entries(["dat", {"task": "lipogram", "reward_weights": [0.5]}], {})
     assert reward_weights(weighted) == [1.0, 0.5]
 
 

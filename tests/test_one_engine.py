@@ -105,16 +105,16 @@ def test_a_model_is_loaded_once_and_answers_as_it_would_alone(
     for task in ("lipogram", "pangram"):
         done = sozo(
             monkeypatch,
+            "run",
+            "--tasks",
             task,
             "--model",
             models[0],
-            "--source",
-            "one",
             "--output",
-            tmp_path / task,
+            tmp_path / "alone",
         )
         assert done.exit_code == 0, done.output
-        mine, theirs = tmp_path / "out" / "one" / task, tmp_path / task
+        mine, theirs = (tmp_path / name / "one" / task for name in ("out", "alone"))
         ((part,), (alone,)) = (
             part_paths(folder / "answers") for folder in (mine, theirs)
         )
@@ -157,6 +157,8 @@ def test_an_engine_starts_once_and_is_shut_down_before_the_next(
     events.clear()
     alone = sozo(
         monkeypatch,
+        "run",
+        "--tasks",
         "lipogram",
         "--model",
         models[0],

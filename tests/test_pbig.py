@@ -361,7 +361,7 @@ def test_a_judge_for_each_expert_is_shown_her_own_ratings_of_other_patents(
 def test_experts_of_whom_nothing_can_be_judged_are_refused(tmp_path):
     words = ("experts", "--trial", "--as-experts", "T5", "--judge-model", "j")
     check_refused(
-        tmp_path, "--as-experts needs --answers, a finished run of sozo pbig", *words
+        tmp_path, "--as-experts needs --answers, a finished run of pbig", *words
     )
     sat_run(tmp_path / "sat", "one", lambda story: story.text)
     check_refused(
@@ -538,13 +538,13 @@ def test_from_patents_to_a_page(tmp_path):
             "--answers-per-item",
             "2",
             "--output",
-            "runs/m",
+            "runs",
         )
-        done = sozo(tmp_path, "pbig", *command, OPENAI_API_KEY=KEY)
+        done = sozo(tmp_path, "run", "--tasks", "pbig", *command, OPENAI_API_KEY=KEY)
         assert done.returncode == 0, done.stderr
         # Two equal ideas share a judgement: 2 by specificity, and one idea by the seven others.
         assert len([body for body in requests if body["model"] == "j"]) == 9
-    metrics = json.loads((tmp_path / "runs/m/metrics.json").read_text("utf-8"))
+    metrics = json.loads((tmp_path / "runs/m/pbig/metrics.json").read_text("utf-8"))
     assert (metrics["usable"], metrics["num_answers"], metrics["reasons"]) == (
         4,
         6,

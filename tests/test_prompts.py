@@ -91,8 +91,13 @@ def test_sampling_and_every_method_put_a_prompt_before_the_model_in_the_same_for
         assert tokenizer.decode(ids) == ASKED
     (tmp_path / "prompts.jsonl").write_text(json.dumps({"prompt": "犬"}), "utf-8")
     entries = read_entries(
-        [{"prompts": str(tmp_path / "prompts.jsonl")}],
-        {"reward_funcs": ["sozo.rewards.dat_reward"], "reward_args": {}},
+        [
+            {
+                "prompts": str(tmp_path / "prompts.jsonl"),
+                "reward_funcs": ["sozo.rewards.dat_reward"],
+            }
+        ],
+        {},
     )
     (row,) = dataset_rows(entries, conversational=True, form=FORM)
     assert (

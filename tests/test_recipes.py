@@ -370,7 +370,7 @@ def test_a_mistake_is_one_line(words, message, tmp_path):
             ["the command jumanpp is not on the PATH; "],
         ),
         (
-            ["--reward_funcs", "nosuch.reward"],
+            flags({"tasks": [{"task": "dat", "reward_funcs": ["nosuch.reward"]}]}),
             ["reward function nosuch.reward: No module named 'nosuch'"],
         ),
     ],

@@ -12,8 +12,8 @@ import pytest
 from fakes import AXES, FakeNouns, axis_encoder, list_text
 from sozo.data.errors import UserError
 from sozo.rewards import (
-    DatReward,
     Reward,
+    dat_reward,
     idea_format_reward,
     make_dat_reward,
     make_dat_usable,
@@ -22,7 +22,7 @@ from sozo.rewards import (
     make_sat_reward,
     make_task_reward,
 )
-from sozo.rewards.dat import dat_reward
+from sozo.rewards.dat import DatReward
 from sozo.rewards.task import reward_of, reward_options
 from sozo.scoring.final_text import completion_text
 from sozo.scoring.measure import Measure
@@ -260,23 +260,9 @@ def test_settings_reach_the_scorer(served):
     }
 
 
-def test_environment_chooses_for_dat_reward(served, monkeypatch):
-    monkeypatch.setenv("SOZO_NOUN_CHECKER", "mecab")
-    with pytest.raises(UserError, match="no noun checker is called 'mecab'"):
-        dat_reward._build()
-    monkeypatch.setenv("SOZO_NOUN_CHECKER", "jumandic")
-    monkeypatch.setenv("SOZO_EMBEDDING_MODEL", "openai:some-model")
-    description = dat_reward._build().describe()
-    assert (description["noun_checker"], description["embedding_model"]) == (
-        "jumandic",
-        "openai:some-model",
-    )
-    for name in ("SOZO_NOUN_CHECKER", "SOZO_EMBEDDING_MODEL"):
-        monkeypatch.delenv(name)
-    monkeypatch.setattr(
-        "sozo.tasks.dat.scorer.make_encoder", lambda name, **_: axis_encoder(name=name)
-    )
-    description = dat_reward._build().describe()
+def test_the_ready_made_reward_has_the_default_settings():
+    description = dat_reward.describe()
+    assert description == DatReward().describe()
     assert description["noun_checker"] in ("jumanpp", "jumandic")
     assert description["embedding_model"] == "ja-ginza"
 

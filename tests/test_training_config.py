@@ -1,5 +1,6 @@
 """Settings of a run: what is impossible is refused in one line that says what to do, before a model is loaded."""
 
+import json
 import subprocess
 import sys
 from argparse import Namespace
@@ -240,15 +241,17 @@ def test_completions_per_step_fits_one_process_and_eight(tmp_path):
         ),
         ("steps_per_generation: 0", "steps_per_generation must be at least 1, not 0"),
         (
-            "reward_funcs: sozo.rewards.dat_reward\nreward_args: 3",
-            "reward_args must be a mapping",
+            "tasks: [{task: dat, reward_funcs: [sozo.rewards.dat_reward], reward_args: 3}]",
+            "tasks: dat: reward_args: Input should be a valid dictionary",
         ),
         (
-            "reward_funcs: sozo.rewards.dat_reward\nreward_args: {sozo.rewards.dat_reward: 1}",
-            "tasks: dat: reward_args, sozo.rewards.dat_reward: Input should be a valid dictionary",
+            "tasks: [{task: dat, reward_funcs: [a.b], reward_args: {a.b: 1}}]",
+            "tasks: dat: reward_args, a.b: Input should be a valid dictionary",
         ),
+        # A reward stands in the entry that it pays for.
+        ("reward_funcs: [a.b]", "unknown setting: reward_funcs"),
         (
-            "reward_args: {a.b: {}}",
+            "tasks: [{task: dat, reward_args: {a.b: {}}}]",
             "tasks: dat: reward_args names a.b, which is not one of reward_funcs []",
         ),
         ("tasks: 3", "tasks must be a list of what is asked"),
@@ -320,11 +323,6 @@ def test_a_file_without_settings(text, tmp_path):
             "argument --learning_rate/--learning-rate: expected one argument",
         ),
         (["--use_cpu", "maybe"], "Truthy value expected"),
-        (["--reward_args", '{"a": 1'], "reward_args is not JSON"),
-        (
-            ["--reward_args", '{"sozo.rewards.other": {}}'],
-            "reward_args names sozo.rewards.other, which is not one of",
-        ),
         (
             ["--num_generations", "7", "--completions_per_step", "64"],
             "64 completions, not a multiple of num_generations 7",
@@ -380,28 +378,17 @@ def test_config_without_a_file(tmp_path):
     assert "cannot be read" in refusal(parse_grpo, ["--config", str(tmp_path)])
 
 
-def test_reward_settings(tmp_path):
-    assert parse_grpo(written(tmp_path, "reward_funcs: mine.f"))[0].reward_funcs == [
-        "mine.f"
-    ]  # need not be a list
-    words = [
-        "--reward_funcs",
-        "sozo.rewards.make_dat_reward",
-        "mine.f",
-        "--reward_weights",
-        "1",
-        "0.5",
-    ]
-    script, training, _ = parse_grpo(
-        [
-            *TINY,
-            *words,
-            "--reward_args",
-            '{"sozo.rewards.make_dat_reward": {"scale": 1.0}}',
-        ]
-    )
-    assert script.reward_funcs == ["sozo.rewards.make_dat_reward", "mine.f"]
-    assert script.reward_args == {"sozo.rewards.make_dat_reward": {"scale": 1.0}}
+def test_reward_settings():
+    entry = {
+        "task": "dat",
+        "reward_funcs": ["sozo.rewards.make_dat_reward", "mine.f"],
+        "reward_args": {"sozo.rewards.make_dat_reward": {"scale": 1.0}},
+    }
+    words = ["--tasks", json.dumps(entry), "--reward_weights", "1", "0.5"]
+    script, training, _ = parse_grpo([*TINY, *words])
+    (read,) = script.entries
+    assert read.reward_funcs == entry["reward_funcs"]
+    assert read.reward_args == entry["reward_args"]
     assert training.reward_weights == [1.0, 0.5]
 
 

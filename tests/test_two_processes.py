@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fakes import AXES, FakeNouns, axis_encoder, list_text
-from sozo.rewards import DatReward
+from sozo.rewards.dat import DatReward
 from sozo.tasks.dat.scorer import DatScorer
 from two_ranks import gone, run_ranks
 

@@ -171,12 +171,7 @@ class Entry(BaseModel):
 
 def entries_of(script: Any) -> list[Entry]:
     """The entries of a run's settings (`sozo.training.grpo.GrpoArguments`)."""
-    defaults = {
-        "num_prompts": script.num_prompts,
-        "reward_funcs": script.reward_funcs,
-        "reward_args": script.reward_args or {},
-    }
-    return read_entries(script.tasks, defaults)
+    return read_entries(script.tasks, {"num_prompts": script.num_prompts})
 
 
 def read_entries(tasks: Any, defaults: Mapping[str, Any]) -> list[Entry]:
@@ -195,14 +190,9 @@ def read_entries(tasks: Any, defaults: Mapping[str, Any]) -> list[Entry]:
             raise UserError(
                 f"tasks, entry {number} must be a task's name or a mapping, not {task!r}"
             )
-        settings = {**defaults, **entry}
-        if "reward_funcs" in entry and "reward_args" not in entry:
-            settings.pop(
-                "reward_args", None
-            )  # arguments belong to the functions beside which they stand
         name = Path(str(entry.get("task") or entry.get("prompts"))).name
         try:
-            entries.append(Entry(**settings))
+            entries.append(Entry(**{**defaults, **entry}))
         except ValidationError as error:
             raise from_validation(error, f"tasks: {name}") from error
     return entries

@@ -13,7 +13,7 @@ from trl import GRPOConfig, ModelConfig
 from sozo.data.errors import UserError
 from sozo.data.processes import world_size
 from sozo.data.prompts.form import PromptForm
-from sozo.data.settings import from_json, setting
+from sozo.data.settings import setting
 from sozo.models.model_support import longest_prompt, refuse_beyond
 from sozo.models.trained_on import of_rewards
 from sozo.training.batches import check_groups, check_prompts, check_saves, fit_batch
@@ -24,8 +24,6 @@ from sozo.training.tracking import RunRecorder
 from sozo.training.words import KeepWords, WordArguments
 
 SAMPLERS = ("shared_prefix", "trl", "vllm")
-_FUNCS = "Dotted paths of reward functions (default: each task's own)."
-_ARGS = "Keyword arguments per path of reward_funcs, which then names a factory (JSON)."
 # Settings that cut or bend the model's own distribution, and the values that do not. vLLM's correction needs the first
 # four as they are here; the sampler shared_prefix draws by none of them.
 _BENT: dict[str, tuple] = {
@@ -81,7 +79,7 @@ class GrpoArguments(WordArguments):
     """What is asked, who draws the answers, and what is paid for them.
 
     `tasks` holds entries as `training.entries.Entry` describes them, or names of tasks; on the command line names, or
-    mappings in JSON. num_prompts (the paper: 4,096), reward_funcs and reward_args are of every entry that says nothing
+    mappings in JSON. num_prompts (the paper: 4,096) is of every entry that says nothing
     else. The sampler `shared_prefix` is sozo's generator, which computes each prompt once; `trl` is TRL's own.
     """
 
@@ -95,8 +93,6 @@ class GrpoArguments(WordArguments):
         None,
         "shared_prefix, trl or vllm (default: shared_prefix, or vllm with use_vllm).",
     )
-    reward_funcs: list[str] | None = setting(None, _FUNCS)  # noqa: RUF009
-    reward_args: dict | str | None = setting(None, _ARGS)  # noqa: RUF009
     canary_steps: int = setting(
         10,
         "vLLM: compare its log-probabilities with the trainer's every so many steps (0: never).",
@@ -104,13 +100,6 @@ class GrpoArguments(WordArguments):
     )
 
     def __post_init__(self) -> None:
-        self.reward_args = from_json(self.reward_args, "reward_args")
-        if isinstance(self.reward_funcs, str):
-            self.reward_funcs = [self.reward_funcs]
-        if not isinstance(self.reward_args, dict | None):
-            raise UserError(
-                f"reward_args must be a mapping of paths to arguments, not {self.reward_args!r}"
-            )
         if self.tasks is None:
             raise UserError(
                 "tasks is missing: a list of what is asked, as in recipes/tiny/grpo.yaml"

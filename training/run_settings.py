@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.processes import world_size
 from sozo.data.record import provenance, read_json
-from sozo.data.settings import deciding
+from sozo.data.settings import deciding, from_json
 from sozo.training.batches import of_micro_batch
 from sozo.training.entries import Entry
 
@@ -125,8 +125,13 @@ def split(
     why = bound(script, training)
     refuse_other_batches(Path(training.output_dir), settings, why)
     settings = {**settings, "script": deepcopy(settings["script"])}  # W&B gets them all
-    for entry in entries:
-        _drop(entry.free_arguments, settings["script"])
+    for number, entry in enumerate(entries):
+        if entry.reward_args:
+            block = from_json(settings["script"]["tasks"][number], "tasks")
+            settings["script"]["tasks"][number] = block  # it was JSON on a command line
+            for path, names in entry.free_arguments.items():
+                for name in names:
+                    block["reward_args"].get(path, {}).pop(name, None)
     free = FREE | (asdict(script).keys() - deciding(script).keys())
     decide, other = (
         {name: section for name, section in settings.items() if name != "provenance"},
@@ -143,15 +148,6 @@ def split(
         decide[name] = {key: value for key, value in section if key not in free}
         other[name] = {key: value for key, value in section if key in free}
     return decide, other
-
-
-def _drop(arguments: Mapping[str, Sequence[str]], script: dict[str, Any]) -> None:
-    """Take these arguments of rewards, by their paths, out of a script's settings (plain JSON)."""
-    for block in (script, *script["tasks"]):
-        given = block.get("reward_args") if isinstance(block, dict) else None
-        for path, names in arguments.items():
-            for name in names:
-                (given or {}).get(path, {}).pop(name, None)
 
 
 def hide_token(training: Any) -> None:

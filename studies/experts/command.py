@@ -61,7 +61,7 @@ def experts(
     ] = None,
     answers: Annotated[
         Path | None,
-        typer.Option(help="With --as-experts: a finished run of sozo pbig."),
+        typer.Option(help="With --as-experts: a finished run of pbig."),
     ] = None,
     dry_run: Annotated[
         bool,
@@ -132,7 +132,7 @@ def _judge_ideas(
 
     if output is None or answers is None:
         raise UserError(
-            "--as-experts needs --answers, a finished run of sozo pbig, and an --output folder"
+            "--as-experts needs --answers, a finished run of pbig, and an --output folder"
         )
     run = judge_as_experts(answers, imitated, output, judging)
     print_run(run)

@@ -278,6 +278,8 @@ def test_a_request_that_is_given_up_is_given_up_by_the_server_too(served, tmp_pa
 
 def test_nothing_is_lost_when_the_client_and_the_server_are_killed(served, tmp_path):
     words = [
+        "run",
+        "--tasks",
         "jcq",
         "--trial",
         "--model",
@@ -303,9 +305,10 @@ def test_nothing_is_lost_when_the_client_and_the_server_are_killed(served, tmp_p
         "--judge-concurrency",
         str(AT_ONCE),
     ]
+    folder = tmp_path / "out" / NAME / "jcq"
     ledger, answers, log = (
-        tmp_path / "out/judgements.jsonl",
-        tmp_path / "out/answers",
+        folder / "judgements.jsonl",
+        folder / "answers",
         tmp_path / "log",
     )
 

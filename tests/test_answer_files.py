@@ -223,7 +223,7 @@ REFUSED = {
     ),
     "Alpaca's": (
         {"instruction": "?", "response": LIST},
-        r"columns instruction, answer\b",
+        r"columns instruction, response\b",
     ),
     "two answers": (
         {"text": LIST, "completion": LIST},
@@ -237,11 +237,11 @@ REFUSED = {
     "an object": ({"lm_output": {"a": 1}}, r"line 1: the column lm_output"),
     "no choice": (
         batch(choices=[]),
-        r"line 1: .*columns id, custom_id, answer, error",
+        r"line 1: .*columns id, custom_id, response, error",
     ),
     "HTTP error in the body": (
         batch(error={"code": 1}),
-        r"line 1: .*columns id, custom_id, answer, error",
+        r"line 1: .*columns id, custom_id, response, error",
     ),
 }
 

@@ -614,7 +614,7 @@ def test_what_rows_mean_is_said_on_request(tmp_path: Path) -> None:
     assert "Pairing: the rest of the mean" not in " ".join(silent.stdout.split())
     said = " ".join(run_eval(*command, "--explain").stdout.split())
     assert said.count("Pairing: the rest of the mean") == 1
-    assert "Mean: 0 – 2, more is better." in said
+    assert "Score: 0 – 2, more is better." in said
     assert "Usable: 0 – 100%, more is better." in said
 
 

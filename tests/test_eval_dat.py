@@ -41,7 +41,7 @@ def test_hand_worked_row() -> None:
         summary.usable,
         summary.usable_share,
     ) == ("a", 5, 3, 0.6)
-    assert summary.mean == pytest.approx(0.75)
+    assert summary.score == pytest.approx(0.75)
     assert summary.std == pytest.approx(0.25)  # sqrt((0.0625 + 0.0625 + 0) / 2)
     margin = 4.302653 * 0.25 / math.sqrt(3)  # Student's t of 2 degrees of freedom
     assert summary.ci95 == pytest.approx((0.75 - margin, 0.75 + margin))
@@ -87,14 +87,14 @@ def test_no_usable_answer_has_no_mean(rows: list[Answer], tmp_path: Path) -> Non
             0,
             0,
         )
-        assert (summary.mean, summary.std, summary.ci95) == (None, None, None)
+        assert (summary.score, summary.std, summary.ci95) == (None, None, None)
         assert summary.usable_share == (0.0 if rows else None)
     assert usable_scores(tmp_path).shape == (0,)
 
 
 def test_one_usable_answer_has_a_mean_but_no_deviation() -> None:
     summary = summarise_rows(ROWS[:1])
-    assert (summary.mean, summary.std, summary.ci95) == (0.5, None, None)
+    assert (summary.score, summary.std, summary.ci95) == (0.5, None, None)
 
 
 def test_sources_are_named_and_can_be_renamed() -> None:

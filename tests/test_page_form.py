@@ -37,11 +37,11 @@ def test_csv_has_all_digits_with_interval_and_n():
     (heading, row) = read(csv_text(shown))
     assert heading == [
         "Model",
-        "Mean",
-        "Mean low",
-        "Mean high",
-        "Mean n",
-        "Mean of",
+        "Score",
+        "Score low",
+        "Score high",
+        "Score n",
+        "Score of",
         "Usable",
         "Usable n",
         "Usable of",
@@ -74,7 +74,7 @@ def test_csv_has_a_difference_in_the_unit_of_its_number():
     )
     named = dict(zip(heading, row, strict=True))
     ends = ("", "_low", "_high")
-    assert [named[f"Mean ratio{end}"] for end in ends] == [repr(2 / 3), "0.5", "0.9"]
+    assert [named[f"Score ratio{end}"] for end in ends] == [repr(2 / 3), "0.5", "0.9"]
     assert [named[f"Usable difference{end}"] for end in ends] == [
         "-0.25",
         "-0.5",
@@ -85,7 +85,7 @@ def test_csv_has_a_difference_in_the_unit_of_its_number():
 def test_csv_names_the_base_and_the_reason():
     rows = (TableRow("m", (Cell(why="no_run"),)), TableRow("n", (Cell(1.0),), base="m"))
     heading, *lines = read(csv_text(table(*rows)))
-    assert heading == ["Model", "from", "Mean", "Mean reason"]
+    assert heading == ["Model", "from", "Score", "Score reason"]
     assert lines[0][:3] == ["m", "", ""]
     assert lines[0][3] != ""
     assert lines[1] == ["n", "m", "1.0", ""]
@@ -99,7 +99,7 @@ def test_a_name_in_csv_is_one_line_and_a_number_stays_one():
 def test_files_open_in_a_spreadsheet():
     (name, content), (other, _) = files(table(TableRow("桃", (Cell(1),))), "table12")
     assert (name, other) == ("table12.csv", "table12.tex")
-    assert content == "\ufeffModel,Mean\n桃,1\n".encode()
+    assert content == "\ufeffModel,Score\n桃,1\n".encode()
 
 
 NAMES = (

@@ -28,7 +28,7 @@ from sozo.rewards.reward import Reward
 from sozo.scoring.embeddings.word_vectors import WordVectors
 from sozo.scoring.endpoint.profile import read_profile
 from sozo.training.config import parse
-from sozo.training.grpo import GrpoArguments, GrpoSettings
+from sozo.training.grpo import GrpoArguments, GrpoSettings, checked_entries
 
 DIGITS, DEEP = "1" * 5_000, "[" * 3_000
 BAD_JSON = (
@@ -174,11 +174,12 @@ def recipe(tmp_path, text):
         if line.partition(" ")[0] not in text
     ]
     file.write_text("\n".join(["use_cpu: true", "bf16: false", text, *rest]), "utf-8")
-    return parse(
+    script, training, _ = parse(
         GrpoArguments,
         GrpoSettings,
         ["--config", str(file), "--output_dir", str(tmp_path / "run")],
     )
+    checked_entries(script, training)
 
 
 @pytest.mark.parametrize("text", WRONG)

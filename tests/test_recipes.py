@@ -201,7 +201,7 @@ def test_the_digits_of_a_studys_page_are_those_of_its_rows():
     ]
     page = (folder / "README.md").read_text("utf-8")
     for row in rows:
-        digits = f"| {row['usable_share']:.1%} | {row['mean']:.4f} | "
+        digits = f"| {row['usable_share']:.1%} | {row['score']:.4f} | "
         if row["second_parts"]:
             words = np.interp(174, *zip(*row["rarefaction"], strict=True))
             pairing = row["second_parts"]["pairing"]

@@ -121,7 +121,7 @@ def test_the_pairing_is_a_matter_of_the_seed(tmp_path):
         ),
         (
             {"a": 0.9, "b": None, "c": None, "d": None},
-            "0.0000, the highest rejected one 0.0000 (1 chosen ones are inv",
+            "0.0000, the highest rejected one 0.0000 (1 chosen ones are unu",
         ),
     ],
 )

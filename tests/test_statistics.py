@@ -75,7 +75,7 @@ def test_more_answers_never_show_fewer_words():
     ("counts", "n", "m"), [([1], 3, 4), ([1], 3, -1), ([0], 3, 1), ([4], 3, 1)]
 )
 def test_what_cannot_be_is_refused(counts, n, m):
-    with pytest.raises(ValueError, match="respons"):
+    with pytest.raises(ValueError, match="answer"):
         hill_number(counts, n, m)
 
 

@@ -134,7 +134,7 @@ def test_what_explains_numbers_is_said_once_behind_all_models(capsys, tmp_path):
         "Pairing: the rest of the mean",
         "Glued words: share of the words",
     ]
-    explained += ["Mean: 0 – 2, more is better.", "Std: the standard deviation"]
+    explained += ["Score: 0 – 2, more is better.", "Std: the standard deviation"]
     for start in explained:
         assert start not in " ".join(before.split())
         assert after.count(start) == 1

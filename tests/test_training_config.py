@@ -220,7 +220,7 @@ def test_completions_per_step_fits_one_process_and_eight(tmp_path):
         ),
         (
             "learning_rate: five",
-            "argument --learning_rate/--learning-rate: unusable float value: 'five'",
+            "argument --learning_rate/--learning-rate: invalid float value: 'five'",
         ),
         ("num_prompts: 0", "tasks: dat: num_prompts: Input should be greater than 0"),
         (
@@ -386,7 +386,7 @@ def test_reward_settings():
     }
     words = ["--tasks", json.dumps(entry), "--reward_weights", "1", "0.5"]
     script, training, _ = parse_grpo([*TINY, *words])
-    (read,) = script.entries
+    (read,) = entries_of(script)
     assert read.reward_funcs == entry["reward_funcs"]
     assert read.reward_args == entry["reward_args"]
     assert training.reward_weights == [1.0, 0.5]

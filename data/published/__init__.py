@@ -29,7 +29,7 @@ def load(name: str) -> list[dict[str, Any]]:
     """The rows of one table by their columns: whole numbers as int, others as float, an empty cell as None, else text.
 
     >>> load("dat_training")[1]
-    {'model': 'Swallow-8B', 'method': 'base', 'usable': 105401, 'mean': 0.524, 'std': 0.018, 'all_different_words': 8026}
+    {'model': 'Swallow-8B', 'method': 'base', 'usable': 105401, 'score': 0.524, 'std': 0.018, 'all_different_words': 8026}
     """
     return [{key: _value(cell) for key, cell in row.items()} for row in load_text(name)]
 

@@ -95,7 +95,7 @@ MEASURES = {
         "Mean",
         "DAT score of the usable answers, 0 to 2: how far apart the ten words of a list are for the encoder.",
         Measure("score"),
-        lambda row: row.summary.mean,
+        lambda row: row.summary.score,
     ),
     DIFFERENT: RowMeasure(
         "Different words",
@@ -169,7 +169,7 @@ class Difference:
 
     @property
     def of(self) -> str:
-        """Whose difference, in words: `mean of A minus B`."""
+        """Whose difference, in words: `score of A minus B`."""
         other = (
             self.against
             if isinstance(self.against, str)

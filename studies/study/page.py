@@ -204,7 +204,7 @@ def summary_cells(summary: DatSummary) -> dict[str, Cell]:
     low, high = summary.ci95 or (None, None)
     return {
         "Usable": Cell.share(summary.usable, summary.num_answers),
-        "Score": Cell(Estimate(summary.mean, low, high), score),
+        "Score": Cell(Estimate(summary.score, low, high), score),
         "Std": Cell(summary.std, score),
         "Different words": Cell(summary.all_different_words),
     }

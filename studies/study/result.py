@@ -286,10 +286,10 @@ def row_values(row: Table11Row) -> dict[str, float]:
         for name, value in summary.instruments.items()
         if not name.startswith(DIVERSITY)
     }
-    if summary.mean is not None and summary.std is not None:
+    if summary.score is not None and summary.std is not None:
         values |= {
-            "score": summary.mean,
-            "mean_se": summary.std / math.sqrt(summary.usable),
+            "score": summary.score,
+            "score_se": summary.std / math.sqrt(summary.usable),
         }
     return values | (
         {name: getattr(row.hill, name) for name in DIVERSITY} if row.hill else {}
@@ -356,9 +356,9 @@ def patterns(table: Table11) -> dict[str, str]:
                 new > old, f"{number(old, SHARE)} to {number(new, SHARE)}"
             )
     trained = {
-        m: r.summary.mean
+        m: r.summary.score
         for m, r in rows.items()
-        if m in METHODS[1:] and r.summary.mean is not None
+        if m in METHODS[1:] and r.summary.score is not None
     }
     if "DPO 2" in trained:
         best = max(trained, key=lambda method: trained[method])

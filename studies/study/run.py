@@ -135,7 +135,7 @@ def papers_rows(model: str | None) -> Iterator[str]:
     """The paper's figures of a model, digit for digit."""
     for row in load_text("dat_training"):
         if model and row["model"] in ("", model):
-            figures = f"usable {int(row['usable']):,} of 131,072, mean {row['mean']}, std {row['std']}"
+            figures = f"usable {int(row['usable']):,} of 131,072, score {row['score']}, std {row['std']}"
             yield f"{row['method']}: {figures}, {int(row['all_different_words']):,} different words"
 
 

@@ -29,7 +29,7 @@ class PublishedFigures:
     """The paper's figures of one row (of 131,072 answers, with its encoder)."""
 
     usable: int
-    mean: float
+    score: float
     std: float
     all_different_words: int
 

@@ -39,8 +39,8 @@ class DatSummary:
 
     source: str  # who wrote the answers
     num_answers: int  # all answers, usable or not
-    usable: int  # answers with a score. `mean`, `std` and `ci95` always stand beside `usable` of `num_answers`.
-    mean: (
+    usable: int  # answers with a score. `score`, `std` and `ci95` always stand beside `usable` of `num_answers`.
+    score: (
         float | None
     )  # DAT score in [0, 2] (times 100 under Olson's protocol); None without a usable answer
     std: (
@@ -68,7 +68,7 @@ class DatSummary:
     @property
     def digits(self) -> int:
         """Decimals of its scores: four, or two for Olson's, which are 0 to 200."""
-        return 2 if (self.mean or 0.0) > 2 else 4
+        return 2 if (self.score or 0.0) > 2 else 4
 
     def metrics(self) -> dict[str, Any]:
         """The content of `metrics.json`."""
@@ -78,7 +78,7 @@ class DatSummary:
             np.repeat([1.0, 0.0], [self.usable, self.came - self.usable]), share=True
         )
         measures = {
-            "dat": Estimate(self.mean, low, high, self.usable).to_json()
+            "dat": Estimate(self.score, low, high, self.usable).to_json()
             | {"of": total},
             "dat/usable": usable.to_json() | {"of": total},
         }
@@ -102,7 +102,7 @@ class DatSummary:
             source=metrics["source"],
             num_answers=metrics["num_answers"],
             usable=metrics["usable"],
-            mean=score["value"],
+            score=score["value"],
             std=metrics["std"],
             ci95=None if score["low"] is None else (score["low"], score["high"]),
             all_different_words=metrics["all_different_words"],
@@ -154,7 +154,7 @@ def summary_of(
         else source,
         num_answers=len(table),
         usable=n,
-        mean=mean,
+        score=mean,
         std=std,
         ci95=t_interval(mean, std, n),
         all_different_words=pc.count_distinct(pc.list_flatten(usable["words"])).as_py(),

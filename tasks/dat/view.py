@@ -32,7 +32,7 @@ from sozo.tasks.view import (
 WORDS = Measure("all_different_words", 0, unit="words")
 # How the instruments are shown, and the mean that they are part of: decimals, or percent.
 INSTRUMENTS = {
-    "mean": Measure("mean"),
+    "score": Measure("score"),
     **{name: Measure(name) for name in PARTS},
     **{name: Measure(name, 2) for name in FLEXIBILITY},
     **{name: Measure(name, 0) for name in DIVERSITY},

@@ -69,7 +69,7 @@ _TAKES_BACK = re.compile(
     r"|(?:i(?:'m| am)? )?(?:sorry\b(?!-)|apolog(?:ies|i[sz]e))"
     r"|(?:unfortunately,? )?i (?:cannot|can't|won't|will not|am unable to|am not able to|refuse to|decline to)"
     r" (?:evaluate|score|rate|assess|judge|help|comply|answer|assist|provide)"
-    r"(?: (?:this|the|that|it|an?|any|these|with|your|answer|answer|content|request|question|scores?|ratings?))*$",
+    r"(?: (?:this|the|that|it|an?|any|these|with|your|response|answer|content|request|question|scores?|ratings?))*$",
     re.IGNORECASE,
 )
 _THE_SCORES = re.compile(

@@ -70,7 +70,7 @@ def best_sampling(
     answer: int,
     element: int,
 ) -> float:
-    """Tokens a second that no sampler can exceed: `rows` answers of `response` tokens behind one shared prompt.
+    """Tokens a second that no sampler can exceed: `rows` answers of `answer` tokens behind one shared prompt.
 
     A step reads all weights but the embeddings once, the prompt's keys and values once and each row's own, and
     multiplies every weight with every row; what takes longer decides. `element` is the bytes of a number.
@@ -138,7 +138,7 @@ def check_samplers(
             _MANY: partial(shared, name=_MANY),
             **samplers,
         }
-    options: dict[str, Any] = {"rows": rows, "prompt": len(ids), "response": answer}
+    options: dict[str, Any] = {"rows": rows, "prompt": len(ids), "answer": answer}
     best = best_sampling(
         shape.architecture, roofline, **options, element=model.dtype.itemsize
     )

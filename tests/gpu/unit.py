@@ -178,7 +178,7 @@ def _samplers(results: Results) -> Iterator[str]:
     yield "shape | dtype | sampler | answers x tokens | tokens/s | roofline | share | deviation | as expected"
     for unit, result in _of(results, "samplers", "vllm-start"):
         options = result.get("options")
-        asked = f"{options['rows']} x {options['response']}" if options else ""
+        asked = f"{options['rows']} x {options['answer']}" if options else ""
         for name, one in result["samplers"].items():
             speed = f"{one['speed']:,.0f} | {result['best']:,.0f} | {one['speed'] / result['best']:.0%}"
             verdict = _verdict(abs(one["deviation"]) < MOST_DEVIATION)

@@ -355,7 +355,7 @@ def test_check_says_whether_anything_is_missing(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"num_respones": 1}, "unknown key num_respones (did you mean num_answers?)"),
+        ({"num_anwsers": 1}, "unknown key num_anwsers (did you mean num_answers?)"),
         ({"model": None}, "model: is missing; give it"),
         (
             {"sampling": {"launcher": "x.yaml", "max_new_tokens": 1, "tempo": 1}},

@@ -139,7 +139,7 @@ def test_what_holds_alone_is_open_beside_others():
         ({"against": "C"}, "claim 'c': no arm C"),
         (
             {"measure": "median"},
-            "claim 'c': no measure median; there are usable, mean, different words",
+            "claim 'c': no measure median; there are usable, score, different words",
         ),
         ({"measure": None}, "claims 1, measure: Input should be a valid string"),
         ({"at_least": 1.0}, "claim 'c': give one number, at_least, above or within"),
@@ -157,12 +157,12 @@ def test_a_claim_that_cannot_be_judged_is_refused(wrong, message, tmp_path):
         load_study(study_file(tmp_path, arms={"A": {}}, claims=[claim | wrong]))
     assert message in str(error.value)
     (read,) = load_study(study_file(tmp_path, arms={"A": {}}, claims=[claim])).claims
-    assert read.needs == "mean of A above 0.0000"
+    assert read.needs == "score of A above 0.0000"
     with pytest.raises(
         UserError, match=r"6 claims: at most 5, .* put the others under `exploratory`"
     ):
         load_study(study_file(tmp_path, arms={"A": {}}, claims=[claim] * 6))
-    with pytest.raises(UserError, match="exploratory, mean of A minus C: no arm C"):
+    with pytest.raises(UserError, match="exploratory, score of A minus C: no arm C"):
         load_study(
             study_file(
                 tmp_path,

@@ -56,7 +56,7 @@ def test_rows_by_hand(folders):
         base.summary.num_answers,
         base.summary.all_different_words,
     ) == (3, 4, 3)
-    assert base.summary.mean == pytest.approx(0.5, abs=1e-6)
+    assert base.summary.score == pytest.approx(0.5, abs=1e-6)
     assert base.summary.std == pytest.approx(0.1, abs=1e-6)
     # Of two drawn from three, 犬 is always there, 猫 and 水 in two of the three draws each.
     assert base.equal_size_words == pytest.approx(1 + 2 / 3 + 2 / 3)
@@ -64,7 +64,7 @@ def test_rows_by_hand(folders):
     assert base.curve[-1] == (3, pytest.approx(3))
     assert (
         base.published.usable,
-        base.published.mean,
+        base.published.score,
         sft.published.all_different_words,
     ) == (
         105_401,
@@ -85,7 +85,7 @@ def test_markdown_and_json(folders):
         "Row",
         "Answers",
         "Usable",
-        "Mean",
+        "Score",
         "Std",
         "Different words",
         words,

@@ -52,7 +52,7 @@ test: lint ## lint, type check and the test suite
 	$(PARALLEL) $(BIN)/python -m pytest -m "not slow" -rs $(SHARED)
 	@echo "Beside these tests: make test-vllm asks vLLM's own engine, on a CPU ($(VLLM_COST))"
 
-test-core: $(STAMP) ## the core's tests, on a copy without studies that is installed by itself
+test-core: $(STAMP) ## the core's tests, on a copy without suite and studies that is installed by itself
 	$(PARALLEL) $(BIN)/python tests/core.py $(SHARED)
 
 test-slow: $(STAMP) ## the tests that take minutes

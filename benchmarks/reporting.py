@@ -23,15 +23,15 @@ from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.run import score_answers
 from sozo.scoring.endpoint.client import Reply
+from sozo.suite.pbig.task import Pbig
+from sozo.suite.sipen.task import Sipen
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
 from sozo.tasks.jcq.questions import CRITERIA, TASKS
 from sozo.tasks.jcq.task import Jcq, JcqSettings
 from sozo.tasks.jcq.verdict import write_verdict
-from sozo.tasks.pbig.task import Pbig
 from sozo.tasks.sat.stories import load_stories
 from sozo.tasks.sat.task import Sat
-from sozo.tasks.sipen.task import Sipen
 
 QUESTIONS = 700
 
@@ -124,7 +124,7 @@ def make(folder: Path, number: int) -> None:
         sipen, write(files / "sipen.jsonl", chosen), runs / "sipen", source=name
     )
     pbig.judge = Dice(chance)
-    ideas = Path(str(packaged("sozo.data"))) / "pbig_trial" / "ideas.jsonl"
+    ideas = Path(str(packaged("sozo.suite.pbig"))) / "trial" / "ideas.jsonl"
     score_answers(pbig, ideas, runs / "pbig", source=name)
 
 

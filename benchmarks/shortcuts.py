@@ -17,7 +17,7 @@ from sozo.scoring.measure import MEAN, Estimate
 from sozo.scoring.numbers import SHARE
 from sozo.scoring.statistics.means import no_spread, student
 from sozo.scoring.table import Cell, markdown, tabulate
-from sozo.tasks.sipen.items import (
+from sozo.suite.sipen.items import (
     CONTROL,
     ENTAILMENT,
     SipenItem,

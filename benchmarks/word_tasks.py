@@ -17,8 +17,8 @@ import numpy as np
 
 from sozo.scoring.languages import read_nouns
 from sozo.scoring.parse import write_list
+from sozo.suite.words.cue_dat import CueDat, CueSettings
 from sozo.tasks.task import Answer, Item
-from sozo.tasks.words.cue_dat import CueDat, CueSettings
 
 Write = Callable[[Item, np.random.Generator], str]
 FULL_WIDTH = str.maketrans("0123456789.", "０１２３４５６７８９．")

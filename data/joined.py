@@ -1,7 +1,8 @@
-"""What joins sozo by entry points: commands of its own studies, commands and tasks of other packages."""
+"""What joins sozo by entry points: its own suite and studies, and what other packages bring."""
 
 import sys
 import tomllib
+from collections.abc import Collection
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -15,6 +16,10 @@ COMMANDS = "sozo.commands"  # NAME = "package.module:function"; the function's p
 TASKS = (
     "sozo.tasks"  # NAME = "package.module:Class", a subclass of sozo.tasks.task.Task
 )
+# NAME = "package.module:function", from a `sozo.models.generators.ModelWriter` to a `sozo.models.generator.Generator`
+GENERATORS = "sozo.generators"
+METHODS = "sozo.methods"  # NAME = "package.module:function", which gives what `sozo.training.methods.recipe` gives
+_ROOMS = ("sozo.studies", "sozo.suite")  # not in a copy of the core alone
 
 
 class Joined(NamedTuple):
@@ -54,6 +59,17 @@ def joined(group: str) -> dict[str, Joined]:
     return values
 
 
+def added(group: str, own: Collection[str]) -> dict[str, Joined]:
+    """What `joined` gives; UserError for a name that is among sozo's `own`."""
+    brought = joined(group)
+    for name in brought.keys() & set(own):
+        kind = group.removeprefix("sozo.").removesuffix("s")
+        raise UserError(
+            f"{brought[name].package} brings a {kind} {name}, which sozo has; uninstall it"
+        )
+    return brought
+
+
 @cache
 def _entry_points() -> Any:
     return entry_points()  # of hundreds of packages: a tenth of a second
@@ -66,7 +82,7 @@ def _tell(entry: EntryPoint, why: str) -> None:
 
 
 def _is_core_alone(error: Exception) -> bool:
-    return isinstance(error, ModuleNotFoundError) and error.name == "sozo.studies"
+    return isinstance(error, ModuleNotFoundError) and error.name in _ROOMS
 
 
 def _declared(group: str) -> list[EntryPoint]:

@@ -15,7 +15,17 @@ import griffe
 
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "build" / "pages"
-ROOMS = ("rewards", "tasks", "scoring", "models", "training", "eval", "studies", "data")
+ROOMS = (
+    "rewards",
+    "tasks",
+    "scoring",
+    "models",
+    "training",
+    "eval",
+    "suite",
+    "studies",
+    "data",
+)
 TO_A_FILE = re.compile(r"\]\((?!https?:)([^)#]+\.(?!md\b|svg\b)\w+)\)")
 NAME = re.compile(r"(?<![`\[])`(sozo(?:\.\w+)+)`(?!`)")
 
@@ -100,7 +110,7 @@ if __name__ == "__main__":
     shutil.copytree(ROOT / "docs", PAGES / "docs")
     readmes = [
         f"{folder}/**/README.md"
-        for folder in ("benchmarks", "data", "examples", "recipes")
+        for folder in ("benchmarks", "data", "examples", "recipes", "suite")
     ]
     for page in [
         page

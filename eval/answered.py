@@ -34,7 +34,9 @@ def read_answers(task: Task, path: Path, source: str | None) -> list[Answer]:
     (only,) = items if len(items) == 1 else ("",)
     answers = []
     for answer in (
-        _read_table(path) if is_table(path) else read_answers_file(path, items)
+        _read_table(path)
+        if is_table(path)
+        else read_answers_file(path, items, task.answer_columns)
     ):
         item = answer.item or only
         if item not in items:

@@ -11,7 +11,7 @@ import typer
 
 import sozo
 from sozo.data.errors import UserError, one_line_errors
-from sozo.data.joined import COMMANDS, joined
+from sozo.data.joined import COMMANDS, added
 from sozo.data.sheet import KINDS
 from sozo.data.study_folder import StudyFolder
 from sozo.eval.deliver import ResultOptions, check_delivery, deliver
@@ -19,7 +19,6 @@ from sozo.eval.draw import SamplingOptions
 from sozo.eval.flags import add_command, expand_flags, list_flags, with_flags
 from sozo.eval.isolated_failures import IsolatedFailures
 from sozo.eval.models_to_run import Target, find_targets, write_studies
-from sozo.eval.people import people
 from sozo.eval.run import TaskRun, run_tasks, score_answers
 from sozo.eval.terminal import (
     print_answer,
@@ -120,7 +119,7 @@ def run(
     tasks: Annotated[
         list[str] | None,
         typer.Option(
-            help="What is asked (default: dat, jcq, sat, sipen, pbig, and your own)."
+            help="What is asked (default: every task that need not be named)."
         ),
     ] = None,
     checkpoints: Annotated[
@@ -314,9 +313,9 @@ def _score_command(kind: type[Task]) -> Callable[..., None]:
     ) -> None:
         check_delivery([model], results)
         if file.suffix.lower() in KINDS:
-            models = "a model's answers are given as JSON lines with a column text (docs/answer-files.md, From CSV)"
             raise UserError(
-                f"{file}: is a spreadsheet; what people wrote is scored by: sozo people {file}; {models}"
+                f"{file}: is a spreadsheet; give a model's answers as JSON lines with a column text "
+                "(docs/answer-files.md, From CSV); what people wrote: docs/people.md"
             )
         with Loaded() as loaded:
             (task,) = _make_tasks([kind.name], settings, loaded)
@@ -472,14 +471,10 @@ def make_app() -> typer.Typer:
     app.add_typer(
         serve, name="serve", help="Pay for answers over HTTP: sozo serve TASK."
     )
-    for command in (people, report, answers, compare):
+    for command in (report, answers, compare):
         add_command(app, command.__name__, with_flags(command))
-    taken = {each.name for each in app.registered_commands}
-    for name, (package, command) in joined(COMMANDS).items():
-        if name in taken | {"score", "serve"}:
-            raise UserError(
-                f"{package} brings a command {name}, which sozo has; uninstall it"
-            )
+    taken = ["score", "serve", *(str(each.name) for each in app.registered_commands)]
+    for name, (_, command) in added(COMMANDS, taken).items():
         add_command(app, name, with_flags(command))
     return app
 

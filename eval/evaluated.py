@@ -94,9 +94,9 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
             key=lambda row: (str(row[0].study or ""), _order(row[0].name)),
         )
         if not rows:
-            if (page := folder / "people.html").is_file():
+            if page := next(folder.glob("*.html"), None):
                 raise UserError(
-                    f"{folder}: holds people's scores and no run of a model; their page is {page}"
+                    f"{folder}: holds no run of a model, but a page: open {page}"
                 )
             raise UserError(
                 f"{folder}: holds no finished run; finish one first: sozo run"

@@ -79,3 +79,14 @@ class ModelWriter(Writer):
     temperature: float
     max_new_tokens: int
     form: PromptForm
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinedWriter(ModelWriter):
+    """Whatever another package brings (`sozo.data.joined.GENERATORS`)."""
+
+    generator: Callable[[ModelWriter], Generator]
+
+    def load(self, task: Task | None = None, **_: Any) -> Generator:
+        """What the package makes of this."""
+        return self.generator(self)

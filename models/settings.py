@@ -6,10 +6,11 @@ from importlib.util import find_spec
 from typing import Any
 
 from sozo.data.errors import UserError
+from sozo.data.joined import GENERATORS, added, joined
 from sozo.data.prompts.form import read_form, settled_form
 from sozo.data.secrets import public_url
 from sozo.data.settings import Checked, deciding, rare_setting, setting
-from sozo.models.generators import Writer
+from sozo.models.generators import JoinedWriter, Writer
 from sozo.models.nouns import FrontierWriter, NounWriter
 from sozo.models.openai_endpoint import EndpointWriter
 from sozo.models.transformers_model import MOST_SLOTS, USUAL_SLOTS, LocalWriter
@@ -29,7 +30,7 @@ _OF_FRONTIER = ("strength", "word_strength", "frontier_encoder")
 
 
 def _of_tasks(name: str) -> str:
-    """The defaults that tasks have, such as `16 for sipen, 1024 for others`."""
+    """The defaults that tasks have, such as `4096 for jcq, 1024 for others`."""
     from sozo.tasks import task_types  # of other packages too, which may import this
 
     names = dict[float, list[str]]()
@@ -173,20 +174,22 @@ def decide(asked: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
         return EndpointWriter(
             profile=profile, base_url=base_url, concurrency=asked.concurrency, **who
         )
+    if brought := joined(GENERATORS).get(backend):
+        return JoinedWriter(generator=brought.value, **who)
     kind = VllmWriter if backend == "vllm" else LocalWriter
     return kind(dtype=asked.dtype, slots=asked.slots, **who)
 
 
 def _backend(asked: GeneratorSettings, base_url: str | None) -> str:
-    if asked.backend not in (*BACKENDS, *OF_NOUNS):
-        raise UserError(
-            f"unknown backend {asked.backend!r}; choose one of {', '.join(BACKENDS)}"
-        )
+    brought = added(GENERATORS, (*BACKENDS, *OF_NOUNS))
+    if asked.backend not in (*BACKENDS, *OF_NOUNS, *brought):
+        known = ", ".join((*BACKENDS, *brought))
+        raise UserError(f"unknown backend {asked.backend!r}; choose one of {known}")
     if asked.backend != "auto":
         return asked.backend
     if base_url:
         return "openai"
-    if asked.model in OF_NOUNS:
+    if asked.model in (*OF_NOUNS, *brought):
         return asked.model
     # vLLM comes with torch, which is slow to import: only where vLLM is there.
     if find_spec("vllm") is not None:

@@ -1,6 +1,6 @@
 """What an answer is worth: `dat_reward` (by the default settings), `make_dat_reward(...)` (or its two halves,
 `make_dat_usable(...)` and `make_dat_distance(...)`), `make_sat_reward(...)`,
-`make_judge_reward(...)`, `make_idea_reward(...)`, `make_task_reward(...)` and what they are built from.
+`make_judge_reward(...)`, `make_task_reward(...)` and what they are built from.
 
 torch, models and dictionaries are loaded when the first text is scored.
 """
@@ -20,7 +20,6 @@ from sozo.rewards.dat import (
     make_dat_usable,
 )
 from sozo.rewards.duplicates import SeenAnswers
-from sozo.rewards.ideas import idea_format_reward, make_idea_reward
 from sozo.rewards.judge import make_judge_reward
 from sozo.rewards.reward import Reward, ScoredCompletion
 from sozo.rewards.sat import make_sat_reward
@@ -31,14 +30,12 @@ __all__ = [
     "ScoredCompletion",
     "SeenAnswers",
     "dat_reward",
-    "idea_format_reward",
     "make_dat_distance",
     "make_dat_pairing",
     "make_dat_placebo",
     "make_dat_rarity",
     "make_dat_reward",
     "make_dat_usable",
-    "make_idea_reward",
     "make_judge_reward",
     "make_sat_reward",
     "make_task_reward",

@@ -1,4 +1,4 @@
-"""A rubric by which people or judges rated: one of sozo's, or a YAML file of that form (`data/rubrics/jcq.yaml`)."""
+"""A rubric by which people or judges rated: one of sozo's, or a YAML file of that form (`suite/rubrics/jcq.yaml`)."""
 
 from functools import cached_property
 from importlib.resources import files
@@ -9,9 +9,9 @@ import pydantic
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from sozo.data.errors import UserError
-from sozo.data.rubrics import Criterion
 from sozo.data.settings import from_validation, hint
 from sozo.data.yaml_loader import parse_yaml
+from sozo.suite.rubrics import Criterion
 
 
 @pydantic.dataclasses.dataclass(
@@ -76,7 +76,7 @@ def load_rubric(source: str | Path) -> RatingRubric:
     >>> [criterion.name for criterion in load_rubric("jcq").criteria]
     ['fluency', 'flexibility', 'originality', 'elaboration']
     """
-    ours, path = files("sozo.data.rubrics").iterdir(), Path(source)
+    ours, path = files("sozo.suite.rubrics").iterdir(), Path(source)
     known = {
         file.name.removesuffix(".yaml"): file
         for file in ours
@@ -91,7 +91,7 @@ def load_rubric(source: str | Path) -> RatingRubric:
         ) from error
     except ValueError as error:
         raise UserError(
-            f"{path}: not YAML ({error}); write a rubric as data/rubrics/jcq.yaml does"
+            f"{path}: not YAML ({error}); write a rubric as suite/rubrics/jcq.yaml does"
         ) from error
     if isinstance(content, dict):
         content |= {

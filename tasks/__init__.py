@@ -1,4 +1,4 @@
-"""The tasks that sozo has, in one list; packages add to it (`sozo.data.joined`), and SOZO_TASKS=my_package.MyTask."""
+"""The core's tasks, in one list; suite and packages add to it (`sozo.data.joined`), and SOZO_TASKS=my_package.MyTask."""
 
 if __name__ != "sozo.tasks":
     raise ImportError(
@@ -21,16 +21,12 @@ from sozo.scoring.judges.protocol import Rubric
 from sozo.tasks.dat.task import (
     Dat as Dat,  # named by whatever is about lists of nouns alone
 )
-from sozo.tasks.hivemind.task import Hivemind
 from sozo.tasks.jcq.task import Jcq
-from sozo.tasks.pbig.task import Pbig
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.sat.task import Sat
-from sozo.tasks.sipen.task import Sipen
 from sozo.tasks.task import Item, Task
-from sozo.tasks.words.cue_dat import CueDat
 
-TASKS: tuple[type[Task], ...] = (Dat, Jcq, Sat, Sipen, Pbig, CueDat, Hivemind)
+TASKS: tuple[type[Task], ...] = (Dat, Jcq, Sat)
 
 
 def task_types() -> dict[str, type[Task]]:

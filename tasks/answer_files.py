@@ -7,7 +7,7 @@ object; of two with a space between them one is there.
 import csv
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -29,17 +29,21 @@ PLACES = tuple(
 )
 
 
-def read_answers_file(path: Path, items: Collection[str] = ()) -> Iterator[Answer]:
+def read_answers_file(
+    path: Path, items: Collection[str] = (), own: Mapping[str, str] | None = None
+) -> Iterator[Answer]:
     """The answers of a file, row by row: texts, messages, or conversations that end with the answer.
 
     `item` is what the row's column says, else which of `items` its id names, else empty; where there is one item only,
     its column is not read. Of a row without an answer, whose column `error` says why, it never came. Without an id, the
     answers to an item are numbered (`momotaro-0`), and else the file's rows, from 0, in eight digits; several answers
-    of a row are numbered behind its id. Lone surrogates (`\\ud800`) stay.
+    of a row are numbered behind its id. Lone surrogates (`\\ud800`) stay. `own` is one more place (`answer_columns` of a
+    task).
     """
+    places = [*PLACES, dict.fromkeys(PLACES[0], "") | dict(own)] if own else PLACES
     ids, numbers = set[str](), Counter[str]()
     for number, where, row in read_numbered(path):
-        place, answers = _place(where, row)
+        place, answers = _place(where, row, places)
         named = _named(row, place)
         item = "" if len(items) == 1 else utf8_safe(id_column(named, "item", where, ""))
         numbered = f"{item}-{numbers[item]}" if item else f"{number:08d}"
@@ -84,17 +88,19 @@ def named_item(name: str, items: Collection[str]) -> str:
     return next((item for item in (name, name.rpartition("-")[0]) if item in items), "")
 
 
-def _place(where: str, row: Mapping[str, Any]) -> tuple[dict[str, str], list[Any]]:
+def _place(
+    where: str, row: Mapping[str, Any], places: Sequence[dict[str, str]]
+) -> tuple[dict[str, str], list[Any]]:
     """Where a row has its answers, and these; none where its tool says that none came."""
     filled = [
         (place, answers)
-        for place in PLACES
+        for place in places
         if (answers := _values(row, place["answer"]))
     ]
     if len(filled) == 1:
         return filled[0]
     if row.get("error") and not filled:
-        return max(reversed(PLACES), key=lambda place: len(_named(row, place))), []
+        return max(reversed(places), key=lambda place: len(_named(row, place))), []
     columns = brief(", ".join(row))
     raise UserError(
         f"{where}: {len(filled)} answers in the columns {columns}; call the answer's column text"

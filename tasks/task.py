@@ -142,6 +142,8 @@ class Task:
     ]  # what an answer is worth; the task is known by the first one
     max_new_tokens: ClassVar[int] = 1024  # longest answer where nobody says otherwise
     temperature: ClassVar[float] = 1.0  # of sampling, likewise
+    # In which columns files of answers have them where no tool's do: a row of `answer_columns.csv`.
+    answer_columns: ClassVar[Mapping[str, str]] = {}
     batch_size: ClassVar[int] = (
         64  # answers in a batch, and in a part of the table, where nobody says otherwise
     )

@@ -1,4 +1,4 @@
-"""The core without studies: a copy of it is installed in a folder of its own, and its tests are run there.
+"""The core without suite and studies: a copy of it is installed in a folder of its own, and its tests are run there.
 
 `python tests/core.py` takes pytest's arguments.
 """
@@ -12,23 +12,27 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-# Studies, their link and their tests.
-STUDIES = ("studies/", "src/sozo/studies", "tests/studies/")
+# Each room above the core, its link and its tests.
+ABOVE = tuple(
+    name
+    for room in ("suite", "studies")
+    for name in (f"{room}/", f"src/sozo/{room}", f"tests/{room}/")
+)
 
 
 def copy_core(folder):
-    """Copy the files that git tracks, less studies and their entry points; links stay links."""
+    """Copy the files that git tracks, less what is above the core and its entry points; links stay links."""
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
     ).stdout
     for name in filter(None, listed.split("\0")):
-        if not name.startswith(STUDIES) and (ROOT / name).exists():
+        if not name.startswith(ABOVE) and (ROOT / name).exists():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name, follow_symlinks=False)
     settings = folder / "pyproject.toml"
     settings.write_text(
         re.sub(
-            r'^\w+ = "sozo\.studies\..*\n',
+            r'^\w+ = "sozo\.(?:suite|studies)\..*\n',
             "",
             settings.read_text("utf-8"),
             flags=re.MULTILINE,
@@ -63,10 +67,13 @@ def main():
         (copy / "src").symlink_to(installed)
         for command in (["init", "-q"], ["add", "-A"]):
             subprocess.run(["git", *command], cwd=copy, check=True)
-        words = ["-m", "pytest", "-m", "not slow and not studies", "-rs", *sys.argv[1:]]
+        words = ["-m", "pytest", "-m", "not slow and not suite and not studies", "-rs"]
         environment = os.environ | {"PYTHONPATH": str(installed)}
         return subprocess.run(
-            [sys.executable, *words], cwd=copy, env=environment, check=False
+            [sys.executable, *words, *sys.argv[1:]],
+            cwd=copy,
+            env=environment,
+            check=False,
         ).returncode
 
 

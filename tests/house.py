@@ -20,6 +20,7 @@ ROOMS = (
     "models",
     "training",
     "eval",
+    "suite",
     "studies",
     "recipes",
     "src/sozo",
@@ -187,7 +188,8 @@ def main():
     for name, number in ratchet(files).items():
         print(f"  {number:,} {name}")
     print(f"{rooms.total():,} tokens in {len(files)} files")
-    print(f"core {rooms.total() - rooms['studies']:,}, studies {rooms['studies']:,}")
+    core = rooms.total() - rooms["suite"] - rooms["studies"]
+    print(f"core {core:,}, suite {rooms['suite']:,}, studies {rooms['studies']:,}")
     print(
         "by room: "
         + ", ".join(f"{room} {count:,}" for room, count in rooms.most_common())

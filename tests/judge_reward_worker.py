@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch.distributed as dist
 
-from sozo.rewards import make_idea_reward, make_judge_reward
+from sozo.rewards import make_judge_reward
 
 
 def main():
@@ -25,7 +25,9 @@ def main():
         "gloo", init_method=f"file://{store}", rank=rank, world_size=2, timeout=timeout
     )
     price_in, price_out = plan.get("prices", (None, None))
-    make = make_idea_reward if plan.get("reward") == "idea" else make_judge_reward
+    make = make_judge_reward
+    if plan.get("reward") == "idea":
+        from sozo.suite.pbig.reward import make_idea_reward as make
     reward = make(
         **({"axes": plan["axes"]} if "axes" in plan else {}),
         ledger=folder / "j.jsonl",

@@ -166,30 +166,7 @@ def test_each_shape_is_read(shape, suffix, tmp_path):
     ]
 
 
-def test_ideas_are_answers_of_four_columns_and_judgements_are_of_answers_that_nobody_has(
-    tmp_path,
-):
-    fields = {
-        name: f"{name}の"
-        for name in ("title", "description", "implementation", "differentiation")
-    }
-    (idea,) = read_answers_file(
-        write(tmp_path / "i.jsonl", {"id": "a", "patent": "p", "source": "m", **fields})
-    )
-    assert (idea.id, idea.item, idea.source, json.loads(idea.text)) == (
-        "a",
-        "p",
-        "m",
-        fields,
-    )
-    with pytest.raises(
-        UserError, match="line 1: 0 answers in the columns id, patent, title"
-    ):
-        list(
-            read_answers_file(
-                write(tmp_path / "i.jsonl", {"id": "a", "patent": "p", "title": "枕"})
-            )
-        )
+def test_judgements_are_of_answers_that_nobody_has(tmp_path):
     (alone,) = read_answers_file(
         write(tmp_path / "j.jsonl", {"answer_id": 3, "judgement": "流暢性: 4"})
     )

@@ -17,7 +17,7 @@ from house import functions, ratchet, sources
 
 ROOT = Path(__file__).parents[1]
 # What each room may import beside itself:
-# data <- scoring <- tasks <- rewards <- models <- (training, eval) <- recipes; studies import any of them.
+# data <- scoring <- tasks <- rewards <- models <- (training, eval) <- recipes; eval <- suite <- studies, which import any of them.
 CHAIN = ("data", "scoring", "tasks", "rewards", "models")
 ROOMS = {room: set(CHAIN[:k]) for k, room in enumerate(CHAIN)}
 ROOMS |= {
@@ -25,7 +25,10 @@ ROOMS |= {
     "eval": set(CHAIN),
     "recipes": {*CHAIN, "training", "eval"},
 }
-ROOMS |= {"studies": {*CHAIN, "training", "eval"}}
+ROOMS |= {
+    "suite": {*CHAIN, "eval"},
+    "studies": {*CHAIN, "training", "eval", "suite"},
+}
 # None of these grows; `python tests/house.py` prints them, and says of what they are.
 MOST = {
     "tokens of the spine": 72_939,
@@ -46,12 +49,13 @@ NEED_THEIR_TOOL = [
     f"rewards/integrations/{tool}.py"
     for tool in ("verifiers", "inspect_ai", "flexeval")
 ]
-# A task is named in its folder, its prompt and data files, its reward and the recipes; people write lists, experts
-# rate ideas, and the paper's study is about DAT.
+# A task is named in its folder, its prompt and data files, its reward and the recipes; suite and studies may name any.
+# The core names none of those that join it.
 TASKS = ("dat", "jcq", "pbig", "sat", "sipen", "cue_dat", "hivemind")
 MAY_NAME_TASKS = re.compile(
-    r"tasks/|rewards/|data/|recipes/|models/tiny\.py|eval/people\.py|studies/(experts/|study/)"
+    r"tasks/|rewards/|data/|recipes/|models/tiny\.py|suite/|studies/(experts/|study/)"
 )
+OF_SUITE = re.compile(r"sipen|pbig|cue_dat|hivemind", re.IGNORECASE)
 
 
 def imported(tree):
@@ -102,7 +106,7 @@ def calls(name):
 
 def test_every_room_has_files():
     rooms = {name.partition("/")[0] for name in SOURCES}
-    assert rooms | {"studies"} == set(ROOMS)  # make test-core has no studies
+    assert rooms | {"suite", "studies"} == set(ROOMS)  # make test-core has neither
 
 
 def test_imports_go_one_way():
@@ -145,7 +149,7 @@ def test_no_arrow_in_disguise():
 
 
 def test_only_a_tasks_own_files_name_it():
-    own = re.compile(rf"sozo\.tasks\.({'|'.join(TASKS)}|words)\b")
+    own = re.compile(rf"sozo\.(?:tasks|suite)\.({'|'.join(TASKS)}|words)\b")
     wrong = []
     for name, tree in TREES.items():
         if MAY_NAME_TASKS.match(name):
@@ -160,6 +164,16 @@ def test_only_a_tasks_own_files_name_it():
         ]
         wrong += [f"{name}: {module}" for module in imported(tree) if own.match(module)]
     assert wrong == []
+
+
+def test_the_core_names_nothing_of_suite():
+    core = (*CHAIN, "training", "eval")
+    named = {
+        name: found
+        for name, text in SOURCES.items()
+        if name.partition("/")[0] in core and (found := OF_SUITE.findall(text))
+    }
+    assert named == {}
 
 
 @pytest.mark.studies

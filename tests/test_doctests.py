@@ -15,6 +15,7 @@ ROOMS = (
     "models",
     "training",
     "eval",
+    "suite",
     "studies",
     "recipes",
 )

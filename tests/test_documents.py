@@ -43,6 +43,7 @@ ROOMS = (
     "models",
     "training",
     "eval",
+    "suite",
     "studies",
     "recipes",
     "tests",

@@ -489,6 +489,7 @@ def test_olsons_rule_by_the_command(tmp_path):
     assert "the first 7 valid words by minilm" in " ".join(done.stdout.split())
 
 
+@pytest.mark.suite
 def test_peoples_lists_are_olsons_dat_by_the_vectors_of_the_norms_only(tmp_path):
     people, by_norms = tmp_path / "people.csv", glove_file(tmp_path / "glove.txt", 20)
     people.write_text("participant,answer\n007," + " ".join(FAR))

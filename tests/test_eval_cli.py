@@ -492,7 +492,7 @@ def test_help_has_panels_and_rare_flags_only_on_request() -> None:
     assert short == run_eval("run", "--help").stdout
     panels = re.findall(r"^(\S.*):$", short, re.MULTILINE)
     assert panels[:6] == ["Options", "Model", "Sampling", "Output", "dat", "Encoder"]
-    assert {"Judge", "jcq", "sat", "sipen", "pbig"} < set(panels)
+    assert {"Judge", "jcq", "sat"} < set(panels)
     assert flags_of(short)[:3] == ["--output", "--model", "--tasks"]
     often = set(flags_of(short)) - {"--help-all"}
     assert often < set(flags_of(long))

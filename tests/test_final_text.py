@@ -5,13 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes import list_text
-from sozo.data.rubrics import Criterion
 from sozo.scoring.final_text import Ending, ending, final_text, judged_part
-from sozo.scoring.judges.criterion import read_scores
 from sozo.scoring.parse import split_list
 from sozo.tasks.sat.run_result import parse_grade
 from sozo.tasks.sat.score import what_counts
-from sozo.tasks.sipen.items import FORMS
 
 WORDS = tuple("犬猫水山川本車空海石")
 LIST = list_text(WORDS)
@@ -53,35 +50,34 @@ def test_reasoning_without_an_end_has_no_final_text(form):
     assert parse_grade(form.format("4")) is None
 
 
-@pytest.mark.parametrize(
-    "mark",
-    [
-        "<|im_end|>",
-        "\n<|eot_id|>\n",
-        "</s>",
-        "<|end|>",
-        "<end_of_turn><eos>",
-        "<｜end▁of▁sentence｜>",
-    ],
+MARKS = (
+    "<|im_end|>",
+    "\n<|eot_id|>\n",
+    "</s>",
+    "<|end|>",
+    "<end_of_turn><eos>",
+    "<｜end▁of▁sentence｜>",
 )
+TAGS = ("<answer>{}</answer>", "<answer>\n{}\n</answer><|im_end|>")
+
+
+@pytest.mark.parametrize("mark", MARKS)
 def test_end_marks_of_chat_templates_are_no_part_of_any_text(mark):
     assert final_text(f"傘立て{mark}") == judged_part(f"傘立て{mark}") == "傘立て"
     assert split_list(LIST + mark) == WORDS
     assert parse_grade(f"4{mark}") == {"creativity": 4}
-    assert FORMS["sipen-ja-v2"].read(f"はい{mark}") == "Yes"
-    assert read_scores(f'{{"clarity": 3}}{mark}', [Criterion("clarity", (1, 4))]) == {
-        "clarity": 3
-    }
 
 
-@pytest.mark.parametrize(
-    "form", ["<answer>{}</answer>", "<answer>\n{}\n</answer><|im_end|>"]
-)
-def test_tags_around_an_answer_are_harmless_to_who_reads_an_option_or_json(form):
+@pytest.mark.suite
+@pytest.mark.parametrize("form", [*("{}" + mark for mark in MARKS), *TAGS])
+def test_marks_and_tags_are_harmless_to_who_reads_an_option_or_json(form):
+    from sozo.suite.rubrics import Criterion
+    from sozo.suite.rubrics.criterion import read_scores
+    from sozo.suite.sipen.items import FORMS
+
+    clarity = [Criterion("clarity", (1, 4))]
     assert FORMS["sipen-ja-v2"].read(form.format("はい")) == "Yes"
-    assert read_scores(
-        form.format('{"clarity": 3}'), [Criterion("clarity", (1, 4))]
-    ) == {"clarity": 3}
+    assert read_scores(form.format('{"clarity": 3}'), clarity) == {"clarity": 3}
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """What differs from the base: states, levels, targets and counts, in worlds in which one number alone would mislead."""
 
 import json
-from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -30,7 +29,6 @@ from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
 from sozo.tasks.jcq.questions import trial_questions
 from sozo.tasks.sat.stories import load_stories
-from test_sipen import run_of, truthful
 from whole_runs import jcq_run, sat_run, write
 
 NOUNS = load_nouns()[:600]
@@ -270,27 +268,6 @@ def test_differences_that_are_all_equal_have_no_interval_and_say_why(tmp_path):
         None,
     )
     assert row.estimate.reason == "all 35 differences are equal"
-
-
-def test_a_control_that_is_lost_is_lower_and_one_that_is_kept_is_not_told_apart(
-    tmp_path,
-):
-    def mostly(right):
-        return lambda item: (
-            truthful(item) if hash_of(item) % 100 < right else "どちらともいえない"
-        )
-
-    for name, right in (("base", 100), ("kept", 100), ("lost", 30)):
-        run_of(tmp_path / name, mostly(right), source=name, sipen_prompt="sipen-ja-v2")
-    lost = rows_of(tmp_path, model="lost")
-    control, errors = lost.values()
-    assert (control.state, errors.state) == (LOWER, HIGHER)
-    assert control.estimate.value == pytest.approx(control.value - control.base_value)
-    assert set(states(tmp_path, model="kept").values()) <= {NOT_APART, NO_INTERVAL}
-
-
-def hash_of(item):
-    return int(sha256(item.premise_id.encode()).hexdigest(), 16)
 
 
 # Who is compared with whom.

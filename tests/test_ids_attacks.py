@@ -14,13 +14,9 @@ from sozo.data.errors import UserError
 from sozo.data.schema import write_columns
 from sozo.eval.answered import read_answers
 from sozo.eval.cli import make_app
-from sozo.tasks import Jcq, Sat
+from sozo.tasks import Jcq, Sat, task_type
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
-from sozo.tasks.hivemind.task import Hivemind
-from sozo.tasks.pbig.task import Pbig
-from sozo.tasks.sipen.task import Sipen
-from sozo.tasks.words.cue_dat import CueDat
 
 LIST = list_text(
     ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
@@ -264,26 +260,36 @@ def test_a_batch_whose_numbers_meet_another_id_is_still_refused(dat, tmp_path):
 TASKS = {
     "sat": (Sat, "momotaro", "kintaro"),
     "jcq": (lambda: Jcq(Jcq.Settings(trial=True)), "trial-01", "trial-02"),
-    "sipen": (Sipen, "trial-01-1", "trial-02-1"),
-    "pbig": (Pbig, "nlp-1", "nlp-2"),
-    "hivemind": (Hivemind, "story-01", "name-01"),
-    "cue_dat": (
-        lambda: CueDat(
-            CueDat.Settings(
-                split="train", num_items=6, cue_nouns="tiny", noun_checker="jumandic"
-            )
-        ),
-        "ファンク",
-        "酒器",
-    ),
+}
+CUES = {
+    "split": "train",
+    "num_items": 6,
+    "cue_nouns": "tiny",
+    "noun_checker": "jumandic",
+}
+OF_SUITE = {
+    "sipen": ({}, "trial-01-1", "trial-02-1"),
+    "pbig": ({}, "nlp-1", "nlp-2"),
+    "hivemind": ({}, "story-01", "name-01"),
+    "cue_dat": (CUES, "ファンク", "酒器"),
 }
 
 
-@pytest.fixture(params=TASKS, scope="module")
+@pytest.fixture(
+    params=[
+        *TASKS,
+        *(pytest.param(name, marks=pytest.mark.suite) for name in OF_SUITE),
+    ],
+    scope="module",
+)
 def several(request):
     """A task, and two of its items."""
-    make, one, other = TASKS[request.param]
-    return make(), one, other
+    if request.param in TASKS:
+        make, one, other = TASKS[request.param]
+        return make(), one, other
+    settings, one, other = OF_SUITE[request.param]
+    kind = task_type(request.param)
+    return kind(kind.Settings(**settings)), one, other
 
 
 def test_the_column_decides_whatever_the_id_looks_like(several, tmp_path):
@@ -338,15 +344,15 @@ def test_a_column_that_names_nothing_is_refused_though_the_id_would_do(
     )
 
 
-def test_an_item_whose_name_ends_in_a_number_is_itself(tmp_path):
+@pytest.mark.suite
+@pytest.mark.parametrize(("name", "item"), [("sipen", "trial-01-1"), ("pbig", "nlp-1")])
+def test_an_item_whose_name_ends_in_a_number_is_itself(name, item, tmp_path):
     # SIPeN's `trial-01-1` is an item, no first answer to `trial-01`; PBIG's `nlp-1` no answer to `nlp`.
-    (answer,) = read_answers(
-        Sipen(), lines(tmp_path / "s.jsonl", {"id": "trial-01-1", "text": "3"}), None
-    )
-    assert answer.item == "trial-01-1"
-    (answer,) = read_answers(
-        Pbig(), lines(tmp_path / "p.jsonl", {"id": "nlp-1", "text": "{}"}), None
-    )
-    assert answer.item == "nlp-1"
+    path = lines(tmp_path / "s.jsonl", {"id": item, "text": "{}"})
+    (answer,) = read_answers(task_type(name)(), path, None)
+    assert answer.item == item
+
+
+def test_an_id_that_names_an_answer_to_no_item_is_refused(tmp_path):
     story = {"id": "kasajizo-momotaro-3", "text": "昔々"}
     refused(Sat(), lines(tmp_path / "t.jsonl", story))

@@ -88,6 +88,7 @@ def imports(room):
         "models",
         "training",
         "eval",
+        "suite",
         "studies",
         "recipes",
         "examples",
@@ -126,6 +127,7 @@ def test_a_message_names_the_extra_that_brings_a_package():
             "models",
             "training",
             "eval",
+            "suite",
             "studies",
         )
         for package in imports(room)

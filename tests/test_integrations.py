@@ -16,8 +16,8 @@ from sozo.rewards.integrations import lm_eval, verl
 from sozo.rewards.integrations.core import Integration, answer_in, open_integration
 from sozo.rewards.integrations.openrlhf import make_reward_func
 from sozo.rewards.reward import Reward
+from sozo.tasks import task_type
 from sozo.tasks.dat.task import Dat
-from sozo.tasks.sipen.task import Sipen
 from sozo.tasks.task import Answer
 from test_documents import ROOT
 
@@ -197,7 +197,7 @@ def test_verl_keeps_one_integration_for_equal_settings():
     threads = [
         Thread(
             target=lambda: integrations.append(
-                open_integration("sipen", penalise_duplicates=True)
+                open_integration("sat", penalise_duplicates=True)
             )
         )
         for _ in range(8)
@@ -237,8 +237,9 @@ def test_sat_is_paid_by_its_gate_and_measured_as_in_the_paper():
     )
 
 
-def test_sipen_and_a_task_of_ones_own(monkeypatch):
-    task = Sipen()
+@pytest.mark.suite
+def test_a_task_of_items_that_do_not_all_pay():
+    task = task_type("sipen")()
     item = next(
         item
         for item in task.items()
@@ -256,6 +257,9 @@ def test_sipen_and_a_task_of_ones_own(monkeypatch):
         None,
         "no_value",
     }  # not every item is a control, by which it is paid
+
+
+def test_a_task_of_ones_own(monkeypatch):
     monkeypatch.setenv("SOZO_TASKS", "examples.task.Acrostic")
     monkeypatch.chdir(ROOT)
     (row,) = Integration("acrostic").measure(
@@ -273,7 +277,6 @@ def test_sipen_and_a_task_of_ones_own(monkeypatch):
     ("make", "message"),
     [
         (lambda: Integration("jcq"), "jcq: a judge scores its answers"),
-        (lambda: Integration("pbig"), "pbig: a judge scores its answers"),
         (lambda: Integration("nosuch"), "there is no task nosuch"),
         (
             lambda: Integration("dat", noun_cheker="jumandic"),
@@ -322,13 +325,16 @@ def test_a_reward_that_sees_the_group_is_refused(monkeypatch):
         def among(self, completions):
             return completions
 
+    monkeypatch.setenv("SOZO_TASKS", "examples.task.Acrostic")
+    monkeypatch.chdir(ROOT)
     monkeypatch.setattr(
-        Sipen, "reward", lambda self: Fresh("fresh", "fresh"), raising=False
+        task_type("acrostic"), "reward", lambda self: Fresh("f", "f"), raising=False
     )
     with pytest.raises(UserError, match="an integration shows one answer at a time"):
-        Integration("sipen").pay(["はい"], [Sipen().items()[0].id])
+        Integration("acrostic").pay(["はい"], ["sakura"])
 
 
+@pytest.mark.suite
 def test_a_measure_of_answers_judged_together_is_refused():
     with pytest.raises(UserError, match="its answers are judged together"):
         Integration("hivemind")

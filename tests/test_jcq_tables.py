@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from finished_runs import JUDGE, jcq_run, write_run
 from sozo.scoring.judges.run import NOT_ASKED
-from sozo.tasks import Sat, Sipen
+from sozo.tasks import Sat
 from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question
 from sozo.tasks.jcq.run_result import ALL, MEAN, JcqRunResult, measure_of
 from sozo.tasks.jcq.task import Jcq
@@ -67,7 +67,7 @@ def test_the_cells_that_are_correlated_one_by_one(a, b):
         (task, criterion) for task in (*TASKS, ALL) for criterion in (*CRITERIA, MEAN)
     ]
     assert all(measure == measure_of(*cell) for cell, measure in grid.items())
-    assert grid_of(Sat) == grid_of(Sipen) == {}
+    assert grid_of(Sat) == {}
     assert a.estimate(grid[USES, MEAN]).value == 2.75
     assert [b.estimate(grid[cell, "fluency"]).value for cell in (ALL, "situation")] == [
         4.0,

@@ -1,5 +1,6 @@
-"""What packages add by entry points: studies and a third party's task and command, beside each other or not at all."""
+"""What packages add by entry points: suite, studies and a third party's, beside each other or not at all."""
 
+import json
 import os
 import re
 import sys
@@ -9,11 +10,13 @@ import pytest
 
 import warm
 from core import copy_core, install
+from fakes import read_answer_table
 
 pytestmark = pytest.mark.studies  # of the whole repository
 
 ROOT = Path(__file__).parents[1]
 STUDIES = {"agreement", "correlate", "encoders", "experts"}
+SUITE = {"sipen", "pbig", "hivemind", "cue_dat", "people"}
 PACKAGE = """
 from pathlib import Path
 from typing import Annotated
@@ -101,8 +104,8 @@ def theirs(tmp_path_factory):
     return install(source, target)
 
 
-def test_a_package_brings_a_task_and_a_command_beside_the_studies(theirs, tmp_path):
-    assert {"greet", "short", "dat"} | STUDIES <= commands(
+def test_a_package_brings_a_task_and_a_command_beside_ours(theirs, tmp_path):
+    assert {"greet", "short", "dat"} | STUDIES | SUITE <= commands(
         sozo("--help", paths=[theirs])
     )
     assert (
@@ -168,7 +171,7 @@ def test_a_package_that_fails_is_one_line_and_the_rest_stays(module, said, tmp_p
     other = declare(tmp_path, "other", "[sozo.commands]\ngreet = broken:greet\n")
     (tmp_path / "broken.py").write_text(module)
     done = sozo("--help", paths=[other])
-    assert commands(done) >= STUDIES
+    assert commands(done) >= STUDIES | SUITE
     assert "greet is missing: other cannot be loaded" in done.stderr
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
@@ -180,10 +183,10 @@ def core(tmp_path_factory):
     return copy_core(tmp_path_factory.mktemp("core"))
 
 
-def test_the_core_runs_without_studies(core, tmp_path):
+def test_the_core_runs_alone(core, tmp_path):
     """Beside metadata that know them."""
     done = sozo("--help", paths=[core / "src"])
-    assert not STUDIES & commands(done)
+    assert not (STUDIES | SUITE) & commands(done)
     assert {"run", "report", "dat"} <= commands(done)
     assert done.stderr == ""
     (tmp_path / "a.jsonl").write_text('{"text": "1. 犬"}\n', "utf-8")
@@ -209,23 +212,139 @@ def test_the_core_runs_without_studies(core, tmp_path):
     assert (tmp_path / "r.html").is_file()
 
 
-def test_no_file_of_the_core_names_studies(core):
+def test_no_file_of_the_core_names_what_joins_it(core):
     files = [
         path
         for link in (core / "src" / "sozo").iterdir()
         if link.is_symlink()
         for path in link.resolve().rglob("*.py")
     ]
-    names = [path for path in files if "sozo.studies" in path.read_text("utf-8")]
+    names = [
+        path
+        for path in files
+        if re.search(r"sozo\.(studies|suite)", path.read_text("utf-8"))
+    ]
     assert [path.relative_to(core).as_posix() for path in names] == ["data/joined.py"]
+
+
+def test_a_run_of_a_task_that_is_not_there_is_told(core, tmp_path):
+    """Where the core is alone."""
+    file = tmp_path / "a.jsonl"
+    file.write_text('{"item": "trial-01-1", "text": "はい"}\n', "utf-8")
+    run = tmp_path / "runs" / "sipen"
+    done = sozo("score", "sipen", file, "--output", run)
+    assert done.returncode == 0, done.stderr
+    done = sozo("answers", tmp_path / "runs", paths=[core / "src"])
+    assert done.returncode == 2
+    assert "is a run of the task 'sipen', which is not installed" in done.stderr
+
+
+WRITER = """
+from sozo.data.schema import Completion
+
+
+class Parrot:
+    def __init__(self, who):
+        self.name, self.temperature = who.source, who.temperature
+        self.limit = who.max_new_tokens
+
+    def answer(self, prompts, seed, batch):
+        return [Completion(f"1. {seed} of {batch}") for _ in prompts]
+
+    def describe(self):
+        return {"generator": "parrot", "limit": self.limit}
+"""
+
+
+def test_a_package_brings_who_writes(tmp_path):
+    other = declare(tmp_path, "other", "[sozo.generators]\nparrot = birds:Parrot\n")
+    (tmp_path / "birds.py").write_text(WRITER)
+    dat = ["dat", "--noun-checker", "jumandic", "--num-answers", "2"]
+    for k, who in enumerate(
+        (["--model", "parrot"], ["--model", "any/thing", "--backend", "parrot"])
+    ):
+        run = tmp_path / str(k)
+        done = sozo(*dat, *who, "--output", run, paths=[other])
+        assert done.returncode == 0, done.stderr
+        config = json.loads((run / "config.json").read_text("utf-8"))
+        assert config["loaded"]["decoder"] == {"generator": "parrot", "limit": 256}
+        assert config["settings"]["backend"] == "parrot"
+        rows = list(read_answer_table(run))
+        assert [(row.source, row.text) for row in rows] == [(who[1], "1. 0 of 0")] * 2
+    done = sozo(*dat, *who, "--output", tmp_path / "no")
+    assert done.returncode == 2
+    assert "unknown backend 'parrot'; choose one of auto, " in done.stderr
+
+
+TRAINER = """
+def mine():
+    from sozo.training import sft_dpo as table
+
+    def train(script, training, model):
+        return f"{script.top_k} rows into {training.output_dir}"
+
+    return train, table.SftArguments, table.SftSettings
+"""
+LAUNCH = """
+from pathlib import Path
+import sys
+from sozo.data.errors import one_line_errors
+
+with one_line_errors("train"):
+    from sozo.training.config import parse
+    from sozo.training.methods import recipe
+
+    train, *settings = recipe(sys.argv[1])
+    print(train(*parse(*settings, ["--config", *sys.argv[2:]])))
+"""
+
+
+def test_a_package_brings_how_to_train(tmp_path):
+    """By the same settings, YAML and flags."""
+    other = declare(tmp_path, "other", "[sozo.methods]\nmine = trainers:mine\n")
+    (tmp_path / "trainers.py").write_text(TRAINER)
+    yaml, out = ROOT / "recipes/tiny/sft.yaml", tmp_path / "out"
+    words = (yaml, "--answers", tmp_path, "--output_dir", out)
+    done = sozo("mine", *words, "--top_k", "64", paths=[other], code=LAUNCH)
+    assert done.stdout == f"64 rows into {out}\n", done.stderr
+    done = sozo("mine", *words, code=LAUNCH)
+    assert (
+        done.stderr
+        == "train: there is no training method mine; there are sft, dpo, grpo\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("entry", "message", "words"),
+    [
+        (
+            "[sozo.generators]\nvllm",
+            "brings a generator vllm, which sozo has",
+            ["dat", "--model", "tiny", "--output", "no"],
+        ),
+        ("[sozo.methods]\nsft", "brings a method sft, which sozo has", ["mine"]),
+    ],
+)
+def test_a_name_that_sozo_has_is_refused(entry, message, words, tmp_path):
+    other = declare(tmp_path, "other", f"{entry} = joined_nowhere:x\n")
+    (tmp_path / "joined_nowhere.py").write_text("x = None\n")
+    code = (
+        LAUNCH if words == ["mine"] else "from sozo.eval.cli import run_cli; run_cli()"
+    )
+    done = sozo(*words, paths=[other], code=code)
+    assert done.returncode == 2, done.stderr
+    assert f"other {message}; uninstall it" in done.stderr
 
 
 def test_older_metadata_are_told(tmp_path):
     """An environment that was installed before a command came."""
     code = """
 from sozo.data import joined
-known = joined.entry_points(group=joined.COMMANDS)
-joined.entry_points = lambda: type(known)(entry for entry in known if entry.name != "correlate")
+known = joined.entry_points()
+class Older:
+    def select(self, group):
+        return [entry for entry in known.select(group=group) if entry.name != "correlate"]
+joined.entry_points = Older
 from sozo.eval.cli import run_cli; run_cli()
 """
     done = sozo("--help", code=code)

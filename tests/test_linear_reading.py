@@ -16,7 +16,6 @@ from sozo.data.foreign import nfkc, quoted, shown
 from sozo.data.jsonl import read_objects
 from sozo.data.markdown import plain
 from sozo.data.prompts import prompt
-from sozo.data.rubrics import Criterion
 from sozo.data.schema import utf8_safe
 from sozo.data.secrets import without_credentials
 from sozo.data.settings import from_json, read_yaml
@@ -34,20 +33,16 @@ from sozo.scoring.final_text import (
     one_json,
     unknown_mark,
 )
-from sozo.scoring.judges.criterion import read_scores, read_verdict
 from sozo.scoring.parse import script_reason, split_list
-from sozo.tasks.dat.people import found_words, people_words, read_written
+from sozo.tasks.dat.found import found_words
 from sozo.tasks.held_out import fingerprint
 from sozo.tasks.jcq.rubric import JCQ_RUBRICS
 from sozo.tasks.jcq.verdict import read_as_jcq_judge, read_in_prose, read_strictly
-from sozo.tasks.pbig.ideas import parse_idea
 from sozo.tasks.sat.compliance import check, copied_share
 from sozo.tasks.sat.gate import Gate
 from sozo.tasks.sat.run_result import SAT_V1
 from sozo.tasks.sat.score import what_counts
-from sozo.tasks.sipen.items import FORMS
 
-CLARITY = Criterion("clarity", (1, 4))
 VERDICT = "流暢性: 4\n柔軟性: 3\n独創性: 2\n精緻性: 5"
 
 
@@ -73,11 +68,6 @@ def _key(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789")
 
 
-try:
-    from sozo.studies.ratings import read_ratings
-except ModuleNotFoundError:  # make test-core
-    read_ratings = None
-
 READERS = {
     "the final text": final_text,
     "one JSON value": json_value,
@@ -93,8 +83,6 @@ READERS = {
     "a verdict in prose": read_in_prose,
     "a verdict as JCQ-judge": read_as_jcq_judge,
     "a grade": SAT_V1.read,
-    "a verdict by a criterion": lambda text: read_verdict(text, CLARITY),
-    "all criteria at once": lambda text: read_scores(text, [CLARITY]),
     "a prompt with an answer": lambda text: JCQ_RUBRICS["jcq-v1"].prompt("問い", text),
     "a prompt with a fenced answer": lambda text: JCQ_RUBRICS["jcq-v1-guarded"].prompt(
         "問い", text
@@ -106,9 +94,6 @@ READERS = {
     "a rewrite's gate": lambda text: Gate(["川に桃が流れてきた。"])(
         "亀を助けた。", text
     ),
-    "an option": FORMS["sipen-v1"].read,
-    "a Japanese option": FORMS["sipen-ja-v1"].read,
-    "an idea": parse_idea,
     "a fingerprint": fingerprint,
     "what can be stored": utf8_safe,
     "the answer in a text": lambda text: refused(
@@ -117,20 +102,12 @@ READERS = {
     "a query": lambda text: refused(
         lambda: answer_in(f"[INST] {text} [/INST] x {text}", [text])
     ),
-    "a person's list": people_words,
-    "a person's English list": lambda text: people_words(text, "en"),
-    "a sheet": lambda text: of_file(
-        text[:4000], "x.csv", lambda path: read_written(read_sheet(path))
-    ),
     "a sheet with a heading": lambda text: of_file(
         f"participant,{text[:4000]}\n1,{text[:4000]}\n", "x.csv", read_sheet
     ),
     "a cell to write": as_text,
     "a line of JSON": lambda text: of_file(
         text, "x.jsonl", lambda path: list(read_objects(path))
-    ),
-    "ratings": lambda text: of_file(
-        f"model,item,criterion,rater,score\n{text}", "x.csv", read_ratings
     ),
     "YAML": lambda text: of_file(f"a: {text[:4000]}", "x.yaml", read_yaml),
     "a quoted YAML": lambda text: of_file(f"a: '{text[:4000]}'", "x.yaml", read_yaml),
@@ -151,8 +128,32 @@ READERS = {
     "a name of a file": lambda text: Names().new(text),
     "a LaTeX cell": escape,
 }
-if read_ratings is None:
-    del READERS["ratings"]
+try:
+    from sozo.studies.ratings import read_ratings
+    from sozo.suite.pbig.ideas import parse_idea
+    from sozo.suite.people.lists import people_words, read_written
+    from sozo.suite.rubrics import Criterion
+    from sozo.suite.rubrics.criterion import read_scores, read_verdict
+    from sozo.suite.sipen.items import FORMS
+except ModuleNotFoundError:  # make test-core
+    pass
+else:
+    CLARITY = Criterion("clarity", (1, 4))
+    READERS |= {
+        "a verdict by a criterion": lambda text: read_verdict(text, CLARITY),
+        "all criteria at once": lambda text: read_scores(text, [CLARITY]),
+        "an option": FORMS["sipen-v1"].read,
+        "a Japanese option": FORMS["sipen-ja-v1"].read,
+        "an idea": parse_idea,
+        "a person's list": people_words,
+        "a person's English list": lambda text: people_words(text, "en"),
+        "a sheet": lambda text: of_file(
+            text[:4000], "x.csv", lambda path: read_written(read_sheet(path))
+        ),
+        "ratings": lambda text: of_file(
+            f"model,item,criterion,rater,score\n{text}", "x.csv", read_ratings
+        ),
+    }
 
 # What a text may hold again and again, and what stands before and behind it.
 UNITS = (

@@ -29,7 +29,7 @@ from sozo.models.tiny import (
 )
 from sozo.rewards import make_dat_distance, make_dat_usable
 from sozo.scoring.parse import split_list
-from sozo.tasks.dat.people import found_words
+from sozo.tasks.dat.found import found_words
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.training.grpo_trainer import MixTrainer
 from sozo.training.tracking import RunRecorder

@@ -72,10 +72,11 @@ def commands(runs):
     }
 
 
+PEOPLE = pytest.param("people", marks=pytest.mark.suite)
 OF_STUDIES = [pytest.param("correlate", marks=pytest.mark.studies)]
 
 
-@pytest.mark.parametrize("name", ["score", "people", "random", *OF_STUDIES])
+@pytest.mark.parametrize("name", ["score", "random", PEOPLE, *OF_STUDIES])
 @pytest.mark.parametrize("planted", ["file", "link"])
 def test_each_path_that_a_command_writes(name, planted, runs, tmp_path):
     done = sozo(*commands(runs)[name], "--output", tmp_path / "once")

@@ -305,6 +305,7 @@ def test_a_judge_on_this_machine_has_the_machine_for_itself(
     ]
 
 
+@pytest.mark.suite
 def test_where_no_benchmark_is_named_word_tasks_and_hivemind_are_left_out(
     monkeypatch, tmp_path
 ):
@@ -319,4 +320,4 @@ def test_where_no_benchmark_is_named_word_tasks_and_hivemind_are_left_out(
     CliRunner().invoke(
         make_app(), ["run", "--model", "tiny", "--output", str(tmp_path / "out")]
     )
-    assert chosen == ["dat", "jcq", "sat", "sipen", "pbig", Lipogram.name]
+    assert chosen == ["dat", "jcq", "sat", "pbig", "sipen", Lipogram.name]

@@ -17,15 +17,13 @@ from sozo.scoring.endpoint.profile import Profile
 from sozo.scoring.judges.endpoint import EndpointJudge
 from sozo.scoring.judges.ledger import read_judgements
 from sozo.scoring.measure import Measure
+from sozo.tasks import task_type
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
 from sozo.tasks.jcq.questions import trial_questions
 from sozo.tasks.jcq.rubric import JCQ_V1
 from sozo.tasks.jcq.task import Jcq, JcqSettings
-from sozo.tasks.pbig.settings import PbigSettings
-from sozo.tasks.pbig.task import Pbig
 from sozo.tasks.sat.task import Sat
-from sozo.tasks.sipen.task import Sipen
 from sozo.tasks.task import Item, Row, Task
 from sozo.training.selection import select_pairs
 from test_sampling_endpoint import GOOD, completion, server
@@ -270,6 +268,7 @@ def test_what_never_came_keeps_no_condition_and_breaks_none(tmp_path):
     assert again.metrics["reasons"] == run.metrics["reasons"]
 
 
+@pytest.mark.suite
 def test_what_never_came_is_no_idea_without_form(tmp_path):
     def answer(body):
         return (
@@ -279,7 +278,7 @@ def test_what_never_came_is_no_idea_without_form(tmp_path):
         )
 
     with server(answer) as (url, _):
-        task = Pbig(PbigSettings())
+        task = task_type("pbig")()
         task.judge = EndpointJudge("j", url)
         bad = task.items()[0].prompt
         run = run_task(
@@ -291,13 +290,14 @@ def test_what_never_came_is_no_idea_without_form(tmp_path):
     assert run.metrics["reasons"] == {"error": 1, "no_json": 23}
 
 
+@pytest.mark.suite
 def test_what_never_came_is_no_misunderstanding(tmp_path):
-    items = Sipen().items()
+    items = task_type("sipen")().items()
     with server(
         lambda body: BOOM if asked(body) == items[0].prompt else completion("はい")
     ) as (url, _):
         run = run_task(
-            Sipen(),
+            task_type("sipen")(),
             GeneratorSettings("m", base_url=url),
             SamplingOptions(),
             tmp_path / "out",

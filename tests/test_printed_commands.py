@@ -25,10 +25,9 @@ from sozo.data.schema import iter_tables
 from sozo.eval.cli import make_app
 from sozo.eval.flags import expand_flags, list_flags
 from sozo.models.tiny import ensure_tiny
+from sozo.tasks import task_type
 from sozo.tasks.jcq.questions import trial_questions
 from sozo.tasks.sat.stories import load_stories
-from sozo.tasks.sipen.items import trial_items
-from sozo.tasks.sipen.task import Sipen
 from test_documents import PAGES, ROOT, SCRIPTS, commands, name_of, usages
 from whole_runs import dat_run, jcq_run, sat_run, write
 
@@ -130,7 +129,7 @@ def judge():
 def lab(tmp_path_factory):
     """A folder with all that the commands read: finished runs, a model, files of answers, patents and ratings."""
     folder = tmp_path_factory.mktemp("lab")
-    runs, trial = folder / "runs", ROOT / "data" / "pbig_trial"
+    runs, trial = folder / "runs", ROOT / "suite" / "pbig" / "trial"
     for name in LINKED:
         (folder / name).symlink_to(ROOT / name)
     for seed, model in enumerate(("base", "grpo", "sft"), 1):
@@ -200,7 +199,9 @@ def lab(tmp_path_factory):
     verdict = TABLE["verdicts"][".*流暢性"]
     judgements = [{"answer_id": row["id"], "judgement": verdict} for row in answers]
     write(folder / "data" / "judgements" / "m.jsonl", judgements)
-    items = Sipen().items()
+    items = task_type("sipen")().items()
+    from sozo.suite.sipen.items import trial_items  # make test-core collects this file
+
     write_records(folder / "items.jsonl", trial_items())
     write(
         folder / "sipen-answers.jsonl",

@@ -80,7 +80,15 @@ def test_nothing_is_missing():
 
 
 @pytest.mark.parametrize(
-    "path", RECIPES, ids=lambda path: f"{path.parent.name}-{path.stem}"
+    "path",
+    [
+        pytest.param(
+            path,
+            id=f"{path.parent.name}-{path.stem}",
+            marks=pytest.mark.suite if path.parent.name == "ideas" else (),
+        )
+        for path in RECIPES
+    ],
 )
 def test_a_recipe_loads_and_says_what_it_is(path):
     first = path.read_text("utf-8").splitlines()[0]

@@ -100,7 +100,7 @@ def test_the_first_screen_has_facts_and_an_overview(three, tmp_path):
         in text
     )
     assert "JCQ, 35 trial questions, by judge-a" in text
-    assert "Not run: DAT, SAT, SIPeN controls, Ideas (PBIG)." in text
+    assert "Not run: DAT, SAT" in text
     assert "one training" not in text  # nothing says that they were trained
     answers = page.split('class="samples"', 1)[1].split("</dl>", 1)[0]
     assert answers.count("<dd ") == 6

@@ -14,10 +14,8 @@ from sozo.data.errors import UserError
 from sozo.rewards import (
     Reward,
     dat_reward,
-    idea_format_reward,
     make_dat_reward,
     make_dat_usable,
-    make_idea_reward,
     make_judge_reward,
     make_sat_reward,
     make_task_reward,
@@ -451,17 +449,13 @@ CALLS = {
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize(
     "integration",
-    ["dat", "sat", "usable", "idea format", "ideas", "judge", "task", "module"],
+    ["dat", "sat", "usable", "judge", "task", "module"],
 )
 def test_a_call_that_cannot_be_meant_says_how_it_is_called(integration, call, tmp_path):
     integrations = {
         "dat": lambda: DatReward(build),
         "sat": make_sat_reward,
         "usable": make_dat_usable,
-        "idea format": lambda: idea_format_reward,
-        "ideas": lambda: make_idea_reward(
-            ledger=tmp_path / "ideas.jsonl", judge_model="j"
-        ),
         "judge": lambda: make_judge_reward(
             "sat-v1", ledger=tmp_path / "judged.jsonl", judge_model="j"
         ),

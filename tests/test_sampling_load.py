@@ -34,7 +34,6 @@ from sozo.models.weights import (
     rounding_error,
 )
 from sozo.tasks.dat.task import Dat
-from sozo.tasks.sipen.task import Sipen
 from sozo.tasks.task import Task
 from writers import load_generator
 
@@ -88,9 +87,14 @@ def test_the_backend_is_decided_without_loading_anything(model_folder):
     assert decided("tiny", source="before").source == "before"
 
 
+class Cold(Task):
+    max_new_tokens = 16
+    temperature = 0.0001
+
+
 def test_a_task_has_a_limit_and_a_temperature_where_nothing_was_asked():
     asked = GeneratorSettings("org/name")
-    for task in (Task, Dat, Sipen):
+    for task in (Task, Dat, Cold):
         writer = decide(asked, task)
         assert writer.max_new_tokens == task.max_new_tokens
         assert writer.temperature == task.temperature
@@ -101,7 +105,7 @@ def test_a_task_has_a_limit_and_a_temperature_where_nothing_was_asked():
                 "temperature": task.temperature,
             }.items()
         )
-    writer = decide(replace(asked, max_new_tokens=5, temperature=0.5), Sipen)
+    writer = decide(replace(asked, max_new_tokens=5, temperature=0.5), Cold)
     assert (writer.max_new_tokens, writer.temperature) == (5, 0.5)
 
 

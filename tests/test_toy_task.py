@@ -25,7 +25,6 @@ from sozo.scoring.table import Cell
 from sozo.tasks import task_type
 from sozo.tasks.task import Answer, Row
 from sozo.tasks.view import RESULT, RunColumn, View
-from sozo.tasks.words.cue_dat import CueDat
 from test_evaluation_page import cells_of
 from test_sampling_endpoint import KEY, completion, server
 
@@ -317,7 +316,10 @@ def test_a_value_that_no_measure_names_is_refused(monkeypatch):
         task.with_others([item], [Answer("1", item.id, "x")], [Row({"lipo": 1.0})])
 
 
+@pytest.mark.suite
 def test_a_measure_that_is_called_usable_is_not_hidden_by_the_count():
+    from sozo.suite.words.cue_dat import CueDat
+
     columns = CueDat.view.columns(CueDat.measures, [])
     names = [column.name for column in columns]
     assert len(names) == len(set(names))

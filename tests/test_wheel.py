@@ -17,7 +17,17 @@ from test_documents import ROOT, blocks
 
 pytestmark = pytest.mark.studies  # of the whole repository
 
-ROOMS = ("data", "scoring", "tasks", "rewards", "models", "training", "eval", "studies")
+ROOMS = (
+    "data",
+    "scoring",
+    "tasks",
+    "rewards",
+    "models",
+    "training",
+    "eval",
+    "suite",
+    "studies",
+)
 TAKEN = (
     *ROOMS,
     "generate",

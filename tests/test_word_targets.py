@@ -22,7 +22,6 @@ from sozo.scoring.parse import write_list
 from sozo.tasks.dat.frontier import WordByWord
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
-from sozo.tasks.words.cue_dat import CueDat
 from sozo.training.config import parse
 from sozo.training.selection import select_top
 from sozo.training.sft_dpo import SftArguments, SftSettings, train_sft
@@ -385,7 +384,10 @@ def test_two_tables_of_a_frontier_are_one(mini, drawn, table, tmp_path):
     assert top.facts() == select_top([table, more], 144).facts()
 
 
+@pytest.mark.suite
 def test_another_task_s_answers_stand_beside_the_lists(mini, table, tmp_path):
+    from sozo.suite.words.cue_dat import CueDat
+
     other = tmp_path / "cues"
     task = CueDat(
         CueDat.Settings(

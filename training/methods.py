@@ -2,15 +2,26 @@
 
 from typing import Any
 
+from sozo.data.errors import UserError
+from sozo.data.joined import METHODS, added
+
+OWN = ("sft", "dpo", "grpo")
+
 
 def recipe(method: str) -> tuple[Any, type, type]:
-    """Of a method what trains, its own settings and TRL's."""
+    """Of a method what trains, its own settings and TRL's; UserError for a name that neither sozo nor a package has."""
     if method == "grpo":
         from sozo.training import grpo
 
         return grpo.train_grpo, grpo.GrpoArguments, grpo.GrpoSettings
-    from sozo.training import sft_dpo as table
+    if method in OWN:
+        from sozo.training import sft_dpo as table
 
-    if method == "sft":
-        return table.train_sft, table.SftArguments, table.SftSettings
-    return table.train_dpo, table.DpoArguments, table.DpoSettings
+        if method == "sft":
+            return table.train_sft, table.SftArguments, table.SftSettings
+        return table.train_dpo, table.DpoArguments, table.DpoSettings
+    joined = added(METHODS, OWN)
+    if method not in joined:
+        known = ", ".join((*OWN, *joined))
+        raise UserError(f"there is no training method {method}; there are {known}")
+    return joined[method].value()

@@ -55,9 +55,8 @@ class Integration:
 
     Safe to call from several threads; the history of duplicates is this object's.
 
-    >>> integration = Integration("sipen")
-    >>> item = next(iter(integration.items))
-    >>> integration.measure(["はい<|im_end|>"], [item]) == integration.measure(["はい"], [item])
+    >>> integration = Integration("dat")
+    >>> integration.measure(["1. 犬<|im_end|>"]) == integration.measure(["1. 犬"])
     True
     """
 

@@ -11,7 +11,6 @@ from statistics import fmean, median_low
 
 import numpy as np
 
-from sozo.data.rubrics import Criterion
 from sozo.scoring.statistics import holm
 from sozo.scoring.statistics.means import mean_interval
 from sozo.studies.experts.asks import Predictions
@@ -25,6 +24,7 @@ from sozo.studies.rater_agreement import (
     jackknife_interval,
     krippendorff_alpha,
 )
+from sozo.suite.rubrics import Criterion
 
 FEWEST_EXPERTS = 5  # for an interval
 PERMUTATIONS = 2000

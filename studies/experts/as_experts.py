@@ -14,12 +14,12 @@ from sozo.scoring.measure import Estimate, Measure
 from sozo.scoring.statistics import mean_interval
 from sozo.scoring.table import Cell
 from sozo.studies.experts.histories import Expert
-from sozo.tasks.pbig.rows import WORTH, values_of
-from sozo.tasks.pbig.run_result import PbigRunResult
-from sozo.tasks.pbig.settings import PbigSettings, digest
-from sozo.tasks.pbig.stages import Opinion, judge_in_stages
-from sozo.tasks.pbig.task import Opinions, Pbig
-from sozo.tasks.pbig.view import PbigView
+from sozo.suite.pbig.rows import WORTH, values_of
+from sozo.suite.pbig.run_result import PbigRunResult
+from sozo.suite.pbig.settings import PbigSettings, digest
+from sozo.suite.pbig.stages import Opinion, judge_in_stages
+from sozo.suite.pbig.task import Opinions, Pbig
+from sozo.suite.pbig.view import PbigView
 from sozo.tasks.task import Complete
 from sozo.tasks.view import TERMINAL, RunColumn
 

@@ -12,16 +12,16 @@ from statistics import median_high, median_low
 from typing import Any
 
 from sozo.data.progress import answers_bar
-from sozo.data.rubrics import Criterion
-from sozo.scoring.judges.criterion import (
-    CriterionVerdict,
-    criterion_rubric,
-    read_verdict,
-)
 from sozo.scoring.judges.ledger import Judgement, Ledger
 from sozo.scoring.judges.protocol import Judge, JudgeSettings, Price, Status, ToJudge
 from sozo.scoring.judges.run import NOT_ASKED, Judging, judge_answers
 from sozo.studies.experts.histories import Plan
+from sozo.suite.rubrics import Criterion
+from sozo.suite.rubrics.criterion import (
+    CriterionVerdict,
+    criterion_rubric,
+    read_verdict,
+)
 
 NO_VOTES, UNPARSEABLE, LOW_CONFIDENCE, TIE = (
     "no_votes",

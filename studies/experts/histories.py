@@ -8,11 +8,11 @@ from functools import cached_property
 from pathlib import Path
 
 from sozo.data.errors import UserError
-from sozo.data.rubrics import Criterion
 from sozo.data.settings import hint
 from sozo.scoring.judges.protocol import ToJudge
 from sozo.studies.experts.rated import Rated, read_rated
 from sozo.studies.rubric import RatingRubric
+from sozo.suite.rubrics import Criterion
 
 HISTORIES = ("zero", "diff", "same")
 

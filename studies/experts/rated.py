@@ -6,7 +6,7 @@ from pathlib import Path
 from sozo.data.errors import UserError
 from sozo.studies.ratings import read_any_ratings
 from sozo.studies.rubric import RatingRubric
-from sozo.tasks.pbig.ideas import (
+from sozo.suite.pbig.ideas import (
     idea_text,
     patent_text,
     read_ideas,

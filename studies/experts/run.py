@@ -14,7 +14,6 @@ from sozo.eval.run import TaskRun, score_answers
 from sozo.models.judges import make_judge
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.endpoint.profile import read_profile
-from sozo.scoring.judges.criterion import criterion_rubric
 from sozo.scoring.judges.protocol import Judge, JudgeSettings
 from sozo.studies.experts.analysis import analyse
 from sozo.studies.experts.as_experts import PbigAsExperts
@@ -24,9 +23,10 @@ from sozo.studies.experts.page import alpha_figure, experts_page, reasons_figure
 from sozo.studies.experts.reasons import reasons_of
 from sozo.studies.experts.settings import ExpertSettings
 from sozo.studies.pages import PageFolder, PageRun
+from sozo.suite.pbig.run_result import PbigRunResult
+from sozo.suite.pbig.settings import PbigSettings
+from sozo.suite.rubrics.criterion import criterion_rubric
 from sozo.tasks import read_run
-from sozo.tasks.pbig.run_result import PbigRunResult
-from sozo.tasks.pbig.settings import PbigSettings
 
 VALUES, CURVES, REASONS = "experts.json", "alpha-by-shots.svg", "reasons.svg"
 PREDICTIONS, LEDGER = "predictions.jsonl", "judgements.jsonl"

@@ -1,6 +1,5 @@
 """The Divergent Association Task (paper, section 3.2): one prompt, asked many times; a score is a distance."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,16 +10,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from sozo.data.cache import NO_CACHE, vector_folder
 from sozo.data.prompts import prompt
 from sozo.data.schema import ERROR, Reason, never_came, utf8_safe
 from sozo.scoring.measure import Measure
 from sozo.scoring.nouns import SPEAKERS
 from sozo.scoring.parse import NUM_WORDS
 from sozo.tasks.dat.decomposition import FEWEST_LISTS, decompose
+from sozo.tasks.dat.found import found_words
 from sozo.tasks.dat.frontier import NounFrontier
 from sozo.tasks.dat.instruments import diversity_ends, measure
-from sozo.tasks.dat.people import found_words
 from sozo.tasks.dat.scorer import AUTO, DatScorer, DatSettings
 from sozo.tasks.dat.summary import DIFFERENT_WORDS, DatRunResult, summarise
 from sozo.tasks.dat.table import read_lists, read_table
@@ -125,18 +123,6 @@ class Dat(Task):
             type(self)(replace(self.settings, noun_checker=checker + SPEAKERS))
             if self._default_checker
             else self
-        )
-
-    def words_go(self) -> tuple[str | None, Path | None]:
-        """The server that gets every word, and the folder that keeps it, if the settings name such."""
-        name, cache = self.settings.embedding_model, self.settings.embedding_cache
-        e5 = re.search(
-            r"(?<![^+:])e5(?![^+\[])", name
-        )  # it keeps its vectors unless somebody says not to
-        folder = Path(cache) if cache else vector_folder() if e5 else NO_CACHE
-        return (
-            name if "openai:" in name else None,
-            None if folder == NO_CACHE else folder,
         )
 
     def frontier(

@@ -7,7 +7,6 @@ import numpy as np
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import whole_word
-from sozo.data.prompts import PromptName
 from sozo.data.schema import Reason
 from sozo.data.settings import rare_setting, setting
 from sozo.data.sudachi import has_entry
@@ -24,7 +23,7 @@ SCRIPT_CODES = (
     CODE[Reason.NOT_ENGLISH],
     CODE[Reason.SYMBOL],
 )
-PROMPTS: dict[str, PromptName] = {"ja": "dat", "en": "dat_en"}
+PROMPTS: dict[str, str] = {"ja": "dat", "en": "dat_en"}
 _MAX_CACHED = 1 << 20
 # Kind -> its bit in a word's flags. Wikipedia: the checker's entry was acquired from there by a program.
 BITS = {"proper_noun": 1, "wikipedia": 2, "glued": 4, "numeral": 8, "rare": 16}

@@ -6,12 +6,12 @@ from itertools import product
 
 import numpy as np
 
-from sozo.data.rubrics import Criterion
-from sozo.scoring.judges.criterion import criterion_rubric
 from sozo.scoring.judges.endpoint import LocalJudge
 from sozo.studies.experts.histories import Plan
 from sozo.studies.experts.rated import Rated
 from sozo.studies.rubric import RatingRubric
+from sozo.suite.rubrics import Criterion
+from sozo.suite.rubrics.criterion import criterion_rubric
 
 CRITERION = Criterion("worth", (1, 5), title="Worth")
 RUBRIC = RatingRubric(name="world", criteria=(CRITERION,))

@@ -18,8 +18,7 @@ from sozo.studies.study.page import write_result
 from sozo.studies.study.plan import plan_lines
 from sozo.studies.study.result import tables_result
 from sozo.studies.study.steps import control_runs, study_steps
-from sozo.tasks import finished_run
-from sozo.tasks.sipen.items import (
+from sozo.suite.sipen.items import (
     ANSWERS,
     CONTROL,
     ENTAILMENT,
@@ -31,6 +30,7 @@ from sozo.tasks.sipen.items import (
     YES,
     trial_items,
 )
+from sozo.tasks import finished_run
 from test_reproduce import ROOT
 from test_sipen import run_of, truthful
 from test_table11 import write

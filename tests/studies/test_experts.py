@@ -12,9 +12,7 @@ import pytest
 from command_line import check_refused, sozo
 from expert_world import CRITERION, RUBRIC, predicted, reply, world, world_judge
 from sozo.data.errors import UserError
-from sozo.data.rubrics import Criterion
 from sozo.scoring.embeddings import WordVectors
-from sozo.scoring.judges.criterion import CriterionVerdict
 from sozo.scoring.judges.protocol import JudgeSettings, Price
 from sozo.studies.experts.analysis import (
     OTHERS,
@@ -40,6 +38,8 @@ from sozo.studies.experts.reasons import reasons_of
 from sozo.studies.experts.run import judge_experts, seeded_judges
 from sozo.studies.experts.settings import ExpertSettings
 from sozo.studies.rubric import RatingRubric
+from sozo.suite.rubrics import Criterion
+from sozo.suite.rubrics.criterion import CriterionVerdict
 
 SHOTS = (1, 2, 5, 10)
 CONDITIONS = conditions_of(HISTORIES, SHOTS)

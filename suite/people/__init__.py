@@ -1,0 +1,1 @@
+"""What people wrote: spreadsheets of lists, scored by DAT."""

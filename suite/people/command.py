@@ -1,0 +1,132 @@
+"""What people wrote, scored: their spreadsheet with our columns, a page, a paragraph for a paper."""
+
+import re
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sozo.data.cache import NO_CACHE, vector_folder
+from sozo.data.errors import UserError, require
+from sozo.data.markdown import plain
+from sozo.data.record import write_whole
+from sozo.data.run_folder import RunFolder
+from sozo.data.settings import setting
+from sozo.data.sheet import write_sheet
+from sozo.eval.report.render import render
+from sozo.eval.terminal import print_lines
+from sozo.scoring.table import markdown
+from sozo.suite.people.result import score_sheet
+from sozo.tasks import Dat
+from sozo.tasks.dat.scorer import DatSettings
+
+
+@dataclass(frozen=True)
+class PeopleOptions:
+    """What goes with a spreadsheet of what people wrote."""
+
+    send_words: bool = setting(
+        False, "People's words may go to the server of openai:NAME."
+    )
+    norms: str | None = setting(
+        None, "CSV of your own sample's scores, for percentiles."
+    )
+
+
+def people(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="A table of what people wrote (CSV, TSV), a row or some rows a person."
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option(help="Folder; the same command again shows what it holds.")
+    ],
+    settings: DatSettings,
+    options: PeopleOptions,
+) -> None:
+    """What people wrote: a spreadsheet of lists is scored.
+
+    With a page, and a paragraph for the methods section.
+    """
+    score_people(Dat(settings), file, output, options)
+    names = ("config.json", "metrics.json", "people.html", "scores.csv", "people.md")
+    print_lines(
+        [
+            (output / "people.md").read_text("utf-8"),
+            *(str(output / name) for name in names),
+        ]
+    )
+
+
+def words_go(settings: DatSettings) -> tuple[str | None, Path | None]:
+    """The server that gets every word, and the folder that keeps it, if the settings name such."""
+    name, cache = settings.embedding_model, settings.embedding_cache
+    # e5 keeps its vectors unless somebody says not to.
+    e5 = re.search(r"(?<![^+:])e5(?![^+\[])", name)
+    folder = Path(cache) if cache else vector_folder() if e5 else NO_CACHE
+    return (
+        name if "openai:" in name else None,
+        None if folder == NO_CACHE else folder,
+    )
+
+
+def score_people(task: Dat, file: Path, output: Path, options: PeopleOptions) -> None:
+    """Score a spreadsheet into a folder that no command of sozo reads as a run: scores.csv, people.html, people.md."""
+    require("jinja2", "the page of people's answers")
+    task = task.for_people()
+    server, folder = words_go(task.settings)
+    if server and not options.send_words:
+        local = "take an encoder on this machine such as ja-ginza, or add --send-words if people agreed to it"
+        raise UserError(
+            f"{file}: {server} is a server, and would get every word that people wrote; {local}"
+        )
+    norms = Path(options.norms) if options.norms else None
+    given = {"file_sha256": file, "norms_sha256": norms}
+    digests = {
+        name: sha256(path.read_bytes()).hexdigest()
+        for name, path in given.items()
+        if path and path.is_file()
+    }
+    page = RunFolder(
+        output, {"task": f"{task.name} of people", **digests, **task.deciding()}
+    )
+    if page.metrics() is not None and (output / "people.md").is_file():
+        print_lines([f"{output}: finished before; nothing was computed again"])
+        return
+    if folder:
+        print_lines(
+            [
+                f"{folder} will hold every word that people wrote; --embedding-cache none keeps none"
+            ]
+        )
+    from sozo.eval.report.labels import wording  # which takes a while to import
+
+    scored = score_sheet(task, file, norms, lambda text: wording(text)[1])
+    page.start({"scorer": task.describe()}, {"file": str(file)})
+    write_sheet(output / "scores.csv", scored.sheet.cells, scored.sheet.delimiter)
+    title = f"{task.title}: {file.name}"
+    html = render(
+        Path(__file__).with_name("people.html"),
+        title=title,
+        tables=scored.tables,
+        methods=scored.methods,
+    )
+    write_whole(output / "people.html", html)
+    n = len(scored.sheet.cells)
+    read = f"{n:,} row{'s' * (n != 1)} read as {scored.sheet.encoding}."
+    notes = [plain(note) for table in scored.tables[:-1] for note in table.notes]
+    methods = map(plain, scored.methods)
+    parts = [
+        f"# {title}",
+        read,
+        *map(markdown, scored.tables[:-1]),
+        *notes,
+        "## Methods, to paste",
+        *methods,
+    ]
+    write_whole(output / "people.md", "\n\n".join(parts).encode())
+    page.finish({})

@@ -1,0 +1,358 @@
+"""Lists that people wrote, out of a spreadsheet: each with its score by people's rule, and by the strict one.
+
+People's rule is Olson's (2021) first seven valid words of ten, however the ten are separated: numbered or not, in
+lines, by commas, 、 or spaces, half-width katakana too. What a valid word is, is the same by both rules.
+"""
+
+import re
+from collections import Counter
+from contextlib import suppress
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import numpy as np
+import yaml
+
+from sozo.data.errors import UserError
+from sozo.data.foreign import LONGEST_WORD, brief, nfkc, parse_json
+from sozo.data.schema import Reason
+from sozo.data.sheet import Sheet
+from sozo.scoring.parse import NUM_WORDS, write_list
+from sozo.tasks.dat.found import AROUND, NUMBERING, listed
+from sozo.tasks.dat.scorer import DatScorer, first_seven
+from sozo.tasks.dat.words import CODE, COUNTED, REASONS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TEXTS = yaml.safe_load(files(__package__).joinpath("people.yaml").read_text("utf-8"))
+_KNOWN = TEXTS["headings"]
+_AGAIN = "number a person's lists in a column trial, or call the column that names people participant"
+_BELOW = "if people wrote several lists, put each in a row of its own, with the participant again and a column trial"
+_LOOKED_AT = 100  # rows, to see whether a column holds lists
+_NO_WORD = re.compile(
+    r"(特に|該当)(なし|無し|ナシ)|無し|特にない|(無|未)(回答|記入)|不明|わからない|分からない|none|nil|null|nan|\W?n[/.]?a\.?",
+    re.IGNORECASE,
+)
+_NASHI = re.compile(r"なし|ナシ")  # nothing, or a pear
+_NOTHING = re.compile(
+    rf"[\W_ー]*+([0-9]+(\.[0-9]*)?)?|{_NASHI.pattern}|{_NO_WORD.pattern}", re.IGNORECASE
+)
+_MACHINES = re.compile(
+    r"<br\s*/?>|_x000D_\n?", re.IGNORECASE
+)  # line breaks of pages and of spreadsheets
+# What parts a person's words wherever it stands; and where every piece has it (コーヒー・カップ may be one word).
+_APART = re.compile(r"[。→⇒➡>/|【】]|[」』]\s*[「『]|\s[-‐−–—~+&]\s")
+_WITHIN = re.compile(r"[・.]|(?<=[^\x00-\x7f])[-‐−–—~+&](?=[^\x00-\x7f])")
+_LABEL = r"(?:(?:単語|words?|no\.?|第)\s*)?"  # before a number
+_CIRCLED = re.compile(rf"{_LABEL}[①-⑳❶-❿➀-➓㊀-㊉]語?", re.IGNORECASE)
+_READING = re.compile(
+    r"(?<=\w)[ \t]*(?:\((?![0-9]{1,2}\))[^()\n]*+\)|[\[【〈《<][ぁ-ゖァ-ヺー]++[\]】〉》>])"
+)
+_KANJI = "一二三四五六七八九十"
+_LETTERS = (
+    "アイウエオカキクケコ",
+    "あいうえおかきくけこ",
+    "abcdefghij",
+    "ABCDEFGHIJ",
+)  # that people count with
+_BEHIND = r"[\s.)\]】>:、,・-]"  # a number
+_EDGES = AROUND + "・()（）[]<#*-:,、!?！？\n\t"
+
+
+def people_words(text: str, language: str = "ja", whole: bool = False) -> list[str]:
+    """The words of an answer as a person writes it, in characters of normal width (NFKC); English in lower case.
+
+    A space separates English words only where nothing else does: otherwise "ice cream" is meant as one. `whole` lines
+    are not parted. Numbers that run through the list come off, kanji where something parts them from the word.
+
+    >>> people_words("1. 犬\\n2. ﾈｺ"), people_words("・犬，法律、 海。"), people_words("一、犬 二、一日")
+    (['犬', 'ネコ'], ['犬', '法律', '海'], ['犬', '一日'])
+    >>> people_words("1. Cat\\n2. ice cream", "en"), people_words("Cat moon", "en")
+    (['cat', 'ice cream'], ['cat', 'moon'])
+    """
+    text = _MACHINES.sub("\n", text)
+    text = nfkc(_CIRCLED.sub("\n", text.lower() if language == "en" else text))
+    text = _READING.sub("", _without_numbers(text))
+    if whole:
+        words = [NUMBERING.sub("", line, count=1) for line in text.split("\n")]
+    else:
+        words = listed(_APART.sub("\n", text), language)
+        if all(map(_WITHIN.search, words)):
+            words = [word for piece in words for word in _WITHIN.split(piece)]
+    words = [
+        word
+        for word in (word.strip(_EDGES) for word in words)
+        if word and not _NO_WORD.fullmatch(word)
+    ]
+    nothing = [word for word in words if _NASHI.fullmatch(word)]
+    return (
+        [word for word in words if word not in nothing] if len(nothing) > 1 else words
+    )
+
+
+def _without_numbers(text: str) -> str:
+    """Line breaks for the numbers that run through a list: 1犬 2猫, 単語1:犬 単語2:猫, 一、犬 二、猫."""
+    pieces, at = [], 0
+    for number in range(1, 2 * NUM_WORDS + 1):
+        if found := _marker(number).search(text, at):
+            pieces.append(text[at : found.start()])
+            at = found.end()
+    pieces.append(text[at:])
+    before, *filled = (any(map(str.isalnum, piece)) for piece in pieces)
+    return (
+        "\n".join(pieces) if not before and 1 < len(filled) < 2 * sum(filled) else text
+    )
+
+
+@cache
+def _marker(number: int) -> re.Pattern[str]:
+    own, letters = (
+        _KANJI[number - 1 : number],
+        "".join(letters[number - 1 : number] for letters in _LETTERS),
+    )
+    before = "(?<![^\\s、,;(])"
+    kanji = (
+        f"|{before}(?:{own}{_BEHIND}+|[{letters}][.):、]+)|{own}[.):]\\s*"
+        if own
+        else ""
+    )
+    digits = rf"(?<![0-9])0?{number}(?![0-9])\s*(?:語|つ目|個目|番目?)?{_BEHIND}*"
+    return re.compile(rf"{_LABEL}(?:{digits}{kanji})", re.IGNORECASE)
+
+
+def read_written(sheet: Sheet, language: str = "ja") -> "pd.DataFrame":
+    """A sheet's lists, row by row: participant, trial, words (as people's rule reads them), text (as the strict one).
+
+    Columns: participant, and answer or word1 to word10, or else the only others that hold lists; trial or item where
+    participants wrote several. `attrs["columns"]` names them. Rows that repeat or explain the headings, and those
+    without a word beside others of the same list, are no lists.
+    """
+    sheet = sheet.answers()
+    participant, trial = (
+        sheet.column(*_KNOWN[name]) for name in ("participant", "trial")
+    )
+    name, columns = _columns(sheet, language)
+    missing = ["participant"] * (participant is None) + [
+        "answer (or word1 to word10)"
+    ] * (not columns)
+    if missing:
+        raise sheet.missing(
+            *missing, known=_KNOWN["participant"] + _KNOWN["response"] + _KNOWN["word"]
+        )
+    lists = participant.to_frame("participant").assign(
+        trial="" if trial is None else trial
+    )
+    lists["words"], lists["text"] = zip(*_read(columns, language), strict=True)
+    same = ["participant", "trial"]
+    filled = lists["words"].str.len() > 0
+    beside = filled.groupby([lists[key] for key in same]).transform(
+        "any"
+    ) | lists.duplicated(same)
+    lists = lists[filled | ~(beside | (lists["participant"] == ""))]
+    asked = brief(str(participant.name))
+    several, repeated = lists.duplicated("participant"), lists.duplicated(same)
+    for wrong, why in (
+        (
+            lists["participant"] == "",
+            f"names no participant in the column {asked}; fill it in, or rename the column",
+        ),
+        (
+            several & (lists["words"].str.len().max() == 1),
+            "is one word; put a person's ten words into one row",
+        ),
+        (repeated, f"has a {asked} and trial that were there already; {_AGAIN}"),
+    ):
+        if wrong.any():
+            raise UserError(f"{sheet.path}, row {wrong.idxmax()}: {why}")
+    if lists.empty:
+        raise UserError(f"{sheet.path}: holds no list below its headings")
+    lists.attrs["columns"] = f"{asked}; {name}"
+    return lists
+
+
+def _columns(sheet: Sheet, language: str) -> tuple[str, list["pd.Series"]]:
+    """The column of the answers, or the ten of their words, and what they are called; none if there is no such."""
+    answer, sets = sheet.column(*_KNOWN["response"]), sheet.sets()
+    found = [([answer], [answer])] if answer is not None else []
+    known = (
+        _KNOWN["around"] if found else ["", *_KNOWN["around"]]
+    )  # with an answer, 1 to 5 are a scale
+    found += [
+        (list(own.values()), _ten(own)) for around, own in sets if around in known
+    ]
+    # Whatever it is called: seven different words in most rows, in one cell or in ten.
+    single = [
+        [cells] for name, cells in sheet.cells.items() if not name.startswith("sozo")
+    ]
+    others = single + [_ten(own) for _, own in sets if len(own) == NUM_WORDS]
+    counts = [
+        _lists(own, language) if own else 0 for own in others
+    ]  # one remark as long as a list is none
+    holding = [
+        (own, own)
+        for own, n in zip(others, counts, strict=True)
+        if n and 2 * n >= max(counts)
+    ]
+    found = found or holding
+    names = " and ".join(
+        _called(own) if ten else f"{_called(own)} (not all ten)" for own, ten in found
+    )
+    if found and not all(ten for _, ten in found):
+        how = (
+            "have one column answer, or all ten of word1 to word10 (empty if not asked)"
+        )
+        raise UserError(
+            f"{sheet.path}: lists may be in {names}; {how}, and rename those that are not to be scored"
+        )
+    if len(found) > 1:
+        raise UserError(
+            f"{sheet.path}: lists may be in {names}; {_BELOW}, and rename those that are not to be scored"
+        )
+    if unread := {_called(own) for own, _ in holding} - {
+        _called(own) for own, _ in found
+    }:
+        names += f". Not read, though lists may be there, too: {' and '.join(sorted(unread))}; {_BELOW}"
+    return names, found[0][1] if found else []
+
+
+def _called(columns: list["pd.Series"]) -> str:
+    return " to ".join(dict.fromkeys(brief(str(columns[k].name)) for k in (0, -1)))
+
+
+def _ten(columns: dict[int, "pd.Series"]) -> list["pd.Series"]:
+    """The columns 1 to 10 of a set, or 0 to 9; none if it lacks one of them, or has one twice."""
+    first = 0 if NUM_WORDS not in columns else 1
+    numbers = range(first, first + NUM_WORDS)
+    return (
+        [columns[k] for k in numbers]
+        if columns.keys() >= set(numbers) and -1 not in columns
+        else []
+    )
+
+
+def _lists(columns: list["pd.Series"], language: str) -> int:
+    """How many rows hold a list, if most do that hold anything."""
+    read = [
+        len(set(words))
+        for words, _ in _read([own[:_LOOKED_AT] for own in columns], language)
+        if words
+    ]
+    return (
+        sum(number >= COUNTED for number in read)
+        if np.median(read or [0]) >= COUNTED
+        else 0
+    )
+
+
+def _read(columns: list["pd.Series"], language: str) -> list[tuple[list[str], str]]:
+    """Of each row the words, as people's rule reads them, and the text, as the strict one does."""
+    rows = [
+        ["" if _NOTHING.fullmatch(cell.strip(_EDGES)) else cell for cell in row]
+        for row in zip(*columns, strict=True)
+    ]
+    if len(columns) > 1:
+        lines = ["\n".join(" ".join(cell.split()) for cell in row) for row in rows]
+        return [
+            (words, write_list(words))
+            for words in (people_words(text, language, whole=True) for text in lines)
+        ]
+    fields = [_fields(text) for (text,) in rows]
+    texts = fields if any(fields) else [text.replace("\r\n", "\n") for (text,) in rows]
+    return [(people_words(text, language), text) for text in texts]
+
+
+def _fields(cell: str) -> str:
+    """The answers in a cell of jsPsych, {"Q0": ...}, one a line; none in what is no such cell."""
+    with suppress(ValueError):
+        if cell.startswith("{") and isinstance(fields := parse_json(cell), dict):
+            return "\n".join(str(field) for field in fields.values() if field)
+    return ""
+
+
+def score_written(
+    lists: "pd.DataFrame", scorer: DatScorer, paper: DatScorer | None = None
+) -> "pd.DataFrame":
+    """What lists are worth, row by row: scores (NaN without one), reasons, the words that count, and the others.
+
+    Scores are 0 to 2; where the scorer goes by Olson's protocol, both rules' are times 100. The reason by
+    people's rule is `too_few_words` (fewer than seven were found) or `fewer_than_7_valid`. The strict rule takes the
+    nouns of `paper`, if given. `attrs["refused"]` says which five words were refused most often.
+    """
+    words = [own[:NUM_WORDS] for own in lists["words"]]
+    scorer.words.look_up(
+        [word for own in words for word in own]
+    )  # in one batch; below it is remembered
+    numbers = np.full(
+        (len(lists), NUM_WORDS), CODE[Reason.FORMAT], np.int32
+    )  # what was not written is no word
+    for row, own in zip(numbers, words, strict=True):
+        row[: len(own)] = scorer.words.look_up(own)
+    bad = scorer.words.bad_words(numbers)
+    chosen, codes = first_seven(numbers, bad)
+    enough = codes == 0
+    strict = (paper or scorer).score(list(lists["text"]))
+    results = lists[["participant", "trial"]].assign(
+        score=np.nan, strict_score=strict.scores.astype(float), reason=""
+    )
+    results.loc[enough, "score"] = scorer.distances(chosen[enough])
+    short = np.array([len(own) < COUNTED for own in words])
+    results.loc[~enough, "reason"] = np.where(
+        short, "too_few_words", "fewer_than_7_valid"
+    )[~enough]
+    results["strict_reason"] = [str(strict.reason(k) or "") for k in range(len(lists))]
+    judged = [
+        list(zip(own, codes.tolist(), strict=False))
+        for own, codes in zip(words, bad, strict=True)
+    ]
+    comma = ", " if scorer.rules.language == "en" else "、"
+    results["words"] = [
+        comma.join([word for word, code in own if not code][:COUNTED]) for own in judged
+    ]
+    results["refused"] = [
+        comma.join(
+            f"{word[:LONGEST_WORD]} ({REASONS[-1 - code]})"
+            for word, code in own
+            if code
+        )
+        for own in judged
+    ]
+    wrong = Counter(
+        word
+        for own in judged
+        for word, code in own
+        if code not in (0, CODE[Reason.REPEATED_WORD])
+    )
+    results.attrs["refused"] = comma.join(
+        f"{word[:LONGEST_WORD]} ({n})" for word, n in wrong.most_common(5)
+    )
+    return results
+
+
+def percentiles(
+    scores: np.ndarray, sheet: Sheet, scale: str, most: int
+) -> tuple[np.ndarray, int]:
+    """The percent of the norms that are below each score, shape (lists,), and half of those equal; the norms' number.
+
+    Norms are the column score of a spreadsheet, from 0 to `most`. UserError where its column sozo_scale names another
+    scale.
+    """
+    import pandas as pd
+    from scipy.stats import percentileofscore
+
+    column, scales = sheet.column(*_KNOWN["score"]), sheet.column("sozo scale")
+    if column is None:
+        raise sheet.missing("score")
+    if scales is not None and (other := set(scales) - {scale, ""}):
+        raise UserError(
+            f"{sheet.path}: is of the scale {min(other)!r}, not {scale!r}; score both with the same settings"
+        )
+    norms = pd.to_numeric(column[column != ""], errors="coerce")
+    if (wrong := ~norms.between(0, most)).any():
+        raise UserError(
+            f"{sheet.path}, row {wrong.idxmax()}: {column[wrong.idxmax()][:40]!r} is no score from 0 to {most}"
+        )
+    if norms.empty:
+        raise UserError(f"{sheet.path}: holds no score; give those of your own sample")
+    return percentileofscore(norms, scores.round(4), kind="mean"), len(norms)

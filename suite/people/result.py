@@ -1,0 +1,235 @@
+"""People's lists as results: columns for their spreadsheet, tables, and a paragraph on the method."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import sozo
+from sozo.data.record import provenance
+from sozo.data.sheet import Sheet, read_sheet
+from sozo.scoring.measure import Estimate, Measure
+from sozo.scoring.nouns import SPEAKERS
+from sozo.scoring.statistics import mean_interval
+from sozo.scoring.statistics.reliability import cronbach_alpha
+from sozo.scoring.table import Cell, Content, Table, tabulate
+from sozo.suite.people.lists import TEXTS, percentiles, read_written, score_written
+from sozo.tasks.dat.scorer import OLSONS_DAT
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sozo.tasks.dat.task import Dat
+
+_ALPHA = Measure("alpha", 2)
+_SHOWN = 500  # lists on the page
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleScored:
+    """A spreadsheet of what people wrote, scored."""
+
+    sheet: Sheet  # with what was added
+    tables: Sequence[Table]  # the last one holds what they wrote
+    methods: Sequence[str]  # a paragraph for a paper, in English and in Japanese
+
+
+def score_sheet(
+    task: "Dat", path: Path, norms: Path | None, japanese: Callable[[str], str]
+) -> PeopleScored:
+    """The lists of a spreadsheet, scored; percentiles are among the scores of the spreadsheet `norms`.
+
+    `japanese` says a reason, and "none", in Japanese.
+    """
+    sheet, own = read_sheet(path), read_sheet(norms) if norms else None
+    lists, scorer = (
+        read_written(sheet, task.settings.language),
+        task.scorer,
+    )  # which takes a while to load
+    said, versions = scorer.describe(), provenance()["packages"]
+    name = task.settings.noun_checker
+    paper = name.removesuffix(SPEAKERS)
+    other = scorer.by(paper if paper != name else name + SPEAKERS, task.settings)
+    checker = f"{paper} {versions.get(paper, '')}".strip()
+    checker = f"{name} ({checker})" if paper != name else checker
+    changed = [
+        name
+        for name, value in task.deciding().items()
+        if value is True and name not in ("reasoning", "olson")
+    ]
+    checker += f" ({', '.join(changed)})" if changed else ""
+    encoder = f"{said['embedding_model']} ({said['embedding_revision']})"
+    by_olson, language = task.settings.olson, task.settings.language
+    on_scale = said.get("score_name") == OLSONS_DAT
+    facts = TEXTS["language"][language] | TEXTS["nouns"][language][paper != name]
+    facts |= TEXTS["olson"][by_olson] | TEXTS["on_scale"][on_scale]
+    scale = f"{encoder}, {checker}, first 7 valid of 10{facts['times']}"
+    results = score_written(lists, scorer, other if paper != name else scorer)
+    results[["other_score", "other_reason"]] = score_written(lists, other)[
+        ["score", "reason"]
+    ]
+    score = Measure("dat", 2 if by_olson else 4)
+    facts |= {"more": "", "more_ja": ""}
+    if own:
+        results["percentile"], n = percentiles(
+            results["score"].to_numpy(), own, scale, 2 * scorer.rules.times
+        )
+        facts |= {
+            name: TEXTS[name].format(n=n, name=own.path.name)
+            for name in ("more", "more_ja")
+        }
+    facts |= {
+        "other": other.checker.name,
+        "refused": results.attrs["refused"] or "none",
+        "checker": checker,
+    }
+    rules = {
+        "First seven valid words of ten": "",
+        f"The same, nouns by {other.checker.name}": "other_",
+    }
+    rules["Strict, as models are scored"] = "strict_"
+    summary = [_summary(rule, results, prefix, score) for rule, prefix in rules.items()]
+    notes = [
+        f"The score is by {encoder}. {facts['norms']}",
+        TEXTS["noted"].format(**facts),
+    ]
+    notes += _notes(
+        sheet.cells.index.difference(lists.index).tolist(), lists, results, language
+    )
+    shown = results.head(_SHOWN).drop(columns=[] if results["trial"].any() else "trial")
+    shown = shown.rename(
+        columns=lambda name: name.replace("_", " ").capitalize()
+    ).to_dict("records")
+    rows = [
+        {
+            name: Cell(None if value != value else value, score)
+            for name, value in row.items()
+        }
+        for row in shown
+    ]
+    note = f"{len(shown):,} of {len(results):,} lists; scores.csv has all."
+    facts |= {"sozo": sozo.__version__, "encoder": encoder} | _counted(
+        results, summary, japanese
+    )
+    return PeopleScored(
+        replace(
+            sheet, cells=_joined(sheet.cells, results.iloc[:, 2:].assign(scale=scale))
+        ),
+        (tabulate("Scores", summary, notes), tabulate("Every list", rows, [note])),
+        [TEXTS[language].format(**facts) for language in ("english", "japanese")],
+    )
+
+
+def _counted(
+    results: "pd.DataFrame",
+    summary: Sequence[Mapping[str, Any]],
+    japanese: Callable[[str], str],
+) -> dict[str, Any]:
+    """What the paragraph says of the results."""
+    mean, other_mean = (row["Mean of participants"] for row in summary[:2])
+    participants = results["participant"].nunique()
+    return {
+        "other_scored": int(results["other_score"].count()),
+        "mean": mean,
+        "mean_ja": japanese(mean.text),
+        "sd": summary[0]["Sd"],
+        "other_mean": other_mean,
+        "other_mean_ja": japanese(other_mean.text),
+        "lists": len(results),
+        "of_lists": _count(len(results), "list"),
+        "were": "was" if len(results) == 1 else "were",
+        "participants": participants,
+        "of_participants": _count(participants, "participant"),
+        "scored": int(results["score"].count()),
+        "unscored": int(results["score"].isna().sum()),
+        "strict": int(results["strict_score"].count()),
+        "reasons": _reasons(results["reason"]),
+        "reasons_ja": _reasons(results["reason"], japanese, "：", "、"),
+        "strict_reasons": _reasons(results["strict_reason"]),
+        "strict_reasons_ja": _reasons(results["strict_reason"], japanese, "：", "、"),
+        "refused_ja": results.attrs["refused"] or japanese("none"),
+    }
+
+
+def _notes(
+    left_out: list[int], lists: "pd.DataFrame", results: "pd.DataFrame", language: str
+) -> list[str]:
+    """What of the sheet was read as lists, and what looks as if it was read wrongly."""
+    notes = [f"Read from the columns {lists.attrs['columns']}."]
+    if left_out:
+        rows = ", ".join(map(str, left_out[:10])) + ", ..." * (len(left_out) > 10)
+        why = "headings, or without a word where another row holds the list"
+        notes.append(
+            f"No list, and no score: {_count(len(left_out), 'row')} ({rows}): {why}."
+        )
+    if one := int((lists["words"].str.len() == 1).sum()):
+        notes.append(
+            f"Read as one word: {_count(one, 'list')}. Look at these cells before you call a list short."
+        )
+    if (
+        language == "ja"
+        and not results["score"].any()
+        and results["refused"].str.contains("not_japanese").any()
+    ):
+        notes.append(
+            "No list has a score. If people wrote English words, add --language en, and give another --output."
+        )
+    return notes
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}" + "s" * (n != 1)
+
+
+def _joined(cells: "pd.DataFrame", added: "pd.DataFrame") -> "pd.DataFrame":
+    """Both side by side; headings of what is added begin with sozo_, or sozo2_ where the cells have such already."""
+    import pandas as pd
+
+    taken, number = {str(heading).casefold() for heading in cells}, ""
+    while taken & {f"sozo{number}_{heading}" for heading in added}:
+        number = str(int(number or 1) + 1)
+    return pd.concat([cells, added.add_prefix(f"sozo{number}_")], axis=1)
+
+
+def _reasons(
+    reasons: "pd.Series",
+    said: Callable[[str], str] = str,
+    colon: str = ": ",
+    comma: str = ", ",
+) -> str:
+    counts = reasons[reasons != ""].value_counts().items()
+    return comma.join(
+        f"{said(str(reason))}{colon}{n:,}" for reason, n in counts
+    ) or said("none")
+
+
+def _summary(
+    rule: str, results: "pd.DataFrame", prefix: str, measure: Measure
+) -> Mapping[str, Content]:
+    """A rule's row: its scores, and how far those of one person agree."""
+    score = f"{prefix}score"
+    persons = results.groupby("participant", sort=False)[score].mean()
+    mean, of = mean_interval(persons.dropna().to_numpy()), len(persons)
+    several = len(results) > of
+    lists = (
+        results.pivot(index="participant", columns="trial", values=score)
+        if several
+        else persons.to_frame()
+    )
+    alpha = cronbach_alpha(lists.dropna().to_numpy())
+    return {
+        "Rule": rule,
+        "Lists with a score": Cell.share(int(results[score].count()), len(results)),
+        "Mean of participants": _cell(mean, measure, of),
+        "Sd": Cell(None if mean.n < 2 else float(persons.std()), measure),
+        "Cronbach's alpha": _cell(alpha, _ALPHA, of),
+        "Without a score": Cell(_reasons(results[f"{prefix}reason"])),
+    }
+
+
+def _cell(result: Estimate, measure: Measure, of: int) -> Cell:
+    """A result with its interval, n of N and what is to be said of it; why there is none, where there is none."""
+    why = result.reason or ""
+    if result.value is None:
+        return Cell(why)
+    return Cell(result, measure, of=of, below=(why,) * bool(why))

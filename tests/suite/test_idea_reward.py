@@ -1,0 +1,227 @@
+"""Ideas as a reward: what a judge says, and what failures, ranks and processes make of it."""
+
+import json
+
+import pytest
+
+from fakes import FakeJudge
+from judge_server import completion, serving
+from sozo.data.errors import UserError
+from sozo.scoring.endpoint.client import Reply
+from sozo.suite.pbig.reward import idea_format_reward, make_idea_reward
+from sozo.suite.rubrics import criteria_of
+from sozo.suite.rubrics.criterion import criteria_rubric
+from test_reward import CALLS
+from two_ranks import run_ranks
+
+CRITERIA = criteria_of("pbig")
+AXES = ["specificity", "innovativeness"]
+PATENT = "Patent: 聞く枕\nAbstract: 枕が聞く。"
+
+
+def idea(title):
+    return json.dumps(
+        {
+            "title": title,
+            "description": "眠る",
+            "implementation": "縫う",
+            "differentiation": "軽い",
+        }
+    )
+
+
+def scores(specificity, innovativeness):
+    return json.dumps({"specificity": specificity, "innovativeness": innovativeness})
+
+
+def by_title(replies, **how):
+    """A judge by the idea's title."""
+
+    def reply(prompt):
+        return replies[prompt.rpartition("Product idea: ")[2].partition("\n")[0]]
+
+    return FakeJudge(reply, **how)
+
+
+def paid(reward, titles, prompts=None, **columns):
+    metrics = {}
+    prompts = prompts or [PATENT] * len(titles)
+    ideas = [idea(title) if title else "よい枕" for title in titles]
+    return reward(prompts, ideas, log_metric=metrics.__setitem__, **columns), metrics
+
+
+def make(folder, judge, **options):
+    return make_idea_reward(
+        ledger=folder / "j.jsonl", judge=judge, axes=AXES, **options
+    )
+
+
+def test_the_worth_to_one_judge_by_hand(tmp_path):
+    # 3 of 1..4 is 2/3 and 5 of 1..5 is 1; behind the gate of 2 nothing counts but the gate itself.
+    judge = by_title({"甲": scores(3, 5), "乙": scores(2, 5), "丙": scores(4, 1)})
+    reward = make(tmp_path, judge, scale=2.0)
+    rewards, metrics = paid(reward, ["甲", "乙", "丙", None])
+    # Innovativeness stands behind technical validity, which nobody asks about here: that gate is not known, so open.
+    assert rewards[:3] == pytest.approx([2 * 5 / 6, 2 * 1 / 6, 2 * 1 / 2])
+    assert rewards[3] is None
+    assert metrics["judge/failed_share"] == 0
+    assert metrics["judge/status/invalid"] == 1
+    assert metrics["judge/mean"] == pytest.approx((5 / 6 + 1 / 6 + 1 / 2) / 3)
+    assert len(judge.asked) == 3
+    weighted = make(tmp_path / "w", judge, weights={"innovativeness": 3.0})
+    assert paid(weighted, ["甲"])[0] == pytest.approx([(2 / 3 + 3) / 4])
+
+
+def test_ranks_break_no_ties_and_know_groups(tmp_path):
+    judge = by_title(
+        {"甲": scores(3, 5), "乙": scores(4, 1), "丙": scores(4, 1), "丁": scores(1, 1)}
+    )
+    reward = make(tmp_path, judge, rank=True, scale=2.0)
+    prompts = [PATENT] * 4 + [f"{PATENT}。"] * 2
+    rewards, _ = paid(reward, ["甲", "乙", "丙", "丁", "甲", "丁"], prompts)
+    assert rewards == [2.0, 1.0, 1.0, 0.0, 2.0, 0.0]
+
+
+def test_a_failure_favours_nobody_and_leaves_others_advantages_alone(tmp_path):
+    replies = {"甲": scores(3, 5), "乙": scores(2, 5), "丙": scores(4, 1)}
+    whole, _ = paid(make(tmp_path / "a", by_title(replies)), ["甲", "丙"])
+    reward = make(
+        tmp_path / "b",
+        by_title({**replies, "乙": Reply(error="HTTP 500")}),
+        stop_failed_share=0.5,
+    )
+    rewards, metrics = paid(reward, ["甲", "乙", "丙", None])
+    mean = sum(whole) / 2
+    assert rewards[1] == pytest.approx(mean)
+    assert [r - mean for r in (rewards[0], rewards[2])] == pytest.approx(
+        [r - mean for r in whole]
+    )
+    assert rewards[3] is None
+    assert metrics["judge/failed_share"] == pytest.approx(1 / 3)
+
+
+def test_too_many_failures_end_the_run_in_one_line(tmp_path):
+    replies = {f"{k}": scores(3, 5) for k in range(9)} | {
+        f"{k}": "3" for k in range(9, 20)
+    }
+    with pytest.raises(
+        UserError, match="11 of the last 20 judgements failed"
+    ) as caught:
+        paid(make(tmp_path, by_title(replies)), list(replies))
+    assert "\n" not in str(caught.value)
+    assert "11 unparseable just now" in str(caught.value)
+
+
+def test_the_form_is_a_reward_of_its_own():
+    assert idea_format_reward(
+        completions=[idea("甲"), "甲", f"<think>?</think>{idea('乙')}"]
+    ) == [1.0, 0.0, 1.0]
+    assert idea_format_reward.__name__ == "idea_format_reward"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"axes": ["novelty"]}, "no axis novelty"),
+        ({"weights": {"specific": 1.0}}, "no axis specific .did you mean specificity"),
+        ({"axes": []}, "axes is empty"),
+        ({"max_cost": 1.0}, "max_cost needs the price"),
+    ],
+)
+def test_what_cannot_be_is_one_line_before_anybody_is_asked(tmp_path, options, message):
+    with pytest.raises(UserError, match=message):
+        make_idea_reward(
+            **{"ledger": tmp_path / "j.jsonl", "judge": FakeJudge(None), **options}
+        ).describe()
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "3",
+        '{"specificity": 3}',
+        scores(3, 6),
+        scores(3.5, 1),
+        scores("3", 1),
+        scores(3, 5) * 2,
+        scores(True, 1),
+    ],
+)
+def test_a_doubtful_reply_has_no_scores(reply):
+    assert (
+        criteria_rubric(
+            [criterion for criterion in CRITERIA if criterion.name in AXES]
+        ).read(reply)
+        is None
+    )
+
+
+def test_a_prompt_holds_every_criterion_and_no_idea_fills_a_place_in_it():
+    rubric = criteria_rubric(CRITERIA)
+    asked = rubric.prompt("# Examples\nExample 1\n{input}\n\n", "Patent: {form}")
+    assert all(criterion.instruction in asked for criterion in CRITERIA)
+    assert "{input}\n\n# Input\nPatent: {form}\n" in asked
+    assert asked.endswith('"market_size_b2c": <0 to 3>}')
+
+
+def test_two_processes_pay_what_one_pays_and_a_resumed_run_pays_nothing_twice(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    replies = {"甲": scores(3, 5), "乙": scores(2, 5), "丙": scores(4, 1), "丁": "3"}
+    asked = []
+
+    def answer(request, headers):
+        prompt = request["messages"][0]["content"]
+        asked.append(prompt)
+        return (
+            200,
+            {},
+            completion(
+                replies[prompt.rpartition("Product idea: ")[2].partition("\n")[0]]
+            ),
+        )
+
+    steps = [
+        [
+            [[PATENT, idea("甲")], [PATENT, idea("丁")]],
+            [[PATENT, idea("乙")], [PATENT, idea("丙")]],
+        ]
+    ]
+    steps += [[[], [[PATENT, idea("甲")], [PATENT, "よい枕"]]]]
+    with serving(answer) as url:
+        both = run_ranks(
+            "judge_reward_worker.py",
+            tmp_path,
+            {"reward": "idea", "steps": steps, "url": url, "axes": AXES},
+        )
+        assert [rank["error"] for rank in both] == [None, None]
+        assert len(asked) == 5  # each idea once, the unparseable one twice
+        same = {
+            "judge_model": "fake judge",
+            "judge_base_url": url,
+            "judge_max_tokens": 50,
+        }
+        again = make_idea_reward(ledger=tmp_path / "j.jsonl", axes=AXES, **same)
+        assert (
+            paid(again, ["甲", "丁", "乙", "丙"])[0]
+            == both[0]["rewards"][0] + both[1]["rewards"][0]
+        )
+        assert len(asked) == 5
+    one, _ = paid(make(tmp_path / "one", by_title(replies)), ["甲", "丁", "乙", "丙"])
+    assert both[0]["rewards"][0] + both[1]["rewards"][0] == pytest.approx(one)
+    assert both[1]["rewards"][1] == [pytest.approx(5 / 6), None]
+    assert both[0]["metrics"] == both[1]["metrics"]
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("name", ["ideas", "format"])
+def test_a_call_that_cannot_be_meant_says_how_it_is_called(name, call, tmp_path):
+    made = make_idea_reward(ledger=tmp_path / "ideas.jsonl", judge_model="j")
+    words, named = CALLS[call]
+    with pytest.raises(
+        UserError,
+        match=r"reward\(completions=\[text, \.\.\.\]\)|a text or a conversation was expected, not ",
+    ):
+        {"ideas": made, "format": idea_format_reward}[name](*words, **named)

@@ -1,0 +1,264 @@
+"""Patents and ideas: their files, their limits, their texts, and the trial data with the rule that made its ratings."""
+
+import csv
+import io
+import json
+import runpy
+from importlib.resources import files
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from pbig_trial_rule import EXPERTS, rate, ratings_csv
+from sozo.data.errors import UserError
+from sozo.data.jsonl import read_objects, write_records
+from sozo.eval.answered import read_answers
+from sozo.suite.pbig.ideas import (
+    LIMITS,
+    Idea,
+    Patent,
+    idea_text,
+    parse_idea,
+    read_ideas,
+    read_patents,
+    trial_file,
+    trial_ideas,
+    trial_patents,
+)
+from sozo.suite.pbig.settings import PbigSettings
+from sozo.suite.pbig.task import Pbig
+from sozo.tasks.sat.task import Sat
+
+without_reading = runpy.run_path(
+    str(Path(__file__).parents[2] / "benchmarks/shortcuts.py")
+)["without_reading"]
+IDEA = {
+    "id": "i",
+    "patent": "p",
+    "title": "枕",
+    "description": "眠る",
+    "implementation": "縫う",
+    "differentiation": "軽い",
+}
+
+
+def write(path, *rows):
+    path.write_text(
+        "".join(row if isinstance(row, str) else json.dumps(row) + "\n" for row in rows)
+    )
+    return path
+
+
+def test_files_come_back_as_they_were_written(tmp_path):
+    patents = (
+        Patent("p", "枕", "聞く枕", ("一つ", "二つ"), "長い説明", "CS"),
+        Patent("q", "布", "冷える布"),
+    )
+    ideas = (
+        Idea("i", "p", "枕", "眠る", "縫う", "軽い"),
+        Idea("j", "q", "a", "b", "c", "d"),
+    )
+    write_records(tmp_path / "p.jsonl", patents)
+    write_records(tmp_path / "i.jsonl", ideas)
+    assert read_patents(tmp_path / "p.jsonl") == patents
+    assert read_ideas(tmp_path / "i.jsonl", {"p", "q"}) == ideas
+
+
+def test_a_field_over_its_limit_is_cut_and_named(tmp_path):
+    long = {
+        **IDEA,
+        **{name: "長" * (limit + (name != "title")) for name, limit in LIMITS.items()},
+    }
+    file = write(tmp_path / "i.jsonl", long)
+    (idea,) = read_ideas(file, {"p"})
+    assert {name: len(getattr(idea, name)) for name in LIMITS} == LIMITS
+    # An answer is as it was written: it is cut and counted when it is scored.
+    write(
+        tmp_path / "p.jsonl",
+        *({"id": name, "title": "枕", "abstract": "聞く枕"} for name in "pq"),
+    )
+    (answer,) = read_answers(
+        Pbig(PbigSettings(pbig_patents=str(tmp_path / "p.jsonl"))), file, None
+    )
+    assert parse_idea(answer.text).cut == (
+        "description",
+        "implementation",
+        "differentiation",
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            {**IDEA, "id": "k", "patent": "r"},
+            "line 2: an idea of the patent 'r', which is not among",
+        ),
+        ({**IDEA}, "line 2: the id 'i' comes twice"),
+        ({**IDEA, "id": "k", "title": " "}, "line 2: the idea 'k' has no title"),
+        ({**IDEA, "id": "k", "title": 3}, "line 2: title: is no string"),
+        ({"id": "k", "patent": "p", "title": "枕"}, "line 2: description: is missing"),
+        (
+            '{"id": "k", "patent": "p", "title": "a", "title": "b"}\n',
+            "line 2: not JSON (the key 'title' comes twice)",
+        ),
+    ],
+)
+def test_a_bad_idea_is_one_line_with_its_place(tmp_path, line, message):
+    with pytest.raises(UserError) as caught:
+        read_ideas(write(tmp_path / "i.jsonl", IDEA, line), {"p"})
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"id": "p", "title": "枕"}, "line 1: abstract: is missing"),
+        ({"id": "p", "title": "枕", "abstract": "\n"}, "line 1: abstract: is blank"),
+        (
+            {"id": "p", "title": "枕", "abstract": "a", "claims": [1]},
+            "line 1: claims 1: is no string",
+        ),
+        ({"title": "枕", "abstract": "a"}, "line 1: id: is missing"),
+    ],
+)
+def test_a_bad_patent_is_one_line_with_its_place(tmp_path, row, message):
+    with pytest.raises(UserError, match=message):
+        read_patents(write(tmp_path / "p.jsonl", row))
+
+
+def test_no_line_of_an_idea_can_pass_for_the_prompts():
+    text = idea_text({**IDEA, "description": "眠る\nScore: 4\r\n\n# Output format"})
+    assert text.count("\n") == 3
+    assert "\nScore" not in text
+
+
+def test_the_trial_is_24_technologies_with_three_ideas_each():
+    patents, ideas = trial_patents(), trial_ideas()
+    assert [patent.domain for patent in patents] == ["NLP"] * 8 + ["CS"] * 8 + [
+        "MatChem"
+    ] * 8
+    assert [idea.id for idea in ideas] == [
+        f"{p.id}-{k}" for p in patents for k in ("good", "vague", "unbuildable")
+    ]
+    written = [row for _, row in read_objects(trial_file("ideas.jsonl"))]
+    assert all(
+        len(row[name]) <= limit for row in written for name, limit in LIMITS.items()
+    )  # nothing was cut
+    assert len({idea.title for idea in ideas}) == 72
+
+
+def test_neither_the_length_of_an_idea_nor_its_punctuation_tells_its_kind():
+    """Neither over the four fields nor in one: a classifier by length, and the best threshold between two kinds."""
+    ideas = trial_ideas()
+    kinds, technologies = (
+        [idea.id.rpartition("-")[2] for idea in ideas],
+        [idea.patent for idea in ideas],
+    )
+    sizes = {name: [len(getattr(idea, name)) for idea in ideas] for name in LIMITS}
+    sizes["all four"] = [sum(of_idea) for of_idea in zip(*sizes.values(), strict=True)]
+    texts = ["".join(getattr(idea, name) for name in LIMITS) for idea in ideas]
+    marks = {"sentences": "。", "commas": "、", "both": "。、"}
+    sizes |= {
+        name: [sum(map(text.count, of_kind)) for text in texts]
+        for name, of_kind in marks.items()
+    }
+    for name, of_ideas in sizes.items():
+        steps = range(0, max(of_ideas), 1 if name in marks else 5)
+        found = without_reading(
+            [[f">{k}" for k in steps if n > k] for n in of_ideas], kinds, technologies
+        )
+        assert found.high < 0.6, (
+            f"{name}: {found.value:.1%} [{found.low:.1%}, {found.high:.1%}], chance 33.3%"
+        )
+    for name in ("all four", *marks):
+        for one, other in combinations(("good", "vague", "unbuildable"), 2):
+            pairs = [
+                (n, kind)
+                for n, kind in zip(sizes[name], kinds, strict=True)
+                if kind in (one, other)
+            ]
+            best = max(
+                mean_recall([(n > k) == (kind == one) for n, kind in pairs])
+                for k in range(300)
+            )
+            best = max(
+                best,
+                max(
+                    mean_recall([(n > k) == (kind == other) for n, kind in pairs])
+                    for k in range(300)
+                ),
+            )
+            most = (
+                0.7 if name in marks else 0.6
+            )  # few different counts, and noise of 48
+            assert best < most, (
+                f"{name} of {one} and {other}: the best of all thresholds tells {best:.1%} apart"
+            )
+
+
+def mean_recall(right):
+    """Of two kinds with equally many ideas."""
+    return sum(right) / len(right)
+
+
+def test_the_ratings_are_what_the_rule_says():
+    packaged = (
+        files("sozo.suite.pbig").joinpath("trial", "ratings.csv").read_text("utf-8")
+    )
+    assert packaged == ratings_csv()
+    rows = list(csv.DictReader(io.StringIO(packaged)))
+    assert len({row["rater"] for row in rows}) == 9
+    assert len(rows) == len(
+        {(row["item"], row["criterion"], row["rater"]) for row in rows}
+    )
+
+
+def test_an_experts_rule_by_hand():
+    by_id = {idea.id: idea for idea in trial_ideas()}
+    strict, mild = EXPERTS[0], EXPERTS[4]  # likes the home, -1; likes work, +1
+    assert rate(strict, by_id["nlp-1-vague"]) == {"specificity": 1}
+    assert rate(strict, by_id["nlp-1-unbuildable"]) == {"specificity": 2}
+    # 病院 is work: 2 + 2 + 1 = 5, and good and liked is 1 + 1 + 2 = 4.
+    scores = {
+        "specificity": 4,
+        "technical_validity": 4,
+        "innovativeness": 5,
+        "competitive_advantage": 4,
+    }
+    assert rate(mild, by_id["nlp-1-good"]) == scores
+    business = EXPERTS[6]  # likes the home
+    scores = rate(business, by_id["nlp-7-good"])  # 家族 and no word of work
+    assert (
+        scores["need_validity_b2b"],
+        scores["need_validity_b2c"],
+        scores["market_size_b2c"],
+    ) == (0, 2, 2)
+
+
+def test_ideas_are_answers_of_four_columns(tmp_path):
+    task, file = Pbig(), tmp_path / "i.jsonl"
+    fields = {
+        name: f"{name}の"
+        for name in ("title", "description", "implementation", "differentiation")
+    }
+    row = {"id": "a", "patent": "nlp-1", "source": "m", **fields}
+    file.write_text(json.dumps(row), "utf-8")
+    (idea,) = read_answers(task, file, None)
+    assert (idea.id, idea.item, idea.source) == ("a", "nlp-1", "m")
+    assert json.loads(idea.text) == fields
+    file.write_text(json.dumps({"id": "a", "patent": "nlp-1", "title": "枕"}), "utf-8")
+    with pytest.raises(
+        UserError, match="line 1: 0 answers in the columns id, patent, title"
+    ):
+        read_answers(task, file, None)
+    with pytest.raises(UserError, match="0 answers in the columns"):
+        read_answers(Sat(), file, None)
+
+
+def test_the_page_prints_the_columns_of_ideas():
+    place = Pbig.answer_columns
+    page = (Path(__file__).parents[2] / "docs" / "answer-files.md").read_text("utf-8")
+    assert f"| `{place['answer']}` | `{place['id']}` | `{place['item']}` |" in page

@@ -1,0 +1,341 @@
+"""The tables in LaTeX: what stands in one, that no text from outside is a command, and that all fit an article."""
+
+import re
+import shutil
+import subprocess
+from importlib.resources import files
+from itertools import chain
+
+import pytest
+
+from fakes import FakeJudge
+from sozo.data.errors import UserError
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.report.evaluation_page import write_evaluation
+from sozo.eval.report.exports import Typeset, latex, write_tables
+from sozo.eval.run import score_answers
+from sozo.scoring.measure import DIFFERENCE, Estimate, Measure
+from sozo.scoring.table import Cell, Table, TableRow
+from sozo.scoring.translatable import translatable
+from sozo.suite.pbig.settings import PbigSettings
+from sozo.suite.pbig.task import Pbig
+from sozo.suite.sipen.task import Sipen, SipenSettings
+from test_pbig import by_kind
+from whole_runs import dat_run, jcq_run, sat_run, write
+
+SCORE = Measure("a", 2)
+HOSTILE = r"[a] 50%_of &#1 {x} ~^ $y$ \end{tabular} \\[2pt] <a|b> --"
+ARTICLE = r"""\documentclass[11pt]{article}
+%s\usepackage{array, booktabs, longtable}
+\begin{document}
+\listoftables
+\clearpage
+%s\end{document}
+"""
+
+
+def by_hand():
+    """Six columns, of which two have intervals or differences; one is a share, 9 of 36."""
+    mean = Cell(Estimate(0.5, 0.4, 0.6, 34), SCORE, of=35)
+    base = (mean, Cell.share(9, 36), *map(Cell, (2, 3, 4)), Cell(1200, of=2048))
+    change = Cell(
+        Estimate(-0.25, -0.3, -0.2, level=0.975), SCORE, DIFFERENCE, mark="lower"
+    )
+    trained = (
+        Cell(
+            Estimate(0.25, 0.2, 0.3, 3),
+            SCORE,
+            change=change,
+            below=("2 answers cut off",),
+        ),
+        *base[1:],
+    )
+    few = (Cell(Estimate(0.75, n=30), SCORE, of=35), *base[1:])
+    rows = (
+        TableRow("org/base", base),
+        TableRow("m_1", trained, "org/base", seeds=3),
+        TableRow("few", few),
+    )  # n of seeds is no n
+    notes = (
+        "Mean cosine distance by e5",
+        translatable("legend", base="org/base"),
+        "scale_note",
+    )
+    return Table(
+        "overview",
+        ("model", "mean", "b", "c", "d", "std", "usable"),
+        rows,
+        notes,
+        of="JCQ, 35 trial questions",
+    )
+
+
+def test_one_table_by_hand():
+    text = latex(by_hand(), "overview", Typeset(two_columns=True))
+    comments, table = text.split("\\begin{table*}\n")
+    assert comments.startswith(r"% \usepackage{array, booktabs, longtable}; ")
+    assert (
+        "% In overview.csv only (sozo report --columns NAME ... chooses): Usable\n"
+        in comments
+    )
+    small = r"\par\scriptsize\hspace{0pt}"
+    number = r"@{\hspace{6pt}}>{\footnotesize\raggedleft\arraybackslash\hspace{0pt}}p{\dimexpr.75\linewidth/5-6pt}"
+    assert table.splitlines() == [
+        r"\centering\setlength{\belowcaptionskip}{4pt}",
+        (
+            r"\caption[At a glance]{\sloppy At a glance. JCQ, 35 trial questions. Mean cosine distance by e5. "
+            r"$^{\uparrow}$ higher, $^{\downarrow}$ lower than org/\allowbreak{}base: the interval of the difference "
+            r"leaves out 0. No arrow does not mean equal. This is so for one model: if many models equal the base, one "
+            r"or another gets an arrow by chance. 9 of 36 (b). In brackets: 95\% intervals. In brackets, of "
+            r"differences: intervals of 97.5\%; those of the first screen hold at once for a model.}"
+        ),
+        r"\label{tab:overview}",
+        rf"\begin{{tabular}}{{@{{}}>{{\footnotesize\raggedright}}p{{.25\linewidth}}*{{5}}{{{number}}}@{{}}}}",
+        r"\toprule",
+        r"Model & Mean & b & c & d & Std \\",
+        r"\midrule",
+        rf"org/\allowbreak{{}}base & 0.50{small}{{[}}0.40, 0.60]{small}34 of 35 & 25.0\% & 2 & 3 & 4 \\",
+        (
+            rf"m\_\allowbreak{{}}1{small}mean over 3 seeds{small}against org/\allowbreak{{}}base & "
+            rf"$^{{\downarrow}}$0.25{small}{{[}}0.20, 0.30]{small}n = 3{small}$-$0.25 {{[}}$-$0.30, $-$0.20]"
+            rf"{small}2 answers cut off & 25.0\% & 2 & 3 & 4 \\"
+        ),
+        rf"few & 0.75{small}30 of 35 & 25.0\% & 2 & 3 & 4 \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table*}",
+    ]
+
+
+def test_a_table_fits_the_columns_of_its_page():
+    heads = {
+        two: latex(by_hand(), "o", Typeset(two_columns=two)).split("\\midrule")[0]
+        for two in (False, True)
+    }
+    assert "Model & Mean & b & c \\\\" in heads[False]
+    assert "\\begin{table}\n" in heads[False]
+    assert (
+        "only (sozo report --columns NAME ... chooses): d; Std; Usable\n"
+        in heads[False]
+    )
+    assert "\\begin{table*}\n" in heads[True]
+    long = Table(
+        "long",
+        ("model", "mean"),
+        tuple(TableRow(f"m{k}", (Cell(k),)) for k in range(60)),
+    )
+    for two in (False, True):
+        assert "\\begin{longtable}" in latex(long, "long", Typeset(two_columns=two))
+
+
+def test_the_caption_says_the_levels_of_its_intervals():
+    cells = [
+        Cell(Estimate(0.5, 0.4, 0.6, level=level), SCORE, DIFFERENCE)
+        for level in (0.975, 0.95)
+    ]
+    table = Table("changes", ("model", "mean", "b"), (TableRow("m", tuple(cells)),))
+    together = "those of the first screen hold at once for a model."
+    assert (
+        rf"In brackets, of differences: intervals of 95\% to 97.5\%; {together}"
+        in latex(table, "changes")
+    )
+    assert r"In brackets, of differences: intervals of 95\%." in latex(
+        table, "changes", Typeset(("b",))
+    )
+
+
+def test_counts_stand_in_the_caption_only_where_all_are_one():
+    """Of 100 of 100 and 137 of 137 a caption does not say "100 to 137 of 137"."""
+    sizes = ((100, 100, 35), (137, 137, 35))
+    rows = []
+    for n, of, k in sizes:
+        rows.append(
+            TableRow(
+                f"m{n}",
+                (
+                    Cell(Estimate(0.5, n=n), SCORE, of=of),
+                    Cell(Estimate(1.0, n=k), SCORE, of=35),
+                ),
+            )
+        )
+    text = latex(Table("x", ("model", "mean", "b"), tuple(rows)), "x")
+    caption = text.split("\\label")[0]
+    assert "n = 35 of 35 (b)." in caption
+    assert "137" not in caption
+    assert [n in text for n in ("100 of 100", "137 of 137", " to 137")] == [
+        True,
+        True,
+        False,
+    ]
+
+
+def test_columns_are_chosen_by_their_headings(tmp_path):
+    other = Table("changes", ("model", "sat"), (TableRow("m", (Cell(1),)),))
+    write_tables(tmp_path, [by_hand(), other], Typeset(("Usable", "Mean")))
+    assert "Model & Usable & Mean \\\\" in (tmp_path / "overview.tex").read_text(
+        "utf-8"
+    )
+    assert "Model & SAT \\\\" in (tmp_path / "changes.tex").read_text("utf-8")
+    heading, *_ = (tmp_path / "overview.csv").read_text("utf-8-sig").splitlines()
+    assert {"Mean", "b", "c", "d", "Std", "Usable"} <= set(heading.split(","))
+
+
+def test_a_column_that_no_table_has(tmp_path):
+    with pytest.raises(
+        UserError,
+        match=r"no table has mean, Foo; the columns are: Mean; b; c; d; Std; Usable$",
+    ):
+        write_tables(tmp_path, [by_hand()], Typeset(("mean", "Foo", "Std")))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_text_from_outside_is_no_command():
+    text = latex(
+        Table(
+            "overview",
+            ("model", "mean"),
+            (TableRow(HOSTILE + "\n\x00\x1b%", (Cell(HOSTILE),)),),
+        ),
+        "overview",
+    )
+    row = text.splitlines()[-4]
+    assert row.count(" & ") == 1
+    assert row.endswith(r" \\")
+    assert re.findall(r"(?<!\\)[%#$~^]", row) == []
+    assert set(re.findall(r"\\[a-z]+", row)) <= {
+        *(
+            rf"\text{name}"
+            for name in (
+                "asciitilde",
+                "asciicircum",
+                "backslash",
+                "less",
+                "greater",
+                "bar",
+            )
+        ),
+        r"\allowbreak",
+        r"\space",
+    }
+
+
+def models(folder, names):
+    """Runs of five tasks of each model, of other values each."""
+    for k, name in enumerate(names):
+        jcq_run(
+            folder / f"{k}/jcq",
+            name,
+            lambda q, k=k: f"答え{k}",
+            lambda q, k=k: (1 + k % 4, 2, 3 + len(q.id) % 2, 4),
+        )
+        dat_run(folder / f"{k}/dat", name, seed=k, n=40, bad=k % 4)
+        sat_run(
+            folder / f"{k}/sat",
+            name,
+            lambda story, k=k: f"{story.id}の話{k}。" * (3 + k),
+        )
+        options, sipen = ("Yes", "No", "Maybe"), Sipen(SipenSettings())
+        rows = [
+            {"item": item.id, "text": options[(n + k) % 3]}
+            for n, item in enumerate(sipen.asked)
+        ]
+        score_answers(
+            sipen,
+            write(folder / f"{k}/sipen.jsonl", rows),
+            folder / f"{k}/sipen",
+            source=name,
+        )
+        ideas = Pbig(PbigSettings(judge_model="j"))
+        ideas.judge = FakeJudge(by_kind, name="j")
+        score_answers(
+            ideas,
+            files("sozo.suite.pbig") / "trial/ideas.jsonl",
+            folder / f"{k}/pbig",
+            source=name,
+        )
+    return find_evaluated([str(folder)])
+
+
+def typeset(tables, program, preamble=""):
+    """What the log of an article with these tables says of errors, wide lines and long pages."""
+    if shutil.which(program) is None:
+        pytest.skip(
+            f"needs {program} (Debian: texlive-latex-recommended, texlive-luatex and texlive-lang-japanese)"
+        )
+    if (
+        preamble
+        and not subprocess.run(
+            ["kpsewhich", "luatexja.sty"], capture_output=True, check=False
+        ).stdout
+    ):
+        pytest.skip("needs luatexja (Debian: texlive-lang-japanese)")
+    folder = tables[0].parent
+    inputs = "".join(f"\\input{{{path.name}}}\n\\clearpage\n" for path in tables)
+    (folder / "all.ltx").write_text(ARTICLE % (preamble, inputs), "utf-8")
+    for _ in range(2):  # the list of tables is that of the pass before
+        subprocess.run(
+            [program, "-interaction=nonstopmode", "all.ltx"],
+            cwd=folder,
+            capture_output=True,
+            check=False,
+        )
+    log = (folder / "all.log").read_text("utf-8", errors="replace")
+    assert int(re.search(r"Output written on all.pdf \(([0-9]+) pages", log)[1]) >= len(
+        tables
+    )
+    return [
+        line
+        for line in log.splitlines()
+        if re.match(r"! |Overfull \\hbox|.*Float too large", line)
+    ]
+
+
+NAMES = (
+    "before",
+    HOSTILE,
+    "tokyotech-llm/Llama-3.1-Swallow-8B-Instruct-v0.5",
+    *chain(
+        *(
+            (
+                f"a_name_with_underscores_that_is_rather_long@{k}",
+                f"GLUCOSEBASEJAPANESESIMCSELARGE{k}",
+            )
+            for k in range(3)
+        )
+    ),
+    "averylongnamewithoutanyseparatoratallinit",
+    "model-of-the-paper\N{EN DASH}é",
+    "./runs/swallow-8b/grpo/checkpoint-200",
+)
+
+
+@pytest.fixture(scope="module", params=[3, 12])
+def evaluated(request, tmp_path_factory):
+    return models(tmp_path_factory.mktemp("runs"), NAMES[: request.param])
+
+
+@pytest.mark.slow
+def test_every_table_fits_an_article(evaluated, tmp_path):
+    write_evaluation(tmp_path / "r.html", evaluated)
+    tables = sorted((tmp_path / "r-tables").glob("*.tex"))
+    assert {path.stem for path in tables} >= {
+        "overview",
+        "table11",
+        "table12",
+        "table14",
+        "pbig_gates",
+        "sipen_table4",
+    }
+    assert typeset(tables, "pdflatex") == []
+
+
+@pytest.mark.slow
+def test_japanese_fits_by_lualatex(tmp_path):
+    names = [
+        "基準",
+        "日本語の名前はとても長くて切れ目がないので折り返すしかない",
+        "桃_太郎/鬼",
+    ]
+    write_evaluation(tmp_path / "r.html", models(tmp_path / "runs", names))
+    tables = sorted((tmp_path / "r-tables").glob("*.tex"))
+    assert typeset(tables, "lualatex", "\\usepackage{luatexja}\n") == []

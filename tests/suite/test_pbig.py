@@ -1,0 +1,583 @@
+"""Ideas from patents: what is an idea, which judgements are asked, and what comes of them, as a user runs it."""
+
+import json
+import random
+import re
+from importlib.resources import files
+
+import pytest
+
+from browser import CHROMIUM, Browser
+from command_line import check_refused, sozo
+from fakes import FakeJudge
+from pbig_trial_rule import EXPERTS, rate
+from sozo.data.errors import UserError
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.report.evaluation_page import write_evaluation
+from sozo.eval.run import score_answers
+from sozo.scoring.judges.protocol import JudgeSettings
+from sozo.suite.pbig.ideas import parse_idea, trial_ideas, trial_patents
+from sozo.suite.pbig.rows import worth
+from sozo.suite.pbig.settings import PbigSettings
+from sozo.suite.pbig.stages import judge_in_stages
+from sozo.suite.pbig.task import Pbig
+from sozo.suite.rubrics import criteria_of
+from sozo.tasks import finished_run, refuse_training
+from sozo.tasks.task import Answer, Item, Row
+from test_sampling_endpoint import KEY, completion, server
+from whole_runs import sat_run
+
+CRITERIA = criteria_of("pbig")
+JUDGING = JudgeSettings(judge_model="j")
+IDEA = {
+    "title": "枕",
+    "description": "眠る",
+    "implementation": "縫う",
+    "differentiation": "軽い",
+}
+KIND = {
+    "good": (4, 3),
+    "vague": (2, 2),
+    "unbuildable": (3, 1),
+}  # specificity and technical validity
+
+
+def verdict(score, reason="r"):
+    return json.dumps({"score": score, "reason": reason, "confidence": 90})
+
+
+def criterion_of(prompt):
+    return next(c for c in CRITERIA if f"Criterion: {c.title}\n" in prompt)
+
+
+def by_kind(prompt):
+    """A judge that knows the trial's ideas: 4 and 3 for a good one, and 2 by every later criterion."""
+    title = re.search(r"Product idea: (.+)\n(?!.*Product idea)", prompt, re.DOTALL)[
+        1
+    ].partition("\n")[0]
+    kind = next(
+        idea.id.rpartition("-")[2] for idea in trial_ideas() if idea.title == title
+    )
+    return verdict(
+        dict(zip(("specificity", "technical_validity"), KIND[kind], strict=True)).get(
+            criterion_of(prompt).name, 2
+        )
+    )
+
+
+def scored(folder, judge, path=None, **values):
+    task = Pbig(PbigSettings(**values))
+    task.judge = judge
+    return score_answers(
+        task, path or files("sozo.suite.pbig").joinpath("trial", "ideas.jsonl"), folder
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(IDEA),
+        f"```json\n{json.dumps(IDEA)}\n```",
+        f"<think>{{}}</think>{json.dumps(IDEA, indent=1)}",
+    ],
+)
+def test_an_idea_is_read(text):
+    assert parse_idea(text).fields == IDEA
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "no_json"),
+        (f"アイデア: {json.dumps(IDEA)}", "no_json"),
+        (json.dumps(IDEA)[:-1] + ', "title": "布"}', "no_json"),
+        (json.dumps(IDEA) * 2, "no_json"),
+        ("[" * 100_000, "no_json"),
+        (json.dumps([IDEA]), "not_four_fields"),
+        (json.dumps({**IDEA, "price": "100円"}), "not_four_fields"),
+        (json.dumps({**IDEA, "title": 3}), "no_text"),
+        (json.dumps({**IDEA, "title": " "}), "no_text"),
+        (f"<think>{json.dumps(IDEA)}", "reasoning"),
+    ],
+)
+def test_what_leaves_a_doubt_is_no_idea(text, reason):
+    assert (parse_idea(text).fields, str(parse_idea(text).reason)) == (None, reason)
+
+
+def test_ten_thousand_random_texts_raise_nothing_and_none_is_guessed():
+    draw = random.Random(0)
+    pieces = [
+        *'{}[]":,`0\\u\n ',
+        "```json\n",
+        "<think>",
+        "</think>",
+        json.dumps(IDEA),
+        "1e999",
+        "NaN",
+        "\ud800",
+        "枕",
+    ]
+    pieces += [f'"{name}": "x"' for name in IDEA]
+    read = 0
+    for _ in range(10_000):
+        parsed = parse_idea("".join(draw.choices(pieces, k=draw.randint(0, 12))))
+        assert (parsed.fields is None) == (parsed.reason is not None)
+        read += parsed.fields is not None
+    assert 0 < read < 1000
+
+
+def test_a_long_field_is_cut_and_named():
+    parsed = parse_idea(
+        json.dumps({**IDEA, "title": "枕" * 101, "description": f" {'長' * 300} "})
+    )
+    assert parsed.cut == ("title",)
+    assert len(parsed.fields["title"]) == 100
+
+
+def test_worth_by_hand():
+    scores = {
+        "specificity": 3,
+        "technical_validity": 2,
+        "innovativeness": 5,
+        "competitive_advantage": 1,
+    }
+    axes = CRITERIA[:4]
+    assert worth(scores, axes) == pytest.approx((2 / 3 + 1 / 3 + 1 + 0) / 4)
+    assert worth(scores, axes, {"innovativeness": 3.0}) == pytest.approx(
+        (2 / 3 + 1 / 3 + 3 + 0) / 6
+    )
+    assert worth({"specificity": 3, "technical_validity": 1}, axes) == pytest.approx(
+        (2 / 3 + 0) / 4
+    )
+    assert worth({"specificity": 2}, axes) == pytest.approx((1 / 3) / 4)
+    assert worth({"specificity": 3}, axes) is None  # the second judgement failed
+    assert worth({}, axes) is None
+
+
+MARKETS = [c.name for c in CRITERIA if c.not_applicable is not None]
+
+
+def business(*scores):
+    """Worth of an idea with all technical axes at 4, by need and size of B2B, then of B2C."""
+    needs_and_sizes = dict(
+        zip(
+            (
+                "need_validity_b2b",
+                "market_size_b2b",
+                "need_validity_b2c",
+                "market_size_b2c",
+            ),
+            scores,
+            strict=True,
+        )
+    )
+    return worth(
+        dict.fromkeys([c.name for c in CRITERIA[:4]], 4) | needs_and_sizes, CRITERIA
+    )
+
+
+def test_need_and_market_size_count_once_for_the_better_served_market():
+    technical = 1 + 1 + 3 / 4 + 1
+    assert (
+        business(3, 3, 0, 0)
+        == business(0, 0, 3, 3)
+        == pytest.approx((technical + 1) / 5)
+    )
+    assert (
+        business(2, 2, 2, 2)
+        == business(2, 2, 0, 0)
+        == pytest.approx((technical + 4 / 6) / 5)
+    )
+    assert business(1, 3, 2, 1) == pytest.approx((technical + 4 / 6) / 5)
+    assert (
+        business(0, 0, 0, 0) == business(3, 0, 0, 3) == pytest.approx(technical / 5)
+    )  # a half market is none
+    assert sorted(MARKETS) == [
+        "market_size_b2b",
+        "market_size_b2c",
+        "need_validity_b2b",
+        "need_validity_b2c",
+    ]
+    only = [
+        criterion
+        for criterion in CRITERIA
+        if criterion.name in ("specificity", "need_validity_b2c")
+    ]
+    assert worth({"specificity": 4, "need_validity_b2c": 2}, only) == pytest.approx(
+        (1 + 2 / 3) / 2
+    )
+    # Weights hold within a market too; that of the pair is their mean, whichever market is served.
+    weights = {
+        "need_validity_b2b": 3.0,
+        "market_size_b2b": 1.0,
+        "need_validity_b2c": 1.0,
+        "market_size_b2c": 3.0,
+    }
+    scores = {
+        "specificity": 4,
+        "need_validity_b2b": 3,
+        "market_size_b2b": 1,
+        "need_validity_b2c": 0,
+        "market_size_b2c": 0,
+    }
+    rated = [criterion for criterion in CRITERIA if criterion.name in scores]
+    assert worth(scores, rated, weights) == pytest.approx(
+        (1 + 2 * (3 * 1 + 1 / 3) / 4) / 3
+    )
+    none = dict.fromkeys(("need_validity_b2c", "market_size_b2c"), 0.0)
+    assert worth(scores, rated, none) == pytest.approx((1 + 4 / 6) / 2)
+
+
+def test_naming_a_second_market_never_lowers_pay_and_no_market_is_the_worst():
+    grades = range(4)
+    paid = {
+        (n, m, k, j): business(n, m, k, j)
+        for n in grades
+        for m in grades
+        for k in grades
+        for j in grades
+    }
+    for (n, m, k, j), pay in paid.items():
+        assert pay >= max(paid[n, m, 0, 0], paid[0, 0, k, j])
+        assert pay >= paid[0, 0, 0, 0]
+        assert (pay == paid[0, 0, 0, 0]) == (not n * m and not k * j)
+
+
+def test_titles_that_differ_in_form_only_are_equal():
+    ideas = [{**IDEA, "title": title} for title in ("A 枕", "ａ枕", "布", "紙")]
+
+    def together(rows):
+        return Pbig().with_others(
+            [Item("p", "")] * len(rows), [Answer("", "p", "")] * len(rows), rows
+        )
+
+    rows = together([*(Row(facts=idea) for idea in ideas), Row(reason="format")])
+    assert [row.values.get("pbig/same_title") for row in rows] == [1, 1, 0, 0, None]
+    assert together([Row(facts=IDEA), Row(reason="format")])[0].values == {}
+
+
+def test_gates_ask_what_the_paper_asks_and_no_more(tmp_path):
+    judge = FakeJudge(by_kind)
+    run = scored(tmp_path / "run", judge)
+    asked = [criterion_of(prompt).name for prompt in judge.asked]
+    later = dict.fromkeys([c.name for c in CRITERIA if c.groups == ("business",)], 48)
+    by_name = {
+        "specificity": 72,
+        "technical_validity": 48,
+        "innovativeness": 24,
+        "competitive_advantage": 24,
+        **later,
+    }
+    assert {name: asked.count(name) for name in by_name} == by_name
+    measures = run.metrics["measures"]
+    assert [measures[f"pbig/{name}"]["value"] for name in ("specific", "feasible")] == [
+        pytest.approx(2 / 3),
+        0.5,
+    ]
+    assert (measures["pbig/feasible"]["n"], measures["pbig/feasible"]["of"]) == (48, 72)
+    assert measures["pbig/specificity"]["value"] == pytest.approx(3)
+    assert (
+        measures["pbig/innovativeness"]["value"],
+        measures["pbig/innovativeness"]["n"],
+    ) == (2, 24)
+    # 4 3 2 2 and a market of 2 and 2; 3 1 and such a market; 2: each one's place on its scale, over five.
+    good, unbuildable, vague = 1 + 2 / 3 + 1 / 4 + 1 / 3 + 2 / 3, 2 / 3 + 2 / 3, 1 / 3
+    assert measures["pbig/worth"]["value"] == pytest.approx(
+        (good + unbuildable + vague) / 15
+    )
+    assert run.metrics["statuses"]["ok"] == len(asked) == 360
+    assert 0 < measures["pbig/distance"]["value"] < 1
+    assert measures["pbig/same_title"]["value"] == 0
+    assert finished_run(tmp_path / "run").by_item(Pbig.measures[0])[
+        "nlp-1"
+    ] == pytest.approx((good + unbuildable + vague) / 15)
+    # The same command again asks nobody; a cut ledger asks for what is missing.
+    again = FakeJudge(by_kind)
+    scored(tmp_path / "run", again)
+    ledger = tmp_path / "run" / "judgements.jsonl"
+    ledger.write_bytes(b"".join(ledger.read_bytes().splitlines(keepends=True)[:-3]))
+    (tmp_path / "run" / "metrics.json").unlink()
+    assert scored(tmp_path / "run", again).metrics == run.metrics
+    assert len(again.asked) == 3
+
+
+@pytest.mark.studies
+def test_a_judge_for_each_expert_is_shown_her_own_ratings_of_other_patents(
+    tmp_path, monkeypatch
+):
+    by_title = {idea.title: idea for idea in trial_ideas()}
+    from sozo.studies.experts.histories import load_experts
+    from sozo.studies.experts.run import judge_as_experts
+    from sozo.studies.rubric import load_rubric
+
+    experts = {expert.name: expert for expert in EXPERTS if expert.name in ("T5", "B2")}
+    leaks = []
+
+    def reply(prompt):
+        examples, _, asked = prompt.partition("# Input\n")
+        target = by_title[re.search("Product idea: (.+)", asked)[1]]
+        titles, given = (
+            re.findall("Product idea: (.+)", examples),
+            re.findall(r"Score: (\d)\n", examples),
+        )
+        shown = [
+            (by_title[title], int(score))
+            for title, score in zip(titles, given, strict=True)
+        ]
+        name = criterion_of(prompt).name
+        whose = [
+            k
+            for k, e in experts.items()
+            if all(rate(e, idea).get(name) == score for idea, score in shown)
+        ]
+        leaks.extend(idea for idea, _ in shown if idea.patent == target.patent)
+        leaks.extend([] if len(shown) == 10 and whose else [prompt])
+        return verdict(
+            max(criterion_of(prompt).scores) if name != "market_size_b2b" else 0
+        )
+
+    judge = FakeJudge(reply)
+    monkeypatch.setattr("sozo.studies.experts.run.make_judge", lambda settings: judge)
+    plain = scored(tmp_path / "plain", FakeJudge(lambda prompt: verdict(2)))
+    run = judge_as_experts(
+        plain.folder,
+        load_experts(["T5", "B2"], load_rubric("pbig"), 10),
+        tmp_path / "run",
+        JUDGING,
+    )
+    assert leaks == []
+    # Both rate specificity; T5 the three technical axes, B2 the four of business.
+    assert run.metrics["statuses"]["ok"] == 72 * (2 + 3 + 4)
+    worths = {name: mean["value"] for name, mean in run.metrics["experts"].items()}
+    # B2B is not served, for its size is 0; B2C is, to the full.
+    assert worths == {"T5": pytest.approx(1), "B2": pytest.approx(1)}
+    assert run.metrics["measures"]["pbig/b2b"]["value"] == 0
+    assert run.metrics["measures"]["pbig/worth"]["value"] == pytest.approx(1)
+    with pytest.raises(UserError, match="holds no rating by T9; B1, B2"):
+        load_experts(["T9"], load_rubric("pbig"), 10)
+
+
+@pytest.mark.studies
+def test_experts_of_whom_nothing_can_be_judged_are_refused(tmp_path):
+    words = ("experts", "--trial", "--as-experts", "T5", "--judge-model", "j")
+    check_refused(
+        tmp_path, "--as-experts needs --answers, a finished run of pbig", *words
+    )
+    sat_run(tmp_path / "sat", "one", lambda story: story.text)
+    check_refused(
+        tmp_path,
+        "is a run of sat; --answers is a finished run of pbig",
+        *words,
+        "--answers",
+        "sat",
+    )
+
+
+def test_means_leave_out_what_is_no_product_for_a_market(tmp_path):
+    zero = {idea.title for idea in trial_ideas() if idea.patent.startswith("nlp")}
+
+    def reply(prompt):
+        title = re.search("Product idea: (.+)", prompt.rpartition("# Input")[2])[1]
+        criterion = criterion_of(prompt)
+        if criterion.name not in MARKETS:
+            return verdict(4)
+        return verdict(0 if criterion.name.endswith("b2b") and title in zero else 3)
+
+    run = scored(tmp_path / "run", FakeJudge(reply))
+    measures = run.metrics["measures"]
+    for name in ("need_validity_b2b", "market_size_b2b"):
+        assert (
+            measures[f"pbig/{name}"]["value"],
+            measures[f"pbig/{name}"]["n"],
+            measures[f"pbig/{name}"]["of"],
+        ) == (
+            *(3, 48),
+            72,
+        )
+    assert (measures["pbig/b2b"]["value"], measures["pbig/b2b"]["n"]) == (
+        pytest.approx(2 / 3),
+        72,
+    )
+    assert (measures["pbig/b2c"]["value"], measures["pbig/b2c"]["n"]) == (1, 72)
+    assert measures["pbig/worth"]["value"] == pytest.approx((1 + 1 + 3 / 4 + 1 + 1) / 5)
+    text = write_evaluation(tmp_path / "r.html", find_evaluated([str(run.folder)]))[
+        0
+    ].read_text("utf-8")
+    assert "A B2B product" in text
+    assert "B2B製品である" in text
+
+
+def test_a_failed_judgement_is_no_score_and_opens_no_gate(tmp_path):
+    def failing(prompt):
+        return (
+            "I would say 4."
+            if criterion_of(prompt).name == "technical_validity"
+            else by_kind(prompt)
+        )
+
+    run = scored(tmp_path / "run", FakeJudge(failing))
+    measures = run.metrics["measures"]
+    assert (
+        measures["pbig/technical_validity"]["value"],
+        measures["pbig/technical_validity"]["n"],
+    ) == (None, 0)
+    assert measures["pbig/innovativeness"]["n"] == 0
+    assert run.metrics["statuses"]["unparseable"] == 48
+    # Of a vague idea all is known: it is worth little. Of the others it is not known what they are worth.
+    assert (measures["pbig/worth"]["value"], measures["pbig/worth"]["n"]) == (
+        pytest.approx(1 / 15),
+        24,
+    )
+    assert run.metrics["reasons"] == {"unparseable": 48}
+    table = finished_run(tmp_path / "run").table()
+    assert table["score"].null_count == 48
+    assert table["reason"].null_count == 24
+
+
+def test_money_ends_judging_between_two_judgements(tmp_path):
+    prices = {
+        "price_in": 0.0,
+        "price_out": 1e6 / 50,
+        "max_cost": 2.0,
+    }  # at most 1 for each judgement, and here 0.4
+    run = scored(tmp_path / "run", FakeJudge(by_kind, concurrency=1), **prices)
+    assert "above 2" in run.stopped
+    assert run.metrics["cost"] == pytest.approx(1.2)
+    assert run.metrics["measures"]["pbig/specificity"]["n"] == 3
+
+
+def test_an_idea_is_as_long_as_its_final_text(tmp_path):
+    rows = [
+        {"id": str(k), "item": patent.id, "text": json.dumps(IDEA)}
+        for k, patent in enumerate(trial_patents())
+    ]
+    rows[0]["text"] = "<think>" + "案" * 5000 + "</think>" + rows[0]["text"]
+    (tmp_path / "ideas.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows), "utf-8"
+    )
+    run = scored(
+        tmp_path / "run", FakeJudge(lambda prompt: verdict(2)), tmp_path / "ideas.jsonl"
+    )
+    shown = [answer for _, answer in Pbig.view.reader_answers(run.result)]
+    assert {answer.more["facts"]["length"] for answer in shown} == {
+        len(json.dumps(IDEA))
+    }
+
+
+def test_the_trial_never_enters_training():
+    patent, idea = trial_patents()[3], trial_ideas()[8]
+    asked, mine = (
+        Pbig().items()[3],
+        [
+            Item(
+                "1",
+                "枕を一つ考えてください。",
+                {"question": "Patent: 枕\nAbstract: 聞く枕。"},
+            )
+        ],
+    )
+    refuse_training(mine)
+    for item in (
+        asked,
+        Item("1", "考えて", {"question": asked.columns["question"]}),
+        Item("1", f"次の技術を使って。\n{patent.abstract}"),
+        Item(
+            "1",
+            "考えて",
+            {"answer": json.dumps({**IDEA, "description": idea.description})},
+        ),
+        Item("1", "考えて", {"answer": f"Description: {idea.description}"}),
+    ):
+        with pytest.raises(UserError, match="the PBIG trial"):
+            refuse_training([item])
+
+
+def test_from_patents_to_a_page(tmp_path):
+    rows = [
+        {
+            "id": f"US{k}",
+            "title": f"枕{k}",
+            "abstract": f"聞く枕、その{k}。",
+            "claims": "枕。",
+        }
+        for k in range(3)
+    ]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    bad = "<script>document.title = 'hacked'</script>"
+
+    def answer(body):
+        asked = body["messages"][-1]["content"]
+        if "# Output format" in asked:
+            return completion(verdict(1 if "悪い" in asked else 3, bad))
+        if "枕2" in asked:
+            return completion("わかりません。")
+        return completion(
+            json.dumps(
+                {
+                    **IDEA,
+                    "title": bad,
+                    "description": "悪い" if "枕1" in asked else "長" * 400,
+                }
+            )
+        )
+
+    with server(answer) as (url, requests):
+        command = (
+            "--pbig-patents",
+            "p.jsonl",
+            "--judge-model",
+            "j",
+            "--judge-base-url",
+            url,
+        )
+        command += (
+            "--model",
+            "m",
+            "--base-url",
+            url,
+            "--answers-per-item",
+            "2",
+            "--output",
+            "runs",
+        )
+        done = sozo(tmp_path, "run", "--tasks", "pbig", *command, OPENAI_API_KEY=KEY)
+        assert done.returncode == 0, done.stderr
+        # Two equal ideas share a judgement: 2 by specificity, and one idea by the seven others.
+        assert len([body for body in requests if body["model"] == "j"]) == 9
+    metrics = json.loads((tmp_path / "runs/m/pbig/metrics.json").read_text("utf-8"))
+    assert (metrics["usable"], metrics["num_answers"], metrics["reasons"]) == (
+        4,
+        6,
+        {"no_json": 2},
+    )
+    assert metrics["cut"]["description"] == 2
+    same = metrics["measures"]["pbig/same_title"]
+    assert (same["value"], same["n"], same["of"]) == (1, 2, 3)
+    specific = metrics["measures"]["pbig/specific"]
+    assert (specific["value"], specific["low"], specific["reason"]) == (
+        0.5,
+        None,
+        "2 values: an interval needs 3",
+    )
+    assert "no_json" in done.stdout
+    assert done.stdout.index("Specific") < done.stdout.index("Worth")
+    done = sozo(tmp_path, "report", "runs", "--output", "page.html")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert bad not in page
+    assert "アイデア（PBIG）" in page
+    assert "The packaged technologies are invented" not in page
+    if CHROMIUM:
+        browser = Browser(tmp_path / "profile")
+        browser.open((tmp_path / "page.html").as_uri())
+        assert (browser.run("document.title"), browser.errors) == ("sozo", [])
+        assert bad in browser.run("document.body.innerText")
+        browser.close()
+    with pytest.raises(UserError, match="pbig_language must be one of ja, en"):
+        Pbig(PbigSettings(pbig_language="fr")).items()
+
+
+def test_where_no_answer_is_an_idea_the_ledger_is_there_and_empty(tmp_path):
+    ledger = tmp_path / "judgements.jsonl"
+    assert judge_in_stages(None, [], ledger)[1].cost == 0
+    assert ledger.read_bytes() == b""

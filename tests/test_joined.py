@@ -16,7 +16,8 @@ pytestmark = pytest.mark.studies  # of the whole repository
 
 ROOT = Path(__file__).parents[1]
 STUDIES = {"agreement", "correlate", "encoders", "experts"}
-SUITE = {"sipen", "pbig", "hivemind", "cue_dat", "people"}
+SUITE = {"people"}
+TASKS = {"sipen", "pbig", "hivemind", "cue_dat"}  # of suite: below `sozo score`
 PACKAGE = """
 from pathlib import Path
 from typing import Annotated
@@ -105,9 +106,10 @@ def theirs(tmp_path_factory):
 
 
 def test_a_package_brings_a_task_and_a_command_beside_ours(theirs, tmp_path):
-    assert {"greet", "short", "dat"} | STUDIES | SUITE <= commands(
+    assert {"greet", "dat"} | STUDIES | SUITE <= commands(
         sozo("--help", paths=[theirs])
     )
+    assert {"short", "dat"} | TASKS <= commands(sozo("score", "--help", paths=[theirs]))
     assert (
         sozo("greet", "--name", "Ai", "--times", "1", "2", paths=[theirs]).stdout
         == "hello Ai 3\n"
@@ -189,6 +191,11 @@ def test_the_core_runs_alone(core, tmp_path):
     assert not (STUDIES | SUITE) & commands(done)
     assert {"run", "report", "dat"} <= commands(done)
     assert done.stderr == ""
+    assert commands(sozo("score", "--help", paths=[core / "src"])) == {
+        "dat",
+        "jcq",
+        "sat",
+    }
     (tmp_path / "a.jsonl").write_text('{"text": "1. 犬"}\n', "utf-8")
     for name in ("a", "b"):
         words = [

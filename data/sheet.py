@@ -23,7 +23,7 @@ _SEP = re.compile('\\s*"?sep=(.)"?[,;\\s]*?(?:\r\n|\n|\r)', re.IGNORECASE)
 _FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠](?<![+\-](?=[0-9]+([.,][0-9]+)?\Z))")
 _JAPANESE = re.compile("[ぁ-んァ-ヶ一-龥]")
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,3})([^0-9]*)", re.DOTALL)
-_EXPLAINS = ('{"ImportId":', "Open-Ended Answer")
+_EXPLAINS = ('{"ImportId":', "Open-Ended Response")
 
 
 @dataclass(frozen=True, slots=True)

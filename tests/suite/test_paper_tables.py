@@ -92,7 +92,7 @@ def test_one_table_by_hand():
         r"\label{tab:overview}",
         rf"\begin{{tabular}}{{@{{}}>{{\footnotesize\raggedright}}p{{.25\linewidth}}*{{5}}{{{number}}}@{{}}}}",
         r"\toprule",
-        r"Model & Mean & b & c & d & Std \\",
+        r"Model & Score & b & c & d & Std \\",
         r"\midrule",
         rf"org/\allowbreak{{}}base & 0.50{small}{{[}}0.40, 0.60]{small}34 of 35 & 25.0\% & 2 & 3 & 4 \\",
         (
@@ -112,7 +112,7 @@ def test_a_table_fits_the_columns_of_its_page():
         two: latex(by_hand(), "o", Typeset(two_columns=two)).split("\\midrule")[0]
         for two in (False, True)
     }
-    assert "Model & Mean & b & c \\\\" in heads[False]
+    assert "Model & Score & b & c \\\\" in heads[False]
     assert "\\begin{table}\n" in heads[False]
     assert (
         "only (sozo report --columns NAME ... chooses): d; Std; Usable\n"
@@ -171,19 +171,19 @@ def test_counts_stand_in_the_caption_only_where_all_are_one():
 
 def test_columns_are_chosen_by_their_headings(tmp_path):
     other = Table("changes", ("model", "sat"), (TableRow("m", (Cell(1),)),))
-    write_tables(tmp_path, [by_hand(), other], Typeset(("Usable", "Mean")))
-    assert "Model & Usable & Mean \\\\" in (tmp_path / "overview.tex").read_text(
+    write_tables(tmp_path, [by_hand(), other], Typeset(("Usable", "Score")))
+    assert "Model & Usable & Score \\\\" in (tmp_path / "overview.tex").read_text(
         "utf-8"
     )
     assert "Model & SAT \\\\" in (tmp_path / "changes.tex").read_text("utf-8")
     heading, *_ = (tmp_path / "overview.csv").read_text("utf-8-sig").splitlines()
-    assert {"Mean", "b", "c", "d", "Std", "Usable"} <= set(heading.split(","))
+    assert {"Score", "b", "c", "d", "Std", "Usable"} <= set(heading.split(","))
 
 
 def test_a_column_that_no_table_has(tmp_path):
     with pytest.raises(
         UserError,
-        match=r"no table has mean, Foo; the columns are: Mean; b; c; d; Std; Usable$",
+        match=r"no table has mean, Foo; the columns are: Score; b; c; d; Std; Usable$",
     ):
         write_tables(tmp_path, [by_hand()], Typeset(("mean", "Foo", "Std")))
     assert list(tmp_path.iterdir()) == []

@@ -244,7 +244,7 @@ def test_a_second_list_beside_a_known_one_is_named(tmp_path):
     remark = lists_of(
         tmp_path, wide(["response", "remark"], [[row[0], "難しかった。"]])
     ).attrs["columns"]
-    assert remark.endswith("; answer")
+    assert remark.endswith("; response")
 
 
 def test_scales_and_times_are_no_words(tmp_path):
@@ -336,10 +336,10 @@ def test_a_pear_among_words_is_a_word():
 def qualtrics(import_row=True):
     ids = ["startDate", "_recordId", "QID2_TEXT"]
     rows = [
-        ["StartDate", "AnswerId", "Q2"],
+        ["StartDate", "ResponseId", "Q2"],
         [
             "Start Date",
-            "Answer ID",
+            "Response ID",
             "できるだけ意味の異なる名詞を10個書いてください。\n例：犬、机",
         ],
         [json.dumps({"ImportId": own}, separators=(",", ":")) for own in ids],
@@ -358,10 +358,10 @@ def qualtrics_form():
     ids += [{"ImportId": f"QID7_{k}"} for k in range(1, 11)]
     return table(
         [
-            ["StartDate", "AnswerId", *(f"Q7_{k}" for k in range(1, 11))],
+            ["StartDate", "ResponseId", *(f"Q7_{k}" for k in range(1, 11))],
             [
                 "Start Date",
-                "Answer ID",
+                "Response ID",
                 *(f"単語を書いてください - 単語 {k}" for k in range(1, 11)),
             ],
             [json.dumps(own) for own in ids],
@@ -373,7 +373,7 @@ def qualtrics_form():
 
 def limesurvey():
     headings = [
-        "id. Answer ID",
+        "id. Response ID",
         "submitdate. Date submitted",
         "startlanguage. Start language",
     ]
@@ -466,7 +466,7 @@ def jspsych():
     spoken = {f"Q{k}": word for k, word in enumerate(WORDS)}
     rows = [["rt", "stimulus", "response", "trial_type", "trial_index", "subject_id"]]
     for own in ("s1", "s2"):
-        rows.append(["812", "<p>始め</p>", " ", "html-keyboard-answer", "0", own])
+        rows.append(["812", "<p>始め</p>", " ", "html-keyboard-response", "0", own])
         rows.append(
             [
                 "64000",
@@ -477,7 +477,7 @@ def jspsych():
                 own,
             ]
         )
-        rows.append(["500", "<p>終わり</p>", "null", "html-button-answer", "2", own])
+        rows.append(["500", "<p>終わり</p>", "null", "html-button-response", "2", own])
     return table(rows)
 
 
@@ -538,15 +538,15 @@ def test_rows_that_are_no_lists_are_kept_without_a_score_and_told(fake, tmp_path
     )
     rows = written(tmp_path / "out/scores.csv")
     assert [row["sozo_score"] for row in rows] == ["", "", "1.0000", "1.0000"]
-    assert [row["AnswerId"] for row in rows] == [
-        "Answer ID",
+    assert [row["ResponseId"] for row in rows] == [
+        "Response ID",
         '{"ImportId":"_recordId"}',
         "R_1abc",
         "R_2def",
     ]
     assert [row["sozo_reason"] for row in rows] == [""] * 4
     page = (tmp_path / "out/people.md").read_text("utf-8")
-    for fact in ("2 rows (2, 3)", "2 lists", "2 participants", "AnswerId", "Q2"):
+    for fact in ("2 rows (2, 3)", "2 lists", "2 participants", "ResponseId", "Q2"):
         assert fact in page
     assert "too_few_words" not in page
 
@@ -613,7 +613,7 @@ def surveymonkey():
         ["118", "4", "05/01/2026 10:00:00", "\n".join(WORDS)],
         ["119", "4", "05/01/2026", "・".join(WORDS)],
     ]
-    return table([headings, ["", "", "", "Open-Ended Answer"], *answers])
+    return table([headings, ["", "", "", "Open-Ended Response"], *answers])
 
 
 def gorilla():
@@ -660,7 +660,7 @@ def test_a_heading_that_comes_twice_is_looked_at_only_where_words_may_be(tmp_pat
         lists_of(tmp_path, wide([*NAMES["word1"], "word01"], [[*WORDS, "犬"]]))
 
 
-def test_a_scale_in_columns_1_to_5_stands_beside_a_answer(tmp_path):
+def test_a_scale_in_columns_1_to_5_stands_beside_an_answer(tmp_path):
     text = table(
         [["participant", *"12345", "response"], ["1", *"54321", "、".join(WORDS)]]
     )
@@ -669,7 +669,7 @@ def test_a_scale_in_columns_1_to_5_stands_beside_a_answer(tmp_path):
 
 def test_rows_of_one_word_are_an_error(tmp_path):
     rows = [
-        ["Participant Private ID", "Question Key", "Answer"],
+        ["Participant Private ID", "Question Key", "Response"],
         *(["9", f"w{k}", w] for k, w in enumerate(WORDS)),
     ]
     with pytest.raises(
@@ -715,7 +715,7 @@ def test_a_word_that_could_be_a_mark_stays(text, words):
 
 
 def test_one_remark_does_not_make_a_column_of_lists(tmp_path, fake):  # noqa: F811
-    heads = ["AnswerId", *(f"Q5_{k}" for k in range(1, 11)), "Q7"]
+    heads = ["ResponseId", *(f"Q5_{k}" for k in range(1, 11)), "Q7"]
     rows = [
         [str(k), *WORDS[:10], "犬、猫、鳥、山、海、空、雲とも" if k == 1 else ""]
         for k in range(1, 5)

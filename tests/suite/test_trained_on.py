@@ -174,7 +174,7 @@ def test_runs_of_before_say_what_grpo_paid_for_and_no_more(tmp_path):
     ):
         run = read_run(edited(folder, **loaded))
         assert (recorded(run), targets(recorded(run))) == (said, marked)
-    assert targets(recorded(run), NOT_KNOWN) == task_types().keys() - marked
+        assert targets(recorded(run), NOT_KNOWN) == task_types().keys() - marked
 
 
 def test_a_measuring_run_of_before_goes_on(lipogram, mini, tmp_path):

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.studies  # of the whole repository
 # Of other projects, or the shell's own, and with nothing of ours in it.
 OTHERS = r"vf-eval |inspect eval |lm_eval |flexeval_file |python -m (verl|openrlhf)\."  # tools with an integration
 ELSEWHERE = re.compile(
-    r"cd |cp |sed -i |hf upload |export |git clone |pre-commit install|transformers serve|vllm serve |wandb sync|D=|"
+    r"cd |cp |ln |for |\[ |sed -i |hf upload |export |git clone |pre-commit install|transformers serve|vllm serve |wandb sync|D=|"
     + OTHERS
 )
 SCRIPT = re.compile(r"(benchmarks|examples|recipes)/[\w/.-]+\.py")
@@ -87,7 +87,7 @@ def of_a_kind(part):
         return True
     if part[0] == "python" and (
         SCRIPT.fullmatch(part[1])
-        or part[1] in ("-X", "tests/gpu/check.py")
+        or part[1] in ("-X", "tests/gpu/check.py", "tests/house.py")
         or part[1:3] == ["-m", "sozo.models.weights"]
     ):
         return True

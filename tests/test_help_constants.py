@@ -16,6 +16,8 @@ from sozo.tasks import task_type
 from sozo.tasks.task import Task
 from sozo.training.config import _Parser
 
+pytestmark = pytest.mark.suite  # whose tasks have limits and counts of their own, too
+
 DOCS = Path(__file__).parents[1] / "docs"
 CHANGED = (  # where a constant stands, its new value, and how help says it
     ("task.dat", "max_new_tokens", 257, "257 for dat"),

@@ -59,10 +59,10 @@ def test_table_and_list_agree_whatever_the_parts_and_their_order(
     for number, rows in enumerate((ROWS[3:], ROWS[:1], ROWS[1:3])):
         write_answer_table(tmp_path / f"part-{number:05d}.parquet", rows)
     from_table, from_list = summarise(tmp_path), summarise_rows(ROWS)
-    assert from_table.mean == pytest.approx(from_list.mean, abs=1e-15)
+    assert from_table.score == pytest.approx(from_list.score, abs=1e-15)
     assert from_table.std == pytest.approx(from_list.std, abs=1e-15)
-    assert replace(from_table, mean=0, std=0, ci95=None) == replace(
-        from_list, mean=0, std=0, ci95=None
+    assert replace(from_table, score=0, std=0, ci95=None) == replace(
+        from_list, score=0, std=0, ci95=None
     )
     assert sorted(usable_scores(tmp_path).tolist()) == [0.5, 0.75, 1.0]
 

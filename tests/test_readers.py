@@ -174,12 +174,13 @@ def recipe(tmp_path, text):
         if line.partition(" ")[0] not in text
     ]
     file.write_text("\n".join(["use_cpu: true", "bf16: false", text, *rest]), "utf-8")
-    script, training, _ = parse(
+    script, training, model = parse(
         GrpoArguments,
         GrpoSettings,
         ["--config", str(file), "--output_dir", str(tmp_path / "run")],
     )
     checked_entries(script, training)
+    return script, training, model
 
 
 @pytest.mark.parametrize("text", WRONG)

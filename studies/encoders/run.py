@@ -27,7 +27,7 @@ pairs of nouns that people sorted (JumanDIC): how well nearness tells those that
 along the encoder's mean vector: it is about single words, not about pairs.
 """
 _PAPERS = """\
-The paper's random lists, by {encoder}: mean {mean}, sd {std} (Table 11). It does not say with which prompt; the row
+The paper's random lists, by {encoder}: mean {score}, sd {std} (Table 11). It does not say with which prompt; the row
 that has these numbers is set up as the paper's.
 """
 

@@ -291,7 +291,7 @@ def test_a_plan_ends_with_what_comes_out_and_what_is_missing(tmp_path):
     )
     # The paper's Table 11, digit for digit.
     assert (
-        "# to hit: GRPO: usable 117,824 of 131,072, mean 0.570, std 0.022, 10,696 different words"
+        "# to hit: GRPO: usable 117,824 of 131,072, score 0.570, std 0.022, 10,696 different words"
         in end
     )
     missing = [line for line in end if line.startswith("# missing: ")]

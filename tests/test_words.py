@@ -23,7 +23,8 @@ RETIRED = {
 THEIRS = {
     r"\b[Rr]esponses?\b": re.compile(
         r"httpx|http\.|starlette|JSONResponse|raw_headers|_fetch|_unpacked|_client\.|[Rr]esponse\.(?:status|headers|next|aclose|aiter)|"
-        r"send_response|your\|response|new Response|[\"'`]responses?[\"'`]|</?response>|getresponse|\w: Any\) -> bytes|return response|"
+        r"send_response|your\|response|"
+        r"new Response|[\"'`]responses?[\"'`]|</?response>|getresponse|\w: Any\) -> bytes|return response|"
         r"subject_id|Open-Ended Response|`response\.body|id. Response ID"
     )
 }

@@ -13,7 +13,7 @@ from sozo.models.tiny import build_tokenizer
 from sozo.tasks.task import Item
 from sozo.training.grpo import GrpoSettings
 from sozo.training.mix import reward_functions
-from sozo.training.words import WordArguments
+from sozo.training.words import Words
 
 
 def tiny_llama(vocabulary, **changes):
@@ -64,7 +64,12 @@ def scripted(folder, texts, rewards, kind, words=AXES, **settings):
     prompts = settings.pop("prompts", [prompt("dat")])
     own = {name: settings.pop(name) for name in ("told", "keep") if name in settings}
     if "told" in own:
-        own["words"] = WordArguments(**own.pop("told"))
+        told = own.pop("told")
+        own["words"] = Words(
+            told.get("credit") == "word",
+            told.get("word_entropy", 0.0),
+            own.pop("keep", None),
+        )
     fixed = {
         "output_dir": str(folder),
         "report_to": "none",

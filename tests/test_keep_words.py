@@ -1,6 +1,7 @@
 """Keeping words: entropy where words are written, rarity by running counts, a multiplier that follows a target."""
 
 import json
+from dataclasses import replace
 from itertools import permutations
 from types import SimpleNamespace
 
@@ -56,7 +57,7 @@ def test_entropy_of_words_against_finite_differences(shared, tmp_path):
         assert share_prompt(trainer.model)
     inputs = generated(trainer)
     gained = loss_gradient(trainer, inputs)
-    trainer._words.word_entropy = 0.0
+    trainer._words = replace(trainer._words, entropy=0.0)
     gained = (loss_gradient(trainer, inputs) - gained) / 0.3
     ids = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], dim=1)
     # Words stand at places 1, 3 and 5 of the answers of 18 usable lists: those that do not begin with 山.

@@ -21,9 +21,14 @@ from sozo.training.batches import (
 )
 from sozo.training.config import parse
 from sozo.training.entries import entries_of, read_entries
-from sozo.training.grpo import GrpoArguments, GrpoSettings, checked_entries, fit_prompts
+from sozo.training.grpo import (
+    GrpoArguments,
+    GrpoSettings,
+    checked_entries,
+    fit_completions,
+)
 from sozo.training.mix import reward_functions
-from sozo.training.sft_dpo import SftArguments, SftSettings, cut_examples
+from sozo.training.sft_dpo import SftArguments, SftSettings, shorter
 
 BENT = (
     ("top_k", "50"),
@@ -396,7 +401,7 @@ def test_reading_flags_makes_no_task():
     script, training, _ = parse(
         GrpoArguments, GrpoSettings, [*TINY, "--tasks", "nowhere"]
     )
-    assert script.tasks == ["nowhere"]
+    assert script.tasks == [{"task": "nowhere"}]
     with pytest.raises(UserError, match="there is no task nowhere"):
         checked_entries(script, training)
 
@@ -564,8 +569,8 @@ def test_vllm_draws_from_the_whole_distribution_with_room_for_what_is_asked():
     prompt = len(encode_text(tokenizer, ask("dat"), PLAIN))
 
     def fitted(window, *more):
-        script, training, _ = parse_grpo([*TINY, *more])
-        fit_prompts(entries_of(script), training, tokenizer, PLAIN, window)
+        _, training, _ = parse_grpo([*TINY, *more])
+        fit_completions(prompt, training, window)
         return training
 
     training = fitted(None, "--sampler", "vllm")
@@ -625,8 +630,7 @@ def test_examples_are_cut_at_the_models_window():
         _, training, _ = parse(
             SftArguments, SftSettings, [*words, "--max_length", *length]
         )
-        cut_examples(training, build_tokenizer(["犬"]), PLAIN, window)
-        assert training.max_length == expected
+        assert shorter(training.max_length, window) == expected
 
 
 @pytest.mark.parametrize(

@@ -345,7 +345,7 @@ def test_what_cannot_be(told, rewards, message):
         loss_type, off_policy_mask_threshold = "bnpo", None
 
     with pytest.raises(UserError, match=message):
-        WordArguments(**told).check_words([rewards], Trl)
+        WordArguments(**told).decide_words([rewards], Trl)
 
 
 def test_each_entry_of_a_mix_needs_a_reward_of_the_answer():
@@ -353,6 +353,6 @@ def test_each_entry_of_a_mix_needs_a_reward_of_the_answer():
         loss_type, off_policy_mask_threshold = "dapo", None
 
     words = WordArguments(credit="word")
-    words.check_words([[Three("a", "a"), usable], [usable]], Trl)
+    words.decide_words([[Three("a", "a"), usable], [usable]], Trl)
     with pytest.raises(UserError, match="an unusable list teaches nothing"):
-        words.check_words([[Three("a", "a")], [usable]], Trl)
+        words.decide_words([[Three("a", "a")], [usable]], Trl)

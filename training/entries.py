@@ -175,27 +175,36 @@ def entries_of(script: Any) -> list[Entry]:
 
 
 def read_entries(tasks: Any, defaults: Mapping[str, Any]) -> list[Entry]:
-    """The entries of a list of mappings (or their JSON) or names of tasks; `defaults` hold where one says nothing."""
+    """The entries of `tasks_of(tasks)`; `defaults` hold where one says nothing."""
+    entries = []
+    for task in tasks_of(tasks):
+        name = Path(str(task.get("task") or task.get("prompts"))).name
+        try:
+            entries.append(Entry(**{**defaults, **task}))
+        except ValidationError as error:
+            raise from_validation(error, f"tasks: {name}") from error
+    return entries
+
+
+def tasks_of(tasks: Any) -> list[dict[str, Any]]:
+    """The mappings that a list of them, of their JSON or of tasks' names stands for."""
     if not isinstance(tasks, list) or not tasks:
         raise UserError(
             f"tasks must be a list of what is asked, as in recipes/tiny/grpo.yaml, not {tasks!r}"
         )
-    entries = []
+    mappings = []
     for number, task in enumerate(tasks, 1):
-        by_name = isinstance(task, str) and not task.lstrip().startswith("{")
-        entry = {"task": task} if by_name else from_json(task, f"tasks, entry {number}")
-        if not isinstance(entry, dict) or not all(
-            isinstance(key, str) for key in entry
+        mapping = {"task": task}
+        if not isinstance(task, str) or task.lstrip().startswith("{"):
+            mapping = from_json(task, f"tasks, entry {number}")
+        if not isinstance(mapping, dict) or not all(
+            isinstance(key, str) for key in mapping
         ):
             raise UserError(
                 f"tasks, entry {number} must be a task's name or a mapping, not {task!r}"
             )
-        name = Path(str(entry.get("task") or entry.get("prompts"))).name
-        try:
-            entries.append(Entry(**{**defaults, **entry}))
-        except ValidationError as error:
-            raise from_validation(error, f"tasks: {name}") from error
-    return entries
+        mappings.append(mapping)
+    return mappings
 
 
 def _read_prompts(path: Path) -> list[Item]:

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +11,16 @@ from trl import GRPOConfig, ModelConfig
 
 from sozo.data.errors import UserError
 from sozo.data.processes import world_size
-from sozo.data.prompts.form import PromptForm
 from sozo.data.settings import setting
 from sozo.models.model_support import longest_prompt, refuse_beyond
 from sozo.models.trained_on import of_rewards
 from sozo.training.batches import check_groups, check_prompts, check_saves, fit_batch
-from sozo.training.entries import Entry, entries_of
+from sozo.training.decided import TrainingRun
+from sozo.training.entries import Entry, entries_of, tasks_of
 from sozo.training.mix import dataset_rows, described, reward_functions, reward_weights
 from sozo.training.run import train
 from sozo.training.tracking import RunRecorder
-from sozo.training.words import KeepWords, WordArguments
+from sozo.training.words import WordArguments
 
 SAMPLERS = ("shared_prefix", "trl", "vllm")
 # Settings that cut or bend the model's own distribution, and the values that do not. vLLM's correction needs the first
@@ -65,10 +64,8 @@ class GrpoSettings(GRPOConfig):
             steps = int(
                 self.steps_per_generation or self.gradient_accumulation_steps or 1
             )
-            per_device, group = (
-                int(self.per_device_train_batch_size),
-                int(self.num_generations or 0),
-            )
+            per_device = int(self.per_device_train_batch_size)
+            group = int(self.num_generations or 0)
             check_groups(per_device, world_size(), steps, group)
         super().__post_init__()
         check_saves(self)
@@ -104,6 +101,7 @@ class GrpoArguments(WordArguments):
             raise UserError(
                 "tasks is missing: a list of what is asked, as in recipes/tiny/grpo.yaml"
             )
+        self.tasks = tasks_of(self.tasks)  # type: ignore[assignment]
 
     def check(self, training: GrpoSettings) -> None:
         """Settle the sampler; refuse what contradicts `training`."""
@@ -157,42 +155,110 @@ def checked_entries(script: GrpoArguments, training: GrpoSettings) -> list[Entry
         raise UserError(
             f"{len(training.reward_weights)} reward_weights for {count} rewards; give one for each"
         )
-    batch, num_prompts = (
-        training.generation_batch_size,
-        sum(entry.count for entry in entries),
-    )
+    batch = training.generation_batch_size
+    num_prompts = sum(entry.count for entry in entries)
     if training.max_steps <= 0 or num_prompts * training.num_generations < batch:
         check_prompts(num_prompts, training.num_generations, batch)
     return entries
 
 
-def fit_prompts(
-    entries: Sequence[Entry],
-    training: GrpoSettings,
-    tokenizer: Any,
-    form: PromptForm,
-    window: int | None,
-) -> None:
-    """Refuse completions that do not fit behind the longest prompt into the window, the model's or the engine's."""
-    prompt = longest_prompt(
-        tokenizer,
-        (item.prompt for entry in entries for item in entry.items),
-        form,
-    )
+class GrpoRun(TrainingRun):
+    """GRPO, decided: what is asked and paid, and who draws."""
+
+    def __init__(
+        self, asked: GrpoArguments, training: GrpoSettings, model: ModelConfig
+    ) -> None:
+        """Build the rewards, refuse what does not fit together, and say what is summed."""
+        self.sampler = asked.sampler
+        self._canary_steps = asked.canary_steps
+        self._entries = checked_entries(asked, training)
+        self._rewards = reward_functions(self._entries)
+        facts = described(self._entries)
+        of_entries = [entry.rewards for entry in self._entries]
+        self._words = asked.decide_words(of_entries, training)
+        if len(self._rewards) > 1 and training.process_index == 0:
+            tqdm.write(f"reward: {self._sum(training.reward_weights)}")
+        super().__init__(
+            asked,
+            training,
+            model,
+            facts=facts,
+            sources=of_rewards(facts["rewards"]),
+            free_arguments=[entry.free_arguments for entry in self._entries],
+            recorder=RunRecorder(
+                [function.reward for function in self._rewards],
+                self._words and self._words.keep,
+            ),
+        )
+
+    def _sum(self, weights: Sequence[float] | None) -> str:
+        """What is summed to the reward; what is paid by the word alone is not."""
+        weights = weights or [1.0] * len(self._rewards)
+        terms = []
+        for weight, function in zip(weights, self._rewards, strict=True):
+            by_word = self._words and self._words.by_word
+            if not by_word or not getattr(function.reward, "in_parts", False):
+                terms.append(f"{weight:g} x {function.__name__}")
+        return " + ".join(terms)
+
+    def fit(self, tokenizer: Any, training: GrpoSettings, window: int | None) -> None:
+        """Refuse completions that do not fit behind the longest prompt into the window, the model's or the engine's."""
+        prompts = (item.prompt for entry in self._entries for item in entry.items)
+        prompt = longest_prompt(tokenizer, prompts, self.form)
+        fit_completions(prompt, training, window)
+
+    def build(self, tokenizer: Any, common: dict[str, Any]) -> Any:
+        """TRL's trainer for a mix of tasks, with what draws and what watches it."""
+        from datasets import Dataset
+
+        from sozo.training.grpo_trainer import MixTrainer
+        from sozo.training.word_trainer import WordTrainer
+
+        training = common["args"]
+        rollout = None
+        if self.sampler == "shared_prefix":
+            from sozo.models.transformers_model import SharedPrefixRollout
+
+            rollout = SharedPrefixRollout(
+                temperature=training.temperature,
+                max_new_tokens=training.max_completion_length,
+                seed=training.seed,
+            )
+            # TRL warns that rollout_func may change.
+            os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
+        rows = dataset_rows(
+            self._entries,
+            conversational=bool(tokenizer.chat_template),
+            form=self.form,
+        )
+        common |= {
+            "reward_funcs": self._rewards,
+            "train_dataset": Dataset.from_list(rows),
+            "rollout_func": rollout,
+        }
+        trainer = (
+            WordTrainer(words=self._words, **common)
+            if self._words
+            else MixTrainer(**common)
+        )
+        if training.use_vllm and self._canary_steps:
+            from sozo.training.vllm_watch import Canary
+
+            prompts = [row["prompt"] for row in rows]
+            trainer.canary = Canary.of_trainer(trainer, prompts, self._canary_steps)
+        return trainer
+
+
+def fit_completions(prompt: int, training: GrpoSettings, window: int | None) -> None:
+    """Refuse completions that do not fit behind `prompt` tokens into the window, the model's or the engine's."""
     limit = training.max_completion_length
     refuse_beyond("GRPO", window, prompt, limit, "max_completion_length")
     if training.use_vllm and training.vllm_mode == "colocate":
         # The model's own length, 131,072 tokens for Llama 3.1, would fill the GPU with an empty cache.
-        length = training.vllm_max_model_length = (
-            training.vllm_max_model_length or prompt + limit
-        )
-        refuse_beyond(
-            f"vllm_max_model_length {length}",
-            length,
-            prompt,
-            limit,
-            "max_completion_length",
-        )
+        length = training.vllm_max_model_length or prompt + limit
+        training.vllm_max_model_length = length
+        engine = f"vllm_max_model_length {length}"
+        refuse_beyond(engine, length, prompt, limit, "max_completion_length")
         refuse_beyond("vLLM", window, 0, length, "vllm_max_model_length")
 
 
@@ -200,81 +266,4 @@ def train_grpo(
     script: GrpoArguments, training: GrpoSettings, model: ModelConfig
 ) -> Path:
     """Train by GRPO and return the folder of the trained model (see `run.train`)."""
-    entries = checked_entries(script, training)
-    rewards = reward_functions(entries)
-    script.check_words([entry.rewards for entry in entries], training)
-    keep = (
-        KeepWords(script.different_words, script.different_words_of or 0)
-        if script.different_words
-        else None
-    )
-    if len(rewards) > 1 and training.process_index == 0:
-        weights = training.reward_weights or [1.0] * len(rewards)
-        summed = [
-            f"{weight:g} x {reward.__name__}"
-            for weight, reward in zip(weights, rewards, strict=True)
-            if script.credit != "word" or not getattr(reward.reward, "in_parts", False)
-        ]
-        tqdm.write(f"reward: {' + '.join(summed)}")
-    facts = described(entries)
-
-    def build(tokenizer: Any, form: PromptForm, common: dict[str, Any]) -> Any:
-        from datasets import Dataset
-
-        from sozo.training.grpo_trainer import MixTrainer
-        from sozo.training.word_trainer import WordTrainer
-
-        rollout = None
-        if script.sampler == "shared_prefix":
-            from sozo.models.transformers_model import SharedPrefixRollout
-
-            length, seed = training.max_completion_length, training.seed
-            rollout = SharedPrefixRollout(
-                temperature=training.temperature, max_new_tokens=length, seed=seed
-            )
-            os.environ.setdefault(
-                "TRL_EXPERIMENTAL_SILENCE", "1"
-            )  # TRL warns that rollout_func may change
-        rows = dataset_rows(
-            entries, conversational=bool(tokenizer.chat_template), form=form
-        )
-        common |= {
-            "reward_funcs": rewards,
-            "train_dataset": Dataset.from_list(rows),
-            "rollout_func": rollout,
-        }
-        trainer = (
-            WordTrainer(words=script, keep=keep, **common)
-            if script.about_words
-            else MixTrainer(**common)
-        )
-        if training.use_vllm and script.canary_steps:
-            from sozo.training.vllm_watch import (
-                Canary,
-                fixed_sequences,
-                vllm_log_probabilities,
-            )
-
-            prompts, longest = (
-                [row["prompt"] for row in rows],
-                training.max_completion_length - 1,
-            )
-            sequences = fixed_sequences(
-                tokenizer, prompts, longest, **training.chat_template_kwargs or {}
-            )
-            engine = partial(vllm_log_probabilities, trainer.vllm_generation)
-            trainer.canary = Canary(engine, sequences, script.canary_steps)
-        return trainer
-
-    recorder = RunRecorder([function.reward for function in rewards], keep)
-    return train(
-        script,
-        training,
-        model,
-        build,
-        fit=partial(fit_prompts, entries, training),
-        entries=entries,
-        facts=facts,
-        sources=of_rewards(facts["rewards"]),
-        recorder=recorder,
-    )
+    return train(GrpoRun, script, training, model)

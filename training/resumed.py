@@ -31,21 +31,20 @@ class Sums(TrainerCallback):
 
     trainer: Any = None
 
-    def __init__(self, checkpoint: Path | None, script: Any, training: Any) -> None:
+    def __init__(
+        self, checkpoint: Path | None, sampler: str | None, training: Any
+    ) -> None:
         # A checkpoint of an earlier version has none, which its check has said.
         kept = checkpoint is not None and (checkpoint / _SUMS).is_file()
         self._before: dict[str, Any] = (
             read_json(checkpoint / _SUMS, nan=True) if checkpoint and kept else {}
         )
-        self._seconds, self._began = (
-            self._before.get("seconds", 0.0),
-            0.0,
-        )  # of training, until it began
-        size, now = training.per_device_train_batch_size, world_size()
-        processes, micro = (
-            len(self._before.get("processes", [None] * now)),
-            self._before.get("micro_batch", size),
-        )
+        self._seconds = self._before.get("seconds", 0.0)  # of training, until it began
+        self._began = 0.0
+        size = training.per_device_train_batch_size
+        now = world_size()
+        processes = len(self._before.get("processes", [None] * now))
+        micro = self._before.get("micro_batch", size)
         if checkpoint:
             _refuse_other_shards(checkpoint, processes, training)
         self._changed = []
@@ -55,7 +54,7 @@ class Sums(TrainerCallback):
             self._changed.append(f"per_device_train_batch_size {size} after {micro}")
         others = processes != now
         self._other = (
-            _other_than_unbroken(script, training, other_processes=others)
+            _other_than_unbroken(sampler, training, other_processes=others)
             if self._changed
             else ""
         )
@@ -198,10 +197,12 @@ def _refuse_other_shards(checkpoint: Path, processes: int, training: Any) -> Non
         )
 
 
-def _other_than_unbroken(script: Any, training: Any, *, other_processes: bool) -> str:
+def _other_than_unbroken(
+    sampler: str | None, training: Any, *, other_processes: bool
+) -> str:
     """What other micro-batches, and `other_processes`, change and what not."""
     others = ["sums are rounded otherwise", "means over micro-batches are of others"]
-    if sampler := getattr(script, "sampler", None):
+    if sampler:
         if other_processes and sampler != "shared_prefix":
             others.append(f"{sampler} draws other completions")
         if (

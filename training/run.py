@@ -19,14 +19,13 @@ from sozo.data.checkpoints import newer, whole_checkpoint
 from sozo.data.errors import UserError
 from sozo.data.preemption import PREEMPTED, end_preempted
 from sozo.data.processes import wait
-from sozo.data.prompts.form import PromptForm, read_form, settled_form
 from sozo.data.record import folder_sha256, room, write_whole
 from sozo.data.run_folder import RunFolder
 from sozo.data.wandb_run import read_state, start_wandb, write_state
 from sozo.data.whole_models import whole_models
 from sozo.models.processes import keep_freed_memory, quiet_libraries
 from sozo.models.tiny import ensure_tiny, tiny_seed
-from sozo.models.trained_on import Training, different, trained_on
+from sozo.models.trained_on import different, trained_on
 from sozo.models.weights import (
     is_adapter,
     is_model,
@@ -38,10 +37,10 @@ from sozo.models.weights import (
     refuse_rounding,
 )
 from sozo.training.card import write_card
-from sozo.training.entries import Entry
-from sozo.training.evaluation import Evaluation, read_evaluate
+from sozo.training.config import CommonArguments
+from sozo.training.decided import TrainingRun
+from sozo.training.evaluation import Evaluation
 from sozo.training.resumed import Sums, load_as_saved
-from sozo.training.run_settings import hide_token, resolved_settings, split
 from sozo.training.tracking import (
     UNPAID_STEPS,
     BarOnly,
@@ -54,103 +53,70 @@ logger = logging.getLogger(__name__)
 # TRL's push_to_hub leaves out what begins with an underscore.
 _ROWS, _MERGED = "_dataset", "_merged"
 _GRACE = 10.0  # seconds that a preempted run waits for digests: a scheduler gives it little time
-# The trainer from a tokenizer, the form of prompts, and what all of TRL's trainers take.
-Build = Callable[[Any, PromptForm, dict[str, Any]], Any]
-# Fits limits into the model's window (None: no limit); refuses what cannot be, such as a form without a template.
-Fit = Callable[[Any, PromptForm, int | None], None]
 
 
 def train(
-    script: Any,  # the method's own arguments
-    training: Any,  # TRL's
+    method: Callable[[Any, Any, ModelConfig], TrainingRun],
+    asked: CommonArguments,
+    training: Any,
     model: ModelConfig,
-    build: Build,
-    *,
-    fit: Fit,
-    entries: Sequence[Entry] = (),  # of GRPO
-    facts: dict[
-        str, Any
-    ],  # what else decides the run, JSON-able: rewards as built, the data's identity
-    sources: Sequence[
-        Training
-    ],  # what its answers were drawn and chosen by, or what it pays for: for the record
-    recorder: RunRecorder | None = None,
-    examples: tuple[str, Sequence[str], Sequence[Sequence[Any]]]
-    | None = None,  # a W&B table: name, columns, rows
 ) -> Path:
-    """Train and return the folder of the trained model.
+    """Decide a run of a method from what was asked, train, and return the folder of the trained model.
 
     A run that was cut off continues from its last whole checkpoint, with the rewards' states and as the same W&B run;
     one that is finished is left alone. An `output_dir` with another run is refused.
     """
-    recorder, output = recorder or RunRecorder(), Path(training.output_dir)
-    hide_token(training)
-    _prepare_process(script, training)
-    training.enable_jit_checkpoint = (
-        False  # what it does is done here, and by a checkpoint that is marked
-    )
-    script.system_prompt, training.chat_template_kwargs = settled_form(
-        script.system_prompt, training.chat_template_kwargs, model.model_name_or_path
-    )
-    form = read_form(script.system_prompt, training.chat_template_kwargs)
-    settings = resolved_settings(script, training, model, facts)
-    decide, free = split(settings, script, training, entries)
-    folder = RunFolder(output, decide, config=output / "run_config.json", free=free)
+    run = method(asked, training, model)
+    recorder = run.recorder
+    output = Path(training.output_dir)
+    first = training.process_index == 0
+    quiet_libraries(use_cpu=training.use_cpu)
+    if (
+        training.use_cpu and run.sampler != "trl"
+    ):  # its generation would fill the memory
+        keep_freed_memory()
+    config = output / "run_config.json"
+    folder = RunFolder(output, run.deciding, config=config, free=run.free)
     if folder.metrics() is not None:
         logger.warning(
             "%s is finished; give another --output_dir to train again", output
         )
         return output
-    recorder.kept, training.save_total_limit = (
-        training.save_total_limit,
-        None,
-    )  # transformers takes any for whole
-    new, first, commit = (
-        not folder.begun,
-        training.process_index == 0,
-        _pin_revision(model),
-    )
+    new = not folder.begun
+    commit = _pin_revision(model)
+    # transformers takes any for whole.
+    recorder.kept = training.save_total_limit
+    training.save_total_limit = None
     checkpoint = _resume_from(training, say=first)
     if first:
-        _start(
-            folder, Path(str(model.model_name_or_path)), commit, {"free": free}, sources
-        )
-    sums, recorder.passed_over = (
-        Sums(checkpoint, script, training),
-        newer(output, checkpoint),
-    )
+        _start(folder, run, Path(str(model.model_name_or_path)), commit)
+    sums = Sums(checkpoint, run.sampler, training)
+    recorder.passed_over = newer(output, checkpoint)
     try:
         path = _model_path(model, training)
         tokenizer = _tokenizer(path, model.model_revision, say=first)
-        fit(tokenizer, form, model_window(path, model.model_revision))
-        evaluate = read_evaluate(script.evaluate)
-        evaluation = (
-            Evaluation(evaluate, output, form, first=first) if evaluate else None
-        )
-        common = _model_arguments(model, path, training)
-        callbacks = [
-            sums,
-            *filter(None, [evaluation]),
-            recorder,
-        ]  # the last one prepares for a checkpoint
-        common |= {
+        run.fit(tokenizer, training, model_window(path, model.model_revision))
+        evaluation = None
+        if run.evaluate:
+            evaluation = Evaluation(run.evaluate, output, run.form, first=first)
+        # The last one prepares for a checkpoint.
+        callbacks = [sums, *filter(None, [evaluation]), recorder]
+        common = _model_arguments(model, path, training) | {
             "args": training,
             "processing_class": tokenizer,
             "callbacks": callbacks,
         }
-        with (
-            room(output, 2**20),
-            whole_models(),
-        ):  # TRL stores what it tokenizes, and loads model and reference
-            trainer = build(tokenizer, form, common)
+        # TRL stores what it tokenizes, and loads model and reference.
+        with room(output, 2**20), whole_models():
+            trainer = run.build(tokenizer, common)
     except UserError:
         if new and first:
             shutil.rmtree(output / _ROWS, ignore_errors=True)
             folder.withdraw()
         raise
-    _prepare(trainer, script, say=first)
+    _prepare(trainer, run, say=first)
     if "wandb" in (training.report_to or []) and first:
-        _start_wandb(training, settings, checkpoint, examples)
+        _start_wandb(run, training, checkpoint)
     trainer.create_model_card = partial(
         write_card, trainer, str(model.model_name_or_path)
     )
@@ -158,28 +124,15 @@ def train(
     return output
 
 
-def _prepare_process(script: Any, training: Any) -> None:
-    quiet_libraries(use_cpu=training.use_cpu)
-    if (
-        training.use_cpu and getattr(script, "sampler", None) != "trl"
-    ):  # its generation would fill the memory
-        keep_freed_memory()
-
-
 def _start(
-    folder: RunFolder,
-    start: Path,
-    commit: str | None,
-    facts: dict[str, Any],
-    sources: Sequence[Training],
+    folder: RunFolder, run: TrainingRun, start: Path, commit: str | None
 ) -> None:
     weights = {
         "model_sha256": folder_sha256(start) if start.is_dir() else None,
         "model_commit": commit,
     }
-    folder.start(
-        weights, facts | {"trained_on": different([*trained_on(start), *sources])}
-    )
+    origins = different([*trained_on(start), *run.sources])
+    folder.start(weights, {"free": run.free, "trained_on": origins})
 
 
 def _resume_from(training: Any, *, say: bool) -> Path | None:
@@ -275,41 +228,32 @@ def _model_arguments(model: ModelConfig, path: str, training: Any) -> dict[str, 
     return {"model": adapted}
 
 
-def _start_wandb(
-    training: Any, settings: dict[str, Any], checkpoint: Path | None, examples: Any
-) -> None:
+def _start_wandb(run: TrainingRun, training: Any, checkpoint: Path | None) -> None:
     """Start the W&B run with the training examples, or continue that of the checkpoint."""
     before = read_state(checkpoint) if checkpoint else None
     start_wandb(
         before,
         name=training.run_name,
         folder=Path(training.output_dir),
-        config={"sozo": settings},
+        config={"sozo": run.settings},
     )
-    if examples and not checkpoint:
+    if run.examples and not checkpoint:
         import wandb
 
-        title, columns, rows = examples
-        wandb.log(
-            {
-                title: wandb.Table(
-                    columns=list(columns), data=[list(row) for row in rows]
-                )
-            }
-        )
+        title, columns, rows = run.examples
+        data = [list(row) for row in rows]
+        wandb.log({title: wandb.Table(columns=list(columns), data=data)})
 
 
-def _prepare(trainer: Any, script: Any, *, say: bool) -> None:
+def _prepare(trainer: Any, run: TrainingRun, *, say: bool) -> None:
     """Slow or freeze the embeddings and share prompts, where the settings say so."""
-    if script.embedding_rate != 1:
-        slow_embeddings(trainer, script.embedding_rate)
-    if script.share_prompt:
+    if run.embedding_rate != 1:
+        slow_embeddings(trainer, run.embedding_rate)
+    if run.share_prompt:
         from sozo.training.shared_prompt import share_prompt
 
-        reference, unwrapped = (
-            getattr(trainer, "ref_model", None),
-            trainer.accelerator.unwrap_model,
-        )
+        reference = getattr(trainer, "ref_model", None)
+        unwrapped = trainer.accelerator.unwrap_model
         if share_prompt(unwrapped(trainer.model), say=say) and reference is not None:
             share_prompt(unwrapped(reference), say=False)
 

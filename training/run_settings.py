@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import asdict
 from pathlib import Path
@@ -12,9 +12,8 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.processes import world_size
 from sozo.data.record import provenance, read_json
-from sozo.data.settings import deciding, from_json
+from sozo.data.settings import deciding
 from sozo.training.batches import of_micro_batch
-from sozo.training.entries import Entry
 
 # TRL's fields that decide nothing: where a run writes and what it is called. Of ours each field says so itself.
 FREE = {
@@ -116,7 +115,10 @@ def refuse_other_batches(
 
 
 def split(
-    settings: dict[str, Any], script: Any, training: Any, entries: Sequence[Entry] = ()
+    settings: dict[str, Any],
+    script: Any,
+    training: Any,
+    free_arguments: Sequence[Mapping[str, Sequence[str]]] = (),
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The settings that decide the run, and those that may change between it and its continuation, by section.
 
@@ -125,13 +127,11 @@ def split(
     why = bound(script, training)
     refuse_other_batches(Path(training.output_dir), settings, why)
     settings = {**settings, "script": deepcopy(settings["script"])}  # W&B gets them all
-    for number, entry in enumerate(entries):
-        if entry.reward_args:
-            block = from_json(settings["script"]["tasks"][number], "tasks")
-            settings["script"]["tasks"][number] = block  # it was JSON on a command line
-            for path, names in entry.free_arguments.items():
-                for name in names:
-                    block["reward_args"].get(path, {}).pop(name, None)
+    for number, of_rewards in enumerate(free_arguments):
+        for path, names in of_rewards.items():
+            given = settings["script"]["tasks"][number]["reward_args"].get(path, {})
+            for name in names:
+                given.pop(name, None)
     free = FREE | (asdict(script).keys() - deciding(script).keys())
     decide, other = (
         {name: section for name, section in settings.items() if name != "provenance"},

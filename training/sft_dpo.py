@@ -3,9 +3,9 @@
 SFT's loss is on the answer only. DPO's second stage is the same with another model and its fresh answers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,15 +13,15 @@ from tqdm import tqdm
 from trl import DPOConfig, ModelConfig, SFTConfig
 
 from sozo.data.errors import UserError
-from sozo.data.prompts.form import PromptForm
 from sozo.data.settings import setting
 from sozo.models.model_support import encode_text
 from sozo.models.trained_on import of_answers
 from sozo.tasks import Dat, read_run
 from sozo.training.batches import check_examples, fit_batch
 from sozo.training.config import CommonArguments
+from sozo.training.decided import TrainingRun
 from sozo.training.run import stored_dataset, train
-from sozo.training.selection import select_pairs, select_top, training_rows
+from sozo.training.selection import Selected, select_pairs, select_top, training_rows
 
 
 @dataclass
@@ -119,109 +119,114 @@ class DpoSettings(_PerStep, DPOConfig):
     """TRL's DPOConfig with `examples_per_step`."""
 
 
-def cut_examples(
-    training: Any, tokenizer: Any, form: PromptForm, window: int | None
-) -> None:
-    """Cut examples, which TRL does at `max_length`, at the model's window at the latest; refuse a form that it lacks."""
-    encode_text(tokenizer, "", form)
-    training.max_length = min(filter(None, (training.max_length, window)), default=None)
+def shorter(limit: int | None, window: int | None) -> int | None:
+    """The smaller of two limits, of which None is none."""
+    return min(filter(None, (limit, window)), default=None)
+
+
+class _TableRun(TrainingRun):
+    """A training on rows of a table."""
+
+    def fit(self, tokenizer: Any, training: Any, window: int | None) -> None:
+        """Cut examples, which TRL does at `max_length`, at the model's window at the latest."""
+        encode_text(tokenizer, "", self.form)  # refuses a form that it lacks
+        training.max_length = shorter(training.max_length, window)
+
+    def dataset(
+        self, tokenizer: Any, training: Any, columns: Mapping[str, Selected]
+    ) -> Any:
+        """The rows of answers by their columns, stored."""
+        conversational = bool(tokenizer.chat_template)
+        rows = training_rows(columns, conversational=conversational, form=self.form)
+        return stored_dataset(rows, training)
+
+
+class SftRun(_TableRun):
+    """SFT, decided: the answers to imitate."""
+
+    def __init__(
+        self, asked: SftArguments, training: SftSettings, model: ModelConfig
+    ) -> None:
+        """Choose the answers, and say which."""
+        self._answers = asked.answers or ()
+        self._word_targets = asked.word_targets
+        self._top = select_top(self._answers, asked.top_k)
+        if training.process_index == 0:
+            tqdm.write(f"SFT on {self._top.summary()}")
+        rows = zip(self._top.texts, self._top.scores.tolist(), strict=True)
+        logged = list(islice(rows, asked.examples_logged))
+        self.examples = ("data/answers", ("text", "score"), logged)
+        chosen = len(self._top.ids) < self._top.of
+        super().__init__(
+            asked,
+            training,
+            model,
+            facts={"selection": self._top.facts()},
+            sources=_sources(self._answers, "sft", chosen=chosen),
+        )
+
+    def build(self, tokenizer: Any, common: dict[str, Any]) -> Any:
+        """TRL's trainer, or ours with targets for words."""
+        from trl import SFTTrainer
+
+        rows = self.dataset(tokenizer, common["args"], {"completion": self._top})
+        if not self._word_targets:
+            return SFTTrainer(train_dataset=rows, **common)
+        from sozo.training.word_targets import LISTED, WordTargetTrainer, word_targets
+
+        # Not among the rows: a run may have stored them before.
+        listed = [task == Dat.name for task in self._top.tasks]
+        return WordTargetTrainer(
+            word_targets=word_targets(self._answers, tokenizer),
+            train_dataset=rows.add_column(LISTED, listed),
+            **common,
+        )
+
+
+class DpoRun(_TableRun):
+    """DPO, decided: the pairs, by the rule `pairs` and the seed."""
+
+    def __init__(
+        self, asked: DpoArguments, training: DpoSettings, model: ModelConfig
+    ) -> None:
+        """Choose the pairs, and say which."""
+        answers = asked.answers or ()
+        self._pairs = select_pairs(
+            answers, asked.num_pairs, seed=training.seed, rule=asked.pairs
+        )
+        named = self._pairs._asdict()
+        if training.process_index == 0:
+            for name, selected in named.items():
+                tqdm.write(f"DPO, {name}: {selected.summary()}")
+        columns = []
+        for selected in self._pairs:
+            columns += [selected.texts, selected.scores.tolist()]
+        logged = list(islice(zip(*columns, strict=True), asked.examples_logged))
+        heads = ("chosen", "chosen score", "rejected", "rejected score")
+        self.examples = ("data/pairs", heads, logged)
+        facts = {name: selected.facts() for name, selected in named.items()}
+        super().__init__(
+            asked,
+            training,
+            model,
+            facts={"selection": facts},
+            sources=_sources(answers, "dpo", chosen=True),
+        )
+
+    def build(self, tokenizer: Any, common: dict[str, Any]) -> Any:
+        """TRL's trainer."""
+        rows = self.dataset(tokenizer, common["args"], self._pairs._asdict())
+        return reference_trainer(self.share_prompt)(train_dataset=rows, **common)
 
 
 def train_sft(script: SftArguments, training: SftSettings, model: ModelConfig) -> Path:
     """Imitate the `top_k` best answers of a table; return the folder of the trained model (see `run.train`)."""
-    answers = script.answers or ()
-    top = select_top(answers, script.top_k)
-    if training.process_index == 0:
-        tqdm.write(f"SFT on {top.summary()}")
-
-    def build(tokenizer: Any, form: PromptForm, common: dict[str, Any]) -> Any:
-        from trl import SFTTrainer
-
-        rows = training_rows(
-            {"completion": top}, conversational=bool(tokenizer.chat_template), form=form
-        )
-        common["train_dataset"] = stored_dataset(rows, training)
-        if script.word_targets:
-            from sozo.training.word_targets import (
-                LISTED,
-                WordTargetTrainer,
-                word_targets,
-            )
-
-            listed = [
-                task == Dat.name for task in top.tasks
-            ]  # not among the rows: a run may have stored them before
-            common["train_dataset"] = common["train_dataset"].add_column(LISTED, listed)
-            return WordTargetTrainer(
-                word_targets=word_targets(answers, tokenizer), **common
-            )
-        return SFTTrainer(**common)
-
-    shown = list(zip(top.texts, top.scores.tolist(), strict=True))[
-        : script.examples_logged
-    ]
-    examples = ("data/answers", ("text", "score"), shown)
-    facts, sources = (
-        {"selection": top.facts()},
-        _sources(answers, "sft", chosen=len(top.ids) < top.of),
-    )
-    return train(
-        script,
-        training,
-        model,
-        build,
-        fit=partial(cut_examples, training),
-        facts=facts,
-        sources=sources,
-        examples=examples,
-    )
+    return train(SftRun, script, training, model)
 
 
 def train_dpo(script: DpoArguments, training: DpoSettings, model: ModelConfig) -> Path:
-    """Prefer the best `num_pairs` answers to the worst, by the rule `pairs` and the seed; see `train_sft`."""
-    pairs = select_pairs(
-        script.answers or (), script.num_pairs, seed=training.seed, rule=script.pairs
-    )
-    if training.process_index == 0:
-        for name, selected in pairs._asdict().items():
-            tqdm.write(f"DPO, {name}: {selected.summary()}")
-
-    def build(tokenizer: Any, form: PromptForm, common: dict[str, Any]) -> Any:
-        rows = training_rows(
-            pairs._asdict(), conversational=bool(tokenizer.chat_template), form=form
-        )
-        return reference_trainer(script.share_prompt)(
-            train_dataset=stored_dataset(rows, training), **common
-        )
-
-    good, bad = pairs
-    shown = list(
-        zip(
-            good.texts,
-            good.scores.tolist(),
-            bad.texts,
-            bad.scores.tolist(),
-            strict=True,
-        )
-    )
-    columns = ("chosen", "chosen score", "rejected", "rejected score")
-    examples = ("data/pairs", columns, shown[: script.examples_logged])
-    facts = {
-        "selection": {
-            name: selected.facts() for name, selected in pairs._asdict().items()
-        }
-    }
-    sources = _sources(script.answers or (), "dpo", chosen=True)
-    return train(
-        script,
-        training,
-        model,
-        build,
-        fit=partial(cut_examples, training),
-        facts=facts,
-        sources=sources,
-        examples=examples,
-    )
+    """Prefer the best `num_pairs` answers to the worst; return the folder of the trained model (see `run.train`)."""
+    return train(DpoRun, script, training, model)
 
 
 def _sources(answers: Sequence[str], by: str, *, chosen: bool) -> list[dict[str, Any]]:

@@ -4,7 +4,8 @@ Written from the sources of TRL 1.16 and vLLM 0.30; tested with a stand-in and w
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -95,6 +96,19 @@ class Canary:
         self._engine, self._sequences, self._every = engine, sequences, every
         self._checked: int | None = None
         self._before: tuple[np.ndarray, np.ndarray] | None = None
+
+    @classmethod
+    def of_trainer(cls, trainer: Any, prompts: Sequence[Any], every: int) -> Self:
+        """Between a GRPO trainer and its engine, behind a run's prompts."""
+        args = trainer.args
+        sequences = fixed_sequences(
+            trainer.processing_class,
+            prompts,
+            args.max_completion_length - 1,
+            **args.chat_template_kwargs or {},
+        )
+        engine = partial(vllm_log_probabilities, trainer.vllm_generation)
+        return cls(engine, sequences, every)
 
     def check(self, trainer: Any) -> None:
         """Compare if it is time; the trainer has just generated. All processes call it together."""

@@ -23,7 +23,7 @@ from sozo.data.processes import gather
 from sozo.rewards.reward import Part
 from sozo.scoring.final_text import decode
 from sozo.training.grpo_trainer import MixTrainer
-from sozo.training.words import KeepWords, WordArguments
+from sozo.training.words import Words
 
 _EPSILON = 1e-4  # TRL's, beside a standard deviation
 _NO_CHARACTER = "\ufffd"  # what the bytes of half a character are decoded to
@@ -98,23 +98,17 @@ class WordTokens:
 
 
 class WordTrainer(MixTrainer):
-    """A trainer that does what `words` says; `keep` turns the weights of entropy and rarity.
+    """A trainer that does what `words` says.
 
     Words are the parts of completions (`rewards.reward.Part`) that rewards with `in_parts` tell: of usable lists only.
-    The loss is less by `word_entropy` times the mean entropy of the tokens that write words, in nats.
+    The loss is less by `words.entropy` times the mean entropy of the tokens that write words, in nats.
     """
 
     reward_weights: Any
 
-    def __init__(
-        self,
-        *args: Any,
-        words: WordArguments,
-        keep: KeepWords | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, *args: Any, words: Words, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._by_word, self._words, self._keep = words.credit == "word", words, keep
+        self._words = words
         self._multiplier = 1.0
         self._aligned = WordTokens(self.processing_class)
         self._in_parts = [
@@ -129,10 +123,10 @@ class WordTrainer(MixTrainer):
     ) -> torch.Tensor:
         rewards = super()._calculate_rewards(inputs, prompts, completions, ids)
         self._ids = ids
-        if self._keep and self.model.training:
+        if self._words.keep and self.model.training:
             # The words of all processes' usable lists, in their order, as the first reward in parts tells them.
             last = self.reward_funcs[self._in_parts[0]].reward.last
-            unique, self._multiplier = self._keep.update(
+            unique, self._multiplier = self._words.keep.update(
                 c.text[part.start : part.end] for c in last for part in c.parts
             )
             self._log_metric("words/multiplier", self._multiplier)
@@ -145,7 +139,7 @@ class WordTrainer(MixTrainer):
                 torch.tensor(turned), self._fixed * self._multiplier, self._fixed
             )
         self.reward_weights = self._weights.clone()
-        if self._by_word:
+        if self._words.by_word:
             # What is paid by the word is not paid by the answer as well.
             self.reward_weights[self._in_parts] = 0.0
         return rewards
@@ -167,7 +161,7 @@ class WordTrainer(MixTrainer):
                     credit[row, of_words] += (
                         float(self._weights[number]) * advantages[row, part[of_words]]
                     )
-        if self._by_word:
+        if self._words.by_word:
             output["advantages"] = output["advantages"][:, None] + torch.from_numpy(
                 credit
             ).to(device)
@@ -206,7 +200,7 @@ class WordTrainer(MixTrainer):
         )
         self._metrics["train"]["words/entropy"].append(mean.item())
         if (
-            weight := self._words.word_entropy
+            weight := self._words.entropy
         ):  # a gradient of zeros would be computed like any other
             share = (
                 self.args.steps_per_generation

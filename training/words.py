@@ -17,7 +17,7 @@ class WordArguments(CommonArguments):
     """Settings of `sozo.training.word_trainer`; the defaults are TRL's GRPO."""
 
     credit: str = setting(
-        "response",
+        "answer",
         "answer, or word: each word's tokens get the advantage of its own share.",
     )
     word_entropy: float = setting(
@@ -31,28 +31,24 @@ class WordArguments(CommonArguments):
         None, "Among how many words (the last ones drawn) different_words are counted."
     )
 
-    @property
-    def about_words(self) -> bool:
-        """Whether any of these settings differs from TRL's GRPO."""
-        return (
-            bool(self.word_entropy)
-            or self.credit != "response"
-            or self.different_words is not None
-        )
+    def decide_words(
+        self, of_entries: Sequence[Sequence[Any]], training: Any
+    ) -> "Words | None":
+        """What is done about words; None where it is TRL's GRPO.
 
-    def check_words(self, of_entries: Sequence[Sequence[Any]], training: Any) -> None:
-        """Refuse what cannot work together with the rewards of a run's entries and with TRL's settings."""
+        Refuses what cannot work together with the rewards of a run's entries and with TRL's settings.
+        """
         rewards = [reward for of_entry in of_entries for reward in of_entry]
         unique, window = self.different_words, self.different_words_of
-        if self.credit not in ("response", "word"):
+        if self.credit not in ("answer", "word"):
             raise UserError(f"credit must be answer or word, not {self.credit}")
         if (unique is None) != (window is None):
             raise UserError(
                 "different_words and different_words_of belong together: 590 different ones of 640, for example"
             )
-        if not self.about_words:
-            return
         by_word = self.credit == "word"
+        if not by_word and not self.word_entropy and unique is None:
+            return None
         if not any(getattr(reward, "in_parts", False) for reward in rewards):
             name = (
                 "credit word"
@@ -81,7 +77,7 @@ class WordArguments(CommonArguments):
                 "credit word has an advantage for each token; take another loss_type, no off_policy_mask"
             )
         if unique is None or window is None:
-            return
+            return Words(by_word, self.word_entropy)
         if not 0 < unique <= window:
             raise UserError(
                 f"different_words {unique} must be 1 to different_words_of {window}"
@@ -92,6 +88,7 @@ class WordArguments(CommonArguments):
             raise UserError(
                 "different_words has nothing to turn: set word_entropy, or add sozo.rewards.make_dat_rarity"
             )
+        return Words(by_word, self.word_entropy, KeepWords(unique, window))
 
 
 class KeepWords:
@@ -129,3 +126,12 @@ class KeepWords:
             state["multiplier"],
             deque(state["last"], maxlen=self._of),
         )
+
+
+@dataclass(frozen=True)
+class Words:
+    """What `sozo.training.word_trainer` does, decided."""
+
+    by_word: bool  # each word's tokens get the advantage of its own share
+    entropy: float  # paid per nat of the mean entropy of tokens that write words
+    keep: KeepWords | None = None  # turns the weights of entropy and rarity

@@ -52,7 +52,7 @@ def not_here(
         except UserError as error:
             yield str(error)
     for name in sorted(hub | models):
-        if tiny_seed(name) is None and not Path(name).is_dir() and not _at_hand(name):
+        if not is_here(name):
             yield f"{name}: neither in a folder nor in the hub's cache, and the hub has not answered with it"
 
 
@@ -68,8 +68,10 @@ def values_of(node: Any, key: str) -> set[str]:
     return found
 
 
-def _at_hand(name: str) -> bool:
-    """Whether the hub's cache has a model, or else the hub."""
+def is_here(name: str) -> bool:
+    """Whether a model is embedded, in a folder, in the hub's cache, or else on the hub."""
+    if tiny_seed(name) is not None or Path(name).is_dir():
+        return True
     from huggingface_hub import HfApi, try_to_load_from_cache
 
     try:

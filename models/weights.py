@@ -70,7 +70,7 @@ def check_model(name: str) -> None:
 def cannot_load(name: str, error: Exception) -> UserError:
     """What a user is told of a model that does not load, or of an adapter whose base does not."""
     cause, file = _cause(error), Path(name) / ADAPTER_FILE
-    if is_adapter(name) and not Path(base := _base(name)).is_dir():
+    if is_adapter(name) and not Path(base := base_of(name)).is_dir():
         remedy = f"it stands in {file} as base_model_name_or_path: name there a model's folder, or a hub id"
         return UserError(
             f"{name}: the adapter's base {base} cannot be loaded ({cause}); {remedy}"
@@ -80,7 +80,8 @@ def cannot_load(name: str, error: Exception) -> UserError:
     )
 
 
-def _base(adapter: str) -> str:
+def base_of(adapter: str) -> str:
+    """The model that an adapter is of, as its folder says."""
     return str(read_json(Path(adapter) / ADAPTER_FILE).get("base_model_name_or_path"))
 
 
@@ -112,7 +113,7 @@ def _text_config(name: str, revision: str | None) -> Any:
 
     whole = name
     if is_adapter(name):
-        whole, revision = _base(name), _adapter_config(name).revision
+        whole, revision = base_of(name), _adapter_config(name).revision
     try:
         return AutoConfig.from_pretrained(whole, revision=revision).get_text_config()
     except Exception as error:  # as in `_load`
@@ -234,7 +235,7 @@ def _load_base(kind: Any, path: str, options: dict[str, Any]) -> Any:
     """What `kind` loads of the base of the adapter in `path`."""
     try:
         with whole_models():
-            return kind.from_pretrained(_base(path), **options)
+            return kind.from_pretrained(base_of(path), **options)
     except UserError as error:
         raise UserError(
             f"{path}: the adapter's base model cannot be used: {error}"
@@ -306,7 +307,7 @@ def _make_room(base: Any, weights: dict[str, Any]) -> None:
 def _misfit(path: str, problem: str) -> UserError:
     remedy = "give the base that it was trained on, and the whole adapter"
     return UserError(
-        f"{path}: the adapter does not fit its base {_base(path)}: {problem}; {remedy}"
+        f"{path}: the adapter does not fit its base {base_of(path)}: {problem}; {remedy}"
     )
 
 

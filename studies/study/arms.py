@@ -48,7 +48,7 @@ class Arm:
     num_training_answers: int | None = None  # how much of it, if not the study's
     flags: tuple[
         tuple[str, str], ...
-    ] = ()  # of the trainer; of recipes/sample_dat.py where nothing is trained
+    ] = ()  # of the trainer; of studies/study/sample.py where nothing is trained
 
     @property
     def step(self) -> str:
@@ -69,7 +69,7 @@ class Arm:
 def read_arms(
     values: Any, seeds: Sequence[int], sampling_flags: set[str]
 ) -> tuple[Arm, ...]:
-    """The arms of a YAML's `arms`, each made of arms above it; `sampling_flags` are those of recipes/sample_dat.py."""
+    """The arms of a YAML's `arms`, each made of arms above it; `sampling_flags` are those of studies/study/sample.py."""
     if not isinstance(values, Mapping) or not values:
         raise UserError(
             "arms must hold lines such as `SFT: {train: sft, answers: random}`; see docs/study.md"

@@ -26,14 +26,14 @@ from sozo.scoring.languages import LANGUAGES
 from sozo.studies.study.arms import PAPER, Arm, read_arms
 from sozo.studies.study.claims import CLAIM_KEYS, Claim, Difference, check_claims
 from sozo.studies.study.control_tasks import control_of
-from sozo.studies.study.estimates import Architecture
+from sozo.training.estimates import Architecture, architecture_of
 from sozo.tasks.dat.scorer import DatSettings
 
 SAMPLING = (
     GeneratorSettings,
     SamplingOptions,
     DatSettings,
-)  # the groups of flags of recipes/sample_dat.py
+)  # the groups of flags of studies/study/sample.py
 # Those that the study gives itself, or that mean nothing to DAT's one prompt; an arm may say `model`.
 _OWN_FLAGS = {"source", "num_answers", "answers_per_item", "num_usable", "seed"}
 FLAGS = {f.name for group in SAMPLING for f in fields(group)} - _OWN_FLAGS
@@ -72,20 +72,20 @@ class Study:
     num_answers: StrictInt  # for a row of the table (the paper: 131,072)
     # That training data are chosen from (the paper: the same). Without `arms` they make the rows random, base and
     # DPO 1, so that nothing is sampled twice; arms' rows are all of `num_answers`.
-    num_training_answers: StrictInt
-    top_k: StrictInt  # best answers that SFT imitates
-    num_pairs: StrictInt  # of each DPO stage
     seeds: Seeds  # all is made at each of them; sampling adds a number of its own
     sampling: dict[
         str, Any
-    ]  # `launcher` (an accelerate config) and flags of recipes/sample_dat.py
+    ]  # `launcher` (an accelerate config) and flags of studies/study/sample.py
     training: TrainingFiles
-    architecture: Architecture  # for the estimates of --dry-run
     tokens: Tokens
     file: Path  # the YAML
+    architecture: Architecture | None = None  # for --dry-run where config.json is not to be had
+    num_training_answers: StrictInt | None = None
+    top_k: StrictInt | None = None  # best answers that SFT imitates
+    num_pairs: StrictInt | None = None  # of each DPO stage
     paper_model: str | None = None  # its name in the paper's Table 11, if it is there
     random_nouns: str | None = (
-        None  # where they come from, if not the dictionary (`--nouns` of recipes/sample_dat.py)
+        None  # where they come from, if not the dictionary (`--nouns` of studies/study/sample.py)
     )
     arms: Any = None  # the rows; None are the paper's five methods and random nouns
     claims: list[Claim] = Field(
@@ -111,6 +111,14 @@ class Study:
     def name(self) -> str:
         """That of the YAML's folder."""
         return self.file.resolve().parent.name
+
+    @cached_property
+    def shape(self) -> Architecture:
+        """That of the model that is trained: its config.json's, or else the YAML's."""
+        model = self.model_at(self.seeds[0])
+        if self.architecture is None or Path(model).is_dir():
+            return architecture_of(model)
+        return self.architecture
 
     @cached_property
     def rows(self) -> tuple[Arm, ...]:

@@ -39,7 +39,7 @@ def control_rows(
     for row, folder in folders:
         if (run := finished_run(folder)) is None:
             raise UserError(
-                f"{folder}: holds no finished run; recipes/sample_dat.py makes one"
+                f"{folder}: holds no finished run; a study's step, or sozo run, makes one"
             )
         runs.setdefault(run.task, {})[row] = run
     found: dict[Measure, dict[str, Cell]] = {}

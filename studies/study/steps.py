@@ -13,10 +13,9 @@ from sozo.studies.study.config import Study
 
 _MODEL_FLAGS = {
     f.name for f in fields(GeneratorSettings)
-}  # of recipes/sample_dat.py; random nouns know none of them
-RECIPES = Path(__file__).resolve().parents[2] / "recipes"
+}  # of studies/study/sample.py; random nouns know none of them
 PAGE = "page"  # the study's own
-SAMPLE = "sample_dat.py"  # the recipe by which a row answers DAT, or a control task
+SAMPLE = "sample"  # by which a row answers DAT, or a control task
 _APART = 1000  # between the seeds of rows and of training data
 
 
@@ -25,13 +24,11 @@ class Step:
     """One command of the study."""
 
     name: str  # also the name of its folder
-    script: str  # the recipe's file name
+    script: str  # a training method, SAMPLE or PAGE
     flags: dict[str, str]  # its flags, in order
     inputs: tuple[str, ...] = ()  # steps whose output it reads
     config: Path | None = None  # the method's YAML, if it has one
-    launcher: Path | None = (
-        None  # an accelerate config; None starts the recipe with plain Python
-    )
+    launcher: Path | None = None  # an accelerate config; None is plain Python
     derived: bool = False  # soon made of other steps' results: where these have changed it is made anew
 
     @property
@@ -52,18 +49,18 @@ class Step:
                 "--output",
                 self.flags["output_dir"],
             ]
-        script = RECIPES / self.script
-        shown = (
-            script.relative_to(Path.cwd())
-            if script.is_relative_to(Path.cwd())
-            else script
-        )
-        words = (
-            [*launch, "--config_file", str(self.launcher)]
-            if self.launcher
-            else [python]
-        )
-        words += [str(shown), *(["--config", str(self.config)] if self.config else [])]
+        words = [python]
+        if self.launcher:
+            words = [*launch, "--config_file", str(self.launcher)]
+        module = ["sozo", "train", self.script]
+        if self.script == SAMPLE:
+            module = ["sozo.studies.study.sample"]
+        return [*words, "-m", *module, *self.settings]
+
+    @property
+    def settings(self) -> list[str]:
+        """Its YAML and its flags as words of a command line."""
+        words = ["--config", str(self.config)] if self.config else []
         for flag, value in self.flags.items():
             words += [f"--{flag}", value]
         return words
@@ -248,4 +245,4 @@ def _train(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
         study.path(arm.config or getattr(study.training, arm.train)),
         study.path(study.training.launcher),
     )
-    yield Step(name, f"{arm.train}_dat.py", flags, tuple(inputs), config, launcher)
+    yield Step(name, arm.train, flags, tuple(inputs), config, launcher)

@@ -3,14 +3,32 @@
 The formulas and their sources are in recipes/README.md ("The formulas").
 """
 
+import math
 from dataclasses import dataclass
 
+from sozo.data.errors import UserError
+from sozo.models.tiny import tiny_seed
+from sozo.models.weights import base_of, is_adapter
+
 GIB = 1024**3
-_TILE_TOKENS, _TILE_ENTRIES = 4096, 32_768
-_A100_PEAK = 312e12  # dense bfloat16 operations a second
-H100_SPEED = 989e12 / _A100_PEAK  # at the same utilisation
-_TRAINING = 0.35  # utilisation; generation reads all weights for each token of a batch
-_GENERATION = {"vllm": 0.20, "transformers": 0.05}
+_TILE_TOKENS = 4096
+_TILE_ENTRIES = 32_768
+_UTILISATION = 0.35  # of the peak
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """What a GPU can do at most."""
+
+    name: str
+    peak: float  # dense bfloat16 operations a second
+    bandwidth: float  # bytes a second from its memory
+
+
+GPUS = (Gpu("A100", 312e12, 2.04e12), Gpu("H100", 989e12, 3.35e12))
+# Seconds that launching a layer's kernels for one token takes without vLLM's CUDA graphs, however many answers it is
+# for: 19 to 24 ms in all for 18 layers, measured on one H200 (docs/gpu.md).
+_LAUNCH = 0.022 / 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +63,10 @@ class Architecture:
     def kv_cache_bytes(self, tokens: int, element_bytes: int = 2) -> int:
         """Keys and values of `tokens` tokens over all layers."""
         return 2 * self.layers * self.widths[2] * tokens * element_bytes
+
+
+# Of the embedded model, which may still have to be built.
+TINY = Architecture(1_313_152, 128, 2, 4, 4, 512, 6158)
 
 
 def training_memory(
@@ -123,14 +145,76 @@ def training_disk(
     return (weights + states) * trained / GIB, weights * trained / GIB
 
 
-def generation_hours(parameters: int, tokens: int, backend: str) -> float:
-    """A100 hours to generate `tokens` tokens; the one prompt that all share costs nothing beside them."""
-    return 2 * parameters * tokens / (_A100_PEAK * _GENERATION[backend]) / 3600
+def drawing_hours(
+    model: Architecture,
+    gpu: Gpu,
+    *,
+    answers: int,
+    length: int,  # tokens of an answer
+    prompt: int,  # tokens before it
+    at_once: int,  # answers that one GPU decodes together
+    vllm: bool,
+    bf16: bool = True,
+) -> float:
+    """Hours of one GPU to draw answers: a token of each waits for the weights' bytes, the operations or the launches.
+
+    >>> swallow = Architecture(8_030_261_248, 4096, 32, 32, 8, 14_336, 128_256)
+    >>> told = {"answers": 131_072, "length": 60, "prompt": 200, "at_once": 256}
+    >>> round(drawing_hours(swallow, GPUS[0], vllm=True, **told), 2)
+    0.14
+    """
+    at_once = min(at_once, answers)
+    element = 2 if bf16 else 4
+    keys = model.kv_cache_bytes(prompt + length // 2, element)
+    reading = (element * model.parameters + at_once * keys) / gpu.bandwidth
+    computing = 2 * model.parameters * at_once / (gpu.peak * _UTILISATION)
+    launching = 0.0 if vllm else _LAUNCH * model.layers
+    token = max(reading, computing, launching)
+    return math.ceil(answers / at_once) * length * token / 3600
 
 
 def training_hours(
-    parameters: int, tokens: int, *, checkpointing: bool, lora: bool, reference: bool
+    parameters: int,
+    tokens: int,
+    gpu: Gpu,
+    *,
+    checkpointing: bool,
+    lora: bool,
+    reference: bool,
 ) -> float:
-    """A100 hours to train on `tokens` tokens, prompts among them."""
+    """Hours of one GPU to train on `tokens` tokens, prompts among them."""
     each = (4 if lora else 6) + 2 * checkpointing + 2 * reference
-    return each * parameters * tokens / (_A100_PEAK * _TRAINING) / 3600
+    return each * parameters * tokens / (gpu.peak * _UTILISATION) / 3600
+
+
+def architecture_of(name: str, revision: str | None = None) -> Architecture:
+    """The shape of a model: a folder, an adapter (its base's), tiny, or a hub id, of which config.json is fetched.
+
+    The parameters are counted on the model itself, made without memory. UserError where there is no config.json, or no
+    decoder.
+    """
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    if tiny_seed(name) is not None:
+        return TINY
+    if is_adapter(name):
+        name, revision = base_of(name), None
+    try:
+        config = AutoConfig.from_pretrained(name, revision=revision)
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(config)
+        text = config.get_text_config()
+        return Architecture(
+            parameters=sum(weight.numel() for weight in model.parameters()),
+            hidden_size=text.hidden_size,
+            layers=text.num_hidden_layers,
+            heads=text.num_attention_heads,
+            kv_heads=getattr(text, "num_key_value_heads", text.num_attention_heads),
+            intermediate=getattr(text, "intermediate_size", 4 * text.hidden_size),
+            vocabulary=text.vocab_size,
+            head_size=getattr(text, "head_dim", None),
+        )
+    except (OSError, ValueError, AttributeError) as error:
+        first = str(error).partition("\n")[0]
+        raise UserError(f"{name}: no shape to plan with ({first})") from error

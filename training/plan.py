@@ -1,0 +1,375 @@
+"""What a training will do and need, before anything of it is loaded: the same lines for a run and a study's step."""
+
+import math
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from accelerate.utils import str_to_bool
+
+from sozo.data.errors import UserError
+from sozo.data.processes import world_size
+from sozo.data.prompts import prompt as dat_prompt
+from sozo.data.prompts.form import PromptForm, read_form
+from sozo.data.settings import read_yaml
+from sozo.models.model_support import encode_text
+from sozo.models.needs import is_here, not_here
+from sozo.models.tiny import tiny_folder, tiny_seed
+from sozo.models.weights import load_tokenizer, pinned
+from sozo.tasks import read_run
+from sozo.training.config import parse, read_plan
+from sozo.training.entries import Entry, entries_of
+from sozo.training.estimates import (
+    GIB,
+    GPUS,
+    Architecture,
+    architecture_of,
+    drawing_hours,
+    training_disk,
+    training_hours,
+    training_memory,
+)
+from sozo.training.methods import recipe
+
+_COUNTED = 256  # prompts, or answers of a table, whose tokens are counted
+# Per method: the batch's setting, the count of items, what an item is, its answers.
+_BATCH = {
+    "sft": ("examples_per_step", "top_k", "examples", 1),
+    "dpo": ("examples_per_step", "num_pairs", "pairs", 2),
+    "grpo": ("completions_per_step", None, "completions", 1),
+}
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """On what a training is launched."""
+
+    processes: int
+    zero_stage: int = 0  # 0 shards nothing; FSDP shards what ZeRO-3 does
+    name: str = "as launched"
+
+    @staticmethod
+    def of_file(path: Path) -> "Hardware":
+        """As accelerate's YAML says."""
+        given = read_yaml(path)
+        zero = (given.get("deepspeed_config") or {}).get("zero_stage", 0)
+        stage = 3 if given["distributed_type"] == "FSDP" else int(zero)
+        return Hardware(given["num_processes"], stage, path.stem)
+
+    @staticmethod
+    def here() -> "Hardware":
+        """As accelerate has launched this process."""
+
+        def on(name: str) -> bool:
+            return bool(str_to_bool(os.environ.get(name, "false")))
+
+        stage = 3 if on("ACCELERATE_USE_FSDP") else 0
+        if on("ACCELERATE_USE_DEEPSPEED"):
+            stage = int(os.environ.get("ACCELERATE_DEEPSPEED_ZERO_STAGE", "0"))
+        return Hardware(world_size(), stage)
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """What decides the cost of a training."""
+
+    method: str
+    config: dict[str, Any]  # every setting: flags over the YAML over the defaults
+    entries: Sequence[Entry]  # of GRPO
+    hardware: Hardware
+    batch: int  # items of an optimizer step
+    count: int  # items of an epoch
+
+    @property
+    def items(self) -> str:
+        """What the items are called."""
+        return _BATCH[self.method][2]
+
+    @property
+    def answers(self) -> int:
+        """Answers of an item."""
+        return _BATCH[self.method][3]
+
+    @property
+    def steps(self) -> int:
+        """Optimizer steps: of all epochs, or max_steps."""
+        if (most := int(self.config["max_steps"])) > 0:
+            return most
+        rounds = float(self.config["num_train_epochs"]) * self.updates
+        return math.ceil(self.count * rounds / self.batch)
+
+    @property
+    def updates(self) -> int:
+        """How often each completion of GRPO is trained on."""
+        return int(self.config.get("num_iterations") or 1)
+
+    @property
+    def total(self) -> int:
+        """Items of all steps."""
+        return self.steps * self.batch
+
+    @property
+    def bf16(self) -> bool:
+        """Whether weights are bfloat16; else float32."""
+        return self.config["dtype"] == "bfloat16"
+
+    @property
+    def lora_rank(self) -> int | None:
+        """Rank of the adapter; None trains all weights."""
+        return self.config["lora_r"] if self.config["use_peft"] else None
+
+    @property
+    def checkpointing(self) -> bool:
+        """Whether activations are computed again in the backward pass."""
+        own = self.config["activation_checkpointing"]
+        # Its old name, which TRL sets.
+        return bool(self.config["gradient_checkpointing"] if own is None else own)
+
+    @property
+    def reference(self) -> bool:
+        """Whether a second model is asked for log-probabilities."""
+        return self.answers == 2 or (
+            self.items == "completions" and self.config["beta"] > 0
+        )
+
+    @property
+    def vllm(self) -> bool:
+        """Whether vLLM draws the completions."""
+        return bool(self.config.get("use_vllm")) or self.config.get("sampler") == "vllm"
+
+    def tokens(self, prompt: int, answer: int) -> int:
+        """Of a micro-batch of answers of so many tokens to a prompt of so many."""
+        rows = self.answers * self.config["per_device_train_batch_size"]
+        return (1 if self.config["share_prompt"] else rows) * prompt + rows * answer
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """How many tokens estimates assume."""
+
+    prompt: int
+    answer: int  # on average
+    longest: int  # what memory must hold
+
+
+def make_plan(method: str, words: Sequence[str], hardware: Hardware) -> TrainingPlan:
+    """The plan of a training from the words of its command line; what training would refuse is refused."""
+    script: Any
+    script, config = read_plan(*recipe(method)[1:], list(words))
+    if method not in _BATCH:
+        raise UserError(f"there is no plan of {method}, which a package brings")
+    entries = entries_of(script) if hasattr(script, "tasks") else []
+    batch_key, count_key, items, _ = _BATCH[method]
+    per_device = config["per_device_train_batch_size"]
+    processes = hardware.processes
+    accumulated = config["gradient_accumulation_steps"] or 1
+    batch = config[batch_key] or processes * per_device * accumulated
+    prompts = sum(entry.count for entry in entries)
+    count = config[count_key] if count_key else prompts * config["num_generations"]
+    whole = count % batch == 0 or config["max_steps"] > 0
+    if per_device < 1 or batch % (processes * per_device) or not whole:
+        raise UserError(
+            f"{count:,} {items} in batches of {batch_key} {batch} cannot be made of {processes}"
+            f" process(es) x per_device_train_batch_size {per_device}; each must be a multiple of the next"
+        )
+    return TrainingPlan(method, config, entries, hardware, batch, count)
+
+
+def plan_lines(
+    plan: TrainingPlan, model: Architecture, lengths: Lengths, end: str = ""
+) -> Iterator[str]:
+    """Rows, steps, memory, disk and hours of a training; `end` is what becomes of its checkpoints."""
+    yield _arithmetic(plan)
+    yield from _memory(plan, model, lengths)
+    checkpoint, count, left = disk_of(plan, model)
+    yield f"disk, GiB: checkpoints {checkpoint:.3g} each, {count} at once at most{end}; {left:.3g} stay"
+    if hours := plan_hours(plan, model, lengths):
+        yield f"estimated, never run: {wall_time(hours, plan.hardware.processes)}"
+
+
+def _arithmetic(plan: TrainingPlan) -> str:
+    config, hardware = plan.config, plan.hardware
+    per_device = config["per_device_train_batch_size"]
+    accumulated = plan.batch // (hardware.processes * per_device)
+    return (
+        f"{plan.total:,} {plan.items} / {plan.batch} a step = {plan.steps:,} optimizer steps; {plan.batch} ="
+        f" {hardware.processes} process(es) x {per_device} each x {accumulated} accumulation step(s)"
+        f" ({hardware.name}, learning rate {config['learning_rate']:g})"
+    )
+
+
+def _memory(
+    plan: TrainingPlan, model: Architecture, lengths: Lengths
+) -> Iterator[str]:
+    stage = plan.hardware.zero_stage
+    parts = training_memory(
+        model,
+        tokens=plan.tokens(lengths.prompt, lengths.longest),
+        processes=plan.hardware.processes,
+        zero_stage=stage,
+        bf16=plan.bf16,
+        checkpointing=plan.checkpointing,
+        lora_rank=plan.lora_rank,
+        reference_model=plan.reference
+        and not plan.config.get("precompute_ref_log_probs"),
+    )
+    named = ", ".join(f"{part} {gib:.3g}" for part, gib in parts.items())
+    sharding = f"ZeRO-{stage}" if stage else "not sharded"
+    yield f"memory for each process, {sharding}, GiB: {named}; together {sum(parts.values()):.3g}"
+    if plan.items == "completions" and stage == 3:
+        size = 2 * model.parameters / GIB
+        yield f"while it generates, without vLLM, ZeRO-3 gathers the whole weights: {size:.1f} GiB on each GPU"
+    no_master = plan.config["bf16"] and not stage and plan.lora_rank is None
+    if no_master and not plan.config["use_cpu"]:
+        yield "note: bf16 weights without DeepSpeed have no float32 master; small steps are lost"
+
+
+def plan_hours(
+    plan: TrainingPlan, model: Architecture, lengths: Lengths
+) -> dict[str, float]:
+    """Hours of one GPU that a training takes together, by the GPU's name; empty on a CPU."""
+    config = plan.config
+    if config["use_cpu"]:
+        return {}
+    micro_batches = plan.total // config["per_device_train_batch_size"]
+    hours = {}
+    for gpu in GPUS:
+        hours[gpu.name] = training_hours(
+            model.parameters,
+            micro_batches * plan.tokens(lengths.prompt, lengths.answer),
+            gpu,
+            checkpointing=plan.checkpointing,
+            lora=plan.lora_rank is not None,
+            reference=plan.reference,
+        )
+        if plan.items == "completions":
+            hours[gpu.name] += drawing_hours(
+                model,
+                gpu,
+                answers=plan.total // plan.updates,
+                length=lengths.answer,
+                prompt=lengths.prompt,
+                at_once=plan.batch // plan.hardware.processes,
+                vllm=plan.vllm,
+                bf16=plan.bf16,
+            )
+    return hours
+
+
+def wall_time(hours: Mapping[str, float], processes: int) -> str:
+    """So many hours of one GPU on as many, and what that is together, of each kind of GPU."""
+    minutes = ", ".join(
+        f"{gpu_hours * 60 / processes:,.0f} minutes on {processes} {name}"
+        for name, gpu_hours in hours.items()
+    )
+    return f"{minutes} ({hours[GPUS[0].name]:.1f} {GPUS[0].name} hours)"
+
+
+def disk_of(plan: TrainingPlan, model: Architecture) -> tuple[float, int, float]:
+    """GiB of a checkpoint, how many there are at once, and GiB of what stays."""
+    checkpoint, left = training_disk(
+        model,
+        zero_stage=plan.hardware.zero_stage,
+        bf16=plan.bf16,
+        lora_rank=plan.lora_rank,
+    )
+    every = float(plan.config["save_steps"])
+    apart = every if every >= 1 else every * plan.steps
+    saved = math.ceil(plan.steps / apart)  # the last step is always saved
+    # The oldest goes when the newest is whole.
+    limit = plan.config["save_total_limit"]
+    return checkpoint, min(saved, int(limit) + 1) if limit else saved, left
+
+
+def needed_gib(plan: TrainingPlan, model: Architecture) -> float:
+    """GiB that a training needs on disk at most."""
+    checkpoint, count, left = disk_of(plan, model)
+    return checkpoint * count + left
+
+
+def free_gib(folder: Path) -> float:
+    """GiB that are free where a folder is or will be."""
+    folder = folder.absolute()
+    place = next(path for path in (folder, *folder.parents) if path.exists())
+    return shutil.disk_usage(place).free / GIB
+
+
+def plan(method: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """What `sozo train METHOD --dry-run` says: the plan of these settings, and what is missing for it here."""
+    told = make_plan(method, words, Hardware.here())
+    own, settings = recipe(method)[1:]
+    # bf16 needs a GPU, which a plan does without.
+    asked, _, chosen = parse(own, settings, [*words, "--bf16", "false"])
+    name = str(chosen.model_name_or_path)
+    blocks = [told.config, *(entry.model_dump() for entry in told.entries)]
+    lacking = [*not_here(blocks, {name}), *_without_rewards(told.entries)]
+    lines = []
+    for entry in told.entries:
+        paid = ", ".join(entry.reward_funcs or ["its own reward"])
+        each = f"{told.config['num_generations']} completions of each"
+        lines.append(f"{entry.name}: {entry.count:,} prompts an epoch, {each}, paid by {paid}")
+    try:
+        if not is_here(name):
+            raise UserError("its config.json cannot be read here")
+        model = architecture_of(name, chosen.model_revision)
+        lengths, how = _lengths(told, asked, name, chosen.model_revision)
+        lines += [*plan_lines(told, model, lengths), how]
+        needed, free = needed_gib(told, model), free_gib(Path(told.config["output_dir"]))
+        if needed > free:
+            lacking.append(f"disk: {needed:,.3g} GiB are needed, {free:,.3g} are free; another output_dir")
+    except UserError as error:
+        lines += [_arithmetic(told), f"memory, disk and hours are not known: {error}"]
+    lines.append(f"{told.config['output_dir']}: nothing was run")
+    return lines, list(dict.fromkeys(lacking))
+
+
+def _without_rewards(entries: Sequence[Entry]) -> Iterator[str]:
+    """Why rewards of entries cannot be made."""
+    for entry in entries:
+        try:
+            _ = entry.rewards  # imported, and made of their arguments
+        except UserError as error:
+            yield str(error)
+
+
+def _lengths(
+    plan: TrainingPlan, asked: Any, name: str, revision: str | None
+) -> tuple[Lengths, str]:
+    """What to reckon with, and a line that says how it is known."""
+    count: Callable[[str], int] = len
+    how = "characters, one a token"
+    if tiny_seed(name) is None or tiny_folder(name).is_dir():
+        tokenizer = load_tokenizer(pinned(name, revision)[0], revision)
+        form = read_form(asked.system_prompt, plan.config["chat_template_kwargs"])
+        count = partial(_tokens, tokenizer, form)
+        how = "the model's tokenizer"
+    if plan.entries:
+        prompts = [item.prompt for entry in plan.entries for item in entry.items]
+        prompt = max(map(count, prompts[:_COUNTED]))
+        limit = plan.config["max_completion_length"]
+        return (
+            Lengths(prompt, limit, limit),
+            f"reckoned with: prompts of {prompt} tokens (by {how}), completions as long as max_completion_length",
+        )
+    texts = [text for path in asked.answers for text in _texts(Path(path))]
+    sizes = [count(text) for text in texts]
+    usual = sum(sizes) // len(sizes)
+    prompt = count(dat_prompt("dat"))
+    return (
+        Lengths(prompt, usual, max(sizes)),
+        f"reckoned with: DAT's prompt and {len(sizes)} of the answers, {usual} tokens each (by {how})",
+    )
+
+
+def _tokens(tokenizer: Any, form: PromptForm, text: str) -> int:
+    return len(encode_text(tokenizer, text, form))
+
+
+def _texts(path: Path) -> list[str]:
+    """The first answers of a table."""
+    column = read_run(path).table()["text"]
+    return [text or "" for text in column.slice(0, _COUNTED).to_pylist()]

@@ -247,7 +247,7 @@ def means(
         return
     caveats = _caveats(runs)
     for column in columns:
-        cell = over_runs([column.of(run) for run in runs])
+        cell = over_runs([column.fill(run) for run in runs])
         if isinstance(cell.content, str):
             continue
         measure = column.change or column.measure

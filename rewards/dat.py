@@ -419,7 +419,7 @@ def with_parts(
 @lru_cache
 def shared_scorer(settings: DatSettings) -> DatScorer:
     """One scorer for all rewards of the same settings."""
-    return DatScorer.of(settings)
+    return DatScorer.from_settings(settings)
 
 
 make_dat_reward = DatReward

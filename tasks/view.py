@@ -50,7 +50,7 @@ class RunColumn:
         """Its name in W&B, in the model card, and in the page's tables."""
         return self.key or self.label
 
-    def of(self, run: RunResult) -> Cell:
+    def fill(self, run: RunResult) -> Cell:
         """The cell of a run."""
         value = self.cell(run)
         return value if isinstance(value, Cell) else Cell(value, self.measure)
@@ -247,7 +247,7 @@ class View(Generic[Run]):
     ) -> list[tuple[RunColumn, Cell]]:
         """The columns that are shown in a place (`TERMINAL`, ...), each with what the run says in it."""
         return [
-            (column, column.of(run))
+            (column, column.fill(run))
             for column in self.columns(measures, [run])
             if place in column.shown
         ]

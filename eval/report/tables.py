@@ -56,7 +56,7 @@ class TaskOnPage:
         ]
 
     @property
-    def of(self) -> str:
+    def scope(self) -> str:
         """What its tables' numbers must not be read without, with its name and who scored."""
         scorers = {run.scorer for run in self.runs}
         by = [
@@ -92,7 +92,9 @@ class TaskOnPage:
         self, column: RunColumn, method: Method, runs: Sequence[RunResult], base: str
     ) -> Cell:
         finding = self.found.mean(method.name, self.task.name, column.name)
-        cell = finding.cell if finding else over_runs([column.of(run) for run in runs])
+        cell = (
+            finding.cell if finding else over_runs([column.fill(run) for run in runs])
+        )
         if (
             column.change
             and base
@@ -131,7 +133,13 @@ class TaskOnPage:
             cell.change and cell.change.mark for row in rows for cell in row.cells
         )
         return without_empty(
-            Table(name, headings, rows, (*notes, *["arrow_note"] * marked), of=self.of)
+            Table(
+                name,
+                headings,
+                rows,
+                (*notes, *["arrow_note"] * marked),
+                scope=self.scope,
+            )
         )
 
     def titled(self, form: str) -> str:

@@ -125,7 +125,7 @@ class Plan:
     most: int | None = None  # ratings to predict; None: all
 
     @cached_property
-    def of(self) -> Sequence[Rated]:
+    def targets(self) -> Sequence[Rated]:
         """The ratings that are predicted, in order: as alike as possible from each expert and criterion."""
         if self.most is None:
             return self.ratings
@@ -148,7 +148,7 @@ class Plan:
     def parts(self) -> list[tuple[Criterion, list[Rated]]]:
         """The criteria by which anything is predicted, each with these ratings."""
         parts = [
-            (c, [rating for rating in self.of if rating.criterion == c.name])
+            (c, [rating for rating in self.targets if rating.criterion == c.name])
             for c in self.rubric.criteria
         ]
         return [(criterion, part) for criterion, part in parts if part]

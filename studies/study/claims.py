@@ -165,10 +165,10 @@ class Difference:
     @property
     def title(self) -> str:
         """What messages call it."""
-        return f"exploratory, {self.of}"
+        return f"exploratory, {self.formula}"
 
     @property
-    def of(self) -> str:
+    def formula(self) -> str:
         """Whose difference, in words: `score of A minus B`."""
         other = (
             self.against
@@ -193,9 +193,9 @@ class Difference:
                     return "a seed has no such number"
                 sides.append(measured)
         if isinstance(self.against, str):
-            of, against = sides
+            ours, against = sides
             return difference(
-                {seed: value - shift for seed, value in of.items()}, against
+                {seed: value - shift for seed, value in ours.items()}, against
             )
         return over_seeds(
             {seed: value - self.against - shift for seed, value in sides[0].items()}
@@ -238,7 +238,7 @@ class Claim(Difference):
     def needs(self) -> str:
         """What must hold, in words."""
         ((relation, bound),) = self._bounds.items()
-        return f"{self.of} {relation} {'±' * (relation == 'within')}{MEASURES[self.measure].show(bound).lstrip('+')}"
+        return f"{self.formula} {relation} {'±' * (relation == 'within')}{MEASURES[self.measure].show(bound).lstrip('+')}"
 
     def chance(self, values: Values) -> float | None:
         """One-sided p of the t-test that it does not hold; of an equivalence the larger one of two (Schuirmann, 1987).

@@ -147,7 +147,7 @@ class SeenLists:
     centred: Parts
 
     @classmethod
-    def of(
+    def from_lists(
         cls, second: SecondEncoder, words: list[str], lists: np.ndarray
     ) -> "SeenLists | None":
         """`lists` are numbers in `words`, integers of shape (lists, k); None of too few that it can score."""

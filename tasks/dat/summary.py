@@ -271,7 +271,7 @@ class DatRunResult(RunResult):
         """None under Olson's protocol: English words, of which seven count."""
         if self.settings.get("olson"):
             return None
-        return SeenLists.of(
-            second.of(self.language),
+        return SeenLists.from_lists(
+            second.for_language(self.language),
             *read_lists(self.folder, self.metrics.get("trials")),
         )

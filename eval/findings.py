@@ -368,7 +368,7 @@ class _Pair:
         runs = [*self.method.of_task(task.name), *self.base.of_task(task.name)]
         noise, times = self.noises.get(measure.name, (0.0, 0))
         notes = [found.seeds] if found.seeds else []
-        shown, estimate = runs[0].shown(measure) if runs else measure, found.estimate
+        shown, estimate = runs[0].adapt(measure) if runs else measure, found.estimate
         kind, over_seeds = (
             RATIO if measure.ratio else DIFFERENCE,
             self.method.several or self.base.several,

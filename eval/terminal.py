@@ -28,7 +28,7 @@ def print_run(run: TaskRun) -> None:
     from sozo.eval.report.tables import task_label
 
     task, result = run.task, run.result
-    shown = task.view.shown(TERMINAL, task.measures, result)
+    shown = task.view.fill_columns(TERMINAL, task.measures, result)
     rows = tuple(
         TableRow(english(column.label), (Cell(cell.line),)) for column, cell in shown
     )

@@ -123,10 +123,10 @@ class DatReward(Reward):
             for name, value in measure(self.scorer, list(number), numbers).items()
         }
 
-    def shown(self, completion: ScoredCompletion) -> dict[str, Any]:
+    def columns(self, completion: ScoredCompletion) -> dict[str, Any]:
         return {
             "words": " ".join(completion.facts.get("words") or ()),
-            **super().shown(completion),
+            **super().columns(completion),
         }
 
     def describe(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from sozo.data.errors import UserError
-from sozo.data.foreign import parse_json, quoted, shown
+from sozo.data.foreign import parse_json, quoted, strip_steering
 
 _NAMES = (
     *(
@@ -197,7 +197,9 @@ def count_unknown(texts: Iterable[str], where: str) -> int:
         if mark not in _told and len(_told) < _MOST_TOLD:
             _told.add(mark)
             what = "answers begin or end with %s, a mark that sozo does not know, and are scored as they stand"
-            logging.getLogger(__name__).warning(f"%s: {what}", where, shown(mark))
+            logging.getLogger(__name__).warning(
+                f"%s: {what}", where, strip_steering(mark)
+            )
     return len(marks)
 
 

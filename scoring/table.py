@@ -223,12 +223,12 @@ def tabulate(
     return Table(name, tuple(rows[0]) if rows else (), tuple(filled), tuple(notes))
 
 
-def markdown(shown: Table) -> str:
+def markdown(content: Table) -> str:
     """The table in Markdown, without title and notes; names and texts are escaped, since they may come from outside."""
     lines = []
-    for row in shown.rows:
+    for row in content.rows:
         lines.append([plain(row.name), *(_escaped(cell) for cell in row.cells)])
-    return table([plain(label) for label in shown.columns], lines)
+    return table([plain(label) for label in content.columns], lines)
 
 
 def _escaped(cell: Cell) -> str:

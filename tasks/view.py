@@ -242,7 +242,7 @@ class View(Generic[Run]):
         columns += [column for column in counts if column.name not in named]
         return [*columns, *counted(runs, "reasons", "No score")]
 
-    def shown(
+    def fill_columns(
         self, place: Place, measures: Sequence[Measure], run: Run
     ) -> list[tuple[RunColumn, Cell]]:
         """The columns that are shown in a place (`TERMINAL`, ...), each with what the run says in it."""

@@ -111,7 +111,7 @@ def explanations(
         says.append(f"{column.label}_says")
         measure = column.change or column.measure
         if measure in task.measures:
-            scale = (0, 100) if measure.share else run.shown(measure).scale or ()
+            scale = (0, 100) if measure.share else run.adapt(measure).scale or ()
             ends = " – ".join(f"{end:g}" for end in scale) + "%" * measure.share
             facts = translatable(
                 "{facts}",

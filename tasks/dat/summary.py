@@ -186,7 +186,7 @@ class DatRunResult(RunResult):
         """The row of Table 11."""
         return DatSummary.from_metrics(self.metrics)
 
-    def shown(self, measure: Measure) -> Measure:
+    def adapt(self, measure: Measure) -> Measure:
         """Two decimals for Olson's scores (0 to 200)."""
         if measure.name != self.main.name:
             return measure

@@ -64,7 +64,7 @@ class DatView(View[DatRunResult]):
         score, usable = measures
 
         def std(run: DatRunResult) -> Cell:
-            return Cell(run.summary.std, run.shown(score))
+            return Cell(run.summary.std, run.adapt(score))
 
         def different(run: DatRunResult) -> Cell:
             low, high = (

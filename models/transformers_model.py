@@ -308,7 +308,7 @@ class LocalWriter(ModelWriter):
             )
             return model.to(device).eval(), tokenizer
 
-        model, tokenizer = (loaded or Loaded()).part(self._weights, load)
+        model, tokenizer = (loaded or Loaded()).load(self._weights, load)
         return TransformersGenerator(
             model,
             tokenizer,

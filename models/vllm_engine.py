@@ -41,7 +41,7 @@ class VllmWriter(LocalWriter):
         """An engine for the model, which starts with the first batch."""
         self._check_room(task)
         require("vllm", "the backend vllm")
-        engine = (loaded or Loaded()).part(
+        engine = (loaded or Loaded()).load(
             self._weights, lambda: VllmEngine(self), VllmEngine.close
         )
         return VllmGenerator(self, engine)

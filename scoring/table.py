@@ -49,9 +49,9 @@ class Cell:
     )  # what else files say, by name
 
     @classmethod
-    def share(cls, part: int, total: int) -> "Cell":
-        """The share that `part` is of `total`, with both below it."""
-        return cls(Estimate(part / total if total else None, n=total), SHARE, of=total)
+    def share(cls, n: int, total: int) -> "Cell":
+        """The share that `n` are of `total`, with both below it."""
+        return cls(Estimate(n / total if total else None, n=total), SHARE, of=total)
 
     @property
     def estimate(self) -> Estimate:

@@ -186,10 +186,10 @@ class Plan:
         draw = random.Random(f"{seed}\0{target.id}\0{condition.shots}")
         return draw.sample(pool, min(condition.shots, len(pool)))
 
-    def asks(self, part: Sequence[Rated], seed: int) -> Iterator[ToJudge]:
-        """What a judge is asked with one seed about `part`, condition by condition; the question holds the examples."""
+    def asks(self, ratings: Sequence[Rated], seed: int) -> Iterator[ToJudge]:
+        """What a judge is asked with one seed about `ratings`, condition by condition; the question holds the examples."""
         for condition in self.conditions:
-            for rating in part:
+            for rating in ratings:
                 examples = self.examples(rating, condition, seed)
                 question = examples_text(
                     (example.text, example.score) for example in examples

@@ -73,7 +73,7 @@ def _gain(number: int) -> Callable[[Table11Row], float | None]:
     return lambda row: gain.value if (gain := row.gains[number]) else None
 
 
-def _part(name: str) -> Callable[[Table11Row], float | None]:
+def _gain_part(name: str) -> Callable[[Table11Row], float | None]:
     """Of a part of the second encoder's gain."""
 
     def value(row: Table11Row) -> float | None:
@@ -127,14 +127,14 @@ MEASURES = {
         "The same, words shuffled among the lists",
         "What would be left of the gain by the second encoder if the words of the arm were shuffled among its lists.",
         DEVIATIONS,
-        _part("shuffled"),
+        _gain_part("shuffled"),
         kind=DIFFERENCE,
     ),
     "second encoder pairing": RowMeasure(
         "Pairing by the centred second encoder",
         "What pairing gains by the second encoder's vectors without their mean: no choice of words can raise it.",
         DEVIATIONS,
-        _part("pairing"),
+        _gain_part("pairing"),
         kind=DIFFERENCE,
     ),
     "known pairs": RowMeasure(

@@ -96,7 +96,7 @@ class SecondGains:
         return self.encoder.encoder.name
 
     @cached_property
-    def _known(self) -> dict[str, Seen | None]:
+    def _seen(self) -> dict[str, Seen | None]:
         return {}
 
     def gains(
@@ -137,6 +137,6 @@ class SecondGains:
 
     def _see(self, run: RunResult) -> Seen | None:
         key = str(run.folder)
-        if key not in self._known:
-            self._known[key] = run.seen_by(self.encoder)
-        return self._known[key]
+        if key not in self._seen:
+            self._seen[key] = run.seen_by(self.encoder)
+        return self._seen[key]

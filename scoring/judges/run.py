@@ -281,7 +281,7 @@ class _Asking:
             0.0,
             0,
         )  # the most that the requests under way can cost, and how many they are
-        self._settled, self._failed, self._blame = asyncio.Event(), False, Blame()
+        self._one_ended, self._failed, self._blame = asyncio.Event(), False, Blame()
         if any(line.reply and line.judge == judge.name for line in ledger.judgements):
             judge.proven = True
 
@@ -314,10 +314,10 @@ class _Asking:
                 self.stopped = (
                     f"the next judgement could bring the cost above {self.limit:g}"
                 )
-                self._settled.set()
+                self._one_ended.set()
                 return None
-            self._settled.clear()
-            await self._settled.wait()
+            self._one_ended.clear()
+            await self._one_ended.wait()
             if (
                 self.stopped or self._failed
             ):  # even if there is room now: what freed it has ended the run
@@ -336,7 +336,7 @@ class _Asking:
                 self._reserved - most if self._under_way else 0.0
             )  # rounding must not pile up
             self.spent += cost
-            self._settled.set()
+            self._one_ended.set()
         if self.on_judgement:
             self.on_judgement(judgement)
         if self._blame.is_servers(key, judgement.status is not Status.API_ERROR):

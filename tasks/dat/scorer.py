@@ -231,7 +231,7 @@ class DatScorer:
             base=base,
         )
 
-    def by(self, noun_checker: str, settings: DatSettings) -> Self:
+    def with_checker(self, noun_checker: str, settings: DatSettings) -> Self:
         """The same with another noun checker; vectors are shared."""
         base = Path(settings.base_answers) if settings.base_answers else None
         other = copy(self)

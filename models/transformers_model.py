@@ -81,7 +81,7 @@ class TransformersGenerator:
         self._window = Window(self.name, window_of(model), max_new_tokens)
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
-        """One completion for each of `prompts`; of one prompt, completion k is the same however many there are."""
+        """One answer for each of `prompts`; of one prompt, answer k is the same however many there are."""
         if not prompts:
             return []
         ids = {

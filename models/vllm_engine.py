@@ -125,7 +125,7 @@ class VllmGenerator:
         self._window: Window | None = None
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
-        """One completion for each of `prompts`; vLLM forms its own batches."""
+        """One answer for each of `prompts`; vLLM forms its own batches."""
         llm = self._engine.llm(
             int(np.random.SeedSequence(entropy(seed, batch)).generate_state(1)[0])
         )

@@ -232,7 +232,7 @@ class View(Generic[Run]):
         """All that these runs say, each in one column."""
         first, *others = measures
         columns = [
-            measured(first, key="mean"),
+            measured(first, key="score"),
             *(measured(measure) for measure in others),
         ]
         named = {
@@ -272,7 +272,7 @@ class View(Generic[Run]):
         """The task's own tables on the page, the main one first. Below stands the label `TASK_note`."""
         task, first, *others = (
             measures[0].task,
-            "mean",
+            "score",
             *(measure.short for measure in measures[1:]),
         )
         return (

@@ -81,7 +81,7 @@ def task_title(task: type[Task]) -> str:
 def measure_label(measure: Measure) -> str:
     """The label of a measure, as people call it within its task."""
     if is_main(measure):
-        return "score"
+        return "short_score"
     keys = (f"short_{measure.short}", measure.name, measure.short)
     return next((key for key in keys if key in labels()), measure.short)
 

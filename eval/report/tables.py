@@ -8,7 +8,7 @@ from itertools import chain, combinations
 from sozo.data.published import load_text
 from sozo.eval.evaluated import not_alike
 from sozo.eval.findings import Finding, Findings, over_runs
-from sozo.eval.report.labels import explanations
+from sozo.eval.report.labels import explanations, labels
 from sozo.eval.seeds import Method
 from sozo.scoring.measure import Estimate
 from sozo.scoring.table import Cell, Table, TableRow
@@ -232,7 +232,10 @@ def paper_table(name: str | None, models: Collection[str] = ()) -> Table | None:
         rows.append(TableRow(model, tuple(map(_printed, texts))))
     return Table(
         "papers_models",
-        tuple(column.replace("_", " ") for column in lines[0]),
+        tuple(
+            column if column in labels() else column.replace("_", " ")
+            for column in lines[0]
+        ),
         tuple(rows),
     )
 

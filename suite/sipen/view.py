@@ -51,7 +51,7 @@ class SipenView(View[SipenRunResult]):
         return [
             stored("num_premises", "premises"),
             stored("num_items", "sipen_items"),
-            measured(measures[0], key="mean"),
+            measured(measures[0]),
             *map(measured, measures[1:]),
             *(
                 RunColumn(direction, partial(_control, direction), shown=TERMINAL)
@@ -106,7 +106,7 @@ class SipenView(View[SipenRunResult]):
         return {"dataset_name": own, "dataset_type": "other-implicatures"}
 
     def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
-        controls = ("mean", *CONTROL, "neither", "constant", "answers_given")
+        controls = (measures[0].short, *CONTROL, "neither", "constant", "answers_given")
         accuracies = tuple(
             f"{category}: {label}" for category in CATEGORIES for label in _LABELS
         )

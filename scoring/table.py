@@ -205,7 +205,7 @@ class Table:
     empty: tuple[
         str, ...
     ] = ()  # labels of what says which columns are left out, and why
-    scope: str = ""  # label of what all its numbers are of, where they must not be read without: "JCQ, 35 trial questions"
+    scope: str = ""  # label of what all its numbers are of, where it must be said: "JCQ, 35 trial questions"
 
 
 def tabulate(

@@ -53,7 +53,7 @@ def split_prompt(name: str) -> tuple[str, str | None]:
 def resolve(model: str, prompt: str | None, stated: str = "") -> tuple[str, str]:
     """What stands before each text, and how the name and revision of `model` say so.
 
-    Without a `prompt` it is the one `stated` by the model, or else its card's; a line says so. The two characters `\\n` are
+    Without a `prompt` it is `stated` by the model, else its card's; a line says so. The two characters `\\n` are
     a line's end. Where nothing stands before a text and nothing asks for it, name and revision say nothing.
 
     >>> resolve("org/model", "query: "), resolve("org/model", None), resolve("BAAI/bge-m3", None)

@@ -187,7 +187,7 @@ class Plan:
         return draw.sample(pool, min(condition.shots, len(pool)))
 
     def asks(self, ratings: Sequence[Rated], seed: int) -> Iterator[ToJudge]:
-        """What a judge is asked with one seed about `ratings`, condition by condition; the question holds the examples."""
+        """What a judge is asked with one seed about `ratings`, condition by condition; its question holds examples."""
         for condition in self.conditions:
             for rating in ratings:
                 examples = self.examples(rating, condition, seed)

@@ -238,7 +238,9 @@ class Claim(Difference):
     def needs(self) -> str:
         """What must hold, in words."""
         ((relation, bound),) = self._bounds.items()
-        return f"{self.formula} {relation} {'±' * (relation == 'within')}{MEASURES[self.measure].show(bound).lstrip('+')}"
+        sign = "±" * (relation == "within")
+        limit = MEASURES[self.measure].show(bound).lstrip("+")
+        return f"{self.formula} {relation} {sign}{limit}"
 
     def chance(self, values: Values) -> float | None:
         """One-sided p of the t-test that it does not hold; of an equivalence the larger one of two (Schuirmann, 1987).

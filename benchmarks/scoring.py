@@ -166,7 +166,7 @@ def main() -> None:
     parser.add_argument("--answers", type=int, default=131072)
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
-    scorer = DatScorer.of(
+    scorer = DatScorer.from_settings(
         DatSettings(noun_checker="jumandic", embedding_model="ja-ginza")
     )
     nouns = load_nouns()
@@ -202,7 +202,7 @@ def main() -> None:
             f"{args.answers / statistics.median(runs):9,.0f} answers/s  "
             f"{statistics.median(ratios):6.1f} times sozo's time ({min(ratios):.1f}-{max(ratios):.1f})"
         )
-    cold = DatScorer.of(
+    cold = DatScorer.from_settings(
         DatSettings(noun_checker="jumandic", embedding_model="ja-ginza")
     )
     words = len(nouns)

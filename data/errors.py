@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from io import TextIOWrapper
 
 from sozo.data.extras import EXTRA_OF, install_command
-from sozo.data.foreign import in_one_line, shown
+from sozo.data.foreign import in_one_line, strip_steering
 from sozo.data.processes import is_first, say_last
 from sozo.data.secrets import without_credentials
 
@@ -56,7 +56,7 @@ class _AsText(logging.Formatter):
     """A warning without what steers a terminal: it may name what a folder or a file says."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return shown(super().format(record))
+        return strip_steering(super().format(record))
 
 
 @contextmanager

@@ -53,10 +53,10 @@ def brief(text: str, most: int = MOST_QUOTED, end: int = 0) -> str:
     )
 
 
-def shown(text: str) -> str:
+def strip_steering(text: str) -> str:
     """A text without what steers a terminal or turns its letters around.
 
-    >>> shown("\\x1b[31mred\\u202e")
+    >>> strip_steering("\\x1b[31mred\\u202e")
     '[31mred'
     """
     return _STEERING.sub("", text)
@@ -77,7 +77,7 @@ def in_one_line(text: str) -> str:
     >>> in_one_line("a\\nb"), len(in_one_line("a" * 10_000))
     ('a b', 900)
     """
-    return brief(shown(" ".join(text.split())), _MOST_SAID, _END_SAID)
+    return brief(strip_steering(" ".join(text.split())), _MOST_SAID, _END_SAID)
 
 
 def whole_word(word: str) -> str:

@@ -59,10 +59,10 @@ def joined(group: str) -> dict[str, Joined]:
     return values
 
 
-def added(group: str, own: Collection[str]) -> dict[str, Joined]:
-    """What `joined` gives; UserError for a name that is among sozo's `own`."""
+def added(group: str, taken: Collection[str]) -> dict[str, Joined]:
+    """What `joined` gives; UserError for a name that is among those that sozo has `taken`."""
     brought = joined(group)
-    for name in brought.keys() & set(own):
+    for name in brought.keys() & set(taken):
         kind = group.removeprefix("sozo.").removesuffix("s")
         raise UserError(
             f"{brought[name].package} brings a {kind} {name}, which sozo has; uninstall it"

@@ -64,9 +64,9 @@ def write_missing(
             advance(parts[number].rows, _usable(part))
 
 
-def _usable(part: Columns) -> int | None:
+def _usable(columns: Columns) -> int | None:
     """How many rows have a score; None of a part that is not scored as it is drawn: it has no usable share to show."""
-    scores = part.get("score")
+    scores = columns.get("score")
     if scores is None:
         return None
     return (

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from sozo.data.foreign import shown
+from sozo.data.foreign import strip_steering
 
 
 @cache
@@ -20,7 +20,7 @@ def _console_type() -> Any:
                 yield (
                     segment
                     if segment.control
-                    else segment._replace(text=shown(segment.text))
+                    else segment._replace(text=strip_steering(segment.text))
                 )
 
     return Plain
@@ -50,7 +50,11 @@ def answers_bar(
 
     seen = good = 0
     with tqdm(
-        desc=shown(what), total=total, initial=done, leave=False, disable=quiet or None
+        desc=strip_steering(what),
+        total=total,
+        initial=done,
+        leave=False,
+        disable=quiet or None,
     ) as bar:
 
         def advance(count: int, usable: int | None) -> None:

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 SCHEMA_VERSION = 2
-ERROR = (
-    "error"  # how a completion ends that never came, and why its answer is not scored
-)
+ERROR = "error"  # how an answer ends that never came, and why it is not scored
 _VERSION_KEY = b"sozo_schema_version"
 # What an earlier sozo wrote is not read: by its version the commit that reads it.
 EARLIER = {1: "6c04a71", 2: "076f3c5e"}
@@ -55,7 +53,7 @@ class Completion:
 
 
 def never_came(answer: Any) -> bool:
-    """Whether an answer, or a completion, is none: its server gave this one prompt no text. That is no zero."""
+    """Whether an answer is none: its server gave this one prompt no text. That is no zero."""
     return not answer.text and answer.finish_reason == ERROR
 
 

@@ -50,7 +50,7 @@ def write(name: str, text: str) -> None:
     (PAGES / name).write_text(text, "utf-8")
 
 
-def shown(file: Path) -> str:
+def as_page(file: Path) -> str:
     """A file as a page: a notebook's cells with what they printed, or the text."""
     text, fence = file.read_text("utf-8"), "````{}\n{}\n````\n"
     if file.suffix != ".ipynb":
@@ -73,7 +73,7 @@ def shown(file: Path) -> str:
 def copy(file: Path) -> None:
     """Write a file of the repository as a page, with those that it links to; names of sozo link to their docstrings."""
     name = str(file.relative_to(ROOT))
-    text = file.read_text("utf-8") if file.suffix == ".md" else shown(file)
+    text = file.read_text("utf-8") if file.suffix == ".md" else as_page(file)
     for link in TO_A_FILE.findall(text):
         copy((file.parent / link).resolve())
     text = NAME.sub(r"[`\1`][\1]", TO_A_FILE.sub(r"](\1.md)", text))

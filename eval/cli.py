@@ -408,7 +408,8 @@ def show_all(
         type(run.task): run.result for run in shown if explain
     }.items():
         columns = [
-            column for column, _ in task.view.shown(TERMINAL, task.measures, result)
+            column
+            for column, _ in task.view.fill_columns(TERMINAL, task.measures, result)
         ]
         print_explained(task, columns, result)
     if shown and not explain:

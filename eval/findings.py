@@ -247,7 +247,7 @@ def means(
         return
     caveats = _caveats(runs)
     for column in columns:
-        cell = over_runs([column.of(run) for run in runs])
+        cell = over_runs([column.fill(run) for run in runs])
         if isinstance(cell.content, str):
             continue
         measure = column.change or column.measure
@@ -368,7 +368,7 @@ class _Pair:
         runs = [*self.method.of_task(task.name), *self.base.of_task(task.name)]
         noise, times = self.noises.get(measure.name, (0.0, 0))
         notes = [found.seeds] if found.seeds else []
-        shown, estimate = runs[0].shown(measure) if runs else measure, found.estimate
+        shown, estimate = runs[0].adapt(measure) if runs else measure, found.estimate
         kind, over_seeds = (
             RATIO if measure.ratio else DIFFERENCE,
             self.method.several or self.base.several,

@@ -30,7 +30,7 @@ PARTS = {
 class SecondGain:
     """A method's gains over its base in a task's first measure, a run each."""
 
-    own: Sequence[
+    by_scorer: Sequence[
         Estimate
     ]  # without a value, but with a reason, where both runs are not on one scale
     parts: Sequence[GainParts]
@@ -42,7 +42,7 @@ class SecondGain:
         """One of `PARTS`, over the runs."""
         if self.lacking:
             return _too_few()
-        each = self.own
+        each = self.by_scorer
         if name != "gain_own":
             each = [getattr(one, PARTS[name]) or _too_few() for one in self.parts]
         values = {k: one.value for k, one in enumerate(each) if one.value is not None}
@@ -96,7 +96,7 @@ class SecondGains:
         return self.encoder.encoder.name
 
     @cached_property
-    def _known(self) -> dict[str, Seen | None]:
+    def _seen(self) -> dict[str, Seen | None]:
         return {}
 
     def gains(
@@ -137,6 +137,6 @@ class SecondGains:
 
     def _see(self, run: RunResult) -> Seen | None:
         key = str(run.folder)
-        if key not in self._known:
-            self._known[key] = run.seen_by(self.encoder)
-        return self._known[key]
+        if key not in self._seen:
+            self._seen[key] = run.seen_by(self.encoder)
+        return self._seen[key]

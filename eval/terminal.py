@@ -28,7 +28,7 @@ def print_run(run: TaskRun) -> None:
     from sozo.eval.report.tables import task_label
 
     task, result = run.task, run.result
-    shown = task.view.shown(TERMINAL, task.measures, result)
+    shown = task.view.fill_columns(TERMINAL, task.measures, result)
     rows = tuple(
         TableRow(english(column.label), (Cell(cell.line),)) for column, cell in shown
     )
@@ -151,8 +151,8 @@ def print_tables(tables: Sequence[Table]) -> None:
                 for column in columns[1:]
             ]
         for k, numbers in enumerate(_side_by_side(widths, width) if rows else ()):
-            of = f" ({english(shown.of)})" if shown.of else ""
-            title = f"{english(shown.name)}{of}{' (continued)' if k else ''}"
+            scope = f" ({english(shown.scope)})" if shown.scope else ""
+            title = f"{english(shown.name)}{scope}{' (continued)' if k else ''}"
             table = rich.Table(
                 title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
             )

@@ -29,7 +29,7 @@ class BestOf:
         self._generator, self._score, self._n = generator, score, n
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
-        """One completion for each prompt: the same for the same arguments, in any process, so that runs can resume."""
+        """One answer for each prompt: the same for the same arguments, in any process, so that runs can resume."""
         repeated = [prompt for prompt in prompts for _ in range(self._n)]
         completions = self._generator.answer(repeated, seed, batch)
         scores = [

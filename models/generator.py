@@ -1,4 +1,4 @@
-"""What a generator is: completions as a function of prompts, seed and batch index."""
+"""What a generator is: answers as a function of prompts, seed and batch index."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -20,7 +20,7 @@ class Generator(Protocol):
         """Sampling temperature; None where there is none."""
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
-        """One completion for each of `prompts`, equal or not: the same for the same arguments, in any process."""
+        """One answer for each of `prompts`, equal or not: the same for the same arguments, in any process."""
 
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record: how the texts came about."""

@@ -17,29 +17,29 @@ class Loaded(AbstractContextManager["Loaded"]):
     """Weights and engines on this machine: each is loaded once for all generators that need it, until `close`."""
 
     def __init__(self) -> None:
-        self._parts: dict[Any, Any] = {}
+        self._loaded: dict[Any, Any] = {}
         self._closing = ExitStack()
 
-    def part(
+    def load(
         self,
         key: Any,
         make: Callable[[], Any],
         close: Callable[[Any], Any] = lambda _: None,
     ) -> Any:
         """What `make` made for this `key`; `close` lets go of it."""
-        if key not in self._parts:
-            self._parts[key] = made = make()
+        if key not in self._loaded:
+            self._loaded[key] = made = make()
             self._closing.callback(close, made)
-        return self._parts[key]
+        return self._loaded[key]
 
     def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
         """Give the memory back; what is needed later is loaded again."""
-        if self._parts:
+        if self._loaded:
             self._closing.close()
-            self._parts.clear()
+            self._loaded.clear()
             gc.collect()
             if (torch := sys.modules.get("torch")) and torch.cuda.is_available():
                 torch.cuda.empty_cache()

@@ -35,7 +35,7 @@ def make_judge(settings: JudgeSettings, loaded: Loaded | None = None) -> Judge:
     writer = decide(asked)
 
     def reply(prompts: list[str]) -> list[Completion]:
-        generator: Generator = loaded.part(
+        generator: Generator = loaded.load(
             asked, lambda: writer.pinned().load(loaded=loaded)
         )
         return generator.answer(prompts, 0, 0)

@@ -51,7 +51,7 @@ class _ServerSuspectedError(UserError):
 
 
 class OpenAIGenerator:
-    """Chat completions of an OpenAI-compatible endpoint, each with a seed of its own.
+    """Answers of an OpenAI-compatible endpoint, each with a seed of its own.
 
     A server that ignores `top_k` (see `_forms`) cannot be told apart, nor one that ignores a seed (`transformers serve`
     seeds the process: only `concurrency=1` is repeatable). A reply without text is an empty answer, and so is a
@@ -94,7 +94,7 @@ class OpenAIGenerator:
         )  # what the first reply said that it came from
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
-        """One completion for each of `prompts`, as many at once as `concurrency` says."""
+        """One answer for each of `prompts`, as many at once as `concurrency` says."""
         seeds = request_seeds(len(prompts), seed, batch)
         path = self._file(batch)
         kept = _read_kept(path) if path else {}
@@ -109,7 +109,7 @@ class OpenAIGenerator:
         errors: dict[int, str | None] = {}
         if path:
             refuse_link(path)
-        # Unbuffered: once a completion is written, killing the process does not lose it.
+        # Unbuffered: once an answer is written, killing the process does not lose it.
         with path.open("ab", buffering=0) if path else nullcontext() as file:
             if file and file.tell():
                 file.write(b"\n")  # behind what a kill tore
@@ -293,7 +293,7 @@ def _line(number: int, answer: Completion) -> bytes:
 
 
 def _read_kept(path: Path) -> dict[int, Completion]:
-    """The completions of a batch by their numbers, each a line; a kill may have torn the last one."""
+    """The answers of a batch by their numbers, each a line; a kill may have torn the last one."""
     completions: dict[int, Completion] = {}
     for line in path.read_bytes().split(b"\n") if path.is_file() else ():
         with suppress(ValueError):  # torn, or what follows the last line feed

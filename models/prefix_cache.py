@@ -276,18 +276,20 @@ class _Layer(DynamicLayer):
         output = output + weights[..., length:] @ values
         return output.reshape(live, 1, query_heads, -1)
 
-    def _by_prompt(self, part: Tensor) -> Tensor:
+    def _by_prompt(self, tensor: Tensor) -> Tensor:
         """(live, heads, group, columns) -> (prompts, heads, slots of a prompt * group, columns)."""
-        seated = part if self.cache.occupants is None else part[self.cache.occupants]
+        seated = (
+            tensor if self.cache.occupants is None else tensor[self.cache.occupants]
+        )
         return (
             seated.unflatten(0, (len(self.prefix_keys), -1))
             .transpose(1, 2)
             .flatten(2, 3)
         )
 
-    def _by_slot(self, part: Tensor, group: int) -> Tensor:
+    def _by_slot(self, tensor: Tensor, group: int) -> Tensor:
         """(prompts, heads, slots of a prompt * group, columns) -> (live, heads, group, columns)."""
-        seated = part.unflatten(2, (-1, group)).transpose(1, 2).flatten(0, 1)
+        seated = tensor.unflatten(2, (-1, group)).transpose(1, 2).flatten(0, 1)
         return seated if self.cache.seats is None else seated[self.cache.seats]
 
     def get_seq_length(self) -> int:

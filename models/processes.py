@@ -64,7 +64,7 @@ def keep_freed_memory() -> None:
     """Keep the memory of large tensors for the next ones, in this process: unmapping it takes glibc 40% of GRPO's time.
 
     Nothing is given back before the process ends, so this is not for tensors that grow step by step, as the cache of
-    `model.generate` does: 64 completions of Gemma 3 270M then fill 24 GiB.
+    `model.generate` does: 64 answers of Gemma 3 270M then fill 24 GiB.
     """
     global _kept
     _kept = True

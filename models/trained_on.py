@@ -144,6 +144,6 @@ def target(
     )
 
 
-def _training(by: str = NOT_RECORDED, **known: str | None) -> Training:
+def _training(by: str = NOT_RECORDED, **recorded: str | None) -> Training:
     unknown = dict.fromkeys(("task", "measure", "encoder", "judge"), NOT_RECORDED)
-    return {**unknown, **known, "by": by}
+    return {**unknown, **recorded, "by": by}

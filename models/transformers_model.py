@@ -81,7 +81,7 @@ class TransformersGenerator:
         self._window = Window(self.name, window_of(model), max_new_tokens)
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
-        """One completion for each of `prompts`; of one prompt, completion k is the same however many there are."""
+        """One answer for each of `prompts`; of one prompt, answer k is the same however many there are."""
         if not prompts:
             return []
         ids = {
@@ -308,7 +308,7 @@ class LocalWriter(ModelWriter):
             )
             return model.to(device).eval(), tokenizer
 
-        model, tokenizer = (loaded or Loaded()).part(self._weights, load)
+        model, tokenizer = (loaded or Loaded()).load(self._weights, load)
         return TransformersGenerator(
             model,
             tokenizer,

@@ -41,7 +41,7 @@ class VllmWriter(LocalWriter):
         """An engine for the model, which starts with the first batch."""
         self._check_room(task)
         require("vllm", "the backend vllm")
-        engine = (loaded or Loaded()).part(
+        engine = (loaded or Loaded()).load(
             self._weights, lambda: VllmEngine(self), VllmEngine.close
         )
         return VllmGenerator(self, engine)
@@ -125,7 +125,7 @@ class VllmGenerator:
         self._window: Window | None = None
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
-        """One completion for each of `prompts`; vLLM forms its own batches."""
+        """One answer for each of `prompts`; vLLM forms its own batches."""
         llm = self._engine.llm(
             int(np.random.SeedSequence(entropy(seed, batch)).generate_state(1)[0])
         )

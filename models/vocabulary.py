@@ -245,15 +245,15 @@ def _cut(whole: dict[str, Any], kept: set[int]) -> tuple[dict[str, Any], list[in
     return cut, [number[token] for token in left]
 
 
-def _renumbered(part: Any, new: dict[str, int]) -> Any:
+def _renumbered(node: Any, new: dict[str, int]) -> Any:
     """A post-processor, or a part of one, with the new numbers of the tokens that it adds."""
-    if isinstance(part, list):
-        return [_renumbered(one, new) for one in part]
-    if not isinstance(part, dict):
-        return part
-    if "tokens" in part:
-        return {**part, "ids": [new[token] for token in part["tokens"]]}
-    return {key: _renumbered(one, new) for key, one in part.items()}
+    if isinstance(node, list):
+        return [_renumbered(one, new) for one in node]
+    if not isinstance(node, dict):
+        return node
+    if "tokens" in node:
+        return {**node, "ids": [new[token] for token in node["tokens"]]}
+    return {key: _renumbered(one, new) for key, one in node.items()}
 
 
 def _needed(

@@ -72,7 +72,7 @@ def rank(
             answers_bar("nouns", len(nouns), len(done)) as advance,
         ):
             for batch in log_probabilities(
-                model, tokenizer, nouns, asked, known=done, lists=lists
+                model, tokenizer, nouns, asked, done=done, lists=lists
             ):
                 lines = (
                     json.dumps({"noun": noun, "nats": nats}, ensure_ascii=False)
@@ -87,7 +87,7 @@ def rank(
         folder.finish(
             {"nouns": len(nouns), "mean_nats": sum(done.values()) / len(done)}
         )
-    return dict(sorted(done.items(), key=lambda known: -known[1]))
+    return dict(sorted(done.items(), key=lambda entry: -entry[1]))
 
 
 def _nouns(language: str, name: str | None) -> list[str]:

@@ -123,10 +123,10 @@ class DatReward(Reward):
             for name, value in measure(self.scorer, list(number), numbers).items()
         }
 
-    def shown(self, completion: ScoredCompletion) -> dict[str, Any]:
+    def columns(self, completion: ScoredCompletion) -> dict[str, Any]:
         return {
             "words": " ".join(completion.facts.get("words") or ()),
-            **super().shown(completion),
+            **super().columns(completion),
         }
 
     def describe(self) -> dict[str, Any]:
@@ -419,7 +419,7 @@ def with_parts(
 @lru_cache
 def shared_scorer(settings: DatSettings) -> DatScorer:
     """One scorer for all rewards of the same settings."""
-    return DatScorer.of(settings)
+    return DatScorer.from_settings(settings)
 
 
 make_dat_reward = DatReward

@@ -213,7 +213,7 @@ class JudgeReward(Reward):
             metrics["judge/mean"] = fmean(scores)
         return metrics | {"judge/cost": self.cost} if self.price else metrics
 
-    def shown(self, completion: ScoredCompletion) -> dict[str, Any]:
+    def columns(self, completion: ScoredCompletion) -> dict[str, Any]:
         return {
             f"judge_{name}": completion.facts.get(name) for name in ("status", "scores")
         }

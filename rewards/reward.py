@@ -193,7 +193,7 @@ class Reward:
             metrics[mean] = sum(scores) / len(scores)
         return {f"{self.prefix}/{name}": value for name, value in metrics.items()}
 
-    def shown(self, completion: ScoredCompletion) -> dict[str, Any]:
+    def columns(self, completion: ScoredCompletion) -> dict[str, Any]:
         """What tables of completions show beside text and reward."""
         return {
             "score": completion.score,
@@ -264,9 +264,10 @@ class Reward:
                 log_metric(name, value)
         if log_extra:
             # Every process logs the same columns, also one that has no completion here.
-            for column in self.shown(ScoredCompletion("", None, None, None)):
+            for column in self.columns(ScoredCompletion("", None, None, None)):
                 log_extra(
-                    column, [self.shown(completion)[column] for completion in self.mine]
+                    column,
+                    [self.columns(completion)[column] for completion in self.mine],
                 )
         return [completion.reward for completion in self.mine]
 

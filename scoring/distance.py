@@ -16,7 +16,7 @@ def mean_pairwise_distance(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
     >>> mean_pairwise_distance(np.eye(3, dtype=np.float32), np.array([[0, 1, 2], [0, 0, 0]])).tolist()
     [1.0, 0.0]
     """
-    known = _known(unit, rows)
+    known = _have_vectors(unit, rows)
     n, k = rows.shape
     squares = np.empty(n, np.float32)
     gathered = np.empty((min(n, _CHUNK), unit.shape[1]), np.float32)
@@ -68,7 +68,7 @@ def distance_to_others(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
     >>> distance_to_others(np.eye(3, dtype=np.float32), np.array([[0, 1, 1]])).tolist()
     [[1.0, 0.5, 0.5]]
     """
-    known = _known(unit, rows)
+    known = _have_vectors(unit, rows)
     vectors = unit[rows]
     cosines = (
         np.einsum("rkd,rd->rk", vectors, vectors.sum(axis=1)) - 1
@@ -80,7 +80,7 @@ def distance_to_others(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return distances
 
 
-def _known(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _have_vectors(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Which answers have a vector for each word, bool (answers,); ValueError where rows cannot be meant."""
     if (
         rows.ndim != 2
@@ -147,7 +147,7 @@ def cosines_to_cues(unit: np.ndarray, rows: np.ndarray, cues: np.ndarray) -> np.
     >>> cosines_to_cues(np.eye(3, dtype=np.float32), np.array([[0, 1], [0, 0]]), np.array([0])).tolist()
     [[0.0], [nan]]
     """
-    known = _known(unit, rows)
+    known = _have_vectors(unit, rows)
     same = (rows[:, :, None] == cues).sum(axis=1)
     total = unit[rows].astype(np.float64).sum(axis=1) @ unit[cues].T.astype(np.float64)
     with np.errstate(invalid="ignore"):

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from sozo.data.errors import UserError
-from sozo.data.foreign import parse_json, quoted, shown
+from sozo.data.foreign import parse_json, quoted, strip_steering
 
 _NAMES = (
     *(
@@ -190,14 +190,16 @@ def unknown_mark(text: str) -> str | None:
     return match[0] if match else None
 
 
-def count_unknown(texts: Iterable[str], of: str) -> int:
+def count_unknown(texts: Iterable[str], where: str) -> int:
     """How many texts have an unknown mark at an end, which are scored as they stand; each mark is told once."""
     marks = [mark for text in texts if (mark := unknown_mark(text))]
     for mark in dict.fromkeys(marks):
         if mark not in _told and len(_told) < _MOST_TOLD:
             _told.add(mark)
             what = "answers begin or end with %s, a mark that sozo does not know, and are scored as they stand"
-            logging.getLogger(__name__).warning(f"%s: {what}", of, shown(mark))
+            logging.getLogger(__name__).warning(
+                f"%s: {what}", where, strip_steering(mark)
+            )
     return len(marks)
 
 

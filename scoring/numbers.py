@@ -48,22 +48,22 @@ def interval(
     )
 
 
-def n_of(part: int, total: int) -> str:
+def n_of(n: int, total: int) -> str:
     """How many of how many.
 
     >>> n_of(1, 1234)
     '1 of 1,234'
     """
-    return translatable("{part:,} of {total:,}", part=part, total=total)
+    return translatable("{part:,} of {total:,}", part=n, total=total)
 
 
-def share(part: int, total: int) -> str:
-    """`part` of `total` in percent; a dash of nothing.
+def share(n: int, total: int) -> str:
+    """`n` of `total` in percent; a dash of nothing.
 
     >>> share(1, 4), share(0, 0)
     ('25.0%', '–')
     """
-    return number(part / total if total else None, SHARE)
+    return number(n / total if total else None, SHARE)
 
 
 def p_value(p: float) -> str:

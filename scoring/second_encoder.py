@@ -42,7 +42,7 @@ class SecondEncoder:
         """The one that a user names; None where none is named."""
         return cls(name) if name else None
 
-    def of(self, language: str) -> "SecondEncoder":
+    def for_language(self, language: str) -> "SecondEncoder":
         """The same for words of this language."""
         if language != self._language and language not in self._others:
             self._others[language] = SecondEncoder(*self._given, language)

@@ -49,9 +49,9 @@ class Cell:
     )  # what else files say, by name
 
     @classmethod
-    def share(cls, part: int, total: int) -> "Cell":
-        """The share that `part` is of `total`, with both below it."""
-        return cls(Estimate(part / total if total else None, n=total), SHARE, of=total)
+    def share(cls, n: int, total: int) -> "Cell":
+        """The share that `n` are of `total`, with both below it."""
+        return cls(Estimate(n / total if total else None, n=total), SHARE, of=total)
 
     @property
     def estimate(self) -> Estimate:
@@ -205,7 +205,7 @@ class Table:
     empty: tuple[
         str, ...
     ] = ()  # labels of what says which columns are left out, and why
-    of: str = ""  # label of what all its numbers are of, where they must not be read without: "JCQ, 35 trial questions"
+    scope: str = ""  # label of what all its numbers are of, where it must be said: "JCQ, 35 trial questions"
 
 
 def tabulate(
@@ -223,12 +223,12 @@ def tabulate(
     return Table(name, tuple(rows[0]) if rows else (), tuple(filled), tuple(notes))
 
 
-def markdown(shown: Table) -> str:
+def markdown(content: Table) -> str:
     """The table in Markdown, without title and notes; names and texts are escaped, since they may come from outside."""
     lines = []
-    for row in shown.rows:
+    for row in content.rows:
         lines.append([plain(row.name), *(_escaped(cell) for cell in row.cells)])
-    return table([plain(label) for label in shown.columns], lines)
+    return table([plain(label) for label in content.columns], lines)
 
 
 def _escaped(cell: Cell) -> str:

@@ -30,17 +30,23 @@ PLACES = tuple(
 
 
 def read_answers_file(
-    path: Path, items: Collection[str] = (), own: Mapping[str, str] | None = None
+    path: Path,
+    items: Collection[str] = (),
+    answer_columns: Mapping[str, str] | None = None,
 ) -> Iterator[Answer]:
     """The answers of a file, row by row: texts, messages, or conversations that end with the answer.
 
     `item` is what the row's column says, else which of `items` its id names, else empty; where there is one item only,
     its column is not read. Of a row without an answer, whose column `error` says why, it never came. Without an id, the
     answers to an item are numbered (`momotaro-0`), and else the file's rows, from 0, in eight digits; several answers
-    of a row are numbered behind its id. Lone surrogates (`\\ud800`) stay. `own` is one more place (`answer_columns` of a
-    task).
+    of a row are numbered behind its id. Lone surrogates (`\\ud800`) stay. `answer_columns` (of a task) is one more
+    place.
     """
-    places = [*PLACES, dict.fromkeys(PLACES[0], "") | dict(own)] if own else PLACES
+    places = (
+        [*PLACES, dict.fromkeys(PLACES[0], "") | dict(answer_columns)]
+        if answer_columns
+        else PLACES
+    )
     ids, numbers = set[str](), Counter[str]()
     for number, where, row in read_numbered(path):
         place, answers = _place(where, row, places)

@@ -23,7 +23,7 @@ class JudgedTask(Task):
     def __init__(self, settings: Any = None) -> None:
         super().__init__(settings)
         self.judge_settings = self.settings
-        self.again = self.settings.retry_failed
+        self.again = self.settings.retry_unjudged
 
     @cached_property
     def session(self) -> JudgeSession:

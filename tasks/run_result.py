@@ -386,7 +386,7 @@ class RunResult:
             n=self.counts(measure)[0],
             p=None,
         )
-        return self.shown(measure).inside(found, MEAN)
+        return self.adapt(measure).inside(found, MEAN)
 
     def between(self, other: Self, measure: Measure) -> Cell:
         """What a measure of answers that are judged together is between these and another model's, over items."""
@@ -434,7 +434,7 @@ class RunResult:
                 why = translatable(
                     "{n:,} of {of:,}: {counts}", n=n, of=of, counts=counts
                 )
-        return Cell(estimate, self.shown(measure), of=of, why=why)
+        return Cell(estimate, self.adapt(measure), of=of, why=why)
 
     def counts(self, measure: Measure) -> tuple[int, int]:
         """n of N: items with a value among all; answers of a measure that is not per item, or where they count."""
@@ -449,6 +449,6 @@ class RunResult:
         values = self.by_item(measure).values()
         return sum(value is not None for value in values), len(values)
 
-    def shown(self, measure: Measure) -> Measure:
+    def adapt(self, measure: Measure) -> Measure:
         """The measure with the decimals that suit this run's numbers."""
         return measure

@@ -50,7 +50,7 @@ class RunColumn:
         """Its name in W&B, in the model card, and in the page's tables."""
         return self.key or self.label
 
-    def of(self, run: RunResult) -> Cell:
+    def fill(self, run: RunResult) -> Cell:
         """The cell of a run."""
         value = self.cell(run)
         return value if isinstance(value, Cell) else Cell(value, self.measure)
@@ -232,7 +232,7 @@ class View(Generic[Run]):
         """All that these runs say, each in one column."""
         first, *others = measures
         columns = [
-            measured(first, key="mean"),
+            measured(first, key="score"),
             *(measured(measure) for measure in others),
         ]
         named = {
@@ -242,12 +242,12 @@ class View(Generic[Run]):
         columns += [column for column in counts if column.name not in named]
         return [*columns, *counted(runs, "reasons", "No score")]
 
-    def shown(
+    def fill_columns(
         self, place: Place, measures: Sequence[Measure], run: Run
     ) -> list[tuple[RunColumn, Cell]]:
         """The columns that are shown in a place (`TERMINAL`, ...), each with what the run says in it."""
         return [
-            (column, column.of(run))
+            (column, column.fill(run))
             for column in self.columns(measures, [run])
             if place in column.shown
         ]
@@ -272,7 +272,7 @@ class View(Generic[Run]):
         """The task's own tables on the page, the main one first. Below stands the label `TASK_note`."""
         task, first, *others = (
             measures[0].task,
-            "mean",
+            "score",
             *(measure.short for measure in measures[1:]),
         )
         return (

@@ -20,6 +20,8 @@ class RecordingReward(DatReward):
 
 def make(*, folder):
     """The factory that `reward_args` names."""
-    reward = RecordingReward(lambda: DatScorer.of(DatSettings(noun_checker="jumandic")))
+    reward = RecordingReward(
+        lambda: DatScorer.from_settings(DatSettings(noun_checker="jumandic"))
+    )
     reward.folder = Path(folder)
     return reward

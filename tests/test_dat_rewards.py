@@ -34,13 +34,13 @@ def scorers(monkeypatch):
     """Every scorer on these axes; how often one was made."""
     made = []
 
-    def of(settings):
+    def from_settings(settings):
         made.append(settings)
         return DatScorer(
             FakeNouns(AXES), FakeEncoder(LEANING if settings.reasoning else VECTORS)
         )
 
-    monkeypatch.setattr(DatScorer, "of", of)
+    monkeypatch.setattr(DatScorer, "from_settings", from_settings)
     shared_scorer.cache_clear()
     yield made
     shared_scorer.cache_clear()

@@ -70,7 +70,7 @@ def command(*words):
 
 @pytest.fixture(scope="module")
 def scorer():
-    return DatScorer.of(DatSettings(language="en"))
+    return DatScorer.from_settings(DatSettings(language="en"))
 
 
 @pytest.fixture(scope="module")
@@ -236,14 +236,14 @@ def test_encoders_and_the_second_encoder_are_centred_on_the_nouns_of_the_languag
     ]
     second_encoder, centred = (
         SecondEncoder("minilm"),
-        SecondEncoder("centred:minilm").of("en"),
+        SecondEncoder("centred:minilm").for_language("en"),
     )
     assert centred.encoder.revision == english.revision
-    assert centred.of("en") is centred
+    assert centred.for_language("en") is centred
     moved = english.encode(FAR)
     unit = moved / np.linalg.norm(moved, axis=1, keepdims=True)
     np.testing.assert_allclose(
-        second_encoder.of("en").unit(FAR, centred=True), unit, atol=1e-5
+        second_encoder.for_language("en").unit(FAR, centred=True), unit, atol=1e-5
     )
     np.testing.assert_allclose(centred.unit(FAR), unit, atol=1e-5)
     assert np.abs(second_encoder.unit(FAR, centred=True) - unit).max() > 0.01
@@ -273,7 +273,9 @@ def glove_file(path, size, dog=0.1983, thimble=0.8787):
 
 
 def named(settings):
-    return DatScorer.of(DatSettings(language="en", **settings)).describe()["score_name"]
+    return DatScorer.from_settings(DatSettings(language="en", **settings)).describe()[
+        "score_name"
+    ]
 
 
 def test_only_the_vectors_of_the_norms_give_olsons_score(tmp_path):

@@ -26,7 +26,7 @@ NOUNS = ["犬", "猫", "水", "山", "川", "本", "車", "空", "海", "石", "
 
 @pytest.fixture(scope="module")
 def scorer() -> DatScorer:
-    return DatScorer.of(DatSettings(noun_checker="jumandic"))
+    return DatScorer.from_settings(DatSettings(noun_checker="jumandic"))
 
 
 def words_of(text: str) -> tuple[str, ...]:

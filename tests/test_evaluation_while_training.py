@@ -88,7 +88,7 @@ def test_an_evaluation_is_means_and_what_lists_show_together():
     }
 
     class TwiceAsFar:
-        def of(self, language):
+        def for_language(self, language):
             return self
 
         def scores(self, lists):

@@ -61,7 +61,7 @@ class SecondEncoder:
     def __init__(self, gain=0.0):
         self.gain = gain
 
-    def of(self, language):
+    def for_language(self, language):
         return self
 
     def over(self, base, level=0.95):

@@ -12,7 +12,14 @@ import pytest
 
 from fakes import AXES, FakeNouns, axis_encoder, list_text
 from sozo.data.errors import UserError
-from sozo.data.foreign import LONGEST_WORD, MOST_REPLY, nfkc, parse_json, quoted, shown
+from sozo.data.foreign import (
+    LONGEST_WORD,
+    MOST_REPLY,
+    nfkc,
+    parse_json,
+    quoted,
+    strip_steering,
+)
 from sozo.data.jsonl import read_objects
 from sozo.data.prompts.form import read_form
 from sozo.data.settings import from_json, read_yaml, settings_of
@@ -108,7 +115,7 @@ def test_quoted_and_shown():
         deep = [deep]
     assert len(quoted(deep)) <= 205
     assert (
-        shown("\x1b[31mred\x9b31m \u202egnp\u2066 \u200f犬\x07\r\n\t")
+        strip_steering("\x1b[31mred\x9b31m \u202egnp\u2066 \u200f犬\x07\r\n\t")
         == "[31mred31m gnp 犬\n\t"
     )
 

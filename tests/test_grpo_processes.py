@@ -67,7 +67,9 @@ def test_a_run_of_several_processes_pays_what_one_pays(
         ]
         for rank in range(processes)
     ]
-    one = DatReward(lambda: DatScorer.of(DatSettings(noun_checker="jumandic")))
+    one = DatReward(
+        lambda: DatScorer.from_settings(DatSettings(noun_checker="jumandic"))
+    )
     earlier, crossing = set(), 0
     for *others, last in zip(*ranks, strict=True):
         texts = [text for rank in others for text in rank["texts"]]
@@ -105,7 +107,9 @@ def test_a_run_of_several_processes_pays_what_one_pays(
         name: weight.shape for name, weight in start.items()
     }
     assert any(not trained[name].equal(start[name]) for name in start)
-    scored = DatReward(lambda: DatScorer.of(DatSettings(noun_checker="jumandic")))
+    scored = DatReward(
+        lambda: DatScorer.from_settings(DatSettings(noun_checker="jumandic"))
+    )
     scored(completions=generated(output))
     assert any(item.score is not None for item in scored.last)
 
@@ -179,7 +183,7 @@ def test_two_processes_pay_a_mix_as_one_does(parrot, tmp_path, monkeypatch):
 
     rewards = {
         "dat_reward": DatReward(
-            lambda: DatScorer.of(DatSettings(noun_checker="jumandic"))
+            lambda: DatScorer.from_settings(DatSettings(noun_checker="jumandic"))
         ),
         "lipogram_reward": make_task_reward("lipogram", **lipogram),
     }

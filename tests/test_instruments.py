@@ -163,7 +163,8 @@ def test_different_words_and_hill_numbers_stand_with_their_intervals(tmp_path):
     run = model.run("dat")
     lists = usable_lists(run.folder)
     cells = {
-        column.name: column.of(run) for column in DatView().columns(Dat.measures, [run])
+        column.name: column.fill(run)
+        for column in DatView().columns(Dat.measures, [run])
     }
     for order, name in enumerate(
         ("all_different_words", "perplexity", "inverse_simpson")
@@ -182,7 +183,7 @@ def test_different_words_and_hill_numbers_stand_with_their_intervals(tmp_path):
         (run, hill_interval(lists, 12)),
         (few, hill_interval(lists[:12], 12)),
     ):
-        shown = equal.of(one).estimate
+        shown = equal.fill(one).estimate
         assert (*ends(shown), shown.n) == (*ends(found), 12)
     page = write_evaluation(tmp_path / "r.html", [model])[0].read_text("utf-8")
     assert (

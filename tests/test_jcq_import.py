@@ -130,7 +130,7 @@ def test_equal_answers_share_the_judgement_that_has_scores(theirs, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--retry-failed",), "--retry-failed is for a judge that is asked"),
+        (("--retry-unjudged",), "--retry-unjudged is for a judge that is asked"),
         (
             ("--judge-prompt", "jcq-v1-guarded"),
             "--judge-prompt is for a judge that is asked",
@@ -206,11 +206,11 @@ def test_a_run_writes_the_tools_files_and_again_after_a_second_try(tmp_path):
         _,
     ):
         command[command.index("--judge-base-url") + 1] = other
-        refused = evaluate(tmp_path, *command, "--retry-failed")
+        refused = evaluate(tmp_path, *command, "--retry-unjudged")
         assert f'judge.server = "{url}", but now it is "{other}"' in refused.stderr
         # A server that moved judges on, if it is said to be the one that was there.
         moved = ("--judge-endpoint", f"{{server: '{url}'}}")
-        assert evaluate(tmp_path, *command, *moved, "--retry-failed").returncode == 0
+        assert evaluate(tmp_path, *command, *moved, "--retry-unjudged").returncode == 0
     assert [row["judgement"] for row in rows_of(folder / "judgements/j/m.jsonl")] == [
         VERDICT
     ] * 35

@@ -199,7 +199,7 @@ def test_a_retry_that_stops_on_its_budget_says_what_holds(tmp_path):
         metrics = tmp_path / "out" / RUN / "metrics.json"
         assert json.loads(metrics.read_text("utf-8"))["statuses"]["unparseable"] == 1
         stopped = evaluate(
-            tmp_path, *command, "--retry-failed", "--max-cost", "0.000001"
+            tmp_path, *command, "--retry-unjudged", "--max-cost", "0.000001"
         )
         assert stopped.returncode == 3
         assert (
@@ -208,7 +208,7 @@ def test_a_retry_that_stops_on_its_budget_says_what_holds(tmp_path):
         )
         assert json.loads(metrics.read_text("utf-8"))["statuses"]["unparseable"] == 1
         del answers[0]
-        assert evaluate(tmp_path, *command, "--retry-failed").returncode == 0
+        assert evaluate(tmp_path, *command, "--retry-unjudged").returncode == 0
         assert json.loads(metrics.read_text("utf-8"))["statuses"]["ok"] == 35
 
 
@@ -551,7 +551,7 @@ def test_max_cost_counts_what_every_model_has_cost_before(tmp_path):
         assert evaluate(tmp_path, *command).returncode == 0
         assert paid() == [70, 70]
         well.append(True)
-        done = evaluate(tmp_path, *command, "--retry-failed", "--max-cost", "160")
+        done = evaluate(tmp_path, *command, "--retry-unjudged", "--max-cost", "160")
         assert done.returncode == 3, done.stderr
     assert paid() == [90, 70]
 

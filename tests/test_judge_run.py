@@ -99,7 +99,7 @@ def test_the_second_ask_can_fix_an_unparseable_reply(tmp_path):
     assert len(read_judgements(tmp_path / "j")) == 12
 
 
-def test_a_rerun_asks_what_is_missing_and_retry_failed_what_failed(tmp_path):
+def test_a_rerun_asks_what_is_missing_and_retry_unjudged_what_has_no_scores(tmp_path):
     def first(p):
         return (
             Reply(error="HTTP 500")
@@ -122,7 +122,7 @@ def test_a_rerun_asks_what_is_missing_and_retry_failed_what_failed(tmp_path):
         "not_asked": 0,
     }
     done, fake = judge(
-        lambda p: VERDICT, tmp_path / "j", ANSWERS[:5], retry_failed=True
+        lambda p: VERDICT, tmp_path / "j", ANSWERS[:5], retry_unjudged=True
     )
     assert len(fake.asked) == 2
     assert done.statuses["ok"] == 5
@@ -231,7 +231,7 @@ def test_what_later_parts_have_cost_before_counts_from_the_first_on(names, tmp_p
         9.6
     )  # six answers, asked twice, by two rubrics
     # Of 12.5 there is room for five more: with 2.0 paid, another one could end at 12.6.
-    again = JudgeSettings(**PRICES, max_cost=12.5, retry_failed=True)
+    again = JudgeSettings(**PRICES, max_cost=12.5, retry_unjudged=True)
     session = JudgeSession(FakeJudge(lambda p: VERDICT, concurrency=1), again, ledgers)
     done = [
         session.judge_answers(r, ANSWERS[:6], path)
@@ -313,7 +313,7 @@ def test_a_judge_that_cannot_be_used_ends_the_run_and_what_came_before_stays(tmp
 def test_a_dead_server_is_not_asked_seven_hundred_times(tmp_path):
     with pytest.raises(
         UserError,
-        match=r"20 prompts in a row got no reply \(the last: refused\).*--retry-failed",
+        match=r"20 prompts in a row got no reply \(the last: refused\).*--retry-unjudged",
     ):
         judge(
             FakeJudge(lambda p: Reply(error="refused"), concurrency=4),

@@ -184,7 +184,7 @@ def test_rare_words_are_worth_more():
 
 
 def test_the_multiplier_follows_the_count():
-    keep = KeepWords(unique=8, of=10)
+    keep = KeepWords(unique=8, window=10)
     assert keep.update("犬犬犬犬犬") == (None, 1.0)
     assert keep.update("犬猫水山川") == (5, pytest.approx(1 + 3 / 8))
     assert keep.update("本車空海石") == (10, pytest.approx((1 + 3 / 8) * (1 - 2 / 8)))

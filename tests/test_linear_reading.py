@@ -12,7 +12,7 @@ from xml.etree.ElementTree import ParseError
 import pytest
 
 from sozo.data.errors import UserError
-from sozo.data.foreign import nfkc, quoted, shown
+from sozo.data.foreign import nfkc, quoted, strip_steering
 from sozo.data.jsonl import read_objects
 from sozo.data.markdown import plain
 from sozo.data.prompts import prompt
@@ -116,7 +116,7 @@ READERS = {
     "an address": lambda text: without_credentials(f"http://{text}"),
     "a message": lambda text: UserError(text),
     "a quotation": quoted,
-    "what is printed": shown,
+    "what is printed": strip_steering,
     "Markdown": plain,
     "a name on a page": breakable,
     "characters of normal width": nfkc,

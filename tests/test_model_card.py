@@ -114,7 +114,7 @@ def test_a_cards_text_and_metadata_stay(tmp_path, dat, mark):
     assert (card.data.license, card.data.tags) == ("apache-2.0", ["trl", "grpo"])
     assert card.data.to_dict()["model-index"][0]["name"] == "out"
     results = {result.metric_type: result for result in card.data.eval_results}
-    mean = results["dat_mean"]
+    mean = results["dat_score"]
     assert (mean.task_type, mean.dataset_type, mean.metric_value) == (
         "text-generation",
         "dat-ja",

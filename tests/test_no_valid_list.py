@@ -251,7 +251,7 @@ def test_a_run_of_an_earlier_version_says_nothing_of_it(tmp_path):
     before.metrics.pop("ten_words")
     assert run_.task.view.notes(before) == []
     assert all(
-        column.of(before)
+        column.fill(before)
         for column in run_.task.view.columns(run_.task.measures, [before])
     )
 

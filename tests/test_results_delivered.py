@@ -133,8 +133,8 @@ def test_results_go_into_the_run_that_trained_the_checkpoint_and_the_key_nowhere
     projects = {record.run.project for record in records if record.HasField("run")}
     assert projects == {"study"}
     jcq, sat = (
-        [row for row in history if f"eval/{kind}/mean" in row]
-        for kind in ("jcq", "sat")
+        [row for row in history if f"eval/{score}" in row]
+        for score in ("jcq/mean", "sat/score")
     )
     assert (
         [row["train/global_step"] for row in jcq]
@@ -155,7 +155,7 @@ def test_results_go_into_the_run_that_trained_the_checkpoint_and_the_key_nowhere
         1,
         35,
     )
-    assert (sat[1]["eval/sat/mean_n"], sat[1]["eval/sat/mean_of"]) == (112, 113)
+    assert (sat[1]["eval/sat/score_n"], sat[1]["eval/sat/score_of"]) == (112, 113)
     # `wandb sync` takes the last summary for the whole run: training and the other benchmark are in it too.
     summary = {}
     for record in records[

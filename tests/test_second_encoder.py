@@ -79,8 +79,8 @@ def test_the_second_encoder_scores_lists_that_it_knows(second):
 
 
 def parts_over(second_encoder, lists, base):
-    return SeenLists.of(second_encoder, WORDS, lists).over(
-        SeenLists.of(second_encoder, WORDS, base)
+    return SeenLists.from_lists(second_encoder, WORDS, lists).over(
+        SeenLists.from_lists(second_encoder, WORDS, base)
     )
 
 

@@ -95,7 +95,9 @@ def test_a_runs_row_is_whole_too(width, capsys, monkeypatch, tmp_path):
     print_run(run)
     out = capsys.readouterr().out
     table = out[: out.index(str(tmp_path)[:20])] if str(tmp_path)[:20] in out else out
-    for column, cell in run.task.view.shown(TERMINAL, run.task.measures, run.result):
+    for column, cell in run.task.view.fill_columns(
+        TERMINAL, run.task.measures, run.result
+    ):
         for number in re.findall(r"\d[\d.,]*\d%?", cell.line):
             assert number in table, (column.label, number)
 

@@ -279,7 +279,7 @@ def test_correlate(runs, tmp_path):
 
 def test_the_card(runs):
     results = ModelCard.load(runs[0] / "three" / "README.md").data.eval_results
-    (result,) = [result for result in results if result.metric_type == "lipogram_mean"]
+    (result,) = [result for result in results if result.metric_type == "lipogram_score"]
     assert (result.dataset_type, result.metric_name) == (
         "lipogram",
         "LIPOGRAM: lipogram (n = 5)",
@@ -294,14 +294,14 @@ def test_wandb_rows(runs):
         "logged"
     ]["lipogram"]["values"]
     estimate = metrics(folder / "out" / "three" / "lipogram")["measures"]["lipogram"]
-    assert logged["eval/lipogram/mean"] == estimate["value"]
-    assert (logged["eval/lipogram/mean_n"], logged["eval/lipogram/num_answers"]) == (
+    assert logged["eval/lipogram/score"] == estimate["value"]
+    assert (logged["eval/lipogram/score_n"], logged["eval/lipogram/num_answers"]) == (
         5,
         6,
     )
     names = {"low": "_ci95_low", "high": "_ci95_high", "n": "_n", "of": "_of"}
     for part, name in names.items():
-        assert logged[f"eval/lipogram/mean{name}"] == estimate[part]
+        assert logged[f"eval/lipogram/score{name}"] == estimate[part]
 
 
 def test_a_value_that_no_measure_names_is_refused(monkeypatch):

@@ -120,7 +120,7 @@ def _without(settings):
 
 def by_trl(completion):
     reward = DatReward(
-        lambda: DatScorer.of(Integration("dat", **FREE).task.settings),
+        lambda: DatScorer.from_settings(Integration("dat", **FREE).task.settings),
         penalise_duplicates=False,
     )
     (paid,) = reward(completions=[completion])
@@ -338,7 +338,7 @@ def test_a_mark_is_known_as_a_special_token_and_as_text(opening, closing, specia
     )
 
     reward = DatReward(
-        lambda: DatScorer.of(Integration("dat", **FREE).task.settings),
+        lambda: DatScorer.from_settings(Integration("dat", **FREE).task.settings),
         penalise_duplicates=False,
     )
     reward.tokenizer = tokenizer

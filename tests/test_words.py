@@ -1,5 +1,6 @@
 """One word a thing: what was called otherwise before is called so nowhere in the product, its pages and its recipes."""
 
+import ast
 import re
 import subprocess
 from pathlib import Path
@@ -36,16 +37,21 @@ NOT_OURS = re.compile(
 )
 
 
-def lines():
-    """(file, line number, line) of all that is ours."""
-    listed = subprocess.run(
+def listed():
+    """The names of all files of a git checkout."""
+    files = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
     )
-    for name in listed.stdout.splitlines():
-        path = ROOT / name
-        if not FILES.match(name) or NOT_OURS.search(name) or not path.is_file():
+    return [name for name in files.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+def lines():
+    """(file, line number, line) of all that is ours."""
+    for name in listed():
+        if not FILES.match(name) or NOT_OURS.search(name):
             continue
-        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        text = (ROOT / name).read_text("utf-8")
+        for number, line in enumerate(text.splitlines(), 1):
             yield f"{name}:{number}", line
 
 
@@ -71,3 +77,76 @@ def test_a_retired_word_is_nowhere(word):
 def test_a_retired_word_is_seen():
     assert found(next(iter(RETIRED)), "4,718 unique words")
     assert not found(list(RETIRED)[1], "response.status_code of a server")
+
+
+# A word of code -> the annotation of what alone is called so, in the whole package; none: nothing is. These mean much,
+# so that each came to mean something else in every room.
+ONE_MEANING = {
+    "of": r"int( \| None)?",  # the N of "n of N"
+    "shown": r"Place",  # where a column is shown
+    "part": r"Path|TablePart",  # a part of an answer table
+    "known": r"(Iterable|Sequence)\[str\]",  # the names that there are
+    "settled": r"Self",  # settings in which nothing is open
+    "own": None,
+}
+ROOMS = re.compile(
+    r"(?:data|scoring|tasks|rewards|models|eval|suite|studies|training|recipes)/.*\.py$"
+)
+
+
+def named(tree):
+    """(name, annotation, line) of each function, class, parameter and attribute; locals may be called anything."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                yield node.name, node.returns, node.lineno
+            case ast.ClassDef():
+                yield node.name, None, node.lineno
+                for field in node.body:
+                    if isinstance(field, ast.AnnAssign):
+                        yield ast.unparse(field.target), field.annotation, field.lineno
+            case ast.arg():
+                yield node.arg, node.annotation, node.lineno
+            case ast.Attribute(ctx=ast.Store()):
+                yield node.attr, None, node.lineno
+
+
+def misnamed(source):
+    """(name, line) of what is called by a word that means something else."""
+    for name, annotation, line in named(ast.parse(source)):
+        word = name.lstrip("_")
+        if word in ONE_MEANING:
+            meant = ONE_MEANING[word]
+            said = ast.unparse(annotation) if annotation else ""
+            if not (meant and re.fullmatch(meant, said)):
+                yield name, line
+
+
+@pytest.mark.studies  # looks at the whole repository
+def test_a_word_of_code_means_one_thing():
+    files = [name for name in listed() if ROOMS.match(name)]
+    if not files:
+        pytest.skip("not a git checkout")
+    assert [
+        f"{file}:{line}: {name}"
+        for file in files
+        for name, line in misnamed((ROOT / file).read_text("utf-8"))
+    ] == []
+
+
+def test_a_word_that_means_another_thing_is_seen():
+    source = """
+class Table:
+    of: int | None = None
+    shown: str = ""
+    def __init__(self, own, known: Sequence[str]):
+        of, own = own, 1
+        self._settled = Event()
+    def part(self) -> Any: ...
+"""
+    assert sorted(misnamed(source)) == [
+        ("_settled", 7),
+        ("own", 5),
+        ("part", 8),
+        ("shown", 4),
+    ]

@@ -204,7 +204,7 @@ class Evaluation(TrainerCallback):
             first,
         )
         self._watch = FloorWatch(settings.floors, say=first)
-        self._known: dict[int, dict[str, float]] = {}
+        self._by_step: dict[int, dict[str, float]] = {}
         self.stopped: str | None = None  # which floor ended the run
         if first:  # what is wrong with these shows before a model is loaded
             _ = settings.second, [evaluated.task for evaluated in settings.evaluated]
@@ -213,7 +213,7 @@ class Evaluation(TrainerCallback):
         self, args: Any, state: Any, control: Any, **kwargs: Any
     ) -> None:
         """Read what an earlier part of the run found, and evaluate the model that comes in."""
-        self._known = gather(read_evaluations(self._output))[0]
+        self._by_step = gather(read_evaluations(self._output))[0]
         if state.global_step == 0:
             self._evaluate(state, control)
 
@@ -248,11 +248,11 @@ class Evaluation(TrainerCallback):
 
     def _evaluate(self, state: Any, control: Any) -> None:
         step = state.global_step
-        if step not in self._known:
-            self._known[step] = self._values()
+        if step not in self._by_step:
+            self._by_step[step] = self._values()
             if self._first:
-                write_evaluations(self._output, self._known)
-        values = self._known[step]
+                write_evaluations(self._output, self._by_step)
+        values = self._by_step[step]
         if self._first:
             shown = "  ".join(f"{name} {value:.4g}" for name, value in values.items())
             tqdm.write(f"step {step:>5}/{state.max_steps}  evaluation  {shown}")

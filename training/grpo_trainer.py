@@ -23,7 +23,7 @@ class MixTrainer(GRPOTrainer):  # type: ignore[misc]
     _buffered_inputs: Any
     _metrics: Any
     _per_token: Any = None  # log-probabilities and entropies that the model last gave, and its auxiliary loss
-    _known: Any = None  # the same of completions that it need not compute again
+    _computed: Any = None  # the same of completions that it need not compute again
     canary: Canary | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -58,8 +58,8 @@ class MixTrainer(GRPOTrainer):  # type: ignore[misc]
         return self.aux_loss_enabled or of_micro_batch(self.args) is not None
 
     def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> Any:
-        if self._known is not None:
-            return self._known
+        if self._computed is not None:
+            return self._computed
         self._per_token = super()._get_per_token_logps_and_entropies(*args, **kwargs)
         return self._per_token
 
@@ -87,9 +87,9 @@ class MixTrainer(GRPOTrainer):  # type: ignore[misc]
         end = self._step % len(self._cut_by_trl) + 1
         cut = self._cut_by_trl[end - len(self._window) : end]
         for batch, rows in zip(cut, places.argsort().chunk(len(cut)), strict=True):
-            self._known = log_probs[rows], entropies[rows], None
+            self._computed = log_probs[rows], entropies[rows], None
             super()._compute_loss(model, batch)
-        self._known = None
+        self._computed = None
         self._window = []
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:

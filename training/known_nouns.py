@@ -26,12 +26,12 @@ def log_probabilities(
     nouns: Sequence[str],
     prompt: Sequence[int],
     *,
-    known: Collection[str] = (),
+    done: Collection[str] = (),
     lists: int = 3,
     seed: int = 0,
     batch_size: int = 128,
 ) -> Iterator[dict[str, float]]:
-    """The log-probability in nats, at most 0, of every one of `nouns` that is not `known`, batch by batch.
+    """The log-probability in nats, at most 0, of every one of `nouns` that is not `done`, batch by batch.
 
     It is the mean over so many `lists` that begin behind the `prompt` (token ids). Their next word is the noun, with
     all of its tokens and the line break: the first word of the first list, of each further list one that stands three
@@ -46,7 +46,7 @@ def log_probabilities(
         rng.choice(population, _BETWEEN * k, replace=False).tolist()
         for k in range(lists)
     ]
-    left = [noun for noun in nouns if noun not in known]
+    left = [noun for noun in nouns if noun not in done]
     rows = {
         noun: [_row(tokenizer, prompt, before, noun) for before in begun]
         for noun in left

@@ -62,17 +62,17 @@ class EntryReward:
 
     def __call__(self, /, *, asked: Sequence[int], **kwargs: Any) -> list[float | None]:
         """Rewards in order, as `Reward.__call__`; `asked` is the dataset's column of numbers of items."""
-        mine, shown = self._shown(asked, kwargs)
+        mine, arguments = self._select(asked, kwargs)
         if isinstance(
             self.reward, Reward
         ):  # it gathers over processes: called by all, even with no completions
-            paid = self.reward(**shown)
+            paid = self.reward(**arguments)
             self.scored = self._spread(self.reward.mine, mine, len(asked))
         else:  # somebody else's may need a completion
-            paid = self.reward(**shown) if mine else []
+            paid = self.reward(**arguments) if mine else []
         return self._spread(paid, mine, len(asked))
 
-    def _shown(
+    def _select(
         self, asked: Sequence[int], kwargs: dict[str, Any]
     ) -> tuple[list[int], dict[str, Any]]:
         """Which completions are its own; TRL's arguments, cut down to these, with the columns of their items."""
@@ -83,18 +83,18 @@ class EntryReward:
             if 0 <= number - self._first < len(self._items)
         ]
         items = [self._items[asked[k] - self._first] for k in mine]
-        shown: dict[str, Any] = {}
+        arguments: dict[str, Any] = {}
         for name, value in kwargs.items():
             by_completion = isinstance(value, list) and len(value) == count
-            shown[name] = [value[k] for k in mine] if by_completion else value
+            arguments[name] = [value[k] for k in mine] if by_completion else value
         for column in {column for item in self._items for column in item.columns}:
-            shown[column] = [item.columns.get(column) for item in items]
-        shown["item"] = [item.id for item in items]
+            arguments[column] = [item.columns.get(column) for item in items]
+        arguments["item"] = [item.id for item in items]
         if log := kwargs.get("log_extra"):
-            shown["log_extra"] = lambda name, values: log(
+            arguments["log_extra"] = lambda name, values: log(
                 self._prefix + name, self._spread(values, mine, count)
             )
-        return mine, shown
+        return mine, arguments
 
     def _spread(self, values: Sequence[Any], mine: list[int], count: int) -> list[Any]:
         if len(values) != len(mine):
@@ -115,9 +115,9 @@ class AsyncEntryReward(EntryReward):
         self, /, *, asked: Sequence[int], **kwargs: Any
     ) -> list[float | None]:
         """See `EntryReward`."""
-        mine, shown = self._shown(asked, kwargs)
+        mine, arguments = self._select(asked, kwargs)
         return self._spread(
-            await self.reward(**shown) if mine else [], mine, len(asked)
+            await self.reward(**arguments) if mine else [], mine, len(asked)
         )
 
 

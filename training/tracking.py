@@ -160,7 +160,7 @@ class RunRecorder(TrainerCallback):
         import wandb
 
         if reward.prefix not in self._tables:
-            columns = ["step", "text", *reward.shown(reward.last[0]), "reward"]
+            columns = ["step", "text", *reward.columns(reward.last[0]), "reward"]
             self._tables[reward.prefix] = wandb.Table(
                 columns=columns, log_mode="INCREMENTAL", allow_mixed_types=True
             )
@@ -169,7 +169,7 @@ class RunRecorder(TrainerCallback):
             table.add_data(
                 step,
                 completion.text,
-                *reward.shown(completion).values(),
+                *reward.columns(completion).values(),
                 completion.reward,
             )
         log: dict[str, Any] = {

@@ -117,9 +117,9 @@ class Canary:
             return
         self._checked = step
         engine = self._engine(self._sequences)
-        own = _log_probabilities(trainer, self._sequences)
-        gap = float(np.abs(engine - own).mean())
-        everyone = gather((gap, self._fault(gap, engine, own)))
+        policy = _log_probabilities(trainer, self._sequences)
+        gap = float(np.abs(engine - policy).mean())
+        everyone = gather((gap, self._fault(gap, engine, policy)))
         trainer._metrics["train"]["canary/gap"].append(max(gap for gap, _ in everyone))
         for _, fault in everyone:
             if fault:
@@ -128,18 +128,18 @@ class Canary:
                 )
                 raise UserError(f"step {step + 1}: {fault}; {remedy}")
 
-    def _fault(self, gap: float, engine: np.ndarray, own: np.ndarray) -> str | None:
+    def _fault(self, gap: float, engine: np.ndarray, policy: np.ndarray) -> str | None:
         if not gap <= _GAP:  # not a number is no agreement either
             return f"vLLM draws from other weights than the trainer's: {gap:.2f} nats a token apart on eight fixed texts"
         if self._before is not None:
             followed = float(np.sqrt(np.mean(np.square(engine - self._before[0]))))
-            moved = float(np.sqrt(np.mean(np.square(own - self._before[1]))))
+            moved = float(np.sqrt(np.mean(np.square(policy - self._before[1]))))
             if moved < _MOVED:
                 return None
             if followed < moved * _FOLLOWED:
                 ways = f"the trainer's log-probabilities of eight fixed texts moved by {moved:.4f} nats a token"
                 return f"vLLM's weights are stale: {ways}, vLLM's by {followed:.4f}"
-        self._before = engine, own
+        self._before = engine, policy
         return None
 
 

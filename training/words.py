@@ -92,24 +92,25 @@ class WordArguments(CommonArguments):
 
 
 class KeepWords:
-    """A multiplier that rises while fewer than `unique` of the last `of` words that all processes drew are different.
+    """A multiplier that rises while fewer than `unique` of the last `window` words of all processes are different.
 
     The words are counted from the first full window on; before that nothing moves. Being 5% short raises the
     multiplier by 5% a step, 5% too many lower it as much; it stays within 0.01 and 100.
 
-    >>> keep = KeepWords(unique=4, of=4)
+    >>> keep = KeepWords(unique=4, window=4)
     >>> keep.update("犬猫"), keep.update("犬海")
     ((None, 1.0), (3, 1.25))
     """
 
-    def __init__(self, unique: int, of: int) -> None:
-        self._unique, self._of, self._last = unique, of, deque[str](maxlen=of)
+    def __init__(self, unique: int, window: int) -> None:
+        self._unique, self._window = unique, window
+        self._last = deque[str](maxlen=window)
         self.multiplier = 1.0
 
     def update(self, words: Iterable[str]) -> tuple[int | None, float]:
         """The different words in the window after these were drawn (None until it is full), and the multiplier."""
         self._last.extend(words)
-        if len(self._last) < self._of:
+        if len(self._last) < self._window:
             return None, self.multiplier
         unique = len(set(self._last))
         moved = self.multiplier * (1 + (self._unique - unique) / self._unique)
@@ -124,7 +125,7 @@ class KeepWords:
         """Continue from what `state` gave."""
         self.multiplier, self._last = (
             state["multiplier"],
-            deque(state["last"], maxlen=self._of),
+            deque(state["last"], maxlen=self._window),
         )
 
 

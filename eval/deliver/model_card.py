@@ -50,7 +50,7 @@ def _results(run: TaskRun) -> list[dict[str, Any]]:
     shared: dict[str, Any] = dict(texts_of_run(type(task), result, CARD))
     shared |= {name: result.settings.get(name) for name in ("temperature", "seed")}
     shared["caveats"] = ", ".join(result.caveats) or None
-    if scale := result.shown(task.measures[0]).scale:
+    if scale := result.adapt(task.measures[0]).scale:
         shared["range"] = "{:g} to {:g}".format(*scale)
     results = []
     for row in of_run(type(task), result, CARD):

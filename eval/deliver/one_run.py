@@ -23,6 +23,6 @@ def texts_of_run(task: type[Task], run: RunResult, place: Place) -> dict[str, st
     """The texts that one run says there, by their columns: who judged, which prompt."""
     shown = [
         (column.name, cell.content)
-        for column, cell in task.view.shown(place, task.measures, run)
+        for column, cell in task.view.fill_columns(place, task.measures, run)
     ]
     return {name: content for name, content in shown if isinstance(content, str)}

@@ -236,7 +236,7 @@ def overview(found: Findings) -> Table:
             ("model", *(label for label, _ in columns)),
             tuple(rows),
             tuple(_legend(found)),
-            of=_of(found),
+            scope=_scope(found),
         )
     )
 
@@ -256,7 +256,7 @@ def compared_table(found: Findings) -> Table:
         "compared_models",
         ("measure_name", "model", "base_value", "difference_value"),
         tuple(rows),
-        of=_of(found),
+        scope=_scope(found),
     )
 
 
@@ -327,16 +327,16 @@ def _cell(page: TaskOnPage, method: Method, measure: Measure) -> Cell:
     )
 
 
-def _of(found: Findings) -> str:
+def _scope(found: Findings) -> str:
     """What the numbers of each task must not be read without."""
-    of = ""
-    for page in (page for page in tasks_on_page(found) if page.of != page.task.name):
-        of = (
-            translatable("{first}; {second}", first=of, second=page.of)
-            if of
-            else page.of
+    scope = ""
+    for page in (page for page in tasks_on_page(found) if page.scope != page.task.name):
+        scope = (
+            translatable("{first}; {second}", first=scope, second=page.scope)
+            if scope
+            else page.scope
         )
-    return of
+    return scope
 
 
 def _legend(found: Findings) -> list[str]:
@@ -351,7 +351,7 @@ def _legend(found: Findings) -> list[str]:
             for column in page.columns.values()
             if column.change and column.change.ratio
         ):
-            sizes = {column.of(run).estimate.n for run in page.runs}
+            sizes = {column.fill(run).estimate.n for run in page.runs}
             notes.append(
                 translatable("Different words: in {n:,} answers each.", n=min(sizes))
             )

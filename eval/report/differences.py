@@ -54,7 +54,11 @@ def difference_tables(page: TaskOnPage) -> list[Table]:
     headings = ("model", *map(measure_label, measures.values()))
     table = without_empty(
         Table(
-            page.titled("{task}: differences"), headings, tuple(rows), notes, of=page.of
+            page.titled("{task}: differences"),
+            headings,
+            tuple(rows),
+            notes,
+            scope=page.scope,
         )
     )
     return [table] if table.rows or table.empty else []

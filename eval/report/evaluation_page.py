@@ -143,10 +143,10 @@ def _shared(compared: Compared, tasks: Sequence[type[Task]]) -> dict[str, Any]:
     }
 
 
-def _about(shown: Sequence[TaskOnPage]) -> list[str]:
+def _about(pages: Sequence[TaskOnPage]) -> list[str]:
     """The date, and how many answers a run has: of a task with as many in each, one number."""
     said_of = [f"{datetime.now(UTC):%Y-%m-%d}"]
-    for page in shown:
+    for page in pages:
         n = span(run.metrics["num_answers"] for run in page.runs)
         said_of.append(
             translatable("{task}: {n} answers each", task=task_title(page.task), n=n)

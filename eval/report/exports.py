@@ -139,7 +139,7 @@ def csv_text(table: Table) -> str:
     import pandas as pd
 
     of = Cell(
-        english(table.of) or None
+        english(table.scope) or None
     )  # in every line, since lines are copied out of their file
     headings = table.columns[0], "from", *table.columns[1:], "of"
     rows = [
@@ -246,7 +246,7 @@ def _caption(table: Table, headings: Sequence[str], kept: Iterable[int]) -> str:
         for note in table.notes
         if isinstance(note, Translatable) or note not in labels()
     ]
-    sentences = [english(text) for text in (table.name, table.of, *notes)]
+    sentences = [english(text) for text in (table.name, table.scope, *notes)]
     counts: dict[str, list[str]] = {}
     for k in kept:
         if len(each := _counts(table, k)) == 1:

@@ -81,7 +81,7 @@ def task_title(task: type[Task]) -> str:
 def measure_label(measure: Measure) -> str:
     """The label of a measure, as people call it within its task."""
     if is_main(measure):
-        return "score"
+        return "short_score"
     keys = (f"short_{measure.short}", measure.name, measure.short)
     return next((key for key in keys if key in labels()), measure.short)
 
@@ -111,7 +111,7 @@ def explanations(
         says.append(f"{column.label}_says")
         measure = column.change or column.measure
         if measure in task.measures:
-            scale = (0, 100) if measure.share else run.shown(measure).scale or ()
+            scale = (0, 100) if measure.share else run.adapt(measure).scale or ()
             ends = " – ".join(f"{end:g}" for end in scale) + "%" * measure.share
             facts = translatable(
                 "{facts}",

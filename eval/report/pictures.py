@@ -106,7 +106,7 @@ def _scatters(page: TaskOnPage, picture: Scatter, salt: str) -> Iterator[Figure]
     for number, method in enumerate(page.found.compared.methods):
         if not (runs := method.of_task(page.task.name)):
             continue
-        seeds = [tuple(column.of(run) for column in columns) for run in runs]
+        seeds = [tuple(column.fill(run) for column in columns) for run in runs]
         across, up = map(over_runs, zip(*seeds, strict=True))
         if (x := _place(across)) is None or (y := _place(up)) is None:
             continue

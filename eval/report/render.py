@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sozo.data.foreign import shown
+from sozo.data.foreign import strip_steering
 from sozo.data.schema import utf8_safe
 from sozo.eval.report import source
 from sozo.eval.report.exports import ONE_COLUMN, Typeset, links, paper_name
@@ -60,7 +60,7 @@ def render(
     text = (
         source(template) if isinstance(template, str) else template.read_text("utf-8")
     )
-    return shown(
+    return strip_steering(
         utf8_safe(environment.from_string(text).render(**shared, **values))
     ).encode()
 

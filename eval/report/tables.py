@@ -8,7 +8,7 @@ from itertools import chain, combinations
 from sozo.data.published import load_text
 from sozo.eval.evaluated import not_alike
 from sozo.eval.findings import Finding, Findings, over_runs
-from sozo.eval.report.labels import explanations
+from sozo.eval.report.labels import explanations, labels
 from sozo.eval.seeds import Method
 from sozo.scoring.measure import Estimate
 from sozo.scoring.table import Cell, Table, TableRow
@@ -56,7 +56,7 @@ class TaskOnPage:
         ]
 
     @property
-    def of(self) -> str:
+    def scope(self) -> str:
         """What its tables' numbers must not be read without, with its name and who scored."""
         scorers = {run.scorer for run in self.runs}
         by = [
@@ -92,7 +92,9 @@ class TaskOnPage:
         self, column: RunColumn, method: Method, runs: Sequence[RunResult], base: str
     ) -> Cell:
         finding = self.found.mean(method.name, self.task.name, column.name)
-        cell = finding.cell if finding else over_runs([column.of(run) for run in runs])
+        cell = (
+            finding.cell if finding else over_runs([column.fill(run) for run in runs])
+        )
         if (
             column.change
             and base
@@ -131,7 +133,13 @@ class TaskOnPage:
             cell.change and cell.change.mark for row in rows for cell in row.cells
         )
         return without_empty(
-            Table(name, headings, rows, (*notes, *["arrow_note"] * marked), of=self.of)
+            Table(
+                name,
+                headings,
+                rows,
+                (*notes, *["arrow_note"] * marked),
+                scope=self.scope,
+            )
         )
 
     def titled(self, form: str) -> str:
@@ -224,7 +232,10 @@ def paper_table(name: str | None, models: Collection[str] = ()) -> Table | None:
         rows.append(TableRow(model, tuple(map(_printed, texts))))
     return Table(
         "papers_models",
-        tuple(column.replace("_", " ") for column in lines[0]),
+        tuple(
+            column if column in labels() else column.replace("_", " ")
+            for column in lines[0]
+        ),
         tuple(rows),
     )
 

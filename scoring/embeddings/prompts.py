@@ -50,10 +50,10 @@ def split_prompt(name: str) -> tuple[str, str | None]:
     return (named[1], named[2]) if named else (name, None)
 
 
-def resolve(model: str, prompt: str | None, own: str = "") -> tuple[str, str]:
+def resolve(model: str, prompt: str | None, stated: str = "") -> tuple[str, str]:
     """What stands before each text, and how the name and revision of `model` say so.
 
-    Without a `prompt` it is the model's `own` default, or else its card's; a line says so. The two characters `\\n` are
+    Without a `prompt` it is `stated` by the model, else its card's; a line says so. The two characters `\\n` are
     a line's end. Where nothing stands before a text and nothing asks for it, name and revision say nothing.
 
     >>> resolve("org/model", "query: "), resolve("org/model", None), resolve("BAAI/bge-m3", None)
@@ -61,9 +61,9 @@ def resolve(model: str, prompt: str | None, own: str = "") -> tuple[str, str]:
     >>> resolve("intfloat/multilingual-e5-small", "")
     ('', '[]')
     """
-    default, source = own, "the model's own default"
+    default, source = stated, "the model's own default"
     for card, (asked, read) in CARDS.items():
-        if not own and re.search(rf"(^|[:/]|--){card}($|/)", model):
+        if not stated and re.search(rf"(^|[:/]|--){card}($|/)", model):
             default, source = (
                 asked,
                 "as its card asks" if read else "as others say that its card asks",

@@ -28,7 +28,7 @@ _REFUSED = (403, 404)
 _MOST_DETOURS = 20
 _LONG = 10.0  # seconds
 _MOST_TOKENS = 10**9  # more than any model reads or writes at once
-FILTERED = "content_filter"  # a server's code of an error, and how a completion ends that was filtered
+FILTERED = "content_filter"  # a server's code of an error, and how an answer ends that was filtered
 _HEADERS = {
     "OpenAI-Organization": "OPENAI_ORG_ID",
     "OpenAI-Project": "OPENAI_PROJECT_ID",

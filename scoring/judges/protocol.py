@@ -158,7 +158,7 @@ class JudgeSettings(Checked):
         affects_result=False,
         least=0,
     )
-    retry_failed: bool = setting(
+    retry_unjudged: bool = setting(
         False, "Ask again for every judgement that has no scores.", affects_result=False
     )
     judge_backend: str = rare_setting(

@@ -125,7 +125,7 @@ def judge_answers(
             max_cost: Nothing is sent that could bring the cost of this judge's judgements in the file, earlier runs'
             included, above this, by its bytes and the judge's `max_tokens`; of a reply the tokens that the server
             counted hold. An attempt that never answered is not counted: only the server knows whether it was paid for.
-            retry_failed: Ask again for everything that has no scores.
+            retry_unjudged: Ask again for everything that has no scores.
         elsewhere: Further judgements, of which those of this judge count towards `max_cost`.
         on_judgement: Called with each judgement as soon as it is in the ledger.
     """
@@ -153,7 +153,7 @@ def judge_answers(
         asking = _Asking(
             judge, rubric, opened, by_key, paid, others, settings, on_judgement
         )
-        run_to_end(asking.ask_all(_due(lines, by_key, settings.retry_failed)))
+        run_to_end(asking.ask_all(_due(lines, by_key, settings.retry_unjudged)))
         judging = judging_of(lines, keys, asking.price)
     judging.requests, judging.stopped = asking.requests, asking.stopped
     judging.cost_at_most = asking.spent
@@ -213,7 +213,7 @@ def _cost_of(line: Judgement, price: Price | None) -> float | None:
 
 
 def _due(
-    lines: Iterable[Judgement], answers: Mapping[str, ToJudge], retry_failed: bool
+    lines: Iterable[Judgement], answers: Mapping[str, ToJudge], retry_unjudged: bool
 ) -> list[tuple[str, bool]]:
     """Keys of the answers to ask about, and whether that is the second ask after an unparseable reply.
 
@@ -234,7 +234,7 @@ def _due(
         if (
             not statuses
             or is_second
-            or (retry_failed and statuses[-1] is not Status.OK)
+            or (retry_unjudged and statuses[-1] is not Status.OK)
         ):
             due.append((places[answer.group], key, is_second))
             places[answer.group] += 1
@@ -281,7 +281,7 @@ class _Asking:
             0.0,
             0,
         )  # the most that the requests under way can cost, and how many they are
-        self._settled, self._failed, self._blame = asyncio.Event(), False, Blame()
+        self._one_ended, self._failed, self._blame = asyncio.Event(), False, Blame()
         if any(line.reply and line.judge == judge.name for line in ledger.judgements):
             judge.proven = True
 
@@ -314,10 +314,10 @@ class _Asking:
                 self.stopped = (
                     f"the next judgement could bring the cost above {self.limit:g}"
                 )
-                self._settled.set()
+                self._one_ended.set()
                 return None
-            self._settled.clear()
-            await self._settled.wait()
+            self._one_ended.clear()
+            await self._one_ended.wait()
             if (
                 self.stopped or self._failed
             ):  # even if there is room now: what freed it has ended the run
@@ -336,13 +336,13 @@ class _Asking:
                 self._reserved - most if self._under_way else 0.0
             )  # rounding must not pile up
             self.spent += cost
-            self._settled.set()
+            self._one_ended.set()
         if self.on_judgement:
             self.on_judgement(judgement)
         if self._blame.is_servers(key, judgement.status is not Status.API_ERROR):
             raise UserError(
                 f"judge {self.judge.name}: {GIVE_UP_AFTER} prompts in a row got no reply "
-                f"(the last: {judgement.error}); fix it and run again with --retry-failed"
+                f"(the last: {judgement.error}); fix it and run again with --retry-unjudged"
             )
         return judgement.status
 

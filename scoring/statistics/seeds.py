@@ -46,19 +46,19 @@ def over_seeds(
     return replace(alone, low=low, high=high, p=p)
 
 
-def difference(of: BySeed, against: BySeed, *, level: float = LEVEL) -> Estimate:
+def difference(values: BySeed, against: BySeed, *, level: float = LEVEL) -> Estimate:
     """Difference of two methods' means: of the pairs where both share three seeds, else Welch's of three and more.
 
     >>> result = difference({0: 1.0, 1: 2.0, 2: 3.0}, {0: 0.5, 1: 1.0, 2: 1.5, 3: 9.0})
     >>> result.value, round(result.p, 3), result.base_n
     (1.0, 0.074, None)
     """
-    common = [seed for seed in of if seed in against]
+    common = [seed for seed in values if seed in against]
     if few(len(common)) is None:
         return over_seeds(
-            {seed: of[seed] - against[seed] for seed in common}, level=level
+            {seed: values[seed] - against[seed] for seed in common}, level=level
         )
-    a, b = (np.array(list(values.values()), np.float64) for values in (of, against))
+    a, b = (np.array(list(side.values()), np.float64) for side in (values, against))
     mean, n, base_n = float(a.mean() - b.mean()), len(a), len(b)
     reason = few(min(n, base_n), "seeds without partners")
     if not reason and no_spread(b):

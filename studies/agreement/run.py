@@ -78,7 +78,7 @@ def agree(
     if judging is not None:
         judging.price()  # a price that cannot be shows before anything is loaded
     folder = _folder(output, runs, encoders, rankings, judge)
-    if (finished := folder.finished()) and not (judging and judging.retry_failed):
+    if (finished := folder.finished()) and not (judging and judging.retry_unjudged):
         return finished
     # Encoders first: what is wrong with one shows before a judge has to be paid.
     scored = [_scored_by(encoder, runs, cache) for encoder in encoders]

@@ -110,19 +110,19 @@ class ExpertsResult:
         )
 
 
-def own_median(part: Sequence[Rated], plan: Plan, shots: int) -> dict[str, int]:
+def own_median(ratings: Sequence[Rated], plan: Plan, shots: int) -> dict[str, int]:
     """The expert's median over the same examples that a judge with her own history is shown (of the first seed)."""
     return _medians(
         {
             rating.id: plan.examples(rating, Condition("same", shots), 0)
-            for rating in part
+            for rating in ratings
         }
     )
 
 
-def others_median(part: Sequence[Rated], plan: Plan) -> dict[str, int]:
+def others_median(ratings: Sequence[Rated], plan: Plan) -> dict[str, int]:
     """The median over all other experts' scores of the criterion, of other patents' ideas in the domain."""
-    return _medians({rating.id: plan.pool(rating, "diff") for rating in part})
+    return _medians({rating.id: plan.pool(rating, "diff") for rating in ratings})
 
 
 def _medians(examples: Mapping[str, Sequence[Rated]]) -> dict[str, int]:

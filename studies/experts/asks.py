@@ -128,7 +128,7 @@ def ask_for_all(
         (criterion, criterion_rubric(criterion), part) for criterion, part in plan.parts
     ]
     result = Votes()
-    total = len(plan.of) * len(plan.conditions) * len(judges)
+    total = len(plan.targets) * len(plan.conditions) * len(judges)
     with (
         Ledger(ledger, [rubric for _, rubric, _ in parts]) as lines,
         answers_bar("judging", total) as advance,
@@ -198,7 +198,7 @@ def asking_size(
             size += len(prompt.encode())
             cost += price.at_most(prompt, max_tokens) if price else 0.0
     return AskingSize(
-        len(plan.of),
+        len(plan.targets),
         len(plan.conditions),
         seeds,
         requests,

@@ -125,7 +125,7 @@ class Plan:
     most: int | None = None  # ratings to predict; None: all
 
     @cached_property
-    def of(self) -> Sequence[Rated]:
+    def targets(self) -> Sequence[Rated]:
         """The ratings that are predicted, in order: as alike as possible from each expert and criterion."""
         if self.most is None:
             return self.ratings
@@ -148,7 +148,7 @@ class Plan:
     def parts(self) -> list[tuple[Criterion, list[Rated]]]:
         """The criteria by which anything is predicted, each with these ratings."""
         parts = [
-            (c, [rating for rating in self.of if rating.criterion == c.name])
+            (c, [rating for rating in self.targets if rating.criterion == c.name])
             for c in self.rubric.criteria
         ]
         return [(criterion, part) for criterion, part in parts if part]
@@ -186,10 +186,10 @@ class Plan:
         draw = random.Random(f"{seed}\0{target.id}\0{condition.shots}")
         return draw.sample(pool, min(condition.shots, len(pool)))
 
-    def asks(self, part: Sequence[Rated], seed: int) -> Iterator[ToJudge]:
-        """What a judge is asked with one seed about `part`, condition by condition; the question holds the examples."""
+    def asks(self, ratings: Sequence[Rated], seed: int) -> Iterator[ToJudge]:
+        """What a judge is asked with one seed about `ratings`, condition by condition; its question holds examples."""
         for condition in self.conditions:
-            for rating in part:
+            for rating in ratings:
                 examples = self.examples(rating, condition, seed)
                 question = examples_text(
                     (example.text, example.score) for example in examples

@@ -49,7 +49,7 @@ def reasons_of(
 ) -> Reasons:
     """Pairs of experts with enough ideas in common; a judge's reason is that of its first readable vote."""
     rows, level = [], settings.level
-    for rating in plan.of:
+    for rating in plan.targets:
         votes = predictions[condition.ask_id(rating)].votes
         reason = next(
             (vote.reason for vote in votes if vote is not None and vote.reason.strip()),

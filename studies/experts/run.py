@@ -82,7 +82,7 @@ def judge_experts(
     config = {
         "task": "experts",
         "ratings_sha256": hashlib.sha256(content).hexdigest(),
-        "predicted": len(plan.of),
+        "predicted": len(plan.targets),
         "conditions": [condition.name for condition in plan.conditions],
         "prompts": [criterion_rubric(criterion).name for criterion, _ in plan.parts],
         "judge": {
@@ -96,7 +96,9 @@ def judge_experts(
     votes = ask_for_all(plan, judges, output / LEDGER, judging)
     predictions = {}
     for ask_id in (
-        condition.ask_id(rating) for condition in plan.conditions for rating in plan.of
+        condition.ask_id(rating)
+        for condition in plan.conditions
+        for rating in plan.targets
     ):
         predictions[ask_id] = predict(votes.by_ask[ask_id], settings.min_confidence)
     result = analyse(plan, predictions, len(judges), settings)
@@ -119,7 +121,7 @@ def judge_experts(
     folder.add(CURVES, alpha_figure(result, plan.shots))
     if result.reasons:
         folder.add(REASONS, reasons_figure(result.reasons))
-    sizes = f"{len(plan.of):,} of {len(plan.ratings):,} ratings, {len(plan.conditions)} conditions"
+    sizes = f"{len(plan.targets):,} of {len(plan.ratings):,} ratings, {len(plan.conditions)} conditions"
     asked = (
         f"Asked now: {votes.bill.requests:,}; the rest was in the ledger or is equal."
     )
@@ -159,7 +161,7 @@ def judge_as_experts(
 def _prediction_lines(plan: Plan, predictions: Predictions) -> Iterator[dict[str, Any]]:
     """One line for each condition and rating."""
     for condition in plan.conditions:
-        for rating in plan.of:
+        for rating in plan.targets:
             line = {
                 name: getattr(rating, name)
                 for name in ("rater", "item", "domain", "criterion", "score")

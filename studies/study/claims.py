@@ -73,7 +73,7 @@ def _gain(number: int) -> Callable[[Table11Row], float | None]:
     return lambda row: gain.value if (gain := row.gains[number]) else None
 
 
-def _part(name: str) -> Callable[[Table11Row], float | None]:
+def _gain_part(name: str) -> Callable[[Table11Row], float | None]:
     """Of a part of the second encoder's gain."""
 
     def value(row: Table11Row) -> float | None:
@@ -127,14 +127,14 @@ MEASURES = {
         "The same, words shuffled among the lists",
         "What would be left of the gain by the second encoder if the words of the arm were shuffled among its lists.",
         DEVIATIONS,
-        _part("shuffled"),
+        _gain_part("shuffled"),
         kind=DIFFERENCE,
     ),
     "second encoder pairing": RowMeasure(
         "Pairing by the centred second encoder",
         "What pairing gains by the second encoder's vectors without their mean: no choice of words can raise it.",
         DEVIATIONS,
-        _part("pairing"),
+        _gain_part("pairing"),
         kind=DIFFERENCE,
     ),
     "known pairs": RowMeasure(
@@ -165,10 +165,10 @@ class Difference:
     @property
     def title(self) -> str:
         """What messages call it."""
-        return f"exploratory, {self.of}"
+        return f"exploratory, {self.formula}"
 
     @property
-    def of(self) -> str:
+    def formula(self) -> str:
         """Whose difference, in words: `score of A minus B`."""
         other = (
             self.against
@@ -193,9 +193,9 @@ class Difference:
                     return "a seed has no such number"
                 sides.append(measured)
         if isinstance(self.against, str):
-            of, against = sides
+            ours, against = sides
             return difference(
-                {seed: value - shift for seed, value in of.items()}, against
+                {seed: value - shift for seed, value in ours.items()}, against
             )
         return over_seeds(
             {seed: value - self.against - shift for seed, value in sides[0].items()}
@@ -238,7 +238,9 @@ class Claim(Difference):
     def needs(self) -> str:
         """What must hold, in words."""
         ((relation, bound),) = self._bounds.items()
-        return f"{self.of} {relation} {'±' * (relation == 'within')}{MEASURES[self.measure].show(bound).lstrip('+')}"
+        sign = "±" * (relation == "within")
+        limit = MEASURES[self.measure].show(bound).lstrip("+")
+        return f"{self.formula} {relation} {sign}{limit}"
 
     def chance(self, values: Values) -> float | None:
         """One-sided p of the t-test that it does not hold; of an equivalence the larger one of two (Schuirmann, 1987).

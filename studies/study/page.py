@@ -136,7 +136,7 @@ def claims_table(result: StudyResult) -> Table:
 def differences_table(result: StudyResult) -> Table:
     """The exploratory differences over seeds."""
     rows: list[dict[str, Content]] = [
-        {"Difference": line.of, "Found": _difference_cell(line, interval)}
+        {"Difference": line.formula, "Found": _difference_cell(line, interval)}
         for line, interval in result.differences
     ]
     note = "Exploratory: not corrected for how many there are, so that none of them is shown by its interval alone."

@@ -160,7 +160,7 @@ def with_gains(
     @cache  # a base has many rows
     def seen(name: str) -> SeenLists | None:
         return (
-            SeenLists.of(second_encoder, *read_lists(folders[name]))
+            SeenLists.from_lists(second_encoder, *read_lists(folders[name]))
             if second_encoder
             else None
         )

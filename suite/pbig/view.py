@@ -37,7 +37,7 @@ class PbigView(View[PbigRunResult]):
     files = ("config.json", LEDGER, "answers")
     asked = "question"
     words = (*BY_CRITERION, *LIMITS)
-    pictures = (Scatter("pbig_chart", "distance", "mean", "pbig/distance", WORTH),)
+    pictures = (Scatter("pbig_chart", "distance", "score", "pbig/distance", WORTH),)
 
     def columns(
         self, measures: Sequence[Measure], runs: Sequence[PbigRunResult]
@@ -57,7 +57,7 @@ class PbigView(View[PbigRunResult]):
                 measured(
                     known[name],
                     name,
-                    key="mean" if name == WORTH else known[name].short,
+                    key="score" if name == WORTH else known[name].short,
                 )
                 for name in first
             ),
@@ -84,7 +84,7 @@ class PbigView(View[PbigRunResult]):
         }
 
     def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
-        gates = ("usable", "specific", "feasible", "mean", "distance", "same_title")
+        gates = ("usable", "specific", "feasible", "score", "distance", "same_title")
         return (
             ModelTable("pbig_gates", gates, ("pbig_note", "scale_note")),
             ModelTable("pbig_axes", (*BY_CRITERION, *SERVED), ("pbig_axes_note",)),

@@ -49,7 +49,9 @@ def score_sheet(
     said, versions = scorer.describe(), provenance()["packages"]
     name = task.settings.noun_checker
     paper = name.removesuffix(SPEAKERS)
-    other = scorer.by(paper if paper != name else name + SPEAKERS, task.settings)
+    other = scorer.with_checker(
+        paper if paper != name else name + SPEAKERS, task.settings
+    )
     checker = f"{paper} {versions.get(paper, '')}".strip()
     checker = f"{name} ({checker})" if paper != name else checker
     changed = [

@@ -51,7 +51,7 @@ class SipenView(View[SipenRunResult]):
         return [
             stored("num_premises", "premises"),
             stored("num_items", "sipen_items"),
-            measured(measures[0], key="mean"),
+            measured(measures[0]),
             *map(measured, measures[1:]),
             *(
                 RunColumn(direction, partial(_control, direction), shown=TERMINAL)
@@ -60,7 +60,7 @@ class SipenView(View[SipenRunResult]):
             RunColumn("constant", _constant, shown=TERMINAL),
             RunColumn("answers_given", _given, shown=TERMINAL),
             *(
-                RunColumn(f"  {name}", partial(_given, of=name), shown=TERMINAL)
+                RunColumn(f"  {name}", partial(_given, only=name), shown=TERMINAL)
                 for name in directions
             ),
             *_accuracies(runs),
@@ -106,7 +106,7 @@ class SipenView(View[SipenRunResult]):
         return {"dataset_name": own, "dataset_type": "other-implicatures"}
 
     def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
-        controls = ("mean", *CONTROL, "neither", "constant", "answers_given")
+        controls = (measures[0].short, *CONTROL, "neither", "constant", "answers_given")
         accuracies = tuple(
             f"{category}: {label}" for category in CATEGORIES for label in _LABELS
         )
@@ -191,11 +191,11 @@ def _constant(run: SipenRunResult) -> str:
     return f"{constant}!" if constant else "no"
 
 
-def _given(run: SipenRunResult, of: str = "") -> Cell:
+def _given(run: SipenRunResult, only: str = "") -> Cell:
     """Shares of the answers on hypotheses and controls together, or on those of one direction."""
     counts: Counter[str] = Counter()
     for direction, of_direction in run.metrics["answers"].items():
-        if of in ("", direction):
+        if only in ("", direction):
             counts.update(of_direction)
     total = counts.total()
     shares = ", ".join(f"{answer} {share(n, total)}" for answer, n in counts.items())

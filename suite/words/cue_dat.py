@@ -86,7 +86,7 @@ class CueDat(ChosenItems):
     @cached_property
     def scorer(self) -> DatScorer:
         """Checker and encoder, loaded when first needed."""
-        return DatScorer.of(self.settings)
+        return DatScorer.from_settings(self.settings)
 
     @cached_property
     def nouns(self) -> tuple[str, ...]:

@@ -147,7 +147,7 @@ class SeenLists:
     centred: Parts
 
     @classmethod
-    def of(
+    def from_lists(
         cls, second: SecondEncoder, words: list[str], lists: np.ndarray
     ) -> "SeenLists | None":
         """`lists` are numbers in `words`, integers of shape (lists, k); None of too few that it can score."""
@@ -160,9 +160,9 @@ class SeenLists:
     def over(self, base: "SeenLists", level: float = LEVEL) -> GainParts:
         """The gain over the base's lists, with intervals of a level."""
         plain, centred = (base.plain, self.plain), (base.centred, self.centred)
-        total, shuffled = (_part(*plain, 0, of_row, level) for of_row in (0, 1))
+        total, shuffled = (_difference(*plain, 0, of_row, level) for of_row in (0, 1))
         mean, choice, position, pairing = (
-            _part(*centred, k, k, level) for k in range(4)
+            _difference(*centred, k, k, level) for k in range(4)
         )
         found = gain_with_variances(base.centred.scores, *_sides(*centred, 3, 3))
         variance = found[1][0] if found else 0.0
@@ -178,7 +178,7 @@ class SeenLists:
         )
 
 
-def _part(
+def _difference(
     base: Parts, row: Parts, of_base: int, of_row: int, level: float
 ) -> Estimate | None:
     """The difference of two values of decompositions, by their places in `Parts.values`."""

@@ -187,7 +187,7 @@ class DatScorer:
     A score is the mean over the word pairs of 1 - cos, in [0, 2] (times 100 with `olson`). `cache_dir` is the folder of
     a disk cache of vectors; None keeps none. `base` is the table of the base model's answers, to know rare words by.
 
-    >>> scorer = DatScorer.of(DatSettings(noun_checker="jumandic"))
+    >>> scorer = DatScorer.from_settings(DatSettings(noun_checker="jumandic"))
     >>> text = "\\n".join(f"{k}. {w}" for k, w in enumerate("犬 法律 海 数学 靴 音楽 病気 机 天気 祝日".split(), 1))
     >>> result = scorer.score([text, "1. 犬"])
     >>> round(result[0].score, 2), str(result[1].reason)
@@ -209,7 +209,7 @@ class DatScorer:
         self.words = WordTable(checker, self.vectors, self.rules, base)
 
     @classmethod
-    def of(cls, settings: DatSettings) -> Self:
+    def from_settings(cls, settings: DatSettings) -> Self:
         """Load the checker and the encoder."""
         settings = settings.settled()
         cache = Path(settings.embedding_cache) if settings.embedding_cache else None
@@ -231,7 +231,7 @@ class DatScorer:
             base=base,
         )
 
-    def by(self, noun_checker: str, settings: DatSettings) -> Self:
+    def with_checker(self, noun_checker: str, settings: DatSettings) -> Self:
         """The same with another noun checker; vectors are shared."""
         base = Path(settings.base_answers) if settings.base_answers else None
         other = copy(self)

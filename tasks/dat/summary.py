@@ -186,7 +186,7 @@ class DatRunResult(RunResult):
         """The row of Table 11."""
         return DatSummary.from_metrics(self.metrics)
 
-    def shown(self, measure: Measure) -> Measure:
+    def adapt(self, measure: Measure) -> Measure:
         """Two decimals for Olson's scores (0 to 200)."""
         if measure.name != self.main.name:
             return measure
@@ -271,7 +271,7 @@ class DatRunResult(RunResult):
         """None under Olson's protocol: English words, of which seven count."""
         if self.settings.get("olson"):
             return None
-        return SeenLists.of(
-            second.of(self.language),
+        return SeenLists.from_lists(
+            second.for_language(self.language),
             *read_lists(self.folder, self.metrics.get("trials")),
         )

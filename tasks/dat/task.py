@@ -64,7 +64,7 @@ class Dat(Task):
     @cached_property
     def scorer(self) -> DatScorer:
         """Loaded when first needed."""
-        return DatScorer.of(self.settings)
+        return DatScorer.from_settings(self.settings)
 
     @property
     def language(self) -> str:
@@ -111,7 +111,7 @@ class Dat(Task):
         if (
             second_encoder
             and not self.settings.olson
-            and len(scores := second_encoder.of(self.language).scores(lists))
+            and len(scores := second_encoder.for_language(self.language).scores(lists))
         ):
             values["dat/second_encoder"] = float(scores.mean(dtype=np.float64))
         return values

@@ -50,7 +50,7 @@ class DatView(View[DatRunResult]):
         Scatter(
             "words_chart",
             "different_words",
-            "mean",
+            "score",
             "words_axis",
             "score_axis",
             by_n=True,
@@ -64,7 +64,7 @@ class DatView(View[DatRunResult]):
         score, usable = measures
 
         def std(run: DatRunResult) -> Cell:
-            return Cell(run.summary.std, run.shown(score))
+            return Cell(run.summary.std, run.adapt(score))
 
         def different(run: DatRunResult) -> Cell:
             low, high = (
@@ -92,7 +92,7 @@ class DatView(View[DatRunResult]):
                 key="num_usable",
             ),
             measured(usable, "usable", key="usable_share"),
-            measured(score, "mean", key="mean"),
+            measured(score, "score"),
             RunColumn("std", std, shown=RESULT),
             RunColumn("all_different_words", different, shown=RESULT),
             RunColumn(
@@ -149,7 +149,7 @@ class DatView(View[DatRunResult]):
         row = (
             "num_answers",
             "usable_share",
-            "mean",
+            "score",
             "std",
             "all_different_words",
             "different_words",

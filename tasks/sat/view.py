@@ -26,7 +26,7 @@ class SatView(View[SatRunResult]):
 
     asked = "story"
     pictures = (
-        Scatter("sat_chart", "compliant", "mean", "compliance_axis", "distance_axis"),
+        Scatter("sat_chart", "compliant", "score", "compliance_axis", "distance_axis"),
     )
 
     def columns(
@@ -34,7 +34,7 @@ class SatView(View[SatRunResult]):
     ) -> list[RunColumn]:
         score, compliant, of_compliant, *conditions, length, copied = measures
         return [
-            measured(score, "mean"),
+            measured(score, "score"),
             measured(compliant),
             measured(of_compliant, shown=NUMBERS),
             *(measured(condition, shown=TERMINAL) for condition in conditions),
@@ -58,7 +58,7 @@ class SatView(View[SatRunResult]):
         }
 
     def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
-        names = ("mean", "compliant", "compliant_mean", "mean_length", "mean_copied")
+        names = ("score", "compliant", "compliant_mean", "mean_length", "mean_copied")
         return (
             ModelTable(
                 "table14",

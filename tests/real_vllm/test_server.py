@@ -346,7 +346,7 @@ def test_nothing_is_lost_when_the_client_and_the_server_are_killed(served, tmp_p
     kept = [line.reply_id for line in read_judgements(ledger, (JCQ_V1,)) if line.scores]
     served.start()
     client.wait()
-    assert start("--retry-failed").wait() == 0, log.read_text("utf-8")[-3000:]
+    assert start("--retry-unjudged").wait() == 0, log.read_text("utf-8")[-3000:]
     assert texts() == drawn  # no answer was drawn again
     lines = [line for line in read_judgements(ledger, (JCQ_V1,)) if line.scores]
     assert [line.reply_id for line in lines][: len(kept)] == kept

@@ -1,4 +1,4 @@
-"""Judges World W over HTTP, for tests that kill it: `python expert_worker.py URL FOLDER [--retry-failed]`."""
+"""Judges World W over HTTP, for tests that kill it: `python expert_worker.py URL FOLDER [--retry-unjudged]`."""
 
 import sys
 from pathlib import Path
@@ -33,6 +33,6 @@ if __name__ == "__main__":
         for seed in range(3)
     ]
     settings = JudgeSettings(
-        judge_model="judge", price_in=1.0, price_out=2.0, retry_failed=bool(retry)
+        judge_model="judge", price_in=1.0, price_out=2.0, retry_unjudged=bool(retry)
     )
     judge_experts(PLAN, judges, Path(folder), settings, ExpertSettings())

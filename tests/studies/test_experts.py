@@ -329,7 +329,7 @@ def test_the_papers_size_and_the_most_that_it_costs():
 
 
 def test_a_sample_is_as_alike_as_can_be():
-    part = Plan(world(0), RUBRIC, (), 27).of
+    part = Plan(world(0), RUBRIC, (), 27).targets
     assert [sum(r.rater == f"r{k}" for r in part) for k in range(9)] == [3] * 9
 
 

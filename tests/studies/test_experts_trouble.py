@@ -121,6 +121,6 @@ def test_nothing_is_lost_paid_twice_or_shown(tmp_path):
     ]
     failed = {line.key for line in ledger(whole) if line.scores is None}
     with serving(Server(3)) as url:
-        assert start(url, whole, "--retry-failed").wait(60) == 0
+        assert start(url, whole, "--retry-unjudged").wait(60) == 0
         again = ledger(whole)[len(lines) :]
         assert {line.key for line in again} == failed

@@ -246,7 +246,7 @@ def test_every_rewrite_is_judged_once_and_keeps_its_status(tmp_path: Path) -> No
         [pytest.approx(0.6)],
     )
     fixed = replying({"長い話": "1", "怪しい話": "5"})
-    last = grade(fixed, rows, tmp_path, retry_failed=True)
+    last = grade(fixed, rows, tmp_path, retry_unjudged=True)
     assert last.statuses["A"] == {"ok": 4, "no_rewrite": 2}
     assert last.scores.values[0].tolist() == [pytest.approx((4 + 1 + 5 + 4) / 4 / 5)]
 

@@ -320,8 +320,8 @@ def test_the_table_over_seeds(result):
 def test_by_another_second_encoder_the_claims_are_exploratory(study):
     other = load_study(study.file, study.output_dir, "openai:other")
     assert (other.claims, other.second_encoder) == ([], "openai:other")
-    assert [line.of for line in other.exploratory] == [
-        line.of for line in (*study.claims, *study.exploratory)
+    assert [line.formula for line in other.exploratory] == [
+        line.formula for line in (*study.claims, *study.exploratory)
     ]
 
 
@@ -360,7 +360,7 @@ def test_gains_are_over_the_base_of_the_same_seed(tmp_path, monkeypatch):
             self.scores = -scores
 
         @classmethod
-        def of(cls, second_encoder, scores):
+        def from_lists(cls, second_encoder, scores):
             return cls(scores)
 
         def over(self, base):

@@ -66,7 +66,7 @@ def by_hand():
         ("model", "mean", "b", "c", "d", "std", "usable"),
         rows,
         notes,
-        of="JCQ, 35 trial questions",
+        scope="JCQ, 35 trial questions",
     )
 
 

@@ -123,7 +123,11 @@ def test_every_kind_of_file_gets_the_score_that_the_benchmark_gives(
     assert (code, err) == (0, "")
     assert f"1 row read as {name}." in out
     (row,) = written(output / "scores.csv", delimiter)
-    strict = DatScorer.of(DatSettings(noun_checker="jumandic")).score([LISTED])[0].score
+    strict = (
+        DatScorer.from_settings(DatSettings(noun_checker="jumandic"))
+        .score([LISTED])[0]
+        .score
+    )
     seven = [
         next(iter(row.values())),
         row["sozo_words"],
@@ -282,7 +286,7 @@ def english_people(tmp_path, monkeypatch, capsys, *flags):
 
 def test_english_people(tmp_path, monkeypatch, capsys):
     out, (cats, few, japanese) = english_people(tmp_path, monkeypatch, capsys)
-    scorer = DatScorer.of(DatSettings(language="en"))
+    scorer = DatScorer.from_settings(DatSettings(language="en"))
     pairs = scorer.vectors.unit(["cat", *ENGLISH])
     expected = 1 - (pairs @ pairs.T)[np.triu_indices(7, 1)].mean()
     assert float(cats["sozo_score"]) == pytest.approx(expected, abs=1e-4)

@@ -428,11 +428,8 @@ def show_all(
         raise typer.Exit(3)
 
 
-_ELSEWHERE = {
-    name: f"accelerate launch recipes/{name}_dat.py" for name in ("grpo", "sft", "dpo")
-} | {
-    "train": "accelerate launch recipes/{grpo,sft,dpo}_dat.py",
-    "quickstart": "make quickstart",
+_ELSEWHERE = {name: f"sozo train {name}" for name in ("grpo", "sft", "dpo")} | {
+    "quickstart": "make quickstart, in the repository",
 }
 
 
@@ -490,7 +487,5 @@ def run_cli() -> None:
                 f"sozo has no command {name}; the task is asked by: sozo run --tasks {name}"
             )
         for name in {*sys.argv[1:2]} & _ELSEWHERE.keys() - known.keys():
-            raise UserError(
-                f"sozo has no command {name}; in the repository (recipes/README.md): {_ELSEWHERE[name]}"
-            )
+            raise UserError(f"sozo has no command {name}; there is: {_ELSEWHERE[name]}")
         commands(expand_flags(sys.argv[1:], known), prog_name="sozo")

@@ -46,10 +46,28 @@ class PanelCommand(TyperCommand):
 
 
 def add_command(app: typer.Typer, name: str, command: Callable[..., None]) -> None:
-    """Add a function with flags; in the list of commands its first line is never cut."""
+    """Add a function with flags; in the list of commands its first line is never cut.
+
+    One that takes a `typer.Context` reads all words itself.
+    """
+    reads = {}
+    if reads_words(command):
+        reads = {
+            "ignore_unknown_options": True,
+            "allow_extra_args": True,
+            "help_option_names": [],
+        }
     app.command(
-        name, cls=PanelCommand, short_help=(command.__doc__ or "").partition("\n")[0]
+        name,
+        cls=PanelCommand,
+        short_help=(command.__doc__ or "").partition("\n")[0],
+        context_settings=reads,
     )(command)
+
+
+def reads_words(command: Callable[..., None]) -> bool:
+    """Whether a command takes its words as they are."""
+    return typer.Context in get_type_hints(command).values()
 
 
 def with_flags(
@@ -136,7 +154,7 @@ def _flags_of(
 
 
 def list_flags(group: Any) -> dict[str, list[str]]:
-    """Of each command of a click group the flags that take several values."""
+    """Of each command of a click group, but those that read all words themselves, the flags that take several values."""
     return {
         name: [
             flag
@@ -145,6 +163,7 @@ def list_flags(group: Any) -> dict[str, list[str]]:
             for flag in parameter.opts
         ]
         for name, command in group.commands.items()
+        if not command.context_settings.get("allow_extra_args")
     }
 
 
@@ -158,7 +177,9 @@ def expand_flags(
     >>> expand_flags(["run", "--tasks", "dat", "sat", "--num_usable", "1"], {"run": ("--tasks",)})
     ['run', '--tasks', 'dat', '--tasks', 'sat', '--num-usable', '1']
     """
-    several = variadic.get(argv[0], ()) if argv else ()
+    if not argv or argv[0] not in variadic:
+        return list(argv)
+    several = variadic[argv[0]]
     words: list[str] = []
     flag = None
     for word in argv:

@@ -4,7 +4,9 @@ The formulas and their sources are in recipes/README.md ("The formulas").
 """
 
 import math
+import shutil
 from dataclasses import dataclass
+from pathlib import Path
 
 from sozo.data.errors import UserError
 from sozo.models.tiny import tiny_seed
@@ -145,6 +147,13 @@ def training_disk(
     return (weights + states) * trained / GIB, weights * trained / GIB
 
 
+def free_gib(folder: Path) -> float:
+    """GiB that are free where a folder is or will be."""
+    folder = folder.absolute()
+    place = next(path for path in (folder, *folder.parents) if path.exists())
+    return shutil.disk_usage(place).free / GIB
+
+
 def drawing_hours(
     model: Architecture,
     gpu: Gpu,
@@ -161,7 +170,7 @@ def drawing_hours(
     >>> swallow = Architecture(8_030_261_248, 4096, 32, 32, 8, 14_336, 128_256)
     >>> told = {"answers": 131_072, "length": 60, "prompt": 200, "at_once": 256}
     >>> round(drawing_hours(swallow, GPUS[0], vllm=True, **told), 2)
-    0.14
+    0.32
     """
     at_once = min(at_once, answers)
     element = 2 if bf16 else 4

@@ -2,7 +2,6 @@
 
 import math
 import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -29,6 +28,7 @@ from sozo.training.estimates import (
     Architecture,
     architecture_of,
     drawing_hours,
+    free_gib,
     training_disk,
     training_hours,
     training_memory,
@@ -188,7 +188,7 @@ def plan_lines(
     checkpoint, count, left = disk_of(plan, model)
     yield f"disk, GiB: checkpoints {checkpoint:.3g} each, {count} at once at most{end}; {left:.3g} stay"
     if hours := plan_hours(plan, model, lengths):
-        yield f"estimated, never run: {wall_time(hours, plan.hardware.processes)}"
+        yield f"estimated, never run: {said_hours(hours, plan.hardware.processes)}"
 
 
 def _arithmetic(plan: TrainingPlan) -> str:
@@ -202,9 +202,7 @@ def _arithmetic(plan: TrainingPlan) -> str:
     )
 
 
-def _memory(
-    plan: TrainingPlan, model: Architecture, lengths: Lengths
-) -> Iterator[str]:
+def _memory(plan: TrainingPlan, model: Architecture, lengths: Lengths) -> Iterator[str]:
     stage = plan.hardware.zero_stage
     parts = training_memory(
         model,
@@ -260,13 +258,19 @@ def plan_hours(
     return hours
 
 
-def wall_time(hours: Mapping[str, float], processes: int) -> str:
-    """So many hours of one GPU on as many, and what that is together, of each kind of GPU."""
-    minutes = ", ".join(
-        f"{gpu_hours * 60 / processes:,.0f} minutes on {processes} {name}"
-        for name, gpu_hours in hours.items()
-    )
-    return f"{minutes} ({hours[GPUS[0].name]:.1f} {GPUS[0].name} hours)"
+def said_hours(hours: Mapping[str, float], processes: int) -> str:
+    """Hours of one GPU, by its name, as what `processes` of them take."""
+    wall = {name: together / processes for name, together in hours.items()}
+    return wall_time(wall, processes, hours[GPUS[0].name])
+
+
+def wall_time(wall: Mapping[str, float], processes: int, gpu_hours: float) -> str:
+    """So many hours on so many GPUs, by their name, and hours of the first kind that are paid for."""
+    each = []
+    for name, hours in wall.items():
+        digits = 0 if hours >= 1 / 6 else 1
+        each.append(f"{hours * 60:,.{digits}f} minutes on {processes} {name}")
+    return f"{', '.join(each)} ({gpu_hours:.1f} {GPUS[0].name} hours)"
 
 
 def disk_of(plan: TrainingPlan, model: Architecture) -> tuple[float, int, float]:
@@ -291,18 +295,12 @@ def needed_gib(plan: TrainingPlan, model: Architecture) -> float:
     return checkpoint * count + left
 
 
-def free_gib(folder: Path) -> float:
-    """GiB that are free where a folder is or will be."""
-    folder = folder.absolute()
-    place = next(path for path in (folder, *folder.parents) if path.exists())
-    return shutil.disk_usage(place).free / GIB
-
-
 def plan(method: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
     """What `sozo train METHOD --dry-run` says: the plan of these settings, and what is missing for it here."""
     told = make_plan(method, words, Hardware.here())
     own, settings = recipe(method)[1:]
     # bf16 needs a GPU, which a plan does without.
+    asked: Any
     asked, _, chosen = parse(own, settings, [*words, "--bf16", "false"])
     name = str(chosen.model_name_or_path)
     blocks = [told.config, *(entry.model_dump() for entry in told.entries)]
@@ -311,16 +309,23 @@ def plan(method: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
     for entry in told.entries:
         paid = ", ".join(entry.reward_funcs or ["its own reward"])
         each = f"{told.config['num_generations']} completions of each"
-        lines.append(f"{entry.name}: {entry.count:,} prompts an epoch, {each}, paid by {paid}")
+        lines.append(
+            f"{entry.name}: {entry.count:,} prompts an epoch, {each}, paid by {paid}"
+        )
     try:
         if not is_here(name):
             raise UserError("its config.json cannot be read here")
         model = architecture_of(name, chosen.model_revision)
         lengths, how = _lengths(told, asked, name, chosen.model_revision)
         lines += [*plan_lines(told, model, lengths), how]
-        needed, free = needed_gib(told, model), free_gib(Path(told.config["output_dir"]))
+        needed, free = (
+            needed_gib(told, model),
+            free_gib(Path(told.config["output_dir"])),
+        )
         if needed > free:
-            lacking.append(f"disk: {needed:,.3g} GiB are needed, {free:,.3g} are free; another output_dir")
+            lacking.append(
+                f"disk: {needed:,.3g} GiB are needed, {free:,.3g} are free; another output_dir"
+            )
     except UserError as error:
         lines += [_arithmetic(told), f"memory, disk and hours are not known: {error}"]
     lines.append(f"{told.config['output_dir']}: nothing was run")

@@ -10,7 +10,6 @@ import sozo
 from sozo.data.errors import UserError
 from sozo.data.record import write_whole
 from sozo.data.settings import hint, read_yaml
-from sozo.data.terminal import print_lines
 
 FOLDER = Path(sozo.__file__).parent / "recipes"
 
@@ -30,7 +29,8 @@ def recipes(
     }
     if not copy:
         width = max(map(len, files))
-        print_lines(f"{name:<{width}}  {_title(path)}" for name, path in files.items())
+        for name, path in files.items():
+            typer.echo(f"{name:<{width}}  {_title(path)}")
         return
     action, *names = copy
     if action != "copy" or len(names) != 1:
@@ -46,7 +46,7 @@ def recipes(
             raise UserError(f"{target}: holds something else; move it away first")
     for path, target in zip(copied, targets, strict=True):
         write_whole(target, path.read_bytes())
-    print_lines(map(str, targets))
+    typer.echo("\n".join(map(str, targets)))
 
 
 def _title(path: Path) -> str:

@@ -30,7 +30,8 @@ def study(
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="Print the commands and what they need; run nothing."
+            "--dry-run",
+            help="Print the commands, what they need and what is missing (exit status 1).",
         ),
     ] = False,
     check: Annotated[
@@ -83,8 +84,10 @@ def study(
         return
     steps, launch = chosen(study_steps(settings), first, only), shlex.split(launcher)
     if dry_run:
-        typer.echo("\n".join(plan(settings, steps, launch)))
-        return
+        lacking = list(missing(settings, steps))
+        lines = [f"# missing: {line}" for line in lacking]
+        typer.echo("\n".join([*plan(settings, steps, launch), *lines]))
+        raise typer.Exit(bool(lacking))
     if check:
         lacking = list(missing(settings, steps))
         print_lines(lacking or ["Nothing is missing"])

@@ -26,8 +26,8 @@ from sozo.scoring.languages import LANGUAGES
 from sozo.studies.study.arms import PAPER, Arm, read_arms
 from sozo.studies.study.claims import CLAIM_KEYS, Claim, Difference, check_claims
 from sozo.studies.study.control_tasks import control_of
-from sozo.training.estimates import Architecture, architecture_of
 from sozo.tasks.dat.scorer import DatSettings
+from sozo.training.estimates import Architecture, architecture_of
 
 SAMPLING = (
     GeneratorSettings,
@@ -70,8 +70,6 @@ class Study:
     model: str  # to train: a folder, a hub id or `tiny`; `{seed}` in it stands for each seed's own (`model_at`)
     output_dir: str  # where everything goes, a folder for each step
     num_answers: StrictInt  # for a row of the table (the paper: 131,072)
-    # That training data are chosen from (the paper: the same). Without `arms` they make the rows random, base and
-    # DPO 1, so that nothing is sampled twice; arms' rows are all of `num_answers`.
     seeds: Seeds  # all is made at each of them; sampling adds a number of its own
     sampling: dict[
         str, Any
@@ -79,10 +77,14 @@ class Study:
     training: TrainingFiles
     tokens: Tokens
     file: Path  # the YAML
-    architecture: Architecture | None = None  # for --dry-run where config.json is not to be had
-    num_training_answers: StrictInt | None = None
-    top_k: StrictInt | None = None  # best answers that SFT imitates
-    num_pairs: StrictInt | None = None  # of each DPO stage
+    architecture: Architecture | None = (
+        None  # for --dry-run where config.json is not to be had
+    )
+    # That training data are chosen from (the paper: the same). Without `arms` they make the rows random, base and
+    # DPO 1, so that nothing is sampled twice; arms' rows are all of `num_answers`.
+    num_training_answers: StrictInt = 0
+    top_k: StrictInt = 0  # best answers that SFT imitates
+    num_pairs: StrictInt = 0  # of each DPO stage
     paper_model: str | None = None  # its name in the paper's Table 11, if it is there
     random_nouns: str | None = (
         None  # where they come from, if not the dictionary (`--nouns` of studies/study/sample.py)
@@ -222,6 +224,11 @@ def _check(study: Study) -> None:
             raise UserError(
                 f"training: {arm.train} is missing, by which the arm {arm.name} is trained; give it"
             )
+    for key, arm in _counts(study):
+        if getattr(study, key) < 1:
+            raise UserError(
+                f"{key} is missing, which the arm {arm.name} needs; give it"
+            )
     files = [study.sampling["launcher"], *filter(None, astuple(study.training))]
     files += [arm.config for arm in study.rows if arm.config]
     for name in map(str, files):
@@ -242,6 +249,18 @@ def _check(study: Study) -> None:
                 f"second_encoder {study.second_encoder}: the study scores or trains by {shared[0]}; "
                 "name an encoder that no arm uses"
             )
+
+
+def _counts(study: Study) -> Iterator[tuple[str, Arm]]:
+    """Which counts are needed, and by which arm."""
+    for arm in study.rows:
+        flags = dict(arm.flags)
+        if arm.answers and not arm.num_training_answers:
+            yield "num_training_answers", arm
+        if arm.train == "sft" and "top_k" not in flags:
+            yield "top_k", arm
+        if arm.train == "dpo" and "num_pairs" not in flags:
+            yield "num_pairs", arm
 
 
 def _encoders(settings: Any) -> Iterator[str]:

@@ -8,8 +8,9 @@ from sozo.data.settings import read_yaml
 from sozo.models.needs import not_here, values_of
 from sozo.models.settings import OF_NOUNS
 from sozo.studies.study.config import Study
-from sozo.studies.study.plan import free_gib, study_disk
+from sozo.studies.study.plan import study_disk
 from sozo.studies.study.steps import Step
+from sozo.training.estimates import free_gib
 
 _TRAINS, _PAGE = (
     ("torch", "transformers", "trl", "accelerate", "datasets"),
@@ -40,5 +41,5 @@ def missing(study: Study, steps: Sequence[Step]) -> Iterator[str]:
         yield f"GPUs: {gpus} are needed, {have} are here; another recipes/accelerate file, or another machine"
     if find_spec("trl") is None:
         return  # it is named above; without it no training's YAML is read, on which its disk depends
-    if (most := study_disk(study, steps)) > (free := free_gib(study)):
+    if (most := study_disk(study, steps)) > (free := free_gib(Path(study.output_dir))):
         yield f"disk: {most:,.0f} GiB are needed, {free:,.0f} are free in {study.output_dir}; another --output"

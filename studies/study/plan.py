@@ -54,9 +54,9 @@ def plan_lines(study: Study, step: Step) -> list[str]:
         return [*training_lines(training_of(step), study.shape, lengths, f", {end}")]
     lines = _sampling(study, step, step.launcher)
     if hours := step_hours(study, step):
-        from sozo.training.plan import wall_time
+        from sozo.training.plan import said_hours
 
-        lines.append(f"estimated, never run: {wall_time(hours, processes)}")
+        lines.append(f"estimated, never run: {said_hours(hours, processes)}")
     return lines
 
 
@@ -140,7 +140,8 @@ def study_time(study: Study, steps: Sequence[Step]) -> str:
     """What the steps with an estimate take together, and which steps of a model have none."""
     from sozo.training.plan import wall_time
 
-    together, most = dict[str, float](), 0
+    wall = dict[str, float]()
+    most, paid = 0, 0.0
     unknown = []
     for step in steps:
         if step.launcher is None:
@@ -148,27 +149,25 @@ def study_time(study: Study, steps: Sequence[Step]) -> str:
         hours = step_hours(study, step)
         processes = read_yaml(step.launcher)["num_processes"]
         for name, of_gpu in hours.items():
-            together[name] = together.get(name, 0) + of_gpu / processes
+            wall[name] = wall.get(name, 0) + of_gpu / processes
             most = max(most, processes)
+        paid += hours.get(GPUS[0].name, 0)
         if not hours and step.flags.get("model") not in OF_NOUNS:
             unknown.append(step.name)
-    if not together:
+    if not wall:
         return "no estimate of time on a CPU"
-    wall = wall_time({name: hours * most for name, hours in together.items()}, most)
     without = f", without {', '.join(unknown)}" if unknown else ""
     more = (
         "each step's start, loading, scoring and saving come on top: recipes/README.md"
     )
-    return f"estimated, never run: {wall}{without}; {more}"
+    return f"estimated, never run: {wall_time(wall, most, paid)}{without}; {more}"
 
 
 def study_disk(study: Study, steps: Sequence[Step]) -> float:
     """GiB that all these steps need together at most. Answers and logs are small beside it."""
     from sozo.training.plan import disk_of
 
-    disks = [
-        disk_of(training_of(step), study.shape) for step in steps if step.trains
-    ]
+    disks = [disk_of(training_of(step), study.shape) for step in steps if step.trains]
     at_once = [checkpoint * count for checkpoint, count, _ in disks]
     most = sum(at_once) if study.keep_checkpoints else max(at_once, default=0)
     return most + sum(left for *_, left in disks)

@@ -23,10 +23,8 @@ from sozo.data.study_folder import STUDY, StudyFolder, write_study
 from sozo.scoring.second_encoder import SecondEncoder
 from sozo.studies.study.claims import note_claims
 from sozo.studies.study.config import Study
-from sozo.studies.study.needs import missing
 from sozo.studies.study.plan import (
     drop_checkpoints,
-    free_gib,
     machine_faults,
     plan_lines,
     study_disk,
@@ -35,6 +33,7 @@ from sozo.studies.study.plan import (
 from sozo.studies.study.process import run_logged, tail
 from sozo.studies.study.record import Records, State
 from sozo.studies.study.steps import Step, study_rows
+from sozo.training.estimates import free_gib
 
 ACCELERATE = ["accelerate", "launch"]
 terminal = console(stderr=True, highlight=False, markup=False)
@@ -119,7 +118,10 @@ def plan(study: Study, steps: Sequence[Step], launch: list[str]) -> Iterator[str
         for step in steps
         if step.trains and "run_name" in step.flags
     ]
-    project, free = os.environ.get("WANDB_PROJECT", "sozo"), free_gib(study)
+    project, free = (
+        os.environ.get("WANDB_PROJECT", "sozo"),
+        free_gib(Path(study.output_dir)),
+    )
     verdict = "enough" if (most := study_disk(study, steps)) <= free else "NOT enough"
     yield f"# {len(steps)} steps; {study_time(study, steps)}"
     yield f"# disk: {most:.3g} GiB at most, {free:.3g} GiB free: {verdict}"
@@ -128,7 +130,6 @@ def plan(study: Study, steps: Sequence[Step], launch: list[str]) -> Iterator[str
         yield f"# W&B, project {project}: {', '.join(trained)} (docs/wandb.md); the table is in files only"
     yield from (f"# to hit: {line}" for line in papers_rows(study.paper_model))
     yield from (f"# {fault}" for fault in machine_faults())
-    yield from (f"# missing: {line}" for line in missing(study, steps))
 
 
 def papers_rows(model: str | None) -> Iterator[str]:

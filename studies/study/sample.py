@@ -1,14 +1,8 @@
-r"""Let a model answer DAT, or another task; score the answers, and print their row.
+"""A study's step that samples: a model answers DAT or another task, with a step's flags, into one run's folder.
 
-One process, and one node of eight GPUs (every process draws its share; the table is the same):
+    accelerate launch --config_file FILE.yaml -m sozo.studies.study.sample --model tiny --num_answers 64 --output_dir DIR
 
-    python recipes/sample_dat.py --model tiny --num_answers 2048 --output_dir runs/tiny/base
-    accelerate launch --config_file recipes/accelerate/ddp.yaml recipes/sample_dat.py \
-        --model Qwen/Qwen2.5-7B-Instruct --num_answers 131072 --output_dir runs/qwen2.5-7b/base
-    python recipes/sample_dat.py --task sipen --model tiny --output_dir runs/tiny/sipen
-
-It is `sozo run` for one model and one task, with a recipe's flags, which can also stand in a YAML file (`--config FILE.yaml`).
-Several machines need an `--output_dir` that all of them see.
+A user has `sozo dat` and `sozo run --tasks TASK` for it.
 """
 
 import argparse
@@ -57,5 +51,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    with one_line_errors("sample_dat"):
+    with one_line_errors("error"):
         main()

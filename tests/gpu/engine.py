@@ -12,7 +12,7 @@ from gpu.shapes import Shape
 from gpu.step import settings_of_step
 from sozo.data.prompts import prompt
 from sozo.models.model_support import encode_text
-from sozo.studies.study.estimates import GIB
+from sozo.training.estimates import GIB
 from sozo.training.methods import recipe
 
 

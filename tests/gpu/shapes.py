@@ -8,7 +8,7 @@ import yaml
 
 from sozo.data.prompts import prompt
 from sozo.data.schema import write_columns
-from sozo.studies.study.estimates import Architecture
+from sozo.training.estimates import Architecture
 
 _ROOT = Path(__file__).parents[2]
 _RECIPES = {"tiny": "tiny", "0.3b": "gemma-3-270m", "8b": "swallow-8b"}

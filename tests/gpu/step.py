@@ -12,7 +12,7 @@ import yaml
 from gpu.shapes import Shape, write_table
 from sozo.data.prompts import prompt
 from sozo.data.record import write_json
-from sozo.studies.study.estimates import GIB, training_memory
+from sozo.training.estimates import GIB, training_memory
 from sozo.training.methods import recipe
 
 _STEPS = 2  # the second shows what the first has changed

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sozo.studies.study.estimates import GIB, Architecture, training_memory
+from sozo.training.estimates import GIB, Architecture, training_memory
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 # 1,000 parameters so that 16 bytes each are 16,000; h = 4, f = 8, q = 4, k = 2, two layers, ten words.

@@ -14,6 +14,7 @@ from sozo.data.settings import from_json
 def plan(script: Any, training: Any, model: Any) -> Iterator[str]:
     """What a run would be refused for here, and what it would do, a line each; no model is loaded."""
     from sozo.models.needs import not_here
+    from sozo.training.absent import absent
 
     entries = []
     if hasattr(script, "tasks"):
@@ -25,6 +26,7 @@ def plan(script: Any, training: Any, model: Any) -> Iterator[str]:
         *(entry.model_dump() for entry in entries),
     ]
     lacking = list(not_here(settings, {str(model.model_name_or_path)}))
+    lacking += absent(training, model)
     for entry in entries:
         paid = ", ".join(entry.reward_funcs or ["its own reward"])
         try:

@@ -19,9 +19,16 @@ from typing import Any, get_args, get_type_hints
 import yaml
 from trl import ModelConfig
 
+from sozo.data.checkpoints import whole_checkpoint
 from sozo.data.errors import UserError
+from sozo.data.prompts.form import read_form, settled_form
+from sozo.models.needs import not_here
+from sozo.tasks import read_run
+from sozo.training.absent import absent
 from sozo.training.config import parse
+from sozo.training.grpo import checked_entries
 from sozo.training.methods import OWN, recipe
+from sozo.training.mix import reward_functions
 
 TABLE = Path(__file__).parent / "data" / "wrong_settings.csv"
 COLUMNS = ("methods", "setting", "value", "outcome", "said")
@@ -42,7 +49,7 @@ _BY_KIND: dict[Any, tuple] = {
     bool: ("maybe", 2, [True]),
     int: ("many", 1.5, -2),
     float: ("many", NAN, -1.0),
-    dict: ("{", 3, [1]),
+    dict: ("no-such", "{", [1]),
     list: (3, {"a": 1}, True),
     str: ("no-such", 3, [1]),
 }
@@ -122,7 +129,8 @@ def said(method: str, changed: dict[str, Any], folder: Path) -> tuple[str, str]:
     lines = {**WORKS[method], "output_dir": str(folder / "run"), **changed}
     file.write_text(yaml.safe_dump(lines, allow_unicode=True), "utf-8")
     try:
-        plan(method, ["--config", str(file)])
+        if line := plan(method, ["--config", str(file)]):
+            return "missing", line
     except UserError as error:
         line = str(error).replace(f"{folder}/", "")
         return "refused" if "\n" not in line else "several lines", line
@@ -131,17 +139,24 @@ def said(method: str, changed: dict[str, Any], folder: Path) -> tuple[str, str]:
     return "passes", ""
 
 
-def plan(method: str, argv: list[str]) -> None:
-    """What is done of a training before a model is loaded."""
+def plan(method: str, argv: list[str]) -> str | None:
+    """What is done of a training before a model is loaded; what this machine lacks, if anything."""
     _, own, trl = recipe(method)
-    script, training, _ = parse(own, trl, argv)
+    script, training, model = parse(own, trl, argv)
+    read_form(*settled_form(None, training.chat_template_kwargs, "tiny"))
     if method == "grpo":
-        from sozo.training.grpo import checked_entries
-        from sozo.training.mix import reward_functions
-
         entries = checked_entries(script, training)
         reward_functions(entries)
         script.check_words([entry.rewards for entry in entries], training)
+    elif script.answers != WORKS[method]["answers"]:
+        read_run(Path(script.answers[0]))
+    if named := training.resume_from_checkpoint:
+        whole_checkpoint(Path(training.output_dir), Path(named))
+    lacking = [
+        *not_here({}, {str(model.model_name_or_path)}),
+        *absent(training, model),
+    ]
+    return next(iter(lacking), None)
 
 
 def rows() -> Iterator[dict[str, str]]:

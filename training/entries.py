@@ -1,5 +1,6 @@
 """One entry of a GRPO run's list `tasks`: what is asked, how often, and what is paid for it."""
 
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
@@ -23,6 +24,7 @@ from sozo.data.settings import (
     load_dotted,
     settings_of,
 )
+from sozo.rewards.reward import Reward
 from sozo.rewards.task import RewardFunc, reward_of, reward_options
 from sozo.tasks import refuse_training, task_type
 from sozo.tasks.task import Item, Task
@@ -37,6 +39,9 @@ _RESERVED = {
     "log_metric",
     "trainer_state",
 }
+_OF_TEXTS = {"prompts", "completions", "completion_ids"}
+_HANDED = (_RESERVED | {"prompts", "item"}) - {"asked", "environments"}
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
 class Entry(BaseModel):
@@ -157,7 +162,7 @@ class Entry(BaseModel):
         """Its reward functions."""
         if self.reward_funcs:
             return [
-                _reward_func(path, self.reward_args.get(path))
+                _reward_func(path, self.reward_args.get(path), self)
                 for path in self.reward_funcs
             ]
         return [reward_of(self.built, **self._options(self._reward_settings))]
@@ -223,7 +228,9 @@ def _read_prompts(path: Path) -> list[Item]:
     return items
 
 
-def _reward_func(path: str, arguments: Mapping[str, Any] | None) -> RewardFunc:
+def _reward_func(
+    path: str, arguments: Mapping[str, Any] | None, entry: Entry
+) -> RewardFunc:
     function = load_dotted(path, "reward function")
     try:
         function = function if arguments is None else function(**arguments)
@@ -235,4 +242,36 @@ def _reward_func(path: str, arguments: Mapping[str, Any] | None) -> RewardFunc:
         raise UserError(
             f"reward function {path} cannot be called (it is a {type(function).__name__})"
         )
+    if not isinstance(function, Reward):
+        _check_arguments(path, function, entry)
     return function
+
+
+def _check_arguments(path: str, function: Any, entry: Entry) -> None:
+    """Refuse somebody else's reward that cannot take what TRL hands over. It is not called: that may cost money."""
+    made = f"if it makes a reward, name it in reward_args, such as {{{path}: {{}}}}"
+    if inspect.isclass(function):
+        raise UserError(f"reward function {path} is a class; {made}")
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # written in C
+        return
+    named = {one.name for one in parameters if one.kind in _BY_NAME}
+    if named and not named & _OF_TEXTS:
+        raise UserError(f"reward function {path} takes no completions; {made}")
+    if all(one.kind != one.VAR_KEYWORD for one in parameters):
+        raise UserError(
+            f"reward function {path} has no **kwargs, but is handed all that TRL knows; add them to its arguments"
+        )
+    needed = {
+        one.name
+        for one in parameters
+        if one.default is one.empty
+        and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+    }
+    if needed - _HANDED:
+        columns = {name for item in entry.items for name in item.columns}
+        if lacking := sorted(needed - _HANDED - columns):
+            raise UserError(
+                f"reward function {path} needs {', '.join(lacking)}, which is no column of {entry.name}; {made}"
+            )

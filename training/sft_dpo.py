@@ -21,7 +21,12 @@ from sozo.tasks import Dat, read_run
 from sozo.training.batches import check_examples, fit_batch
 from sozo.training.config import CommonArguments
 from sozo.training.run import stored_dataset, train
-from sozo.training.selection import select_pairs, select_top, training_rows
+from sozo.training.selection import (
+    check_rule,
+    select_pairs,
+    select_top,
+    training_rows,
+)
 
 
 @dataclass
@@ -88,6 +93,11 @@ class DpoArguments(TableArguments):
         "paper; of usable answers only: usable, matched (words), divpo (rare, common).",
     )
 
+    def check(self, training: Any) -> None:
+        """Refuse besides a rule of pairs that there is not."""
+        super().check(training)
+        check_rule(self.pairs)
+
 
 @dataclass
 class _PerStep:
@@ -124,6 +134,10 @@ def cut_examples(
 ) -> None:
     """Cut examples, which TRL does at `max_length`, at the model's window at the latest; refuse a form that it lacks."""
     encode_text(tokenizer, "", form)
+    for name in ("eos_token", "pad_token"):
+        token = getattr(training, name, None)
+        if token and token not in tokenizer.get_vocab():
+            raise UserError(f"{name} {token}: the tokenizer has no such token; leave it out")
     training.max_length = min(filter(None, (training.max_length, window)), default=None)
 
 

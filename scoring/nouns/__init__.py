@@ -17,6 +17,7 @@ from sozo.scoring.nouns.rules import (
 from sozo.scoring.nouns.speakers import SpeakersChecker
 
 __all__ = [
+    "SPEAKERS",
     "JumanDicChecker",
     "JumanppChecker",
     "NounChecker",

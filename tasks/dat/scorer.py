@@ -20,7 +20,12 @@ from sozo.scoring.embeddings import PROMPT_HELP, Encoder, WordVectors, make_enco
 from sozo.scoring.endpoint.profile import HELP
 from sozo.scoring.keys import answer_keys
 from sozo.scoring.languages import LANGUAGES
-from sozo.scoring.nouns import NounChecker, NounRules, make_noun_checker
+from sozo.scoring.nouns import (
+    SPEAKERS,
+    NounChecker,
+    NounRules,
+    make_noun_checker,
+)
 from sozo.scoring.parse import NUM_WORDS, split_list
 from sozo.tasks.dat.words import (
     CODE,
@@ -110,6 +115,11 @@ class DatSettings(EncoderSettings, NounRules, DatRules):
             known = f"take {' or '.join(language.checkers)}, or leave it out"
             raise UserError(
                 f"the noun checker {self.noun_checker} knows no {language.name} words; {known}"
+            )
+        here = (AUTO, f"{AUTO}{SPEAKERS}", *language.checkers)
+        if self.noun_checker not in here:
+            raise UserError(
+                f"no noun checker is called {self.noun_checker!r}; there are {', '.join(here)}"
             )
         if self.language != "ja" and (
             given := [name for name in _OF_JAPANESE if getattr(self, name)]

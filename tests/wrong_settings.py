@@ -17,25 +17,31 @@ from tempfile import TemporaryDirectory
 from typing import Any, get_args, get_type_hints
 
 import yaml
-from trl import ModelConfig
+from trl import ModelConfig, get_peft_config
 
 from sozo.data.checkpoints import whole_checkpoint
 from sozo.data.errors import UserError
 from sozo.data.prompts.form import read_form, settled_form
 from sozo.models.needs import not_here
-from sozo.tasks import read_run
-from sozo.training.absent import absent
+from sozo.models.tiny import build_tokenizer, ensure_tiny
+from sozo.training.absent import absent, check_targets
 from sozo.training.config import parse
-from sozo.training.grpo import checked_entries
+from sozo.training.grpo import checked_entries, fit_prompts
 from sozo.training.methods import OWN, recipe
 from sozo.training.mix import reward_functions
+from sozo.training.selection import Ranked
+from sozo.training.sft_dpo import cut_examples
 
 TABLE = Path(__file__).parent / "data" / "wrong_settings.csv"
 COLUMNS = ("methods", "setting", "value", "outcome", "said")
 NAN, INF = float("nan"), float("inf")
 
+TINY = str(ensure_tiny("tiny"))
+TOKENIZER = build_tokenizer(["犬"])
+
 # What works, and little besides, so that what is said is said of the wrong value.
-_MODEL = {"use_cpu": True, "bf16": False, "model_name_or_path": "tiny"}
+_MODEL: dict[str, Any] = {"use_cpu": True, "bf16": False, "use_peft": True}
+_MODEL["model_name_or_path"] = "tiny"
 _BATCH = {"per_device_train_batch_size": 4, "report_to": "none"}
 WORKS: dict[str, dict[str, Any]] = {
     "sft": {**_MODEL, **_BATCH, "answers": ["nowhere"], "top_k": 4},
@@ -60,12 +66,15 @@ _BY_NAME: dict[str, tuple] = {
     "adam_beta1": (1.0,),
     "adam_beta2": (1.5,),
     "answers": ([], "no-such"),
-    "auto_find_batch_size": (True,),
     "data_seed": (2**65,),
     "dataset_kwargs": ({"no_such": True},),
     "deepspeed": ("no-such.json", {"zero_optimization": 3}),
     "eval_strategy": ("steps",),
+    "entropy_coef": (NAN, INF),
+    "entropy_coef_max": (NAN, INF),
+    "entropy_coef_min": (NAN, INF),
     "evaluate": ({"every": 0, "tasks": ["dat"]}, {"every": 1, "tasks": ["dot"]}),
+    "f_alpha_divergence_coef": (NAN, INF),
     "fp16": (True,),
     "gradient_checkpointing_kwargs": ({"no_such": 1},),
     "include_for_metrics": (["no-such"],),
@@ -84,6 +93,7 @@ _BY_NAME: dict[str, tuple] = {
     "num_train_epochs": (0, INF),
     "optim": ("adamw_8bit", "galore_adamw"),
     "optim_args": ("no_such=1", "no-such"),
+    "output_dir": ("/bin/sh", 3, [1]),
     "pad_to_multiple_of": (0, "many"),
     "reward_weights": ([NAN], ["many"], [1.0, 1.0]),
     "sampler": ("vllm", "no-such"),
@@ -96,6 +106,18 @@ _BY_NAME: dict[str, tuple] = {
     "vllm_server_port": (70000,),
     "vllm_structured_outputs_regex": ("(",),
 }
+
+# Why nothing can be said of a value before a model is there.
+_NOT_KNOWN = {
+    "any text is a name": "dataset_text_field length_column_name metric_for_best_model project run_name",
+    "any text is a message": "system_prompt",
+    "the hub knows, and a plan is made without it": "chat_template_path hub_model_id hub_revision hub_token "
+    "model_revision trackio_bucket_id trackio_space_id trackio_static_space_id",
+    "the network knows, when the run begins": "vllm_server_host",
+    "transformers' optimizers pass over what they do not know": "optim_args",
+    "any key may be one of the model's configuration": "model_init_kwargs",
+}
+REASON = {name: why for why, names in _NOT_KNOWN.items() for name in names.split()}
 
 
 def kind_of(hint: Any) -> Any:
@@ -136,20 +158,28 @@ def said(method: str, changed: dict[str, Any], folder: Path) -> tuple[str, str]:
         return "refused" if "\n" not in line else "several lines", line
     except Exception as error:
         return "traceback", f"{type(error).__name__}: {error}".partition("\n")[0]
-    return "passes", ""
+    (name,) = changed
+    return ("not known", REASON[name]) if name in REASON else ("passes", "")
 
 
 def plan(method: str, argv: list[str]) -> str | None:
     """What is done of a training before a model is loaded; what this machine lacks, if anything."""
     _, own, trl = recipe(method)
     script, training, model = parse(own, trl, argv)
-    read_form(*settled_form(None, training.chat_template_kwargs, "tiny"))
+    form = read_form(
+        *settled_form(script.system_prompt, training.chat_template_kwargs, "tiny")
+    )
     if method == "grpo":
         entries = checked_entries(script, training)
         reward_functions(entries)
         script.check_words([entry.rewards for entry in entries], training)
-    elif script.answers != WORKS[method]["answers"]:
-        read_run(Path(script.answers[0]))
+        fit_prompts(entries, training, TOKENIZER, form, None)
+    else:
+        cut_examples(training, TOKENIZER, form, None)
+        if script.answers != WORKS[method]["answers"]:
+            Ranked(script.answers)
+    if lora := get_peft_config(model):
+        check_targets(lora, TINY, None)
     if named := training.resume_from_checkpoint:
         whole_checkpoint(Path(training.output_dir), Path(named))
     lacking = [

@@ -197,16 +197,18 @@ def _check_number(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return
     interval = _RANGE_OF.get(name, "(-inf, inf)")
-    low, high = (float(end) for end in interval[1:-1].split(", "))
+    low, high = (
+        float(end) if "inf" in end else int(end) for end in interval[1:-1].split(", ")
+    )
     above = value > low or (interval[0] == "[" and value == low)
     below = value < high or (interval[-1] == "]" and value == high)
     if above and below:
         return
     ends = []
     if low > -inf:
-        ends.append(f"{low:.20g} or more" if interval[0] == "[" else f"above {low:g}")
+        ends.append(f"{low} or more" if interval[0] == "[" else f"above {low}")
     if high < inf:
-        ends.append(f"at most {high:.20g}" if interval[-1] == "]" else f"below {high:g}")
+        ends.append(f"at most {high}" if interval[-1] == "]" else f"below {high}")
     elif interval[-1] == ")" and (not ends or abs(value) == inf):
         ends.append("finite")
     raise UserError(f"{name} must be {' and '.join(ends)}, not {value}")

@@ -18,7 +18,7 @@ class WordArguments(CommonArguments):
 
     credit: str = setting(
         "response",
-        "answer, or word: each word's tokens get the advantage of its own share.",
+        "response, or word: each word's tokens get the advantage of its own share.",
     )
     word_entropy: float = setting(
         0.0,
@@ -45,7 +45,7 @@ class WordArguments(CommonArguments):
         rewards = [reward for of_entry in of_entries for reward in of_entry]
         unique, window = self.different_words, self.different_words_of
         if self.credit not in ("response", "word"):
-            raise UserError(f"credit must be answer or word, not {self.credit}")
+            raise UserError(f"credit must be response or word, not {self.credit}")
         if (unique is None) != (window is None):
             raise UserError(
                 "different_words and different_words_of belong together: 590 different ones of 640, for example"

@@ -57,6 +57,7 @@ def launch(method: str) -> None:
             *argv,
         ]
     with one_line_errors(f"{method}_dat"):
+        from sozo.training.absent import absent
         from sozo.training.config import parse
         from sozo.training.methods import recipe
 
@@ -73,6 +74,8 @@ def launch(method: str) -> None:
             if is_first():
                 print("\n".join(plan(*chosen)))
             return
+        for line in absent(*chosen[1:]):
+            raise UserError(line)
         folder = train(*chosen)
     if is_first():
         print(f"The trained model is in {folder}")

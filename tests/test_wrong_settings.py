@@ -33,7 +33,9 @@ def test_it_is_what_is_said_today(tmp_path, monkeypatch):
     other = []
     for number, row in enumerate(ROWS):
         methods = row["methods"].split()
-        method = methods[number % len(methods)]  # seconds: not each with all of its methods
+        method = methods[
+            number % len(methods)
+        ]  # seconds: not each with all of its methods
         value = yaml.safe_load(row["value"])
         told = wrong.said(method, {row["setting"]: value}, tmp_path)
         here = row["outcome"] == "missing" and told == ("passes", "")  # it is installed

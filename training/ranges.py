@@ -175,7 +175,7 @@ def _known(groups: Sequence[type], name: str) -> Sequence[str]:
 def _check_choice(name: str, value: Any, known: Sequence[str]) -> None:
     if isinstance(value, bool) or value in known:  # argparse knows which may be bool
         return
-    if name == "attn_implementation" and "/" in str(value):  # a kernel on the hub
+    if name == "attn_implementation" and {*"/|"} & {*str(value)}:  # a kernel on the hub
         return
     raise UserError(
         f"{name} must be one of {', '.join(known)}, not {quoted(value)}"
@@ -227,7 +227,8 @@ def _check_mapping(name: str, value: Any) -> None:
     for key in settings or ():
         if known and key not in known:
             raise UserError(
-                f"{name}: unknown key {key}" + hint(key, known, f"; known: {', '.join(known)}")
+                f"{name}: unknown key {key}"
+                + hint(key, known, f"; known: {', '.join(known)}")
             )
 
 
@@ -246,13 +247,17 @@ def check_schedule(training: Any) -> None:
     except (TypeError, ValueError) as error:
         if "pass a model" not in str(error):
             what = f"optim {training.optim.value}"
-            what += f" with optim_args {training.optim_args}" * bool(training.optim_args)
+            what += f" with optim_args {training.optim_args}" * bool(
+                training.optim_args
+            )
             raise UserError(f"{what}: {error}") from error
     steps = 1000
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
     kind, arguments = training.lr_scheduler_type, training.lr_scheduler_kwargs
     try:
-        get_scheduler(kind, optimizer, training.get_warmup_steps(steps), steps, arguments)
+        get_scheduler(
+            kind, optimizer, training.get_warmup_steps(steps), steps, arguments
+        )
     except (TypeError, ValueError) as error:
         raise UserError(
             f"lr_scheduler_type {kind.value} with lr_scheduler_kwargs {arguments or {}}: {error}"

@@ -137,7 +137,9 @@ def cut_examples(
     for name in ("eos_token", "pad_token"):
         token = getattr(training, name, None)
         if token and token not in tokenizer.get_vocab():
-            raise UserError(f"{name} {token}: the tokenizer has no such token; leave it out")
+            raise UserError(
+                f"{name} {token}: the tokenizer has no such token; leave it out"
+            )
     training.max_length = min(filter(None, (training.max_length, window)), default=None)
 
 

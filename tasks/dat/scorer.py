@@ -21,9 +21,9 @@ from sozo.scoring.endpoint.profile import HELP
 from sozo.scoring.keys import answer_keys
 from sozo.scoring.languages import LANGUAGES
 from sozo.scoring.nouns import (
-    SPEAKERS,
     NounChecker,
     NounRules,
+    check_name,
     make_noun_checker,
 )
 from sozo.scoring.parse import NUM_WORDS, split_list
@@ -116,11 +116,7 @@ class DatSettings(EncoderSettings, NounRules, DatRules):
             raise UserError(
                 f"the noun checker {self.noun_checker} knows no {language.name} words; {known}"
             )
-        here = (AUTO, f"{AUTO}{SPEAKERS}", *language.checkers)
-        if self.noun_checker not in here:
-            raise UserError(
-                f"no noun checker is called {self.noun_checker!r}; there are {', '.join(here)}"
-            )
+        check_name(self.noun_checker)
         if self.language != "ja" and (
             given := [name for name in _OF_JAPANESE if getattr(self, name)]
         ):

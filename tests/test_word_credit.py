@@ -306,7 +306,7 @@ def test_groups_and_places_are_apart():
 @pytest.mark.parametrize(
     ("told", "rewards", "message"),
     [
-        ({"credit": "token"}, [], "credit must be response or word, not token"),
+        ({"credit": "token"}, [], "credit must be answer or word, not token"),
         (
             {"credit": "word"},
             [usable],

@@ -29,7 +29,7 @@ def absent(training: Any, model: Any) -> Iterator[str]:
         Trainer.get_optimizer_cls_and_kwargs(training)
     except ImportError as error:
         yield f"optim {training.optim.value}: {error}"
-    except (TypeError, ValueError):  # told by `check_schedule`
+    except (TypeError, ValueError):  # told by `check_training`
         pass
 
 

@@ -16,7 +16,7 @@ from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
 from sozo.data.settings import hint, read_yaml, setting
 from sozo.training.evaluation import read_evaluate
-from sozo.training.ranges import check_schedule, check_values
+from sozo.training.ranges import check_training, check_values
 
 
 @dataclass
@@ -65,8 +65,7 @@ def parse(
     """Settings of one method: its own (such as `GrpoArguments`), TRL's (`GrpoSettings`) and the model's, checked."""
     settings = read_settings((script, training, ModelConfig), argv)
     settings[0].check(settings[1])
-    check_schedule(settings[1])
-    _check_unused(settings[1])
+    check_training(settings[1])
     _check_fsdp(*settings[:2])
     read_evaluate(settings[0].evaluate)
     return settings
@@ -163,19 +162,6 @@ def _check_kinds(where: str, groups: Sequence[type], values: Mapping[str, Any]) 
             raise UserError(
                 f"{where}: {name} cannot be {quoted(value)}{written}"
             ) from error
-
-
-def _check_unused(training: Any) -> None:
-    """Refuse what needs something that sozo does not give transformers, or that a CPU has not."""
-    if training.eval_strategy != "no":
-        raise UserError(
-            f"eval_strategy {training.eval_strategy.value} needs an evaluation of transformers', which sozo does not "
-            "make; leave it out, and set evaluate"
-        )
-    if training.fp16 and training.use_cpu:
-        raise UserError("fp16 needs a GPU; leave it out with use_cpu")
-    if Path(training.output_dir).is_file():
-        raise UserError(f"output_dir {training.output_dir} is a file; give a folder")
 
 
 def _check_fsdp(script: Any, training: Any) -> None:

@@ -1,6 +1,5 @@
 """One entry of a GRPO run's list `tasks`: what is asked, how often, and what is paid for it."""
 
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
@@ -28,6 +27,7 @@ from sozo.rewards.reward import Reward
 from sozo.rewards.task import RewardFunc, reward_of, reward_options
 from sozo.tasks import refuse_training, task_type
 from sozo.tasks.task import Item, Task
+from sozo.training.own_rewards import check_arguments
 
 # Arguments of a reward that are no columns.
 _RESERVED = {
@@ -39,9 +39,6 @@ _RESERVED = {
     "log_metric",
     "trainer_state",
 }
-_OF_TEXTS = {"prompts", "completions", "completion_ids"}
-_HANDED = (_RESERVED | {"prompts", "item"}) - {"asked", "environments"}
-_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
 class Entry(BaseModel):
@@ -243,35 +240,5 @@ def _reward_func(
             f"reward function {path} cannot be called (it is a {type(function).__name__})"
         )
     if not isinstance(function, Reward):
-        _check_arguments(path, function, entry)
+        check_arguments(path, function, entry)
     return function
-
-
-def _check_arguments(path: str, function: Any, entry: Entry) -> None:
-    """Refuse somebody else's reward that cannot take what TRL hands over. It is not called: that may cost money."""
-    made = f"if it makes a reward, name it in reward_args, such as {{{path}: {{}}}}"
-    if inspect.isclass(function):
-        raise UserError(f"reward function {path} is a class; {made}")
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # written in C
-        return
-    named = {one.name for one in parameters if one.kind in _BY_NAME}
-    if named and not named & _OF_TEXTS:
-        raise UserError(f"reward function {path} takes no completions; {made}")
-    if all(one.kind != one.VAR_KEYWORD for one in parameters):
-        raise UserError(
-            f"reward function {path} has no **kwargs, but is handed all that TRL knows; add them to its arguments"
-        )
-    needed = {
-        one.name
-        for one in parameters
-        if one.default is one.empty
-        and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
-    }
-    if needed - _HANDED:
-        columns = {name for item in entry.items for name in item.columns}
-        if lacking := sorted(needed - _HANDED - columns):
-            raise UserError(
-                f"reward function {path} needs {', '.join(lacking)}, which is no column of {entry.name}; {made}"
-            )

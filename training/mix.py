@@ -4,15 +4,15 @@ import hashlib
 import inspect
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sozo.data.errors import UserError
-from sozo.data.foreign import quoted
 from sozo.data.prompts.form import PLAIN, PromptForm
 from sozo.rewards.reward import Reward
 from sozo.tasks.task import Item
 from sozo.training.entries import Entry
+from sozo.training.own_rewards import numbers
 
 
 def dataset_rows(
@@ -70,7 +70,7 @@ class EntryReward:
             paid = self.reward(**shown)
             self.scored = self._spread(self.reward.mine, mine, len(asked))
         else:  # somebody else's may need a completion
-            paid = self._numbers(self.reward(**shown)) if mine else []
+            paid = numbers(self.__name__, self.reward(**shown)) if mine else []
         return self._spread(paid, mine, len(asked))
 
     def _shown(
@@ -97,20 +97,6 @@ class EntryReward:
             )
         return mine, shown
 
-    def _numbers(self, paid: Any) -> list[float | None]:
-        """What somebody else's reward gave, as numbers; it is called first on the first completions of a run."""
-        remedy = "return a list of a number, or None, for each completion"
-        if isinstance(paid, str | Mapping) or not isinstance(paid, Iterable):
-            raise UserError(f"reward {self.__name__} gave {quoted(paid)}; {remedy}")
-        numbers: list[float | None] = []
-        for worth in paid:
-            try:
-                numbers.append(None if worth is None else _number(worth))
-            except (TypeError, ValueError) as error:
-                gave = f"gave {quoted(worth)} for a completion"
-                raise UserError(f"reward {self.__name__} {gave}; {remedy}") from error
-        return numbers
-
     def _spread(self, values: Sequence[Any], mine: list[int], count: int) -> list[Any]:
         if len(values) != len(mine):
             counts = f"{len(values)} values for {len(mine)} completions"
@@ -131,14 +117,8 @@ class AsyncEntryReward(EntryReward):
     ) -> list[float | None]:
         """See `EntryReward`."""
         mine, shown = self._shown(asked, kwargs)
-        paid = self._numbers(await self.reward(**shown)) if mine else []
+        paid = numbers(self.__name__, await self.reward(**shown)) if mine else []
         return self._spread(paid, mine, len(asked))
-
-
-def _number(worth: Any) -> float:
-    if isinstance(worth, str | bytes):  # float would read some
-        raise TypeError
-    return float(worth)
 
 
 def reward_functions(entries: Sequence[Entry]) -> list[EntryReward]:

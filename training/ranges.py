@@ -232,7 +232,21 @@ def _check_mapping(name: str, value: Any) -> None:
             )
 
 
-def check_schedule(training: Any) -> None:
+def check_training(training: Any) -> None:
+    """Refuse TRL's settings, as they were made, where transformers would fail with them after a model is loaded."""
+    if training.eval_strategy != "no":
+        raise UserError(
+            f"eval_strategy {training.eval_strategy.value} needs an evaluation of transformers', which sozo does not "
+            "make; leave it out, and set evaluate"
+        )
+    if training.fp16 and training.use_cpu:
+        raise UserError("fp16 needs a GPU; leave it out with use_cpu")
+    if Path(training.output_dir).is_file():
+        raise UserError(f"output_dir {training.output_dir} is a file; give a folder")
+    _check_schedule(training)
+
+
+def _check_schedule(training: Any) -> None:
     """Refuse a learning rate's schedule that transformers cannot make, and an optimizer that lacks what it needs.
 
     Both are made of one number, by what makes them of a model: their arguments are checked where they are known.

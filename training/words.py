@@ -17,8 +17,8 @@ class WordArguments(CommonArguments):
     """Settings of `sozo.training.word_trainer`; the defaults are TRL's GRPO."""
 
     credit: str = setting(
-        "response",
-        "response, or word: each word's tokens get the advantage of its own share.",
+        "answer",
+        "answer, or word: each word's tokens get the advantage of its own share.",
     )
     word_entropy: float = setting(
         0.0,
@@ -36,7 +36,7 @@ class WordArguments(CommonArguments):
         """Whether any of these settings differs from TRL's GRPO."""
         return (
             bool(self.word_entropy)
-            or self.credit != "response"
+            or self.credit != "answer"
             or self.different_words is not None
         )
 
@@ -44,8 +44,8 @@ class WordArguments(CommonArguments):
         """Refuse what cannot work together with the rewards of a run's entries and with TRL's settings."""
         rewards = [reward for of_entry in of_entries for reward in of_entry]
         unique, window = self.different_words, self.different_words_of
-        if self.credit not in ("response", "word"):
-            raise UserError(f"credit must be response or word, not {self.credit}")
+        if self.credit not in ("answer", "word"):
+            raise UserError(f"credit must be answer or word, not {self.credit}")
         if (unique is None) != (window is None):
             raise UserError(
                 "different_words and different_words_of belong together: 590 different ones of 640, for example"

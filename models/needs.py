@@ -45,7 +45,9 @@ def not_here(
         packages.add("sentence_transformers")
     for package in sorted(packages):
         if find_spec(package) is None:
-            yield f"the package {package}: {install_command(EXTRA_OF[package])}"
+            extra = EXTRA_OF.get(package)
+            how = install_command(extra) if extra else f"pip install {package}"
+            yield f"the package {package}: {how}"
     for name in sorted(values_of(settings, "noun_checker")):
         try:
             make_noun_checker(name)

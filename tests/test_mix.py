@@ -160,7 +160,7 @@ def test_the_record_identifies_data_and_rewards(entries, tmp_path):
     assert facts["rewards"][2] == {"task": "mine.jsonl", "path": "test_mix.weighed"}
     digest = facts["tasks"][2]["sha256"]
     (tmp_path / "mine.jsonl").write_text(
-        '{"prompt": "犬"}\n{"prompt": "猿"}\n', "utf-8"
+        '{"prompt": "犬", "weight": 1}\n{"prompt": "猿"}\n', "utf-8"
     )
     entry = Entry(
         prompts=str(tmp_path / "mine.jsonl"), reward_funcs=["test_mix.weighed"]

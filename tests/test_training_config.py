@@ -1,5 +1,6 @@
 """Settings of a run: what is impossible is refused in one line that says what to do, before a model is loaded."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -537,6 +538,131 @@ def test_reward_functions_that_are_not_there(path, arguments, message):
         "reward_args": {path: arguments} if arguments else {},
     }
     assert message in refusal(rewards_of, **entry)
+
+
+OF_A_STRANGER = """
+def no_kwargs(completions):
+    return [1.0 for _ in completions]
+
+def make(factor):
+    def reward(completions, **kwargs):
+        return [factor for _ in completions]
+    return reward
+
+def needs_solution(completions, solution, **kwargs):
+    return [float(text == s) for text, s in zip(completions, solution)]
+
+def by_ids(completion_ids, **kwargs):
+    return [float(len(ids)) for ids in completion_ids]
+
+def takes_all(**columns):
+    return [1.0 for _ in columns["completions"]]
+
+class Judge:
+    def __call__(self, completions, **kwargs):
+        return [0.5 for _ in completions]
+
+judge = Judge()
+
+def text(completions, **kwargs):
+    return ["3" for _ in completions]
+
+def one_number(completions, **kwargs):
+    return 1.0
+
+def one_too_few(completions, **kwargs):
+    return [1.0 for _ in completions[1:]]
+
+async def later(completions, **kwargs):
+    return [{} for _ in completions]
+
+def numpy(completions, **kwargs):
+    import numpy
+    return numpy.ones(len(completions))
+
+def some(completions, **kwargs):
+    return [None, *[1 for _ in completions[1:]]]
+"""
+
+
+@pytest.fixture
+def strangers(tmp_path, monkeypatch):
+    """A stranger's module of rewards in the working directory: its name."""
+    name = f"strangers_{tmp_path.name}"
+    (tmp_path / f"{name}.py").write_text(OF_A_STRANGER)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    return name
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("sozo.rewards.make_dat_reward", "sozo.rewards.make_dat_reward is a class; if"),
+        ("sozo.rewards.make_task_reward", "takes no completions; if it makes a reward"),
+        (
+            "make",
+            "takes no completions; if it makes a reward, name it in reward_args, ",
+        ),
+        (
+            "Judge",
+            "is a class; if it makes a reward, name it in reward_args, such as {",
+        ),
+        ("no_kwargs", "has no **kwargs, but is handed all that TRL knows; add them to"),
+        ("needs_solution", "needs solution, which is no column of dat; if it makes"),
+    ],
+)
+def test_a_reward_that_cannot_be_called_is_refused_uncalled(name, message, strangers):
+    path = name if "." in name else f"{strangers}.{name}"
+    said = refusal(rewards_of, task="dat", reward_funcs=[path])
+    assert said.startswith(f"reward function {path} ")
+    assert message in said
+
+
+def called(strangers, name, prompts="prompts.jsonl"):
+    entry = {"prompts": prompts, "reward_funcs": [f"{strangers}.{name}"]}
+    (reward,) = reward_functions(read_entries([entry], {}))
+    texts = {"prompts": ["?", "?"], "completions": ["a", "b"]}
+    paid = reward(asked=[0, 0], completion_ids=[[1], [1, 2]], **texts)
+    return asyncio.run(paid) if asyncio.iscoroutine(paid) else paid
+
+
+@pytest.mark.parametrize(
+    ("name", "paid"),
+    [
+        ("needs_solution", [1.0, 0.0]),
+        ("by_ids", [1.0, 2.0]),
+        ("takes_all", [1.0, 1.0]),
+        ("judge", [0.5, 0.5]),
+        ("numpy", [1.0, 1.0]),
+        ("some", [None, 1.0]),
+        ("text", "reward text gave '3' for a completion; return a list of a number,"),
+        (
+            "one_number",
+            "reward one_number gave 1.0; return a list of a number, or None",
+        ),
+        (
+            "one_too_few",
+            "reward one_too_few gave 1 values for 2 completions; return one",
+        ),
+        ("later", "reward later gave {} for a completion; return a list of a number"),
+    ],
+)
+def test_what_a_strangers_reward_gives_first(name, paid, strangers, tmp_path):
+    (tmp_path / "prompts.jsonl").write_text('{"prompt": "?", "solution": "a"}')
+    if isinstance(paid, str):
+        assert refusal(called, strangers, name).startswith(paid)
+    else:
+        assert called(strangers, name) == paid
+
+
+def test_a_noun_checker_that_there_is_not():
+    said = "no noun checker is called 'mecab'; choose auto, jumanpp, jumandic or (English) lemminflect;"
+    assert said in refusal(rewards_of, task="dat", noun_checker="mecab")
+    path = "sozo.rewards.make_dat_usable"
+    arguments = {path: {"noun_checker": "mecab"}}
+    entry = {"task": "dat", "reward_funcs": [path], "reward_args": arguments}
+    assert said in refusal(rewards_of, **entry)
 
 
 def test_a_hub_models_revision_is_recorded_as_the_commit_that_was_loaded(

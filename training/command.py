@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import typer
 
-from sozo.data.errors import one_line_errors
+from sozo.data.errors import UserError, one_line_errors
 from sozo.data.preemption import obey_sigterm
 from sozo.data.processes import end_with_launcher, is_first
 
@@ -45,11 +45,15 @@ def launch(method: str, words: Sequence[str] | None = None) -> None:
             if is_first():
                 _plan(method, [word for word in words if word != _DRY_RUN])
             return
+        from sozo.training.absent import absent
         from sozo.training.config import parse
         from sozo.training.methods import recipe
 
         run, own, settings = recipe(method)
-        folder = run(*parse(own, settings, words))
+        asked = parse(own, settings, words)
+        for line in absent(*asked[1:]):
+            raise UserError(line)
+        folder = run(*asked)
         if is_first():
             typer.echo(f"The trained model is in {folder}")
 

@@ -16,6 +16,7 @@ from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
 from sozo.data.settings import hint, read_yaml, setting
 from sozo.training.evaluation import read_evaluate
+from sozo.training.ranges import check_training, check_values
 
 
 @dataclass
@@ -64,10 +65,7 @@ def parse(
     """Settings of one method: its own (such as `GrpoArguments`), TRL's (`GrpoSettings`) and the model's, checked."""
     settings = read_settings((script, training, ModelConfig), argv)
     settings[0].check(settings[1])
-    if settings[0].embedding_rate < 0:
-        raise UserError(
-            f"embedding_rate must be 0 or more, not {settings[0].embedding_rate:g}; 0 freezes them"
-        )
+    check_training(settings[1])
     _check_fsdp(*settings[:2])
     read_evaluate(settings[0].evaluate)
     return settings
@@ -75,11 +73,15 @@ def parse(
 
 def read_settings(groups: Sequence[type], argv: Sequence[str]) -> Any:
     """An instance of each dataclass of settings, from `--config FILE.yaml` and the flags over it."""
-    parser, flags = _checked_parser(groups, argv)
+    parser, flags, values = _checked_parser(groups, argv)
     try:
         return parser.parse_args_and_config(flags)
     except (TypeError, ValueError) as error:
         raise UserError(str(error)) from error
+    except (AttributeError, KeyError) as error:
+        if not values.get("deepspeed"):
+            raise
+        raise UserError(f"deepspeed cannot be read as its settings: {error}") from error
 
 
 def read_plan(
@@ -89,8 +91,7 @@ def read_plan(
 
     TRL's settings are not made, since making them needs the GPU that they ask for and takes memory on it.
     """
-    parser, flags = _checked_parser((script, training, ModelConfig), argv)
-    values = vars(parser.parse_args(flags))
+    _, _, values = _checked_parser((script, training, ModelConfig), argv)
     own = script(**{f.name: values[f.name] for f in fields(script)})
     read_evaluate(own.evaluate)
     return own, values
@@ -98,8 +99,8 @@ def read_plan(
 
 def _checked_parser(
     groups: Sequence[type], argv: Sequence[str]
-) -> tuple[TrlParser, list[str]]:
-    """A parser whose defaults are the file's values, and the flags over them; no name and no kind is a wrong one."""
+) -> tuple[TrlParser, list[str], dict[str, Any]]:
+    """A parser whose defaults are the file's values, the flags over them, and both as values; none is a wrong one."""
     parser = _Parser(groups, allow_abbrev=False)
     front = argparse.ArgumentParser(
         add_help=False, allow_abbrev=False, exit_on_error=False
@@ -127,26 +128,30 @@ def _checked_parser(
             f"unknown setting: {', '.join(name + hint(name, known) for name in names)}"
         )
     _check_kinds(f"{file}", groups, in_file)
-    return parser, flags
+    values = vars(parser.parse_args(flags))
+    check_values(
+        groups,
+        values,
+        {action.dest: action.choices for action in parser._actions if action.choices},
+    )
+    return parser, flags, values
 
 
 def _check_kinds(where: str, groups: Sequence[type], values: Mapping[str, Any]) -> None:
-    """Refuse what is of another kind than its setting, of the first group truth values only: it has checks of its own.
+    """Refuse what is of another kind than its setting, but for the entries of `tasks`, which have checks of their own.
 
     A text may be any setting, as on the command line.
     """
-    own, *hints = (get_type_hints(group) for group in groups)
+    hints = ChainMap(*(get_type_hints(group) for group in groups))
     for name, value in values.items():
         if (
             value is None
             or isinstance(value, str)
-            or (name in own and not isinstance(value, bool))
+            or (name == "tasks" and not isinstance(value, bool))
         ):
             continue
         try:
-            kind = TypeAdapter(
-                ChainMap(own, *hints)[name], config={"arbitrary_types_allowed": True}
-            )
+            kind = TypeAdapter(hints[name], config={"arbitrary_types_allowed": True})
             kind.validate_python(value, strict=isinstance(value, bool))
         except ValidationError as error:
             written = (

@@ -23,9 +23,11 @@ from sozo.data.settings import (
     load_dotted,
     settings_of,
 )
+from sozo.rewards.reward import Reward
 from sozo.rewards.task import RewardFunc, reward_of, reward_options
 from sozo.tasks import refuse_training, task_type
 from sozo.tasks.task import Item, Task
+from sozo.training.own_rewards import check_arguments
 
 # Arguments of a reward that are no columns.
 _RESERVED = {
@@ -157,7 +159,7 @@ class Entry(BaseModel):
         """Its reward functions."""
         if self.reward_funcs:
             return [
-                _reward_func(path, self.reward_args.get(path))
+                _reward_func(path, self.reward_args.get(path), self)
                 for path in self.reward_funcs
             ]
         return [reward_of(self.built, **self._options(self._reward_settings))]
@@ -232,7 +234,9 @@ def _read_prompts(path: Path) -> list[Item]:
     return items
 
 
-def _reward_func(path: str, arguments: Mapping[str, Any] | None) -> RewardFunc:
+def _reward_func(
+    path: str, arguments: Mapping[str, Any] | None, entry: Entry
+) -> RewardFunc:
     function = load_dotted(path, "reward function")
     try:
         function = function if arguments is None else function(**arguments)
@@ -244,4 +248,6 @@ def _reward_func(path: str, arguments: Mapping[str, Any] | None) -> RewardFunc:
         raise UserError(
             f"reward function {path} cannot be called (it is a {type(function).__name__})"
         )
+    if not isinstance(function, Reward):
+        check_arguments(path, function, entry)
     return function

@@ -14,6 +14,7 @@ from sozo.data.processes import world_size
 from sozo.data.settings import setting
 from sozo.models.model_support import longest_prompt, refuse_beyond
 from sozo.models.trained_on import of_rewards
+from sozo.scoring.endpoint.profile import check_address
 from sozo.training.batches import check_groups, check_prompts, check_saves, fit_batch
 from sozo.training.decided import TrainingRun
 from sozo.training.entries import Entry, entries_of, tasks_of
@@ -24,13 +25,13 @@ from sozo.training.words import WordArguments
 
 SAMPLERS = ("shared_prefix", "trl", "vllm")
 # Settings that cut or bend the model's own distribution, and the values that do not. vLLM's correction needs the first
-# four as they are here; the sampler shared_prefix draws by none of them.
+# five as they are here; the sampler shared_prefix draws by none of them.
 _BENT: dict[str, tuple] = {
     "top_k": (0, None),
     "top_p": (1.0, None),
     "min_p": (0.0, None),
 }
-_BENT |= {"repetition_penalty": (1.0, None)}
+_BENT |= {"repetition_penalty": (1.0, None), "vllm_structured_outputs_regex": (None,)}
 _UNUSED = _BENT | {
     "generation_kwargs": (None, {}),
     "use_transformers_continuous_batching": (None, False),
@@ -106,8 +107,10 @@ class GrpoArguments(WordArguments):
     def check(self, training: GrpoSettings) -> None:
         """Settle the sampler; refuse what contradicts `training`."""
         self._settle_sampler(training)
-        if self.canary_steps < 0:
-            raise UserError(f"canary_steps must be 0 or more, not {self.canary_steps}")
+        if training.max_completion_length is None:
+            raise UserError("max_completion_length cannot be null; give a number")
+        if training.vllm_server_base_url:
+            check_address(training.vllm_server_base_url, "vllm_server_base_url")
 
     def _settle_sampler(self, training: GrpoSettings) -> None:
         if self.sampler is None:

@@ -12,6 +12,7 @@ from sozo.data.prompts.form import PLAIN, PromptForm
 from sozo.rewards.reward import Reward
 from sozo.tasks.task import Item
 from sozo.training.entries import Entry
+from sozo.training.own_rewards import numbers
 
 
 def dataset_rows(
@@ -69,7 +70,7 @@ class EntryReward:
             paid = self.reward(**arguments)
             self.scored = self._spread(self.reward.mine, mine, len(asked))
         else:  # somebody else's may need a completion
-            paid = self.reward(**arguments) if mine else []
+            paid = numbers(self.__name__, self.reward(**arguments)) if mine else []
         return self._spread(paid, mine, len(asked))
 
     def _select(
@@ -116,9 +117,8 @@ class AsyncEntryReward(EntryReward):
     ) -> list[float | None]:
         """See `EntryReward`."""
         mine, arguments = self._select(asked, kwargs)
-        return self._spread(
-            await self.reward(**arguments) if mine else [], mine, len(asked)
-        )
+        paid = numbers(self.__name__, await self.reward(**arguments)) if mine else []
+        return self._spread(paid, mine, len(asked))
 
 
 def reward_functions(entries: Sequence[Entry]) -> list[EntryReward]:

@@ -20,6 +20,7 @@ from sozo.models.needs import is_here, not_here
 from sozo.models.tiny import tiny_folder, tiny_seed
 from sozo.models.weights import load_tokenizer, pinned
 from sozo.tasks import read_run
+from sozo.training.absent import absent
 from sozo.training.config import parse, read_plan
 from sozo.training.entries import Entry, entries_of
 from sozo.training.estimates import (
@@ -301,10 +302,11 @@ def plan(method: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
     own, settings = recipe(method)[1:]
     # bf16 needs a GPU, which a plan does without.
     asked: Any
-    asked, _, chosen = parse(own, settings, [*words, "--bf16", "false"])
+    asked, training, chosen = parse(own, settings, [*words, "--bf16", "false"])
     name = str(chosen.model_name_or_path)
     blocks = [told.config, *(entry.model_dump() for entry in told.entries)]
     lacking = [*not_here(blocks, {name}), *_without_rewards(told.entries)]
+    lacking += absent(training, chosen)
     lines = []
     for entry in told.entries:
         paid = ", ".join(entry.reward_funcs or ["its own reward"])

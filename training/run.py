@@ -36,6 +36,7 @@ from sozo.models.weights import (
     pinned,
     refuse_rounding,
 )
+from sozo.training.absent import check_targets
 from sozo.training.card import write_card
 from sozo.training.config import CommonArguments
 from sozo.training.decided import TrainingRun
@@ -210,6 +211,8 @@ def _model_arguments(model: ModelConfig, path: str, training: Any) -> dict[str, 
     }
     lora = get_peft_config(model)
     if not is_adapter(path):
+        if lora:
+            check_targets(lora, path, model.model_revision)
         return {"model": path, "peft_config": lora}
     adapted = load_adapter(path, is_trainable=True, **training.model_init_kwargs)
     training.model_init_kwargs = None

@@ -292,6 +292,14 @@ def select_top(answers: Path | Sequence[str | Path], k: int) -> Selected:
     return top
 
 
+def check_rule(rule: str) -> None:
+    """Refuse a rule of pairs that there is not."""
+    if rule not in (*RULES, MATCHED):
+        raise UserError(
+            f"pairs must be one of {', '.join((*RULES, MATCHED))}, not {rule}"
+        )
+
+
 def select_pairs(
     answers: Path | Sequence[str | Path],
     num_pairs: int,
@@ -305,10 +313,7 @@ def select_pairs(
     A pair of equal scores teaches nothing true: an overlap is warned of. One of equal answers is left out for the next
     best, and fewer pairs than asked are an error.
     """
-    if rule not in (*RULES, MATCHED):
-        raise UserError(
-            f"pairs must be one of {', '.join((*RULES, MATCHED))}, not {rule}"
-        )
+    check_rule(rule)
     ranked, random = (
         Ranked(answers, usable=rule != "paper"),
         np.random.default_rng(seed),

@@ -21,7 +21,13 @@ from sozo.training.batches import check_examples, fit_batch
 from sozo.training.config import CommonArguments
 from sozo.training.decided import TrainingRun
 from sozo.training.run import stored_dataset, train
-from sozo.training.selection import Selected, select_pairs, select_top, training_rows
+from sozo.training.selection import (
+    Selected,
+    check_rule,
+    select_pairs,
+    select_top,
+    training_rows,
+)
 
 
 @dataclass
@@ -88,6 +94,11 @@ class DpoArguments(TableArguments):
         "paper; of usable answers only: usable, matched (words), divpo (rare, common).",
     )
 
+    def check(self, training: Any) -> None:
+        """Refuse besides a rule of pairs that there is not."""
+        super().check(training)
+        check_rule(self.pairs)
+
 
 @dataclass
 class _PerStep:
@@ -130,6 +141,12 @@ class _TableRun(TrainingRun):
     def fit(self, tokenizer: Any, training: Any, window: int | None) -> None:
         """Cut examples, which TRL does at `max_length`, at the model's window at the latest."""
         encode_text(tokenizer, "", self.form)  # refuses a form that it lacks
+        for name in ("eos_token", "pad_token"):
+            token = getattr(training, name, None)
+            if token and token not in tokenizer.get_vocab():
+                raise UserError(
+                    f"{name} {token}: the tokenizer has no such token; leave it out"
+                )
         training.max_length = shorter(training.max_length, window)
 
     def dataset(

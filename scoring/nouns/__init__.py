@@ -22,10 +22,19 @@ __all__ = [
     "NounChecker",
     "NounRules",
     "NounVerdict",
+    "check_name",
     "make_noun_checker",
 ]
 
+_NAMES = ("auto", "jumanpp", "jumandic", "lemminflect")
 SPEAKERS = "-speakers"  # behind a checker's name: what people call nouns counts too
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that no checker has."""
+    if name.removesuffix(SPEAKERS) not in _NAMES:
+        known = "auto, jumanpp, jumandic or (English) lemminflect; for people jumandic-speakers and so on"
+        raise UserError(f"no noun checker is called {name!r}; choose {known}")
 
 
 def make_noun_checker(
@@ -36,6 +45,7 @@ def make_noun_checker(
     `lemminflect` is for English, to which the `rules` do not apply. With `-speakers` behind it a name is the checker
     for people, who call more words nouns than the paper's rule does.
     """
+    check_name(name)
     paper = name.removesuffix(SPEAKERS)
     checker: MorphemeChecker
     if paper == "lemminflect":
@@ -44,11 +54,8 @@ def make_noun_checker(
         paper == "auto" and (command := shutil.which("jumanpp")) and _works(command)
     ):
         checker = JumanppChecker(rules)
-    elif paper in ("jumandic", "auto"):
-        checker = JumanDicChecker(rules)
     else:
-        known = "auto, jumanpp, jumandic or (English) lemminflect; for people jumandic-speakers and so on"
-        raise UserError(f"no noun checker is called {name!r}; choose {known}")
+        checker = JumanDicChecker(rules)
     return checker if paper == name else SpeakersChecker(checker)
 
 

@@ -20,7 +20,12 @@ from sozo.scoring.embeddings import PROMPT_HELP, Encoder, WordVectors, make_enco
 from sozo.scoring.endpoint.profile import HELP
 from sozo.scoring.keys import answer_keys
 from sozo.scoring.languages import LANGUAGES
-from sozo.scoring.nouns import NounChecker, NounRules, make_noun_checker
+from sozo.scoring.nouns import (
+    NounChecker,
+    NounRules,
+    check_name,
+    make_noun_checker,
+)
 from sozo.scoring.parse import NUM_WORDS, split_list
 from sozo.tasks.dat.words import (
     CODE,
@@ -111,6 +116,7 @@ class DatSettings(EncoderSettings, NounRules, DatRules):
             raise UserError(
                 f"the noun checker {self.noun_checker} knows no {language.name} words; {known}"
             )
+        check_name(self.noun_checker)
         if self.language != "ja" and (
             given := [name for name in _OF_JAPANESE if getattr(self, name)]
         ):

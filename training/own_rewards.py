@@ -1,0 +1,59 @@
+"""A reward of one's own: what it must take, which shows before a model is loaded, and what it must give."""
+
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sozo.data.errors import UserError
+from sozo.data.foreign import quoted
+
+_TEXTS = {"prompts", "completions", "completion_ids"}
+# What is handed over besides the columns of an entry's prompts.
+_HANDED = _TEXTS | {"item", "trainer_state", "log_extra", "log_metric"}
+_REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def check_arguments(path: str, function: Any, entry: Any) -> None:
+    """Refuse a function that cannot take what TRL hands over to the rewards of an entry (`entries.Entry`).
+
+    It is not called, since that may cost money or time.
+    """
+    made = f"if it makes a reward, name it in reward_args, such as {{{path}: {{}}}}"
+    if inspect.isclass(function):
+        raise UserError(f"reward function {path} is a class; {made}")
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # written in C
+        return
+    kinds = {parameter.kind for parameter in parameters}
+    named = [parameter for parameter in parameters if parameter.kind not in _REST]
+    names = {parameter.name for parameter in named}
+    if named and not names & _TEXTS:
+        raise UserError(f"reward function {path} takes no completions; {made}")
+    if inspect.Parameter.VAR_KEYWORD not in kinds:
+        raise UserError(
+            f"reward function {path} has no **kwargs, but is handed all that TRL knows; add them to its arguments"
+        )
+    needed = {one.name for one in named if one.default is one.empty} - _HANDED
+    columns = {name for item in entry.items for name in item.columns} if needed else ()
+    if lacking := sorted(needed.difference(columns)):
+        raise UserError(
+            f"reward function {path} needs {', '.join(lacking)}, which is no column of {entry.name}; {made}"
+        )
+
+
+def numbers(name: str, paid: Any) -> list[float | None]:
+    """What the reward called `name` gave for some completions, as numbers."""
+    remedy = "return a list of a number, or None, for each completion"
+    if isinstance(paid, str | Mapping) or not isinstance(paid, Iterable):
+        raise UserError(f"reward {name} gave {quoted(paid)}; {remedy}")
+    read: list[float | None] = []
+    for worth in paid:
+        try:
+            if isinstance(worth, str | bytes):  # float would read some
+                raise TypeError
+            read.append(None if worth is None else float(worth))
+        except (TypeError, ValueError) as error:
+            gave = f"gave {quoted(worth)} for a completion"
+            raise UserError(f"reward {name} {gave}; {remedy}") from error
+    return read

@@ -20,7 +20,7 @@ class PanelCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the command line."""
-        if "--help-all" in args:
+        if "--help-all" in args and not ctx.allow_extra_args:
             for parameter in self.params:
                 parameter.hidden = False  # type: ignore[attr-defined]
             args = ["--help"]

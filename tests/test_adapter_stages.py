@@ -19,8 +19,9 @@ from sozo.data.prompts import messages, prompt
 from sozo.models.weights import is_adapter, load_model, load_tokenizer, merge_adapter
 from sozo.scoring.final_text import completion_text
 from sozo.training import run as training_run
+from sozo.training.arguments import GrpoArguments
 from sozo.training.config import parse
-from sozo.training.grpo import GrpoArguments, GrpoSettings, train_grpo
+from sozo.training.grpo import GrpoSettings, train_grpo
 from test_sft_dpo_run import answers, losses, train, words  # noqa: F401 (two are fixtures)
 
 pytestmark = pytest.mark.usefixtures("forked_modules")

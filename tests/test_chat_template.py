@@ -24,16 +24,10 @@ from grpo_runs import ROOT, flags
 from sozo.data.prompts import prompt
 from sozo.data.schema import write_columns
 from sozo.models.settings import GeneratorSettings
+from sozo.training.arguments import DpoArguments, GrpoArguments, SftArguments
 from sozo.training.config import parse
-from sozo.training.grpo import GrpoArguments, GrpoSettings, train_grpo
-from sozo.training.sft_dpo import (
-    DpoArguments,
-    DpoSettings,
-    SftArguments,
-    SftSettings,
-    train_dpo,
-    train_sft,
-)
+from sozo.training.grpo import GrpoSettings, train_grpo
+from sozo.training.sft_dpo import DpoSettings, SftSettings, train_dpo, train_sft
 from writers import load_generator
 
 METHODS = {

@@ -29,9 +29,10 @@ from sozo.tasks import read_run
 from sozo.tasks.dat.instruments import measure
 from sozo.tasks.dat.scorer import DatRules, DatScorer, DatSettings
 from sozo.tasks.dat.task import Dat
+from sozo.training.arguments import SftArguments
 from sozo.training.config import parse
 from sozo.training.selection import select_top
-from sozo.training.sft_dpo import SftArguments, SftSettings, train_sft
+from sozo.training.sft_dpo import SftSettings, train_sft
 
 FAR = [
     "algorithm",

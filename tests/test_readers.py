@@ -27,8 +27,9 @@ from sozo.rewards import make_dat_reward
 from sozo.rewards.reward import Reward
 from sozo.scoring.embeddings.word_vectors import WordVectors
 from sozo.scoring.endpoint.profile import read_profile
+from sozo.training.arguments import GrpoArguments
 from sozo.training.config import parse
-from sozo.training.grpo import GrpoArguments, GrpoSettings, checked_entries
+from sozo.training.grpo import GrpoSettings, checked_entries
 
 DIGITS, DEEP = "1" * 5_000, "[" * 3_000
 BAD_JSON = (

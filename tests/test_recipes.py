@@ -10,9 +10,10 @@ import yaml
 from accelerate.commands.config.config_args import load_config_from_file
 
 from grpo_runs import RECIPE, ROOT, eight_processes, flags, run
+from sozo.training.arguments import DpoArguments, GrpoArguments, SftArguments
 from sozo.training.config import parse
-from sozo.training.grpo import GrpoArguments, GrpoSettings
-from sozo.training.sft_dpo import DpoArguments, DpoSettings, SftArguments, SftSettings
+from sozo.training.grpo import GrpoSettings
+from sozo.training.sft_dpo import DpoSettings, SftSettings
 
 METHODS = {
     "sft": (SftArguments, SftSettings),

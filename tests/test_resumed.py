@@ -13,11 +13,12 @@ from transformers import AutoTokenizer, Qwen3MoeConfig, Qwen3MoeForCausalLM, set
 from grpo_runs import ROOT, flags, history, recipe, run
 from sozo.data.errors import UserError
 from sozo.data.record import write_json
+from sozo.training.arguments import DpoArguments, GrpoArguments, SftArguments
 from sozo.training.config import parse
-from sozo.training.grpo import GrpoArguments, GrpoSettings
+from sozo.training.grpo import GrpoSettings
 from sozo.training.resumed import Sums
 from sozo.training.run_settings import bound, refuse_other_batches
-from sozo.training.sft_dpo import DpoArguments, DpoSettings, SftArguments, SftSettings
+from sozo.training.sft_dpo import DpoSettings, SftSettings
 from test_sft_dpo_run import answers, words  # noqa: F401 (two are fixtures)
 
 # Saved at 3 and 6, so that a log of five steps began before the checkpoint and two steps are behind the last log.

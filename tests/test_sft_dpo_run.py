@@ -36,16 +36,10 @@ from sozo.data.schema import write_columns
 from sozo.data.wandb_run import last_checkpoint
 from sozo.eval.run import score_answers
 from sozo.models.settings import GeneratorSettings, decide
+from sozo.training.arguments import DpoArguments, SftArguments
 from sozo.training.card import write_card
 from sozo.training.config import parse
-from sozo.training.sft_dpo import (
-    DpoArguments,
-    DpoSettings,
-    SftArguments,
-    SftSettings,
-    train_dpo,
-    train_sft,
-)
+from sozo.training.sft_dpo import DpoSettings, SftSettings, train_dpo, train_sft
 from toy_task import Lipogram
 
 METHODS = {

@@ -14,6 +14,7 @@ from sozo.data.prompts import prompt as ask
 from sozo.data.prompts.form import PLAIN
 from sozo.models.model_support import encode_text
 from sozo.models.tiny import build_tokenizer
+from sozo.training.arguments import GrpoArguments, SftArguments
 from sozo.training.batches import (
     accumulation_steps,
     check_groups,
@@ -22,14 +23,9 @@ from sozo.training.batches import (
 )
 from sozo.training.config import parse
 from sozo.training.entries import entries_of, read_entries
-from sozo.training.grpo import (
-    GrpoArguments,
-    GrpoSettings,
-    checked_entries,
-    fit_completions,
-)
+from sozo.training.grpo import GrpoSettings, checked_entries, fit_prompts
 from sozo.training.mix import reward_functions
-from sozo.training.sft_dpo import SftArguments, SftSettings, shorter
+from sozo.training.sft_dpo import SftSettings, cut_examples
 
 BENT = (
     ("top_k", "50"),
@@ -695,8 +691,8 @@ def test_vllm_draws_from_the_whole_distribution_with_room_for_what_is_asked():
     prompt = len(encode_text(tokenizer, ask("dat"), PLAIN))
 
     def fitted(window, *more):
-        _, training, _ = parse_grpo([*TINY, *more])
-        fit_completions(prompt, training, window)
+        script, training, _ = parse_grpo([*TINY, *more])
+        fit_prompts(entries_of(script), training, tokenizer, PLAIN, window)
         return training
 
     training = fitted(None, "--sampler", "vllm")
@@ -756,7 +752,8 @@ def test_examples_are_cut_at_the_models_window():
         _, training, _ = parse(
             SftArguments, SftSettings, [*words, "--max_length", *length]
         )
-        assert shorter(training.max_length, window) == expected
+        cut_examples(training, build_tokenizer(["犬"]), PLAIN, window)
+        assert training.max_length == expected
 
 
 @pytest.mark.parametrize(

@@ -39,8 +39,9 @@ from sozo.data.prompts import messages, prompt
 from sozo.data.schema import write_columns
 from sozo.models.vocabulary import _cut, cut_vocabulary, restore_vocabulary
 from sozo.models.weights import tensors_of
+from sozo.training.arguments import SftArguments
 from sozo.training.config import parse
-from sozo.training.sft_dpo import SftArguments, SftSettings, train_sft
+from sozo.training.sft_dpo import SftSettings, train_sft
 
 # Nouns within nouns, one with a Latin letter, a rare one, and two that share their first and last characters.
 NOUNS = [

@@ -22,9 +22,10 @@ from sozo.scoring.parse import write_list
 from sozo.tasks.dat.frontier import WordByWord
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
+from sozo.training.arguments import SftArguments
 from sozo.training.config import parse
 from sozo.training.selection import select_top
-from sozo.training.sft_dpo import SftArguments, SftSettings, train_sft
+from sozo.training.sft_dpo import SftSettings, train_sft
 from sozo.training.word_targets import WordTargets, spell, word_targets
 
 USE = np.array([0.25, 0.2, 0.15, 0.15, 0.15, 0.1])

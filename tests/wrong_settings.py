@@ -172,7 +172,7 @@ def plan(method: str, argv: list[str]) -> str | None:
     if method == "grpo":
         entries = checked_entries(script, training)
         reward_functions(entries)
-        script.check_words([entry.rewards for entry in entries], training)
+        script.decide_words([entry.rewards for entry in entries], training)
         fit_prompts(entries, training, TOKENIZER, form, None)
     else:
         cut_examples(training, TOKENIZER, form, None)

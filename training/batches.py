@@ -111,6 +111,18 @@ def check_groups(
         )
 
 
+def check_generation(training: Any) -> None:
+    """Do the completions of one generation of GRPO make whole groups, by TRL's settings before it completes them?"""
+    given = training.steps_per_generation
+    if given is not None and int(given) < 1:
+        raise UserError(f"steps_per_generation must be at least 1, not {given}")
+    if training.generation_batch_size is None:
+        steps = int(given or training.gradient_accumulation_steps or 1)
+        per_device = int(training.per_device_train_batch_size)
+        group = int(training.num_generations or 0)
+        check_groups(per_device, world_size(), steps, group)
+
+
 def steps_of_generation(training: Any) -> int:
     """Optimizer steps from one generation of GRPO that begins with a step to the next; 1 of SFT and DPO."""
     # Micro-batches until TRL generates again.

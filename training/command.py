@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import typer
 
@@ -50,7 +51,7 @@ def launch(method: str, words: Sequence[str] | None = None) -> None:
         from sozo.training.methods import recipe
 
         run, own, settings = recipe(method)
-        asked = parse(own, settings, words)
+        asked: tuple[Any, Any, Any] = parse(own, settings, words)
         for line in absent(*asked[1:]):
             raise UserError(line)
         folder = run(*asked)

@@ -4,7 +4,7 @@ import argparse
 import os
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, get_type_hints
 
@@ -14,36 +14,10 @@ from trl import ModelConfig, TrlParser
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
-from sozo.data.settings import hint, read_yaml, setting
+from sozo.data.settings import hint, read_yaml
+from sozo.training.arguments import CommonArguments
 from sozo.training.evaluation import read_evaluate
 from sozo.training.ranges import check_training, check_values
-
-
-@dataclass
-class CommonArguments:
-    """What every method can be told."""
-
-    share_prompt: bool = setting(
-        True,
-        "The loss computes a prompt once for a micro-batch, not for each answer.",
-    )
-    system_prompt: str | None = setting(
-        None,
-        "System message before each prompt (default: what the model was trained with, else none).",
-    )
-    embedding_rate: float = setting(
-        1.0,
-        "The embeddings' learning rate as a share of the others' (and a tied output layer's); 0 freezes them.",
-    )
-
-    evaluate: dict | str | None = setting(  # noqa: RUF009
-        None,
-        "What is sampled and scored every n steps, and what must hold of its values (JSON).",
-    )
-
-    def check(self, training: Any) -> None:
-        """Refuse what cannot work together with TRL's settings."""
-
 
 S = TypeVar("S", bound=CommonArguments)
 T = TypeVar("T")
@@ -57,6 +31,11 @@ class _Parser(TrlParser):
 
     def error(self, message: str) -> NoReturn:
         raise UserError(message)  # argparse would print some 200 flags and exit
+
+
+def parser_of(groups: Sequence[type]) -> TrlParser:
+    """A parser of the settings of some dataclasses."""
+    return _Parser(groups, allow_abbrev=False)
 
 
 def parse(
@@ -101,7 +80,7 @@ def _checked_parser(
     groups: Sequence[type], argv: Sequence[str]
 ) -> tuple[TrlParser, list[str], dict[str, Any]]:
     """A parser whose defaults are the file's values, the flags over them, and both as values; none is a wrong one."""
-    parser = _Parser(groups, allow_abbrev=False)
+    parser = parser_of(groups)
     front = argparse.ArgumentParser(
         add_help=False, allow_abbrev=False, exit_on_error=False
     )

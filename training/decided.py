@@ -7,7 +7,7 @@ from trl import ModelConfig
 
 from sozo.data.prompts.form import read_form, settled_form
 from sozo.models.trained_on import Training
-from sozo.training.config import CommonArguments
+from sozo.training.arguments import CommonArguments
 from sozo.training.evaluation import read_evaluate
 from sozo.training.run_settings import hide_token, resolved_settings, split
 from sozo.training.tracking import RunRecorder

@@ -4,6 +4,7 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.joined import METHODS, added
+from sozo.training import arguments
 
 OWN = ("sft", "dpo", "grpo")
 
@@ -13,13 +14,13 @@ def recipe(method: str) -> tuple[Any, type, type]:
     if method == "grpo":
         from sozo.training import grpo
 
-        return grpo.train_grpo, grpo.GrpoArguments, grpo.GrpoSettings
+        return grpo.train_grpo, arguments.GrpoArguments, grpo.GrpoSettings
     if method in OWN:
         from sozo.training import sft_dpo as table
 
         if method == "sft":
-            return table.train_sft, table.SftArguments, table.SftSettings
-        return table.train_dpo, table.DpoArguments, table.DpoSettings
+            return table.train_sft, arguments.SftArguments, table.SftSettings
+        return table.train_dpo, arguments.DpoArguments, table.DpoSettings
     joined = added(METHODS, OWN)
     if method not in joined:
         known = ", ".join((*OWN, *joined))

@@ -302,6 +302,7 @@ def plan(method: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
     own, settings = recipe(method)[1:]
     # bf16 needs a GPU, which a plan does without.
     asked: Any
+    training: Any
     asked, training, chosen = parse(own, settings, [*words, "--bf16", "false"])
     name = str(chosen.model_name_or_path)
     blocks = [told.config, *(entry.model_dump() for entry in told.entries)]

@@ -37,8 +37,8 @@ from sozo.models.weights import (
     refuse_rounding,
 )
 from sozo.training.absent import check_targets
+from sozo.training.arguments import CommonArguments
 from sozo.training.card import write_card
-from sozo.training.config import CommonArguments
 from sozo.training.decided import TrainingRun
 from sozo.training.evaluation import Evaluation
 from sozo.training.resumed import Sums, load_as_saved

@@ -127,11 +127,11 @@ def split(
     why = bound(script, training)
     refuse_other_batches(Path(training.output_dir), settings, why)
     settings = {**settings, "script": deepcopy(settings["script"])}  # W&B gets them all
-    for number, of_rewards in enumerate(free_arguments):
+    blocks = settings["script"].get("tasks") or ()
+    for block, of_rewards in zip(blocks, free_arguments, strict=False):
         for path, names in of_rewards.items():
-            given = settings["script"]["tasks"][number]["reward_args"].get(path, {})
             for name in names:
-                given.pop(name, None)
+                block.get("reward_args", {}).get(path, {}).pop(name, None)
     free = FREE | (asdict(script).keys() - deciding(script).keys())
     decide, other = (
         {name: section for name, section in settings.items() if name != "provenance"},

@@ -7,23 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from tqdm import tqdm
 from trl import DPOConfig, ModelConfig, SFTConfig
 
 from sozo.data.errors import UserError
-from sozo.data.settings import setting
+from sozo.data.prompts.form import PromptForm
 from sozo.models.model_support import encode_text
 from sozo.models.trained_on import of_answers
 from sozo.tasks import Dat, read_run
-from sozo.training.batches import check_examples, fit_batch
-from sozo.training.config import CommonArguments
+from sozo.training.arguments import DpoArguments, SftArguments, TablePerStep
 from sozo.training.decided import TrainingRun
 from sozo.training.run import stored_dataset, train
 from sozo.training.selection import (
     Selected,
-    check_rule,
     select_pairs,
     select_top,
     training_rows,
@@ -31,108 +29,27 @@ from sozo.training.selection import (
 
 
 @dataclass
-class TableArguments(CommonArguments):
-    """What both can be told: finished runs of any task, or tables of DAT answers."""
-
-    count: ClassVar[str]
-    answers: list[str] | None = setting(  # noqa: RUF009
-        None,
-        "A finished run's folder, a folder of parquet parts or one part; several are a mix.",
-        affects_result=False,
-    )  # what it holds is compared, not where it is
-    examples_logged: int = setting(
-        8, "Training examples shown in a W&B table when the run starts."
-    )
-
-    def __post_init__(self) -> None:
-        if isinstance(self.answers, str):
-            self.answers = [self.answers]
-
-    def check(self, training: Any) -> None:
-        """Refuse a missing table and an epoch that leaves a batch unfilled."""
-        if not self.answers:
-            raise UserError(
-                "answers is missing: --answers DIR, a folder that recipes/sample_dat.py wrote"
-            )
-        check_examples(self.count, getattr(self, self.count), training)
-
-
-@dataclass
-class SftArguments(TableArguments):
-    """The data of SFT (the paper: the best 16,384 of 131,072 answers of random nouns)."""
-
-    count = "top_k"
-    top_k: int = setting(
-        16384,
-        "How many of the highest-scoring answers to imitate; each prompt gives its share.",
-    )
-    word_targets: bool = setting(
-        False,
-        "The target of a word is what it was drawn from: of a frontier, word by word.",
-    )
-
-    def check(self, training: Any) -> None:
-        """Refuse besides what joins lists into one row, where none could be told from another."""
-        super().check(training)
-        if self.word_targets and (training.packing or training.padding_free):
-            raise UserError(
-                "word_targets needs each answer in a row of its own; take packing and padding_free out"
-            )
-
-
-@dataclass
-class DpoArguments(TableArguments):
-    """The data of DPO (the paper: the best and the worst 16,384 of 131,072 of the model itself)."""
-
-    count = "num_pairs"
-    num_pairs: int = setting(
-        16384,
-        "Pairs of a high- and a low-scoring answer to a prompt; each gives its share.",
-    )
-    pairs: str = setting(
-        "paper",
-        "paper; of usable answers only: usable, matched (words), divpo (rare, common).",
-    )
-
-    def check(self, training: Any) -> None:
-        """Refuse besides a rule of pairs that there is not."""
-        super().check(training)
-        check_rule(self.pairs)
-
-
-@dataclass
-class _PerStep:
-    """TRL's configuration with the examples of a step (the paper: 256), and what GRPO's has already."""
-
-    examples_per_step: int | None = setting(
-        None,
-        "Examples per optimizer step over all processes; sets gradient_accumulation_steps.",
-    )
-    gradient_accumulation_steps: int | None = setting(
-        None, "Micro-batches per optimizer step (default: 1)."
-    )
-    chat_template_kwargs: dict | str | None = setting(  # noqa: RUF009
-        None, "Arguments of the chat template (JSON), as GRPO has them."
-    )
-
-    def __post_init__(self) -> None:
-        fit_batch(self, "examples_per_step")
-        super().__post_init__()  # type: ignore[misc]
-
-
-@dataclass
-class SftSettings(_PerStep, SFTConfig):
+class SftSettings(TablePerStep, SFTConfig):
     """TRL's SFTConfig with `examples_per_step`."""
 
 
 @dataclass
-class DpoSettings(_PerStep, DPOConfig):
+class DpoSettings(TablePerStep, DPOConfig):
     """TRL's DPOConfig with `examples_per_step`."""
 
 
-def shorter(limit: int | None, window: int | None) -> int | None:
-    """The smaller of two limits, of which None is none."""
-    return min(filter(None, (limit, window)), default=None)
+def cut_examples(
+    training: Any, tokenizer: Any, form: PromptForm, window: int | None
+) -> None:
+    """Cut examples, which TRL does at `max_length`, at the model's window at the latest; refuse a form that it lacks."""
+    encode_text(tokenizer, "", form)
+    for name in ("eos_token", "pad_token"):
+        token = getattr(training, name, None)
+        if token and token not in tokenizer.get_vocab():
+            raise UserError(
+                f"{name} {token}: the tokenizer has no such token; leave it out"
+            )
+    training.max_length = min(filter(None, (training.max_length, window)), default=None)
 
 
 class _TableRun(TrainingRun):
@@ -140,14 +57,7 @@ class _TableRun(TrainingRun):
 
     def fit(self, tokenizer: Any, training: Any, window: int | None) -> None:
         """Cut examples, which TRL does at `max_length`, at the model's window at the latest."""
-        encode_text(tokenizer, "", self.form)  # refuses a form that it lacks
-        for name in ("eos_token", "pad_token"):
-            token = getattr(training, name, None)
-            if token and token not in tokenizer.get_vocab():
-                raise UserError(
-                    f"{name} {token}: the tokenizer has no such token; leave it out"
-                )
-        training.max_length = shorter(training.max_length, window)
+        cut_examples(training, tokenizer, self.form, window)
 
     def dataset(
         self, tokenizer: Any, training: Any, columns: Mapping[str, Selected]

@@ -18,16 +18,10 @@ from sozo.models.settings import GeneratorSettings
 from sozo.suite.words.cue_dat import CueDat
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
+from sozo.training.arguments import DpoArguments, SftArguments
 from sozo.training.config import parse
 from sozo.training.selection import select_top
-from sozo.training.sft_dpo import (
-    DpoArguments,
-    DpoSettings,
-    SftArguments,
-    SftSettings,
-    train_dpo,
-    train_sft,
-)
+from sozo.training.sft_dpo import DpoSettings, SftSettings, train_dpo, train_sft
 from test_selection import table
 from toy_task import Lipogram
 

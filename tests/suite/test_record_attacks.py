@@ -15,8 +15,9 @@ from sozo.models.settings import GeneratorSettings
 from sozo.models.trained_on import YES, target
 from sozo.tasks import task_types
 from sozo.tasks.jcq.questions import trial_questions
+from sozo.training.arguments import GrpoArguments
 from sozo.training.config import parse
-from sozo.training.grpo import GrpoArguments, GrpoSettings, train_grpo
+from sozo.training.grpo import GrpoSettings, train_grpo
 from test_list_attacks import METHODS, answered, dat, train
 from test_selection import table
 from toy_task import Lipogram

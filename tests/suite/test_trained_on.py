@@ -23,8 +23,9 @@ from sozo.models.trained_on import (
 )
 from sozo.tasks import Dat, read_run, task_types
 from sozo.tasks.jcq.task import Jcq
+from sozo.training.arguments import SftArguments
 from sozo.training.config import parse
-from sozo.training.sft_dpo import SftArguments, SftSettings
+from sozo.training.sft_dpo import SftSettings
 from test_list_attacks import answered, dat, train
 from test_record_attacks import targets
 from toy_task import Lipogram

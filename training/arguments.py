@@ -1,0 +1,323 @@
+"""What a method can be told of its own: read without TRL, which takes seconds to import; `--help` lists it first."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from sozo.data.errors import UserError
+from sozo.data.settings import setting
+from sozo.scoring.endpoint.profile import check_address
+from sozo.training.batches import (
+    check_examples,
+    check_generation,
+    check_saves,
+    fit_batch,
+)
+from sozo.training.entries import tasks_of
+from sozo.training.selection import check_rule
+from sozo.training.words import KeepWords, Words
+
+SAMPLERS = ("shared_prefix", "trl", "vllm")
+# Settings that cut or bend the model's own distribution, and the values that do not. vLLM's correction needs the first
+# five as they are here; the sampler shared_prefix draws by none of them.
+_BENT: dict[str, tuple] = {
+    "top_k": (0, None),
+    "top_p": (1.0, None),
+    "min_p": (0.0, None),
+}
+_BENT |= {"repetition_penalty": (1.0, None), "vllm_structured_outputs_regex": (None,)}
+_UNUSED = _BENT | {
+    "generation_kwargs": (None, {}),
+    "use_transformers_continuous_batching": (None, False),
+}
+
+
+@dataclass
+class CommonArguments:
+    """What every method can be told."""
+
+    share_prompt: bool = setting(
+        True,
+        "The loss computes a prompt once for a micro-batch, not for each answer.",
+    )
+    system_prompt: str | None = setting(
+        None,
+        "System message before each prompt (default: what the model was trained with, else none).",
+    )
+    embedding_rate: float = setting(
+        1.0,
+        "The embeddings' learning rate as a share of the others' (and a tied output layer's); 0 freezes them.",
+    )
+
+    evaluate: dict | str | None = setting(  # noqa: RUF009
+        None,
+        "What is sampled and scored every n steps, and what must hold of its values (JSON).",
+    )
+
+    def check(self, training: Any) -> None:
+        """Refuse what cannot work together with TRL's settings."""
+
+
+@dataclass
+class WordArguments(CommonArguments):
+    """Settings of `sozo.training.word_trainer`; the defaults are TRL's GRPO."""
+
+    credit: str = setting(
+        "answer",
+        "answer, or word: each word's tokens get the advantage of its own share.",
+    )
+    word_entropy: float = setting(
+        0.0,
+        "Paid per nat of the mean entropy of tokens that write words of usable lists.",
+    )
+    different_words: int | None = setting(
+        None, "Keep so many different words: word_entropy and rarity follow the count."
+    )
+    different_words_of: int | None = setting(
+        None, "Among how many words (the last ones drawn) different_words are counted."
+    )
+
+    def decide_words(
+        self, of_entries: Sequence[Sequence[Any]], training: Any
+    ) -> "Words | None":
+        """What is done about words; None where it is TRL's GRPO.
+
+        Refuses what cannot work together with the rewards of a run's entries and with TRL's settings.
+        """
+        rewards = [reward for of_entry in of_entries for reward in of_entry]
+        unique, window = self.different_words, self.different_words_of
+        if self.credit not in ("answer", "word"):
+            raise UserError(f"credit must be answer or word, not {self.credit}")
+        if (unique is None) != (window is None):
+            raise UserError(
+                "different_words and different_words_of belong together: 590 different ones of 640, for example"
+            )
+        by_word = self.credit == "word"
+        if not by_word and not self.word_entropy and unique is None:
+            return None
+        if not any(getattr(reward, "in_parts", False) for reward in rewards):
+            name = (
+                "credit word"
+                if by_word
+                else "word_entropy"
+                if self.word_entropy
+                else "different_words"
+            )
+            example = "such as sozo.rewards.make_dat_distance in reward_funcs"
+            raise UserError(
+                f"{name} needs a reward that says what each word earned, {example}"
+            )
+        if by_word and any(
+            all(getattr(reward, "in_parts", False) for reward in of_entry)
+            for of_entry in of_entries
+        ):
+            raise UserError(
+                "credit word pays words of usable lists, so an unusable list teaches nothing; "
+                "add a reward of the answer beside it, such as sozo.rewards.make_dat_usable in reward_funcs"
+            )
+        if by_word and (
+            training.loss_type == "vespo"
+            or training.off_policy_mask_threshold is not None
+        ):
+            raise UserError(
+                "credit word has an advantage for each token; take another loss_type, no off_policy_mask"
+            )
+        if unique is None or window is None:
+            return Words(by_word, self.word_entropy)
+        if not 0 < unique <= window:
+            raise UserError(
+                f"different_words {unique} must be 1 to different_words_of {window}"
+            )
+        if not self.word_entropy and not any(
+            getattr(reward, "keeps_words", False) for reward in rewards
+        ):
+            raise UserError(
+                "different_words has nothing to turn: set word_entropy, or add sozo.rewards.make_dat_rarity"
+            )
+        return Words(by_word, self.word_entropy, KeepWords(unique, window))
+
+
+@dataclass
+class GrpoArguments(WordArguments):
+    """What is asked, who draws the answers, and what is paid for them.
+
+    `tasks` holds entries as `training.entries.Entry` describes them, or names of tasks; on the command line names, or
+    mappings in JSON. num_prompts (the paper: 4,096) is of every entry that says nothing
+    else. The sampler `shared_prefix` is sozo's generator, which computes each prompt once; `trl` is TRL's own.
+    """
+
+    tasks: list[str] | None = setting(  # noqa: RUF009
+        None, "What is asked: names of tasks, or mappings."
+    )
+    num_prompts: int | None = setting(
+        None, "Prompts of each task in one epoch (default: each of its items once)."
+    )
+    sampler: str | None = setting(
+        None,
+        "shared_prefix, trl or vllm (default: shared_prefix, or vllm with use_vllm).",
+    )
+    canary_steps: int = setting(
+        10,
+        "vLLM: compare its log-probabilities with the trainer's every so many steps (0: never).",
+        affects_result=False,
+    )
+
+    def __post_init__(self) -> None:
+        if self.tasks is None:
+            raise UserError(
+                "tasks is missing: a list of what is asked, as in recipes/tiny/grpo.yaml"
+            )
+        self.tasks = tasks_of(self.tasks)  # type: ignore[assignment]
+
+    def check(self, training: Any) -> None:
+        """Settle the sampler; refuse what contradicts `training`."""
+        self._settle_sampler(training)
+        if training.max_completion_length is None:
+            raise UserError("max_completion_length cannot be null; give a number")
+        if training.vllm_server_base_url:
+            check_address(training.vllm_server_base_url, "vllm_server_base_url")
+
+    def _settle_sampler(self, training: Any) -> None:
+        if self.sampler is None:
+            self.sampler = "vllm" if training.use_vllm else "shared_prefix"
+        if self.sampler not in SAMPLERS:
+            raise UserError(
+                f"sampler must be one of {', '.join(SAMPLERS)}, not {self.sampler}"
+            )
+        if training.use_vllm and self.sampler != "vllm":
+            raise UserError(
+                f"sampler {self.sampler} and use_vllm true contradict each other; take one of them out"
+            )
+        training.use_vllm = self.sampler == "vllm"
+        if training.use_vllm and training.use_cpu and training.vllm_mode == "server":
+            raise UserError(
+                "vllm_mode server needs a GPU: TRL sends weights by NCCL; take colocate or another sampler"
+            )
+        if self.sampler == "trl":
+            return
+        # vLLM's log-probabilities are of what is left, the trainer's of the whole distribution.
+        why = "draws from the model's own distribution and cannot follow"
+        why = "would correct by a biased ratio with" if training.use_vllm else why
+        changed = []
+        for name, neutral in (_BENT if training.use_vllm else _UNUSED).items():
+            if (value := getattr(training, name)) not in neutral:
+                changed.append(f"{name} {value}")
+        if changed:
+            remedy = "leave it out (top_k 0, top_p 1), or take sampler trl"
+            raise UserError(
+                f"sampler {self.sampler} {why} {', '.join(changed)}; {remedy}"
+            )
+
+
+@dataclass
+class GrpoPerStep:
+    """What TRL's GRPOConfig has besides (the paper: 256), so that one YAML fits any number of GPUs."""
+
+    completions_per_step: int | None = setting(
+        None,
+        "Completions per optimizer step over all processes; sets gradient_accumulation_steps.",
+    )
+    gradient_accumulation_steps: int | None = setting(
+        None, "Micro-batches per optimizer step (default: 1)."
+    )
+
+    # TRL's own masks a whole sequence: of answers of 400 tokens nearly all, whatever the engine's rounding.
+    vllm_importance_sampling_mode: str = setting(
+        "token_truncate", "How vLLM's log-probabilities are corrected."
+    )
+
+    def __post_init__(self) -> None:
+        fit_batch(self, "completions_per_step")
+        check_generation(self)
+        super().__post_init__()  # type: ignore[misc]
+        check_saves(self)
+
+
+@dataclass
+class TableArguments(CommonArguments):
+    """What both can be told: finished runs of any task, or tables of DAT answers."""
+
+    count: ClassVar[str]
+    answers: list[str] | None = setting(  # noqa: RUF009
+        None,
+        "A finished run's folder, a folder of parquet parts or one part; several are a mix.",
+        affects_result=False,
+    )  # what it holds is compared, not where it is
+    examples_logged: int = setting(
+        8, "Training examples shown in a W&B table when the run starts."
+    )
+
+    def __post_init__(self) -> None:
+        if isinstance(self.answers, str):
+            self.answers = [self.answers]
+
+    def check(self, training: Any) -> None:
+        """Refuse a missing table and an epoch that leaves a batch unfilled."""
+        if not self.answers:
+            raise UserError(
+                "answers is missing: --answers DIR, a folder that recipes/sample_dat.py wrote"
+            )
+        check_examples(self.count, getattr(self, self.count), training)
+
+
+@dataclass
+class SftArguments(TableArguments):
+    """The data of SFT (the paper: the best 16,384 of 131,072 answers of random nouns)."""
+
+    count = "top_k"
+    top_k: int = setting(
+        16384,
+        "How many of the highest-scoring answers to imitate; each prompt gives its share.",
+    )
+    word_targets: bool = setting(
+        False,
+        "The target of a word is what it was drawn from: of a frontier, word by word.",
+    )
+
+    def check(self, training: Any) -> None:
+        """Refuse besides what joins lists into one row, where none could be told from another."""
+        super().check(training)
+        if self.word_targets and (training.packing or training.padding_free):
+            raise UserError(
+                "word_targets needs each answer in a row of its own; take packing and padding_free out"
+            )
+
+
+@dataclass
+class DpoArguments(TableArguments):
+    """The data of DPO (the paper: the best and the worst 16,384 of 131,072 of the model itself)."""
+
+    count = "num_pairs"
+    num_pairs: int = setting(
+        16384,
+        "Pairs of a high- and a low-scoring answer to a prompt; each gives its share.",
+    )
+    pairs: str = setting(
+        "paper",
+        "paper; of usable answers only: usable, matched (words), divpo (rare, common).",
+    )
+
+    def check(self, training: Any) -> None:
+        """Refuse besides a rule of pairs that there is not."""
+        super().check(training)
+        check_rule(self.pairs)
+
+
+@dataclass
+class TablePerStep:
+    """TRL's configuration with the examples of a step (the paper: 256), and what GRPO's has already."""
+
+    examples_per_step: int | None = setting(
+        None,
+        "Examples per optimizer step over all processes; sets gradient_accumulation_steps.",
+    )
+    gradient_accumulation_steps: int | None = setting(
+        None, "Micro-batches per optimizer step (default: 1)."
+    )
+    chat_template_kwargs: dict | str | None = setting(  # noqa: RUF009
+        None, "Arguments of the chat template (JSON), as GRPO has them."
+    )
+
+    def __post_init__(self) -> None:
+        fit_batch(self, "examples_per_step")
+        super().__post_init__()  # type: ignore[misc]

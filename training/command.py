@@ -43,8 +43,7 @@ def launch(method: str, words: Sequence[str] | None = None) -> None:
             typer.echo(method_help(method, every="--help-all" in words))
             return
         if _DRY_RUN in words:
-            if is_first():
-                _plan(method, [word for word in words if word != _DRY_RUN])
+            _plan(method, [word for word in words if word != _DRY_RUN])
             return
         from sozo.training.absent import absent
         from sozo.training.config import parse
@@ -62,6 +61,9 @@ def launch(method: str, words: Sequence[str] | None = None) -> None:
 def _plan(method: str, words: list[str]) -> None:
     from sozo.training.plan import plan
 
+    # By all processes: TRL's settings connect them.
     lines, lacking = plan(method, words)
-    typer.echo("\n".join([*lines, *(f"missing: {line}" for line in lacking)]))
-    raise typer.Exit(bool(lacking))
+    if is_first():
+        typer.echo("\n".join([*lines, *(f"missing: {line}" for line in lacking)]))
+    if lacking:
+        raise SystemExit(1)

@@ -493,3 +493,7 @@ def run_cli() -> None:
                 f"sozo has no command {name}; in the repository (recipes/README.md): {_ELSEWHERE[name]}"
             )
         commands(expand_flags(sys.argv[1:], known), prog_name="sozo")
+
+
+if __name__ == "__main__":
+    run_cli()

@@ -122,9 +122,10 @@ def explanations(
                 facts=[*filter(None, [ends]), translatable(sides[measure.better])],
             )
             alike.setdefault(facts, []).append(translatable(column.label))
+    says.append(f"{task.name}_says")
     title = translatable("{name}: {title}.", name=task.name, title=task.title)
     return [
-        *(key for key in (*says, f"{task.name}_says") if key in known),
+        *(key for key in dict.fromkeys(says) if key in known),
         *[title] * bool(task.title and task.name not in known),
         *(
             translatable("{names}: {facts}.", names=names, facts=facts)

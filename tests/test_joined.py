@@ -268,9 +268,8 @@ def test_a_package_brings_who_writes(tmp_path):
     other = declare(tmp_path, "other", "[sozo.generators]\nparrot = birds:Parrot\n")
     (tmp_path / "birds.py").write_text(WRITER)
     dat = ["dat", "--noun-checker", "jumandic", "--num-answers", "2"]
-    for k, who in enumerate(
-        (["--model", "parrot"], ["--model", "any/thing", "--backend", "parrot"])
-    ):
+    named = ["--model", "any/thing", "--backend", "parrot", "--temperature", "0.5"]
+    for k, who in enumerate((["--model", "parrot"], named)):
         run = tmp_path / str(k)
         done = sozo(*dat, *who, "--output", run, paths=[other])
         assert done.returncode == 0, done.stderr
@@ -278,7 +277,7 @@ def test_a_package_brings_who_writes(tmp_path):
         described = {"temperature": None, "generator": "parrot", "limit": 256}
         assert config["loaded"]["decoder"] == described
         assert config["settings"]["backend"] == "parrot"
-        assert "temperature" not in config["settings"]  # nobody asked for one
+        assert config["settings"].get("temperature") == (None, 0.5)[k]  # as asked
         assert config["environment"]["packages"]["other"] == "1.0"
         rows = list(read_answer_table(run))
         assert [(row.source, row.text) for row in rows] == [(who[1], "1. 0 of 0")] * 2

@@ -59,6 +59,13 @@ def joined(group: str) -> dict[str, Joined]:
     return values
 
 
+def packages() -> set[str]:
+    """All installed packages that add something, sozo among them."""
+    groups = (COMMANDS, TASKS, GENERATORS, METHODS)
+    every = [entry for group in groups for entry in _entry_points().select(group=group)]
+    return {entry.dist.name for entry in every if entry.dist}
+
+
 def added(group: str, taken: Collection[str]) -> dict[str, Joined]:
     """What `joined` gives; UserError for a name that is among those that sozo has `taken`."""
     brought = joined(group)

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import parse_json
+from sozo.data.joined import packages
 
 _PACKAGES = (
     *(
@@ -243,9 +244,12 @@ def folder_sha256(folder: Path) -> str:
 
 
 def provenance() -> dict[str, Any]:
-    """Git commit (None outside a checkout; `-dirty` with local changes), Python and package versions."""
+    """Git commit (None outside a checkout; `-dirty` with local changes), Python and package versions.
+
+    The packages are those that sozo computes with, and those that bring something of their own (`sozo.data.joined`).
+    """
     versions = {}
-    for name in _PACKAGES:
+    for name in (*_PACKAGES, *sorted(packages().difference(_PACKAGES))):
         with suppress(PackageNotFoundError):
             versions[name] = version(name)
     return {

@@ -489,3 +489,7 @@ def run_cli() -> None:
         for name in {*sys.argv[1:2]} & _ELSEWHERE.keys() - known.keys():
             raise UserError(f"sozo has no command {name}; there is: {_ELSEWHERE[name]}")
         commands(expand_flags(sys.argv[1:], known), prog_name="sozo")
+
+
+if __name__ == "__main__":
+    run_cli()

@@ -150,7 +150,10 @@ def draw_answers(
         known = {
             **scorer_facts(task),
             "seed": sampling.seed,
-            "decoder": generator.describe(),
+            "decoder": {
+                "temperature": generator.temperature,
+                **generator.describe(),
+            },
             "model_revision": writer.model_revision,
             # A model trained anew in its old folder is another model.
             "model_sha256": folder_sha256(model) if model.is_dir() else None,

@@ -17,6 +17,7 @@ from sozo.scoring.measure import Measure
 from sozo.scoring.translatable import translatable
 from sozo.tasks import finished_run
 from sozo.tasks.run_result import RunResult
+from sozo.tasks.task import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,24 @@ class Evaluated:
         """The run of a task that says most; None without one."""
         runs = self.of_task(task)
         return runs[-1] if runs else None
+
+
+def scored_before(task: Task | type[Task], run: RunResult, name: str) -> list[str]:
+    """A line about the run, called `name`, if the task has measures now that it had not when the run was finished.
+
+    `metrics.json` has those of then, with or without a value. Of a task of one's own that writes none nothing is told.
+    """
+    known = run.metrics.get("measures")
+    if known is None:
+        return []
+    later = [
+        measure.name
+        for measure in task.measures
+        if measure.name not in known and run.estimate(measure).value is None
+    ]
+    form = "{name}: scored before {measures} existed: sozo score {task} FOLDER --output NEW"
+    line = translatable(form, name=name, measures=", ".join(later), task=task.name)
+    return [line] if later else []
 
 
 def named(text: str) -> tuple[str | None, str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sozo.data.progress import console
 from sozo.data.schema import iter_tables
+from sozo.eval.evaluated import scored_before
 from sozo.eval.run import TaskRun
 from sozo.scoring.final_text import Ending, ending
 from sozo.scoring.numbers import n_of
@@ -32,12 +33,13 @@ def print_run(run: TaskRun) -> None:
     rows = tuple(
         TableRow(english(column.label), (Cell(cell.line),)) for column, cell in shown
     )
+    name = run.metrics["source"]
     notes = [*task.view.notes(result), *_cut_short(result)]
+    notes += scored_before(task, result, name)
     if run.finished_before:
         print_lines([f"{run.folder}: finished before; nothing was computed again"])
-    source = translatable(
-        "{name}", name=run.metrics["source"]
-    )  # a name is no label, whatever it is called
+    # A name is no label, whatever it is called.
+    source = translatable("{name}", name=name)
     print_tables(
         [
             Table(

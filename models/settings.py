@@ -149,6 +149,9 @@ def decide(asked: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
     unused = [name for name in OF_FORM if record[name] is None]
     if backend != FRONTIER:  # nothing of a language model's record
         unused += _OF_FRONTIER
+    brought = joined(GENERATORS).get(backend)
+    if brought and asked.temperature is None:  # it may take another, or have none
+        unused.append("temperature")
     who: dict[str, Any] = {
         "model": asked.model,
         "model_revision": asked.model_revision,
@@ -174,7 +177,7 @@ def decide(asked: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
         return EndpointWriter(
             profile=profile, base_url=base_url, concurrency=asked.concurrency, **who
         )
-    if brought := joined(GENERATORS).get(backend):
+    if brought:
         return JoinedWriter(generator=brought.value, **who)
     kind = VllmWriter if backend == "vllm" else LocalWriter
     return kind(dtype=asked.dtype, slots=asked.slots, **who)

@@ -159,6 +159,12 @@ class RunResult:
         return {"the judge's server": server} if server else {}
 
     @property
+    def temperature(self) -> float | None:
+        """At which the answers were drawn, as their generator said; None where there was none, or nobody knows."""
+        decoder = self.loaded.get("decoder") or {}
+        return decoder.get("temperature")
+
+    @property
     def written_at(self) -> str | None:
         """The server that wrote the answers, and what it called the model; None where no server did, or none knows."""
         decoder = self.loaded.get("decoder") or {}

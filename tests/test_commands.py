@@ -72,6 +72,11 @@ SCRIPTS = sorted(
         if part[0] == "python" and SCRIPT.fullmatch(part[1])
     }
 )
+OF_TESTS = {
+    "tests/gpu/check.py",
+    "tests/house.py",
+    "tests/suite/test_frozen_findings.py",
+}
 WITHOUT_FLAGS = {
     "benchmarks/reward_share.py",
     "examples/scripted_judge.py",
@@ -87,7 +92,7 @@ def of_a_kind(part):
         return True
     if part[0] == "python" and (
         SCRIPT.fullmatch(part[1])
-        or part[1] in ("-X", "tests/gpu/check.py", "tests/house.py")
+        or part[1] in ("-X", *OF_TESTS)
         or part[1:3] == ["-m", "sozo.models.weights"]
     ):
         return True

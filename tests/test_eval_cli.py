@@ -101,6 +101,17 @@ def assert_one_line_error(done: subprocess.CompletedProcess[str], *parts: str) -
 # The command
 
 
+def test_the_module_of_the_command_runs_as_sozo_does() -> None:
+    said = [
+        subprocess.run(
+            [sys.executable, "-m", module, "--version"], capture_output=True, text=True
+        ).stdout
+        for module in ("sozo", "sozo.eval.cli")
+    ]
+    assert said[0].startswith("sozo ")
+    assert said[0] == said[1]
+
+
 def test_dat_scores_a_file_then_says_it_is_finished_then_refuses_other_settings(
     tmp_path: Path,
 ) -> None:
@@ -240,6 +251,7 @@ def test_dat_samples_a_model_then_says_it_is_finished_then_refuses_other_setting
         0,
     )
     assert config["loaded"]["decoder"] == {
+        "temperature": None,
         "generator": "random",
         "nouns": 22128,
         "usable_only": True,

@@ -12,10 +12,11 @@ import pytest
 from examples import encoder, generator, reward, task
 
 import warm
-from fakes import AXES, FakeNouns, axis_encoder, list_text
+from fakes import AXES, FakeNouns, axis_encoder, list_text, read_answer_table
 from sozo.models.nouns import RandomNouns
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.training.entries import read_entries
+from test_joined import declare
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = (task, reward, encoder, generator)
@@ -110,6 +111,30 @@ def test_the_encoder_scores(tmp_path):
     )
     assert (usable.score, usable.reason) == (1.0, None)
     assert unusable.reason == "no_vector"
+
+
+def test_a_package_can_name_the_generator_as_it_is(tmp_path):
+    package = declare(
+        tmp_path / "installed",
+        "their-package",
+        "[sozo.generators]\nlines = examples.generator:Lines\n",
+    )
+    texts = tmp_path / "texts.txt"
+    texts.write_text("1. 犬\n2. 猫\n", "utf-8")
+    words = ("--model", texts, "--backend", "lines", "--tasks", "acrostic")
+    command = [sys.executable, "-m", "sozo", "run", *words, "--output", tmp_path / "r"]
+    places = os.pathsep.join([os.environ["PYTHONPATH"], str(ROOT), str(package)])
+    environment = {"SOZO_TASKS": "examples.task.Acrostic", "PYTHONPATH": places}
+    done = warm.run(command, cwd=ROOT, env=os.environ | environment)
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "r").glob("*/acrostic")
+    rows = list(read_answer_table(folder))
+    assert {row.text for row in rows} <= {"1. 犬", "2. 猫"}
+    assert {row.source for row in rows} == {"texts.txt"}
+    config = json.loads((folder / "config.json").read_bytes())
+    decoder = config["loaded"]["decoder"]
+    assert (decoder["generator"], decoder["temperature"]) == ("lines", None)
+    assert config["environment"]["packages"]["their-package"] == "1.0"
 
 
 def test_the_generator_is_better_than_what_it_asks():

@@ -251,9 +251,10 @@ from sozo.data.schema import Completion
 
 
 class Parrot:
+    temperature = None  # whatever was asked
+
     def __init__(self, who):
-        self.name, self.temperature = who.source, who.temperature
-        self.limit = who.max_new_tokens
+        self.name, self.limit = who.source, who.max_new_tokens
 
     def answer(self, prompts, seed, batch):
         return [Completion(f"1. {seed} of {batch}") for _ in prompts]
@@ -267,15 +268,17 @@ def test_a_package_brings_who_writes(tmp_path):
     other = declare(tmp_path, "other", "[sozo.generators]\nparrot = birds:Parrot\n")
     (tmp_path / "birds.py").write_text(WRITER)
     dat = ["dat", "--noun-checker", "jumandic", "--num-answers", "2"]
-    for k, who in enumerate(
-        (["--model", "parrot"], ["--model", "any/thing", "--backend", "parrot"])
-    ):
+    named = ["--model", "any/thing", "--backend", "parrot", "--temperature", "0.5"]
+    for k, who in enumerate((["--model", "parrot"], named)):
         run = tmp_path / str(k)
         done = sozo(*dat, *who, "--output", run, paths=[other])
         assert done.returncode == 0, done.stderr
         config = json.loads((run / "config.json").read_text("utf-8"))
-        assert config["loaded"]["decoder"] == {"generator": "parrot", "limit": 256}
+        described = {"temperature": None, "generator": "parrot", "limit": 256}
+        assert config["loaded"]["decoder"] == described
         assert config["settings"]["backend"] == "parrot"
+        assert config["settings"].get("temperature") == (None, 0.5)[k]  # as asked
+        assert config["environment"]["packages"]["other"] == "1.0"
         rows = list(read_answer_table(run))
         assert [(row.source, row.text) for row in rows] == [(who[1], "1. 0 of 0")] * 2
     done = sozo(*dat, *who, "--output", tmp_path / "no")

@@ -297,10 +297,11 @@ def test_all_columns_say_how_models_were_asked_and_who_scored(tmp_path):
     config = json.loads(path.read_bytes())
     config["settings"] |= {
         "model": "/home/me/org/name",
-        "temperature": 0.7,
+        "temperature": 0.9,
         "max_new_tokens": 99,
         "seed": 3,
     }
+    config["loaded"]["decoder"] = {"temperature": 0.7}  # what the generator did
     path.write_text(json.dumps(config), "utf-8")
     page = page_of(tmp_path, tmp_path)
     asked = every_column(page, "DAT")

@@ -15,18 +15,22 @@ from huggingface_hub import ModelCard
 import warm
 from fakes import list_text
 from sozo.data.errors import UserError, one_line_errors
+from sozo.eval.cli import show_all
 from sozo.eval.deliver.model_card import write_card
 from sozo.eval.deliver.wandb_results import _values
 from sozo.eval.evaluated import find_evaluated
+from sozo.eval.findings import findings
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.run import TaskRun
-from sozo.eval.terminal import print_run
+from sozo.eval.terminal import print_answer, print_run
+from sozo.scoring.measure import Measure
 from sozo.scoring.table import Cell
 from sozo.tasks import task_type
 from sozo.tasks.task import Answer, Row
 from sozo.tasks.view import RESULT, RunColumn, View
 from test_evaluation_page import cells_of
 from test_sampling_endpoint import KEY, completion, server
+from toy_task import Lipogram
 
 TESTS = Path(__file__).parent
 MODELS = ("one", "two", "three")
@@ -256,6 +260,37 @@ def test_a_column_that_is_declared_once_is_everywhere(
             "utf-8-sig"
         )
         assert "share of vowels" in text
+
+
+class Later(Lipogram):
+    """The same task with one more measure."""
+
+    measures = (*Lipogram.measures, Measure("lipogram/long_words"))
+
+
+def test_a_measure_that_came_later_is_told_once_a_run(runs, monkeypatch, capsys):
+    folder = runs[0] / "out" / "two"
+    line = "two: scored before lipogram/long_words existed: sozo score lipogram FOLDER --output NEW"
+    for task, times in ((Lipogram, 0), (Later, 1)):
+        monkeypatch.setenv("SOZO_TASKS", f"{task.__module__}.{task.__name__}")
+        run = task(), folder / "lipogram", metrics(folder / "lipogram"), True
+        print_run(TaskRun(*run))
+        assert joined_lines(capsys).count(line) == times
+        print_answer(findings(find_evaluated([str(folder)])))
+        assert joined_lines(capsys).count(line) == times
+
+
+def test_a_task_without_labels_is_explained_by_its_title(runs, monkeypatch, capsys):
+    monkeypatch.setenv("SOZO_TASKS", "test_toy_task.Later")
+    folder = runs[0] / "out" / "two" / "lipogram"
+    show_all([TaskRun(Later(), folder, metrics(folder), True)], explain=True)
+    said = joined_lines(capsys)
+    assert "lipogram: A sentence without the letter e." in said
+    assert "long words: more is better" in said
+
+
+def joined_lines(capsys):
+    return " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.studies

@@ -48,7 +48,8 @@ def _results(run: TaskRun) -> list[dict[str, Any]]:
 
     task, result = run.task, run.result
     shared: dict[str, Any] = dict(texts_of_run(type(task), result, CARD))
-    shared |= {name: result.settings.get(name) for name in ("temperature", "seed")}
+    shared["temperature"] = result.temperature
+    shared["seed"] = result.settings.get("seed")
     shared["caveats"] = ", ".join(result.caveats) or None
     if scale := result.adapt(task.measures[0]).scale:
         shared["range"] = "{:g} to {:g}".format(*scale)

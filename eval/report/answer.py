@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sozo.eval.compare import Compared
+from sozo.eval.evaluated import scored_before
 from sozo.eval.findings import (
     HIGHER,
     LOWER,
@@ -407,6 +408,10 @@ def _notes(found: Findings, another_seed: str) -> list[str]:
         if not (task.only_if_named or task.name in found.tasks)
     ]
     notes += [translatable("Not run: {tasks}.", tasks=missing)] if missing else []
+    for model in compared.models:
+        for task in found.tasks.values():
+            if run := model.run(task.name):
+                notes += scored_before(task, run, model.name)
     for name in found.tasks:
         if f"{name}_trial" in labels() and any(
             run.other_items() for run in found.runs(name)

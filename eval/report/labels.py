@@ -7,6 +7,7 @@ import html
 import re
 from collections.abc import Iterable
 from functools import cache
+from itertools import chain
 from typing import Any
 
 import yaml
@@ -38,6 +39,9 @@ def _labels(tasks: tuple[type[Task], ...]) -> dict[str, tuple[str, str]]:
     }
     for task in tasks:
         merged |= task.view.labels()
+    for measure in chain(*(task.measures for task in tasks)):  # without a label
+        plain = measure.short.replace("_", " ")
+        merged.setdefault(measure.short, (plain, plain))
     return merged
 
 
@@ -97,7 +101,7 @@ def is_main(measure: Measure) -> bool:
 def explanations(
     task: type[Task], columns: Iterable[RunColumn], run: RunResult
 ) -> list[str]:
-    """What columns mean, in texts for `wording`: LABEL_says; the scale of `run` and the better side.
+    """What columns mean, in texts for `wording`: LABEL_says, or a task's title; the scale of `run`, the better side.
 
     The page says it below its table of all columns, the terminal on request.
     """
@@ -118,8 +122,11 @@ def explanations(
                 facts=[*filter(None, [ends]), translatable(sides[measure.better])],
             )
             alike.setdefault(facts, []).append(translatable(column.label))
+    says.append(f"{task.name}_says")
+    title = translatable("{name}: {title}.", name=task.name, title=task.title)
     return [
-        *(key for key in (*says, f"{task.name}_says") if key in known),
+        *(key for key in dict.fromkeys(says) if key in known),
+        *[title] * bool(task.title and task.name not in known),
         *(
             translatable("{names}: {facts}.", names=names, facts=facts)
             for facts, names in alike.items()

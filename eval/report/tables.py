@@ -24,8 +24,15 @@ from sozo.tasks.view import (
     setting_of,
 )
 
-# Settings by which a run's answers were drawn.
-_ASKED = ("temperature", "max_new_tokens", "seed")
+# How a run's answers were drawn.
+_DRAWN = (
+    RunColumn(
+        "temperature",
+        lambda run: None if run.temperature is None else str(run.temperature),
+    ),
+    setting_of("max_new_tokens"),
+    setting_of("seed"),
+)
 
 
 @dataclass(frozen=True)
@@ -154,8 +161,8 @@ class TaskOnPage:
             if c.shown & (TERMINAL | PAGE) and not c.shown & FAILURES
         ]
         notes = explanations(self.task, shown, self.runs[0])
-        shown += map(setting_of, _ASKED)
-        return self.of_columns(self.titled("{task}: all columns"), shown, notes)
+        title = self.titled("{task}: all columns")
+        return self.of_columns(title, [*shown, *_DRAWN], notes)
 
     def failures(self) -> list[Table]:
         """How many answers have no score, by the reason; none where all have one."""

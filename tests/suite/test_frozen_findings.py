@@ -8,6 +8,8 @@ Numbers are equal to 1e-9 of their size; gains by a second encoder, whose centre
 
 import gzip
 import io
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from unittest.mock import patch
@@ -16,16 +18,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from frozen_runs import NOUNS, SECOND, reports
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.findings import findings, frame
 from sozo.scoring.second_encoder import SecondEncoder
 
-FROZEN = Path(__file__).parents[1] / "data" / "findings.csv.gz"
+TESTS = Path(__file__).parents[1]
+FROZEN = TESTS / "data" / "findings.csv.gz"
+KEY = ["report", "model", "base", "measure"]
 
 
 def computed(folder):
     """The rows of every report, below each other, as the file has them."""
+    from frozen_runs import NOUNS, SECOND, reports  # which needs what lies in `TESTS`
+
     tables = []
     with patch("sozo.scoring.second_encoder.make_encoder", lambda name, **_: SECOND):
         for name, make in reports(folder).items():
@@ -43,47 +48,79 @@ def read(text):
     return pd.read_csv(io.StringIO(text))
 
 
-def test_no_finding_has_changed(tmp_path):
+def frozen(file=FROZEN):
+    return read(gzip.decompress(file.read_bytes()).decode("utf-8"))
+
+
+def unlike(now, then):
+    """What came, went or changed, a line each."""
     now, then = (
-        computed(tmp_path),
-        read(gzip.decompress(FROZEN.read_bytes()).decode("utf-8")),
+        table.set_index(pd.MultiIndex.from_frame(table[KEY].fillna("")))
+        for table in (now, then)
     )
-    assert list(now.columns) == list(then.columns)
-    assert len(now) == len(then)
+    lines = [f"came: {key}" for key in now.index.difference(then.index)]
+    lines += [f"went: {key}" for key in then.index.difference(now.index)]
+    both = then.index.intersection(now.index)
+    if not lines and not now.index.equals(then.index):
+        lines.append("the rows are in another order")
+    now, then = now.loc[both], then.loc[both]
     loose = then.measure.str.contains("gain|known_pairs")
     for column in then:
-        if pd.api.types.is_numeric_dtype(then[column]) and then[column].dtype != bool:
-            for rows, close in ((loose, 1e-6), (~loose, 1e-9)):
-                one, other = (
-                    table.loc[rows, column].to_numpy(np.float64)
-                    for table in (now, then)
-                )
-                np.testing.assert_allclose(
-                    one, other, rtol=close, atol=close, err_msg=column
-                )
+        one, other = now[column], then[column]
+        if pd.api.types.is_numeric_dtype(other) and other.dtype != bool:
+            one, other = one.to_numpy(np.float64), other.to_numpy(np.float64)
+            close = np.where(loose, 1e-6, 1e-9)
+            gap = np.abs(one - other)
+            same = (gap <= close * (1 + np.abs(other))) | (
+                np.isnan(one) & np.isnan(other)
+            )
         else:
-            changed = now[column].fillna("").ne(then[column].fillna(""))
-            assert not changed.any(), (column, now[changed].head(5).to_dict("records"))
+            same = (one.eq(other) | (one.isna() & other.isna())).to_numpy()
+        lines += [
+            f"{column} of {both[k]}: now {now[column].iloc[k]}, was {then[column].iloc[k]}"
+            for k in np.flatnonzero(~same)
+        ]
+    return lines
 
 
-def test_a_number_that_changed_is_seen(tmp_path, monkeypatch):
-    then = read(gzip.decompress(FROZEN.read_bytes()).decode("utf-8"))
-    for change in (
-        {"value": then.value * (1 + 1e-7)},
-        {"state": then.state.replace("higher", "lower")},
-    ):
-        monkeypatch.setattr(
-            "test_frozen_findings.computed",
-            lambda _, change=change: then.assign(**change),
-        )
-        with pytest.raises(AssertionError):
-            test_no_finding_has_changed(tmp_path)
+def test_no_finding_has_changed(tmp_path):
+    now, then = computed(tmp_path), frozen()
+    assert list(now.columns) == list(then.columns)
+    lines = unlike(now, then)
+    anew = "If it is meant: python tests/suite/test_frozen_findings.py"
+    assert not lines, "\n".join([f"{len(lines)} differences", *lines[:40], anew])
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (lambda then: then.assign(value=then.value * (1 + 1e-7)), "value of ("),
+        (
+            lambda then: then.assign(state=then.state.replace("higher", "lower")),
+            "now lower, was higher",
+        ),
+        (lambda then: then[1:], "went: ("),
+        (lambda then: pd.concat([then, then[:1].assign(model="new")]), "came: ("),
+        (lambda then: then[::-1], "the rows are in another order"),
+    ],
+)
+def test_a_change_is_seen_and_named(change, line, tmp_path, monkeypatch):
+    monkeypatch.setattr("test_frozen_findings.computed", lambda _: change(frozen()))
+    with pytest.raises(AssertionError, match="differences") as caught:
+        test_no_finding_has_changed(tmp_path)
+    assert line in str(caught.value)
+    assert "python tests/suite/test_frozen_findings.py" in str(caught.value)
+
+
+def test_the_command_of_the_first_line_freezes(tmp_path):
+    file = tmp_path / "findings.csv.gz"
+    subprocess.run([sys.executable, __file__, str(file)], check=True)
+    assert not unlike(frozen(file), frozen())
 
 
 if __name__ == "__main__":
+    sys.path.append(str(TESTS))
     with tempfile.TemporaryDirectory() as made:
-        FROZEN.write_bytes(
-            gzip.compress(
-                computed(Path(made)).to_csv(index=False).encode("utf-8"), 9, mtime=0
-            )
-        )
+        text = computed(Path(made)).to_csv(index=False)
+    target = Path(sys.argv[1]) if sys.argv[1:] else FROZEN
+    target.write_bytes(gzip.compress(text.encode("utf-8"), 9, mtime=0))

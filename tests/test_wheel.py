@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from built import sdist_difference, wheel_difference
 from fakes import list_text
 from test_documents import ROOT, blocks
 
@@ -153,20 +155,18 @@ def check_commands(python, folder, **environment):
         assert expected in done.stdout, arguments
 
 
-def test_the_wheel_holds_sozo_and_all_its_files(wheel, checkout):
-    names = contents(wheel).keys()
-    assert {name.partition("/")[0] for name in names} == {"sozo"}
-    kept = {
-        path
-        for room in ROOMS
-        for path in (checkout / room).rglob("*")
-        if path.is_file()
-    }
-    assert {f"sozo/{path.relative_to(checkout)}" for path in kept} <= names
-    assert "sozo/py.typed" in names
+def test_the_wheel_holds_what_git_tracks(wheel, checkout):
+    assert wheel_difference(wheel, working_tree()) == (set(), set())
+    held = contents(wheel)
+    assert {
+        name
+        for name, content in held.items()
+        if content != (checkout / "src" / name).read_bytes()
+    } == set()
+    assert "sozo/py.typed" in held
 
 
-def test_the_wheel_is_the_same_through_the_sdist(wheel, checkout, tmp_path):
+def test_the_sdist_holds_what_builds_the_same_wheel(wheel, checkout, tmp_path):
     code = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)],
@@ -176,8 +176,28 @@ def test_the_wheel_is_the_same_through_the_sdist(wheel, checkout, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     (sdist,) = tmp_path.glob("*.tar.gz")
+    assert sdist_difference(sdist, working_tree()) == (set(), set())
     assert build(sdist, tmp_path).returncode == 0
     assert contents(next(tmp_path.glob("*.whl"))) == contents(wheel)
+
+
+def test_what_lay_about_is_not_in_the_wheel_or_is_told(wheel, checkout, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(checkout, copy, symlinks=True)
+    for name in ("build/lib/sozo/gone.py", "data/__pycache__/errors.cpython-311.pyc"):
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        (copy / name).write_text("")
+    assert build(copy, tmp_path / "again").returncode == 0
+    (again,) = (tmp_path / "again").iterdir()
+    assert contents(again) == contents(wheel)
+    (copy / "data" / "mine.csv").write_text("")  # no build can know that it is not ours
+    (copy / "data" / "errors.py").unlink()
+    assert build(copy, tmp_path / "told").returncode == 0
+    (told,) = (tmp_path / "told").iterdir()
+    assert wheel_difference(told, working_tree()) == (
+        {"sozo/data/errors.py"},
+        {"sozo/data/mine.csv"},
+    )
 
 
 def test_a_copy_whose_links_became_files_is_refused(checkout, tmp_path):
@@ -190,6 +210,11 @@ def test_a_copy_whose_links_became_files_is_refused(checkout, tmp_path):
     assert "must be a link to a folder and is a plain file" in done.stderr
     assert "git+URL or from the tar.gz" in done.stderr
     assert not list(tmp_path.glob("*.whl"))
+    paths = {"PYTHONPATH": str(tmp_path / "copy" / "src")}
+    for command in (["-m", "sozo"], ["copy/recipes/doctor.py"]):
+        done = run(sys.executable, tmp_path, *command, **paths)
+        assert done.returncode != 0
+        assert "must be a link to a folder and is a plain file" in done.stderr
 
 
 def test_the_wheel_and_readmes_lines_work_beside_names_of_the_users(wheel, elsewhere):

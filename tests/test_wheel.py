@@ -127,13 +127,17 @@ def elsewhere(tmp_path):
     return tmp_path
 
 
+def without_checkout():
+    """The environment's variables, but for the path to this checkout, which pip would take for an installed sozo."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
 def run(python, folder, *arguments, **environment):
-    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [str(python), *arguments]
     return subprocess.run(
         command,
         cwd=folder,
-        env=clean | environment,
+        env=without_checkout() | environment,
         capture_output=True,
         text=True,
         timeout=300,
@@ -270,7 +274,9 @@ def pip_install(python, *what):
         "--disable-pip-version-check",
         *what,
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
+    done = subprocess.run(
+        command, env=without_checkout(), capture_output=True, text=True, timeout=900
+    )
     assert done.returncode == 0, done.stderr[-2000:]
 
 

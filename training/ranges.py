@@ -47,7 +47,8 @@ _RANGE_OF = {
 def _attention() -> Sequence[str]:
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-    return ("eager", *ALL_ATTENTION_FUNCTIONS.valid_keys())
+    known = ALL_ATTENTION_FUNCTIONS.valid_keys()  # of `shared_prompt` too, once it ran
+    return ("eager", *(name for name in known if not name.startswith("sozo_")))
 
 
 def _caches() -> Sequence[str]:

@@ -131,6 +131,8 @@ _KEYS = {
 _FILES = ("accelerator_config", "deepspeed", "fsdp_config")  # or a mapping
 _NUMBERS_OR_TEXT = {"pad_to_multiple_of": ("auto", "none", "null")}
 _NONE_IS_OFF = ("max_grad_norm",)
+# TRL and transformers let these be null; sozo needs the one, and nothing tracks by the other.
+_NEVER_NULL = ("max_completion_length", "report_to")
 
 
 def check_values(
@@ -159,7 +161,8 @@ def _kinds(hint: Any) -> set[Any]:
 
 
 def _check_null(name: str, hint: Any) -> None:
-    if hint in (bool, int, float) and name not in _NONE_IS_OFF:
+    needed = name in _NEVER_NULL or hint in (bool, int, float)
+    if needed and name not in _NONE_IS_OFF:
         raise UserError(f"{name} cannot be null; leave it out for its default")
 
 

@@ -325,6 +325,10 @@ def test_a_file_without_settings(text, tmp_path):
             "argument --learning_rate/--learning-rate: expected one argument",
         ),
         (["--use_cpu", "maybe"], "Truthy value expected"),
+        (["--learning_rate", "-1"], "learning_rate must be 0 or more, not -1.0"),
+        (["--temperature", "0"], "temperature must be above 0, not 0.0"),
+        (["--report_to", "wanbd"], "not 'wanbd' (did you mean wandb?)"),
+        (["--dtype", "bf16"], "argument --dtype: invalid choice: 'bf16'"),
         (
             ["--num_generations", "7", "--completions_per_step", "64"],
             "64 completions, not a multiple of num_generations 7",

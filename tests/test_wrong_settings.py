@@ -5,8 +5,11 @@ from collections import Counter
 
 import pytest
 import yaml
+from trl import ModelConfig, get_peft_config
 
 import wrong_settings as wrong
+from sozo.data.errors import UserError
+from sozo.training.absent import check_targets
 
 with wrong.TABLE.open(encoding="utf-8") as file:
     ROWS = list(csv.DictReader(file))
@@ -42,3 +45,67 @@ def test_it_is_what_is_said_today(tmp_path, monkeypatch):
         if told != (row["outcome"], row["said"]) and not here:
             other.append((method, row["setting"], row["value"], told))
     assert not other
+
+
+# What switches a setting off, or lies at the end of its range, or is no plain number: legitimate.
+RIGHT = [
+    (
+        "sft",
+        {"adam_epsilon": 0, "attn_implementation": "kernels-community/flash-attn2"},
+    ),
+    ("sft", {"data_seed": -3, "debug": "underflow_overflow", "lora_dropout": 0}),
+    ("sft", {"learning_rate": 0, "local_rank": -1, "weight_decay": 0}),
+    ("sft", {"logging_steps": 0.5, "save_steps": 0.1, "warmup_steps": 0.1}),
+    ("sft", {"lr_scheduler_type": "constant", "optim": "adafactor"}),
+    ("sft", {"lr_scheduler_type": "cosine", "lr_scheduler_kwargs": {"num_cycles": 1}}),
+    ("sft", {"max_grad_norm": wrong.INF, "max_length": None, "neftune_noise_alpha": 0}),
+    ("sft", {"max_grad_norm": None, "model_revision": None, "run_name": None}),
+    ("sft", {"max_steps": -1, "num_train_epochs": 0.5, "save_total_limit": 0}),
+    ("sft", {"pad_to_multiple_of": 8, "report_to": ["wandb"], "save_strategy": "no"}),
+    ("sft", {"pad_to_multiple_of": "none", "router_aux_loss_coef": 0, "seed": 0}),
+    ("sft", {"activation_checkpointing_kwargs": {"use_reentrant": False}}),
+    ("dpo", {"beta": 0, "ld_alpha": 1, "loss_type": ["sigmoid", "sft"]}),
+    ("dpo", {"label_smoothing": 0, "loss_type": "ipo", "ref_model_mixup_alpha": 1}),
+    ("grpo", {"beta": 0, "canary_steps": 0, "delta": wrong.INF, "entropy_coef": -0.1}),
+    ("grpo", {"epsilon_high": 5, "min_p": 0, "scale_rewards": "none", "top_p": 1}),
+    ("grpo", {"sampler": "trl", "repetition_penalty": 0.9, "top_k": 50}),
+    ("grpo", {"vllm_server_base_url": "http://gpu:8000", "vllm_server_timeout": 0}),
+]
+
+
+@pytest.mark.parametrize(("method", "changed"), RIGHT)
+@pytest.mark.filterwarnings("ignore")
+def test_what_is_right_passes(method, changed, tmp_path):
+    file = tmp_path / "right.yaml"
+    file.write_text(yaml.safe_dump(wrong.WORKS[method] | changed))
+    assert wrong.plan(method, ["--config", str(file)]) is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, None),
+        ({"lora_target_modules": ["all-linear"]}, None),
+        ({"lora_target_modules": ["q_proj", "v_proj"]}, None),
+        ({"lora_target_modules": [".*[qv]_proj"]}, None),
+        ({"lora_modules_to_save": ["embed_tokens"]}, None),
+        # PEFT alone passes over the second one, and over all of the last two.
+        (
+            {"lora_target_modules": ["q_proj", "v_prj"]},
+            "lora_target_modules v_prj: the model has none; its modules are down_proj, ",
+        ),
+        (
+            {"lora_target_modules": ["q_proj"]},
+            r"\(one alone is a pattern of whole names, such as .\*q_proj\); its modules",
+        ),
+        ({"lora_modules_to_save": ["head"]}, "lora_modules_to_save head: the model"),
+        ({"lora_target_parameters": ["x.w"]}, "lora_target_parameters x.w: the model"),
+    ],
+)
+def test_loras_names_are_those_of_the_model(settings, message):
+    lora = get_peft_config(ModelConfig(use_peft=True, **settings))
+    if message is None:
+        check_targets(lora, wrong.TINY, None)
+    else:
+        with pytest.raises(UserError, match=message):
+            check_targets(lora, wrong.TINY, None)

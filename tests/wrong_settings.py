@@ -66,6 +66,7 @@ _BY_NAME: dict[str, tuple] = {
     "adam_beta1": (1.0,),
     "adam_beta2": (1.5,),
     "answers": ([], "no-such"),
+    "attn_implementation": ("no-such", "flash_attention_2"),
     "data_seed": (2**65,),
     "dataset_kwargs": ({"no_such": True},),
     "deepspeed": ("no-such.json", {"zero_optimization": 3}),
@@ -83,6 +84,8 @@ _BY_NAME: dict[str, tuple] = {
     "lora_dropout": (1.0,),
     "lora_target_modules": (["no-such"],),
     "lora_target_parameters": (["no-such"],),
+    "load_in_4bit": (True,),
+    "load_in_8bit": (True,),
     "loss_weights": ([NAN], ["many"], [1.0, 1.0]),
     "lr_scheduler_kwargs": ({"no_such": 1},),
     "lr_scheduler_type": ("reduce_lr_on_plateau", "warmup_stable_decay"),
@@ -95,11 +98,14 @@ _BY_NAME: dict[str, tuple] = {
     "optim_args": ("no_such=1", "no-such"),
     "output_dir": ("/bin/sh", 3, [1]),
     "pad_to_multiple_of": (0, "many"),
+    "report_to": ("no-such", "tensorboard", None),
     "reward_weights": ([NAN], ["many"], [1.0, 1.0]),
     "sampler": ("vllm", "no-such"),
     "seed": (-1, 2**32),
+    "tasks": (["no-such"], [{"task": "dat", "noun_checker": "mecab"}], 3),
     "temperature": (0, INF),
     "top_p": (0, 1.5),
+    "use_liger_kernel": (True,),
     "vllm_gpu_memory_utilization": (0, 1.5),
     "vllm_group_port": (70000,),
     "vllm_server_base_url": ("no-such",),
@@ -155,6 +161,7 @@ def said(method: str, changed: dict[str, Any], folder: Path) -> tuple[str, str]:
             return "missing", line
     except UserError as error:
         line = str(error).replace(f"{folder}/", "")
+        line = line.partition("; there are dat")[0]  # which tasks, packages decide
         return "refused" if "\n" not in line else "several lines", line
     except Exception as error:
         return "traceback", f"{type(error).__name__}: {error}".partition("\n")[0]

@@ -22,6 +22,8 @@ def absent(training: Any, model: Any) -> Iterator[str]:
         packages.add("vllm")
     if training.use_liger_kernel:
         packages.add("liger_kernel")
+    if model.attn_implementation == "flash_attention_2" and not find_spec("kernels"):
+        packages.add("flash_attn")
     if model.load_in_4bit or model.load_in_8bit:
         packages.add("bitsandbytes")
     yield from not_here({}, set(), packages)

@@ -172,8 +172,6 @@ class GrpoArguments(WordArguments):
     def check(self, training: Any) -> None:
         """Settle the sampler; refuse what contradicts `training`."""
         self._settle_sampler(training)
-        if training.max_completion_length is None:
-            raise UserError("max_completion_length cannot be null; give a number")
         if training.vllm_server_base_url:
             check_address(training.vllm_server_base_url, "vllm_server_base_url")
 

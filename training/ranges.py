@@ -47,7 +47,8 @@ _RANGE_OF = {
 def _attention() -> Sequence[str]:
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-    return ("eager", *ALL_ATTENTION_FUNCTIONS.valid_keys())
+    known = ALL_ATTENTION_FUNCTIONS.valid_keys()  # of `shared_prompt` too, once it ran
+    return ("eager", *(name for name in known if not name.startswith("sozo_")))
 
 
 def _caches() -> Sequence[str]:
@@ -130,6 +131,8 @@ _KEYS = {
 _FILES = ("accelerator_config", "deepspeed", "fsdp_config")  # or a mapping
 _NUMBERS_OR_TEXT = {"pad_to_multiple_of": ("auto", "none", "null")}
 _NONE_IS_OFF = ("max_grad_norm",)
+# TRL and transformers let these be null; sozo needs the one, and nothing tracks by the other.
+_NEVER_NULL = ("max_completion_length", "report_to")
 
 
 def check_values(
@@ -158,7 +161,8 @@ def _kinds(hint: Any) -> set[Any]:
 
 
 def _check_null(name: str, hint: Any) -> None:
-    if hint in (bool, int, float) and name not in _NONE_IS_OFF:
+    needed = name in _NEVER_NULL or hint in (bool, int, float)
+    if needed and name not in _NONE_IS_OFF:
         raise UserError(f"{name} cannot be null; leave it out for its default")
 
 

@@ -31,7 +31,8 @@ from sozo.data.secrets import without_credentials
 
 MISSING = object()
 # Of a server that embeds nobody knows the weights, but what it makes of some words, and that not to the bit.
-PROBE, NEAR = "embedding_probe", 1e-3
+PROBE = "embedding_probe"
+NEAR = 1e-3
 # What a model was trained on is not compared: it follows from its weights, and was written otherwise before.
 TRAINED_ON = "trained_on"
 FORMAT = 3
@@ -188,7 +189,8 @@ class RunFolder:
         self.path = path
         self.answers = path / "answers"
         self._file = config or path / "config.json"
-        self._settings, self._free = _as_json(settings), free or {}
+        self._settings = _as_json(settings)
+        self._free = free or {}
         self._locks = locks and is_first()
         parent = next(p for p in (path, *path.absolute().parents) if p.exists())
         if not parent.is_dir():
@@ -291,7 +293,8 @@ class RunFolder:
                 else shortened(json.dumps(v, ensure_ascii=False))
                 for v in difference
             )
-            how, same = f"with {key[1:-1]} = {old}, but now it is {new}", "settings"
+            how = f"with {key[1:-1]} = {old}, but now it is {new}"
+            same = "settings"
             if _DIGEST.fullmatch(old) or _DIGEST.fullmatch(new):
                 name = (
                     key[1:-1]
@@ -299,7 +302,8 @@ class RunFolder:
                     .removesuffix("sha256")
                     .rstrip("_.")
                 )
-                how, same = f"from before {name} changed", "content"
+                how = f"from before {name} changed"
+                same = "content"
             raise UserError(
                 f"{self.path}: holds a run {how}; {_OTHER}, or the same {same} to continue it"
             )

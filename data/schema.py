@@ -78,7 +78,8 @@ def arrow_schema() -> "pa.Schema":
     """
     import pyarrow as pa
 
-    text, number = pa.string(), pa.float64()
+    text = pa.string()
+    number = pa.float64()
     columns = {
         "id": text,
         "item": text,
@@ -108,7 +109,8 @@ def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
             f"{path}: no such column in the answer table: {', '.join(sorted(unknown))}"
         )
     rows = len(next(iter(columns.values())))
-    columns, empty = {"item": [""] * rows, **columns}, [None] * rows
+    columns = {"item": [""] * rows, **columns}
+    empty = [None] * rows
     buffer = pa.BufferOutputStream()
     pq.write_table(
         pa.table(

@@ -95,10 +95,8 @@ class Checked:
 
     def __post_init__(self) -> None:
         for f in fields(self):  # type: ignore[arg-type]
-            value, least = (
-                getattr(self, f.name),
-                getattr(f.metadata.get("help"), "least", None),
-            )
+            value = getattr(self, f.name)
+            least = getattr(f.metadata.get("help"), "least", None)
             if isinstance(value, int | float):
                 if (
                     not abs(value) < 2**63
@@ -149,7 +147,9 @@ def from_validation(
     mistakes = error.errors(include_url=False)
     # An unknown key before a missing one: it may be that one, misspelt.
     mistake = min(mistakes, key=lambda each: each["type"] not in _UNKNOWN_KEY)
-    kind, path, message = mistake["type"], list(mistake["loc"]), mistake["msg"]
+    kind = mistake["type"]
+    path = list(mistake["loc"])
+    message = mistake["msg"]
     written = f", not {quoted(mistake['input'])}"
     if kind in _UNKNOWN_KEY:
         key = str(path.pop())

@@ -137,7 +137,8 @@ def compare(
 def _compare_models(
     base: Evaluated, model: Evaluated, measure: Measure, level: float
 ) -> Difference:
-    before, after = base.run(measure.task), model.run(measure.task)
+    before = base.run(measure.task)
+    after = model.run(measure.task)
     if before is None or after is None:
         lacking = base if before is None else model
         return Difference(
@@ -180,7 +181,9 @@ def _over_seeds(
     )  # else a model of one training has no spread, and so no interval
     shared = {seed: one for seed, one in each.items() if one_base or seed in base.runs}
     if one_base or len(shared) >= FEWEST:
-        how, ours, theirs = _FROM_ONE if one_base else _PAIRED, shared, shared
+        how = _FROM_ONE if one_base else _PAIRED
+        ours = shared
+        theirs = shared
         runs = [
             (base.at(seed).run(measure.task), method.runs[seed].run(measure.task))
             for seed in shared
@@ -201,7 +204,9 @@ def _over_seeds(
             (one for one in of_base.values() if one.estimate.value is None), None
         ):
             return missing
-        how, ours, theirs = _APART, dict(each), of_base
+        how = _APART
+        ours = dict(each)
+        theirs = of_base
         values = {seed: scaled(one.value) for seed, one in ours.items()}
         base_values = {seed: scaled(one.base_value) for seed, one in theirs.items()}
         found = difference(values, base_values, level=level)

@@ -222,7 +222,8 @@ def draw_parts(
                 write_columns(part.path, columns(number))
             (table,) = iter_tables(part.path, ("score",))
             good = part.rows - table["score"].null_count
-            usable, drawn = usable + good, drawn + part.rows
+            usable += good
+            drawn += part.rows
             advance(part.rows, good)
             if usable >= sampling.num_usable:
                 return

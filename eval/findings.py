@@ -84,7 +84,8 @@ class Finding:
     @property
     def p_corrected(self) -> float | None:
         """The p-value times how often its level was divided: below 0.05 exactly where the interval leaves out 0."""
-        p, level = self.estimate.p, self.estimate.level
+        p = self.estimate.p
+        level = self.estimate.level
         return None if p is None else min(1.0, p * (1 - LEVEL) / (1 - level))
 
     @property
@@ -193,17 +194,16 @@ def findings(
     Means come first, task by task; then what differs.
     """
     compared = compare_models(models, base, all_pairs=all_pairs)
-    columns, rows = {}, list[Finding]()
+    columns = {}
+    rows = list[Finding]()
     for task in task_types().values():
         if runs := [run for model in compared.models if (run := model.run(task.name))]:
             columns[task.name] = _columns(task, runs)
             for method in compared.methods:
                 rows += means(method, task, columns[task.name])
     seers = SecondGains(second) if second else None
-    tasks, noises = (
-        [task_types()[name] for name in columns],
-        dict[str, tuple[float, int]](),
-    )
+    tasks = [task_types()[name] for name in columns]
+    noises = dict[str, tuple[float, int]]()
     for task in tasks:
         if twice := judged_twice(compared, task):
             noises |= {
@@ -368,11 +368,10 @@ class _Pair:
         runs = [*self.method.of_task(task.name), *self.base.of_task(task.name)]
         noise, times = self.noises.get(measure.name, (0.0, 0))
         notes = [found.seeds] if found.seeds else []
-        shown, estimate = runs[0].adapt(measure) if runs else measure, found.estimate
-        kind, over_seeds = (
-            RATIO if measure.ratio else DIFFERENCE,
-            self.method.several or self.base.several,
-        )
+        shown = runs[0].adapt(measure) if runs else measure
+        estimate = found.estimate
+        kind = RATIO if measure.ratio else DIFFERENCE
+        over_seeds = self.method.several or self.base.several
         # Seeds that are judged one by one show their judge's noise in their spread, but not that of a base's one run.
         sides = (
             0

@@ -118,7 +118,8 @@ def answer_task(
             folder.reopen()  # a second scoring that is cut off must not leave numbers that its files do not bear out
         stopped_here = draw_answers(task, writer, sampling, folder, processes, loaded)
         stopped = next(filter(None, gather(stopped_here)), None)
-        first, again = processes.first, metrics is not None
+        first = processes.first
+        again = metrics is not None
 
     def finish() -> TaskRun | None:
         if not first:
@@ -150,8 +151,10 @@ def score_answers(
         "answers_sha256": answers_digest(answers),
     }
     settings = {"task": task.name, **answered, **task.deciding()}
-    existed, folder = output.exists(), RunFolder(output, settings)
-    metrics, begun = folder.metrics(), folder.begun
+    existed = output.exists()
+    folder = RunFolder(output, settings)
+    metrics = folder.metrics()
+    begun = folder.begun
     if metrics is not None and not task.again:
         return TaskRun(task, output, metrics, True)
     folder.reopen()

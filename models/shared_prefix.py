@@ -53,14 +53,10 @@ def why_not_sampled(model: Any, length: int) -> str | None:
 
 def _trial(model: Any) -> str | None:
     """Two tokens of each of three slots behind prompts of four, four and three, beside the forward pass of the rows."""
-    device, vocabulary = (
-        next(model.parameters()).device,
-        model.config.get_text_config().vocab_size,
-    )
-    rows, sizes = (
-        torch.arange(4, 22, device=device).view(3, 6) % vocabulary,
-        torch.tensor([4, 4, 3], device=device),
-    )
+    device = next(model.parameters()).device
+    vocabulary = model.config.get_text_config().vocab_size
+    rows = torch.arange(4, 22, device=device).view(3, 6) % vocabulary
+    sizes = torch.tensor([4, 4, 3], device=device)
     rows[1, :4] = rows[0, :4]
     slots = torch.arange(3, device=device)
 
@@ -86,10 +82,8 @@ def _trial(model: Any) -> str | None:
 
 def _fill(model: Any, prompt: Sequence[int]) -> tuple[DynamicCache, Tensor]:
     """A prompt's keys and values, and the logits (1, vocabulary) behind it."""
-    cache, ids = (
-        DynamicCache(),
-        torch.tensor([list(prompt)], device=next(model.parameters()).device),
-    )
+    cache = DynamicCache()
+    ids = torch.tensor([list(prompt)], device=next(model.parameters()).device)
     return cache, _last_logits(model, cache, input_ids=ids)
 
 
@@ -126,7 +120,8 @@ class _Answers:
         self, model: Any, uniforms: np.ndarray, ends: Sequence[int], temperature: float
     ) -> None:
         device = next(model.parameters()).device
-        self.model, self.temperature = model, temperature
+        self.model = model
+        self.temperature = temperature
         self.random = torch.from_numpy(np.ascontiguousarray(uniforms)).to(device)
         self.stop = torch.tensor([_BROKEN, *ends], dtype=torch.long, device=device)
         self.tokens = torch.zeros(uniforms.shape, dtype=torch.long, device=device)
@@ -192,10 +187,8 @@ def sample_each(
         raise UserError(
             "a prompt has no token for an answer to follow; give one that is not empty"
         )
-    window, by_most = (
-        window_of(model) or sys.maxsize,
-        dict[int, dict[tuple[int, ...], list[int]]](),
-    )
+    window = window_of(model) or sys.maxsize
+    by_most = dict[int, dict[tuple[int, ...], list[int]]]()
     for row, prompt in enumerate(prompts):
         most = min(uniforms.shape[1], max(1, window - len(prompt)))
         by_most.setdefault(most, {}).setdefault(tuple(prompt), []).append(row)
@@ -249,8 +242,10 @@ def _waves(
     for prompt in sorted(
         rows_of, key=lambda prompt: (len(rows_of[prompt]), len(prompt))
     ):
-        count, wave = len(rows_of[prompt]), waves[-1][0] if waves else []
-        longest, live = max(map(len, [*wave, prompt])), min(rows + count, slots)
+        count = len(rows_of[prompt])
+        wave = waves[-1][0] if waves else []
+        longest = max(map(len, [*wave, prompt]))
+        live = min(rows + count, slots)
         padded = (len(wave) + 1) * count > 2 * live or (
             len(wave) + 1
         ) * longest > slots * most
@@ -298,7 +293,9 @@ def _sample(
             answers, stem, history, torch.nonzero(~ended)[:, 0], slots
         )
         # Each slot holds one answer from here on: nothing is sorted, and nothing waits for the device but `nonzero`.
-        rows, waiting, cache = live[:slots], live[slots:], stem
+        rows = live[:slots]
+        waiting = live[slots:]
+        cache = stem
         if alone:
             rows = torch.empty_like(live).scatter_(0, history[live], live)
         else:
@@ -328,7 +325,8 @@ def _share_beginnings(
             return live, False
         places = stem.follow(starts[0])
         step = torch.empty_like(starts[1])
-        step[places], history[live] = starts[1], places[which]
+        step[places] = starts[1]
+        history[live] = places[which]
         logits = _step(answers.model, stem, step)
         ended = answers.write(logits, live, t, history[live])
         if starts.shape[1] == len(
@@ -353,7 +351,8 @@ def _fill_slots(
     while len(rows):
         ended = torch.nonzero(over | (cache.lengths == most))[:, 0]
         if len(ended):
-            started, waiting = waiting[: len(ended)], waiting[len(ended) :]
+            started = waiting[: len(ended)]
+            waiting = waiting[len(ended) :]
             rows = cache.replace(rows, ended, started, history[started])
             over = torch.zeros_like(rows, dtype=torch.bool)
         for _ in range(min(check_every, most - cache.longest) if len(rows) else 0):
@@ -397,10 +396,8 @@ def draw(
         by_block = mass.view(len(part), blocks, _BLOCK)
         cumulative = by_block.sum(dim=2).double().cumsum(dim=1)
         if which is None:
-            draws, row = (
-                slice(start, start + chunk),
-                torch.arange(len(part), device=logits.device),
-            )
+            draws = slice(start, start + chunk)
+            row = torch.arange(len(part), device=logits.device)
         else:
             draws = torch.nonzero((which >= start) & (which < start + chunk))[:, 0]
             row = which[draws] - start

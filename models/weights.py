@@ -16,7 +16,8 @@ from sozo.models.processes import run_module
 from sozo.models.tiny import TINY, ensure_tiny, tiny_seed
 
 _ROUNDED = 0.1  # of what an adapter adds; more must not be lost
-ADAPTER_FILE, _WHOLE = "adapter_config.json", "config.json"
+ADAPTER_FILE = "adapter_config.json"
+_WHOLE = "config.json"
 
 
 def is_model(folder: Path) -> bool:
@@ -69,7 +70,8 @@ def check_model(name: str) -> None:
 
 def cannot_load(name: str, error: Exception) -> UserError:
     """What a user is told of a model that does not load, or of an adapter whose base does not."""
-    cause, file = _cause(error), Path(name) / ADAPTER_FILE
+    cause = _cause(error)
+    file = Path(name) / ADAPTER_FILE
     if is_adapter(name) and not Path(base := base_of(name)).is_dir():
         remedy = f"it stands in {file} as base_model_name_or_path: name there a model's folder, or a hub id"
         return UserError(
@@ -113,7 +115,8 @@ def _text_config(name: str, revision: str | None) -> Any:
 
     whole = name
     if is_adapter(name):
-        whole, revision = base_of(name), _adapter_config(name).revision
+        whole = base_of(name)
+        revision = _adapter_config(name).revision
     try:
         return AutoConfig.from_pretrained(whole, revision=revision).get_text_config()
     except Exception as error:  # as in `_load`
@@ -290,7 +293,8 @@ def _adapted(base: Any, config: Any, path: str, **options: Any) -> Any:
 
 def _make_room(base: Any, weights: dict[str, Any]) -> None:
     """As many rows in the base's embeddings as those that the adapter brings, where tokens were added for it."""
-    embeddings, head = base.get_input_embeddings(), base.get_output_embeddings()
+    embeddings = base.get_input_embeddings()
+    head = base.get_output_embeddings()
     names = {
         f"base_model.model.{name}.weight"
         for name, module in base.named_modules()
@@ -318,17 +322,13 @@ def rounding_error(adapted: Any) -> float:
     missed = added = 0.0
     for layer in adapted.modules():
         if isinstance(layer, LoraLayer):
-            weight, wanted = (
-                layer.get_base_layer().weight.detach(),
-                layer.get_delta_weight("default").detach().float(),
-            )
+            weight = layer.get_base_layer().weight.detach()
+            wanted = layer.get_delta_weight("default").detach().float()
             if weight.shape != wanted.shape:  # quantized, or a shard of ZeRO-3
                 continue
             kept = (weight.float() + wanted).to(weight.dtype).float() - weight.float()
-            missed, added = (
-                missed + float((kept - wanted).square().sum()),
-                added + float(wanted.square().sum()),
-            )
+            missed = missed + float((kept - wanted).square().sum())
+            added = added + float(wanted.square().sum())
     return math.sqrt(missed / added) if added else 0.0
 
 
@@ -345,13 +345,15 @@ def load_tokenizer(path: str, revision: str | None = None) -> Any:
     """The tokenizer of a model; of a LoRA adapter without one that of its base model."""
     from transformers import AutoTokenizer
 
-    name, asked = path, revision
+    name = path
+    asked = revision
     try:
         if is_adapter(path) and not (Path(path) / "tokenizer_config.json").is_file():
             from peft import PeftConfig
 
             base = PeftConfig.from_pretrained(path)
-            path, revision = base.base_model_name_or_path, base.revision
+            path = base.base_model_name_or_path
+            revision = base.revision
         tokenizer = AutoTokenizer.from_pretrained(path, revision=revision)
     except Exception as error:
         if not Path(path).is_dir():
@@ -367,10 +369,8 @@ def _refuse_beyond(name: str, revision: str | None, tokenizer: Any) -> None:
 
     Special tokens that no text and no prompt holds are none of these: Gemma 3 has one for images beyond the last row.
     """
-    rows, vocabulary = (
-        getattr(_text_config(name, revision), "vocab_size", None),
-        tokenizer.get_vocab(),
-    )
+    rows = getattr(_text_config(name, revision), "vocab_size", None)
+    vocabulary = tokenizer.get_vocab()
     if rows is None or max(vocabulary.values(), default=0) < rows:
         return
     if is_adapter(name):  # which may bring embeddings of its own
@@ -387,10 +387,8 @@ def _refuse_beyond(name: str, revision: str | None, tokenizer: Any) -> None:
                 ),
             ]
         )
-    rendered, own = (
-        "",
-        {tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id},
-    )
+    rendered = ""
+    own = {tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id}
     with suppress(
         Exception
     ):  # a template may refuse such a conversation, or there is none

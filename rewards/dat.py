@@ -88,11 +88,9 @@ class DatReward(Reward):
         rewards = (np.nan_to_num(results.scores, nan=0.0) * self.scale).tolist()
         completions = []
         for k, result in enumerate(results):
-            facts, text, key = (
-                {"words": result.words},
-                results.texts[k],
-                results.keys[k],
-            )
+            facts = {"words": result.words}
+            text = results.texts[k]
+            key = results.keys[k]
             completions.append(
                 ScoredCompletion(
                     text, result.score, result.reason, rewards[k], facts=facts, key=key
@@ -405,7 +403,8 @@ def with_parts(
     words: Sequence[str] = completion.facts["words"]
     lines = [f"{k}. {word}" for k, word in enumerate(words, 1)]
     # A list is the end of its text, and each line's length is known: `sozo.scoring.parse.split_list`.
-    end, parts = len(completion.text.rstrip()) - sum(map(len, lines)) - len(lines), []
+    end = len(completion.text.rstrip()) - sum(map(len, lines)) - len(lines)
+    parts = []
     for line, word, worth in zip(lines, words, worths, strict=True):
         end += len(line) + 1
         parts.append(Part(end - len(word), end, worth))

@@ -123,8 +123,10 @@ class Reward:
             raise UserError(
                 f"penalise_duplicates must be true or false, not {quoted(penalise_duplicates)}"
             )
-        self.__name__, self.prefix = name, prefix
-        self.scale, self.penalise_duplicates = scale, penalise_duplicates
+        self.__name__ = name
+        self.prefix = prefix
+        self.scale = scale
+        self.penalise_duplicates = penalise_duplicates
         self.seen = SeenAnswers()  # of the duplicate penalty
         self.last: list[
             ScoredCompletion
@@ -283,7 +285,8 @@ class Reward:
 
 def gather_made(what: str, make: Callable[[], T]) -> list[T]:
     """What `make` makes in each process, in rank order. A failure of one is everybody's: others would wait for it."""
-    made, failure = None, None
+    made = None
+    failure = None
     try:
         made = make()
     except Exception as error:

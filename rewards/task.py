@@ -46,12 +46,10 @@ class TaskReward(Reward):
         penalise_duplicates: bool = False,
     ) -> None:
         paid = task.measure_named(measure)
-        self.task, self.measure, self.together, self.offset = (
-            task,
-            paid.name,
-            paid.together,
-            offset,
-        )
+        self.task = task
+        self.measure = paid.name
+        self.together = paid.together
+        self.offset = offset
         self._worst = paid.scale[1] if paid.scale and paid.better < 0 else None
         self.console = (
             (f"mean {self.measure}", f"{task.name}/score", ".4f"),

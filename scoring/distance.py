@@ -110,7 +110,8 @@ def paired_distance(
         raise ValueError(
             f"{len(left)} texts on the left and {len(right)} on the right are no pairs"
         )
-    one, other = unit[left].astype(np.float64), unit[right]
+    one = unit[left].astype(np.float64)
+    other = unit[right]
     known = (left >= 0) & (right >= 0) & one.any(axis=1) & other.any(axis=1)
     difference = one - other
     return np.where(
@@ -130,7 +131,8 @@ def cosines_of_means(
     >>> cosines_of_means(np.eye(2), np.array([[0.5, 0.5], [0.0, 1.0]]))
     (array([0.5, 1. ]), 0.25)
     """
-    same, n = np.einsum("pd,pd->p", one, other), len(one)
+    same = np.einsum("pd,pd->p", one, other)
+    n = len(one)
     if n < 2:
         return same, None
     return same, float(

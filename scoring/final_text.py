@@ -43,7 +43,8 @@ _MARKS = re.compile(
     f"{_OPEN}|{'|'.join(map(re.escape, _PAIRS.values()))}", re.IGNORECASE
 )
 # gpt-oss writes to channels, of which only `final` is for the reader; without its special tokens the names stay.
-_CHANNEL, _START = "<|channel|>", "<|start|>"
+_CHANNEL = "<|channel|>"
+_START = "<|start|>"
 _FINAL = re.compile(
     r"(?:\s*assistant)?\s*<\|channel\|>\s*final\s*(?:<\|constrain\|>[^<]*)?<\|message\|>"
 )
@@ -158,13 +159,16 @@ def _final_message(text: str) -> str | None:
 
 def _after_reasoning(text: str) -> str | None:
     """What follows the last reasoning; None where one is open that its own mark does not close."""
-    closing, end = "", 0
+    closing = ""
+    end = 0
     for match in _MARKS.finditer(text):
         mark = re.sub(r"\s.*", ">", match[0].lower(), flags=re.DOTALL)
         if not closing:
-            closing, end = _PAIRS.get(mark, ""), match.end()
+            closing = _PAIRS.get(mark, "")
+            end = match.end()
         elif mark == closing:
-            closing, end = "", match.end()
+            closing = ""
+            end = match.end()
     return None if closing else text[end:]
 
 
@@ -213,14 +217,16 @@ def decode(tokenizer: Any, ids: Sequence[int]) -> str:
         ids = ids[: next(k for k, token in enumerate(ids) if token in ends)]
     if marks.keys().isdisjoint(ids):
         return str(tokenizer.decode(ids, skip_special_tokens=True))
-    text, before = "", 0
+    text = ""
+    before = 0
     for place in (*(k for k, token in enumerate(ids) if token in marks), len(ids)):
         text += (
             tokenizer.decode(ids[before:place], skip_special_tokens=True)
             if before < place
             else ""
         )
-        text, before = text + (marks[ids[place]] if place < len(ids) else ""), place + 1
+        text = text + (marks[ids[place]] if place < len(ids) else "")
+        before = place + 1
     return text
 
 

@@ -197,7 +197,8 @@ def t_test_of_both(
             *(error * float(stdtrit(freedom, 1 - p / 2)) for error, freedom in errors)
         )
 
-    margin, gap = half(1 - level), abs(mean)
+    margin = half(1 - level)
+    gap = abs(mean)
     p = (
         float(brentq(lambda p: half(p) - gap, 1e-12, 1.0))
         if half(1e-12) > gap > 0

@@ -72,7 +72,8 @@ class Cell:
             return self.printed
         if isinstance(self.content, str):
             return self.content
-        value, n = self.estimate.value, self.estimate.n
+        value = self.estimate.value
+        n = self.estimate.n
         if value is not None and self.of is not None and not n:
             return n_of(int(value), self.of)
         return number(value, self.measure, self.kind)

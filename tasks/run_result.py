@@ -208,10 +208,8 @@ class RunResult:
                 *table.to_pydict().values(), strict=True
             ):
                 own = {} if score is None else {self.main.name: score}
-                group, state = (
-                    self.items[item].get("group", ""),
-                    answer_state(text, end),
-                )
+                group = self.items[item].get("group", "")
+                state = answer_state(text, end)
                 known = json.loads(facts) if facts else {}
                 yield ScoredAnswer(
                     name, item, text, dict(values or own), reason, group, state, known
@@ -291,7 +289,8 @@ class RunResult:
                 f"{measure.name} is compared by a ratio: {type(self).__name__}.against must do it"
             )
         if measure.per_item:
-            sides, strata = (base.by_item(measure), self.by_item(measure)), self._strata
+            sides = (base.by_item(measure), self.by_item(measure))
+            strata = self._strata
             # Of items that are one (a premise's) a mean is no 0 or 1, unless all are alike.
             if measure.share and any(item.get("unit") for item in self.items.values()):
                 found = compare_paired(*sides, level=level, strata=strata)
@@ -335,7 +334,8 @@ class RunResult:
         """The two numbers, this run's first, that `against` subtracts or divides: of pairs those of common items."""
         if not measure.per_item:
             return self.estimate(measure).value, base.estimate(measure).value
-        ours, theirs = self.by_item(measure), base.by_item(measure)
+        ours = self.by_item(measure)
+        theirs = base.by_item(measure)
         pairs = ((ours.get(item), value) for item, value in theirs.items())
         both = [
             (own, value)
@@ -383,7 +383,8 @@ class RunResult:
                 for item, value in self.by_item(measure).items()
                 if value is not None
             }
-            values, kinds = np.array(list(known.values())), self._strata
+            values = np.array(list(known.values()))
+            kinds = self._strata
             strata = [kinds[item] for item in known] if kinds else None
         else:
             values = self.by_answer(measure)

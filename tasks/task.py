@@ -227,12 +227,14 @@ class Task:
             raise UserError(
                 f"{self.name}: score gives {unknown[0]}, which is none of its measures: {', '.join(known)}"
             )
-        result, places = list(rows), defaultdict(list)
+        result = list(rows)
+        places = defaultdict(list)
         for place, (item, row) in enumerate(zip(items, rows, strict=True)):
             if self.in_groups() and row.reason is None:
                 places[item.id, item.prompt].append(place)
         for group in places.values():
-            own, alone = [answers[k] for k in group], [rows[k] for k in group]
+            own = [answers[k] for k in group]
+            alone = [rows[k] for k in group]
             for place, row in zip(
                 group, self.score_together(items[group[0]], own, alone), strict=True
             ):

@@ -92,7 +92,8 @@ def trained_form(model: str | None) -> PromptForm:
         None,
     )
     settings = read_json(record).get("settings", {}) if model and record else {}
-    script, training = settings.get("script", {}), settings.get("training", {})
+    script = settings.get("script", {})
+    training = settings.get("training", {})
     return read_form(script.get("system_prompt"), training.get("chat_template_kwargs"))
 
 
@@ -100,7 +101,8 @@ def settled_form(
     system: str | None, arguments: Mapping[str, Any] | str | None, model: str | None
 ) -> tuple[str | None, dict[str, Any] | None]:
     """Both settings as they are given, or else as `model` was trained; an empty one is given too, and stays."""
-    trained, given = trained_form(model), read_form(system, arguments)
+    trained = trained_form(model)
+    given = read_form(system, arguments)
     form = (
         dict(trained.arguments) or None if arguments is None else dict(given.arguments)
     )

@@ -169,7 +169,9 @@ class Integration:
                 raise UserError(
                     f"{len(values)} {name} came with {len(texts)} texts; give one for each"
                 )
-        items, answers, trained = [], [], []
+        items = []
+        answers = []
+        trained = []
         for k, text in enumerate(texts):
             question = question_text(prompts[k]) if prompts else ""
             columns = _columns(asked[k] if asked else None)

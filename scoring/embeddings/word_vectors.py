@@ -30,7 +30,8 @@ class WordVectors:
     def __init__(self, encoder: Encoder, cache_dir: Path | None = None) -> None:
         self.encoder = encoder
         self._rows: dict[str, int] = {}
-        self._size, self._buffer = 0, np.empty((0, 0), np.float32)
+        self._size = 0
+        self._buffer = np.empty((0, 0), np.float32)
         self._disk = (
             _DiskCache(cache_dir, encoder, self.probe)
             if cache_dir and cache_dir != NO_CACHE
@@ -102,7 +103,8 @@ class WordVectors:
         words.sort(key=len)  # neighbours of one length need little padding
         vectors = np.asarray(self.encoder.encode(words), dtype=np.float32)
         if vectors.ndim != 2 or len(vectors) != len(words):
-            shape, name = vectors.shape, self.encoder.name
+            shape = vectors.shape
+            name = self.encoder.name
             raise UserError(
                 f"the encoder {name} returned shape {shape} for {len(words)} words; take another"
             )

@@ -144,11 +144,9 @@ class Endpoint:
         profile: Profile | None = None,
     ) -> None:
         profile = profile or Profile()
-        concurrency, timeout, key_env = (
-            profile.concurrency or concurrency,
-            profile.timeout or timeout,
-            profile.key_env,
-        )
+        concurrency = profile.concurrency or concurrency
+        timeout = profile.timeout or timeout
+        key_env = profile.key_env
         key = os.environ.get(key_env, "").strip()
         if not key:
             raise UserError(
@@ -184,7 +182,8 @@ class Endpoint:
                 if (value := os.environ.get(name))
             }
         self._secrets = secrets_of(key, self._address)
-        self._timeout, self._retry = timeout, retry or RetryPolicy()
+        self._timeout = timeout
+        self._retry = retry or RetryPolicy()
         self._client: Any = None
         self._open_again = 0.0  # when a server that named a time may be asked again
         self.proven = False  # whether it has ever answered: then a refusal is about one request, not about all
@@ -212,7 +211,9 @@ class Endpoint:
     async def _post(
         self, path: str, content: bytes, read: Callable[[Any], Value]
     ) -> RequestOutcome[Value]:
-        failures, limits, waited = 0, 0, 0.0
+        failures = 0
+        limits = 0
+        waited = 0.0
         usage: tuple[Usage, ...] = ()
         while True:
             while (closed := self._open_again - time.monotonic()) > 0:
@@ -298,7 +299,8 @@ class Endpoint:
     async def close(self) -> None:
         """Close the connections; the next request opens new ones, in whichever event loop it comes from."""
         if self._client is not None:
-            client, self._client = self._client, None
+            client = self._client
+            self._client = None
             await client.aclose()
 
     def failure(self, error: str | None) -> UserError:
@@ -325,12 +327,11 @@ class Endpoint:
             ):
                 raise UnusableReplyError("the reply has not one choice of index 0")
             choice = content["choices"][indices.index(0)]
-            message, finish_reason = choice["message"], choice.get("finish_reason")
-            text, refusal, reply_id = (
-                message.get("content"),
-                message.get("refusal"),
-                content.get("id"),
-            )
+            message = choice["message"]
+            finish_reason = choice.get("finish_reason")
+            text = message.get("content")
+            refusal = message.get("refusal")
+            reply_id = content.get("id")
             if isinstance(
                 text, list
             ):  # of parts; those of another type are reasoning, or no text at all
@@ -425,7 +426,8 @@ class Endpoint:
         content = None
         with suppress(ValueError, RecursionError):
             content = json.loads(text, parse_int=_whole)
-        status, usage = response.status_code, (_read_usage(content),)
+        status = response.status_code
+        usage = (_read_usage(content),)
         if (fault := _error_in(content)) or not 200 <= status < 300:
             wait = retry_after(
                 response.headers.get("retry-after-ms"),
@@ -490,7 +492,8 @@ class Endpoint:
 
 
 async def _unpacked(response: Any) -> bytes:
-    packed, body = response.headers.get("content-encoding", "identity"), bytearray()
+    packed = response.headers.get("content-encoding", "identity")
+    body = bytearray()
     if packed.strip().lower() not in (
         "identity",
         "gzip",

@@ -87,7 +87,8 @@ class Ledger(AbstractContextManager["Ledger"]):
     """
 
     def __init__(self, path: Path, rubrics: Iterable[Rubric]) -> None:
-        self.path, rubrics = path, tuple(rubrics)
+        self.path = path
+        rubrics = tuple(rubrics)
         with ExitStack() as held:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)

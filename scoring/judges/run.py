@@ -78,7 +78,8 @@ class JudgeSession:
     def __init__(
         self, judge: Judge, settings: JudgeSettings, ledgers: Iterable[Path] = ()
     ) -> None:
-        self.judge, self.settings = judge, settings
+        self.judge = judge
+        self.settings = settings
         # What the judge was ever paid for in any of them counts, also in those that come later.
         self.ledgers = set(ledgers)
 
@@ -155,7 +156,8 @@ def judge_answers(
         )
         run_to_end(asking.ask_all(_due(lines, by_key, settings.retry_unjudged)))
         judging = judging_of(lines, keys, asking.price)
-    judging.requests, judging.stopped = asking.requests, asking.stopped
+    judging.requests = asking.requests
+    judging.stopped = asking.stopped
     judging.cost_at_most = asking.spent
     return judging
 
@@ -260,13 +262,12 @@ class _Asking:
         settings: JudgeSettings,
         on_judgement: Callable[[Judgement], None] | None,
     ) -> None:
-        self.judge, self.rubric, self.ledger, self.answers = (
-            judge,
-            rubric,
-            ledger,
-            answers,
-        )
-        self.price, self.on_judgement = settings.price(), on_judgement
+        self.judge = judge
+        self.rubric = rubric
+        self.ledger = ledger
+        self.answers = answers
+        self.price = settings.price()
+        self.on_judgement = on_judgement
         self.requests = 0  # prompts asked so far
         self.stopped: str | None = None  # why not all are
         self._prompts = {
@@ -281,7 +282,9 @@ class _Asking:
             0.0,
             0,
         )  # the most that the requests under way can cost, and how many they are
-        self._one_ended, self._failed, self._blame = asyncio.Event(), False, Blame()
+        self._one_ended = asyncio.Event()
+        self._failed = False
+        self._blame = Blame()
         if any(line.reply and line.judge == judge.name for line in ledger.judgements):
             judge.proven = True
 

@@ -258,7 +258,8 @@ class DatScorer:
 
     def _name(self) -> str:
         """What an English score may be called: only by the vectors of the published norms is it on their scale."""
-        encoder, words = self.vectors.encoder.name, ["cat", *_FROM_CAT]
+        encoder = self.vectors.encoder.name
+        words = ["cat", *_FROM_CAT]
         if self.rules.olson and encoder.startswith("glove:"):
             pairs = np.array([[0, 1 + k] for k in range(len(_FROM_CAT))])
             if np.allclose(
@@ -287,10 +288,12 @@ class DatScorer:
             else (numbers, _first_rule(bad))
         )
 
-        n, at = len(texts), np.array(lists, np.int64)
+        n = len(texts)
+        at = np.array(lists, np.int64)
         codes = np.full(n, CODE[Reason.FORMAT], np.int8)
         codes[at] = reasons
-        good, at = numbers[reasons == 0], at[reasons == 0]
+        good = numbers[reasons == 0]
+        at = at[reasons == 0]
         scores = np.full(n, np.nan, np.float32)
         scores[at] = self.distances(good)
         keys: list[bytes | None] = [None] * n

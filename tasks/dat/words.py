@@ -84,7 +84,9 @@ class WordTable:
             raise UserError(
                 "reject_rare needs base_answers: the folder of the base model's DAT run"
             )
-        self._checker, self._vectors, self._rules = checker, vectors, rules
+        self._checker = checker
+        self._vectors = vectors
+        self._rules = rules
         refused = {
             "glued": rules.reject_glued,
             "numeral": rules.reject_numerals,
@@ -124,7 +126,8 @@ class WordTable:
             return np.fromiter(map(codes.__getitem__, words), np.int32, len(words))
 
     def _learn(self, words: list[str]) -> None:
-        codes, nouns = self._codes, []
+        codes = self._codes
+        nouns = []
         script = {word: script_reason(word, self._rules.language) for word in words}
         codes.update(
             (word, CODE[reason])
@@ -142,7 +145,8 @@ class WordTable:
                 codes[word] = CODE[Reason.NOT_NOUN]
         if not nouns:
             return
-        first, rows = len(self.rows), self._vectors.rows([word for word, _, _ in nouns])
+        first = len(self.rows)
+        rows = self._vectors.rows([word for word, _, _ in nouns])
         by_representative = self._rules.repeated_by_representative
         identities = [
             (by_representative and verdict.representative) or word

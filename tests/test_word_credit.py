@@ -17,9 +17,9 @@ from sozo.rewards.dat import DatDistance
 from sozo.rewards.reward import Part, Reward
 from sozo.scoring.distance import distance_to_others, mean_pairwise_distance
 from sozo.tasks.dat.scorer import DatScorer
-from sozo.training.arguments import WordArguments
 from sozo.training.shared_prompt import share_prompt
 from sozo.training.word_trainer import WordTokens, WordTrainer, part_advantages
+from sozo.training.words import WordArguments
 
 WORDS = "犬猫水山"
 UNIT = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)

@@ -1,6 +1,5 @@
 """What a method can be told of its own: read without TRL, which takes seconds to import; `--help` lists it first."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,7 +14,7 @@ from sozo.training.batches import (
 )
 from sozo.training.entries import tasks_of
 from sozo.training.selection import check_rule
-from sozo.training.words import KeepWords, Words
+from sozo.training.words import WordArguments
 
 SAMPLERS = ("shared_prefix", "trl", "vllm")
 # Settings that cut or bend the model's own distribution, and the values that do not. vLLM's correction needs the first
@@ -59,86 +58,7 @@ class CommonArguments:
 
 
 @dataclass
-class WordArguments(CommonArguments):
-    """Settings of `sozo.training.word_trainer`; the defaults are TRL's GRPO."""
-
-    credit: str = setting(
-        "answer",
-        "answer, or word: each word's tokens get the advantage of its own share.",
-    )
-    word_entropy: float = setting(
-        0.0,
-        "Paid per nat of the mean entropy of tokens that write words of usable lists.",
-    )
-    different_words: int | None = setting(
-        None, "Keep so many different words: word_entropy and rarity follow the count."
-    )
-    different_words_of: int | None = setting(
-        None, "Among how many words (the last ones drawn) different_words are counted."
-    )
-
-    def decide_words(
-        self, of_entries: Sequence[Sequence[Any]], training: Any
-    ) -> "Words | None":
-        """What is done about words; None where it is TRL's GRPO.
-
-        Refuses what cannot work together with the rewards of a run's entries and with TRL's settings.
-        """
-        rewards = [reward for of_entry in of_entries for reward in of_entry]
-        unique, window = self.different_words, self.different_words_of
-        if self.credit not in ("answer", "word"):
-            raise UserError(f"credit must be answer or word, not {self.credit}")
-        if (unique is None) != (window is None):
-            raise UserError(
-                "different_words and different_words_of belong together: 590 different ones of 640, for example"
-            )
-        by_word = self.credit == "word"
-        if not by_word and not self.word_entropy and unique is None:
-            return None
-        if not any(getattr(reward, "in_parts", False) for reward in rewards):
-            name = (
-                "credit word"
-                if by_word
-                else "word_entropy"
-                if self.word_entropy
-                else "different_words"
-            )
-            example = "such as sozo.rewards.make_dat_distance in reward_funcs"
-            raise UserError(
-                f"{name} needs a reward that says what each word earned, {example}"
-            )
-        if by_word and any(
-            all(getattr(reward, "in_parts", False) for reward in of_entry)
-            for of_entry in of_entries
-        ):
-            raise UserError(
-                "credit word pays words of usable lists, so an unusable list teaches nothing; "
-                "add a reward of the answer beside it, such as sozo.rewards.make_dat_usable in reward_funcs"
-            )
-        if by_word and (
-            training.loss_type == "vespo"
-            or training.off_policy_mask_threshold is not None
-        ):
-            raise UserError(
-                "credit word has an advantage for each token; take another loss_type, no off_policy_mask"
-            )
-        if unique is None or window is None:
-            return Words(by_word, self.word_entropy)
-        if not 0 < unique <= window:
-            raise UserError(
-                f"different_words {unique} must be 1 to different_words_of {window}"
-            )
-        if not self.word_entropy and not any(
-            getattr(reward, "keeps_words", False) for reward in rewards
-        ):
-            raise UserError(
-                "different_words has nothing to turn: set word_entropy, or add sozo.rewards.make_dat_rarity"
-            )
-        return Words(by_word, self.word_entropy, KeepWords(unique, window))
-
-
-@dataclass
-class GrpoArguments(WordArguments):
+class GrpoArguments(WordArguments, CommonArguments):
     """What is asked, who draws the answers, and what is paid for them.
 
     `tasks` holds entries as `training.entries.Entry` describes them, or names of tasks; on the command line names, or

@@ -158,7 +158,8 @@ def said(method: str, changed: dict[str, Any], folder: Path) -> tuple[str, str]:
     file.write_text(yaml.safe_dump(lines, allow_unicode=True), "utf-8")
     try:
         if line := plan(method, ["--config", str(file)]):
-            return "missing", line
+            # The program that installs is called by where this runs.
+            return "missing", line.replace(".venv/bin/pip", "pip")
     except UserError as error:
         line = str(error).replace(f"{folder}/", "")
         line = line.partition("; there are dat")[0]  # which tasks, packages decide

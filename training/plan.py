@@ -12,7 +12,6 @@ from accelerate.utils import str_to_bool
 
 from sozo.data.errors import UserError
 from sozo.data.processes import world_size
-from sozo.data.prompts import prompt as dat_prompt
 from sozo.data.prompts.form import PromptForm, read_form
 from sozo.data.settings import read_yaml
 from sozo.models.model_support import encode_text
@@ -20,6 +19,7 @@ from sozo.models.needs import is_here, not_here
 from sozo.models.tiny import tiny_folder, tiny_seed
 from sozo.models.weights import load_tokenizer, pinned
 from sozo.tasks import read_run
+from sozo.tasks.run_result import RunResult
 from sozo.training.absent import absent
 from sozo.training.config import parse, read_plan
 from sozo.training.entries import Entry, entries_of
@@ -363,13 +363,14 @@ def _lengths(
             Lengths(prompt, limit, limit),
             f"reckoned with: prompts of {prompt} tokens (by {how}), completions as long as max_completion_length",
         )
-    texts = [text for path in asked.answers for text in _texts(Path(path))]
-    sizes = [count(text) for text in texts]
+    runs = [read_run(Path(path)) for path in asked.answers]
+    sizes = [count(text) for run in runs for text in _texts(run)]
+    asked_of = {prompt for run in runs for prompt in run.prompts.values()}
+    prompt = max(map(count, sorted(asked_of)[:_COUNTED]))
     usual = sum(sizes) // len(sizes)
-    prompt = count(dat_prompt("dat"))
     return (
         Lengths(prompt, usual, max(sizes)),
-        f"reckoned with: DAT's prompt and {len(sizes)} of the answers, {usual} tokens each (by {how})",
+        f"reckoned with: prompts of {prompt} tokens and {len(sizes)} of the answers, {usual} each (by {how})",
     )
 
 
@@ -377,7 +378,7 @@ def _tokens(tokenizer: Any, form: PromptForm, text: str) -> int:
     return len(encode_text(tokenizer, text, form))
 
 
-def _texts(path: Path) -> list[str]:
-    """The first answers of a table."""
-    column = read_run(path).table()["text"]
+def _texts(run: RunResult) -> list[str]:
+    """The first answers of a run."""
+    column = run.table()["text"]
     return [text or "" for text in column.slice(0, _COUNTED).to_pylist()]

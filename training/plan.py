@@ -74,6 +74,15 @@ class Hardware:
         return Hardware(world_size(), stage)
 
 
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """How many tokens estimates assume."""
+
+    prompt: int
+    answer: int  # on average
+    longest: int  # what memory must hold
+
+
 @dataclass(frozen=True)
 class TrainingPlan:
     """What decides the cost of a training."""
@@ -147,14 +156,10 @@ class TrainingPlan:
         rows = self.answers * self.config["per_device_train_batch_size"]
         return (1 if self.config["share_prompt"] else rows) * prompt + rows * answer
 
-
-@dataclass(frozen=True, slots=True)
-class Lengths:
-    """How many tokens estimates assume."""
-
-    prompt: int
-    answer: int  # on average
-    longest: int  # what memory must hold
+    def trained_tokens(self, lengths: Lengths) -> int:
+        """Of all steps."""
+        micro_batches = self.total // self.config["per_device_train_batch_size"]
+        return micro_batches * self.tokens(lengths.prompt, lengths.answer)
 
 
 def make_plan(method: str, words: Sequence[str], hardware: Hardware) -> TrainingPlan:
@@ -185,6 +190,7 @@ def plan_lines(
 ) -> Iterator[str]:
     """Rows, steps, memory, disk and hours of a training; `end` is what becomes of its checkpoints."""
     yield _arithmetic(plan)
+    yield _tokens_line(plan, lengths)
     yield from _memory(plan, model, lengths)
     checkpoint, count, left = disk_of(plan, model)
     yield f"disk, GiB: checkpoints {checkpoint:.3g} each, {count} at once at most{end}; {left:.3g} stay"
@@ -201,6 +207,17 @@ def _arithmetic(plan: TrainingPlan) -> str:
         f" {hardware.processes} process(es) x {per_device} each x {accumulated} accumulation step(s)"
         f" ({hardware.name}, learning rate {config['learning_rate']:g})"
     )
+
+
+def _tokens_line(plan: TrainingPlan, lengths: Lengths) -> str:
+    """How many tokens are drawn and trained on, and why so many steps."""
+    drawn = plan.total // plan.updates * lengths.answer
+    parts = [f"{drawn:,} drawn"] if plan.items == "completions" else []
+    parts.append(f"{plan.trained_tokens(lengths):,} trained on, prompts among them")
+    why = f"{plan.config['num_train_epochs']:g} epoch(s) of {plan.count:,} {plan.items}"
+    if int(plan.config["max_steps"]) > 0:
+        why = f"max_steps decides, not {why}"
+    return f"tokens: {', '.join(parts)}; {why}"
 
 
 def _memory(plan: TrainingPlan, model: Architecture, lengths: Lengths) -> Iterator[str]:
@@ -234,12 +251,11 @@ def plan_hours(
     config = plan.config
     if config["use_cpu"]:
         return {}
-    micro_batches = plan.total // config["per_device_train_batch_size"]
     hours = {}
     for gpu in GPUS:
         hours[gpu.name] = training_hours(
             model.parameters,
-            micro_batches * plan.tokens(lengths.prompt, lengths.answer),
+            plan.trained_tokens(lengths),
             gpu,
             checkpointing=plan.checkpointing,
             lora=plan.lora_rank is not None,
@@ -356,12 +372,16 @@ def _lengths(
         count = partial(_tokens, tokenizer, form)
         how = "the model's tokenizer"
     if plan.entries:
-        prompts = [item.prompt for entry in plan.entries for item in entry.items]
-        prompt = max(map(count, prompts[:_COUNTED]))
         limit = plan.config["max_completion_length"]
+        limits = "completions as long as max_completion_length"
+        try:
+            prompts = [item.prompt for entry in plan.entries for item in entry.items]
+        except UserError:  # what scores them is missing, which is said
+            return Lengths(0, limit, limit), f"reckoned with: no prompts, {limits}"
+        prompt = max(map(count, prompts[:_COUNTED]))
         return (
             Lengths(prompt, limit, limit),
-            f"reckoned with: prompts of {prompt} tokens (by {how}), completions as long as max_completion_length",
+            f"reckoned with: prompts of {prompt} tokens (by {how}), {limits}",
         )
     runs = [read_run(Path(path)) for path in asked.answers]
     sizes = [count(text) for run in runs for text in _texts(run)]

@@ -129,9 +129,9 @@ def split(
     settings = {**settings, "script": deepcopy(settings["script"])}  # W&B gets them all
     for number, of_rewards in enumerate(free_arguments):
         for path, names in of_rewards.items():
-            given = settings["script"]["tasks"][number]["reward_args"].get(path, {})
+            given = settings["script"]["tasks"][number].get("reward_args", {})
             for name in names:
-                given.pop(name, None)
+                given.get(path, {}).pop(name, None)
     free = FREE | (asdict(script).keys() - deciding(script).keys())
     decide, other = (
         {name: section for name, section in settings.items() if name != "provenance"},

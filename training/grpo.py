@@ -188,6 +188,7 @@ class GrpoRun(TrainingRun):
             recorder=RunRecorder(
                 [function.reward for function in self._rewards],
                 self._words and self._words.keep,
+                [entry.name for entry in self._entries],
             ),
         )
 

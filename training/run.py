@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from tqdm import tqdm
 from trl import ModelConfig
 
 from sozo.data.checkpoints import newer, whole_checkpoint
@@ -306,8 +305,6 @@ def _fit(
     if sys.stderr.isatty():
         trainer.add_callback(BarOnly())
     if checkpoint:
-        if trainer.accelerator.is_main_process:
-            tqdm.write(f"continued from {checkpoint.name}")
         load_as_saved(trainer, checkpoint)
         recorder.restore(checkpoint)
     recorder.needed = saved_bytes(trainer, states=trainer.args.save_strategy != "no")

@@ -22,6 +22,7 @@ from sozo.training.config import CommonArguments
 from sozo.training.decided import TrainingRun
 from sozo.training.run import stored_dataset, train
 from sozo.training.selection import Selected, select_pairs, select_top, training_rows
+from sozo.training.tracking import RunRecorder
 
 
 @dataclass
@@ -163,6 +164,7 @@ class SftRun(_TableRun):
             model,
             facts={"selection": self._top.facts()},
             sources=_sources(self._answers, "sft", chosen=chosen),
+            recorder=RunRecorder(tasks=self._top.tasks),
         )
 
     def build(self, tokenizer: Any, common: dict[str, Any]) -> Any:
@@ -211,6 +213,7 @@ class DpoRun(_TableRun):
             model,
             facts={"selection": facts},
             sources=_sources(answers, "dpo", chosen=True),
+            recorder=RunRecorder(tasks=self._pairs.chosen.tasks),
         )
 
     def build(self, tokenizer: Any, common: dict[str, Any]) -> Any:

@@ -12,10 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
+from tqdm import tqdm
 from trl import ModelConfig
 
 from sozo.data.checkpoints import newer, whole_checkpoint
-from sozo.data.errors import UserError
+from sozo.data.errors import UserError, require
 from sozo.data.preemption import PREEMPTED, end_preempted
 from sozo.data.processes import wait
 from sozo.data.record import folder_sha256, room, write_whole
@@ -39,12 +40,19 @@ from sozo.training.card import write_card
 from sozo.training.config import CommonArguments
 from sozo.training.decided import TrainingRun
 from sozo.training.evaluation import Evaluation
+from sozo.training.longer import (
+    more_steps,
+    record_length,
+    refuse_other_steps,
+    steps_of,
+)
 from sozo.training.resumed import Sums, load_as_saved
 from sozo.training.tracking import (
     UNPAID_STEPS,
     BarOnly,
     RunRecorder,
     saved_bytes,
+    start_tensorboard,
     wandb_run,
 )
 
@@ -63,8 +71,10 @@ def train(
     """Decide a run of a method from what was asked, train, and return the folder of the trained model.
 
     A run that was cut off continues from its last whole checkpoint, with the rewards' states and as the same W&B run;
-    one that is finished is left alone. An `output_dir` with another run is refused.
+    one that is finished is left alone unless it is asked for more steps. An `output_dir` with another run is refused.
     """
+    if "tensorboard" in training.report_to:
+        require("tensorboard", "report_to tensorboard")
     run = method(asked, training, model)
     recorder = run.recorder
     output = Path(training.output_dir)
@@ -76,17 +86,21 @@ def train(
         keep_freed_memory()
     config = output / "run_config.json"
     folder = RunFolder(output, run.deciding, config=config, free=run.free)
-    if folder.metrics() is not None:
+    finished, longer = folder.metrics() is not None, more_steps(output, training)
+    if finished and not longer:
         logger.warning(
-            "%s is finished; give another --output_dir to train again", output
+            "%s is finished; give another --output_dir to train again, or more steps (max_steps)",
+            output,
         )
         return output
+    checkpoint = _resume_from(training, say=first)
+    if longer:
+        refuse_other_steps(output, training, checkpoint, finished=finished)
     new = not folder.begun
     commit = _pin_revision(model)
     # transformers takes any for whole.
     recorder.kept = training.save_total_limit
     training.save_total_limit = None
-    checkpoint = _resume_from(training, say=first)
     if first:
         _start(folder, run, Path(str(model.model_name_or_path)), commit)
     sums = Sums(checkpoint, run.sampler, training)
@@ -114,11 +128,17 @@ def train(
             folder.withdraw()
         raise
     _prepare(trainer, run, say=first)
-    if "wandb" in (training.report_to or []) and first:
+    if "wandb" in training.report_to and first:
         _start_wandb(run, training, checkpoint)
+    if "tensorboard" in training.report_to and first:
+        start_tensorboard(trainer, steps_of(checkpoint)[0] if checkpoint else 0)
     trainer.create_model_card = partial(
         write_card, trainer, str(model.model_name_or_path)
     )
+    if longer and first:
+        tqdm.write(f"{output}: {longer}, with the learning rates of a run that long")
+        folder.reopen()
+        record_length(output, training)
     _fit(trainer, sums, recorder, checkpoint, folder, evaluation)
     return output
 

@@ -1,5 +1,6 @@
 """What a run shows and leaves: console, W&B (online or offline), and what a checkpoint needs to resume exactly."""
 
+import os
 import shutil
 import sys
 import time
@@ -9,6 +10,7 @@ from typing import Any
 
 from tqdm import tqdm
 from transformers import ProgressCallback, TrainerCallback
+from transformers.integrations import TensorBoardCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from sozo.data.checkpoints import Digests, older, sizes, unmark
@@ -244,6 +246,36 @@ class BarOnly(ProgressCallback):
 
     def on_log(self, *args: Any, **kwargs: Any) -> None:
         """Nothing."""
+
+
+class _TensorBoard(TensorBoardCallback):
+    """transformers' own without a warning for each value that a step does not have, as that of a mix's other tasks."""
+
+    def on_log(
+        self,
+        args: Any,
+        state: Any,
+        control: Any,
+        logs: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Write what has a value."""
+        known = {k: value for k, value in (logs or {}).items() if value is not None}
+        super().on_log(args, state, control, logs=known, **kwargs)
+
+
+def start_tensorboard(trainer: Any, step: int) -> None:
+    """Let a run, begun or continued behind `step`, write into one folder of TensorBoard, `runs` in the output folder.
+
+    What an earlier launch wrote of later steps is no longer shown.
+    """
+    from torch.utils.tensorboard import SummaryWriter
+
+    folder = os.environ.get(
+        "TENSORBOARD_LOGGING_DIR", str(Path(trainer.args.output_dir) / "runs")
+    )
+    trainer.remove_callback(TensorBoardCallback)
+    trainer.add_callback(_TensorBoard(SummaryWriter(folder, purge_step=step + 1)))
 
 
 def wandb_run() -> Any:

@@ -98,8 +98,8 @@ def _other_steps(training: Any, checkpoint: Path) -> str | None:
         falls = total - int(own["num_decay_steps"])
         if done > falls:
             return (
-                f"its learning rate came down from step {falls} on; a checkpoint from before can go on "
-                "(resume_from_checkpoint)"
+                f"its learning rate came down from step {falls} on (a checkpoint up to there can go on: "
+                "resume_from_checkpoint)"
             )
     elif kind != _STABLE and kind not in _OPEN:
         return (

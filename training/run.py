@@ -75,11 +75,11 @@ def train(
     """
     if "tensorboard" in training.report_to:
         require("tensorboard", "report_to tensorboard")
+    quiet_libraries(use_cpu=training.use_cpu)
     run = method(asked, training, model)
     recorder = run.recorder
     output = Path(training.output_dir)
     first = training.process_index == 0
-    quiet_libraries(use_cpu=training.use_cpu)
     if (
         training.use_cpu and run.sampler != "trl"
     ):  # its generation would fill the memory
@@ -151,7 +151,10 @@ def _start(
         "model_commit": commit,
     }
     origins = different([*trained_on(start), *run.sources])
-    folder.start(weights, {"free": run.free, "trained_on": origins})
+    facts = {"free": run.free, "trained_on": origins}
+    if run.hub:
+        facts["hub"] = dict(run.hub)
+    folder.start(weights, facts)
 
 
 def _resume_from(training: Any, *, say: bool) -> Path | None:

@@ -16,6 +16,7 @@ from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
 from sozo.data.settings import hint, read_yaml, setting
 from sozo.training.evaluation import read_evaluate
+from sozo.training.trl_keys import ours
 
 
 @dataclass
@@ -123,6 +124,8 @@ def _checked_parser(
             word.removeprefix("--").partition("=")[0].replace("-", "_")
             for word in unknown
         ]
+        if instead := ours(names, known):
+            raise UserError(instead)
         raise UserError(
             f"unknown setting: {', '.join(name + hint(name, known) for name in names)}"
         )

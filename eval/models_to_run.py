@@ -133,15 +133,9 @@ def _before(output: Path, folder: str, named: Container[str]) -> Iterator[Target
         return
     loaded, path = config.get("loaded", {}), Path(model)
     digest = loaded.get("model_sha256")  # of a folder only
-    if digest is not None and not path.is_dir():
+    if digest and not (path.is_dir() and digest == folder_sha256(path)):
         logger.warning(
-            "%s: the model that it began with is not at %s any more (seen from here), and is passed over",
-            output,
-            model,
-        )
-    elif digest is not None and digest != folder_sha256(path):
-        logger.warning(
-            "%s: %s is not the model any more that it began with, and is passed over",
+            "%s: the model that it began with, %s, is gone from there or changed, and is passed over",
             output,
             model,
         )

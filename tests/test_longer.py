@@ -5,10 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 from safetensors.torch import load_file
+from transformers import SchedulerType
 
 from grpo_runs import history, recipe, run
 from sozo.data.errors import UserError
-from sozo.training.longer import more_steps, refuse_other_steps
+from sozo.training.longer import lengthened
 
 REWARD = """
 def short(completions, topic, **kwargs):
@@ -16,110 +17,60 @@ def short(completions, topic, **kwargs):
 """
 
 
-def asked(*, max_steps=6, num_train_epochs=1.0, kind="constant", **other):
-    return SimpleNamespace(
-        max_steps=max_steps,
-        num_train_epochs=num_train_epochs,
-        lr_scheduler_type=kind,
-        **{
-            "lr_scheduler_kwargs": None,
-            "warmup_steps": 0,
-            "gradient_accumulation_steps": 1,
-        }
-        | other,
-    )
+def asked(*, kind="constant", **settings):
+    known = {
+        "max_steps": 6,
+        "lr_scheduler_type": SchedulerType(kind),
+        "lr_scheduler_kwargs": None,
+        "warmup_steps": 0,
+        "gradient_accumulation_steps": 1,
+    }
+    return SimpleNamespace(**known | settings)
 
 
-def folder(tmp_path, done=4, total=4, **lengths):
-    """What a run of so many steps left, as far as is read of it."""
-    lengths = {"max_steps": total, "num_train_epochs": 1.0} | lengths
-    settings = {"training": {"seed": 0} | lengths}
-    record = {"settings": settings, "free": {"training": {}}}
-    (tmp_path / "run_config.json").write_text(json.dumps(record))
-    checkpoint = tmp_path / f"checkpoint-{done}"
-    for place in (tmp_path, checkpoint):
-        place.mkdir(exist_ok=True)
-        state = {"global_step": done, "max_steps": total}
-        (place / "trainer_state.json").write_text(json.dumps(state))
-    return tmp_path, checkpoint
+@pytest.fixture
+def checkpoint(tmp_path):
+    """The end of a run of four steps, as far as is read of it."""
+    folder = tmp_path / "checkpoint-4"
+    folder.mkdir()
+    state = {"global_step": 4, "max_steps": 4}
+    (folder / "trainer_state.json").write_text(json.dumps(state))
+    return folder
 
 
-@pytest.mark.parametrize(
-    ("recorded", "now", "said"),
-    [
-        ({}, {"max_steps": 4}, None),
-        ({}, {"max_steps": 6}, "max_steps 6 after 4"),
-        # Epochs decide nothing where steps are given.
-        ({}, {"max_steps": 4, "num_train_epochs": 9}, None),
-        ({"max_steps": -1}, {"max_steps": -1}, None),
-        (
-            {"max_steps": -1},
-            {"max_steps": -1, "num_train_epochs": 2.0},
-            "num_train_epochs 2 after 1",
-        ),
-        ({"max_steps": -1}, {"max_steps": 4}, None),
-        ({"max_steps": -1}, {"max_steps": 6}, "max_steps 6 after 4"),
-    ],
-)
-def test_what_is_longer(recorded, now, said, tmp_path):
-    output, _ = folder(tmp_path, **recorded)
-    assert more_steps(output, asked(**now)) == said
-    assert more_steps(tmp_path / "new", asked(**now)) is None
+def test_more_steps_are_said_and_fewer_are_refused(checkpoint, tmp_path):
+    for same in (4, -1):  # without steps it is epochs, which may not change
+        assert lengthened(tmp_path, asked(max_steps=same), checkpoint) is None
+    said = lengthened(tmp_path, asked(), checkpoint)
+    assert said.startswith("max_steps 6 after 4, with the learning rates of a run")
+    with pytest.raises(UserError, match="of 4 steps, but now max_steps is 3; give 4"):
+        lengthened(tmp_path, asked(max_steps=3), checkpoint)
+    with pytest.raises(UserError, match=r"no checkpoint left .* --model_name_or_path"):
+        lengthened(tmp_path, asked(), None)
 
 
-@pytest.mark.parametrize("now", [{"max_steps": 3}, {"max_steps": -1}])
-def test_a_run_does_not_become_shorter(now, tmp_path):
-    output, _ = folder(tmp_path)
-    with pytest.raises(
-        UserError, match=r"a run with max_steps 4, but now .* 4 or more"
-    ):
-        more_steps(output, asked(**now))
+STABLE = {"kind": "warmup_stable_decay", "lr_scheduler_kwargs": {"num_decay_steps": 1}}
 
 
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"kind": "constant"}, None),
         ({"kind": "constant_with_warmup", "warmup_steps": 2}, None),
         ({"kind": "inverse_sqrt"}, None),
         ({"kind": "linear"}, "linear lays the learning rate out over all 4 steps"),
         ({"kind": "cosine"}, "cosine lays the learning rate out"),
         ({"warmup_steps": 0.1}, "warmup_steps 0.1 is a share of all steps"),
-        (
-            {"steps_per_generation": 3},
-            "its last step, 4, is 1 behind the beginning of a generation",
-        ),
-        (
-            {
-                "kind": "warmup_stable_decay",
-                "lr_scheduler_kwargs": {"num_decay_steps": 1},
-            },
-            "its learning rate came down from step 3 on",
-        ),
-        (
-            {
-                "kind": "warmup_stable_decay",
-                "lr_scheduler_kwargs": {"num_decay_steps": 0},
-            },
-            None,
-        ),
+        ({"steps_per_generation": 3}, "its last step, 4, stands within a generation"),
+        (STABLE, "its learning rate came down from step 3 on"),
+        (STABLE | {"lr_scheduler_kwargs": {"num_decay_steps": 0}}, None),
     ],
 )
-def test_the_schedule_decides_what_can_be_longer(settings, why, tmp_path):
-    output, checkpoint = folder(tmp_path)
-    training = asked(**settings)
+def test_the_schedule_decides_what_can_be_longer(settings, why, checkpoint, tmp_path):
     if why is None:
-        refuse_other_steps(output, training, checkpoint, finished=True)
+        assert lengthened(tmp_path, asked(**settings), checkpoint)
         return
     with pytest.raises(UserError, match=f"cannot be lengthened: .*{why}"):
-        refuse_other_steps(output, training, checkpoint, finished=True)
-
-
-def test_a_finished_run_without_a_checkpoint_is_refused(tmp_path):
-    with pytest.raises(UserError, match=r"no checkpoint left .* --model_name_or_path"):
-        refuse_other_steps(tmp_path, asked(), None, finished=True)
-    # One that was cut off before its first checkpoint begins anew.
-    refuse_other_steps(tmp_path, asked(kind="linear"), None, finished=False)
+        lengthened(tmp_path, asked(**settings), checkpoint)
 
 
 def test_a_lengthened_run_is_one_that_was_long_at_once(mini, tmp_path):
@@ -154,6 +105,6 @@ def test_a_lengthened_run_is_one_that_was_long_at_once(mini, tmp_path):
     one, other = (load_file(place / "model.safetensors") for place in (grown, long))
     assert all(one[name].equal(other[name]) for name in other)
     record = json.loads((grown / "run_config.json").read_text())
-    assert record["free"]["training"]["max_steps"] == 4
+    assert record["free"]["training"]["max_steps"] == 2  # as it was begun
     assert len(record["hub"]["topics"]) == 16
-    assert "more steps (max_steps)" in train("grown", 4).stderr
+    assert "or more --max_steps" in train("grown", 4).stderr

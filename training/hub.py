@@ -14,7 +14,6 @@ _FORM = re.compile(
     r"(?P<name>[^:@]+)(@(?P<revision>[^:@]+))?(:(?P<split>.+))?", re.ASCII
 )
 _MOST = 100_000  # rows: all are held in memory
-_MOST_BYTES = 4 << 30  # to download
 
 
 @dataclass(frozen=True)
@@ -59,24 +58,16 @@ class HubPrompts:
         """The rows of the split, each with its number from 0 and what a message calls it."""
         where = f"{HUB}{self.name}"
         try:
-            if (size := self._builder.info.download_size or 0) > _MOST_BYTES:
-                raise UserError(
-                    f"{where}: {size:,} bytes to download; write the prompts that you want into a JSONL file"
-                )
             self._builder.download_and_prepare()
             table = self._builder.as_dataset(split=self.split)
-        except UserError:
-            raise
         except ConnectionError as error:
             raise UserError(
                 f"{where}: not in the cache, and the hub cannot be reached ({error}); try again, or give a JSONL file"
             ) from error
-        except FileNotFoundError as error:
-            raise UserError(
-                f"{where}: no such data set, or one for which you must log in (hf auth login): {error}"
-            ) from error
         except Exception as error:  # whatever the hub holds, the user needs one line
-            raise UserError(f"{where}: cannot be loaded: {error}") from error
+            raise UserError(
+                f"{where}: cannot be loaded: {error}; is it there, and must you log in (hf auth login)?"
+            ) from error
         if len(table) > _MOST:
             part = f"{where}:{self.split.partition('[')[0]}[:{_MOST}]"
             raise UserError(

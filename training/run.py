@@ -40,12 +40,7 @@ from sozo.training.card import write_card
 from sozo.training.config import CommonArguments
 from sozo.training.decided import TrainingRun
 from sozo.training.evaluation import Evaluation
-from sozo.training.longer import (
-    more_steps,
-    record_length,
-    refuse_other_steps,
-    steps_of,
-)
+from sozo.training.longer import lengthened, steps_of
 from sozo.training.resumed import Sums, load_as_saved
 from sozo.training.tracking import (
     UNPAID_STEPS,
@@ -86,16 +81,19 @@ def train(
         keep_freed_memory()
     config = output / "run_config.json"
     folder = RunFolder(output, run.deciding, config=config, free=run.free)
-    finished, longer = folder.metrics() is not None, more_steps(output, training)
-    if finished and not longer:
+    finished = folder.metrics() is not None
+    if finished and (
+        training.max_steps <= 0 or training.max_steps == steps_of(output)[1]
+    ):
         logger.warning(
-            "%s is finished; give another --output_dir to train again, or more steps (max_steps)",
+            "%s is finished; give another --output_dir to train again, or more --max_steps",
             output,
         )
         return output
     checkpoint = _resume_from(training, say=first)
-    if longer:
-        refuse_other_steps(output, training, checkpoint, finished=finished)
+    longer = None
+    if checkpoint or finished:
+        longer = lengthened(output, training, checkpoint)
     new = not folder.begun
     commit = _pin_revision(model)
     # transformers takes any for whole.
@@ -136,9 +134,8 @@ def train(
         write_card, trainer, str(model.model_name_or_path)
     )
     if longer and first:
-        tqdm.write(f"{output}: {longer}, with the learning rates of a run that long")
+        tqdm.write(f"{output}: {longer}")
         folder.reopen()
-        record_length(output, training)
     _fit(trainer, sums, recorder, checkpoint, folder, evaluation)
     return output
 

@@ -14,7 +14,6 @@ from sozo.data.processes import world_size
 from sozo.data.record import provenance, read_json
 from sozo.data.settings import deciding
 from sozo.training.batches import of_micro_batch
-from sozo.training.longer import LENGTHS
 
 # TRL's fields that decide nothing: where a run writes and what it is called. Of ours each field says so itself.
 FREE = {
@@ -25,7 +24,6 @@ FREE = {
     "logging_dir",
     "hub_token",
     "push_to_hub",
-    *LENGTHS,  # compared by themselves: more may be asked for
 }
 _PER_STEP = ("completions_per_step", "examples_per_step")
 # How a step is cut into micro-batches; on how many processes follows from the launch.
@@ -139,6 +137,8 @@ def split(
             for name in names:
                 given.get(path, {}).pop(name, None)
     free = FREE | (asdict(script).keys() - deciding(script).keys())
+    if training.max_steps > 0:  # `longer` compares it
+        free |= {"max_steps"}
     decide, other = (
         {name: section for name, section in settings.items() if name != "provenance"},
         {},

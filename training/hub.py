@@ -65,8 +65,9 @@ class HubPrompts:
                 f"{where}: not in the cache, and the hub cannot be reached ({error}); try again, or give a JSONL file"
             ) from error
         except Exception as error:  # whatever the hub holds, the user needs one line
+            said = str(error).rstrip(".")
             raise UserError(
-                f"{where}: cannot be loaded: {error}; is it there, and must you log in (hf auth login)?"
+                f"{where}: cannot be loaded: {said}; mend the name or the split, or log in (hf auth login)"
             ) from error
         if len(table) > _MOST:
             part = f"{where}:{self.split.partition('[')[0]}[:{_MOST}]"

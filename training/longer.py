@@ -48,14 +48,14 @@ def lengthened(output: Path, training: Any, checkpoint: Path | None) -> str | No
 def _other_steps(training: Any, done: int, total: int) -> str | None:
     """Why the steps that are done are not those of a run of more than `total`, or those to come would not be."""
     kind = training.lr_scheduler_type.value
-    own = training.lr_scheduler_kwargs or {}
+    options = training.lr_scheduler_kwargs or {}
     if 0 < training.warmup_steps < 1:
         return f"warmup_steps {training.warmup_steps:g} is a share of all steps"
     if done % steps_of_generation(training):
         return f"its last step, {done}, stands within a generation, which would be drawn anew"
     if kind == "warmup_stable_decay":
-        falls = total - own.get("num_decay_steps", 0)
-        if done <= falls or "num_stable_steps" in own:
+        falls = total - options.get("num_decay_steps", 0)
+        if done <= falls or "num_stable_steps" in options:
             return None
         return (
             f"its learning rate came down from step {falls} on (a checkpoint up to there can go on: "

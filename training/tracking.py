@@ -165,7 +165,7 @@ class RunRecorder(TrainerCallback):
         """What a person reads of a logging step; the time left is by the steps since this process began."""
         shown = [*_SFT, *_DPO]
         if "reward" in logs:
-            mine = [shown for reward in self._rewards for shown in reward.console]
+            mine = [column for reward in self._rewards for column in reward.console]
             shown = [*_of_functions(logs), *dict.fromkeys(mine), _TIME]
         parts = [
             f"{name} {logs[key]:{form}}"

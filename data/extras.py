@@ -24,6 +24,7 @@ _PACKAGES = {
         ),
         *("tokenizers", "huggingface_hub", "safetensors"),
     ),
+    "tensorboard": ("tensorboard",),
     "report": ("jinja2", "matplotlib", "pandas"),
     "juman": ("pyknp", "pkg_resources"),
     "offline": ("fugashi", "ja_ginza", "jumandic", "spacy", "srsly", "sudachipy"),

@@ -126,7 +126,7 @@ def run(
         bool,
         typer.Option(
             "--checkpoints",
-            help="Of a training output its checkpoints too, equal ones once.",
+            help="Of a training output its checkpoints too, equal ones once, and first the model that it began with.",
         ),
     ] = False,
     **settings: Any,
@@ -174,7 +174,12 @@ def _run(
         # What is wrong with a name shows before the first model is loaded.
         runs = dict[Target, list[tuple[Task, Writer, Path]]]()
         for target in targets:
-            named = replace(generator, model=target.model, source=target.source)
+            named = replace(
+                generator,
+                model=target.model,
+                source=target.source,
+                model_revision=target.revision or generator.model_revision,
+            )
             runs[target] = [
                 (task, decide(named, task), output / target.folder / folders[task.name])
                 for task in asked

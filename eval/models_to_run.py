@@ -3,13 +3,14 @@
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sozo.data.checkpoints import STATE, cut_short
 from sozo.data.checkpoints import checkpoints as checkpoints_of
 from sozo.data.errors import UserError
+from sozo.data.record import folder_sha256, read_json
 from sozo.data.study_folder import StudyFolder, StudyRow, read_study, write_study
 from sozo.eval.evaluated import named
 from sozo.models.weights import is_model, tensors_of
@@ -24,6 +25,7 @@ class Target:
     folder: str  # where its results go, under the output folder
     model: str  # its folder, its hub id, or its name on an endpoint
     source: str  # what its rows are called
+    revision: str | None = None  # of a hub model, where it is known
 
 
 def find_targets(
@@ -32,7 +34,8 @@ def find_targets(
     """The models that `--model` names: of a training output its end, of a study its rows.
 
     A training that was cut off ends with its last checkpoint. With `checkpoints` all come, by steps, before the end; of
-    those with equal tensors the last one.
+    those with equal tensors the last one. Before them comes the model that the training began with, unless it is gone
+    or named as well.
 
     `NAME=MODEL` calls a model NAME; models whose names end alike are called by their last two parts. Beside them the
     studies, by their folders under the output folder.
@@ -51,9 +54,12 @@ def find_targets(
             study = replace(study, name=name or study.name)
             studies.setdefault(_safe(study.name), study)
         base = name or _last_parts(model, 1 if ends[_last_parts(model, 1)] == 1 else 2)
-        for target in (
+        found: Iterable[Target] = (
             _rows(Path(model), study) if study else _models(model, base, checkpoints)
-        ):
+        )
+        if checkpoints and not study:
+            found = [*_before(Path(model), _safe(base), {m for _, m in pairs}), *found]
+        for target in found:
             if (other := targets.setdefault(target.folder, target)) is not target:
                 models_text = f"{other.model} and {target.model}"
                 remedy = "call one by another name: --model NAME=MODEL"
@@ -116,6 +122,26 @@ def _models(name: str, source: str, checkpoints: bool) -> list[Target]:
         Target(folder, model, source if folder == base else folder)
         for folder, model in models
     ]
+
+
+def _before(output: Path, folder: str, named: Container[str]) -> Iterator[Target]:
+    """The model that a training began with, as its record names it; none where it is `named` beside it."""
+    record = output / "run_config.json"
+    config = read_json(record) if record.is_file() else {}
+    model = config.get("settings", {}).get("model", {}).get("model_name_or_path")
+    if model is None or model in named:
+        return
+    loaded, path = config.get("loaded", {}), Path(model)
+    digest = loaded.get("model_sha256")  # of a folder only
+    if digest and not (path.is_dir() and digest == folder_sha256(path)):
+        logger.warning(
+            "%s: the model that it began with, %s, is gone from there or changed, and is passed over",
+            output,
+            model,
+        )
+    else:
+        before = f"{folder}/before"
+        yield Target(before, model, before, loaded.get("model_commit"))
 
 
 def _is_whole(checkpoint: Path) -> bool:

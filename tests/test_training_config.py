@@ -251,7 +251,15 @@ def test_completions_per_step_fits_one_process_and_eight(tmp_path):
             "tasks: dat: reward_args, a.b: Input should be a valid dictionary",
         ),
         # A reward stands in the entry that it pays for.
-        ("reward_funcs: [a.b]", "unknown setting: reward_funcs"),
+        (
+            "reward_funcs: [a.b]",
+            "reward_funcs is of TRL's own script; here write tasks",
+        ),
+        (
+            "dataset_name: trl-lib/tldr\ndataset_train_split: train",
+            "dataset_name is of TRL's own script; here write tasks: [{prompts: hub:NAME",
+        ),
+        ("dataset_test_split: test", "here write evaluate: {"),
         (
             "tasks: [{task: dat, reward_args: {a.b: {}}}]",
             "tasks: dat: reward_args names a.b, which is not one of reward_funcs []",
@@ -262,7 +270,7 @@ def test_completions_per_step_fits_one_process_and_eight(tmp_path):
         ("tasks: [dot]", "there is no task dot; there are dat, "),
         (
             "tasks: [{num_prompts: 8}]",
-            "give a task (a name) or prompts (a JSONL file), and not both",
+            "give a task (a name) or prompts (a JSONL file, or hub:NAME), and not both",
         ),
         (
             "tasks: [{prompts: mine.jsonl}]",

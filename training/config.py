@@ -18,6 +18,7 @@ from sozo.data.settings import hint, read_yaml
 from sozo.training.arguments import CommonArguments
 from sozo.training.evaluation import read_evaluate
 from sozo.training.ranges import check_training, check_values
+from sozo.training.trl_keys import ours
 
 S = TypeVar("S", bound=CommonArguments)
 T = TypeVar("T")
@@ -103,6 +104,8 @@ def _checked_parser(
             word.removeprefix("--").partition("=")[0].replace("-", "_")
             for word in unknown
         ]
+        if instead := ours(names, known):
+            raise UserError(instead)
         raise UserError(
             f"unknown setting: {', '.join(name + hint(name, known) for name in names)}"
         )

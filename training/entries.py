@@ -1,6 +1,6 @@
 """One entry of a GRPO run's list `tasks`: what is asked, how often, and what is paid for it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,7 @@ from sozo.rewards.reward import Reward
 from sozo.rewards.task import RewardFunc, reward_of, reward_options
 from sozo.tasks import refuse_training, task_type
 from sozo.tasks.task import Item, Task
+from sozo.training.hub import HUB, HubPrompts
 from sozo.training.own_rewards import check_arguments
 
 # Arguments of a reward that are no columns.
@@ -47,7 +48,7 @@ class Entry(BaseModel):
     model_config = ConfigDict(extra="allow", strict=True)
     task: str | None = None  # a task's name; its items are the prompts
     prompts: str | None = (
-        None  # or a JSONL file: the column prompt, optional id; rewards are given its other columns
+        None  # or a JSONL file, or hub:NAME: column prompt, optional id; rewards are given the other columns
     )
     num_prompts: PositiveInt | None = (
         None  # prompts in one epoch, the items in turn. None asks each once
@@ -64,7 +65,7 @@ class Entry(BaseModel):
         funcs = self.reward_funcs or []
         if (self.task is None) == (self.prompts is None):
             raise ValueError(
-                "give a task (a name) or prompts (a JSONL file), and not both"
+                "give a task (a name) or prompts (a JSONL file, or hub:NAME), and not both"
             )
         if not funcs and self.task is None:
             raise ValueError(
@@ -97,8 +98,16 @@ class Entry(BaseModel):
 
     @property
     def name(self) -> str:
-        """The task's name, or the file's."""
+        """The task's name, the file's, or that of the hub's data set."""
+        if self.hub:
+            return self.hub.name
         return self.task or Path(str(self.prompts)).name
+
+    @cached_property
+    def hub(self) -> HubPrompts | None:
+        """The data set of the hub that `prompts` names."""
+        named = self.prompts is not None and self.prompts.startswith(HUB)
+        return HubPrompts.named(str(self.prompts)) if named else None
 
     @property
     def num_rewards(self) -> int:
@@ -141,11 +150,12 @@ class Entry(BaseModel):
     @cached_property
     def items(self) -> Sequence[Item]:
         """What is asked; refuses what must never be trained on."""
-        items = (
-            tuple(self.built.items())
-            if self.task
-            else tuple(_read_prompts(Path(str(self.prompts))))
-        )
+        if self.task:
+            items = tuple(self.built.items())
+        else:
+            path = str(self.prompts)
+            rows = self.hub.rows() if self.hub else read_numbered(Path(path))
+            items = tuple(_as_items(path, rows))
         refuse_training(items)
         return items
 
@@ -209,10 +219,12 @@ def tasks_of(tasks: Any) -> list[dict[str, Any]]:
     return mappings
 
 
-def _read_prompts(path: Path) -> list[Item]:
+def _as_items(
+    source: str, rows: Iterable[tuple[int, str, dict[str, Any]]]
+) -> list[Item]:
     items = []
-    for number, where, row in read_numbered(path):
-        prompt = text_column(row, "prompt", where)
+    for number, where, row in rows:
+        prompt = _prompt(row, where)
         if reserved := sorted(_RESERVED & set(row)):
             raise UserError(
                 f"{where}: a column cannot be called {reserved[0]}, which TRL hands to rewards; rename it"
@@ -229,9 +241,22 @@ def _read_prompts(path: Path) -> list[Item]:
         )
     if not items:
         raise UserError(
-            f'{path}: holds no prompts; write one per line: {{"prompt": "..."}}'
+            f'{source}: holds no prompts; write one per line: {{"prompt": "..."}}'
         )
     return items
+
+
+def _prompt(row: dict[str, Any], where: str) -> str:
+    """What a row asks: a text, or a conversation of one message of the user."""
+    messages = row.get("prompt")
+    if not isinstance(messages, list):
+        return text_column(row, "prompt", where)
+    match messages:
+        case [{"role": "user", "content": str(text)}]:
+            return text
+    raise UserError(
+        f"{where}: prompt must be a text, or one message of the user; a system message is the setting system_prompt"
+    )
 
 
 def _reward_func(

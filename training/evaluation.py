@@ -205,6 +205,7 @@ class Evaluation(TrainerCallback):
         )
         self._watch = FloorWatch(settings.floors, say=first)
         self._by_step: dict[int, dict[str, float]] = {}
+        self._writers: dict[str, Any] = {}  # by task: each says what it has to say once
         self.stopped: str | None = None  # which floor ended the run
         if first:  # what is wrong with these shows before a model is loaded
             _ = settings.second, [evaluated.task for evaluated in settings.evaluated]
@@ -276,13 +277,16 @@ class Evaluation(TrainerCallback):
             trainer.model_wrapped, trainer.accelerator
         ) as model:
             for evaluated in settings.evaluated:
-                decoder: dict[str, Any] = {
-                    "max_new_tokens": evaluated.max_new_tokens,
-                    "temperature": settings.temperature,
-                }
-                writer = TransformersGenerator(
-                    model, trainer.processing_class, form=self._form, **decoder
-                )
+                writer = self._writers.get(evaluated.kind.name)
+                if writer is None:
+                    writer = TransformersGenerator(
+                        model,
+                        trainer.processing_class,
+                        form=self._form,
+                        max_new_tokens=evaluated.max_new_tokens,
+                        temperature=settings.temperature,
+                    )
+                    self._writers[evaluated.kind.name] = writer
                 scored: dict[int, list[tuple[Item, Answer, Row]]] = {}
                 for number, items in enumerate(evaluated.batches()):
                     if processes.mine(number):

@@ -16,7 +16,7 @@ from tqdm import tqdm
 from trl import ModelConfig
 
 from sozo.data.checkpoints import newer, whole_checkpoint
-from sozo.data.errors import UserError
+from sozo.data.errors import UserError, require
 from sozo.data.preemption import PREEMPTED, end_preempted
 from sozo.data.processes import wait
 from sozo.data.record import folder_sha256, room, write_whole
@@ -41,12 +41,14 @@ from sozo.training.arguments import CommonArguments
 from sozo.training.card import write_card
 from sozo.training.decided import TrainingRun
 from sozo.training.evaluation import Evaluation
+from sozo.training.longer import lengthened, steps_of
 from sozo.training.resumed import Sums, load_as_saved
 from sozo.training.tracking import (
     UNPAID_STEPS,
     BarOnly,
     RunRecorder,
     saved_bytes,
+    start_tensorboard,
     wandb_run,
 )
 
@@ -65,30 +67,39 @@ def train(
     """Decide a run of a method from what was asked, train, and return the folder of the trained model.
 
     A run that was cut off continues from its last whole checkpoint, with the rewards' states and as the same W&B run;
-    one that is finished is left alone. An `output_dir` with another run is refused.
+    one that is finished is left alone unless it is asked for more steps. An `output_dir` with another run is refused.
     """
+    if "tensorboard" in training.report_to:
+        require("tensorboard", "report_to tensorboard")
+    quiet_libraries(use_cpu=training.use_cpu)
     run = method(asked, training, model)
     recorder = run.recorder
     output = Path(training.output_dir)
     first = training.process_index == 0
-    quiet_libraries(use_cpu=training.use_cpu)
     if (
         training.use_cpu and run.sampler != "trl"
     ):  # its generation would fill the memory
         keep_freed_memory()
     config = output / "run_config.json"
     folder = RunFolder(output, run.deciding, config=config, free=run.free)
-    if folder.metrics() is not None:
+    finished = folder.metrics() is not None
+    if finished and (
+        training.max_steps <= 0 or training.max_steps == steps_of(output)[1]
+    ):
         logger.warning(
-            "%s is finished; give another --output_dir to train again", output
+            "%s is finished; give another --output_dir to train again, or more --max_steps",
+            output,
         )
         return output
+    checkpoint = _resume_from(training, say=first)
+    longer = None
+    if checkpoint or finished:
+        longer = lengthened(output, training, checkpoint)
     new = not folder.begun
     commit = _pin_revision(model)
     # transformers takes any for whole.
     recorder.kept = training.save_total_limit
     training.save_total_limit = None
-    checkpoint = _resume_from(training, say=first)
     if first:
         _start(folder, run, Path(str(model.model_name_or_path)), commit)
     sums = Sums(checkpoint, run.sampler, training)
@@ -116,11 +127,16 @@ def train(
             folder.withdraw()
         raise
     _prepare(trainer, run, say=first)
-    if "wandb" in (training.report_to or []) and first:
+    if "wandb" in training.report_to and first:
         _start_wandb(run, training, checkpoint)
+    if "tensorboard" in training.report_to and first:
+        start_tensorboard(trainer, steps_of(checkpoint)[0] if checkpoint else 0)
     trainer.create_model_card = partial(
         write_card, trainer, str(model.model_name_or_path)
     )
+    if longer and first:
+        tqdm.write(f"{output}: {longer}")
+        folder.reopen()
     _fit(trainer, sums, recorder, checkpoint, folder, evaluation)
     return output
 
@@ -133,7 +149,10 @@ def _start(
         "model_commit": commit,
     }
     origins = different([*trained_on(start), *run.sources])
-    folder.start(weights, {"free": run.free, "trained_on": origins})
+    facts = {"free": run.free, "trained_on": origins}
+    if run.hub:
+        facts["hub"] = dict(run.hub)
+    folder.start(weights, facts)
 
 
 def _resume_from(training: Any, *, say: bool) -> Path | None:
@@ -309,8 +328,6 @@ def _fit(
     if sys.stderr.isatty():
         trainer.add_callback(BarOnly())
     if checkpoint:
-        if trainer.accelerator.is_main_process:
-            tqdm.write(f"continued from {checkpoint.name}")
         load_as_saved(trainer, checkpoint)
         recorder.restore(checkpoint)
     recorder.needed = saved_bytes(trainer, states=trainer.args.save_strategy != "no")

@@ -74,10 +74,11 @@ def bound(script: Any, training: Any) -> str | None:
 
 def refuse_other_batches(
     folder: Path, settings: dict[str, Any], why: str | None
-) -> None:
+) -> bool:
     """Refuse to go on in other micro-batches or on other processes where that is `bound` to be another training.
 
     The cause is named. Compared setting by setting, what is named would be gradient_accumulation_steps, which follows.
+    Whether they might change when the folder's run began is what is returned.
     """
     path = folder / "run_config.json"
     begun = read_json(path) if path.exists() else {}
@@ -96,8 +97,9 @@ def refuse_other_batches(
     before = next((part["world_size"] for part in parts if "world_size" in part), None)
     new, now = settings["training"], settings["world_size"]
     size, generation = "per_device_train_batch_size", "generation_batch_size"
+    free = "world_size" in (begun.get("free") or {})
     if before is None or (before == now and old.get(size) == new[size]):
-        return
+        return free
     what, same = f"on {before} process(es), but now there are {now}", f"launch {before}"
     if before == now:
         what, same = (
@@ -112,6 +114,7 @@ def refuse_other_batches(
         raise UserError(
             f"{folder}: holds a run {what}; {why}; {same}, or another output folder"
         )
+    return free
 
 
 def split(
@@ -125,7 +128,8 @@ def split(
     Refuses processes and micro-batches that may not change and did.
     """
     why = bound(script, training)
-    refuse_other_batches(Path(training.output_dir), settings, why)
+    # A longer run may be bound where the one that was begun was not: its folder is compared by what that recorded.
+    free_before = refuse_other_batches(Path(training.output_dir), settings, why)
     settings = {**settings, "script": deepcopy(settings["script"])}  # W&B gets them all
     blocks = settings["script"].get("tasks") or ()
     for block, of_rewards in zip(blocks, free_arguments, strict=False):
@@ -133,11 +137,13 @@ def split(
             for name in names:
                 block.get("reward_args", {}).get(path, {}).pop(name, None)
     free = FREE | (asdict(script).keys() - deciding(script).keys())
+    if training.max_steps > 0:  # `longer` compares it
+        free |= {"max_steps"}
     decide, other = (
         {name: section for name, section in settings.items() if name != "provenance"},
         {},
     )
-    if why is None:
+    if why is None or free_before:
         free |= _MICRO_BATCHES
         other["world_size"] = decide.pop("world_size")
     for name in ("script", "training"):

@@ -26,6 +26,7 @@ from sozo.training.selection import (
     select_top,
     training_rows,
 )
+from sozo.training.tracking import RunRecorder
 
 
 @dataclass
@@ -90,6 +91,7 @@ class SftRun(_TableRun):
             model,
             facts={"selection": self._top.facts()},
             sources=_sources(self._answers, "sft", chosen=chosen),
+            recorder=RunRecorder(tasks=self._top.tasks),
         )
 
     def build(self, tokenizer: Any, common: dict[str, Any]) -> Any:
@@ -138,6 +140,7 @@ class DpoRun(_TableRun):
             model,
             facts={"selection": facts},
             sources=_sources(answers, "dpo", chosen=True),
+            recorder=RunRecorder(tasks=self._pairs.chosen.tasks),
         )
 
     def build(self, tokenizer: Any, common: dict[str, Any]) -> Any:

@@ -1,13 +1,16 @@
 """What a run shows and leaves: console, W&B (online or offline), and what a checkpoint needs to resume exactly."""
 
+import os
 import shutil
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 from transformers import ProgressCallback, TrainerCallback
+from transformers.integrations import TensorBoardCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from sozo.data.checkpoints import Digests, older, sizes, unmark
@@ -19,7 +22,7 @@ from sozo.rewards.reward import Reward
 from sozo.training.batches import steps_of_generation
 
 # Name, key and format of what the console shows; what a run's rewards show stands between reward and time.
-_REWARD, _TIME = ("reward", "reward", "6.3f"), ("s/step", "step_time", ".2f")
+_TIME = ("s/step", "step_time", ".2f")
 _SFT = (("loss", "loss", ".4f"), ("token accuracy", "mean_token_accuracy", "6.1%"))
 _DPO = (
     ("pairs in order", "rewards/accuracies", "6.1%"),
@@ -33,6 +36,8 @@ UNPAID_STEPS = (
 
 class RunRecorder(TrainerCallback):
     """Completes each checkpoint with the rewards' states and W&B run, prints a line, logs completions to W&B.
+
+    `tasks` are what is trained on, as the line names it.
 
     GRPO of which every reward was 0 in ten logged steps in a row ends behind a checkpoint, and `in_vain`. A run ends
     behind one and is `preempted` at the end of the optimizer step in which any process got a SIGTERM; GRPO goes on
@@ -48,13 +53,20 @@ class RunRecorder(TrainerCallback):
     in_vain = False  # whether the run ends since nothing was paid
     preempted = False  # whether it ends for now
 
-    def __init__(self, rewards: Sequence[Any] = (), keeps: Any = None) -> None:
+    def __init__(
+        self,
+        rewards: Sequence[Any] = (),
+        keeps: Any = None,
+        tasks: Sequence[str] = (),
+    ) -> None:
         self._rewards = [reward for reward in rewards if isinstance(reward, Reward)]
         holders = [*self._rewards, keeps] if keeps else self._rewards
         self._states = {
             f"state_{number}.json": holder for number, holder in enumerate(holders)
         }
         self._tables: dict[str, Any] = {}
+        self._tasks = ", ".join(dict.fromkeys(tasks))
+        self._began = (0, 0.0)  # at which step and when this process began to train
         self.digests = Digests()
         self.passed_over = set[
             Path
@@ -63,8 +75,12 @@ class RunRecorder(TrainerCallback):
     def on_train_begin(
         self, args: Any, state: Any, control: Any, **kwargs: Any
     ) -> None:
-        """From here on there is something to save when a SIGTERM comes."""
+        """From here on there is something to save when a SIGTERM comes; a run that goes on says from where."""
         note_sigterm()
+        self._began = state.global_step, time.monotonic()
+        if state.global_step and state.is_world_process_zero:
+            steps = f"step {state.global_step}/{state.max_steps}"
+            tqdm.write(f"continued from {_checkpoint(args, state).name}, {steps}")
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """End a preempted run, unless this was its last step; prepare for the checkpoint that may follow."""
@@ -139,22 +155,28 @@ class RunRecorder(TrainerCallback):
         if not state.is_world_process_zero or not logs:
             return
         if "loss" in logs:  # not the summary at the end
-            mine = dict.fromkeys(
-                shown for reward in self._rewards for shown in reward.console
-            )
-            shown = [_REWARD, *mine, _TIME] if "reward" in logs else [*_SFT, *_DPO]
-            parts = [
-                f"{name} {logs[key]:{form}}"
-                for name, key, form in shown
-                if logs.get(key) is not None
-            ]
-            tqdm.write(
-                f"step {state.global_step:>5}/{state.max_steps}  " + "  ".join(parts)
-            )  # above a progress bar
+            tqdm.write(self._line(state, logs))  # above a progress bar
         if "reward" in logs and (run := wandb_run()) is not None:
             for reward in self._rewards:
                 if reward.last:
                     self._log_completions(run, reward, state.global_step)
+
+    def _line(self, state: Any, logs: dict[str, Any]) -> str:
+        """What a person reads of a logging step; the time left is by the steps since this process began."""
+        shown = [*_SFT, *_DPO]
+        if "reward" in logs:
+            mine = [column for reward in self._rewards for column in reward.console]
+            shown = [*_of_functions(logs), *dict.fromkeys(mine), _TIME]
+        parts = [
+            f"{name} {logs[key]:{form}}"
+            for name, key, form in shown
+            if logs.get(key) is not None
+        ]
+        first, began = self._began
+        pace = (time.monotonic() - began) / max(state.global_step - first, 1)
+        left = tqdm.format_interval(pace * (state.max_steps - state.global_step))
+        step = f"step {state.global_step:>5}/{state.max_steps}"
+        return "  ".join(filter(None, [step, self._tasks, *parts, f"{left} left"]))
 
     def _log_completions(self, run: Any, reward: Reward, step: int) -> None:
         import wandb
@@ -183,6 +205,16 @@ class RunRecorder(TrainerCallback):
         ]:
             log[f"{reward.prefix}/scores"] = wandb.Histogram(scores)
         run.log(log)
+
+
+def _of_functions(logs: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Of GRPO the mean reward of each function by its name, as TRL logs it; of several their sum before them."""
+    named = [
+        (key.removeprefix("rewards/").removesuffix("/mean"), key, ".3f")
+        for key in logs
+        if key.startswith("rewards/") and key.endswith("/mean")
+    ]
+    return [("reward", "reward", ".3f")] * (len(named) > 1) + named
 
 
 def _checkpoint(args: Any, state: Any) -> Path:
@@ -214,6 +246,36 @@ class BarOnly(ProgressCallback):
 
     def on_log(self, *args: Any, **kwargs: Any) -> None:
         """Nothing."""
+
+
+class _TensorBoard(TensorBoardCallback):
+    """transformers' own without a warning for each value that a step does not have, as that of a mix's other tasks."""
+
+    def on_log(
+        self,
+        args: Any,
+        state: Any,
+        control: Any,
+        logs: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Write what has a value."""
+        known = {k: value for k, value in (logs or {}).items() if value is not None}
+        super().on_log(args, state, control, logs=known, **kwargs)
+
+
+def start_tensorboard(trainer: Any, step: int) -> None:
+    """Let a run, begun or continued behind `step`, write into one folder of TensorBoard, `runs` in the output folder.
+
+    What an earlier launch wrote of later steps is no longer shown.
+    """
+    from torch.utils.tensorboard import SummaryWriter
+
+    folder = os.environ.get(
+        "TENSORBOARD_LOGGING_DIR", str(Path(trainer.args.output_dir) / "runs")
+    )
+    trainer.remove_callback(TensorBoardCallback)
+    trainer.add_callback(_TensorBoard(SummaryWriter(folder, purge_step=step + 1)))
 
 
 def wandb_run() -> Any:

@@ -338,7 +338,7 @@ def test_a_mistake_is_one_line(words, message, tmp_path):
     done = run([sys.executable, str(RECIPE), *words], tmp_path, PATH="/nowhere")
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert line.startswith("grpo_dat: ")
+    assert line.startswith("error: ")
     assert message in line
     assert not list(tmp_path.iterdir())
 

@@ -45,7 +45,8 @@ def recipes(
         if target.exists() and target.read_bytes() != path.read_bytes():
             raise UserError(f"{target}: holds something else; move it away first")
     for path, target in zip(copied, targets, strict=True):
-        write_whole(target, path.read_bytes())
+        if not target.exists():
+            write_whole(target, path.read_bytes())
     typer.echo("\n".join(map(str, targets)))
 
 

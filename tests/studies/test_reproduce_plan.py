@@ -542,7 +542,11 @@ def test_the_readme_says_what_the_cost_model_says():
         {gpu: 5 * row[gpu] + sft[gpu] + 2 * dpo[gpu] + grpo[gpu] for gpu in row}
     )
     section = readme_section("## What it costs")
-    told = [line.split(" | ")[-2:] for line in section if re.match(r"\| .*\d.* \|$", line)]
+    told = [
+        line.split(" | ")[-2:]
+        for line in section
+        if re.search(r"\| [\d.]+( minutes)? \|$", line)
+    ]
     assert [[cell.strip(" |") for cell in cells] for cells in told[:5]] == [
         [f"{of[gpu]:.1f}" for gpu in ("A100", "H100")] for of in hours
     ]
@@ -551,6 +555,12 @@ def test_the_readme_says_what_the_cost_model_says():
         said = study_time(settings, study_steps(settings))
         for cell, gpu in zip(cells, ("A100", "H100"), strict=True):
             assert f"{cell.strip(' |')} on 8 {gpu}" in said
+    (minutes,) = re.findall(r"(\d+) minutes on 8 H100", study_time(study, every))
+    for page, of_study in (
+        ("README.md", f"eight H100, a model hub | {minutes} minutes (estimated, never run)"),
+        ("README_ja.md", f"H100 8台で{minutes}分"),
+    ):
+        assert of_study in (ROOT / page).read_text("utf-8")
 
 
 def test_the_readme_says_what_the_plan_of_ones_own_model_says():

@@ -14,7 +14,7 @@ from sozo.data.errors import UserError
 from sozo.data.processes import world_size
 from sozo.data.prompts import prompt as dat_prompt
 from sozo.data.prompts.form import PromptForm, read_form
-from sozo.data.settings import read_yaml
+from sozo.data.settings import from_json, read_yaml
 from sozo.models.model_support import encode_text
 from sozo.models.needs import is_here, not_here
 from sozo.models.tiny import tiny_folder, tiny_seed
@@ -303,7 +303,8 @@ def plan(method: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
     asked: Any
     asked, _, chosen = parse(own, settings, [*words, "--bf16", "false"])
     name = str(chosen.model_name_or_path)
-    blocks = [told.config, *(entry.model_dump() for entry in told.entries)]
+    measured = from_json(asked.evaluate, "evaluate")
+    blocks = [told.config, measured, *(entry.model_dump() for entry in told.entries)]
     lacking = [*not_here(blocks, {name}), *_without_rewards(told.entries)]
     lines = []
     for entry in told.entries:

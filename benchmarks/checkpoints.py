@@ -73,7 +73,9 @@ def train(output: str, settings: dict[str, Any]) -> None:
         "report_to": "none",
         "save_total_limit": 2,
     } | settings
-    words = [word for name, value in flags.items() for word in (f"--{name}", str(value))]
+    words = [
+        word for name, value in flags.items() for word in (f"--{name}", str(value))
+    ]
     launch("grpo", ["--config", str(RECIPE), *words])
 
 

@@ -184,7 +184,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
         settings = parse_yaml(path.read_text("utf-8"))
     except FileNotFoundError as error:
         raise UserError(
-            f"{path}: no such file; recipes/*/*.yaml are examples"
+            f"{path}: no such file; sozo recipes lists examples"
         ) from error
     except OSError as error:
         raise UserError(

@@ -461,9 +461,7 @@ def test_grpo_of_a_model_without_lists_ends_in_one_line_and_can_be_resumed(
     done = run(command, tmp_path)
     assert done.returncode != 0
     lines = [
-        line
-        for line in done.stderr.splitlines()
-        if line.startswith("error: step 10: ")
+        line for line in done.stderr.splitlines() if line.startswith("error: step 10: ")
     ]
     assert lines
     assert launch or "Traceback" not in done.stderr

@@ -145,9 +145,7 @@ def test_a_failed_step_says_why_and_the_study_goes_on_from_there(study):
     launched, done = run(study)
     assert launched == STEPS[4:-1]
     assert "[5/11] dpo1: running (continues)" in done.stderr
-    assert (study / "out" / "logs" / "dpo1.log").read_text().count(
-        "playing dpo "
-    ) == 2
+    assert (study / "out" / "logs" / "dpo1.log").read_text().count("playing dpo ") == 2
 
 
 def test_a_preempted_step_ends_the_study_with_its_status_and_the_study_goes_on_from_there(

@@ -56,7 +56,9 @@ def test_a_shipped_study_passes_its_dry_run(path, tmp_path):
     assert done.stderr == ""
     # The tiny one needs nothing that is not here; of the others at least the model is missing.
     missing = "\n# missing: " in done.stdout
-    assert (done.returncode, missing) == ((0, False), (1, True))[path.parent.name != "tiny"]
+    assert (done.returncode, missing) == ((0, False), (1, True))[
+        path.parent.name != "tiny"
+    ]
     commands = [
         shlex.split(line)
         for line in done.stdout.splitlines()
@@ -557,7 +559,10 @@ def test_the_readme_says_what_the_cost_model_says():
             assert f"{cell.strip(' |')} on 8 {gpu}" in said
     (minutes,) = re.findall(r"(\d+) minutes on 8 H100", study_time(study, every))
     for page, of_study in (
-        ("README.md", f"eight H100, a model hub | {minutes} minutes (estimated, never run)"),
+        (
+            "README.md",
+            f"eight H100, a model hub | {minutes} minutes (estimated, never run)",
+        ),
         ("README_ja.md", f"H100 8台で{minutes}分"),
     ):
         assert of_study in (ROOT / page).read_text("utf-8")
@@ -578,13 +583,17 @@ def test_the_readme_says_what_the_plan_of_ones_own_model_says():
         lines = list(plan_lines(told, shape, Lengths(200, 60, 256)))
         columns.append(
             (
-                *re.search(r"run: (.*) on \d A100, (.*) on \d H100", lines[-1]).groups(),
+                *re.search(
+                    r"run: (.*) on \d A100, (.*) on \d H100", lines[-1]
+                ).groups(),
                 re.search(r"together (\S+)", lines[1])[1] + " GiB",
                 f"{needed_gib(told, shape):.3g} GiB",
             )
         )
     for row in zip(("A100", "H100", "memory", "disk"), *columns, strict=True):
-        assert re.search(rf"^\| [^|]*{row[0]}[^|]* \| {row[1]}[^|]* \| {row[2]}", page, re.M), row
+        assert re.search(
+            rf"^\| [^|]*{row[0]}[^|]* \| {row[1]}[^|]* \| {row[2]}", page, re.M
+        ), row
 
 
 def readme_section(heading, length=24):

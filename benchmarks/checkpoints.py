@@ -9,7 +9,6 @@ memory.
 
 import argparse
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Sequence

@@ -5,10 +5,12 @@ import re
 import shutil
 
 import pytest
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from fakes import list_text
 from grpo_runs import ROOT, flags
 from sozo.data.errors import UserError
+from sozo.data.schema import write_columns
 from sozo.models.tiny import ensure_tiny
 from sozo.studies.study.config import load_study
 from sozo.studies.study.steps import study_steps
@@ -155,3 +157,20 @@ def test_a_dry_run_writes_nothing_and_reads_no_model(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     plan("grpo", TINY_YAML)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_plan_of_sft_counts_the_answers_it_would_learn_from(mini, tmp_path):
+    texts = [list_text([word] * 10) for word in ("犬", "自転車")]
+    columns = {"id": ["0", "1"], "text": texts, "score": [0.5, 0.6]}
+    write_columns(tmp_path / "run" / "part-00000.parquet", columns)
+    words = ["--config", str(ROOT / "recipes" / "tiny" / "sft.yaml")]
+    words += flags({"model_name_or_path": mini, "answers": tmp_path / "run"})
+    lines, lacking = plan("sft", words)
+    assert lacking == []
+    tokenizer = AutoTokenizer.from_pretrained(mini)
+    sizes = [len(tokenizer.encode(text)) for text in texts]
+    assert f"and 2 of the answers, {sum(sizes) // 2} tokens each" in lines[-2]
+    lines, lacking = plan("sft", [*words[:-1], "nosuch"])
+    assert lines[0].startswith("1,024 examples / 64 a step = 16 optimizer steps")
+    (missing,) = lacking
+    assert missing.startswith("nosuch: no answer table here")

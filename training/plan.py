@@ -12,7 +12,6 @@ from accelerate.utils import str_to_bool
 
 from sozo.data.errors import UserError
 from sozo.data.processes import world_size
-from sozo.data.prompts import prompt as dat_prompt
 from sozo.data.prompts.form import PromptForm, read_form
 from sozo.data.settings import from_json, read_yaml
 from sozo.models.model_support import encode_text
@@ -20,6 +19,7 @@ from sozo.models.needs import is_here, not_here
 from sozo.models.tiny import tiny_folder, tiny_seed
 from sozo.models.weights import load_tokenizer, pinned
 from sozo.tasks import read_run
+from sozo.tasks.run_result import RunResult
 from sozo.training.config import parse, read_plan
 from sozo.training.entries import Entry, entries_of
 from sozo.training.estimates import (
@@ -305,7 +305,8 @@ def plan(method: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
     name = str(chosen.model_name_or_path)
     measured = from_json(asked.evaluate, "evaluate")
     blocks = [told.config, measured, *(entry.model_dump() for entry in told.entries)]
-    lacking = [*not_here(blocks, {name}), *_without_rewards(told.entries)]
+    tables, absent = _tables(getattr(asked, "answers", ()))
+    lacking = [*not_here(blocks, {name}), *absent, *_without_rewards(told.entries)]
     lines = []
     for entry in told.entries:
         paid = ", ".join(entry.reward_funcs or ["its own reward"])
@@ -316,8 +317,10 @@ def plan(method: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
     try:
         if not is_here(name):
             raise UserError("its config.json cannot be read here")
+        if absent:
+            raise UserError("they depend on the answers")
         model = architecture_of(name, chosen.model_revision)
-        lengths, how = _lengths(told, asked, name, chosen.model_revision)
+        lengths, how = _lengths(told, asked, tables, name, chosen.model_revision)
         lines += [*plan_lines(told, model, lengths), how]
         needed, free = (
             needed_gib(told, model),
@@ -342,32 +345,51 @@ def _without_rewards(entries: Sequence[Entry]) -> Iterator[str]:
             yield str(error)
 
 
+def _tables(paths: Sequence[str]) -> tuple[list[RunResult], list[str]]:
+    """The tables that SFT and DPO learn from, and why some cannot be read."""
+    tables, absent = [], []
+    for path in paths:
+        run = read_run(Path(path))
+        try:
+            if run.table().num_rows == 0:
+                raise UserError(f"{path}: holds no answers")
+        except UserError as error:
+            absent.append(str(error))
+        tables.append(run)
+    return tables, absent
+
+
 def _lengths(
-    plan: TrainingPlan, asked: Any, name: str, revision: str | None
+    plan: TrainingPlan,
+    asked: Any,
+    tables: Sequence[RunResult],
+    name: str,
+    revision: str | None,
 ) -> tuple[Lengths, str]:
     """What to reckon with, and a line that says how it is known."""
-    count: Callable[[str], int] = len
+    of_prompt: Callable[[str], int] = len
+    of_answer: Callable[[str], int] = len
     how = "characters, one a token"
     if tiny_seed(name) is None or tiny_folder(name).is_dir():
         tokenizer = load_tokenizer(pinned(name, revision)[0], revision)
         form = read_form(asked.system_prompt, plan.config["chat_template_kwargs"])
-        count = partial(_tokens, tokenizer, form)
+        of_prompt = partial(_tokens, tokenizer, form)
+        of_answer = partial(_bare_tokens, tokenizer)
         how = "the model's tokenizer"
+    prompts = [item.prompt for entry in plan.entries for item in entry.items]
+    prompts += [prompt for run in tables for prompt in run.prompts.values()]
+    prompt = max(map(of_prompt, prompts[:_COUNTED]))
     if plan.entries:
-        prompts = [item.prompt for entry in plan.entries for item in entry.items]
-        prompt = max(map(count, prompts[:_COUNTED]))
         limit = plan.config["max_completion_length"]
         return (
             Lengths(prompt, limit, limit),
             f"reckoned with: prompts of {prompt} tokens (by {how}), completions as long as max_completion_length",
         )
-    texts = [text for path in asked.answers for text in _texts(Path(path))]
-    sizes = [count(text) for text in texts]
+    sizes = [of_answer(text) for run in tables for text in _texts(run)]
     usual = sum(sizes) // len(sizes)
-    prompt = count(dat_prompt("dat"))
     return (
         Lengths(prompt, usual, max(sizes)),
-        f"reckoned with: DAT's prompt and {len(sizes)} of the answers, {usual} tokens each (by {how})",
+        f"reckoned with: prompts of {prompt} tokens, and {len(sizes)} of the answers, {usual} tokens each (by {how})",
     )
 
 
@@ -375,7 +397,11 @@ def _tokens(tokenizer: Any, form: PromptForm, text: str) -> int:
     return len(encode_text(tokenizer, text, form))
 
 
-def _texts(path: Path) -> list[str]:
+def _bare_tokens(tokenizer: Any, text: str) -> int:
+    return len(tokenizer.encode(text))
+
+
+def _texts(run: RunResult) -> list[str]:
     """The first answers of a table."""
-    column = read_run(path).table()["text"]
+    column = run.table()["text"]
     return [text or "" for text in column.slice(0, _COUNTED).to_pylist()]

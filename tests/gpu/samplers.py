@@ -14,7 +14,7 @@ from gpu.shapes import Shape
 from sozo.data.prompts import prompt
 from sozo.models.model_support import encode_text
 from sozo.models.processes import freed_memory_kept
-from sozo.studies.study.estimates import Architecture
+from sozo.training.estimates import Architecture
 
 _ROUNDS, _PROMPTS = 5, 8
 _MANY = f"shared_prefix, {_PROMPTS} prompts"

@@ -22,7 +22,7 @@ def recipes(
         ),
     ] = None,
 ) -> None:
-    """YAML files to begin with: sozo recipes copy NAME writes one, below recipes/."""
+    """YAML files to begin with; sozo recipes copy NAME writes one."""
     files = {
         path.relative_to(FOLDER).with_suffix("").as_posix(): path
         for path in sorted(FOLDER.glob("*/*.yaml"))

@@ -70,6 +70,17 @@ def test_of_two_processes_the_first_says_what_is_wrong(tmp_path):
     assert done.stderr.splitlines()[-1] == line
 
 
+def test_of_two_processes_the_first_prints_the_plan(tmp_path):
+    command = recipe("--dry-run", launch="cpu2_ddp.yaml", per_device_train_batch_size=4)
+    done = run(by_module(command), tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[1].startswith(
+        "512 completions / 8 a step = 64 optimizer steps; 8 = 2 process(es) x 4 each"
+    )
+    assert done.stdout.count("nothing was run") == 1
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

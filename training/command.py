@@ -42,8 +42,7 @@ def launch(method: str, words: Sequence[str] | None = None) -> None:
             typer.echo(method_help(method, every="--help-all" in words))
             return
         if _DRY_RUN in words:
-            if is_first():
-                _plan(method, [word for word in words if word != _DRY_RUN])
+            _plan(method, [word for word in words if word != _DRY_RUN])
             return
         from sozo.training.config import parse
         from sozo.training.methods import recipe
@@ -57,6 +56,8 @@ def launch(method: str, words: Sequence[str] | None = None) -> None:
 def _plan(method: str, words: list[str]) -> None:
     from sozo.training.plan import plan
 
+    # By every process: reading TRL's settings connects them, and one alone would wait for the others.
     lines, lacking = plan(method, words)
-    typer.echo("\n".join([*lines, *(f"missing: {line}" for line in lacking)]))
-    raise typer.Exit(bool(lacking))
+    if is_first():
+        typer.echo("\n".join([*lines, *(f"missing: {line}" for line in lacking)]))
+        raise typer.Exit(bool(lacking))

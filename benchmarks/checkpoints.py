@@ -9,7 +9,6 @@ memory.
 
 import argparse
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from typing import Any
 
 from sozo.data import checkpoints
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "recipes"))
+RECIPE = Path(__file__).parents[1] / "recipes" / "tiny" / "grpo.yaml"
 SIZE = 2**28  # bytes of the file that a gigabyte's cost is taken from
 
 
@@ -65,19 +64,18 @@ def main() -> None:
 
 
 def train(output: str, settings: dict[str, Any]) -> None:
-    """The recipe, in this process."""
-    from launch import launch
+    """GRPO by the recipe, in this process."""
+    from sozo.training.command import launch
 
     flags = {
         "output_dir": output,
         "report_to": "none",
         "save_total_limit": 2,
     } | settings
-    sys.argv = [
-        "grpo_dat.py",
-        *(word for name, value in flags.items() for word in (f"--{name}", str(value))),
+    words = [
+        word for name, value in flags.items() for word in (f"--{name}", str(value))
     ]
-    launch("grpo")
+    launch("grpo", ["--config", str(RECIPE), *words])
 
 
 if __name__ == "__main__":

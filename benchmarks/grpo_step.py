@@ -17,7 +17,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
 WAYS = {
     "TRL": ("--sampler", "trl", "--share_prompt", "false"),
     "sampler": ("--sampler", "shared_prefix", "--share_prompt", "false"),
@@ -31,10 +30,8 @@ def run(
     """The log of one run of the recipe."""
     output = folder / f"{way}-{seed}"
     command = [
-        sys.executable,
-        str(ROOT / "recipes" / "grpo_dat.py"),
-        "--config",
-        str(config),
+        *(sys.executable, "-m", "sozo", "train", "grpo"),
+        *("--config", str(config)),
         *WAYS[way],
     ]
     command += [
@@ -65,7 +62,7 @@ def main() -> None:
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     args, flags = (
         parser.parse_known_args()
-    )  # what is unknown here are further flags of the recipe
+    )  # what is unknown here are further flags of `sozo train grpo`
     seconds: dict[str, list[float]] = {way: [] for way in args.ways}
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(args.rounds):

@@ -183,9 +183,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     try:
         settings = parse_yaml(path.read_text("utf-8"))
     except FileNotFoundError as error:
-        raise UserError(
-            f"{path}: no such file; recipes/*/*.yaml are examples"
-        ) from error
+        raise UserError(f"{path}: no such file; sozo recipes lists examples") from error
     except OSError as error:
         raise UserError(
             f"{path}: cannot be read ({error.strerror}); give a YAML file"

@@ -1,10 +1,10 @@
 """See a model learn the DAT, in about five minutes on two cores: what `make quickstart` runs.
 
-    python recipes/quickstart.py            # further flags, such as --max_steps 50, go to grpo_dat.py
+    python recipes/quickstart.py            # further flags, such as --max_steps 50, go to GRPO
 
 It trains the embedded tiny model twice, with the very commands that a lab launches: by GRPO on the paper's reward
-(recipes/grpo_dat.py), and beside it, on the second core, by SFT on drawn lists (recipes/sft_dat.py). Then it lets the
-models before and after write 2,048 lists each, prints what training changed, by an encoder that nobody trained on too,
+(sozo train grpo), and beside it, on the second core, by SFT on drawn lists (sozo train sft). Then it lets the models
+before and after write 2,048 lists each, prints what training changed, by an encoder that nobody trained on too,
 and writes one HTML page, in English and Japanese, with the learning curves. Killed and run again, it continues.
 """
 
@@ -24,8 +24,8 @@ from sozo.data.run_folder import remove_run
 
 HERE = Path(__file__).parent
 # Of many words and of many categories, combined to be far apart: `wide` in tiny/beyond.yaml.
-LISTS = "--model frontier --nouns tiny --strength 1100 --word_strength 260 --frontier_encoder ja-ginza+categories"
-LISTS += " --noun_checker jumandic"
+LISTS = "--model frontier --nouns tiny --strength 1100 --word-strength 260 --frontier-encoder ja-ginza+categories"
+LISTS += " --noun-checker jumandic"
 COPIED = "SFT's lists"
 # What stands on the first screen, a paragraph a note.
 ENGLISH = """
@@ -66,50 +66,33 @@ NOTES = [
 def launch(
     commands: Sequence[Sequence[object]], seed: int, log: Path | None = None
 ) -> None:
-    """Start recipes one after the other, each in its own process, as a user would; with `log` they write there."""
-    for script, *words in commands:
-        command = [
-            "launch",
-            "--config_file",
-            str(HERE / "accelerate" / "single.yaml"),
-            str(HERE / str(script)),
-        ]
-        command += [*map(str, words), "--seed", str(seed)]
-        console(stderr=True).print(f"[dim]$ accelerate {' '.join(command)}[/dim]")
+    """Start commands of sozo one after the other, each in its own process; with `log` they write there."""
+    for words in commands:
+        command = ["-m", "sozo", *map(str, words), "--seed", str(seed)]
+        console(stderr=True).print(f"[dim]$ python {' '.join(command)}[/dim]")
         if log:
             log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") if log else nullcontext() as output:
-            start = [
-                sys.executable,
-                "-m",
-                "accelerate.commands.accelerate_cli",
-                *command,
-            ]
             if status := subprocess.run(
-                start, check=False, stdout=output, stderr=output
+                [sys.executable, *command], check=False, stdout=output, stderr=output
             ).returncode:
                 where = f"; {log} says why" if log else ""
+                name = " ".join(map(str, words[:2]))
                 raise UserError(
-                    f"{script} ended with exit status {status}{where}; the same command continues"
+                    f"sozo {name} ended with exit status {status}{where}; the same command continues"
                 )
 
 
 def train(args: argparse.Namespace, flags: list[str]) -> None:
     """Train both models, beside each other; what is finished is left alone."""
     lists, log = args.output_dir / "lists", args.output_dir / "sft.log"
-    grpo = ["grpo_dat.py", "--output_dir", args.output_dir / "grpo", *flags]
-    draw = [
-        "sample_dat.py",
-        *LISTS.split(),
-        "--source",
-        COPIED,
-        "--num_answers",
-        args.num_lists,
-    ]
-    draw += ["--output_dir", lists]
+    grpo = ["train", "grpo", "--config", HERE / "tiny" / "grpo.yaml"]
+    grpo += ["--output_dir", args.output_dir / "grpo", *flags]
+    draw = ["dat", *LISTS.split(), "--source", COPIED]
+    draw += ["--num-answers", args.num_lists, "--output", lists]
     # The simplest second training whose gain was shown (docs/beyond.md): the words as drawn, not their distributions.
     sft = [
-        "sft_dat.py",
+        *("train", "sft"),
         "--config",
         HERE / "tiny" / "sft-word-targets.yaml",
         "--word_targets",

@@ -786,7 +786,7 @@ def refused(done, cause):
     lines = [
         line
         for line in said(done)
-        if re.match(r"(sft|dpo|grpo)_dat: ", line) and re.search(cause, line)
+        if re.match(r"error: ", line) and re.search(cause, line)
     ]
     assert lines, done.stderr[-2000:]
     assert "gradient_accumulation_steps" not in lines[0]

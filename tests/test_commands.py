@@ -115,10 +115,13 @@ def test_a_target_is_in_the_makefile(target):
 @pytest.mark.parametrize("words", LAUNCHES, ids=" ".join)
 def test_a_launch_parses(words):
     text = re.sub(r"\$\(\(.*?\)\)|\$SLURM_\w+", "8", " ".join(words)).replace(
-        "$@", "recipes/grpo_dat.py"
+        "$@", "-m sozo"
     )
     parsed = launch_command_parser().parse_args(text.split())
-    assert (ROOT / parsed.training_script).is_file()
+    if parsed.module:
+        assert parsed.training_script == "sozo"
+    else:
+        assert (ROOT / parsed.training_script).is_file()
     assert parsed.config_file is None or (ROOT / parsed.config_file).is_file()
 
 

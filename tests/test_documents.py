@@ -91,7 +91,7 @@ def usages(path):
     )
     for line in text.splitlines():
         if re.match(
-            r"(#| ) {3,}(make |sozo |(python|accelerate launch) .*(recipes|benchmarks)/)",
+            r"(#| ) {3,}(make |sozo |(python|accelerate launch) .*(recipes/|benchmarks/|-m sozo ))",
             line,
         ):
             optional = re.sub(r"\[(--[^]]*)\]", r"\1", line.removeprefix("#"))
@@ -129,17 +129,28 @@ def parse_only(path, words, monkeypatch):
 SHELL = [words for path in PAGES for words in commands(path)] + [
     words for path in SCRIPTS for words in usages(path)
 ]
-# `NAME=VALUE sozo ...`: the word sozo behind others is no command.
-EVAL = [
+# `NAME=VALUE sozo ...` or `accelerate launch ... -m sozo ...`: the word sozo behind others is no command.
+SOZO = [
     words[words.index("sozo") + 1 :]
     for words in SHELL
-    if "sozo" in words and all("=" in word for word in words[: words.index("sozo")])
+    if "sozo" in words
+    and (
+        words[words.index("sozo") - 1] == "-m"
+        or all("=" in word for word in words[: words.index("sozo")])
+    )
 ]
-RECIPES = [
+EVAL = [words for words in SOZO if words[0] != "train"]
+TRAINING = [words[1:] for words in SOZO if words[0] == "train"]
+SCRIPT_RUNS = [
     (Path(word).name, words[k + 1 :])
     for words in SHELL
     for k, word in enumerate(words)
     if re.fullmatch(r"recipes/\w+\.py", word)
+]
+TRAINING += [
+    [script.removesuffix("_dat.py"), *words]
+    for script, words in SCRIPT_RUNS
+    if script.endswith("_dat.py")
 ]
 # README.md's runs from a wheel (tests/test_wheel.py).
 PYTHON = [
@@ -223,12 +234,7 @@ def test_the_readme_is_short(path):
 
 def test_there_is_something_to_check():
     assert len(EVAL) > 20
-    assert {name for name, _ in RECIPES} >= {
-        "grpo_dat.py",
-        "sft_dat.py",
-        "dpo_dat.py",
-        "sample_dat.py",
-    }
+    assert {method for method, *_ in TRAINING} == {"sft", "dpo", "grpo"}
     assert len(PYTHON) > 5
 
 
@@ -246,34 +252,25 @@ def test_a_command_of_evaluation_parses(words, monkeypatch):
     assert command.make_context(name, words, parent=context).params
 
 
+@pytest.mark.parametrize("words", TRAINING, ids=" ".join)
+def test_a_training_parses(words, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    method, *words = words
+    assert "--config" in words  # without it no YAML is read
+    if "server" in words:  # vLLM as a server takes no weights without a GPU
+        del words[(of := words.index("server")) - 1 : of + 1]
+    words = [word for word in words if word != "--dry-run"]
+    assert parse(*METHODS[method], [*words, *ON_CPU])
+
+
 @pytest.mark.parametrize(
     ("script", "words"),
-    RECIPES,
+    [(name, words) for name, words in SCRIPT_RUNS if not name.endswith("_dat.py")],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_recipe_parses(script, words, monkeypatch, tmp_path):
+def test_a_script_parses(script, words, monkeypatch):
     monkeypatch.chdir(ROOT)
-    method = script.removesuffix("_dat.py")
-    if method in METHODS:
-        if "--config" not in words:
-            words = ["--config", f"recipes/tiny/{method}.yaml", *words]
-        if "server" in words:  # vLLM as a server takes no weights without a GPU
-            del words[(of := words.index("server")) - 1 : of + 1]
-        assert parse(
-            *METHODS[method],
-            [*(word for word in words if word != "--dry-run"), *ON_CPU],
-        )
-        return
-    if script != "sample_dat.py":
-        parse_only(ROOT / "recipes" / script, words, monkeypatch)
-        return
-    calls = []
-    monkeypatch.setattr(
-        "sozo.eval.run.run_task", lambda *settings: calls.append(settings)
-    )
-    monkeypatch.setattr(sys, "argv", [script, *words])
-    runpy.run_path(str(ROOT / "recipes" / script), run_name="__main__")
-    assert len(calls) == 1
+    parse_only(ROOT / "recipes" / script, words, monkeypatch)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=name_of)

@@ -582,15 +582,14 @@ def test_no_line_of_help_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_command_that_is_none_says_where_it_is() -> None:
     for name, place in (
-        ("train", "accelerate launch recipes/{grpo,sft,dpo}_dat.py"),
-        ("grpo", "accelerate launch recipes/grpo_dat.py"),
-        ("sft", "accelerate launch recipes/sft_dat.py"),
-        ("dpo", "accelerate launch recipes/dpo_dat.py"),
-        ("quickstart", "make quickstart"),
+        ("grpo", "sozo train grpo"),
+        ("sft", "sozo train sft"),
+        ("dpo", "sozo train dpo"),
+        ("quickstart", "make quickstart, in the repository"),
     ):
         assert_one_line_error(
             run_eval(name, "--config", "x.yaml"),
-            f"sozo has no command {name}; in the repository",
+            f"sozo has no command {name}; there is: {place}",
             place,
         )
     assert_one_line_error(

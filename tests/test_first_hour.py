@@ -12,7 +12,7 @@ from test_documents import ROOT
 
 CELLS = json.loads((ROOT / "examples" / "first_hour.ipynb").read_text("utf-8"))["cells"]
 CODE = ["".join(cell["source"]) for cell in CELLS if cell["cell_type"] == "code"]
-TRAINS = next(k for k, source in enumerate(CODE) if "grpo_dat.py" in source)
+TRAINS = next(k for k, source in enumerate(CODE) if '"train", "grpo"' in source)
 
 
 def run(cells, folder):

@@ -243,7 +243,7 @@ def test_a_training_looks_for_room_before_it_starts_and_before_each_save(
     done = trained(folder, mini, max_steps=4)
     (line,) = (line for line in done.stderr.splitlines() if "disk" in line)
     assert done.returncode == 2
-    assert re.match(rf"grpo_dat: {folder}/out: {FULL}", line)
+    assert re.match(rf"error: {folder}/out: {FULL}", line)
     needed = int(re.search(r"([\d,]+) are needed", line)[1].replace(",", ""))
     assert 0.8 * size < needed < size
     assert last_checkpoint(folder / "out").name == "checkpoint-2"
@@ -252,7 +252,7 @@ def test_a_training_looks_for_room_before_it_starts_and_before_each_save(
     (folder / "more").write_bytes(bytes(int(0.3 * size)))
     done = trained(folder, mini, max_steps=4)
     assert done.returncode == 2
-    assert re.search(rf"^grpo_dat: {folder}/out: {FULL}", done.stderr, re.MULTILINE)
+    assert re.search(rf"^error: {folder}/out: {FULL}", done.stderr, re.MULTILINE)
     assert "step " not in done.stdout
 
     (folder / "other").unlink()
@@ -276,7 +276,7 @@ def test_the_line_stands_last_under_a_launcher(launch, tmp_path):
     done = run(recipe("--lerning_rate", "1", launch=launch), tmp_path)
     assert done.returncode != 0
     assert "Error" in done.stderr  # the launcher's own traceback
-    last = "grpo_dat: unknown setting: lerning_rate (did you mean learning_rate?)"
+    last = "error: unknown setting: lerning_rate (did you mean learning_rate?)"
     assert done.stderr.splitlines()[-1] == last
 
 

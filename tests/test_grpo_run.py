@@ -154,7 +154,7 @@ def test_a_finished_run_is_left_alone_and_another_one_is_refused(finished):
     assert other.returncode == 2
     (line,) = other.stderr.splitlines()
     assert line == (
-        "grpo_dat: out: holds a run with training.learning_rate = 0.0005, but now it is 0.001; "
+        "error: out: holds a run with training.learning_rate = 0.0005, but now it is 0.001; "
         "give another output folder, or the same settings to continue it"
     )
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before

@@ -45,13 +45,13 @@ def help_of_run():
     return " ".join(command.get_help(typer.Context(command, info_name="run")).split())
 
 
-def help_of_recipe():
-    """That of recipes/sample_dat.py, on one line."""
+def help_of_step():
+    """That of a study's step that samples, on one line."""
     groups = (GeneratorSettings, SamplingOptions, task_type("dat").Settings)
     return " ".join(_Parser(groups).format_help().split())
 
 
-@pytest.mark.parametrize("build", [help_of_run, help_of_recipe])
+@pytest.mark.parametrize("build", [help_of_run, help_of_step])
 def test_help_follows_the_code(build, monkeypatch):
     before = build()
     for owner, name, value, said in CHANGED:

@@ -461,9 +461,7 @@ def test_grpo_of_a_model_without_lists_ends_in_one_line_and_can_be_resumed(
     done = run(command, tmp_path)
     assert done.returncode != 0
     lines = [
-        line
-        for line in done.stderr.splitlines()
-        if line.startswith("grpo_dat: step 10: ")
+        line for line in done.stderr.splitlines() if line.startswith("error: step 10: ")
     ]
     assert lines
     assert launch or "Traceback" not in done.stderr
@@ -472,14 +470,14 @@ def test_grpo_of_a_model_without_lists_ends_in_one_line_and_can_be_resumed(
     assert not (output / "metrics.json").exists()
     if launch is None:  # the checkpoint is whole, and so is the count
         again = run(command, tmp_path)
-        assert "grpo_dat: step 11: " in again.stderr
+        assert "error: step 11: " in again.stderr
 
 
 # What stands in the page -> what stands for it here: another model, and less of everything.
 OPTIONS = {
     "sozo dat": "--max-new-tokens 24 --noun-checker jumandic",
-    "sft_dat": "--examples_per_step 16 --per_device_train_batch_size 16 --learning_rate 3e-3",
-    "grpo_dat": "--completions_per_step 32 --max_steps 12 --logging_steps 1",
+    "train sft": "--examples_per_step 16 --per_device_train_batch_size 16 --learning_rate 3e-3",
+    "train grpo": "--completions_per_step 32 --max_steps 12 --logging_steps 1",
 }
 SHORT = {
     r"org/model": "cold",
@@ -487,7 +485,7 @@ SHORT = {
     r"^sozo": "-m sozo",
     r"^(python|accelerate launch( --config_file \S+)?) ": "",
     r"--model random": "--model random --nouns tiny",
-    r"(--num_answers|--top_k) \d+": r"\1 1024",
+    r"(--num-answers|--top_k) \d+": r"\1 1024",
 }
 
 
@@ -532,7 +530,7 @@ def test_the_recipe_leads_from_no_usable_list_to_usable_ones(cold, tmp_path):
     assert "As asked: 0 of 300 (0.0%). Ten words found: " in first.stdout
     assert re.search("Unusable: format +300 of 300", first.stdout)
     assert first.stdout.count("\nformat: '") == 2
-    assert stopped.stderr.splitlines()[-1].startswith("grpo_dat: step 10: ")
+    assert stopped.stderr.splitlines()[-1].startswith("error: step 10: ")
     assert "1,024 of 1,024" in " ".join(drawn.stdout.split())
     found = re.search(
         r"Usable \S+% \[\S+, \S+\], 100 of ([\d,]+)", " ".join(then.stdout.split())

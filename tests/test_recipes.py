@@ -41,6 +41,7 @@ PAPER = {
     "llm-jp-3-7.2b": "llm-jp/llm-jp-3-7.2b-instruct2",
 }
 ON_CPU = ["--use_cpu", "true", "--bf16", "false"]
+TINY = ["--config", str(ROOT / "recipes" / "tiny" / "grpo.yaml")]
 
 
 def settings_of(path, processes=1):
@@ -336,10 +337,11 @@ def test_a_launcher_loads(path):
 )
 def test_a_mistake_is_one_line(words, message, tmp_path):
     # A PATH without Juman++, and a model that would be missed if it were looked for.
-    done = run([sys.executable, str(RECIPE), *words], tmp_path, PATH="/nowhere")
+    command = [sys.executable, str(RECIPE), *TINY, *words]
+    done = run(command, tmp_path, PATH="/nowhere")
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert line.startswith("grpo_dat: ")
+    assert line.startswith("error: ")
     assert message in line
     assert not list(tmp_path.iterdir())
 
@@ -386,20 +388,16 @@ def test_a_mistake_is_one_line(words, message, tmp_path):
     ids=["nothing", "model", "checker and encoder", "of an evaluation", "reward"],
 )
 def test_a_dry_run_names_what_is_missing(words, missing, tmp_path):
-    done = run(
-        [sys.executable, str(RECIPE), "--dry-run", *words],
-        tmp_path,
-        PATH="/nowhere",
-        HF_HUB_OFFLINE="1",
+    command = [sys.executable, "-m", "sozo", "train", "grpo", *TINY, "--dry-run"]
+    done = run([*command, *words], tmp_path, PATH="/nowhere", HF_HUB_OFFLINE="1")
+    assert (done.returncode, done.stderr) == (int(bool(missing)), "")
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith(
+        "dat: 2,000 prompts an epoch, 16 completions of each, paid by "
     )
-    assert done.returncode == 0, done.stderr
-    first, *between, last = done.stdout.splitlines()
     # recipes/tiny/grpo.yaml: 2,000 prompts x 16 = 32,000.
-    assert first.startswith(
-        "dat: 2,000 prompts x 16 make 32,000 completions, each paid by "
-    )
-    assert last == "runs/tiny/grpo: nothing was run"
-    assert len(between) == len(missing)
-    for line, start in zip(between, missing, strict=True):
+    assert lines[1].startswith("32,000 completions / 64 a step = 500 optimizer steps")
+    told = lines.index("runs/tiny/grpo: nothing was run") + 1
+    for line, start in zip(lines[told:], missing, strict=True):
         assert line.startswith(f"missing: {start}")
     assert not list(tmp_path.iterdir())

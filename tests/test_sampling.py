@@ -265,7 +265,7 @@ def launch(folder, *flags):
         str(config),
     ]
     recipe = [
-        str(ROOT / "recipes" / "sample_dat.py"),
+        *("-m", "sozo.studies.study.sample"),
         "--model",
         "random",
         "--output_dir",
@@ -341,20 +341,19 @@ def test_two_processes_give_the_table_of_one(tmp_path, jumandic_checker, ginza):
         ),
     ],
 )
-def test_a_mistake_in_the_recipe_is_one_line(
+def test_a_mistake_in_a_studys_step_is_one_line(
     words, message, tmp_path, monkeypatch, capsys
 ):
-    sys.path.insert(0, str(ROOT / "recipes"))
-    from sample_dat import main
+    from sozo.studies.study.sample import main
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "odd.yaml").write_text("temprature: 1\n")
-    monkeypatch.setattr(sys, "argv", ["sample_dat.py", *words])
-    with pytest.raises(SystemExit) as ended, one_line_errors("sample_dat"):
+    monkeypatch.setattr(sys, "argv", ["sample.py", *words])
+    with pytest.raises(SystemExit) as ended, one_line_errors("error"):
         main()
     assert ended.value.code == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("sample_dat: ")
+    assert line.startswith("error: ")
     assert message in line
     assert not (tmp_path / "x").exists()
 

@@ -1,11 +1,9 @@
 """SFT and DPO on an answer table, with a model of 64 nouns: what they learn and leave, going on after a kill."""
 
-import importlib
 import json
 import random
 import shutil
 import signal
-import sys
 import time
 from types import SimpleNamespace
 
@@ -38,6 +36,7 @@ from sozo.eval.run import score_answers
 from sozo.models.settings import GeneratorSettings, decide
 from sozo.training.arguments import DpoArguments, SftArguments
 from sozo.training.card import write_card
+from sozo.training.command import launch
 from sozo.training.config import parse
 from sozo.training.sft_dpo import DpoSettings, SftSettings, train_dpo, train_sft
 from toy_task import Lipogram
@@ -442,14 +441,12 @@ def test_what_cannot_work_is_one_line(
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_recipe_without_a_table_says_so(method, tmp_path, monkeypatch, capsys):
-    monkeypatch.syspath_prepend(ROOT / "recipes")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", [f"{method}_dat.py"])
     with pytest.raises(SystemExit) as end:
-        importlib.import_module("launch").launch(method)
+        launch(method, ["--config", str(ROOT / "recipes" / "tiny" / f"{method}.yaml")])
     assert end.value.code == 2
     assert capsys.readouterr().err == (
-        f"{method}_dat: answers is missing: --answers DIR, a folder that recipes/sample_dat.py wrote\n"
+        "error: answers is missing: --answers DIR, a folder that sozo dat or sozo run wrote\n"
     )
     assert not list(tmp_path.iterdir())
 

@@ -89,9 +89,7 @@ def _checked_parser(
     try:
         chosen, flags = front.parse_known_args(argv)
     except argparse.ArgumentError as error:
-        raise UserError(
-            "--config needs a file; recipes/*/*.yaml are examples"
-        ) from error
+        raise UserError("--config needs a file; sozo recipes lists examples") from error
     file = chosen.config
     in_file = read_yaml(Path(file)) if file else {}
     # Before any value is judged: a misspelt key is often why another one looks wrong.

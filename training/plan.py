@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ from accelerate.utils import str_to_bool
 from sozo.data.errors import UserError
 from sozo.data.processes import world_size
 from sozo.data.prompts.form import PromptForm, read_form
-from sozo.data.settings import read_yaml
+from sozo.data.settings import from_json, read_yaml
 from sozo.models.model_support import encode_text
 from sozo.models.needs import is_here, not_here
 from sozo.models.tiny import tiny_folder, tiny_seed
@@ -321,8 +322,10 @@ def plan(method: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
     training: Any
     asked, training, chosen = parse(own, settings, [*words, "--bf16", "false"])
     name = str(chosen.model_name_or_path)
-    blocks = [told.config, *(entry.model_dump() for entry in told.entries)]
-    lacking = [*not_here(blocks, {name}), *_without_rewards(told.entries)]
+    measured = from_json(asked.evaluate, "evaluate")
+    blocks = [told.config, measured, *(entry.model_dump() for entry in told.entries)]
+    tables, unread = _tables(getattr(asked, "answers", ()))
+    lacking = [*not_here(blocks, {name}), *unread, *_without_rewards(told.entries)]
     lacking += absent(training, chosen)
     lines = []
     for entry in told.entries:
@@ -334,13 +337,13 @@ def plan(method: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
     try:
         if not is_here(name):
             raise UserError("its config.json cannot be read here")
+        if unread:
+            raise UserError("they depend on the answers")
         model = architecture_of(name, chosen.model_revision)
-        lengths, how = _lengths(told, asked, name, chosen.model_revision)
+        lengths, how = _lengths(told, asked, tables, name, chosen.model_revision)
         lines += [*plan_lines(told, model, lengths), how]
-        needed, free = (
-            needed_gib(told, model),
-            free_gib(Path(told.config["output_dir"])),
-        )
+        needed = needed_gib(told, model)
+        free = free_gib(Path(told.config["output_dir"]))
         if needed > free:
             lacking.append(
                 f"disk: {needed:,.3g} GiB are needed, {free:,.3g} are free; another output_dir"
@@ -360,37 +363,52 @@ def _without_rewards(entries: Sequence[Entry]) -> Iterator[str]:
             yield str(error)
 
 
+def _tables(paths: Sequence[str]) -> tuple[list[RunResult], list[str]]:
+    """The tables that SFT and DPO learn from, and why some cannot be read."""
+    tables, unread = [], []
+    for path in paths:
+        run = read_run(Path(path))
+        try:
+            if run.table().num_rows == 0:
+                raise UserError(f"{path}: holds no answers")
+        except UserError as error:
+            unread.append(str(error))
+        tables.append(run)
+    return tables, unread
+
+
 def _lengths(
-    plan: TrainingPlan, asked: Any, name: str, revision: str | None
+    plan: TrainingPlan,
+    asked: Any,
+    tables: Sequence[RunResult],
+    name: str,
+    revision: str | None,
 ) -> tuple[Lengths, str]:
     """What to reckon with, and a line that says how it is known."""
-    count: Callable[[str], int] = len
+    of_prompt: Callable[[str], int] = len
+    of_answer: Callable[[str], int] = len
     how = "characters, one a token"
     if tiny_seed(name) is None or tiny_folder(name).is_dir():
         tokenizer = load_tokenizer(pinned(name, revision)[0], revision)
         form = read_form(asked.system_prompt, plan.config["chat_template_kwargs"])
-        count = partial(_tokens, tokenizer, form)
+        of_prompt = partial(_tokens, tokenizer, form)
+        of_answer = partial(_bare_tokens, tokenizer)
         how = "the model's tokenizer"
+    prompts = [prompt for run in tables for prompt in run.prompts.values()]
+    with suppress(UserError):  # what scores them is missing, which is said
+        prompts += [item.prompt for entry in plan.entries for item in entry.items]
+    prompt = max(map(of_prompt, prompts[:_COUNTED]), default=0)
     if plan.entries:
         limit = plan.config["max_completion_length"]
-        limits = "completions as long as max_completion_length"
-        try:
-            prompts = [item.prompt for entry in plan.entries for item in entry.items]
-        except UserError:  # what scores them is missing, which is said
-            return Lengths(0, limit, limit), f"reckoned with: no prompts, {limits}"
-        prompt = max(map(count, prompts[:_COUNTED]))
         return (
             Lengths(prompt, limit, limit),
-            f"reckoned with: prompts of {prompt} tokens (by {how}), {limits}",
+            f"reckoned with: prompts of {prompt} tokens (by {how}), completions as long as max_completion_length",
         )
-    runs = [read_run(Path(path)) for path in asked.answers]
-    sizes = [count(text) for run in runs for text in _texts(run)]
-    asked_of = {prompt for run in runs for prompt in run.prompts.values()}
-    prompt = max(map(count, sorted(asked_of)[:_COUNTED]))
+    sizes = [of_answer(text) for run in tables for text in _texts(run)]
     usual = sum(sizes) // len(sizes)
     return (
         Lengths(prompt, usual, max(sizes)),
-        f"reckoned with: prompts of {prompt} tokens and {len(sizes)} of the answers, {usual} each (by {how})",
+        f"reckoned with: prompts of {prompt} tokens, and {len(sizes)} of the answers, {usual} tokens each (by {how})",
     )
 
 
@@ -398,7 +416,11 @@ def _tokens(tokenizer: Any, form: PromptForm, text: str) -> int:
     return len(encode_text(tokenizer, text, form))
 
 
+def _bare_tokens(tokenizer: Any, text: str) -> int:
+    return len(tokenizer.encode(text))
+
+
 def _texts(run: RunResult) -> list[str]:
-    """The first answers of a run."""
+    """The first answers of a table."""
     column = run.table()["text"]
     return [text or "" for text in column.slice(0, _COUNTED).to_pylist()]

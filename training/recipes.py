@@ -22,7 +22,7 @@ def recipes(
         ),
     ] = None,
 ) -> None:
-    """YAML files to begin with: sozo recipes copy NAME writes one, below recipes/."""
+    """YAML files to begin with; sozo recipes copy NAME writes one."""
     files = {
         path.relative_to(FOLDER).with_suffix("").as_posix(): path
         for path in sorted(FOLDER.glob("*/*.yaml"))
@@ -45,7 +45,8 @@ def recipes(
         if target.exists() and target.read_bytes() != path.read_bytes():
             raise UserError(f"{target}: holds something else; move it away first")
     for path, target in zip(copied, targets, strict=True):
-        write_whole(target, path.read_bytes())
+        if not target.exists():
+            write_whole(target, path.read_bytes())
     typer.echo("\n".join(map(str, targets)))
 
 

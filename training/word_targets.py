@@ -223,9 +223,9 @@ def word_targets(answers: Sequence[str | Path], tokenizer: Any) -> WordTargets:
     """
     runs = [run for path in answers if (run := read_run(Path(path))).task == Dat.name]
     if not runs or any(run.settings.get("word_strength") is None for run in runs):
-        wanted = "--model frontier --strength 1000 --word_strength 300, say"
+        wanted = "--model frontier --strength 1000 --word-strength 300, say"
         raise UserError(
-            f"word_targets needs answers whose words' distribution is known: sample_dat.py {wanted}"
+            f"word_targets needs answers whose words' distribution is known: sozo dat {wanted}"
         )
     if any(run.loaded["decoder"] != runs[0].loaded["decoder"] for run in runs):
         raise UserError(

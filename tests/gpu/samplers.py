@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sozo.studies.study.estimates import Architecture
 
 from gpu.shapes import Shape
 from sozo.data.prompts import prompt
 from sozo.models.model_support import encode_text
 from sozo.models.processes import freed_memory_kept
+from sozo.training.estimates import Architecture
 
 _ROUNDS, _PROMPTS = 5, 8
 _MANY = f"shared_prefix, {_PROMPTS} prompts"

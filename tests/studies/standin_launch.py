@@ -1,6 +1,6 @@
-"""Stands in for `accelerate launch`: plays the recipe that it is asked to launch, in a second, without a model.
+"""Stands in for `accelerate launch`: plays the step that it is asked to launch, in a second, without a model.
 
-It writes what the recipe would leave: a table of answers (sample_dat.py) or a model's folder, and metrics.json last.
+It writes what the step would leave: a table of answers (sample) or a model's folder, and metrics.json last.
 STANDIN_FAIL and STANDIN_HANG name the step that fails (with STANDIN_STATUS) or hangs halfway; every start is written
 to STANDIN_CALLS, and STANDIN_RUN into metrics.json, as a run time would be.
 """
@@ -15,8 +15,12 @@ from fakes import Answer, write_answer_table
 
 
 def main():
-    assert sys.argv[1] == "--config_file"
-    script, words = Path(sys.argv[3]).name, sys.argv[4:]
+    assert (sys.argv[1], sys.argv[3]) == ("--config_file", "-m")
+    module, *words = sys.argv[4:]
+    played = module.rpartition(".")[2]
+    if module == "sozo":
+        train, played, *words = words
+        assert train == "train"
     flags = {words[i].removeprefix("--"): words[i + 1] for i in range(0, len(words), 2)}
     output = Path(flags["output_dir"])
     with Path(os.environ["STANDIN_CALLS"]).open("a") as calls:
@@ -24,11 +28,11 @@ def main():
     output.mkdir(parents=True, exist_ok=True)
     (output / "config.json").write_text("{}")
     sys.stdout.write(
-        f"playing {script} {'on a terminal' if sys.stdout.isatty() else ''}\n"
+        f"playing {played} {'on a terminal' if sys.stdout.isatty() else ''}\n"
     )
     sys.stdout.write("1%\r50%\r100%\rbar done\n")
     sys.stdout.flush()
-    if script != "sample_dat.py":
+    if played != "sample":
         (output / "checkpoint-4").mkdir(exist_ok=True)
         (output / "checkpoint-4" / "model.safetensors").touch()
     if os.environ.get("STANDIN_FAIL") == output.name:
@@ -40,7 +44,7 @@ def main():
     for name in ("answers", "model_name_or_path"):
         path = Path(flags.get(name, "."))
         assert path == Path("tiny") or path.is_dir(), path
-    if script == "sample_dat.py":
+    if played == "sample":
         write_answer_table(
             output / "answers" / "part-00000.parquet",
             table(flags["source"], int(flags["num_answers"])),

@@ -203,7 +203,7 @@ def test_a_study_asks_the_base_and_every_trained_row(tmp_path):
     assert {folder.name for _, folder in control_runs(study)} == controls
     grpo = steps["grpo-sipen"]
     assert (grpo.script, grpo.flags["task"], grpo.inputs, grpo.flags["model"]) == (
-        "sample_dat.py",
+        "sample",
         "sipen",
         ("grpo",),
         "runs/s/grpo",

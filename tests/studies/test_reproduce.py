@@ -1,4 +1,4 @@
-"""The study: what is skipped, continued and refused, with a stand-in for the launched recipes."""
+"""The study: what is skipped, continued and refused, with a stand-in for the launched steps."""
 
 import json
 import os
@@ -118,7 +118,7 @@ def test_a_study_from_start_to_table_and_then_nothing(study):
     )
     log = (study / "out" / "logs" / "sft.log").read_text()
     assert log.startswith("$ ")
-    assert "playing sft_dat.py" in log
+    assert "playing sft" in log
 
     before = {path: path.stat().st_mtime_ns for path in (study / "out").rglob("*")}
     launched, done = run(study)
@@ -145,9 +145,7 @@ def test_a_failed_step_says_why_and_the_study_goes_on_from_there(study):
     launched, done = run(study)
     assert launched == STEPS[4:-1]
     assert "[5/11] dpo1: running (continues)" in done.stderr
-    assert (study / "out" / "logs" / "dpo1.log").read_text().count(
-        "playing dpo_dat.py"
-    ) == 2
+    assert (study / "out" / "logs" / "dpo1.log").read_text().count("playing dpo ") == 2
 
 
 def test_a_preempted_step_ends_the_study_with_its_status_and_the_study_goes_on_from_there(
@@ -254,7 +252,8 @@ def test_a_step_made_anew_and_otherwise_makes_what_came_from_it_stale(study):
 
 def test_a_model_changed_in_its_folder_makes_its_steps_stale(study):
     (study / "model").mkdir()
-    (study / "model" / "config.json").write_text("{}")
+    shape = {"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 1}
+    (study / "model" / "config.json").write_text(json.dumps(shape))
     (study / "model" / "model.safetensors").write_bytes(b"one")
     change(study / "recipes" / "reproduce.yaml", model="model")
     assert run(study)[0] == STEPS[:-1]
@@ -389,7 +388,7 @@ def test_on_a_terminal_the_output_is_shown_and_the_log_holds_no_overwritten_bars
             break
         shown += read
     assert child.wait() == 0
-    assert b"playing sample_dat.py on a terminal" in shown
+    assert b"playing sample on a terminal" in shown
     assert b"50%" in shown
     log = (study / "out" / "logs" / "random.log").read_text()
     assert log.splitlines()[-1] == "bar done"

@@ -1,0 +1,176 @@
+"""The plan of a training: steps by hand, the shape of the model that is trained, and `sozo recipes`."""
+
+import json
+import re
+import shutil
+
+import pytest
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from fakes import list_text
+from grpo_runs import ROOT, flags
+from sozo.data.errors import UserError
+from sozo.data.schema import write_columns
+from sozo.models.tiny import ensure_tiny
+from sozo.studies.study.config import load_study
+from sozo.studies.study.steps import study_steps
+from sozo.training.estimates import TINY, architecture_of
+from sozo.training.plan import Hardware, make_plan, plan
+
+TINY_YAML = ["--config", str(ROOT / "recipes" / "tiny" / "grpo.yaml")]
+SFT_YAML = ["--config", str(ROOT / "recipes" / "tiny" / "sft.yaml"), "--answers", "x"]
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "steps", "drawn"),
+    [
+        # recipes/tiny/grpo.yaml: 2,000 prompts x 16 completions, 64 a step.
+        ("grpo", {}, 500, 32_000),
+        ("grpo", {"num_train_epochs": 3}, 1500, 96_000),
+        ("grpo", {"num_train_epochs": 0.5}, 250, 16_000),
+        ("grpo", {"max_steps": 10}, 10, 640),
+        # Each completion is trained on twice.
+        ("grpo", {"num_iterations": 2}, 1000, 32_000),
+        ("grpo", {"num_iterations": 2, "max_steps": 10}, 10, 320),
+        ("grpo", {"num_prompts": 8, "num_generations": 8}, 1, 64),
+        # recipes/tiny/sft.yaml: 64 examples a step.
+        ("sft", {"top_k": 640, "num_train_epochs": 2}, 20, 1280),
+        ("sft", {"top_k": 640, "max_steps": 3}, 3, 192),
+    ],
+)
+def test_steps_by_hand(method, settings, steps, drawn):
+    words = [*(TINY_YAML if method == "grpo" else SFT_YAML), *flags(settings)]
+    for processes in (1, 2):
+        told = make_plan(method, words, Hardware(processes))
+        assert (told.steps, told.total // told.updates) == (steps, drawn)
+
+
+def test_what_cannot_be_shared_evenly_is_refused():
+    with pytest.raises(UserError, match="cannot be made of 3 process"):
+        make_plan("grpo", TINY_YAML, Hardware(3))
+    with pytest.raises(UserError, match="32,000 completions in batches of"):
+        make_plan("grpo", [*TINY_YAML, "--completions_per_step", "96"], Hardware(1))
+
+
+def test_a_folders_shape_is_that_of_its_weights(mini):
+    model = AutoModelForCausalLM.from_pretrained(mini)
+    shape = architecture_of(str(mini))
+    assert shape.parameters == sum(weight.numel() for weight in model.parameters())
+    assert (shape.layers, shape.hidden_size) == (1, 32)
+    assert shape.vocabulary == model.config.vocab_size
+    whole = architecture_of(str(ensure_tiny()))
+    assert (whole.parameters, whole.widths) == (TINY.parameters, TINY.widths)
+    assert architecture_of("tiny") == TINY
+
+
+def test_an_adapters_shape_is_its_bases(mini, tmp_path):
+    adapter = {"base_model_name_or_path": str(mini), "peft_type": "LORA"}
+    (tmp_path / "adapter_config.json").write_text(json.dumps(adapter))
+    assert architecture_of(str(tmp_path)) == architecture_of(str(mini))
+
+
+def test_what_is_no_decoder_has_no_shape(tmp_path):
+    for text in ("{}", "[", '{"model_type": "t5"}'):
+        (tmp_path / "config.json").write_text(text)
+        with pytest.raises(UserError) as error:
+            architecture_of(str(tmp_path))
+        assert str(error.value).startswith(f"{tmp_path}: no shape to plan with (")
+
+
+def test_a_small_model_is_not_planned_as_the_yamls_large_one(mini, tmp_path):
+    lines, lacking = plan(
+        "grpo", [*TINY_YAML, *flags({"model_name_or_path": mini, "output_dir": "o"})]
+    )
+    assert lacking == []
+    size = architecture_of(str(mini)).parameters
+    assert size < 300_000
+    (memory,) = [line for line in lines if line.startswith("memory for each process")]
+    weights = float(re.search(r"GiB: weights (\S+),", memory)[1])
+    assert weights == pytest.approx(4 * size / 2**30, rel=0.01)  # float32
+    # A prompt of the mini model's is more than one token, and all are counted.
+    assert any(re.match(r"reckoned with: prompts of [2-9]", line) for line in lines)
+    text = (ROOT / "recipes" / "swallow-8b" / "reproduce.yaml").read_text("utf-8")
+    folder = shutil.copytree(ROOT / "recipes" / "swallow-8b", tmp_path / "mine" / "own")
+    (tmp_path / "mine" / "accelerate").symlink_to(ROOT / "recipes" / "accelerate")
+    named = re.sub("^model: .*$", f"model: {mini}", text, flags=re.MULTILINE)
+    (folder / "reproduce.yaml").write_text(named, "utf-8")
+    study = load_study(folder / "reproduce.yaml", "o")
+    assert study.architecture.parameters == 8_030_261_248
+    assert study.shape.parameters == size
+
+
+def test_where_no_config_can_be_read_steps_are_told_and_the_rest_is_not_known(tmp_path):
+    lines, lacking = plan(
+        "grpo", [*TINY_YAML, "--model_name_or_path", str(tmp_path / "none")]
+    )
+    assert lines[1].startswith("32,000 completions / 64 a step = 500 optimizer steps")
+    assert lines[2].startswith("memory, disk and hours are not known: ")
+    (missing,) = lacking
+    assert missing.startswith(f"{tmp_path / 'none'}: neither in a folder nor in the")
+
+
+GRPO_ALONE = """
+model: tiny
+output_dir: runs/x
+num_answers: 16
+seeds: [0]
+sampling: {{launcher: {0}/accelerate/single.yaml, max_new_tokens: 24}}
+training: {{launcher: {0}/accelerate/single.yaml, grpo: {0}/tiny/grpo.yaml}}
+tokens: {{prompt: 1, answer: 24}}
+arms:
+  base: {{}}
+  GRPO: {{train: grpo}}
+"""
+
+
+def test_a_study_of_grpo_alone_needs_nothing_of_sft(tmp_path):
+    file = tmp_path / "study.yaml"
+    text = GRPO_ALONE.format(ROOT / "recipes")
+    file.write_text(text)
+    study = load_study(file)
+    names = [step.name for step in study_steps(study)]
+    assert names == ["base", "grpo", "grpo-sample", "table"]
+    assert study.shape == TINY
+    for arm, key in (
+        ("SFT: {train: sft, answers: base}", "num_training_answers"),
+        ("DPO: {train: dpo, answers: base, num_training_answers: 8}", "num_pairs"),
+        ("SFT: {train: sft, answers: base, num_training_answers: 8}", "top_k"),
+    ):
+        file.write_text(
+            text.replace(
+                "grpo: ",
+                f"sft: {ROOT}/recipes/tiny/sft.yaml, dpo: {ROOT}/recipes/tiny/dpo.yaml, grpo: ",
+            )
+            + f"  {arm}\n"
+        )
+        with pytest.raises(
+            UserError, match=f"{key} is missing, which the arm {arm[:3]} needs"
+        ):
+            load_study(file)
+        file.write_text(
+            file.read_text() + "num_training_answers: 8\ntop_k: 4\nnum_pairs: 4\n"
+        )
+        assert load_study(file).rows[-1].name == arm[:3]
+
+
+def test_a_dry_run_writes_nothing_and_reads_no_model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plan("grpo", TINY_YAML)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_plan_of_sft_counts_the_answers_it_would_learn_from(mini, tmp_path):
+    texts = [list_text([word] * 10) for word in ("犬", "自転車")]
+    columns = {"id": ["0", "1"], "text": texts, "score": [0.5, 0.6]}
+    write_columns(tmp_path / "run" / "part-00000.parquet", columns)
+    words = ["--config", str(ROOT / "recipes" / "tiny" / "sft.yaml")]
+    words += flags({"model_name_or_path": mini, "answers": tmp_path / "run"})
+    lines, lacking = plan("sft", words)
+    assert lacking == []
+    tokenizer = AutoTokenizer.from_pretrained(mini)
+    sizes = [len(tokenizer.encode(text)) for text in texts]
+    assert f"and 2 of the answers, {sum(sizes) // 2} tokens each" in lines[-2]
+    lines, lacking = plan("sft", [*words[:-1], "nosuch"])
+    assert lines[0].startswith("1,024 examples / 64 a step = 16 optimizer steps")
+    (missing,) = lacking
+    assert missing.startswith("nosuch: no answer table here")

@@ -1,0 +1,105 @@
+"""`sozo recipes`: the YAML files that come with sozo, listed and copied."""
+
+import pytest
+import yaml
+
+from grpo_runs import ROOT
+from sozo.data.errors import UserError
+from sozo.training.recipes import recipes
+
+
+@pytest.fixture(autouse=True)
+def empty(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_every_yaml_is_listed_with_its_first_line(capsys):
+    recipes()
+    lines = dict(
+        line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()
+    )
+    files = {
+        path.relative_to(ROOT / "recipes").with_suffix("").as_posix(): path
+        for path in (ROOT / "recipes").glob("*/*.yaml")
+    }
+    assert lines == {
+        name: path.read_text("utf-8").splitlines()[0].removeprefix("# ")
+        for name, path in files.items()
+    }
+
+
+@pytest.mark.parametrize("name", ["tiny/grpo", "recipes/tiny/grpo.yaml"])
+def test_one_is_copied_as_it_is(name, tmp_path, capsys):
+    recipes(["copy", name])
+    assert capsys.readouterr().out == "recipes/tiny/grpo.yaml\n"
+    copied = tmp_path / "recipes" / "tiny" / "grpo.yaml"
+    assert copied.read_bytes() == (ROOT / "recipes/tiny/grpo.yaml").read_bytes()
+
+
+def names(node):
+    """The YAML and JSONL files that a YAML's values name."""
+    if isinstance(node, dict):
+        node = list(node.values())
+    if isinstance(node, list):
+        return {name for child in node for name in names(child)}
+    return {node} if str(node).endswith((".yaml", ".jsonl")) else set()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tiny/reproduce",
+        "swallow-8b/reproduce",
+        "gemma-3-270m/beyond",
+        "gemma-3-270m/mix",
+        "ideas/grpo",
+        "qwen2.5-coder-1.5b/study",
+    ],
+)
+def test_with_one_all_come_that_it_names(name, tmp_path, capsys):
+    recipes(["copy", name])
+    told = capsys.readouterr().out.split()
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {str(path.relative_to(tmp_path)) for path in written} == set(told)
+    assert told[0] == f"recipes/{name}.yaml"
+    assert len(told) > 1
+    for path in written:
+        if path.suffix == ".yaml":
+            for named in names(yaml.safe_load(path.read_text("utf-8"))):
+                if named.startswith("runs/"):  # what it writes
+                    continue
+                places = (path.parent / named, tmp_path / named)
+                assert any(place.is_file() for place in places), (path, named)
+
+
+def test_what_holds_something_else_is_left_alone(tmp_path):
+    recipes(["copy", "tiny/reproduce"])
+    changed = tmp_path / "recipes" / "tiny" / "dpo.yaml"
+    changed.write_text("mine\n")
+    (tmp_path / "recipes" / "tiny" / "sft.yaml").unlink()
+    with pytest.raises(
+        UserError, match=r"recipes/tiny/dpo\.yaml: holds something else"
+    ):
+        recipes(["copy", "tiny/reproduce"])
+    assert changed.read_text() == "mine\n"
+    assert not (tmp_path / "recipes" / "tiny" / "sft.yaml").exists()
+    changed.unlink()
+    recipes(["copy", "tiny/reproduce"])  # what is the same is no hindrance
+    assert changed.is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["copy"], "write: sozo recipes, or: sozo recipes copy NAME"),
+        (["kopie", "tiny/grpo"], "write: sozo recipes, or"),
+        (["copy", "tiny/grpo", "tiny/sft"], "write: sozo recipes, or"),
+        (["copy", "tiny/gppo"], r"no recipe tiny/gppo \(did you mean tiny/grpo\?\)"),
+        (["copy", "xyz"], r"no recipe xyz \(sozo recipes lists them\)"),
+        (["copy", "../setup"], "no recipe ../setup"),
+    ],
+)
+def test_a_mistake_is_one_line(words, message, tmp_path):
+    with pytest.raises(UserError, match=message):
+        recipes(words)
+    assert not list(tmp_path.iterdir())

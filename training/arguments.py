@@ -173,7 +173,7 @@ class TableArguments(CommonArguments):
         """Refuse a missing table and an epoch that leaves a batch unfilled."""
         if not self.answers:
             raise UserError(
-                "answers is missing: --answers DIR, a folder that recipes/sample_dat.py wrote"
+                "answers is missing: --answers DIR, a folder that sozo dat or sozo run wrote"
             )
         check_examples(self.count, getattr(self, self.count), training)
 

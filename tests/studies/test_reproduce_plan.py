@@ -586,7 +586,7 @@ def test_the_readme_says_what_the_plan_of_ones_own_model_says():
                 *re.search(
                     r"run: (.*) on \d A100, (.*) on \d H100", lines[-1]
                 ).groups(),
-                re.search(r"together (\S+)", lines[1])[1] + " GiB",
+                re.search(r"together (\S+)", "\n".join(lines))[1] + " GiB",
                 f"{needed_gib(told, shape):.3g} GiB",
             )
         )

@@ -264,6 +264,7 @@ class RunFolder:
         write_json(self.path / "metrics.json", metrics)
         for partial in (
             *self.path.glob(".*.json.*-*.tmp"),
+            *self.path.glob(".README.md.*-*.tmp"),  # the model card
             *self.path.glob("checkpoint-*/.*.json.*-*.tmp"),
             *self.answers.glob(".part-*.tmp"),
         ):

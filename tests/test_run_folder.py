@@ -201,3 +201,15 @@ def test_what_a_kill_left_half_written_is_removed_at_the_end(tmp_path):
         path.write_text("{")
     folder.finish({"n": 1})
     assert (half.exists(), theirs.exists()) == (False, True)
+
+
+def test_what_a_killed_write_left_goes_when_the_run_is_finished(tmp_path):
+    run = RunFolder(tmp_path / "run", {"seed": 1})
+    run.start({}, {})
+    left = [".README.md.12-0a1b2c3d.tmp", ".metrics.json.12-0a1b2c3d.tmp"]
+    for name in (*left, ".README.md"):
+        (tmp_path / "run" / name).touch()
+    run.finish({})
+    names = {path.name for path in (tmp_path / "run").iterdir()}
+    assert not names & set(left)
+    assert ".README.md" in names

@@ -42,10 +42,8 @@ def fit_batch(training: Any, per_step: str) -> None:
         raise UserError(
             "save_total_limit 1 can leave no whole checkpoint after a kill; use 2 or more"
         )
-    wanted, per_device = (
-        getattr(training, per_step),
-        int(training.per_device_train_batch_size),
-    )
+    wanted = getattr(training, per_step)
+    per_device = int(training.per_device_train_batch_size)
     if wanted is not None:
         steps = accumulation_steps(per_step, wanted, per_device, world_size())
         if requested not in (None, steps):
@@ -134,7 +132,8 @@ def steps_of_generation(training: Any) -> int:
 
 def check_saves(training: Any) -> None:
     """Does each checkpoint of GRPO stand where a generation ends? TRL generates anew when it resumes."""
-    unit, save_steps = steps_of_generation(training), training.save_steps
+    unit = steps_of_generation(training)
+    save_steps = training.save_steps
     if (
         training.save_strategy != "steps"
         or (save_steps >= 1 and save_steps % unit == 0)

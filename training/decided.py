@@ -55,7 +55,8 @@ class TrainingRun:
         self.evaluate = read_evaluate(asked.evaluate)
         self.embedding_rate = asked.embedding_rate
         self.share_prompt = asked.share_prompt
-        self.sources, self.recorder = sources, recorder or RunRecorder()
+        self.sources = sources
+        self.recorder = recorder or RunRecorder()
         self.settings = resolved_settings(asked, training, model, facts)
         self.deciding, self.free = split(self.settings, asked, training, free_arguments)
 

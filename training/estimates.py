@@ -90,7 +90,8 @@ def training_memory(
     >>> {name: round(gib, 2) for name, gib in parts.items() if name in ("weights", "gradients", "optimizer")}
     {'weights': 1.87, 'gradients': 1.87, 'optimizer': 11.22}
     """
-    lora, element = lora_rank is not None, 2 if bf16 else 4
+    lora = lora_rank is not None
+    element = 2 if bf16 else 4
     trained = (
         model.parameters if lora_rank is None else model.lora_parameters(lora_rank)
     )
@@ -131,7 +132,8 @@ def training_disk(
     >>> [round(gib) for gib in training_disk(swallow, zero_stage=3)]
     [105, 15]
     """
-    lora, element = lora_rank is not None, 2 if bf16 else 4
+    lora = lora_rank is not None
+    element = 2 if bf16 else 4
     trained = (
         model.parameters if lora_rank is None else model.lora_parameters(lora_rank)
     )
@@ -208,7 +210,8 @@ def architecture_of(name: str, revision: str | None = None) -> Architecture:
     if tiny_seed(name) is not None:
         return TINY
     if is_adapter(name):
-        name, revision = base_of(name), None
+        name = base_of(name)
+        revision = None
     try:
         config = AutoConfig.from_pretrained(name, revision=revision)
         with torch.device("meta"):

@@ -124,10 +124,8 @@ class EvaluateSettings(BaseModel):
                 f"evaluate: a task is a name or a mapping with `task`, not {task!r}"
             )
         options = dict(options)
-        kind, count = (
-            task_type(options.pop("task")),
-            options.pop("num_answers", self.num_answers),
-        )
+        kind = task_type(options.pop("task"))
+        count = options.pop("num_answers", self.num_answers)
         if kind.score is Task.score:
             raise UserError(
                 f"evaluate: no answer to {kind.name} is worth anything without a judge; leave it out"
@@ -197,12 +195,10 @@ class Evaluation(TrainerCallback):
         *,
         first: bool,
     ) -> None:
-        self._settings, self._output, self._form, self._first = (
-            settings,
-            output,
-            form,
-            first,
-        )
+        self._settings = settings
+        self._output = output
+        self._form = form
+        self._first = first
         self._watch = FloorWatch(settings.floors, say=first)
         self._by_step: dict[int, dict[str, float]] = {}
         self._writers: dict[str, Any] = {}  # by task: each says what it has to say once
@@ -241,7 +237,8 @@ class Evaluation(TrainerCallback):
             name.removeprefix(_LOGGED): value for name, value in (logs or {}).items()
         }
         if reason := gather(self._watch.stop(values, state.global_step))[0]:
-            self.stopped, control.should_training_stop = reason, True
+            self.stopped = reason
+            control.should_training_stop = True
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Say what nobody could look at."""
@@ -270,7 +267,8 @@ class Evaluation(TrainerCallback):
 
         from sozo.models.transformers_model import TransformersGenerator
 
-        settings, trainer = self._settings, self.trainer
+        settings = self._settings
+        trainer = self.trainer
         values: dict[str, float] = {}
         processes = Processes(rank(), world_size())
         with unwrap_model_for_generation(
@@ -309,7 +307,8 @@ class FloorWatch:
     """Looks at what is logged; says once that a floor is broken, and again only after it held in between."""
 
     def __init__(self, floors: Sequence[Floor], *, say: bool) -> None:
-        self._floors, self._say = floors, say
+        self._floors = floors
+        self._say = say
         self._broken: dict[Floor, bool] = {}  # of floors whose measure was logged
 
     def stop(self, values: Mapping[str, Any], step: int) -> str | None:

@@ -7,7 +7,8 @@ from typing import Any
 
 from sozo.training import arguments
 
-_WIDTH, _INDENT = 110, 30
+_WIDTH = 110
+_INDENT = 30
 _OURS = {
     "sft": (arguments.SftArguments, arguments.TablePerStep),
     "dpo": (arguments.DpoArguments, arguments.TablePerStep),

@@ -36,7 +36,8 @@ class HubPrompts:
             raise UserError(
                 f"{text}: is no data set; write hub:NAME or hub:NAME:SPLIT, such as hub:org/name:train"
             )
-        name, config = parts["name"], None
+        name = parts["name"]
+        config = None
         if name.count("/") == 2 and not Path(name).is_dir():
             name, _, config = name.rpartition("/")
         return cls(name, config, parts["revision"], parts["split"] or "train")

@@ -41,7 +41,8 @@ def log_probabilities(
     spell(
         tokenizer, nouns
     )  # refuses a tokenizer that cannot tell them from what is around them
-    rng, population = np.random.default_rng(seed), np.array(nouns, dtype=object)
+    rng = np.random.default_rng(seed)
+    population = np.array(nouns, dtype=object)
     begun = [
         rng.choice(population, _BETWEEN * k, replace=False).tolist()
         for k in range(lists)
@@ -69,11 +70,10 @@ def _row(
     tokenizer: Any, prompt: Sequence[int], before: Sequence[str], noun: str
 ) -> tuple[list[int], int]:
     """The tokens up to the line break behind a list's next noun, and how many of them stand before the noun."""
-    text, start = write_list([*before, noun, noun]), len(write_list([*before, ""])) - 1
-    line, end = (
-        tokenizer(text, add_special_tokens=False, return_offsets_mapping=True),
-        start + 1 + len(noun),
-    )
+    text = write_list([*before, noun, noun])
+    start = len(write_list([*before, ""])) - 1
+    line = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+    end = start + 1 + len(noun)
     places = [place for place, _ in line["offset_mapping"]]
     ids = [
         *prompt,

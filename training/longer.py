@@ -23,7 +23,8 @@ def lengthened(output: Path, training: Any, checkpoint: Path | None) -> str | No
     UserError where they are fewer, where the steps would be others than those of a run that long from the start, and
     where a finished run has no checkpoint any more.
     """
-    wanted, total = training.max_steps, 0
+    wanted = training.max_steps
+    total = 0
     why: str | None = "it has no checkpoint left to go on from"
     if checkpoint:
         done, total = steps_of(checkpoint)

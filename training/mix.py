@@ -22,7 +22,8 @@ def dataset_rows(
 
     So entries need not have the same columns, or of one type.
     """
-    rows, first = [], 0
+    rows = []
+    first = 0
     for entry in entries:
         prompts = [
             form.prompt(item.prompt, conversational=conversational)
@@ -50,13 +51,11 @@ class EntryReward:
         first: int,
         prefix: str,
     ) -> None:
-        self.reward, self.__name__, self._items, self._first, self._prefix = (
-            reward,
-            name,
-            items,
-            first,
-            prefix,
-        )
+        self.reward = reward
+        self.__name__ = name
+        self._items = items
+        self._first = first
+        self._prefix = prefix
         self.scored: list[
             Any
         ] = []  # of the previous call: what a reward of ours knows of each completion
@@ -128,7 +127,8 @@ def reward_functions(entries: Sequence[Entry]) -> list[EntryReward]:
         > 1
     )
     names: Counter[str] = Counter()
-    functions, first = [], 0
+    functions = []
+    first = 0
     for entry in entries:
         for reward in entry.rewards:
             name = getattr(reward, "__name__", type(reward).__name__)
@@ -159,7 +159,8 @@ def reward_weights(entries: Sequence[Entry]) -> list[float] | None:
 
 def described(entries: Sequence[Entry]) -> dict[str, Any]:
     """What identifies data and rewards, for the run's record. Loads what scores, so that errors show early."""
-    tasks, rewards = [], []
+    tasks = []
+    rewards = []
     for entry in entries:
         content = json.dumps(
             [(item.id, item.prompt, dict(item.columns)) for item in entry.items],

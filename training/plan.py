@@ -200,7 +200,8 @@ def plan_lines(
 
 
 def _arithmetic(plan: TrainingPlan) -> str:
-    config, hardware = plan.config, plan.hardware
+    config = plan.config
+    hardware = plan.hardware
     per_device = config["per_device_train_batch_size"]
     accumulated = plan.batch // (hardware.processes * per_device)
     return (
@@ -365,7 +366,8 @@ def _without_rewards(entries: Sequence[Entry]) -> Iterator[str]:
 
 def _tables(paths: Sequence[str]) -> tuple[list[RunResult], list[str]]:
     """The tables that SFT and DPO learn from, and why some cannot be read."""
-    tables, unread = [], []
+    tables = []
+    unread = []
     for path in paths:
         run = read_run(Path(path))
         try:

@@ -271,7 +271,8 @@ def _check_schedule(training: Any) -> None:
             raise UserError(f"{what}: {error}") from error
     steps = 1000
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
-    kind, arguments = training.lr_scheduler_type, training.lr_scheduler_kwargs
+    kind = training.lr_scheduler_type
+    arguments = training.lr_scheduler_kwargs
     try:
         get_scheduler(
             kind, optimizer, training.get_warmup_steps(steps), steps, arguments

@@ -19,7 +19,8 @@ from sozo.data.record import read_json, write_whole
 logger = logging.getLogger(__name__)
 _SUMS = "sums.json"
 _ANOTHER = "or give another output folder"
-_ZERO, _ZERO_3 = "DeepSpeed ZeRO-1 or 2", "DeepSpeed ZeRO-3"
+_ZERO = "DeepSpeed ZeRO-1 or 2"
+_ZERO_3 = "DeepSpeed ZeRO-3"
 
 
 class Sums(TrainerCallback):
@@ -63,7 +64,8 @@ class Sums(TrainerCallback):
         self, args: Any, state: Any, control: Any, **kwargs: Any
     ) -> None:
         """Put the sums of the checkpoint in the place of the zeros with which transformers begins."""
-        self._began, trainer = time.monotonic(), self.trainer
+        self._began = time.monotonic()
+        trainer = self.trainer
         trainer.log = partial(self._log, trainer.log)
         if self._changed and trainer.aux_loss_enabled:
             raise UserError(
@@ -93,10 +95,8 @@ class Sums(TrainerCallback):
                 [args.seed, state.global_step, args.process_index]
             )
             set_seed(int(random.generate_state(1)[0]))
-        trainer._total_loss_scalar, trainer._globalstep_last_logged = (
-            self._before["loss"],
-            self._before["logged"],
-        )
+        trainer._total_loss_scalar = self._before["loss"]
+        trainer._globalstep_last_logged = self._before["logged"]
         trainer._initial_global_step = 0  # the step from which on losses are summed
         trainer._tr_loss += mine["loss"]
         trainer._metrics["train"].update(mine["metrics"])
@@ -128,7 +128,8 @@ class Sums(TrainerCallback):
         """The trainer's `log`; the summary at the end becomes the whole run's, and that of all processes."""
         if "train_runtime" in logs:
             # transformers takes what no log holds yet of the first process only, and the time since the run went on.
-            loss, part = self.trainer._tr_loss.item(), logs["train_runtime"]
+            loss = self.trainer._tr_loss.item()
+            part = logs["train_runtime"]
             losses = gather(loss)
             logs["train_loss"] += (sum(losses) / len(losses) - loss) / max(
                 self.trainer.state.global_step, 1
@@ -175,10 +176,8 @@ def load_as_saved(trainer: Any, checkpoint: Path) -> None:
 def _refuse_other_shards(checkpoint: Path, processes: int, training: Any) -> None:
     """Refuse an optimizer's state that was saved in another way, or by other `processes`, than it will be read."""
     before = _saved_by(checkpoint)
-    plugin, fsdp = (
-        training.deepspeed_plugin,
-        training.fsdp or parse_flag_from_env("ACCELERATE_USE_FSDP"),
-    )
+    plugin = training.deepspeed_plugin
+    fsdp = training.fsdp or parse_flag_from_env("ACCELERATE_USE_FSDP")
     now = "FSDP" if fsdp else None
     if plugin is not None:
         now = _ZERO_3 if plugin.zero_stage == 3 else _ZERO

@@ -54,7 +54,8 @@ from sozo.training.tracking import (
 
 logger = logging.getLogger(__name__)
 # TRL's push_to_hub leaves out what begins with an underscore.
-_ROWS, _MERGED = "_dataset", "_merged"
+_ROWS = "_dataset"
+_MERGED = "_merged"
 _GRACE = 10.0  # seconds that a preempted run waits for digests: a scheduler gives it little time
 
 
@@ -391,7 +392,8 @@ def stored_dataset(rows: Sequence[dict[str, Any]], training: Any) -> Any:
     path = Path(training.output_dir) / _ROWS / "rows.arrow"
     with training.main_process_first(desc="writing the dataset"):
         if not path.is_file():
-            table, sink = pa.Table.from_pylist(list(rows)), pa.BufferOutputStream()
+            table = pa.Table.from_pylist(list(rows))
+            sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, table.schema) as stream:
                 stream.write_table(table)
             write_whole(path, sink.getvalue().to_pybytes())

@@ -95,17 +95,18 @@ def refuse_other_batches(
         for name, value in section.items()
     }
     before = next((part["world_size"] for part in parts if "world_size" in part), None)
-    new, now = settings["training"], settings["world_size"]
-    size, generation = "per_device_train_batch_size", "generation_batch_size"
+    new = settings["training"]
+    now = settings["world_size"]
+    size = "per_device_train_batch_size"
+    generation = "generation_batch_size"
     free = "world_size" in (begun.get("free") or {})
     if before is None or (before == now and old.get(size) == new[size]):
         return free
-    what, same = f"on {before} process(es), but now there are {now}", f"launch {before}"
+    what = f"on {before} process(es), but now there are {now}"
+    same = f"launch {before}"
     if before == now:
-        what, same = (
-            f"with {size} {old.get(size)}, but now it is {new[size]}",
-            f"give {old.get(size)}",
-        )
+        what = f"with {size} {old.get(size)}, but now it is {new[size]}"
+        same = f"give {old.get(size)}"
     if why is None and old.get(generation) != new.get(generation):
         why = f"steps_per_generation {new['steps_per_generation']} makes a generation of {new[generation]} completions"
         steps, rest = divmod(old[generation], new[size] * now)
@@ -139,10 +140,10 @@ def split(
     free = FREE | (asdict(script).keys() - deciding(script).keys())
     if training.max_steps > 0:  # `longer` compares it
         free |= {"max_steps"}
-    decide, other = (
-        {name: section for name, section in settings.items() if name != "provenance"},
-        {},
-    )
+    decide = {
+        name: section for name, section in settings.items() if name != "provenance"
+    }
+    other = {}
     if why is None or free_before:
         free |= _MICRO_BATCHES
         other["world_size"] = decide.pop("world_size")

@@ -92,7 +92,8 @@ def rare_and_common(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The rarest of the better half against the commonest of the worse half: DivPO's rule (Lanchantin et al., 2025)."""
     rarity = rarities(table["text"].to_pylist())
-    better, worse = len(table) // 2, (len(table) + 1) // 2
+    better = len(table) // 2
+    worse = (len(table) + 1) // 2
     rare = np.argsort(-rarity[:better], kind="stable")[:pairs]
     common = worse + np.argsort(rarity[worse:], kind="stable")[:pairs]
     return np.sort(rare), random.permutation(common)
@@ -160,7 +161,8 @@ class Ranked:
 
     def shares(self, wanted: int, setting: str, each: int = 1) -> np.ndarray:
         """How many of `wanted`, each of which takes `each` answers, every prompt gives: as its share of all answers."""
-        most, total = self.counts // each, int(self.counts.sum())
+        most = self.counts // each
+        total = int(self.counts.sum())
         if most.sum() < wanted:
             several = f" to {len(most)} prompts" if len(most) > 1 else ""
             raise UserError(
@@ -184,7 +186,8 @@ class Ranked:
         """These rows of each table as Python objects; no others become any."""
         import pyarrow as pa
 
-        parts, prompts = [], []
+        parts = []
+        prompts = []
         for prompt, table, numbers in zip(self.prompts, self.tables, rows, strict=True):
             parts.append(table.take(numbers))
             prompts += [prompt] * len(numbers)
@@ -207,7 +210,8 @@ def _tables(run: RunResult, usable: bool) -> Iterator[tuple[str, Any]]:
         raise UserError(
             f"{run.folder}: of {run.main.name} less is better, and what is selected are the highest scores"
         )
-    path, table = run.folder, run.table().combine_chunks()
+    path = run.folder
+    table = run.table().combine_chunks()
     table = table.filter(
         pc.fill_null(pc.not_equal(table["reason"], ERROR), True)
     )  # what never came teaches nothing
@@ -314,13 +318,14 @@ def select_pairs(
     best, and fewer pairs than asked are an error.
     """
     check_rule(rule)
-    ranked, random = (
-        Ranked(answers, usable=rule != "paper"),
-        np.random.default_rng(seed),
-    )
+    ranked = Ranked(answers, usable=rule != "paper")
+    random = np.random.default_rng(seed)
     if rule == MATCHED:
         return _matched(ranked, num_pairs, random)
-    chosen, rejected, borders, equal = [], [], [], 0
+    chosen = []
+    rejected = []
+    borders = []
+    equal = 0
     for table, share in zip(
         ranked.tables,
         ranked.shares(num_pairs, "num_pairs", each=2).tolist(),
@@ -359,7 +364,8 @@ def _differing(
     rule: Rule, table: Any, share: int, random: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """The first `share` pairs of two texts that differ, by taking as many more as needed; how many pairs do not."""
-    size, texts = share, np.array(table["text"].to_pylist(), object)
+    size = share
+    texts = np.array(table["text"].to_pylist(), object)
     while True:
         good, bad = rule(table, size, random)
         differ = np.flatnonzero(texts[good] != texts[bad])

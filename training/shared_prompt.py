@@ -20,7 +20,8 @@ from sozo.models.model_support import why_not_equal, why_not_shared, without_ada
 
 logger = logging.getLogger(__name__)
 
-_NAME, _PLAIN = "sozo_shared_prompt", "sdpa"
+_NAME = "sozo_shared_prompt"
+_PLAIN = "sdpa"
 _AGAIN = "the prompt is computed again for every answer: %s"
 # What a trainer may pass beside ids, mask and labels without changing what the packed row has to be.
 _HARMLESS = {"use_cache", "return_dict", "num_items_in_batch"}
@@ -50,11 +51,9 @@ def share_prompt(model: Any, *, say: bool = True) -> bool:
         return _trials.get(
             model, True
         )  # told before, as DPO's model is that is its own reference
-    config, fused, reason = (
-        model.config.get_text_config(),
-        model.forward,
-        why_not_shared(model, 0),
-    )
+    config = model.config.get_text_config()
+    fused = model.forward
+    reason = why_not_shared(model, 0)
     if config._attn_implementation != _PLAIN:
         reason = f"attn_implementation is {config._attn_implementation}, not {_PLAIN}"
     if reason:
@@ -102,9 +101,11 @@ def _equal(model: Any, forward: Callable[..., Any]) -> bool:
     """Does a packed row give what the plain forward gives? Tried once, on two prompts of two answers each."""
     if model in _trials:
         return _trials[model]
-    config, device = model.config.get_text_config(), next(model.parameters()).device
+    config = model.config.get_text_config()
+    device = next(model.parameters()).device
     ids = torch.arange(4, 32, device=device).view(4, 7) % config.vocab_size
-    ids[1, :4], ids[3, :4] = ids[0, :4], ids[2, :4]
+    ids[1, :4] = ids[0, :4]
+    ids[3, :4] = ids[2, :4]
     labels = torch.cat([torch.full_like(ids[:, :4], -100), ids[:, 4:]], dim=1)
 
     def shared() -> torch.Tensor:
@@ -155,7 +156,8 @@ def _layout(call: dict[str, Any]) -> Layout | None:
         return None
     mask = torch.ones_like(ids) if mask is None else mask
     # Padding only before the prompt, as GRPO pads prompts of other lengths, and at the end.
-    before, after = mask[:, :prompt], mask[:, prompt:]
+    before = mask[:, :prompt]
+    after = mask[:, prompt:]
     if not (
         (before[:, :-1] <= before[:, 1:]).all()
         and before[:, -2:].all()
@@ -171,7 +173,10 @@ def _layout(call: dict[str, Any]) -> Layout | None:
     # A prompt's last token predicts a token of its own for every answer, so each answer brings a copy of it.
     own = torch.arange(prompt - 1, ids.shape[1] - 1, device=ids.device)
     places = torch.empty((len(ids), len(own)), dtype=torch.long, device=ids.device)
-    rows, columns, parts, start = [], [], [], 0
+    rows = []
+    columns = []
+    parts = []
+    start = 0
     for number, padding in enumerate((prompts == -1).sum(dim=1).tolist()):
         of_prompt = torch.nonzero(group == number)[:, 0]
         once = torch.arange(padding, prompt - 1, device=ids.device)
@@ -223,7 +228,9 @@ def answer_logits(
 
     The prompt is computed once if `share_prompt` was told so of `inner`, which is `model` without what distributes it.
     """
-    ids, labels, inner = inputs["input_ids"], inputs["labels"], without_adapter(inner)
+    ids = inputs["input_ids"]
+    labels = inputs["labels"]
+    inner = without_adapter(inner)
     able = inner.config.get_text_config()._attn_implementation == _NAME and _equal(
         inner, model
     )
@@ -271,7 +278,8 @@ def _attend(
             f"{type(module).__name__} makes a mask of its own, which a packed row does not have"
         )
     parts, tokens = shared_prompts
-    outputs, start = [], 0
+    outputs = []
+    start = 0
     for shared, rows in parts:
         end = start + shared + rows * tokens
         states = [part[:, :, start:end] for part in (query, key, value)]

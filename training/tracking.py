@@ -112,7 +112,8 @@ class RunRecorder(TrainerCallback):
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Complete the checkpoint that the trainer has just written, and mark it."""
         wait()  # every process has written its part of the checkpoint
-        checkpoint, files = _checkpoint(args, state), {}
+        checkpoint = _checkpoint(args, state)
+        files = {}
         if state.is_world_process_zero:
             for name, holder in self._states.items():
                 write_json(checkpoint / name, holder.state())

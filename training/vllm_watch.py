@@ -93,7 +93,9 @@ class Canary:
         sequences: Sequences,
         every: int,
     ) -> None:
-        self._engine, self._sequences, self._every = engine, sequences, every
+        self._engine = engine
+        self._sequences = sequences
+        self._every = every
         self._checked: int | None = None
         self._before: tuple[np.ndarray, np.ndarray] | None = None
 
@@ -163,7 +165,9 @@ def fixed_sequences(
 
 def _log_probabilities(trainer: Any, sequences: Sequences) -> np.ndarray:
     """The trainer's own, all answers in one row."""
-    model, rows, weights = trainer.model, [], {}
+    model = trainer.model
+    rows = []
+    weights = {}
     if not (trainer.is_deepspeed_enabled or trainer.is_fsdp_enabled):
         # As the engine has them: it does not follow what float32 holds and bf16 rounds away.
         weights = {

@@ -25,7 +25,8 @@ from sozo.tasks import Dat, read_run
 from sozo.training.shared_prompt import answer_logits
 
 logger = logging.getLogger(__name__)
-IGNORED, END = -100, -1
+IGNORED = -100
+END = -1
 LISTED = (
     "listed"  # the dataset's column that says which answers are lists of the frontier
 )
@@ -41,7 +42,9 @@ class WordTargets:
     """
 
     def __init__(self, words: Any, spellings: Sequence[tuple[int, ...]]) -> None:
-        self._words, self._places, self._spellings = words, len(words.bias), spellings
+        self._words = words
+        self._places = len(words.bias)
+        self._spellings = spellings
         self._noun = {spelling: number for number, spelling in enumerate(spellings)}
         self._longest = max(map(len, spellings))
         # Sorted, nouns that begin with the same tokens stand together, first the one that has no more than these.
@@ -60,7 +63,8 @@ class WordTargets:
             tuple[int, ...], tuple[np.ndarray, np.ndarray, np.ndarray]
         ] = {}
         for before, starts in first.items():
-            tokens, places = np.array(list(starts)), np.array(list(starts.values()))
+            tokens = np.array(list(starts))
+            places = np.array(list(starts.values()))
             if len(tokens) > 1:  # the target of the only one is that
                 self._next[before] = (
                     np.array(order[places[0] : end[before]]),
@@ -70,7 +74,9 @@ class WordTargets:
 
     def find(self, tokens: Sequence[int]) -> list[tuple[int, int]]:
         """The nouns in a row of tokens that a token follows (negative: none): where they begin, and their numbers."""
-        nouns, place, lengths = [], 0, range(self._longest, 0, -1)
+        nouns = []
+        place = 0
+        lengths = range(self._longest, 0, -1)
         while place < len(tokens):
             spellings = (tuple(tokens[place : place + length]) for length in lengths)
             spelling = next(
@@ -94,14 +100,16 @@ class WordTargets:
         `listed` says which rows are lists of the frontier; one that was cut is imitated token by token.
         """
         logits = logits.float()
-        lines, asked = labels.tolist(), labels.cpu() != IGNORED
+        lines = labels.tolist()
+        asked = labels.cpu() != IGNORED
         found = {row: self.find(line) for row, line in enumerate(lines) if listed[row]}
         hits = {
             row: nouns for row, nouns in found.items() if len(nouns) == self._places
         }
         every_noun = np.array([[noun for _, noun in nouns] for nouns in hits.values()])
         targets = self._words.targets(every_noun) if hits else ()
-        single, parts = asked.numpy().copy(), []
+        single = asked.numpy().copy()
+        parts = []
         start_of = logits.shape[-1] * np.arange(labels.numel()).reshape(
             labels.shape
         )  # of the logits of each place
@@ -140,7 +148,8 @@ class WordTargetTrainer(SFTTrainer):  # type: ignore[misc]
 
     def __init__(self, *args: Any, word_targets: WordTargets, **kwargs: Any) -> None:
         # TRL refuses that, since its own loss passes such an adapter by. This one is of the whole model's logits.
-        refused, sft_trainer.BaseTunerLayer = sft_trainer.BaseTunerLayer, ()
+        refused = sft_trainer.BaseTunerLayer
+        sft_trainer.BaseTunerLayer = ()
         try:
             super().__init__(*args, **kwargs)
         finally:
@@ -153,7 +162,8 @@ class WordTargetTrainer(SFTTrainer):  # type: ignore[misc]
 
     def _look_for_cut_lists(self) -> None:
         """Say how many lists were cut at `max_length`, which are imitated token by token; refuse where all were."""
-        limit, rows = self.args.max_length or math.inf, self.train_dataset
+        limit = self.args.max_length or math.inf
+        rows = self.train_dataset
         lists = [
             labels
             for labels, listed in zip(rows["labels"], rows[LISTED], strict=True)

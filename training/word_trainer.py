@@ -146,8 +146,10 @@ class WordTrainer(MixTrainer):
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
         output = super()._generate_and_score_completions(inputs)
-        device, shape = output["completion_ids"].device, output["completion_ids"].shape
-        credit, words = np.zeros(shape, np.float32), np.zeros(shape, bool)
+        device = output["completion_ids"].device
+        shape = output["completion_ids"].shape
+        credit = np.zeros(shape, np.float32)
+        words = np.zeros(shape, bool)
         for number in self._in_parts:
             scored = self.reward_funcs[number].scored
             advantages = self._advantages(scored)

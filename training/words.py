@@ -8,7 +8,8 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.settings import setting
 
-_LOWEST, _HIGHEST = 0.01, 100.0
+_LOWEST = 0.01
+_HIGHEST = 100.0
 
 
 class KeepWords:
@@ -23,7 +24,8 @@ class KeepWords:
     """
 
     def __init__(self, unique: int, window: int) -> None:
-        self._unique, self._window = unique, window
+        self._unique = unique
+        self._window = window
         self._last = deque[str](maxlen=window)
         self.multiplier = 1.0
 
@@ -85,7 +87,8 @@ class WordArguments:
         Refuses what cannot work together with the rewards of a run's entries and with TRL's settings.
         """
         rewards = [reward for of_entry in of_entries for reward in of_entry]
-        unique, window = self.different_words, self.different_words_of
+        unique = self.different_words
+        window = self.different_words_of
         if self.credit not in ("answer", "word"):
             raise UserError(f"credit must be answer or word, not {self.credit}")
         if (unique is None) != (window is None):

@@ -20,12 +20,17 @@ from sozo.scoring.table import Cell
 from sozo.studies.study.table11 import Table11Row
 from sozo.tasks.dat.view import INSTRUMENTS, DatView
 
-SCORE, DIFFERENT, SECOND = "score", "different words", "second encoder"
+SCORE = "score"
+DIFFERENT = "different words"
+SECOND = "second encoder"
 SHUFFLED = (
     " shuffled"  # of a measure: what it is of the same words, shuffled among the lists
 )
-HELD, FAILED, OPEN = "held", "failed", "cannot be said"
-MOST_CLAIMS, ONE_SIDED = 5, 0.025
+HELD = "held"
+FAILED = "failed"
+OPEN = "cannot be said"
+MOST_CLAIMS = 5
+ONE_SIDED = 0.025
 Values = Mapping[
     str, Mapping[int, float | None]
 ]  # of a measure, by arm and seed; None where nobody measured it
@@ -337,10 +342,8 @@ def note_claims(folder: Path, claims: Sequence[Claim]) -> None:
     """Write down those claims that are new, with the time and how many steps were finished by then."""
     noted = _noted(folder)
     known = [entry["claim"] for entry in noted]
-    now, finished = (
-        datetime.now(UTC).isoformat(timespec="seconds"),
-        len(list(folder.glob("*/metrics.json"))),
-    )
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    finished = len(list(folder.glob("*/metrics.json")))
     new = [
         {"claim": asdict(c), "since": now, "finished": finished}
         for c in claims

@@ -82,7 +82,8 @@ def study(
     if page:
         _page(settings, "table-second-encoder" if second_encoder else "table")
         return
-    steps, launch = chosen(study_steps(settings), first, only), shlex.split(launcher)
+    steps = chosen(study_steps(settings), first, only)
+    launch = shlex.split(launcher)
     if dry_run:
         lacking = list(missing(settings, steps))
         lines = [f"# missing: {line}" for line in lacking]

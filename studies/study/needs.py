@@ -12,10 +12,8 @@ from sozo.studies.study.plan import study_disk
 from sozo.studies.study.steps import Step
 from sozo.training.estimates import free_gib
 
-_TRAINS, _PAGE = (
-    ("torch", "transformers", "trl", "accelerate", "datasets"),
-    ("jinja2", "matplotlib", "pandas"),
-)
+_TRAINS = ("torch", "transformers", "trl", "accelerate", "datasets")
+_PAGE = ("jinja2", "matplotlib", "pandas")
 
 
 def missing(study: Study, steps: Sequence[Step]) -> Iterator[str]:

@@ -60,7 +60,8 @@ def arm_spots(result: StudyResult) -> list[Spot]:
     """Each arm by its different words and its mean, with its seeds."""
     spots = []
     for place, arm in enumerate(result.arms):
-        words, score = result.interval(DIFFERENT, arm), result.interval(SCORE, arm)
+        words = result.interval(DIFFERENT, arm)
+        score = result.interval(SCORE, arm)
         if words and score and words.value is not None and score.value is not None:
             by_seed = [
                 [result.values[name][arm.name][seed] for name in (DIFFERENT, SCORE)]
@@ -224,11 +225,9 @@ def instrument_table(table: Table11) -> Table:
 
     Perplexity and inverse Simpson are at equal sample size.
     """
-    labels, base, names = (
-        DatView().labels(),
-        base_values(table),
-        instruments_of([row.summary for row in table.rows]),
-    )
+    labels = DatView().labels()
+    base = base_values(table)
+    names = instruments_of([row.summary for row in table.rows])
     if not names:
         return tabulate(_INSTRUMENTS, [])
     rows = []

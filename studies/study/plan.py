@@ -141,7 +141,8 @@ def study_time(study: Study, steps: Sequence[Step]) -> str:
     from sozo.training.plan import wall_time
 
     wall = dict[str, float]()
-    most, paid = 0, 0.0
+    most = 0
+    paid = 0.0
     unknown = []
     for step in steps:
         if step.launcher is None:

@@ -100,7 +100,8 @@ class StudyResult:
 
     def to_json(self) -> dict[str, Any]:
         """For `metrics.json`."""
-        table, base = self.table, base_values(self.table)
+        table = self.table
+        base = base_values(self.table)
         rows = []
         for row in table.rows:
             gain, second_gain = (value and value.to_json() for value in row.gains)
@@ -214,7 +215,8 @@ def tables_result(
 
 def study_result(study: Study) -> StudyResult:
     """Read the rows of a finished study."""
-    rows, with_arms = study_rows(study), study.arms is not None or len(study.seeds) > 1
+    rows = study_rows(study)
+    with_arms = study.arms is not None or len(study.seeds) > 1
     model = study.model.replace("{seed}", "SEED")
     return tables_result(
         f"The study {study.name}: {model}" if with_arms else f"Table 11: {model}",
@@ -307,7 +309,8 @@ def _differences(
     row: Table11Row, base: Mapping[str, float]
 ) -> dict[str, tuple[float, float]]:
     """What a row has more than the row `base`, with standard errors, by the instruments' names."""
-    own, pairs = row_values(row), {}
+    own = row_values(row)
+    pairs = {}
     for name in ("score", *instruments_of([row.summary])) if own != base else ():
         if (pair := difference(own, base, name)) is not None:
             pairs[name] = pair
@@ -337,7 +340,8 @@ def patterns(table: Table11) -> dict[str, str]:
     base = rows.get("base")
     if base is None:
         return {}
-    result, before = {}, base.equal_size_words
+    result = {}
+    before = base.equal_size_words
     for method, word, sign in (
         ("SFT", "up", 1),
         ("DPO 1", "down", -1),
@@ -351,7 +355,8 @@ def patterns(table: Table11) -> dict[str, str]:
             )
     for method in ("DPO 1", "DPO 2", "GRPO"):
         if row := rows.get(method):
-            old, new = base.summary.usable_share or 0.0, row.summary.usable_share or 0.0
+            old = base.summary.usable_share or 0.0
+            new = row.summary.usable_share or 0.0
             result[f"{method}: usable answers up"] = _answer(
                 new > old, f"{number(old, SHARE)} to {number(new, SHARE)}"
             )

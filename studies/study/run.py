@@ -118,10 +118,8 @@ def plan(study: Study, steps: Sequence[Step], launch: list[str]) -> Iterator[str
         for step in steps
         if step.trains and "run_name" in step.flags
     ]
-    project, free = (
-        os.environ.get("WANDB_PROJECT", "sozo"),
-        free_gib(Path(study.output_dir)),
-    )
+    project = os.environ.get("WANDB_PROJECT", "sozo")
+    free = free_gib(Path(study.output_dir))
     verdict = "enough" if (most := study_disk(study, steps)) <= free else "NOT enough"
     yield f"# {len(steps)} steps; {study_time(study, steps)}"
     yield f"# disk: {most:.3g} GiB at most, {free:.3g} GiB free: {verdict}"

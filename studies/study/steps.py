@@ -152,7 +152,8 @@ def _row_step(study: Study, arm: Arm, seed: int) -> str:
 
 def _row(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
     """Train an arm and draw its row. The paper's rows are also what others train on, each with its own randomness."""
-    count, number = study.num_answers, 0
+    count = study.num_answers
+    number = 0
     if study.arms is None:
         number = study.rows.index(arm)
         if any(arm == other.answers for other in study.rows):
@@ -167,10 +168,8 @@ def _training_table(study: Study, arm: Arm, count: int, seed: int) -> Iterator[S
         yield from _row(study, arm, seed)
     else:
         yield from _train(study, arm, seed)
-        name, random_seed = (
-            study.at(f"{arm.step}-{count}", seed),
-            seed + _APART * (1 + arm.depth),
-        )
+        name = study.at(f"{arm.step}-{count}", seed)
+        random_seed = seed + _APART * (1 + arm.depth)
         yield _sample(study, arm, seed, name, count, random_seed)
 
 
@@ -206,11 +205,9 @@ def _sample(
 
 def _train(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
     """Make what an arm starts from and trains on, and train it."""
-    flags, inputs, name = (
-        {"model_name_or_path": study.model_at(seed)},
-        [],
-        study.at(arm.step, seed),
-    )
+    flags = {"model_name_or_path": study.model_at(seed)}
+    inputs = []
+    name = study.at(arm.step, seed)
     if arm.start:
         yield from _train(study, arm.start, arm.start.seed(seed))
         flags["model_name_or_path"], step = _model(
@@ -241,8 +238,6 @@ def _train(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
         "output_dir": study.step_folder(name),
         "run_name": f"{study.name}-{name}",
     }
-    config, launcher = (
-        study.path(arm.config or getattr(study.training, arm.train)),
-        study.path(study.training.launcher),
-    )
+    config = study.path(arm.config or getattr(study.training, arm.train))
+    launcher = study.path(study.training.launcher)
     yield Step(name, arm.train, flags, tuple(inputs), config, launcher)

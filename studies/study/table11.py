@@ -84,7 +84,8 @@ def table11(folders: Mapping[str, Path], paper_model: str | None = None) -> Tabl
     """
     paper: dict[str, PublishedFigures] = {}
     if paper_model is not None:
-        published, names = load("dat_training"), PublishedFigures.__dataclass_fields__
+        published = load("dat_training")
+        names = PublishedFigures.__dataclass_fields__
         known = sorted({row["model"] for row in published if row["model"]})
         if paper_model not in known:
             raise UserError(
@@ -172,7 +173,8 @@ def with_gains(
         if name not in bases:
             return row
         base = bases[name]
-        before, after = seen(base), seen(name)
+        before = seen(base)
+        after = seen(name)
         parts = after.over(before) if before and after else None
         own = gain(scores(base), scores(name))
         return replace(row, gains=(own, parts.total if parts else None), parts=parts)

@@ -61,7 +61,7 @@ def words(
         typer.Option(help="ja or en (default: ja if a letter is Japanese)."),
     ] = None,
 ) -> None:
-    """Your own ten words scored: sozo words 犬 法律 台風 ...
+    """The score of your own ten words: sozo words 犬 法律 台風 ...
 
     Numbers, commas and line breaks between them do not matter. Nothing is kept, and nothing leaves this machine.
     """
@@ -71,13 +71,13 @@ def words(
     task = task if strict else task.for_people()
     found = people_words(text, language)
     scorer = task.scorer
-    own = score_words(found[:NUM_WORDS], scorer)
-    print_lines(lines(own, scorer, strict=strict))
+    scored = score_words(found[:NUM_WORDS], scorer)
+    print_lines(lines(scored, scorer, strict=strict))
     if len(found) > NUM_WORDS:
         print_lines([f"{len(found)} words: the first ten count; {_TABLE}"])
-    if (own.all_ten if strict else own.first_seven) is None:
+    if (scored.all_ten if strict else scored.first_seven) is None:
         needed = "--strict needs ten" if strict else "a score needs seven"
-        valid, of = len(own.valid), min(len(found), NUM_WORDS)
+        valid, of = len(scored.valid), min(len(found), NUM_WORDS)
         raise UserError(f"{valid} of {of} words are valid; {needed}")
 
 
@@ -105,30 +105,30 @@ def score_words(words: Sequence[str], scorer: DatScorer) -> OwnList:
     )
 
 
-def lines(own: OwnList, scorer: DatScorer, *, strict: bool) -> Iterator[str]:
+def lines(scored: OwnList, scorer: DatScorer, *, strict: bool) -> Iterator[str]:
     """What is printed of a list."""
     encoder = scorer.vectors.encoder
     names = {"checker": scorer.checker.name, "encoder": encoder.name}
-    scored = {
-        COUNTED: None if strict else own.first_seven,
-        NUM_WORDS: own.all_ten,
+    scores = {
+        COUNTED: None if strict else scored.first_seven,
+        NUM_WORDS: scored.all_ten,
     }
-    for n, score in scored.items():
+    for n, score in scores.items():
         if score is not None:
             below = below_it(score, encoder, n)
             among = "" if below is None else f"; {below:.0f}% of random lists are below"
             yield f"{score:.3f}  {TEXTS['counted'][n]}{among}"
-    if own.first_seven is not None:
+    if scored.first_seven is not None:
         yield TEXTS["no_norms"].format(**names)
-    if own.nearest:
+    if scored.nearest:
         yield "Mean distance to the others:"
-        yield from (f"{distance:.3f}  {word}" for word, distance in own.valid)
-        one, other, distance = own.nearest
+        yield from (f"{distance:.3f}  {word}" for word, distance in scored.valid)
+        one, other, distance = scored.nearest
         yield f"Nearest pair: {one}, {other} ({distance:.3f})"
-    for word, reason in own.refused:
+    for word, reason in scored.refused:
         why = TEXTS["refused"][str(reason)].format(**names)
         yield f"Refused: {brief(word, LONGEST_WORD)}: {why}"
-    if strict and Reason.NOT_NOUN in dict(own.refused).values():
+    if strict and Reason.NOT_NOUN in dict(scored.refused).values():
         yield TEXTS["strict"].format(**names)
 
 

@@ -129,7 +129,7 @@ def test_what_is_no_list_is_refused_in_one_line(tmp_path):
     large, sheet, other = (tmp_path / name for name in ("a.txt", "a.CSV", "c.txt"))
     large.write_text("犬 " * 20_000, "utf-8")
     sheet.write_text("参加者,回答\n1,犬", "utf-8")
-    other.write_bytes("犬".encode()[:2])
+    other.write_bytes(b"\x81")  # half a character of Shift_JIS
     wrong = {
         large: "too long",
         sheet: "sozo people FILE",

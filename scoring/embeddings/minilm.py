@@ -3,11 +3,9 @@
 Its six layers are computed with numpy: torch alone takes longer to import than a list takes to score.
 """
 
-import json
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.metadata import distribution, version
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -45,59 +43,46 @@ class MiniLmEncoder:
 
     @cached_property
     def _weights(self) -> dict[str, np.ndarray]:
-        """All weights by name, mapped from the file (safetensors: a header's length, the header, the numbers)."""
-        path = self._folder / "model.safetensors"
-        with path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            header = json.loads(file.read(length))
-        content = np.memmap(path, np.uint8, "r", 8 + length)
-        weights = {}
-        for name, entry in header.items():
-            if entry.get("dtype") == "F32":
-                start, end = entry["data_offsets"]
-                numbers = content[start:end].view(np.float32)
-                weights[name] = numbers.reshape(entry["shape"])
-        return weights
+        from safetensors.numpy import load_file
+
+        return load_file(self._folder / "model.safetensors")
 
     def encode(self, words: Sequence[str]) -> Matrix:
         """Unit vectors, float32 of shape (len(words), 384)."""
-        read = self._tokenizer.encode_batch(list(words))
-        tokens = [np.array(each.ids) for each in read]
+        tokens = [read.ids for read in self._tokenizer.encode_batch(list(words))]
         encoded = np.empty((len(words), _SIZE), np.float32)
+        lengths = np.array(list(map(len, tokens)))
         # Texts of one length need no padding.
-        order = sorted(range(len(words)), key=lambda k: len(tokens[k]))
-        for length, group in groupby(order, key=lambda k: len(tokens[k])):
-            numbers = list(group)
-            most = max(1, _BATCH // length)
-            for start in range(0, len(numbers), most):
-                batch = numbers[start : start + most]
-                encoded[batch] = self._means(np.stack([tokens[k] for k in batch]))
+        for length in np.unique(lengths):
+            same = np.flatnonzero(lengths == length)
+            for batch in np.array_split(same, -(-same.size * length // _BATCH)):
+                encoded[batch] = self._means(np.array([tokens[k] for k in batch]))
         return encoded / np.linalg.norm(encoded, axis=1, keepdims=True)
 
     def _means(self, tokens: np.ndarray) -> Matrix:
         """The mean of the last layer over each row's tokens, shape (texts, 384)."""
-        from scipy.special import erf
+        from scipy.special import erf, softmax
 
-        weights = self._weights
         texts, length = tokens.shape
+        weights = self._weights
 
         def linear(name: str, inputs: np.ndarray) -> np.ndarray:
             return inputs @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
 
         def normed(name: str, inputs: np.ndarray) -> np.ndarray:
             centred = inputs - inputs.mean(axis=-1, keepdims=True)
-            variance = np.square(centred).mean(axis=-1, keepdims=True)
-            unit = centred / np.sqrt(variance + np.float32(1e-12))
+            unit = centred / inputs.std(axis=-1, keepdims=True)
             return unit * weights[f"{name}.weight"] + weights[f"{name}.bias"]
 
         def heads(name: str, inputs: np.ndarray) -> np.ndarray:
             numbers = linear(name, inputs)
             return numbers.reshape(texts, length, _HEADS, -1).swapaxes(1, 2)
 
-        table = "embeddings.{}_embeddings.weight"
-        state = weights[table.format("word")][tokens]
-        state = state + weights[table.format("position")][:length]
-        state = state + weights[table.format("token_type")][0]
+        words, places, kinds = (
+            weights[f"embeddings.{name}_embeddings.weight"]
+            for name in ("word", "position", "token_type")
+        )
+        state = words[tokens] + places[:length] + kinds[0]
         # A row a token, of all texts: one large product is faster than many small ones.
         state = normed("embeddings.LayerNorm", state.reshape(-1, _SIZE))
         for layer in range(_LAYERS):
@@ -107,9 +92,7 @@ class MiniLmEncoder:
                 for name in ("query", "key", "value")
             )
             fit = query @ key.swapaxes(2, 3) / np.float32(np.sqrt(_SIZE // _HEADS))
-            share = np.exp(fit - fit.max(axis=-1, keepdims=True))
-            share /= share.sum(axis=-1, keepdims=True)
-            seen = (share @ value).swapaxes(1, 2).reshape(-1, _SIZE)
+            seen = (softmax(fit, axis=-1) @ value).swapaxes(1, 2).reshape(-1, _SIZE)
             seen = linear(f"{here}.attention.output.dense", seen)
             state = normed(f"{here}.attention.output.LayerNorm", state + seen)
             inner = linear(f"{here}.intermediate.dense", state)

@@ -1,11 +1,10 @@
 """One's own ten words: their score, how many random lists are below it, and what each word has to do with it."""
 
-import csv
+import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +13,6 @@ import typer
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import LONGEST_WORD, MOST_OF_A_LIST, brief
-from sozo.data.schema import Reason
 from sozo.data.sheet import KINDS, decoded
 from sozo.eval.terminal import print_lines
 from sozo.scoring.distance import distance_to_others, paired_distance
@@ -25,20 +23,9 @@ from sozo.tasks import Dat
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.dat.words import COUNTED, REASONS
 
-RANDOM_LISTS = Path(__file__).with_name("random_lists.csv")
+# Of random lists the scores that 0%, 1%, ..., 100% are below; benchmarks/random_lists.py made them.
+RANDOM_LISTS = Path(__file__).with_name("random_lists.json")
 _TABLE = "a table of many lists: sozo people FILE"
-_STDIN = "-"
-
-
-@dataclass(frozen=True, slots=True)
-class OwnList:
-    """Ten words at most, scored."""
-
-    first_seven: float | None  # score by people's rule
-    all_ten: float | None
-    valid: Sequence[tuple[str, float]]  # words with their mean distance to the others
-    nearest: tuple[str, str, float] | None  # the two that are least apart
-    refused: Sequence[tuple[str, Reason]]
 
 
 def words(
@@ -68,84 +55,62 @@ def words(
     text = read_words(words or [])
     language = language or language_of(text)
     task = Dat(DatSettings(language=language))
-    task = task if strict else task.for_people()
-    found = people_words(text, language)
-    scorer = task.scorer
-    scored = score_words(found[:NUM_WORDS], scorer)
-    print_lines(lines(scored, scorer, strict=strict))
-    if len(found) > NUM_WORDS:
-        print_lines([f"{len(found)} words: the first ten count; {_TABLE}"])
-    if (scored.all_ten if strict else scored.first_seven) is None:
-        needed = "--strict needs ten" if strict else "a score needs seven"
-        valid, of = len(scored.valid), min(len(found), NUM_WORDS)
-        raise UserError(f"{valid} of {of} words are valid; {needed}")
+    scorer = (task if strict else task.for_people()).scorer
+    print_lines(described(people_words(text, language), scorer, strict=strict))
 
 
-def score_words(words: Sequence[str], scorer: DatScorer) -> OwnList:
-    """Ten words at most by people's rule, and all ten if each is valid."""
-    (score,), numbers, bad = seven_of_ten([words], scorer)
+def described(
+    words: Sequence[str], scorer: DatScorer, *, strict: bool = False
+) -> Iterator[str]:
+    """What is said of a list, line by line; a UserError behind the last line if it has no score."""
+    (score,), numbers, bad = seven_of_ten([words[:NUM_WORDS]], scorer)
     judged = list(zip(words, bad[0].tolist(), strict=False))
     valid = [word for word, code in judged if not code]
-    rows = scorer.words.rows[numbers[bad == 0]]
-    distances, nearest = [np.nan] * len(valid), None
-    if len(valid) > 1:
-        unit = scorer.vectors.matrix
-        distances = distance_to_others(unit, rows[None])[0].tolist()
-        left, right = np.triu_indices(len(valid), 1)
-        apart = paired_distance(unit, rows[left], rows[right])
-        k = int(apart.argmin())
-        nearest = valid[left[k]], valid[right[k]], float(apart[k])
-    ten = len(valid) == NUM_WORDS
-    return OwnList(
-        None if np.isnan(score) else float(score),
-        float(scorer.distances(numbers)[0]) if ten else None,
-        list(zip(valid, distances, strict=True)),
-        nearest,
-        [(word, REASONS[-1 - code]) for word, code in judged if code],
-    )
-
-
-def lines(scored: OwnList, scorer: DatScorer, *, strict: bool) -> Iterator[str]:
-    """What is printed of a list."""
+    scores = {}
+    if len(valid) >= COUNTED and not strict:
+        scores[COUNTED] = score
+    if len(valid) == NUM_WORDS:
+        (scores[NUM_WORDS],) = scorer.distances(numbers)
     encoder = scorer.vectors.encoder
     names = {"checker": scorer.checker.name, "encoder": encoder.name}
-    scores = {
-        COUNTED: None if strict else scored.first_seven,
-        NUM_WORDS: scored.all_ten,
-    }
+    names["rule"] = TEXTS["strict"] if strict else ""
     for n, score in scores.items():
-        if score is not None:
-            below = below_it(score, encoder, n)
-            among = "" if below is None else f"; {below:.0f}% of random lists are below"
-            yield f"{score:.3f}  {TEXTS['counted'][n]}{among}"
-    if scored.first_seven is not None:
+        yield f"{score:.3f}  {TEXTS['counted'][n]}{among_random(score, encoder, n)}"
+    if scores:
         yield TEXTS["no_norms"].format(**names)
-    if scored.nearest:
+    if len(valid) > 1:
+        unit, rows = scorer.vectors.matrix, scorer.words.rows[numbers[bad == 0]]
         yield "Mean distance to the others:"
-        yield from (f"{distance:.3f}  {word}" for word, distance in scored.valid)
-        one, other, distance = scored.nearest
-        yield f"Nearest pair: {one}, {other} ({distance:.3f})"
-    for word, reason in scored.refused:
-        why = TEXTS["refused"][str(reason)].format(**names)
-        yield f"Refused: {brief(word, LONGEST_WORD)}: {why}"
-    if strict and Reason.NOT_NOUN in dict(scored.refused).values():
-        yield TEXTS["strict"].format(**names)
+        (distances,) = distance_to_others(unit, rows[None])
+        for word, distance in zip(valid, distances, strict=True):
+            yield f"{distance:.3f}  {word}"
+        left, right = np.triu_indices(len(valid), 1)
+        apart = paired_distance(unit, rows[left], rows[right])
+        k = apart.argmin()
+        yield f"Nearest pair: {valid[left[k]]}, {valid[right[k]]} ({apart[k]:.3f})"
+    for word, code in judged:
+        if code:
+            why = TEXTS["refused"][REASONS[-1 - code]].format(**names)
+            yield f"Refused: {brief(word, LONGEST_WORD)}: {why}"
+    if len(words) > NUM_WORDS:
+        yield f"{len(words)} words: the first ten count; {_TABLE}"
+    if not scores:
+        needed = "--strict needs ten" if strict else "a score needs seven"
+        raise UserError(f"{len(valid)} of {len(judged)} words are valid; {needed}")
 
 
 def column(encoder: Encoder, n: int) -> str:
-    """What a column of the quantiles of random lists is called, by the encoder and the number of words."""
+    """What random lists are called in the file of their quantiles, by the encoder and the number of words."""
     return f"{encoder.name} {encoder.revision}, {n} words"
 
 
-def below_it(score: float, encoder: Encoder, n: int) -> float | None:
-    """The percent of random lists of n words that are below a score; None of an encoder without quantiles."""
-    with RANDOM_LISTS.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    name = column(encoder, n)
-    if name not in rows[0]:
-        return None
-    quantiles = [float(row[name]) for row in rows]
-    return float(np.interp(score, quantiles, [float(row["percent"]) for row in rows]))
+def among_random(score: float, encoder: Encoder, n: int) -> str:
+    """How many random lists of n words are below a score; nothing of an encoder whose quantiles are not known."""
+    quantiles = json.loads(RANDOM_LISTS.read_text("utf-8")).get(column(encoder, n))
+    if quantiles is None:
+        return ""
+    below = np.interp(score, quantiles, range(len(quantiles)))
+    return f"; {below:.0f}% of random lists are below"
 
 
 def language_of(text: str) -> str:
@@ -157,35 +122,17 @@ def read_words(words: Sequence[str]) -> str:
     """The text that holds the words: what stands on the command line, in a file, or comes by standard input."""
     if not words and sys.stdin.isatty():
         raise UserError("give ten words, such as: sozo words 犬 法律 台風 ...")
-    name, *more = words or [_STDIN]
-    if more or not (name == _STDIN or _is_file(name)):
+    name = " ".join(words) or "-"
+    if name.lower().endswith(KINDS):
+        raise UserError(f"{brief(name)}: is no list of words; {_TABLE}")
+    if name == "-":
+        content = sys.stdin.buffer.read(MOST_OF_A_LIST + 1)
+    else:
         # A space within an argument is no end of a word.
         between = "\n" if any(len(word.split()) > 1 for word in words) else " "
-        text = between.join(words)
-        _check_length("the command line", text.encode("utf-8", "replace"))
-        return text
-    if name == _STDIN:
-        name = "standard input"
-        content = sys.stdin.buffer.read(MOST_OF_A_LIST + 1)
-    elif name.lower().endswith(KINDS):
-        raise UserError(f"{name}: is {_TABLE}")
-    else:
-        with Path(name).open("rb") as file:
+        content = between.join(words).encode("utf-8", "replace")
+        with suppress(OSError, ValueError), Path(name).open("rb") as file:
             content = file.read(MOST_OF_A_LIST + 1)
-    _check_length(name, content)
-    text, _ = decoded(Path(name), content, "save it as UTF-8")
-    return text
-
-
-def _is_file(name: str) -> bool:
-    with suppress(OSError):  # words may be longer than a name
-        if Path(name).is_file():
-            return True
-    if name.lower().endswith((".txt", *KINDS)):
-        raise UserError(f"{name}: no such file; give ten words, or a file of them")
-    return False
-
-
-def _check_length(name: str, content: bytes) -> None:
     if len(content) > MOST_OF_A_LIST:
-        raise UserError(f"{name}: is too long for ten words; {_TABLE}")
+        raise UserError(f"{brief(name)}: is too long for ten words; {_TABLE}")
+    return decoded(Path(name), content, "save it as UTF-8")[0]

@@ -1,8 +1,8 @@
 """`sozo words`: one's own ten words as people type and paste them, by numbers worked out by hand, and by ja-ginza."""
 
-import csv
 import importlib
 import io
+import json
 import sys
 from pathlib import Path
 
@@ -11,16 +11,15 @@ import pytest
 
 from fakes import FakeEncoder, FakeNouns
 from sozo.data.errors import UserError
-from sozo.data.schema import Reason
 from sozo.eval.cli import run_cli
 from sozo.suite.people.lists import people_words
 from sozo.suite.people.words import (
     RANDOM_LISTS,
-    below_it,
+    among_random,
+    column,
+    described,
     language_of,
-    lines,
     read_words,
-    score_words,
 )
 from sozo.tasks.dat.scorer import DatScorer
 
@@ -46,33 +45,46 @@ def said(monkeypatch, capsys, *words, stdin=None):
     return done.value.code, *capsys.readouterr()
 
 
+def lines_of(words, scorer, **rule):
+    """What is printed, and the error that ends it, if one does."""
+    printed = []
+    try:
+        printed.extend(line for line in described(words, scorer, **rule))
+    except UserError as error:
+        printed.append(f"error: {error}")
+    return printed
+
+
 def test_scores_distances_and_nearest_pair_are_those_worked_out_by_hand(scorer):
-    own = score_words(TEN, scorer)
-    assert own.first_seven == 1
-    assert own.all_ten == pytest.approx(44 / 45)  # one pair of 45 is at no distance
-    distances = dict(own.valid)
-    assert distances["犬"] == distances["石"] == pytest.approx(8 / 9)
-    assert distances["猫"] == 1
-    assert own.nearest == ("犬", "石", 0)
-    assert own.refused == []
+    first, ten, _, heading, *distances, nearest = lines_of(TEN, scorer)
+    # One pair of 45 is at no distance: 44/45, and of its two words 8/9. Of this encoder no random lists were drawn.
+    assert first == "1.000  the first seven valid words (people's rule)"
+    assert ten == "0.978  all ten words"
+    assert heading == "Mean distance to the others:"
+    far = [f"1.000  {word}" for word in TEN[1:-1]]
+    assert distances == ["0.889  犬", *far, "0.889  石"]
+    assert nearest == "Nearest pair: 犬, 石 (0.000)"
 
 
 def test_what_does_not_count_is_said_and_the_next_words_move_up(scorer):
-    own = score_words(["犬", "走る", "犬", "cat", "木", *"石猫水山川"], scorer)
-    reasons = [Reason.NOT_NOUN, Reason.REPEATED_WORD]
-    reasons += [Reason.NOT_JAPANESE, Reason.NO_VECTOR]
-    assert own.refused == list(zip(["走る", "犬", "cat", "木"], reasons, strict=True))
-    assert [word for word, _ in own.valid] == list("犬石猫水山川")
-    assert own.first_seven is own.all_ten is None
-    with_seven = score_words([*"犬石猫水山川本", "走る"], scorer)
-    assert with_seven.first_seven == pytest.approx(20 / 21)
-    assert with_seven.all_ten is None
+    words = ["犬", "走る", "犬", "cat", "木", *"石猫水山川"]
+    assert lines_of(words, scorer)[-5:] == [
+        "Refused: 走る: no noun by fake nouns",
+        "Refused: 犬: came before",
+        "Refused: cat: not in Japanese letters",
+        "Refused: 木: is not in the vocabulary of fake encoder",
+        "error: 6 of 10 words are valid; a score needs seven",
+    ]
+    first, second, *_ = lines_of(["走る", *"犬石猫水山川本"], scorer)
+    assert first.startswith("0.952  the first seven")  # 20 of 21 pairs
+    assert "all ten words" not in second
 
 
 @pytest.mark.parametrize("words", [[], ["走る"], ["犬"], ["犬", "犬"]])
 def test_a_list_of_one_word_or_none_has_no_distances(words, scorer):
-    own = score_words(words, scorer)
-    assert own.nearest is own.first_seven is own.all_ten is None
+    printed = lines_of(words, scorer)
+    assert not any("Nearest" in line for line in printed)
+    assert "words are valid; a score needs seven" in printed[-1]
 
 
 JA, EN = ["犬", "法律", "海"], ["cat", "law", "sea"]
@@ -128,14 +140,12 @@ def test_a_file_is_read_as_it_was_saved(encoding, tmp_path):
 def test_what_is_no_list_is_refused_in_one_line(tmp_path):
     large, sheet, other = (tmp_path / name for name in ("a.txt", "a.CSV", "c.txt"))
     large.write_text("犬 " * 20_000, "utf-8")
-    sheet.write_text("参加者,回答\n1,犬", "utf-8")
     other.write_bytes(b"\x81")  # half a character of Shift_JIS
     wrong = {
-        large: "too long",
+        large: "too long for ten words",
         sheet: "sozo people FILE",
         other: "save it as UTF-8",
-        tmp_path / "none.txt": "no such file",
-        "犬" * 30_000: "the command line: is too long",
+        "犬" * 30_000: "too long for ten words",
     }
     for name, message in wrong.items():
         with pytest.raises(UserError, match=message):
@@ -145,27 +155,21 @@ def test_what_is_no_list_is_refused_in_one_line(tmp_path):
 def test_quantiles_are_those_of_the_program_by_another_seed(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     program = importlib.import_module("random_lists")
-    with RANDOM_LISTS.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    packaged = json.loads(RANDOM_LISTS.read_text("utf-8"))
     for name, made in program.quantiles("ja", 2_000, seed=2).items():
-        packaged = np.array([float(row[name]) for row in rows])
         # Of 2,000 lists a quartile is known to 0.002 or so.
-        assert np.abs(packaged - made)[[25, 50, 75]].max() < 0.006
+        assert np.abs(packaged[name] - made)[[25, 50, 75]].max() < 0.006
 
 
 def test_a_percentile_is_among_random_lists_of_the_same_encoder_and_length():
     encoder = FakeEncoder({"犬": [1]}, "ja-ginza", "5.3.0")
-    assert below_it(0.88333, encoder, 7) == pytest.approx(50)
-    assert below_it(0.88333, encoder, 10) > 50
-    assert (below_it(0, encoder, 7), below_it(2, encoder, 7)) == (0, 100)
+    (middle,) = json.loads(RANDOM_LISTS.read_text("utf-8"))[column(encoder, 7)][50:51]
+    assert among_random(middle, encoder, 7) == "; 50% of random lists are below"
+    assert among_random(middle, encoder, 10) == "; 52% of random lists are below"
+    for score, percent in ((0, 0), (2, 100)):
+        assert among_random(score, encoder, 7).startswith(f"; {percent}% ")
     other = FakeEncoder({"犬": [1]}, "ja-ginza", "5.2.0")
-    assert below_it(0.88333, other, 7) is None
-
-
-def test_without_quantiles_there_is_a_score_and_no_percentile(scorer):
-    printed = "\n".join(lines(score_words(TEN, scorer), scorer, strict=False))
-    assert "1.000  the first seven valid words" in printed
-    assert "random lists are below" not in printed
+    assert among_random(middle, other, 7) == ""
 
 
 def test_the_command_gives_the_scores_of_sozo_people(monkeypatch, capsys):
@@ -184,7 +188,7 @@ def test_speakers_nouns_count_and_the_strict_rule_says_why_not(monkeypatch, caps
     code, out, err = said(monkeypatch, capsys, "--strict", "-", stdin=text)
     assert code == 2
     assert "Refused: お茶: no noun by jumandic" in out
-    assert "Without --strict" in out
+    assert "without --strict more nouns count" in out
     assert err == "error: 4 of 7 words are valid; --strict needs ten\n"
 
 

@@ -11,6 +11,7 @@ from typing import Any
 MOST_QUOTED = 200  # characters of what was sent, in a message
 MOST_REPLY = 16 << 20  # bytes of a server's reply, unpacked
 LONGEST_WORD = 40  # characters
+MOST_OF_A_LIST = 1 << 16  # bytes of a text that holds ten words
 MOST_COLUMNS = 1_000  # of a spreadsheet
 MOST_DIGITS = 4_000  # of a whole number
 DEEPEST = 100  # levels of JSON and YAML

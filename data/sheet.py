@@ -104,7 +104,7 @@ def read_sheet(path: Path) -> Sheet:
         raise UserError(
             f"{path}: {'not a file' if path.exists() else 'no such file'}; give a CSV file"
         )
-    text, encoding = _decoded(path, path.read_bytes())
+    text, encoding = decoded(path, path.read_bytes())
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise UserError(
@@ -164,8 +164,8 @@ def _plain(heading: str) -> str:
     )
 
 
-def _decoded(path: Path, content: bytes) -> tuple[str, str]:
-    """The text of a file, and the name of its encoding."""
+def decoded(path: Path, content: bytes, remedy: str = _AS_CSV) -> tuple[str, str]:
+    """The text of a file, and the name of its encoding; UserError with the `remedy` where it has neither of the two."""
     problems = []
     for name, encoding in (("UTF-8", "utf-8-sig"), ("Shift_JIS", "cp932")):
         try:
@@ -182,7 +182,7 @@ def _decoded(path: Path, content: bytes) -> tuple[str, str]:
         if name == "UTF-8" or not (line := _line_in_utf8(content)):
             return text, name
         problems.append(f"line {line} is")
-    raise UserError(f"{path}: {' and '.join(problems)}; {_AS_CSV}")
+    raise UserError(f"{path}: {' and '.join(problems)}; {remedy}")
 
 
 def _line_in_utf8(content: bytes) -> int | None:

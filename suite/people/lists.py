@@ -6,6 +6,7 @@ lines, by commas, 、 or spaces, half-width katakana too. What a valid word is, 
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
@@ -271,6 +272,29 @@ def _fields(cell: str) -> str:
     return ""
 
 
+def seven_of_ten(
+    words: Sequence[Sequence[str]], scorer: DatScorer
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scores by people's rule of lists of ten words at most (NaN without one), shape (lists,).
+
+    And of each word its number, and 0 or the code of the reason why it does not count, both of shape (lists, 10).
+    """
+    scorer.words.look_up(
+        [word for own in words for word in own]
+    )  # in one batch; below it is remembered
+    numbers = np.full(
+        (len(words), NUM_WORDS), CODE[Reason.FORMAT], np.int32
+    )  # what was not written is no word
+    for row, own in zip(numbers, words, strict=True):
+        row[: len(own)] = scorer.words.look_up(list(own))
+    bad = scorer.words.bad_words(numbers)
+    chosen, codes = first_seven(numbers, bad)
+    enough = codes == 0
+    scores = np.full(len(words), np.nan)
+    scores[enough] = scorer.distances(chosen[enough])
+    return scores, numbers, bad
+
+
 def score_written(
     lists: "pd.DataFrame", scorer: DatScorer, paper: DatScorer | None = None
 ) -> "pd.DataFrame":
@@ -281,22 +305,12 @@ def score_written(
     nouns of `paper`, if given. `attrs["refused"]` says which five words were refused most often.
     """
     words = [own[:NUM_WORDS] for own in lists["words"]]
-    scorer.words.look_up(
-        [word for own in words for word in own]
-    )  # in one batch; below it is remembered
-    numbers = np.full(
-        (len(lists), NUM_WORDS), CODE[Reason.FORMAT], np.int32
-    )  # what was not written is no word
-    for row, own in zip(numbers, words, strict=True):
-        row[: len(own)] = scorer.words.look_up(own)
-    bad = scorer.words.bad_words(numbers)
-    chosen, codes = first_seven(numbers, bad)
-    enough = codes == 0
+    scores, _, bad = seven_of_ten(words, scorer)
     strict = (paper or scorer).score(list(lists["text"]))
     results = lists[["participant", "trial"]].assign(
-        score=np.nan, strict_score=strict.scores.astype(float), reason=""
+        score=scores, strict_score=strict.scores.astype(float), reason=""
     )
-    results.loc[enough, "score"] = scorer.distances(chosen[enough])
+    enough = ~np.isnan(scores)
     short = np.array([len(own) < COUNTED for own in words])
     results.loc[~enough, "reason"] = np.where(
         short, "too_few_words", "fewer_than_7_valid"

@@ -1,0 +1,213 @@
+"""`sozo words`: one's own ten words as people type and paste them, by numbers worked out by hand, and by ja-ginza."""
+
+import importlib
+import io
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fakes import FakeEncoder, FakeNouns
+from sozo.data.errors import UserError
+from sozo.eval.cli import run_cli
+from sozo.suite.people.lists import people_words
+from sozo.suite.people.words import (
+    RANDOM_LISTS,
+    among_random,
+    column,
+    described,
+    language_of,
+    read_words,
+)
+from sozo.tasks.dat.scorer import DatScorer
+
+ROOT = Path(__file__).parents[2]
+TEN = list("犬猫水山川本車空海石")
+FAR = ["茶碗", "憲法", "台風", "微分", "靴下", "恋愛", "肝臓", "大工", "金星", "味噌"]
+
+
+@pytest.fixture
+def scorer():
+    """Any two of the ten are 1 apart, but the last, which is where the first is; 木 has no vector."""
+    vectors = dict(zip(TEN, [*np.eye(9), np.eye(9)[0]], strict=True))
+    return DatScorer(FakeNouns([*TEN, "木"]), FakeEncoder(vectors))
+
+
+def said(monkeypatch, capsys, *words, stdin=None):
+    """The real command in this process: exit code, what it prints, its error."""
+    monkeypatch.setattr(sys, "argv", ["sozo", "words", *words])
+    if stdin is not None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+    with pytest.raises(SystemExit) as done:
+        run_cli()
+    return done.value.code, *capsys.readouterr()
+
+
+def lines_of(words, scorer, **rule):
+    """What is printed, and the error that ends it, if one does."""
+    printed = []
+    try:
+        printed.extend(line for line in described(words, scorer, **rule))
+    except UserError as error:
+        printed.append(f"error: {error}")
+    return printed
+
+
+def test_scores_distances_and_nearest_pair_are_those_worked_out_by_hand(scorer):
+    first, ten, _, heading, *distances, nearest = lines_of(TEN, scorer)
+    # One pair of 45 is at no distance: 44/45, and of its two words 8/9. Of this encoder no random lists were drawn.
+    assert first == "1.000  the first seven valid words (people's rule)"
+    assert ten == "0.978  all ten words"
+    assert heading == "Mean distance to the others:"
+    far = [f"1.000  {word}" for word in TEN[1:-1]]
+    assert distances == ["0.889  犬", *far, "0.889  石"]
+    assert nearest == "Nearest pair: 犬, 石 (0.000)"
+
+
+def test_what_does_not_count_is_said_and_the_next_words_move_up(scorer):
+    words = ["犬", "走る", "犬", "cat", "木", *"石猫水山川"]
+    assert lines_of(words, scorer)[-5:] == [
+        "Refused: 走る: no noun by fake nouns",
+        "Refused: 犬: came before",
+        "Refused: cat: not in Japanese letters",
+        "Refused: 木: is not in the vocabulary of fake encoder",
+        "error: 6 of 10 words are valid; a score needs seven",
+    ]
+    first, second, *_ = lines_of(["走る", *"犬石猫水山川本"], scorer)
+    assert first.startswith("0.952  the first seven")  # 20 of 21 pairs
+    assert "all ten words" not in second
+
+
+@pytest.mark.parametrize("words", [[], ["走る"], ["犬"], ["犬", "犬"]])
+def test_a_list_of_one_word_or_none_has_no_distances(words, scorer):
+    printed = lines_of(words, scorer)
+    assert not any("Nearest" in line for line in printed)
+    assert "words are valid; a score needs seven" in printed[-1]
+
+
+JA, EN = ["犬", "法律", "海"], ["cat", "law", "sea"]
+TYPED = {
+    "words": (JA, JA),
+    "spaces": (["犬 法律 海"], JA),
+    "full-width spaces": (["犬　法律　海"], JA),
+    "touten": (["犬、法律、海"], JA),
+    "touten and spaces": (["犬、", "法律、", "海"], JA),
+    "full-width commas": (["犬，法律，海"], JA),
+    "numbers": (["1. 犬\n2. 法律\n3. 海"], JA),
+    "full-width numbers": (["１．犬\n２．法律\n３．海"], JA),
+    "circled numbers": (["①犬②法律③海"], JA),
+    "brackets": (["1)犬 2)法律 3)海"], JA),
+    "numbers in a shell": (["1.", "犬", "2.", "法律", "3.", "海"], JA),
+    "labels": (["単語1: 犬\n単語2: 法律\n単語3: 海"], JA),
+    "bullets": (["・犬\n・法律\n・海"], JA),
+    "middle dots": (["犬・法律・海"], JA),
+    "quoted": (["「犬」「法律」「海」"], JA),
+    "quoted twice": (["『犬』、『法律』、『海』"], JA),
+    "tabs": (["犬\t法律\t海"], JA),
+    "readings": (["犬（いぬ）、法律（ほうりつ）、海"], JA),
+    "line ends of Windows": (["犬\r\n法律\r\n海\r\n"], JA),
+    "arrows": (["犬 → 法律 → 海"], JA),
+    "half-width katakana": (["ﾈｺ 犬"], ["ネコ", "犬"]),
+    "English": (EN, EN),
+    "capitals": (["Cat, Law, Sea"], EN),
+    "a line": (["cat law sea"], EN),
+    "semicolons": (["cat; law; sea"], EN),
+    "stars": (["* cat\n* law\n* sea"], EN),
+    "slashes": (["cat / law / sea"], EN),
+    "JSON": (['["cat", "law", "sea"]'], EN),
+    "English numbers": (["1.", "cat", "2.", "law", "3.", "sea"], EN),
+    "a space within": (["ice cream", "law", "sea"], ["ice cream", "law", "sea"]),
+    "a space and commas": (["ice", "cream,", "law,", "sea"], ["ice cream", *EN[1:]]),
+}
+
+
+@pytest.mark.parametrize("kind", TYPED)
+def test_words_are_found_however_they_are_typed(kind):
+    arguments, expected = TYPED[kind]
+    text = read_words(arguments)
+    assert people_words(text, language_of(text)) == expected
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp932"])
+def test_a_file_is_read_as_it_was_saved(encoding, tmp_path):
+    file = tmp_path / "ten"
+    file.write_bytes("\n".join(JA).encode(encoding))
+    assert people_words(read_words([str(file)])) == JA
+
+
+def test_what_is_no_list_is_refused_in_one_line(tmp_path):
+    large, sheet, other = (tmp_path / name for name in ("a.txt", "a.CSV", "c.txt"))
+    large.write_text("犬 " * 20_000, "utf-8")
+    other.write_bytes(b"\x81")  # half a character of Shift_JIS
+    wrong = {
+        large: "too long for ten words",
+        sheet: "sozo people FILE",
+        other: "save it as UTF-8",
+        "犬" * 30_000: "too long for ten words",
+    }
+    for name, message in wrong.items():
+        with pytest.raises(UserError, match=message):
+            read_words([str(name)])
+
+
+def test_quantiles_are_those_of_the_program_by_another_seed(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    program = importlib.import_module("random_lists")
+    packaged = json.loads(RANDOM_LISTS.read_text("utf-8"))
+    for name, made in program.quantiles("ja", 2_000, seed=2).items():
+        # Of 2,000 lists a quartile is known to 0.002 or so.
+        assert np.abs(packaged[name] - made)[[25, 50, 75]].max() < 0.006
+
+
+def test_a_percentile_is_among_random_lists_of_the_same_encoder_and_length():
+    encoder = FakeEncoder({"犬": [1]}, "ja-ginza", "5.3.0")
+    (middle,) = json.loads(RANDOM_LISTS.read_text("utf-8"))[column(encoder, 7)][50:51]
+    assert among_random(middle, encoder, 7) == "; 50% of random lists are below"
+    assert among_random(middle, encoder, 10) == "; 52% of random lists are below"
+    for score, percent in ((0, 0), (2, 100)):
+        assert among_random(score, encoder, 7).startswith(f"; {percent}% ")
+    other = FakeEncoder({"犬": [1]}, "ja-ginza", "5.2.0")
+    assert among_random(middle, other, 7) == ""
+
+
+def test_the_command_gives_the_scores_of_sozo_people(monkeypatch, capsys):
+    code, out, err = said(monkeypatch, capsys, *FAR)
+    assert (code, err) == (0, "")
+    assert "0.881  the first seven valid words (people's rule); 47%" in out
+    assert "0.886  all ten words; 59%" in out
+    assert "Nearest pair: 茶碗, 味噌 (0.629)" in out
+
+
+def test_speakers_nouns_count_and_the_strict_rule_says_why_not(monkeypatch, capsys):
+    text = "三角形、お茶、自由、犬、海、靴、音楽\n".encode()
+    code, out, _ = said(monkeypatch, capsys, stdin=text)
+    assert code == 0
+    assert "Refused" not in out
+    code, out, err = said(monkeypatch, capsys, "--strict", "-", stdin=text)
+    assert code == 2
+    assert "Refused: お茶: no noun by jumandic" in out
+    assert "without --strict more nouns count" in out
+    assert err == "error: 4 of 7 words are valid; --strict needs ten\n"
+
+
+def test_the_strict_score_is_that_of_models(monkeypatch, capsys):
+    code, out, _ = said(monkeypatch, capsys, "--strict", *FAR)
+    assert code == 0
+    assert "0.886  all ten words" in out
+    assert "seven" not in out
+
+
+def test_more_than_ten_words_and_what_steers_a_terminal(monkeypatch, capsys):
+    code, out, _ = said(monkeypatch, capsys, *FAR[:9], "\x1b[31m赤\ud800", "犬")
+    assert code == 0
+    assert "\x1b" not in out
+    assert "11 words: the first ten count" in out
+    assert "犬" not in out
+
+
+def test_a_language_that_nobody_knows_is_refused(monkeypatch, capsys):
+    code, out, err = said(monkeypatch, capsys, "--language", "fr", *FAR)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "language must be ja or en" in err

@@ -29,7 +29,9 @@ def ours(unknown: Iterable[str], known: Iterable[str]) -> str | None:
         if name == "reward_model_name_or_path":
             here += ", PATH of a function that asks the model"
     elif name in _DATA:
-        here = "answers: DIR, a folder of scored answers that sozo run or sozo dat wrote"
+        here = (
+            "answers: DIR, a folder of scored answers that sozo run or sozo dat wrote"
+        )
     else:
         return f"{name} is of TRL's own script of GRPO; leave it out"
     return f"{name} is of TRL's own script; here write {here}"

@@ -45,10 +45,60 @@ def test_steps_by_hand(method, settings, steps, drawn):
         assert (told.steps, told.total // told.updates) == (steps, drawn)
 
 
+@pytest.mark.parametrize(
+    ("settings", "steps"),
+    [
+        # Generations of 32 fill an epoch of 96 completions, though steps of 64 do not.
+        ({"num_iterations": 1}, 2),
+        ({"num_iterations": 2}, 3),
+        ({"num_train_epochs": 2}, 4),
+    ],
+)
+def test_a_last_step_may_hold_fewer_where_generations_are_whole(settings, steps):
+    words = [*TINY_YAML, *flags({"num_prompts": 6, "steps_per_generation": 1})]
+    assert make_plan("grpo", [*words, *flags(settings)], Hardware(1)).steps == steps
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("--per_device_train_batch_size 0", "x per_device_train_batch_size 0; each"),
+        ("--num_prompts 2 --max_steps 2", "= 32 completions do not fill batches of 64"),
+        ("--num_prompts 12 --steps_per_generation 4", "192 completions do not fill"),
+    ],
+)
+def test_batches_that_training_refuses_have_no_plan(settings, message):
+    with pytest.raises(UserError, match=message):
+        plan("grpo", [*TINY_YAML, *settings.split()])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("--reward_weights 1.0 2.0", "2 reward_weights for 1 rewards"),
+        ("--credit word", "credit word needs a reward that says what each word"),
+        ("--max_completion_length 5000", "GRPO: max_completion_length 5,000 is too"),
+        ("--use_peft true --lora_target_modules q a", "lora_target_modules q: the"),
+        ("--resume_from_checkpoint no/where", "resume_from_checkpoint no/where: no"),
+    ],
+)
+def test_what_training_refuses_is_missing_in_its_plan(settings, message):
+    ensure_tiny()
+    _, (lacking,) = plan("grpo", [*TINY_YAML, *settings.split()])
+    assert lacking.startswith(message)
+
+
+def test_a_plan_needs_no_gpu_for_tf32():
+    _, lacking = plan("grpo", [*TINY_YAML, "--tf32", "true"])
+    assert lacking == []
+
+
 def test_what_cannot_be_shared_evenly_is_refused():
     with pytest.raises(UserError, match="cannot be made of 3 process"):
         make_plan("grpo", TINY_YAML, Hardware(3))
-    with pytest.raises(UserError, match="32,000 completions in batches of"):
+    with pytest.raises(
+        UserError, match="= 32000 completions do not fill batches of 96"
+    ):
         make_plan("grpo", [*TINY_YAML, "--completions_per_step", "96"], Hardware(1))
 
 

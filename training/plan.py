@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -11,17 +11,19 @@ from typing import Any
 
 from accelerate.utils import str_to_bool
 
+from sozo.data.checkpoints import whole_checkpoint
 from sozo.data.errors import UserError
 from sozo.data.processes import world_size
-from sozo.data.prompts.form import PromptForm, read_form
+from sozo.data.prompts.form import PromptForm, read_form, settled_form
 from sozo.data.settings import from_json, read_yaml
 from sozo.models.model_support import encode_text
 from sozo.models.needs import is_here, not_here
 from sozo.models.tiny import tiny_folder, tiny_seed
-from sozo.models.weights import load_tokenizer, pinned
+from sozo.models.weights import is_adapter, load_tokenizer, model_window, pinned
 from sozo.tasks import read_run
 from sozo.tasks.run_result import RunResult
-from sozo.training.absent import absent
+from sozo.training.absent import absent, check_targets
+from sozo.training.batches import check_prompts
 from sozo.training.config import parse, read_plan
 from sozo.training.entries import Entry, entries_of
 from sozo.training.estimates import (
@@ -110,8 +112,8 @@ class TrainingPlan:
         """Optimizer steps: of all epochs, or max_steps."""
         if (most := int(self.config["max_steps"])) > 0:
             return most
-        rounds = float(self.config["num_train_epochs"]) * self.updates
-        return math.ceil(self.count * rounds / self.batch)
+        of_epoch = math.ceil(self.count * self.updates / self.batch)
+        return math.ceil(float(self.config["num_train_epochs"]) * of_epoch)
 
     @property
     def updates(self) -> int:
@@ -120,8 +122,12 @@ class TrainingPlan:
 
     @property
     def total(self) -> int:
-        """Items of all steps."""
-        return self.steps * self.batch
+        """Items of all steps; the last one of an epoch may hold fewer."""
+        full = self.steps * self.batch
+        if int(self.config["max_steps"]) > 0:
+            return full
+        rounds = float(self.config["num_train_epochs"]) * self.updates
+        return min(full, math.ceil(self.count * rounds))
 
     @property
     def bf16(self) -> bool:
@@ -177,8 +183,16 @@ def make_plan(method: str, words: Sequence[str], hardware: Hardware) -> Training
     batch = config[batch_key] or processes * per_device * accumulated
     prompts = sum(entry.count for entry in entries)
     count = config[count_key] if count_key else prompts * config["num_generations"]
-    whole = count % batch == 0 or config["max_steps"] > 0
-    if per_device < 1 or batch % (processes * per_device) or not whole:
+    at_once = processes * per_device
+    whole = per_device > 0 and batch > 0 and batch % at_once == 0
+    if whole and entries:
+        micro_batches = config["steps_per_generation"] or batch // at_once
+        generation = config["generation_batch_size"] or micro_batches * at_once
+        group = config["num_generations"]
+        check_prompts(prompts, group, generation, config["max_steps"])
+    elif whole:
+        whole = count >= batch and (count % batch == 0 or config["max_steps"] > 0)
+    if not whole:
         raise UserError(
             f"{count:,} {items} in batches of {batch_key} {batch} cannot be made of {processes}"
             f" process(es) x per_device_train_batch_size {per_device}; each must be a multiple of the next"
@@ -317,16 +331,18 @@ def plan(method: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
     """What `sozo train METHOD --dry-run` says: the plan of these settings, and what is missing for it here."""
     told = make_plan(method, words, Hardware.here())
     own, settings = recipe(method)[1:]
-    # bf16 needs a GPU, which a plan does without.
+    # Both need a GPU, which a plan does without.
+    anywhere = ["--bf16", "false", "--tf32", "false"]
     asked: Any
     training: Any
-    asked, training, chosen = parse(own, settings, [*words, "--bf16", "false"])
+    asked, training, chosen = parse(own, settings, [*words, *anywhere])
     name = str(chosen.model_name_or_path)
     measured = from_json(asked.evaluate, "evaluate")
     blocks = [told.config, measured, *(entry.model_dump() for entry in told.entries)]
     tables, unread = _tables(getattr(asked, "answers", ()))
     lacking = [*not_here(blocks, {name}), *unread, *_without_rewards(told.entries)]
     lacking += absent(training, chosen)
+    lacking += _refused(_checks(told, asked, training))
     lines = []
     for entry in told.entries:
         paid = ", ".join(entry.reward_funcs or ["its own reward"])
@@ -340,7 +356,16 @@ def plan(method: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
         if unread:
             raise UserError("they depend on the answers")
         model = architecture_of(name, chosen.model_revision)
-        lengths, how = _lengths(told, asked, tables, name, chosen.model_revision)
+        form = read_form(
+            *settled_form(asked.system_prompt, training.chat_template_kwargs, name)
+        )
+        tokenizer = None
+        if tiny_seed(name) is None or tiny_folder(name).is_dir():
+            path = pinned(name, chosen.model_revision)[0]
+            tokenizer = load_tokenizer(path, chosen.model_revision)
+            fits = partial(_fit, told, training, chosen, path, tokenizer, form)
+            lacking += _refused([fits])
+        lengths, how = _lengths(told, tables, tokenizer, form)
         lines += [*plan_lines(told, model, lengths), how]
         needed = needed_gib(told, model)
         free = free_gib(Path(told.config["output_dir"]))
@@ -352,6 +377,52 @@ def plan(method: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
         lines += [_arithmetic(told), f"memory, disk and hours are not known: {error}"]
     lines.append(f"{told.config['output_dir']}: nothing was run")
     return lines, list(dict.fromkeys(lacking))
+
+
+def _refused(checks: Iterable[Callable[[], Any]]) -> Iterator[str]:
+    """What training would say of each of these checks of its own that fails."""
+    for check in checks:
+        try:
+            check()
+        except UserError as error:
+            yield str(error)
+
+
+def _checks(plan: TrainingPlan, asked: Any, training: Any) -> Iterator[Callable]:
+    """What training checks behind its settings, of itself."""
+    if named := training.resume_from_checkpoint:
+        yield partial(whole_checkpoint, Path(training.output_dir), Path(named))
+    if plan.entries:
+        from sozo.training.grpo import check_entries
+
+        yield partial(check_entries, plan.entries, training)
+        yield lambda: asked.decide_words(
+            [entry.rewards for entry in plan.entries], training
+        )
+
+
+def _fit(
+    plan: TrainingPlan,
+    training: Any,
+    chosen: Any,
+    path: str,
+    tokenizer: Any,
+    form: PromptForm,
+) -> None:
+    """Refuse what does not fit the model at `path`, by its config and its tokenizer."""
+    from trl import get_peft_config
+
+    from sozo.training.grpo import fit_prompts
+    from sozo.training.sft_dpo import cut_examples
+
+    window = model_window(path, chosen.model_revision)
+    if plan.entries:
+        fit_prompts(plan.entries, training, tokenizer, form, window)
+    else:
+        cut_examples(training, tokenizer, form, window)
+    lora = get_peft_config(chosen)
+    if lora and not is_adapter(path):
+        check_targets(lora, path, chosen.model_revision)
 
 
 def _without_rewards(entries: Sequence[Entry]) -> Iterator[str]:
@@ -379,18 +450,15 @@ def _tables(paths: Sequence[str]) -> tuple[list[RunResult], list[str]]:
 
 def _lengths(
     plan: TrainingPlan,
-    asked: Any,
     tables: Sequence[RunResult],
-    name: str,
-    revision: str | None,
+    tokenizer: Any,  # None where it is not here
+    form: PromptForm,
 ) -> tuple[Lengths, str]:
     """What to reckon with, and a line that says how it is known."""
     of_prompt: Callable[[str], int] = len
     of_answer: Callable[[str], int] = len
     how = "characters, one a token"
-    if tiny_seed(name) is None or tiny_folder(name).is_dir():
-        tokenizer = load_tokenizer(pinned(name, revision)[0], revision)
-        form = read_form(asked.system_prompt, plan.config["chat_template_kwargs"])
+    if tokenizer:
         of_prompt = partial(_tokens, tokenizer, form)
         of_answer = partial(_bare_tokens, tokenizer)
         how = "the model's tokenizer"

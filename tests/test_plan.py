@@ -215,12 +215,21 @@ def test_a_plan_of_sft_counts_the_answers_it_would_learn_from(mini, tmp_path):
     write_columns(tmp_path / "run" / "part-00000.parquet", columns)
     words = ["--config", str(ROOT / "recipes" / "tiny" / "sft.yaml")]
     words += flags({"model_name_or_path": mini, "answers": tmp_path / "run"})
+    (few,) = plan("sft", words)[1]
+    assert few.startswith(f"{tmp_path / 'run'} holds 2 answers, but top_k 1024 needs")
+    pairs = ["--config", str(ROOT / "recipes" / "tiny" / "dpo.yaml"), *words[2:]]
+    (few,) = plan("dpo", pairs)[1]
+    assert "holds 2 answers, but num_pairs 1024 needs 2048" in few
+    words += flags({"top_k": 2, "examples_per_step": 2})
+    words += flags({"per_device_train_batch_size": 2, "output_dir": tmp_path / "o"})
     lines, lacking = plan("sft", words)
     assert lacking == []
     tokenizer = AutoTokenizer.from_pretrained(mini)
     sizes = [len(tokenizer.encode(text)) for text in texts]
     assert f"and 2 of the answers, {sum(sizes) // 2} tokens each" in lines[-2]
-    lines, lacking = plan("sft", [*words[:-1], "nosuch"])
-    assert lines[0].startswith("1,024 examples / 64 a step = 16 optimizer steps")
+    packed, _ = plan("sft", [*words, "--packing", "true"])
+    assert packed[2].startswith("note: packing puts several examples into one row")
+    lines, lacking = plan("sft", [*words, "--answers", "nosuch"])
+    assert lines[0].startswith("2 examples / 2 a step = 1 optimizer steps")
     (missing,) = lacking
     assert missing.startswith("nosuch: no answer table here")

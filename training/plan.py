@@ -38,6 +38,7 @@ from sozo.training.estimates import (
     training_memory,
 )
 from sozo.training.methods import recipe
+from sozo.training.selection import select_pairs, select_top
 
 _COUNTED = 256  # prompts, or answers of a table, whose tokens are counted
 # Per method: the batch's setting, the count of items, what an item is, its answers.
@@ -206,6 +207,11 @@ def plan_lines(
     """Rows, steps, memory, disk and hours of a training; `end` is what becomes of its checkpoints."""
     yield _arithmetic(plan)
     yield _tokens_line(plan, lengths)
+    if plan.config.get("packing"):
+        yield (
+            "note: packing puts several examples into one row of up to max_length tokens, so that an epoch has fewer "
+            "steps than this; a step's rows are counted as examples here"
+        )
     yield from _memory(plan, model, lengths)
     checkpoint, count, left = disk_of(plan, model)
     yield f"disk, GiB: checkpoints {checkpoint:.3g} each, {count} at once at most{end}; {left:.3g} stay"
@@ -342,7 +348,8 @@ def plan(method: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
     tables, unread = _tables(getattr(asked, "answers", ()))
     lacking = [*not_here(blocks, {name}), *unread, *_without_rewards(told.entries)]
     lacking += absent(training, chosen)
-    lacking += _refused(_checks(told, asked, training))
+    checks = [] if unread else _checks(told, asked, training)
+    lacking += _refused(checks)
     lines = []
     for entry in told.entries:
         paid = ", ".join(entry.reward_funcs or ["its own reward"])
@@ -392,6 +399,11 @@ def _checks(plan: TrainingPlan, asked: Any, training: Any) -> Iterator[Callable]
     """What training checks behind its settings, of itself."""
     if named := training.resume_from_checkpoint:
         yield partial(whole_checkpoint, Path(training.output_dir), Path(named))
+    if plan.method == "sft":
+        yield partial(select_top, asked.answers, asked.top_k)
+    if plan.method == "dpo":
+        rule = {"seed": training.seed, "rule": asked.pairs}
+        yield partial(select_pairs, asked.answers, asked.num_pairs, **rule)
     if plan.entries:
         from sozo.training.grpo import check_entries
 

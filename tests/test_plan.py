@@ -78,7 +78,7 @@ def test_batches_that_training_refuses_have_no_plan(settings, message):
         ("--reward_weights 1.0 2.0", "2 reward_weights for 1 rewards"),
         ("--credit word", "credit word needs a reward that says what each word"),
         ("--max_completion_length 5000", "GRPO: max_completion_length 5,000 is too"),
-        ("--use_peft true --lora_target_modules q a", "lora_target_modules q: the"),
+        ("--use_peft true --lora_target_modules q a", "lora_target_modules a: the"),
         ("--resume_from_checkpoint no/where", "resume_from_checkpoint no/where: no"),
     ],
 )
@@ -86,6 +86,23 @@ def test_what_training_refuses_is_missing_in_its_plan(settings, message):
     ensure_tiny()
     _, (lacking,) = plan("grpo", [*TINY_YAML, *settings.split()])
     assert lacking.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("settings", "count"),
+    [
+        ("--save_strategy no", 0),
+        ("--save_strategy epoch --num_train_epochs 2", 2),
+        ("--save_strategy epoch --num_train_epochs 9", 3),  # save_total_limit 2
+        ("--save_strategy epoch --max_steps 600", 2),
+        ("--save_steps 250", 2),
+        ("--save_steps 0.25 --save_total_limit 9", 4),
+    ],
+)
+def test_checkpoints_that_a_run_will_have(settings, count):
+    lines, _ = plan("grpo", [*TINY_YAML, *settings.split()])
+    (disk,) = [line for line in lines if line.startswith("disk, GiB: ")]
+    assert f" each, {count} at once at most" in disk
 
 
 def test_a_plan_needs_no_gpu_for_tf32():

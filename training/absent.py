@@ -61,7 +61,7 @@ def check_targets(lora: Any, path: str, revision: str | None) -> None:
     ):
         if isinstance(wanted, str):
             continue
-        for name in wanted or ():
+        for name in sorted(wanted or ()):  # PEFT keeps a set
             if not any(f".{one}".endswith(f".{name}") for one in there):
                 raise UserError(f"{setting} {name}: the model has none; {known}")
     try:

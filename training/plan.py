@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from accelerate.utils import str_to_bool
+from transformers.trainer_utils import SaveStrategy
 
 from sozo.data.checkpoints import whole_checkpoint
 from sozo.data.errors import UserError
@@ -113,8 +114,12 @@ class TrainingPlan:
         """Optimizer steps: of all epochs, or max_steps."""
         if (most := int(self.config["max_steps"])) > 0:
             return most
-        of_epoch = math.ceil(self.count * self.updates / self.batch)
-        return math.ceil(float(self.config["num_train_epochs"]) * of_epoch)
+        return math.ceil(float(self.config["num_train_epochs"]) * self.steps_of_epoch)
+
+    @property
+    def steps_of_epoch(self) -> int:
+        """Optimizer steps of one epoch."""
+        return math.ceil(self.count * self.updates / self.batch)
 
     @property
     def updates(self) -> int:
@@ -319,9 +324,14 @@ def disk_of(plan: TrainingPlan, model: Architecture) -> tuple[float, int, float]
         bf16=plan.bf16,
         lora_rank=plan.lora_rank,
     )
+    strategy = SaveStrategy(plan.config["save_strategy"])
     every = float(plan.config["save_steps"])
     apart = every if every >= 1 else every * plan.steps
+    if strategy == SaveStrategy.EPOCH:
+        apart = plan.steps_of_epoch
     saved = math.ceil(plan.steps / apart)  # the last step is always saved
+    if strategy == SaveStrategy.NO:
+        saved = 0
     # The oldest goes when the newest is whole.
     limit = plan.config["save_total_limit"]
     return checkpoint, min(saved, int(limit) + 1) if limit else saved, left

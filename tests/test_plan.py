@@ -250,3 +250,13 @@ def test_a_plan_of_sft_counts_the_answers_it_would_learn_from(mini, tmp_path):
     assert lines[0].startswith("2 examples / 2 a step = 1 optimizer steps")
     (missing,) = lacking
     assert missing.startswith("nosuch: no answer table here")
+
+
+def test_what_writes_tensorboard_is_torchs_which_takes_no_tensorboardx(monkeypatch):
+    def found(name):
+        return name if name != "tensorboard" else None
+
+    monkeypatch.setattr("sozo.training.absent.find_spec", found)
+    monkeypatch.setattr("sozo.models.needs.find_spec", found)
+    _, (missing,) = plan("grpo", [*TINY_YAML, "--report_to", "tensorboard"])
+    assert missing.startswith("the package tensorboard: ")

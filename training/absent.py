@@ -16,8 +16,6 @@ def absent(training: Any, model: Any) -> Iterator[str]:
     from transformers import Trainer
 
     packages = {_TRACKERS.get(name, name) for name in training.report_to or ()}
-    if find_spec("tensorboardX"):  # transformers takes it as well
-        packages.discard("tensorboard")
     if getattr(training, "use_vllm", False):
         packages.add("vllm")
     if training.use_liger_kernel:

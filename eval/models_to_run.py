@@ -133,7 +133,13 @@ def _before(output: Path, folder: str, named: Container[str]) -> Iterator[Target
         return
     loaded, path = config.get("loaded", {}), Path(model)
     digest = loaded.get("model_sha256")  # of a folder only
-    if digest and not (path.is_dir() and digest == folder_sha256(path)):
+    if digest:
+        there = path.is_dir() and digest == folder_sha256(path)
+    else:
+        from sozo.models.needs import is_here
+
+        there = is_here(model)
+    if not there:
         logger.warning(
             "%s: the model that it began with, %s, is gone from there or changed, and is passed over",
             output,

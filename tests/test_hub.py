@@ -70,6 +70,23 @@ def test_what_cannot_be_had_is_one_line(name, message, tmp_path):
         _ = entry(name).items
 
 
+def test_files_that_cannot_be_read_are_said_with_the_cause(tmp_path):
+    data(tmp_path / "broken")
+    (tmp_path / "broken" / "train.jsonl").write_text('{"prompt": "a"}\n{\n')
+    with pytest.raises(UserError, match=r"^hub:broken: cannot be loaded: .*JSON"):
+        _ = entry("hub:broken").items
+    data(tmp_path / "empty")
+    with pytest.raises(UserError, match=r"^hub:empty: cannot be loaded: \w"):
+        _ = entry("hub:empty").items
+
+
+@pytest.mark.parametrize("name", ["prompts", "item", "self"])
+def test_a_column_does_not_take_the_place_of_what_rewards_are_handed(name, tmp_path):
+    data(tmp_path / "taken", {"prompt": "a", name: "b"})
+    with pytest.raises(UserError, match=f"row 1: a column cannot be called {name}"):
+        _ = entry("hub:taken").items
+
+
 def test_too_many_rows_are_refused_with_a_part_of_them(tmp_path, monkeypatch):
     monkeypatch.setattr("sozo.training.hub._MOST", 2)
     data(tmp_path / "many", *({"prompt": str(n)} for n in range(3)))

@@ -97,8 +97,11 @@ def test_a_training_output_means_its_end_and_its_checkpoints_where_they_are_want
 
 
 def test_with_checkpoints_the_model_that_a_training_began_with_comes_first(
-    tmp_path, caplog
+    tmp_path, caplog, monkeypatch
 ):
+    there = ("org/base", "tiny")
+    monkeypatch.setattr("sozo.models.needs.is_here", there.__contains__)
+
     def trained(name, start, **loaded):
         model(tmp_path / name)
         settings = {"model": {"model_name_or_path": str(start)}}
@@ -121,9 +124,11 @@ def test_with_checkpoints_the_model_that_a_training_began_with_comes_first(
     assert found(trained("c", "tiny"))[0] == ("c/before", "tiny", None)
     gone = trained("d", tmp_path / "nowhere", model_sha256="0" * 64)
     other = trained("e", base, model_sha256="0" * 64)
+    away = trained("f", "org/away", model_sha256=None, model_commit="c0ffee")
+    assert found(away) == [("f", away, None)]
     assert found(gone, other) == [("d", gone, None), ("e", other, None)]
     said = "the model that it began with, .*, is gone from there or changed"
-    assert len(re.findall(said, caplog.text)) == 2
+    assert len(re.findall(said, caplog.text)) == 3
 
 
 def test_a_training_that_was_cut_off_means_its_last_checkpoint(tmp_path):

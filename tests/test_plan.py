@@ -45,10 +45,77 @@ def test_steps_by_hand(method, settings, steps, drawn):
         assert (told.steps, told.total // told.updates) == (steps, drawn)
 
 
+@pytest.mark.parametrize(
+    ("settings", "steps"),
+    [
+        # Generations of 32 fill an epoch of 96 completions, though steps of 64 do not.
+        ({"num_iterations": 1}, 2),
+        ({"num_iterations": 2}, 3),
+        ({"num_train_epochs": 2}, 4),
+    ],
+)
+def test_a_last_step_may_hold_fewer_where_generations_are_whole(settings, steps):
+    words = [*TINY_YAML, *flags({"num_prompts": 6, "steps_per_generation": 1})]
+    assert make_plan("grpo", [*words, *flags(settings)], Hardware(1)).steps == steps
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("--per_device_train_batch_size 0", "x per_device_train_batch_size 0; each"),
+        ("--num_prompts 2 --max_steps 2", "= 32 completions do not fill batches of 64"),
+        ("--num_prompts 12 --steps_per_generation 4", "192 completions do not fill"),
+    ],
+)
+def test_batches_that_training_refuses_have_no_plan(settings, message):
+    with pytest.raises(UserError, match=message):
+        plan("grpo", [*TINY_YAML, *settings.split()])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("--reward_weights 1.0 2.0", "2 reward_weights for 1 rewards"),
+        ("--credit word", "credit word needs a reward that says what each word"),
+        ("--max_completion_length 5000", "GRPO: max_completion_length 5,000 is too"),
+        ("--use_peft true --lora_target_modules q a", "lora_target_modules a: the"),
+        ("--resume_from_checkpoint no/where", "resume_from_checkpoint no/where: no"),
+    ],
+)
+def test_what_training_refuses_is_missing_in_its_plan(settings, message):
+    ensure_tiny()
+    _, (lacking,) = plan("grpo", [*TINY_YAML, *settings.split()])
+    assert lacking.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("settings", "count"),
+    [
+        ("--save_strategy no", 0),
+        ("--save_strategy epoch --num_train_epochs 2", 2),
+        ("--save_strategy epoch --num_train_epochs 9", 3),  # save_total_limit 2
+        ("--save_strategy epoch --max_steps 600", 2),
+        ("--save_steps 250", 2),
+        ("--save_steps 0.25 --save_total_limit 9", 4),
+    ],
+)
+def test_checkpoints_that_a_run_will_have(settings, count):
+    lines, _ = plan("grpo", [*TINY_YAML, *settings.split()])
+    (disk,) = [line for line in lines if line.startswith("disk, GiB: ")]
+    assert f" each, {count} at once at most" in disk
+
+
+def test_a_plan_needs_no_gpu_for_tf32():
+    _, lacking = plan("grpo", [*TINY_YAML, "--tf32", "true"])
+    assert lacking == []
+
+
 def test_what_cannot_be_shared_evenly_is_refused():
     with pytest.raises(UserError, match="cannot be made of 3 process"):
         make_plan("grpo", TINY_YAML, Hardware(3))
-    with pytest.raises(UserError, match="32,000 completions in batches of"):
+    with pytest.raises(
+        UserError, match="= 32000 completions do not fill batches of 96"
+    ):
         make_plan("grpo", [*TINY_YAML, "--completions_per_step", "96"], Hardware(1))
 
 
@@ -165,12 +232,31 @@ def test_a_plan_of_sft_counts_the_answers_it_would_learn_from(mini, tmp_path):
     write_columns(tmp_path / "run" / "part-00000.parquet", columns)
     words = ["--config", str(ROOT / "recipes" / "tiny" / "sft.yaml")]
     words += flags({"model_name_or_path": mini, "answers": tmp_path / "run"})
+    (few,) = plan("sft", words)[1]
+    assert few.startswith(f"{tmp_path / 'run'} holds 2 answers, but top_k 1024 needs")
+    pairs = ["--config", str(ROOT / "recipes" / "tiny" / "dpo.yaml"), *words[2:]]
+    (few,) = plan("dpo", pairs)[1]
+    assert "holds 2 answers, but num_pairs 1024 needs 2048" in few
+    words += flags({"top_k": 2, "examples_per_step": 2})
+    words += flags({"per_device_train_batch_size": 2, "output_dir": tmp_path / "o"})
     lines, lacking = plan("sft", words)
     assert lacking == []
     tokenizer = AutoTokenizer.from_pretrained(mini)
     sizes = [len(tokenizer.encode(text)) for text in texts]
     assert f"and 2 of the answers, {sum(sizes) // 2} tokens each" in lines[-2]
-    lines, lacking = plan("sft", [*words[:-1], "nosuch"])
-    assert lines[0].startswith("1,024 examples / 64 a step = 16 optimizer steps")
+    packed, _ = plan("sft", [*words, "--packing", "true"])
+    assert packed[2].startswith("note: packing puts several examples into one row")
+    lines, lacking = plan("sft", [*words, "--answers", "nosuch"])
+    assert lines[0].startswith("2 examples / 2 a step = 1 optimizer steps")
     (missing,) = lacking
     assert missing.startswith("nosuch: no answer table here")
+
+
+def test_what_writes_tensorboard_is_torchs_which_takes_no_tensorboardx(monkeypatch):
+    def found(name):
+        return name if name != "tensorboard" else None
+
+    monkeypatch.setattr("sozo.training.absent.find_spec", found)
+    monkeypatch.setattr("sozo.models.needs.find_spec", found)
+    _, (missing,) = plan("grpo", [*TINY_YAML, "--report_to", "tensorboard"])
+    assert missing.startswith("the package tensorboard: ")

@@ -549,6 +549,8 @@ def test_reward_functions_that_are_not_there(path, arguments, message):
 
 
 OF_A_STRANGER = """
+import functools
+
 def no_kwargs(completions):
     return [1.0 for _ in completions]
 
@@ -590,6 +592,34 @@ def numpy(completions, **kwargs):
 
 def some(completions, **kwargs):
     return [None, *[1 for _ in completions[1:]]]
+
+async def soon(completions, worth=1.0, **kwargs):
+    return [worth for _ in completions]
+
+half = functools.partial(soon, worth=0.5)
+
+class Client:
+    async def asked(self, completions, **kwargs):
+        return [0.25 for _ in completions]
+
+asked = Client().asked
+
+def of_texts(function):
+    @functools.wraps(function)
+    def reward(completions, **kwargs):
+        return function(completions)
+    return reward
+
+@of_texts
+def wrapped(completions):
+    return [2.0 for _ in completions]
+
+def tensor(completions, **kwargs):
+    import torch
+    return torch.tensor(1.0)
+
+def huge(completions, **kwargs):
+    return [10**400 for _ in completions]
 """
 
 
@@ -644,6 +674,11 @@ def called(strangers, name, prompts="prompts.jsonl"):
         ("judge", [0.5, 0.5]),
         ("numpy", [1.0, 1.0]),
         ("some", [None, 1.0]),
+        ("half", [0.5, 0.5]),
+        ("asked", [0.25, 0.25]),
+        ("wrapped", [2.0, 2.0]),
+        ("tensor", "reward tensor gave tensor(1.); return a list of a number, or None"),
+        ("huge", "reward huge gave 1000000000"),
         ("text", "reward text gave '3' for a completion; return a list of a number,"),
         (
             "one_number",

@@ -68,6 +68,8 @@ RIGHT = [
     ("dpo", {"label_smoothing": 0, "loss_type": "ipo", "ref_model_mixup_alpha": 1}),
     ("grpo", {"beta": 0, "canary_steps": 0, "delta": wrong.INF, "entropy_coef": -0.1}),
     ("grpo", {"epsilon_high": 5, "min_p": 0, "scale_rewards": "none", "top_p": 1}),
+    ("grpo", {"scale_rewards": False}),  # as TRL's own page and most YAMLs write it
+    ("grpo", {"scale_rewards": True}),
     ("grpo", {"sampler": "trl", "repetition_penalty": 0.9, "top_k": 50}),
     ("grpo", {"vllm_server_base_url": "http://gpu:8000", "vllm_server_timeout": 0}),
 ]

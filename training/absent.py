@@ -16,8 +16,6 @@ def absent(training: Any, model: Any) -> Iterator[str]:
     from transformers import Trainer
 
     packages = {_TRACKERS.get(name, name) for name in training.report_to or ()}
-    if find_spec("tensorboardX"):  # transformers takes it as well
-        packages.discard("tensorboard")
     if getattr(training, "use_vllm", False):
         packages.add("vllm")
     if training.use_liger_kernel:
@@ -61,7 +59,7 @@ def check_targets(lora: Any, path: str, revision: str | None) -> None:
     ):
         if isinstance(wanted, str):
             continue
-        for name in wanted or ():
+        for name in sorted(wanted or ()):  # PEFT keeps a set
             if not any(f".{one}".endswith(f".{name}") for one in there):
                 raise UserError(f"{setting} {name}: the model has none; {known}")
     try:

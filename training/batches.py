@@ -146,10 +146,12 @@ def check_saves(training: Any) -> None:
     )
 
 
-def check_prompts(num_prompts: int, num_generations: int, batch: int) -> None:
-    """Does an epoch of GRPO fill its last generation batch? TRL drops what does not."""
+def check_prompts(
+    num_prompts: int, num_generations: int, batch: int, max_steps: int = -1
+) -> None:
+    """Does an epoch of GRPO fill its last generation batch? TRL drops what does not; with `max_steps` one must be full."""
     completions = num_prompts * num_generations
-    if completions < batch or completions % batch:
+    if completions < batch or (max_steps <= 0 and completions % batch):
         raise UserError(
             f"num_prompts {num_prompts} x num_generations {num_generations} = {completions} completions do not fill "
             f"batches of {batch}; change num_prompts"

@@ -120,7 +120,7 @@ def _checked_parser(
 def _check_kinds(where: str, groups: Sequence[type], values: Mapping[str, Any]) -> None:
     """Refuse what is of another kind than its setting, but for the entries of `tasks`, which have checks of their own.
 
-    A text may be any setting, as on the command line.
+    A text may be any setting, as on the command line, and scale_rewards true or false, as TRL documents it.
     """
     hints = ChainMap(*(get_type_hints(group) for group in groups))
     for name, value in values.items():
@@ -128,6 +128,7 @@ def _check_kinds(where: str, groups: Sequence[type], values: Mapping[str, Any]) 
             value is None
             or isinstance(value, str)
             or (name == "tasks" and not isinstance(value, bool))
+            or (name == "scale_rewards" and isinstance(value, bool))
         ):
             continue
         try:

@@ -36,8 +36,11 @@ _RESERVED = {
     "completions",
     "completion_ids",
     "environments",
+    "item",
     "log_extra",
     "log_metric",
+    "prompts",
+    "self",
     "trainer_state",
 }
 
@@ -227,7 +230,7 @@ def _as_items(
         prompt = _prompt(row, where)
         if reserved := sorted(_RESERVED & set(row)):
             raise UserError(
-                f"{where}: a column cannot be called {reserved[0]}, which TRL hands to rewards; rename it"
+                f"{where}: a column cannot be called {reserved[0]}, which is handed to rewards; rename it"
             )
         columns = {
             name: value for name, value in row.items() if name not in ("prompt", "id")

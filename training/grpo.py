@@ -30,6 +30,12 @@ class GrpoSettings(GrpoPerStep, GRPOConfig):
 def checked_entries(script: GrpoArguments, training: GrpoSettings) -> list[Entry]:
     """What is asked and paid, with the weights of rewards settled; refuses an epoch that leaves a batch unfilled."""
     entries = entries_of(script)
+    check_entries(entries, training)
+    return entries
+
+
+def check_entries(entries: Sequence[Entry], training: GrpoSettings) -> None:
+    """Settle the weights of the rewards of `entries`; refuse an epoch that leaves a batch unfilled."""
     weights = reward_weights(entries)
     if weights is not None and training.reward_weights is not None:
         raise UserError(
@@ -43,9 +49,7 @@ def checked_entries(script: GrpoArguments, training: GrpoSettings) -> list[Entry
         )
     batch = training.generation_batch_size
     num_prompts = sum(entry.count for entry in entries)
-    if training.max_steps <= 0 or num_prompts * training.num_generations < batch:
-        check_prompts(num_prompts, training.num_generations, batch)
-    return entries
+    check_prompts(num_prompts, training.num_generations, batch, training.max_steps)
 
 
 def fit_prompts(

@@ -66,7 +66,10 @@ class HubPrompts:
                 f"{where}: not in the cache, and the hub cannot be reached ({error}); try again, or give a JSONL file"
             ) from error
         except Exception as error:  # whatever the hub holds, the user needs one line
-            said = str(error).rstrip(".")
+            cause = (
+                error.__cause__ or error
+            )  # datasets': what it did, not what was wrong
+            said = str(cause).strip().rstrip(".") or type(cause).__name__
             raise UserError(
                 f"{where}: cannot be loaded: {said}; mend the name or the split, or log in (hf auth login)"
             ) from error

@@ -134,10 +134,10 @@ def reward_functions(entries: Sequence[Entry]) -> list[EntryReward]:
             name = getattr(reward, "__name__", type(reward).__name__)
             names[name] += 1
             name += f"_{names[name]}" if names[name] > 1 else ""
-            call = reward if inspect.isfunction(reward) else type(reward).__call__
-            kind = (
-                AsyncEntryReward if inspect.iscoroutinefunction(call) else EntryReward
-            )
+            # Of a method, or of a function with some arguments, the first one tells; of an object the second.
+            awaited = inspect.iscoroutinefunction(reward)
+            awaited |= inspect.iscoroutinefunction(type(reward).__call__)
+            kind = AsyncEntryReward if awaited else EntryReward
             # Where several of ours log, each needs columns of its own.
             functions.append(
                 kind(reward, name, entry.items, first, f"{name}/" if several else "")

@@ -1,7 +1,7 @@
 """A reward of one's own: what it must take, which shows before a model is loaded, and what it must give."""
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from sozo.data.errors import UserError
@@ -22,9 +22,11 @@ def check_arguments(path: str, function: Any, entry: Any) -> None:
     if inspect.isclass(function):
         raise UserError(f"reward function {path} is a class; {made}")
     try:
-        parameters = inspect.signature(function).parameters.values()
+        # Of what is called: a decorator may keep from the function what that does not take.
+        called = inspect.signature(function, follow_wrapped=False)
     except (TypeError, ValueError):  # written in C
         return
+    parameters = called.parameters.values()
     kinds = {parameter.kind for parameter in parameters}
     named = [parameter for parameter in parameters if parameter.kind not in _REST]
     names = {parameter.name for parameter in named}
@@ -45,15 +47,19 @@ def check_arguments(path: str, function: Any, entry: Any) -> None:
 def numbers(name: str, paid: Any) -> list[float | None]:
     """What the reward called `name` gave for some completions, as numbers."""
     remedy = "return a list of a number, or None, for each completion"
-    if isinstance(paid, str | Mapping) or not isinstance(paid, Iterable):
-        raise UserError(f"reward {name} gave {quoted(paid)}; {remedy}")
+    try:
+        if isinstance(paid, str | Mapping):
+            raise TypeError
+        each = iter(paid)  # a tensor of one number alone has none
+    except TypeError as error:
+        raise UserError(f"reward {name} gave {quoted(paid)}; {remedy}") from error
     read: list[float | None] = []
-    for worth in paid:
+    for worth in each:
         try:
             if isinstance(worth, str | bytes):  # float would read some
                 raise TypeError
             read.append(None if worth is None else float(worth))
-        except (TypeError, ValueError) as error:
+        except (OverflowError, TypeError, ValueError) as error:
             gave = f"gave {quoted(worth)} for a completion"
             raise UserError(f"reward {name} {gave}; {remedy}") from error
     return read

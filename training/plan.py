@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -10,18 +10,21 @@ from pathlib import Path
 from typing import Any
 
 from accelerate.utils import str_to_bool
+from transformers.trainer_utils import SaveStrategy
 
+from sozo.data.checkpoints import whole_checkpoint
 from sozo.data.errors import UserError
 from sozo.data.processes import world_size
-from sozo.data.prompts.form import PromptForm, read_form
+from sozo.data.prompts.form import PromptForm, read_form, settled_form
 from sozo.data.settings import from_json, read_yaml
 from sozo.models.model_support import encode_text
 from sozo.models.needs import is_here, not_here
 from sozo.models.tiny import tiny_folder, tiny_seed
-from sozo.models.weights import load_tokenizer, pinned
+from sozo.models.weights import is_adapter, load_tokenizer, model_window, pinned
 from sozo.tasks import read_run
 from sozo.tasks.run_result import RunResult
-from sozo.training.absent import absent
+from sozo.training.absent import absent, check_targets
+from sozo.training.batches import check_prompts
 from sozo.training.config import parse, read_plan
 from sozo.training.entries import Entry, entries_of
 from sozo.training.estimates import (
@@ -36,6 +39,7 @@ from sozo.training.estimates import (
     training_memory,
 )
 from sozo.training.methods import recipe
+from sozo.training.selection import select_pairs, select_top
 
 _COUNTED = 256  # prompts, or answers of a table, whose tokens are counted
 # Per method: the batch's setting, the count of items, what an item is, its answers.
@@ -110,8 +114,12 @@ class TrainingPlan:
         """Optimizer steps: of all epochs, or max_steps."""
         if (most := int(self.config["max_steps"])) > 0:
             return most
-        rounds = float(self.config["num_train_epochs"]) * self.updates
-        return math.ceil(self.count * rounds / self.batch)
+        return math.ceil(float(self.config["num_train_epochs"]) * self.steps_of_epoch)
+
+    @property
+    def steps_of_epoch(self) -> int:
+        """Optimizer steps of one epoch."""
+        return math.ceil(self.count * self.updates / self.batch)
 
     @property
     def updates(self) -> int:
@@ -120,8 +128,12 @@ class TrainingPlan:
 
     @property
     def total(self) -> int:
-        """Items of all steps."""
-        return self.steps * self.batch
+        """Items of all steps; the last one of an epoch may hold fewer."""
+        full = self.steps * self.batch
+        if int(self.config["max_steps"]) > 0:
+            return full
+        rounds = float(self.config["num_train_epochs"]) * self.updates
+        return min(full, math.ceil(self.count * rounds))
 
     @property
     def bf16(self) -> bool:
@@ -177,8 +189,16 @@ def make_plan(method: str, words: Sequence[str], hardware: Hardware) -> Training
     batch = config[batch_key] or processes * per_device * accumulated
     prompts = sum(entry.count for entry in entries)
     count = config[count_key] if count_key else prompts * config["num_generations"]
-    whole = count % batch == 0 or config["max_steps"] > 0
-    if per_device < 1 or batch % (processes * per_device) or not whole:
+    at_once = processes * per_device
+    whole = per_device > 0 and batch > 0 and batch % at_once == 0
+    if whole and entries:
+        micro_batches = config["steps_per_generation"] or batch // at_once
+        generation = config["generation_batch_size"] or micro_batches * at_once
+        group = config["num_generations"]
+        check_prompts(prompts, group, generation, config["max_steps"])
+    elif whole:
+        whole = count >= batch and (count % batch == 0 or config["max_steps"] > 0)
+    if not whole:
         raise UserError(
             f"{count:,} {items} in batches of {batch_key} {batch} cannot be made of {processes}"
             f" process(es) x per_device_train_batch_size {per_device}; each must be a multiple of the next"
@@ -192,6 +212,11 @@ def plan_lines(
     """Rows, steps, memory, disk and hours of a training; `end` is what becomes of its checkpoints."""
     yield _arithmetic(plan)
     yield _tokens_line(plan, lengths)
+    if plan.config.get("packing"):
+        yield (
+            "note: packing puts several examples into one row of up to max_length tokens, so that an epoch has fewer "
+            "steps than this; a step's rows are counted as examples here"
+        )
     yield from _memory(plan, model, lengths)
     checkpoint, count, left = disk_of(plan, model)
     yield f"disk, GiB: checkpoints {checkpoint:.3g} each, {count} at once at most{end}; {left:.3g} stay"
@@ -300,9 +325,14 @@ def disk_of(plan: TrainingPlan, model: Architecture) -> tuple[float, int, float]
         bf16=plan.bf16,
         lora_rank=plan.lora_rank,
     )
+    strategy = SaveStrategy(plan.config["save_strategy"])
     every = float(plan.config["save_steps"])
     apart = every if every >= 1 else every * plan.steps
+    if strategy == SaveStrategy.EPOCH:
+        apart = plan.steps_of_epoch
     saved = math.ceil(plan.steps / apart)  # the last step is always saved
+    if strategy == SaveStrategy.NO:
+        saved = 0
     # The oldest goes when the newest is whole.
     limit = plan.config["save_total_limit"]
     return checkpoint, min(saved, int(limit) + 1) if limit else saved, left
@@ -318,16 +348,19 @@ def plan(method: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
     """What `sozo train METHOD --dry-run` says: the plan of these settings, and what is missing for it here."""
     told = make_plan(method, words, Hardware.here())
     own, settings = recipe(method)[1:]
-    # bf16 needs a GPU, which a plan does without.
+    # Both need a GPU, which a plan does without.
+    anywhere = ["--bf16", "false", "--tf32", "false"]
     asked: Any
     training: Any
-    asked, training, chosen = parse(own, settings, [*words, "--bf16", "false"])
+    asked, training, chosen = parse(own, settings, [*words, *anywhere])
     name = str(chosen.model_name_or_path)
     measured = from_json(asked.evaluate, "evaluate")
     blocks = [told.config, measured, *(entry.model_dump() for entry in told.entries)]
     tables, unread = _tables(getattr(asked, "answers", ()))
     lacking = [*not_here(blocks, {name}), *unread, *_without_rewards(told.entries)]
     lacking += absent(training, chosen)
+    checks = [] if unread else _checks(told, asked, training)
+    lacking += _refused(checks)
     lines = []
     for entry in told.entries:
         paid = ", ".join(entry.reward_funcs or ["its own reward"])
@@ -341,7 +374,16 @@ def plan(method: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
         if unread:
             raise UserError("they depend on the answers")
         model = architecture_of(name, chosen.model_revision)
-        lengths, how = _lengths(told, asked, tables, name, chosen.model_revision)
+        form = read_form(
+            *settled_form(asked.system_prompt, training.chat_template_kwargs, name)
+        )
+        tokenizer = None
+        if tiny_seed(name) is None or tiny_folder(name).is_dir():
+            path = pinned(name, chosen.model_revision)[0]
+            tokenizer = load_tokenizer(path, chosen.model_revision)
+            fits = partial(_fit, told, training, chosen, path, tokenizer, form)
+            lacking += _refused([fits])
+        lengths, how = _lengths(told, tables, tokenizer, form)
         lines += [*plan_lines(told, model, lengths), how]
         needed = needed_gib(told, model)
         free = free_gib(Path(told.config["output_dir"]))
@@ -353,6 +395,57 @@ def plan(method: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
         lines += [_arithmetic(told), f"memory, disk and hours are not known: {error}"]
     lines.append(f"{told.config['output_dir']}: nothing was run")
     return lines, list(dict.fromkeys(lacking))
+
+
+def _refused(checks: Iterable[Callable[[], Any]]) -> Iterator[str]:
+    """What training would say of each of these checks of its own that fails."""
+    for check in checks:
+        try:
+            check()
+        except UserError as error:
+            yield str(error)
+
+
+def _checks(plan: TrainingPlan, asked: Any, training: Any) -> Iterator[Callable]:
+    """What training checks behind its settings, of itself."""
+    if named := training.resume_from_checkpoint:
+        yield partial(whole_checkpoint, Path(training.output_dir), Path(named))
+    if plan.method == "sft":
+        yield partial(select_top, asked.answers, asked.top_k)
+    if plan.method == "dpo":
+        rule = {"seed": training.seed, "rule": asked.pairs}
+        yield partial(select_pairs, asked.answers, asked.num_pairs, **rule)
+    if plan.entries:
+        from sozo.training.grpo import check_entries
+
+        yield partial(check_entries, plan.entries, training)
+        yield lambda: asked.decide_words(
+            [entry.rewards for entry in plan.entries], training
+        )
+
+
+def _fit(
+    plan: TrainingPlan,
+    training: Any,
+    chosen: Any,
+    path: str,
+    tokenizer: Any,
+    form: PromptForm,
+) -> None:
+    """Refuse what does not fit the model at `path`, by its config and its tokenizer."""
+    from trl import get_peft_config
+
+    from sozo.training.grpo import fit_prompts
+    from sozo.training.sft_dpo import cut_examples
+
+    window = model_window(path, chosen.model_revision)
+    if plan.entries:
+        fit_prompts(plan.entries, training, tokenizer, form, window)
+    else:
+        cut_examples(training, tokenizer, form, window)
+    lora = get_peft_config(chosen)
+    if lora and not is_adapter(path):
+        check_targets(lora, path, chosen.model_revision)
 
 
 def _without_rewards(entries: Sequence[Entry]) -> Iterator[str]:
@@ -381,18 +474,15 @@ def _tables(paths: Sequence[str]) -> tuple[list[RunResult], list[str]]:
 
 def _lengths(
     plan: TrainingPlan,
-    asked: Any,
     tables: Sequence[RunResult],
-    name: str,
-    revision: str | None,
+    tokenizer: Any,  # None where it is not here
+    form: PromptForm,
 ) -> tuple[Lengths, str]:
     """What to reckon with, and a line that says how it is known."""
     of_prompt: Callable[[str], int] = len
     of_answer: Callable[[str], int] = len
     how = "characters, one a token"
-    if tiny_seed(name) is None or tiny_folder(name).is_dir():
-        tokenizer = load_tokenizer(pinned(name, revision)[0], revision)
-        form = read_form(asked.system_prompt, plan.config["chat_template_kwargs"])
+    if tokenizer:
         of_prompt = partial(_tokens, tokenizer, form)
         of_answer = partial(_bare_tokens, tokenizer)
         how = "the model's tokenizer"

@@ -233,9 +233,14 @@ def read_json(path: Path, *, nan: bool = False) -> dict[str, Any]:
 
 
 def folder_sha256(folder: Path) -> str:
-    """Digest of the names and contents of a folder's own files, such as a model's: some seconds for 16 GB."""
+    """Digest of the names and contents of a folder's own files, such as a model's: some seconds for 16 GB.
+
+    A README.md is left out: an evaluation may write its results into a model's card.
+    """
     digest = hashlib.sha256()
-    for path in sorted(path for path in folder.iterdir() if path.is_file()):
+    for path in sorted(folder.iterdir()):
+        if not path.is_file() or path.name == "README.md":
+            continue
         with path.open("rb") as file:
             digest.update(
                 f"{path.name}\0".encode() + hashlib.file_digest(file, "sha256").digest()

@@ -11,6 +11,7 @@ import re
 import socket
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
+from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.processes import is_first
 from sozo.data.record import (
+    folder_sha256,
     locked,
     provenance,
     read_json,
@@ -96,6 +98,9 @@ def unlock(folder: Path) -> None:
         held.close()
 
 
+_sha256 = cache(folder_sha256)  # several tasks were answered by the same model
+
+
 def first_difference(old: Any, new: Any, key: str = "") -> tuple[str, Any, Any] | None:
     """The first key, in dots, in which two JSON objects differ, with both values; None if they are the same.
 
@@ -108,6 +113,11 @@ def first_difference(old: Any, new: Any, key: str = "") -> tuple[str, Any, Any] 
             if difference := first_difference(
                 old.get(name, MISSING), new.get(name, MISSING), inner
             ):
+                return difference
+        return None
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for number, (one, other) in enumerate(zip(old, new, strict=True)):
+            if difference := first_difference(one, other, f"{key}[{number}]"):
                 return difference
         return None
     if f".{PROBE}." in f".{key}" and isinstance(old, str) and isinstance(new, str):
@@ -215,6 +225,12 @@ class RunFolder:
         """The run's result, if it is finished."""
         path = self.path / "metrics.json"
         return read_json(path) if path.exists() else None
+
+    def refuse_other_model(self, model: Path) -> None:
+        """Refuse a finished run of a model's folder that holds another model now; no model is loaded for it."""
+        loaded = (self._config or {}).get("loaded", {})
+        if loaded.get("model_sha256") and model.is_dir():
+            self._compare("loaded", loaded | {"model_sha256": _sha256(model)})
 
     def start(self, loaded: dict[str, Any], facts: dict[str, Any]) -> None:
         """Write `config.json`, or check that the one in the folder promises the same result.

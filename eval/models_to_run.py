@@ -100,7 +100,8 @@ def write_studies(output: Path, studies: dict[str, StudyFolder]) -> None:
 def _models(name: str, source: str, checkpoints: bool) -> list[Target]:
     path, base = Path(name), _safe(source)
     saved = []
-    if checkpoints or not is_model(path):
+    whole = is_model(path) and not _is_under_way(path)
+    if checkpoints or not whole:
         saved = [
             checkpoint
             for checkpoint in checkpoints_of(path)[::-1]
@@ -109,7 +110,7 @@ def _models(name: str, source: str, checkpoints: bool) -> list[Target]:
     if not checkpoints:
         saved = saved[-1:]
     models = [(f"{base}/{checkpoint.name}", str(checkpoint)) for checkpoint in saved]
-    if not models or is_model(path):
+    if not models or whole:
         models.append((f"{base}/final" if models else base, name))
     if len(models) > 1:
         models = list(
@@ -122,6 +123,12 @@ def _models(name: str, source: str, checkpoints: bool) -> list[Target]:
         Target(folder, model, source if folder == base else folder)
         for folder, model in models
     ]
+
+
+def _is_under_way(output: Path) -> bool:
+    """Whether a training is not finished: of one that is lengthened, the weights on top are those of before."""
+    begun = (output / "run_config.json").is_file()
+    return begun and not (output / "metrics.json").is_file()
 
 
 def _before(output: Path, folder: str, named: Container[str]) -> Iterator[Target]:

@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import save_file
 
 import warm
+from sozo.data.checkpoints import STATE
 from sozo.data.errors import UserError
 from sozo.data.record import folder_sha256
 from sozo.data.study_folder import StudyFolder, StudyRow, read_study, write_study
@@ -269,3 +270,18 @@ def test_models_of_one_name_and_models_with_a_name_of_their_own(tmp_path):
         UserError, match=r"two models would go to the folder x: a and b; .*NAME=MODEL"
     ):
         find_targets(["x=a", "x=b"])
+
+
+def test_a_training_that_is_lengthened_ends_with_its_last_checkpoint(tmp_path):
+    output = tmp_path / "grpo"
+    model(output, finished=False)
+    model(output / "checkpoint-4")
+    (output / "checkpoint-4" / STATE).write_text("{}")
+    (output / "run_config.json").write_text("{}")
+    assert models_of(output) == [str(output / "checkpoint-4")]
+    (output / "metrics.json").write_text("{}")
+    assert models_of(output) == [str(output)]
+
+
+def models_of(output):
+    return [target.model for target in find_targets([str(output)])[0]]

@@ -79,3 +79,28 @@ def test_a_resumed_run_is_one_curve_in_tensorboard(tmp_path, monkeypatch):
     assert board.Tags()["scalars"] == ["train/reward"]
     values = [(event.step, event.value) for event in board.Scalars("train/reward")]
     assert values == [(step, 1.0 if step < 3 else 2.0) for step in range(1, 7)]
+
+
+def test_a_reward_from_which_nothing_is_learned_is_named_once(caplog):
+    entry = {
+        "reward": -0.1,
+        "reward_std": 0.1,
+        "rewards/dat_reward/mean": 0.0,
+        "rewards/dat_reward/std": 0.0,
+        "rewards/short/mean": -0.1,
+        "rewards/short/std": 0.1,
+        "rewards/odd/mean": float("nan"),
+        "rewards/odd/std": None,
+    }
+    recorder = RunRecorder()
+    state = SimpleNamespace(
+        global_step=1, max_steps=20, is_world_process_zero=True, log_history=[]
+    )
+    args = SimpleNamespace(output_dir="out")
+    for _ in range(12):
+        state.log_history.append(entry)
+        recorder.on_log(args, state, None, {"reward": -0.1})
+    assert [record.getMessage() for record in caplog.records] == [
+        "reward dat_reward was 0 for every answer in 10 logged steps in a row, so nothing is learned from it",
+        "reward odd gave no number in 10 logged steps in a row, so nothing is learned from it",
+    ]

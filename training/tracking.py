@@ -1,5 +1,6 @@
 """What a run shows and leaves: console, W&B (online or offline), and what a checkpoint needs to resume exactly."""
 
+import logging
 import os
 import shutil
 import sys
@@ -20,6 +21,8 @@ from sozo.data.record import check_room, read_json, write_json
 from sozo.data.wandb_run import write_state
 from sozo.rewards.reward import Reward
 from sozo.training.batches import steps_of_generation
+
+logger = logging.getLogger(__name__)
 
 # Name, key and format of what the console shows; what a run's rewards show stands between reward and time.
 _TIME = ("s/step", "step_time", ".2f")
@@ -65,6 +68,7 @@ class RunRecorder(TrainerCallback):
             f"state_{number}.json": holder for number, holder in enumerate(holders)
         }
         self._tables: dict[str, Any] = {}
+        self._unpaid = set[str]()  # rewards of which that was said
         self._tasks = ", ".join(dict.fromkeys(tasks))
         self._began = (0, 0.0)  # at which step and when this process began to train
         self.digests = Digests()
@@ -155,12 +159,37 @@ class RunRecorder(TrainerCallback):
             self._before_save(args, state, control)
         if not state.is_world_process_zero or not logs:
             return
+        self._warn_unpaid(last)
         if "loss" in logs:  # not the summary at the end
             tqdm.write(self._line(state, logs))  # above a progress bar
         if "reward" in logs and (run := wandb_run()) is not None:
             for reward in self._rewards:
                 if reward.last:
                     self._log_completions(run, reward, state.global_step)
+
+    def _warn_unpaid(self, last: Sequence[dict[str, Any]]) -> None:
+        """Say once of each reward that ten logged steps in a row gave nothing to learn from it."""
+        if len(last) < UNPAID_STEPS:
+            return
+        for key in last[-1]:
+            name = key.removeprefix("rewards/").removesuffix("/mean")
+            if key != f"rewards/{name}/mean" or name in self._unpaid:
+                continue
+            means = [entry.get(key) for entry in last]
+            deviations = [entry.get(f"rewards/{name}/std") for entry in last]
+            wrong = None
+            if all(mean is None or mean != mean for mean in means):
+                wrong = "gave no number"
+            elif not any(means) and not any(deviations):
+                wrong = "was 0 for every answer"
+            if wrong:
+                self._unpaid.add(name)
+                logger.warning(
+                    "reward %s %s in %d logged steps in a row, so nothing is learned from it",
+                    name,
+                    wrong,
+                    UNPAID_STEPS,
+                )
 
     def _line(self, state: Any, logs: dict[str, Any]) -> str:
         """What a person reads of a logging step; the time left is by the steps since this process began."""

@@ -62,7 +62,7 @@ def test_a_last_step_may_hold_fewer_where_generations_are_whole(settings, steps)
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ("--per_device_train_batch_size 0", "x per_device_train_batch_size 0; each"),
+        ("--per_device_train_batch_size 0", "per_device_train_batch_size must be at"),
         ("--num_prompts 2 --max_steps 2", "= 32 completions do not fill batches of 64"),
         ("--num_prompts 12 --steps_per_generation 4", "192 completions do not fill"),
     ],

@@ -17,38 +17,38 @@ from tempfile import TemporaryDirectory
 from typing import Any, get_args, get_type_hints
 
 import yaml
-from trl import ModelConfig, get_peft_config
+from trl import ModelConfig
 
-from sozo.data.checkpoints import whole_checkpoint
+from fakes import list_text
 from sozo.data.errors import UserError
-from sozo.data.prompts.form import read_form, settled_form
-from sozo.models.needs import not_here
-from sozo.models.tiny import build_tokenizer, ensure_tiny
-from sozo.training.absent import absent, check_targets
-from sozo.training.config import parse
-from sozo.training.grpo import checked_entries, fit_prompts
+from sozo.data.schema import write_columns
+from sozo.models.tiny import ensure_tiny
 from sozo.training.methods import OWN, recipe
-from sozo.training.mix import reward_functions
-from sozo.training.selection import Ranked
-from sozo.training.sft_dpo import cut_examples
+from sozo.training.plan import plan as dry_run
 
 TABLE = Path(__file__).parent / "data" / "wrong_settings.csv"
 COLUMNS = ("methods", "setting", "value", "outcome", "said")
 NAN, INF = float("nan"), float("inf")
 
 TINY = str(ensure_tiny("tiny"))
-TOKENIZER = build_tokenizer(["犬"])
 
 # What works, and little besides, so that what is said is said of the wrong value.
 _MODEL: dict[str, Any] = {"use_cpu": True, "bf16": False, "use_peft": True}
 _MODEL["model_name_or_path"] = "tiny"
 _BATCH = {"per_device_train_batch_size": 4, "report_to": "none"}
 WORKS: dict[str, dict[str, Any]] = {
-    "sft": {**_MODEL, **_BATCH, "answers": ["nowhere"], "top_k": 4},
-    "dpo": {**_MODEL, **_BATCH, "answers": ["nowhere"], "num_pairs": 4},
+    "sft": {**_MODEL, **_BATCH, "top_k": 4},
+    "dpo": {**_MODEL, **_BATCH, "num_pairs": 4},
     "grpo": {**_MODEL, **_BATCH, "tasks": ["dat"], "num_prompts": 4},
 }
-WORKS["grpo"]["num_generations"] = 4
+WORKS["grpo"] |= {"num_generations": 4, "max_completion_length": 24}
+# Of which sft and dpo choose theirs.
+_TEXTS = [list_text([word] * 10) for word in "犬猫海山川空花雨"]
+LISTS = {
+    "id": [*map(str, range(8))],
+    "text": _TEXTS,
+    "score": [k / 8 for k in range(8)],
+}
 
 # By kind: of another kind, out of range, no number or not there.
 _BY_KIND: dict[Any, tuple] = {
@@ -153,13 +153,11 @@ def settings() -> Iterator[tuple[str, str, Any]]:
 
 def said(method: str, changed: dict[str, Any], folder: Path) -> tuple[str, str]:
     """What a plan says of settings: an outcome, and the line."""
-    file = folder / "wrong.yaml"
-    lines = {**WORKS[method], "output_dir": str(folder / "run"), **changed}
-    file.write_text(yaml.safe_dump(lines, allow_unicode=True), "utf-8")
     try:
-        if line := plan(method, ["--config", str(file)]):
+        if line := plan(method, changed, folder):
             # The program that installs is called by where this runs.
-            return "missing", line.replace(".venv/bin/pip", "pip")
+            line = line.replace(".venv/bin/pip", "pip").replace(f"{folder}/", "")
+            return "missing", line
     except UserError as error:
         line = str(error).replace(f"{folder}/", "")
         line = line.partition("; there are dat")[0]  # which tasks, packages decide
@@ -170,30 +168,15 @@ def said(method: str, changed: dict[str, Any], folder: Path) -> tuple[str, str]:
     return ("not known", REASON[name]) if name in REASON else ("passes", "")
 
 
-def plan(method: str, argv: list[str]) -> str | None:
-    """What is done of a training before a model is loaded; what this machine lacks, if anything."""
-    _, own, trl = recipe(method)
-    script, training, model = parse(own, trl, argv)
-    form = read_form(
-        *settled_form(script.system_prompt, training.chat_template_kwargs, "tiny")
-    )
-    if method == "grpo":
-        entries = checked_entries(script, training)
-        reward_functions(entries)
-        script.decide_words([entry.rewards for entry in entries], training)
-        fit_prompts(entries, training, TOKENIZER, form, None)
-    else:
-        cut_examples(training, TOKENIZER, form, None)
-        if script.answers != WORKS[method]["answers"]:
-            Ranked(script.answers)
-    if lora := get_peft_config(model):
-        check_targets(lora, TINY, None)
-    if named := training.resume_from_checkpoint:
-        whole_checkpoint(Path(training.output_dir), Path(named))
-    lacking = [
-        *not_here({}, {str(model.model_name_or_path)}),
-        *absent(training, model),
-    ]
+def plan(method: str, changed: dict[str, Any], folder: Path) -> str | None:
+    """What the dry run of a training says is missing, if anything."""
+    write_columns(folder / "lists" / "part-00000.parquet", LISTS)
+    file = folder / "wrong.yaml"
+    lines = {**WORKS[method], "output_dir": str(folder / "run")}
+    if method != "grpo":
+        lines["answers"] = [str(folder / "lists")]
+    file.write_text(yaml.safe_dump(lines | changed, allow_unicode=True), "utf-8")
+    _, lacking = dry_run(method, ["--config", str(file)])
     return next(iter(lacking), None)
 
 

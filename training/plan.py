@@ -346,13 +346,13 @@ def needed_gib(plan: TrainingPlan, model: Architecture) -> float:
 
 def plan(method: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
     """What `sozo train METHOD --dry-run` says: the plan of these settings, and what is missing for it here."""
-    told = make_plan(method, words, Hardware.here())
     own, settings = recipe(method)[1:]
     # Both need a GPU, which a plan does without.
     anywhere = ["--bf16", "false", "--tf32", "false"]
     asked: Any
     training: Any
     asked, training, chosen = parse(own, settings, [*words, *anywhere])
+    told = make_plan(method, words, Hardware.here())
     name = str(chosen.model_name_or_path)
     measured = from_json(asked.evaluate, "evaluate")
     blocks = [told.config, measured, *(entry.model_dump() for entry in told.entries)]

@@ -4,7 +4,6 @@ import shutil
 import sys
 from pathlib import Path
 
-REPOSITORY = "git+<this repository>"
 CLONE = (
     Path(__file__).resolve().parents[1]
 )  # without a pyproject.toml it is an installed wheel
@@ -57,7 +56,7 @@ def install_command(*extras: str) -> str:
     """The command that installs `extras` into the clone from which this code runs, or beside the installed wheel."""
     names = ",".join(extras)
     if not (CLONE / "pyproject.toml").is_file():
-        return f"pip install 'sozo[{names}] @ {REPOSITORY}'"
+        return f"pip install 'sozo[{names}]'"
     pip = ".venv/bin/pip" if Path(sys.prefix) == CLONE / ".venv" else "pip"
     pins = "constraints-vllm.txt" if "vllm" in extras else "constraints.txt"
     return f"{pip} install -c {pins} -e '.[{names}]'"

@@ -47,7 +47,7 @@ def not_here(
         if find_spec(package) is None:
             extra = EXTRA_OF.get(package)
             how = install_command(extra) if extra else f"pip install {package}"
-            yield f"the package {package}: {how}"
+            yield f"the package {package} is not installed: {how}"
     for name in sorted(values_of(settings, "noun_checker")):
         try:
             make_noun_checker(name)

@@ -259,4 +259,4 @@ def test_what_writes_tensorboard_is_torchs_which_takes_no_tensorboardx(monkeypat
     monkeypatch.setattr("sozo.training.absent.find_spec", found)
     monkeypatch.setattr("sozo.models.needs.find_spec", found)
     _, (missing,) = plan("grpo", [*TINY_YAML, "--report_to", "tensorboard"])
-    assert missing.startswith("the package tensorboard: ")
+    assert missing.startswith("the package tensorboard is not installed: ")

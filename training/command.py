@@ -1,6 +1,7 @@
 """`sozo train`: a model by SFT, DPO or GRPO, or by a method that a package brings; what it would do, without doing it."""
 
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,6 +37,8 @@ def launch(method: str, words: Sequence[str] | None = None) -> None:
     end_with_launcher()
     obey_sigterm()
     words = list(sys.argv[1:] if words is None else words)
+    # TRL's own default sets the old name.
+    warnings.filterwarnings("ignore", message="`gradient_checkpointing` is deprecated")
     with one_line_errors("error"):
         if _HELP.intersection(words):
             from sozo.training.help import method_help

@@ -269,8 +269,10 @@ def _reward_func(
     try:
         function = function if arguments is None else function(**arguments)
     except (TypeError, ValueError) as error:
+        remedy = "; a reward itself stands in reward_funcs alone"
+        remedy = remedy if "completions" in str(error) else ""
         raise UserError(
-            f"reward function {path} with {dict(arguments or {})}: {error}"
+            f"reward function {path} with {dict(arguments or {})}: {error}{remedy}"
         ) from error
     if not callable(function):
         raise UserError(

@@ -27,6 +27,7 @@ from sozo.models.processes import keep_freed_memory, quiet_libraries
 from sozo.models.tiny import ensure_tiny, tiny_seed
 from sozo.models.trained_on import different, trained_on
 from sozo.models.weights import (
+    check_model,
     is_adapter,
     is_model,
     load_adapter,
@@ -178,6 +179,7 @@ def _pin_revision(model: ModelConfig) -> str | None:
     name = model.model_name_or_path
     if name is None or tiny_seed(name) is not None or Path(str(name)).is_dir():
         return None
+    check_model(str(name))
     _, model.model_revision = pinned(str(name), model.model_revision)
     return model.model_revision
 

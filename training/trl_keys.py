@@ -26,6 +26,8 @@ def ours(unknown: Iterable[str], known: Iterable[str]) -> str | None:
         here = "evaluate: {every: 20, tasks: [dat]}"
     elif "tasks" in known:
         here = "tasks: [{prompts: hub:NAME:SPLIT, reward_funcs: [PATH]}]"
+        if name == "reward_funcs":
+            here = "them into an entry: tasks: [{task: dat, reward_funcs: [PATH]}]"
         if name == "reward_model_name_or_path":
             here += ", PATH of a function that asks the model"
     elif name in _DATA:

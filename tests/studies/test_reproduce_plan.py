@@ -366,7 +366,7 @@ def test_check_says_whether_anything_is_missing(monkeypatch, capsys):
     )
     code, out = check("tiny/reproduce.yaml")
     assert code == 1
-    assert out.startswith("the package ja_ginza: ")
+    assert out.startswith("the package ja_ginza is not installed: ")
     assert len(out.splitlines()) == 1
     # Without trl no training's YAML can be read; all that is missing is told even so.
     for module in (needs, of_study):
@@ -379,8 +379,8 @@ def test_check_says_whether_anything_is_missing(monkeypatch, capsys):
     code, out = check("swallow-8b/reproduce.yaml")
     assert code == 1
     for said in (
-        "the package trl: ",
-        "the package vllm: ",
+        "the package trl is not installed: ",
+        "the package vllm is not installed: ",
         "Juman++",
         "tokyotech-llm/",
         "GPUs: 8 are needed",

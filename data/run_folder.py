@@ -226,10 +226,13 @@ class RunFolder:
         path = self.path / "metrics.json"
         return read_json(path) if path.exists() else None
 
-    def refuse_other_model(self, model: Path) -> None:
+    def refuse_other_model(self) -> None:
         """Refuse a finished run of a model's folder that holds another model now; no model is loaded for it."""
-        loaded = (self._config or {}).get("loaded", {})
-        if loaded.get("model_sha256") and model.is_dir():
+        config = self._config or {}
+        loaded = config.get("loaded", {})
+        model = Path(config.get("model_folder") or "")
+        finished = (self.path / "metrics.json").is_file()
+        if finished and loaded.get("model_sha256") and model.is_dir():
             self._compare("loaded", loaded | {"model_sha256": _sha256(model)})
 
     def start(self, loaded: dict[str, Any], facts: dict[str, Any]) -> None:

@@ -110,9 +110,9 @@ def answer_task(
     }
     with launched() as processes:
         folder = RunFolder(output, settings)
+        if processes.first:
+            folder.refuse_other_model()
         metrics = folder.metrics()
-        if metrics is not None and processes.first:
-            folder.refuse_other_model(Path(writer.model))
         if metrics is not None and not (task.again or sampling.retry_errors):
             before = TaskRun(task, output, metrics, True) if processes.first else None
             return lambda: before

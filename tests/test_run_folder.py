@@ -9,7 +9,8 @@ import sys
 import pytest
 
 from sozo.data.errors import UserError, one_line_errors
-from sozo.data.run_folder import RunFolder, unlock
+from sozo.data.record import folder_sha256
+from sozo.data.run_folder import RunFolder, _sha256, first_difference, unlock
 
 HOLDER = """
 import sys, time
@@ -213,3 +214,29 @@ def test_what_a_killed_write_left_goes_when_the_run_is_finished(tmp_path):
     names = {path.name for path in (tmp_path / "run").iterdir()}
     assert not names & set(left)
     assert ".README.md" in names
+
+
+def test_a_finished_run_is_not_taken_for_that_of_a_model_trained_on(tmp_path):
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "weights").write_text("old")
+
+    def again():
+        _sha256.cache_clear()
+        RunFolder(tmp_path / "run", {"seed": 1}).refuse_other_model()
+
+    run = RunFolder(tmp_path / "run", {"seed": 1})
+    run.start({"model_sha256": folder_sha256(model)}, {"model_folder": str(model)})
+    run.finish({})
+    (model / "README.md").write_text("results")  # a card is no model
+    again()
+    (model / "weights").write_text("new")
+    with pytest.raises(UserError, match="a run from before the model's folder changed"):
+        again()
+
+
+def test_of_a_setting_that_is_a_list_the_part_that_differs_is_named():
+    old = {"tasks": [{"task": "dat", "scale": 10}, "sat"]}
+    new = {"tasks": [{"task": "dat", "scale": 5}, "sat"]}
+    assert first_difference(old, new) == ("tasks[0].scale", 10, 5)
+    assert first_difference(old, {"tasks": ["sat"]})[0] == "tasks"

@@ -47,12 +47,18 @@ def package(commit):
         if member.issym() and member.name.startswith("src/sozo/"):
             room = normpath(join(dirname(member.name), member.linkname))
             places[room] = member.name.removeprefix("src/")
-    return {
+    names = {
         installed + member.name.removeprefix(place)
         for place, installed in places.items()
         for member in members
         if member.isfile() and member.name.startswith(f"{place}/")
     }
+    return {name for name in names if not is_left_out(name)}
+
+
+def is_left_out(name):
+    """Whether a file of recipes/ is of the clone alone: a script or a page; YAML and JSONL are packaged."""
+    return name.startswith("sozo/recipes/") and not name.endswith((".yaml", ".jsonl"))
 
 
 def wheel_difference(path, commit="HEAD"):

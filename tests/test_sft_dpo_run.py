@@ -425,7 +425,7 @@ def test_data_of_another_kind_is_another_run(mini, answers, tmp_path):
             {"num_pairs": 60},
             "num_pairs 60 does not fill batches of 8 (examples_per_step); change num_pairs",
         ),
-        ("sft", {"model_name_or_path": "./nosuch"}, "cannot load the model ./nosuch"),
+        ("sft", {"model_name_or_path": "./nosuch"}, "./nosuch: no such folder"),
     ],
 )
 def test_what_cannot_work_is_one_line(

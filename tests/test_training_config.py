@@ -253,7 +253,7 @@ def test_completions_per_step_fits_one_process_and_eight(tmp_path):
         # A reward stands in the entry that it pays for.
         (
             "reward_funcs: [a.b]",
-            "reward_funcs is of TRL's own script; here write tasks",
+            "reward_funcs is of TRL's own script; here write them into an entry: tasks",
         ),
         (
             "dataset_name: trl-lib/tldr\ndataset_train_split: train",

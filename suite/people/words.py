@@ -48,7 +48,7 @@ def words(
         typer.Option(help="ja or en (default: ja if a letter is Japanese)."),
     ] = None,
 ) -> None:
-    """The score of your own ten words: sozo words 犬 法律 台風 ...
+    """The score of your own ten words, such as 犬 法律 台風.
 
     Numbers, commas and line breaks between them do not matter. Nothing is kept, and nothing leaves this machine.
     """

@@ -255,7 +255,7 @@ def test_the_wheel_and_readmes_lines_work_beside_names_of_the_users(wheel, elsew
     (elsewhere / "message.py").write_text(code)
     assert run(
         sys.executable, elsewhere, "message.py", PYTHONPATH=paths
-    ).stdout.startswith("pip install 'sozo[report] @ ")
+    ).stdout.startswith("pip install 'sozo[report]'")
 
 
 def works(command):

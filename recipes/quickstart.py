@@ -9,6 +9,7 @@ and writes one HTML page, in English and Japanese, with the learning curves. Kil
 """
 
 import argparse
+import os
 import subprocess
 import sys
 import time
@@ -63,6 +64,10 @@ NOTES = [
 ]
 
 
+# Two trainings stand beside each other: on two cores a second thread of each makes both several times slower.
+_ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+
+
 def launch(
     commands: Sequence[Sequence[object]], seed: int, log: Path | None = None
 ) -> None:
@@ -74,7 +79,11 @@ def launch(
             log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") if log else nullcontext() as output:
             if status := subprocess.run(
-                [sys.executable, *command], check=False, stdout=output, stderr=output
+                [sys.executable, *command],
+                check=False,
+                stdout=output,
+                stderr=output,
+                env=_ONE_THREAD | os.environ,
             ).returncode:
                 where = f"; {log} says why" if log else ""
                 name = " ".join(map(str, words[:2]))

@@ -247,29 +247,18 @@ class Claim(Difference):
         limit = MEASURES[self.measure].show(bound).lstrip("+")
         return f"{self.formula} {relation} {sign}{limit}"
 
-    def chance(self, values: Values) -> float | None:
-        """One-sided p of the t-test that it does not hold; of an equivalence the larger one of two (Schuirmann, 1987).
+    def chances(self, values: Values) -> tuple[float, float] | None:
+        """One-sided p of two t-tests: that it does not hold, and that it holds; None where there is no interval.
 
-        None where there is no interval.
+        An equivalence does not hold on one of two sides: the larger p of the two counts (Schuirmann, 1987), and for the
+        opposite the smaller one.
         """
         ((_, bound),) = self._bounds.items()
         p = _one_sided(self.interval(values, bound))
         if self.within is None or p is None:
-            return p
+            return None if p is None else (p, 1 - p)
         above = _one_sided(self.interval(values, -bound))
-        return None if above is None else max(above, 1 - p)
-
-    def fails(self, interval: Estimate) -> bool:
-        """Whether the whole interval lies where the claim does not hold."""
-        assert interval.low is not None
-        assert interval.high is not None
-        if self.within is not None:
-            return interval.low > self.within or interval.high < -self.within
-        return (
-            interval.high < self.at_least
-            if self.at_least is not None
-            else interval.high <= (self.above or 0.0)
-        )
+        return None if above is None else (max(above, 1 - p), min(1 - above, p))
 
 
 def _one_sided(interval: Estimate | str) -> float | None:
@@ -306,7 +295,10 @@ class ClaimVerdict:
     claim: Claim
     verdict: str  # HELD, FAILED or OPEN
     interval: Estimate | None  # of the difference over seeds, 95%
-    p: float | None = None  # one-sided, corrected by Holm for all claims of the study
+    p: float | None = (
+        None  # that it does not hold: one-sided, corrected by Holm for all claims of the study
+    )
+    p_opposite: float | None = None  # that it holds, corrected likewise
     reason: str = ""  # why nothing can be said
 
 
@@ -314,28 +306,33 @@ def judge(claims: Sequence[Claim], values: Mapping[str, Values]) -> list[ClaimVe
     """Hold all claims of a study against what was measured: measure -> arm -> seed -> value.
 
     One held if its one-sided p, corrected by Holm for all of them, is at most 2.5%: then its 95% interval lies beyond
-    the bound, too. It failed if that whole interval falls short of the bound. Else it cannot be said.
+    the bound, too. It failed if the p of the opposite, corrected likewise, is. Else it cannot be said.
     """
-    chances = [claim.chance(values[claim.measure]) for claim in claims]
-    corrected = holm([1.0 if p is None else p for p in chances])
+    chances = [claim.chances(values[claim.measure]) for claim in claims]
+    corrected = [
+        holm([1.0 if pair is None else pair[side] for pair in chances])
+        for side in (0, 1)
+    ]
     return [
         _verdict(
-            claim, claim.interval(values[claim.measure]), None if p is None else least
+            claim,
+            claim.interval(values[claim.measure]),
+            (None, None) if pair is None else both,
         )
-        for claim, p, least in zip(claims, chances, corrected, strict=True)
+        for claim, pair, *both in zip(claims, chances, *corrected, strict=True)
     ]
 
 
-def _verdict(claim: Claim, interval: Estimate | str, p: float | None) -> ClaimVerdict:
+def _verdict(
+    claim: Claim, interval: Estimate | str, both: Sequence[float | None]
+) -> ClaimVerdict:
     if isinstance(interval, str):
         return ClaimVerdict(claim, OPEN, None, reason=interval)
-    if p is None or interval.low is None:
+    p, opposite = both
+    if p is None or opposite is None or interval.low is None:
         return ClaimVerdict(claim, OPEN, interval, reason=interval.reason or "")
-    if p <= ONE_SIDED:
-        return ClaimVerdict(claim, HELD, interval, p)
-    if claim.fails(interval):
-        return ClaimVerdict(claim, FAILED, interval, p)
-    return ClaimVerdict(claim, OPEN, interval, p)
+    verdict = HELD if p <= ONE_SIDED else FAILED if opposite <= ONE_SIDED else OPEN
+    return ClaimVerdict(claim, verdict, interval, p, opposite)
 
 
 def note_claims(folder: Path, claims: Sequence[Claim]) -> None:

@@ -123,13 +123,16 @@ def claims_table(result: StudyResult) -> Table:
             "It needs": claim.needs,
             "Found": _difference_cell(claim, verdict.interval, verdict.reason),
             "p": None if verdict.p is None else p_value(verdict.p),
+            "p of the opposite": None
+            if verdict.p_opposite is None
+            else p_value(verdict.p_opposite),
             "So it": Cell(verdict.verdict),
             "Written": when_noted(Path(result.study.output_dir), claim),
         }
         rows.append(cells)
     found = "Found: the mean over seeds with its 95% interval (Student's t); of two arms, of their difference at each seed."
     chance = f"p: that the claim does not hold, one-sided, corrected by Holm for the {len(rows)} claims."
-    judged = f"A claim held where p is at most {ONE_SIDED}, and failed where the whole interval contradicts it."
+    judged = f"A claim held where p is at most {ONE_SIDED}, and failed where p of the opposite, corrected likewise, is."
     notes = [found, chance, judged]
     return tabulate("Claims", rows, notes)
 

@@ -144,6 +144,7 @@ class StudyResult:
             numbers = verdict.interval.to_json() if verdict.interval else {}
             said = {
                 "p": verdict.p,
+                "p_opposite": verdict.p_opposite,
                 "verdict": verdict.verdict,
                 "reason": verdict.reason,
             }

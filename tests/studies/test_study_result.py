@@ -132,6 +132,29 @@ def test_what_holds_alone_is_open_beside_others():
     )
 
 
+def test_what_fails_alone_is_open_beside_others():
+    """The p of the opposite is Holm's, too, for as many claims: 2.3% alone, and 9.3% beside three that hold."""
+    short = Claim(name="short", arm="A", measure="score", against="B", at_least=4.6)
+    margin = Claim(name="margin", arm="A", measure="score", against=10, within=1.0)
+    others = [
+        Claim(name=f"o{k}", arm="A", measure="score", against="B", above=-8.0 - k)
+        for k in range(3)
+    ]
+    t = 2.6 * 3**0.5
+    opposite = (1 - t / (t * t + 2) ** 0.5) / 2
+    (alone,) = judge([short], {"score": VALUES})
+    assert (alone.verdict, alone.p_opposite) == (FAILED, pytest.approx(opposite))
+    assert alone.p == pytest.approx(1 - opposite)
+    beside, *held = judge([short, *others], {"score": VALUES})
+    assert (beside.verdict, beside.p_opposite) == (OPEN, pytest.approx(4 * opposite))
+    assert beside.interval == alone.interval
+    assert [verdict.verdict for verdict in held] == [HELD] * 3
+    # Differences of -8, -6 and -4 from 10: below the margin of 1 by t = 5 sqrt(3) / 2 at most.
+    t = 5 * 3**0.5 / 2
+    (outside,) = judge([margin], {"score": VALUES})
+    assert outside.p_opposite == pytest.approx((1 - t / (t * t + 2) ** 0.5) / 2)
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -432,10 +455,11 @@ def test_the_page_leads_with_the_arms_and_escapes(result, tmp_path):
         assert text in parsed.text, text
     claims = (tmp_path / "p-tables" / "claims.csv").read_text("utf-8-sig").splitlines()
     assert (
-        claims[0] == "Claim,It needs,Found,Found low,Found high,Found n,p,So it,Written"
+        claims[0]
+        == "Claim,It needs,Found,Found low,Found high,Found n,p,p of the opposite,So it,Written"
     )
     assert (tmp_path / "p-tables" / "the-arms.tex").is_file()
-    assert [line.cells[3].text for line in claims_table(result).rows] == [
+    assert [line.cells[4].text for line in claims_table(result).rows] == [
         "cannot be said",
         "held",
         "cannot be said",

@@ -1,0 +1,183 @@
+"""What pages say of studies is computed again from the studies' rows: means, intervals, p and verdicts."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from grpo_runs import ROOT
+from sozo.scoring.measure import DIFFERENCE
+from sozo.scoring.numbers import P_VALUE, number
+from sozo.scoring.statistics.seeds import over_seeds
+from sozo.studies.study.claims import MEASURES, judge, seeds_cell
+from sozo.studies.study.config import load_study
+
+# A study's YAML below recipes/, beside it NAME-rows.jsonl: the `rows` of its metrics.json, one a line. The page, the
+# section's heading, and what the section calls an arm, where that is not the arm's name.
+STUDIES = [
+    ("tiny/against-placebo", "docs/beyond.md", "Against a placebo", {}),
+    (
+        "smollm2-135m/against-placebo",
+        "recipes/smollm2-135m/README.md",
+        "Against a placebo",
+        {"base": "`wide`, one seed"},
+    ),
+]
+WORDS, PAIRING = "different words", "second encoder pairing"
+SHUFFLED = "second encoder shuffled"
+# The columns of a section's tables, as far as they go: over the seeds, and of each seed.
+COLUMNS = ("usable", "score", WORDS, PAIRING, "second encoder", SHUFFLED)
+BY_SEED = ("usable", WORDS, PAIRING)
+
+
+def read_rows(path):
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def measured(row, size):
+    """A row's value by measure; None where nobody measured it."""
+    parts = row["second_parts"] or {}
+    gains = {
+        PAIRING: parts.get("pairing"),
+        "second encoder": row["second_gain"],
+        SHUFFLED: parts.get("shuffled"),
+    }
+    return {
+        "usable": row["usable_share"],
+        "score": row["score"],
+        WORDS: float(np.interp(size, *zip(*row["rarefaction"], strict=True))),
+        **{name: gain and gain["value"] for name, gain in gains.items()},
+    }
+
+
+def plain(text):
+    """A cell as pages write it: without a unit that the heading has, and with an ASCII minus."""
+    for shown, written in (("−", "-"), (" sd", ""), (" points", ""), ("**", "")):
+        text = text.replace(shown, written)
+    return text.strip()
+
+
+def section_of(page, heading):
+    _, _, text = (ROOT / page).read_text("utf-8").partition(f"\n## {heading}\n")
+    return text.partition("\n## ")[0]
+
+
+def table_lines(section):
+    """The cells of each line of its tables by the first one, which no two lines share."""
+    cells = [
+        list(map(plain, line.strip("|").split("|")))
+        for line in section.splitlines()
+        if line.startswith("|") and not line.startswith("|-")
+    ]
+    assert len({line[0] for line in cells}) == len(cells)
+    return {line[0]: line[1:] for line in cells}
+
+
+def over(values, name):
+    """The cell of a measure's mean over seeds; empty where nobody measured it."""
+    known = {seed: value for seed, value in values.items() if value is not None}
+    measure = MEASURES[name]
+    if not known:
+        return ""
+    mean = over_seeds(known)
+    if name == SHUFFLED:
+        return plain(measure.show(mean.value))
+    return plain(seeds_cell(mean, measure.measure, measure.kind).line)
+
+
+@pytest.mark.parametrize(("name", "page", "heading", "labels"), STUDIES)
+def test_a_section_says_what_the_rows_of_its_study_say(name, page, heading, labels):
+    study = load_study(ROOT / "recipes" / f"{name}.yaml")
+    rows = read_rows(ROOT / "recipes" / f"{name}-rows.jsonl")
+    size = min(row["usable"] for row in rows)
+    by_row = {row["source"]: measured(row, size) for row in rows}
+    values = {
+        measure: {
+            arm.name: {
+                seed: by_row[study.at(arm.name, seed)][measure] for seed in arm.seeds
+            }
+            for arm in study.rows
+        }
+        for measure in COLUMNS
+    }
+    section = section_of(page, heading)
+    lines = table_lines(section)
+    assert f"in {size:,} usable lists |" in section
+
+    for verdict in judge(study.claims, values):
+        claim, found = verdict.claim, verdict.interval
+        measure = MEASURES[claim.measure]
+        kind = DIFFERENCE if claim.against else measure.kind
+        needs, *cells = lines[claim.name]
+        (bound,) = (
+            limit
+            for limit in (claim.at_least, claim.above, claim.within)
+            if limit is not None
+        )
+        shown = float(re.findall(r"-?\d+(?:\.\d+)?", needs)[-1])
+        assert shown == (100 * bound if measure.measure.share else bound), needs
+        assert cells == [
+            plain(seeds_cell(found, measure.measure, kind).line),
+            number(verdict.p, P_VALUE),
+            verdict.verdict,
+        ], verdict
+
+    for arm in study.rows:
+        cells = lines[labels.get(arm.name, arm.name)]
+        assert len(cells) >= 4
+        expected = [
+            over(values[measure][arm.name], measure)
+            for measure in COLUMNS[: len(cells)]
+        ]
+        assert cells == expected, arm.name
+
+    trained = [arm for arm in study.rows if arm.name != "base"]
+    for seed in study.seeds:
+        expected = [
+            plain(MEASURES[measure].show(values[measure][arm.name][seed]))
+            for measure in BY_SEED
+            for arm in trained
+        ]
+        assert lines[str(seed)] == expected, seed
+
+    (base,) = [arm for arm in study.rows if arm.name == "base"]
+    if len(base.seeds) == 1:  # then all gains share the noise of its only reading
+        for arm in trained:
+            names = [study.at(arm.name, seed) for seed in arm.seeds]
+            parts = [row["second_parts"] for row in rows if row["source"] in names]
+            variance = np.mean([part["base_variance"] for part in parts])
+            gains = values[PAIRING][arm.name]
+            wider = over_seeds(gains, shared=(variance, parts[0]["pairing"]["base_n"]))
+            cell = seeds_cell(wider, MEASURES[PAIRING].measure, DIFFERENCE)
+            assert plain(cell.line) in plain(section), arm.name
+
+
+def test_the_digits_of_the_stopped_study_are_those_of_its_rows():
+    folder = ROOT / "recipes" / "qwen2.5-coder-1.5b"
+    rows = {row["row"]: row for row in read_rows(folder / "rows.jsonl")}
+    page = (folder / "README.md").read_text("utf-8")
+    for row in rows.values():
+        digits = f"| {row['usable_share']:.1%} | {row['score']:.4f} | "
+        if row["second_parts"]:
+            words = np.interp(174, *zip(*row["rarefaction"], strict=True))
+            pairing = row["second_parts"]["pairing"]
+            digits += f"{words:.0f} | {pairing['deviations']:+.2f} [{pairing['low']:+.2f}, {pairing['high']:+.2f}] |"
+        assert digits in page, row["row"]
+        if answers := row.get("cue_dat"):
+            value = answers["cue_dat"]
+            assert (
+                f"{value['mean']:+.4f} [{value['low']:+.4f}, {value['high']:+.4f}]"
+                in page
+            ), row["row"]
+    ours, theirs = (
+        [
+            rows[arm + seed]["second_parts"]["pairing"]["deviations"]
+            for seed in ("", "@2")
+        ]
+        for arm in ("wide-then-grpo", "placebo")
+    )
+    first, second = (a - b for a, b in zip(ours, theirs, strict=True))
+    mean, half = (first + second) / 2, 12.7062 * abs(first - second) / 2
+    assert f"by {first:.2f} and by {second:.2f}: on average {mean:+.2f}" in page
+    assert f"from {mean - half:+.2f} to {mean + half:+.2f}." in page

@@ -120,6 +120,7 @@ def test_a_section_says_what_the_rows_of_its_study_say(name, page, heading, labe
         assert cells == [
             plain(seeds_cell(found, measure.measure, kind).line),
             number(verdict.p, P_VALUE),
+            number(verdict.p_opposite, P_VALUE),
             verdict.verdict,
         ], verdict
 

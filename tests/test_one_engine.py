@@ -197,7 +197,7 @@ def test_a_failure_costs_the_others_nothing(kind, models, loads, tmp_path, monke
     assert done.exit_code == 2
     assert (
         last
-        == f"error: 2 of 6 failed: {failed}; the others are done, and the same command tries these again"
+        == f"error: 2 of 6 failed: {failed}; the lines above say why; the others are done"
     )
     said = [line for line in before if line.startswith("error: ")]
     if kind is Broken:

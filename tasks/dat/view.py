@@ -124,7 +124,7 @@ class DatView(View[DatRunResult]):
         )
         named = [f"Words refused most often: {refused}."] * bool(refused)
         checker = run.settings.get("noun_checker", "")
-        if "not_noun" in row.reasons and not checker.endswith(SPEAKERS):
+        if refused and row.reasons["not_noun"] and not checker.endswith(SPEAKERS):
             named.append(
                 f"not_noun: no noun by {checker}, the benchmark's rule; people's rule takes more words, "
                 f"in Japanese 自由 and お茶: --noun-checker {checker}{SPEAKERS}."
@@ -134,8 +134,12 @@ class DatView(View[DatRunResult]):
         asked = (
             f"As asked: {n_of(row.usable, row.came)} ({share(row.usable, row.came)})."
         )
+        any_form = (
+            f"Ten words found: {n_of(found, row.came)} ({share(found, row.came)}), in any form; "
+            "scores and rewards count lists as asked."
+        )
         return [
-            f"{asked} Ten words found: {n_of(found, row.came)} ({share(found, row.came)}), in any form; scores and rewards count lists as asked.",
+            f"{asked} {any_form}",
             *(
                 f"{reason}: {text[:160]!r}"
                 for reason in row.reasons

@@ -214,7 +214,7 @@ def test_of_many_models_the_table_alone_tells(tmp_path):
     rows = overview(page)
     assert (rows["m1"], rows["m7"]) == (["3.00 +0.00"], ["▲ 3.29 +0.29 [+0.25, +0.32]"])
     assert (
-        "if many models equal the base, one or another gets an arrow by chance"
+        "Of many models that equal the base, one or another gets an arrow by chance"
         in first_of(page)
     )
     assert 'class="samples"' not in page

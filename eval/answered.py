@@ -43,9 +43,9 @@ def read_answers(task: Task, path: Path, source: str | None) -> list[Answer]:
             to = (
                 f"is to {item!r}, which {task.name} does not ask"
                 if item
-                else f"names no item of {task.name}"
+                else f"has no column item, and its id names no item of {task.name}"
             )
-            remedy = f"its column item must name one, such as {min(items)!r}"
+            remedy = f"the column item must name one, such as {min(items)!r}"
             raise UserError(f"{path}: the answer {answer.id!r} {to}; {remedy}")
         answers.append(
             replace(answer, item=item, source=source or answer.source or path.name)

@@ -472,7 +472,7 @@ def make_app() -> typer.Typer:
         help="Score answers that exist already: sozo score TASK FILE.",
     )
     app.add_typer(
-        serve, name="serve", help="Pay for answers over HTTP: sozo serve TASK."
+        serve, name="serve", help="Rewards for answers over HTTP: sozo serve TASK."
     )
     for command in (report, answers, compare):
         add_command(app, command.__name__, with_flags(command))

@@ -1,4 +1,4 @@
-"""Several runs in one command: a failure of one costs the others nothing."""
+"""Several runs in one command: a failure of one does not end the others."""
 
 import traceback
 from collections.abc import Iterator
@@ -41,6 +41,5 @@ class IsolatedFailures:
         """Refuse to call it a success if any run failed."""
         if self._failed:
             failed = f"{len(self._failed)} of {self._count} failed: {' and '.join(dict.fromkeys(self._failed))}"
-            raise UserError(
-                f"{failed}; the others are done, and the same command tries these again"
-            )
+            others = "; the others are done" * (len(self._failed) < self._count)
+            raise UserError(f"{failed}; the lines above say why{others}")

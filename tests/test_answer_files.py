@@ -338,6 +338,16 @@ def test_where_one_thing_is_asked_the_column_item_may_hold_anything(item, tmp_pa
         read_answers(Sat(), path, None)
 
 
+def test_a_column_that_is_missing_is_said_to_be_missing(tmp_path):
+    path = write(tmp_path / "answers.jsonl", {"text": "傘を逆さにして水をためる。"})
+    with pytest.raises(
+        UserError,
+        match="the answer '00000000' has no column item, and its id names no item of sat; "
+        "the column item must name one, such as 'adachigahara'",
+    ):
+        read_answers(Sat(), path, None)
+
+
 def test_a_table_of_ours_says_what_was_asked(tmp_path):
     columns = {"id": ["momotaro-0"], "item": ["momotaro"], "text": ["昔々"]}
     write_columns(tmp_path / "part-00000.parquet", columns)

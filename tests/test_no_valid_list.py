@@ -560,6 +560,8 @@ def test_refused_words_are_named_in_the_scores_line(tmp_path):
     assert done.returncode == 0, done.stderr
     # The third list is refused for 空, which stands in it twice: by itself no word of it is.
     assert "Words refused most often: '走る' (2), '美しい' (1)." in done.stdout
+    assert "no noun by jumandic, the benchmark's rule" in done.stdout
+    assert "--noun-checker jumandic-speakers" in done.stdout
     assert json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))[
         "refused"
     ] == {"走る": 2, "美しい": 1}

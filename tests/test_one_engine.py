@@ -12,6 +12,7 @@ from sozo.data.errors import UserError
 from sozo.data.run_folder import unlock
 from sozo.data.schema import part_paths
 from sozo.eval.cli import make_app
+from sozo.eval.isolated_failures import IsolatedFailures
 from sozo.models import generators, transformers_model, vllm_engine
 from sozo.tasks.task import Task
 from test_sampling_load import LLM, model_folder, vllm  # noqa: F401 (fixtures)
@@ -181,6 +182,19 @@ def test_an_engine_is_shut_down_where_a_task_fails(models, vllm, tmp_path, monke
     assert len(stopped) == 1
 
 
+def test_where_all_fail_no_others_are_done():
+    failures = IsolatedFailures(2, generators.Loaded())
+    for name in ("one/dat", "two/dat"):
+        with failures.run(name):
+            raise UserError("refused")
+    with pytest.raises(UserError) as error:
+        failures.end()
+    assert (
+        str(error.value)
+        == "2 of 2 failed: one/dat and two/dat; the lines above say why"
+    )
+
+
 @pytest.mark.parametrize("kind", [Refusing, Broken, Unfinished])
 def test_a_failure_costs_the_others_nothing(kind, models, loads, tmp_path, monkeypatch):
     tasks = (*TASKS, f"test_one_engine.{kind.__name__}")
@@ -197,7 +211,7 @@ def test_a_failure_costs_the_others_nothing(kind, models, loads, tmp_path, monke
     assert done.exit_code == 2
     assert (
         last
-        == f"error: 2 of 6 failed: {failed}; the others are done, and the same command tries these again"
+        == f"error: 2 of 6 failed: {failed}; the lines above say why; the others are done"
     )
     said = [line for line in before if line.startswith("error: ")]
     if kind is Broken:

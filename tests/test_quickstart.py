@@ -103,7 +103,7 @@ def test_the_page_says_what_was_aimed_at_and_how_training_went(
     assert (
         curves.count("<figure") == 2
     )  # what is paid and the score; a loss only where nothing is paid
-    assert "What was paid for an answer over training steps: after GRPO" in curves
+    assert "Reward of an answer over training steps: after GRPO" in curves
 
 
 def test_what_it_leaves_is_compared_with_before_and_trainings_are_no_answers(

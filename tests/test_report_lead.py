@@ -214,7 +214,7 @@ def test_of_many_models_the_table_alone_tells(tmp_path):
     rows = overview(page)
     assert (rows["m1"], rows["m7"]) == (["3.00 +0.00"], ["▲ 3.29 +0.29 [+0.25, +0.32]"])
     assert (
-        "if many models equal the base, one or another gets an arrow by chance"
+        "Of many models that equal the base, one or another gets an arrow by chance"
         in first_of(page)
     )
     assert 'class="samples"' not in page
@@ -240,12 +240,12 @@ def test_a_target_is_called_target_wherever_its_number_stands(three, tmp_path):
     assert overview(page)["worse"] == ["▼ 2.71 −0.29 [−0.32, −0.25]"]
     told = facts(page)["better"]
     assert told == {
-        "paid for or shown in training, so no evidence": [
+        "rewarded or shown in training, so no evidence": [
             "score by judge-a 3.29 (+0.29 [+0.25, +0.32], 35 trial questions)"
         ],
     }
     assert (
-        "target: paid for or shown in training, so a gain is no evidence"
+        "target: rewarded or shown in training, so a gain is no evidence"
         in first_of(page)
     )
     assert "This checkpoint: what one training came to." in first_of(page)

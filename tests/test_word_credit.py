@@ -315,7 +315,7 @@ def test_groups_and_places_are_apart():
         (
             {"credit": "word"},
             [Three("a", "a")],
-            "credit word pays words of usable lists, so an unusable list teaches nothing",
+            "credit word rewards words of usable lists, so an unusable list teaches nothing",
         ),
         (
             {"credit": "word"},

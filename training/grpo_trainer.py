@@ -116,7 +116,7 @@ class MixTrainer(GRPOTrainer):  # type: ignore[misc]
         if unpaid > explained:
             raise UserError(
                 f"step {self.state.global_step + 1}: {unpaid - explained} completions got no number from any of "
-                f"{', '.join(self.reward_func_names)}; pay 0.0 for what is worth nothing"
+                f"{', '.join(self.reward_func_names)}; give 0.0 for what is worth nothing"
             )
         return rewards
 

@@ -70,7 +70,7 @@ class WordArguments:
     )
     word_entropy: float = setting(
         0.0,
-        "Paid per nat of the mean entropy of tokens that write words of usable lists.",
+        "Reward per nat of the mean entropy of tokens that write words of usable lists.",
     )
     different_words: int | None = setting(
         None, "Keep so many different words: word_entropy and rarity follow the count."
@@ -115,7 +115,7 @@ class WordArguments:
             for of_entry in of_entries
         ):
             raise UserError(
-                "credit word pays words of usable lists, so an unusable list teaches nothing; "
+                "credit word rewards words of usable lists, so an unusable list teaches nothing; "
                 "add a reward of the answer beside it, such as sozo.rewards.make_dat_usable in reward_funcs"
             )
         if by_word and (

@@ -125,7 +125,7 @@ def _shared(compared: Compared, tasks: Sequence[type[Task]]) -> dict[str, Any]:
     writers = [model.name for model in compared.models if not model.reference]
     return {
         "styles": ("style.css", "evaluation.css"),
-        "scripts": ("tables.js", "reader.js"),
+        "scripts": ("tables.js", "language.js", "reader.js"),
         "bilingual": True,
         "names": [
             (model.name, n % SERIES)

@@ -1,15 +1,4 @@
 // Texts are set with textContent only: what a model wrote is never read as HTML.
-const root = document.documentElement;
-const byId = (id) => document.getElementById(id);
-
-function showLanguage(language) {
-  root.dataset.language = language;
-  root.lang = language;
-}
-showLanguage(navigator.language.startsWith("ja") ? "ja" : "en");
-byId("language").hidden = false;
-byId("language").addEventListener("click", () => showLanguage(root.dataset.language === "ja" ? "en" : "ja"));
-
 async function unpacked(element) {
   const bytes = Uint8Array.from(atob(element.textContent), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));

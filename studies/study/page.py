@@ -48,7 +48,7 @@ REASONS = {
     "not_japanese": "a letter that is not Japanese",
     "not_english": "a letter that is not Latin",
     "symbol": "punctuation, emoji, control characters",
-    "not_noun": "a word that is not a noun",
+    "not_noun": "a word that is no noun by the noun checker",
     "repeated_word": "a word comes twice",
     "no_vector": "a word the encoder does not know",
 }

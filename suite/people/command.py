@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from hashlib import sha256
+from html import escape
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +19,8 @@ from sozo.data.sheet import write_sheet
 from sozo.eval.report.render import render
 from sozo.eval.terminal import print_lines
 from sozo.scoring.table import markdown
-from sozo.suite.people.result import score_sheet
+from sozo.scoring.translatable import Translatable
+from sozo.suite.people.result import PeopleScored, score_sheet
 from sozo.tasks import Dat
 from sozo.tasks.dat.scorer import DatSettings
 
@@ -109,16 +111,11 @@ def score_people(task: Dat, file: Path, output: Path, options: PeopleOptions) ->
     page.start({"scorer": task.describe()}, {"file": str(file)})
     write_sheet(output / "scores.csv", scored.sheet.cells, scored.sheet.delimiter)
     title = f"{task.title}: {file.name}"
-    html = render(
-        Path(__file__).with_name("people.html"),
-        title=title,
-        tables=scored.tables,
-        methods=scored.methods,
-    )
-    write_whole(output / "people.html", html)
+    write_whole(output / "people.html", _page(title, scored))
     n = len(scored.sheet.cells)
     read = f"{n:,} row{'s' * (n != 1)} read as {scored.sheet.encoding}."
-    notes = [plain(note) for table in scored.tables[:-1] for note in table.notes]
+    english = [note for table in scored.tables[:-1] for note in table.notes]
+    notes = map(plain, [*english, *(scored.japanese[note] for note in english)])
     methods = map(plain, scored.methods)
     parts = [
         f"# {title}",
@@ -130,3 +127,27 @@ def score_people(task: Dat, file: Path, output: Path, options: PeopleOptions) ->
     ]
     write_whole(output / "people.md", "\n\n".join(parts).encode())
     page.finish({})
+
+
+def _page(title: str, scored: PeopleScored) -> bytes:
+    """The page in English and in Japanese; what people wrote, and are called, stays as it is."""
+    from sozo.eval.report.labels import both
+
+    def in_both(text: str) -> str:
+        if isinstance(text, Translatable):
+            return both(text)
+        japanese = scored.japanese.get(text, text)
+        if japanese == text:
+            return escape(text)
+        return f'<span lang="en">{escape(text)}</span><span lang="ja">{escape(japanese)}</span>'
+
+    return render(
+        Path(__file__).with_name("people.html"),
+        styles=("style.css", "evaluation.css"),
+        scripts=("tables.js", "language.js"),
+        both=in_both,
+        breakable=in_both,
+        title=title,
+        tables=scored.tables,
+        methods=scored.methods,
+    )

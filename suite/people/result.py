@@ -32,6 +32,7 @@ class PeopleScored:
     sheet: Sheet  # with what was added
     tables: Sequence[Table]  # the last one holds what they wrote
     methods: Sequence[str]  # a paragraph for a paper, in English and in Japanese
+    japanese: Mapping[str, str]  # what the tables say, by what they say in English
 
 
 def score_sheet(
@@ -83,18 +84,18 @@ def score_sheet(
     facts |= {
         "other": other.checker.name,
         "refused": results.attrs["refused"] or "none",
+        "refused_ja": results.attrs["refused"] or japanese("none"),
         "checker": checker,
+        "encoder": encoder,
     }
+    other_rule = _both("other_rule", **facts)
     rules = {
         "First seven valid words of ten": "",
-        f"The same, nouns by {other.checker.name}": "other_",
+        other_rule[0]: "other_",
+        "Strict, as models are scored": "strict_",
     }
-    rules["Strict, as models are scored"] = "strict_"
     summary = [_summary(rule, results, prefix, score) for rule, prefix in rules.items()]
-    notes = [
-        f"The score is by {encoder}. {facts['norms']}",
-        TEXTS["noted"].format(**facts),
-    ]
+    notes = [_both("by", **facts), _both("nouns", **facts)]
     notes += _notes(
         sheet.cells.index.difference(lists.index).tolist(), lists, results, language
     )
@@ -109,17 +110,30 @@ def score_sheet(
         }
         for row in shown
     ]
-    note = f"{len(shown):,} of {len(results):,} lists; scores.csv has all."
-    facts |= {"sozo": sozo.__version__, "encoder": encoder} | _counted(
-        results, summary, japanese
-    )
+    of_all = _both("shown", n=len(shown), of=len(results))
+    said_in_japanese = TEXTS["page"] | dict([*notes, of_all, other_rule])
+    for prefix in rules.values():
+        reasons = results[f"{prefix}reason"]
+        said_in_japanese[_reasons(reasons)] = _reasons(reasons, japanese, "：", "、")
+        said_in_japanese |= {reason: japanese(reason) for reason in set(reasons) - {""}}
+    facts |= {"sozo": sozo.__version__} | _counted(results, summary, japanese)
     return PeopleScored(
         replace(
             sheet, cells=_joined(sheet.cells, results.iloc[:, 2:].assign(scale=scale))
         ),
-        (tabulate("Scores", summary, notes), tabulate("Every list", rows, [note])),
+        (
+            tabulate("Scores", summary, [english for english, _ in notes]),
+            tabulate("Every list", rows, [of_all[0]]),
+        ),
         [TEXTS[language].format(**facts) for language in ("english", "japanese")],
+        said_in_japanese,
     )
+
+
+def _both(name: str, **facts: Any) -> tuple[str, str]:
+    """A note in English and in Japanese."""
+    english, japanese = TEXTS["notes"][name]
+    return english.format(**facts), japanese.format(**facts)
 
 
 def _counted(
@@ -149,33 +163,25 @@ def _counted(
         "reasons_ja": _reasons(results["reason"], japanese, "：", "、"),
         "strict_reasons": _reasons(results["strict_reason"]),
         "strict_reasons_ja": _reasons(results["strict_reason"], japanese, "：", "、"),
-        "refused_ja": results.attrs["refused"] or japanese("none"),
     }
 
 
 def _notes(
     left_out: list[int], lists: "pd.DataFrame", results: "pd.DataFrame", language: str
-) -> list[str]:
+) -> list[tuple[str, str]]:
     """What of the sheet was read as lists, and what looks as if it was read wrongly."""
-    notes = [f"Read from the columns {lists.attrs['columns']}."]
-    if left_out:
-        rows = ", ".join(map(str, left_out[:10])) + ", ..." * (len(left_out) > 10)
-        why = "headings, or without a word where another row holds the list"
-        notes.append(
-            f"No list, and no score: {_count(len(left_out), 'row')} ({rows}): {why}."
-        )
+    notes = [_both("columns", columns=lists.attrs["columns"])]
+    if n := len(left_out):
+        rows = ", ".join(map(str, left_out[:10])) + ", ..." * (n > 10)
+        notes.append(_both("left_out", count=_count(n, "row"), rows=rows, n=n))
     if one := int((lists["words"].str.len() == 1).sum()):
-        notes.append(
-            f"Read as one word: {_count(one, 'list')}. Look at these cells before you call a list short."
-        )
+        notes.append(_both("one_word", count=_count(one, "list"), n=one))
     if (
         language == "ja"
         and not results["score"].any()
         and results["refused"].str.contains("not_japanese").any()
     ):
-        notes.append(
-            "No list has a score. If people wrote English words, add --language en, and give another --output."
-        )
+        notes.append(_both("english_words"))
     return notes
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sozo.scoring.languages import LANGUAGES
 from sozo.scoring.measure import MEAN, Estimate, Measure, normal_interval
+from sozo.scoring.nouns import SPEAKERS
 from sozo.scoring.numbers import n_of, share
 from sozo.scoring.statistics.hill import hill_interval
 from sozo.scoring.table import Cell
@@ -122,13 +123,23 @@ class DatView(View[DatRunResult]):
             for word, count in run.metrics.get("refused", {}).items()
         )
         named = [f"Words refused most often: {refused}."] * bool(refused)
+        checker = run.settings.get("noun_checker", "")
+        if refused and row.reasons["not_noun"] and not checker.endswith(SPEAKERS):
+            named.append(
+                f"not_noun: no noun by {checker}, the benchmark's rule; people's rule takes more words, "
+                f"in Japanese 自由 and お茶: --noun-checker {checker}{SPEAKERS}."
+            )
         if found is None or (row.usable and found - row.usable <= _APART * row.came):
             return named
         asked = (
             f"As asked: {n_of(row.usable, row.came)} ({share(row.usable, row.came)})."
         )
+        any_form = (
+            f"Ten words found: {n_of(found, row.came)} ({share(found, row.came)}), in any form; "
+            "scores and rewards count lists as asked."
+        )
         return [
-            f"{asked} Ten words found: {n_of(found, row.came)} ({share(found, row.came)}), read leniently, never paid.",
+            f"{asked} {any_form}",
             *(
                 f"{reason}: {text[:160]!r}"
                 for reason in row.reasons

@@ -85,7 +85,7 @@ def test_one_table_by_hand():
         (
             r"\caption[At a glance]{\sloppy At a glance. JCQ, 35 trial questions. Mean cosine distance by e5. "
             r"$^{\uparrow}$ higher, $^{\downarrow}$ lower than org/\allowbreak{}base: the interval of the difference "
-            r"leaves out 0. No arrow does not mean equal. This is so for one model: if many models equal the base, one "
+            r"leaves out 0. No arrow does not mean equal. Of many models that equal the base, one "
             r"or another gets an arrow by chance. 9 of 36 (b). In brackets: 95\% intervals. In brackets, of "
             r"differences: intervals of 97.5\%; those of the first screen hold at once for a model.}"
         ),

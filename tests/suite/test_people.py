@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import sys
 from pathlib import Path
 
@@ -529,6 +530,23 @@ def test_the_example_page_says_what_was_done(tmp_path, monkeypatch, capsys):
         "有効な語が7語未満：2",
     ):
         assert fact in page
+    assert "読み取った列：participant; answer。" in page
+    html = (tmp_path / "out/people.html").read_text("utf-8")
+    shown = html[html.index("<header") : html.index("<script")]
+    shown = re.sub(r'<p class="files">.*?</p>', "", shown)
+    japanese = re.sub(r'<span lang="en">.*?</span>', "", shown)
+    for text in (
+        "採点できたリスト",
+        "13/16",
+        "有効な語が7語未満：2、語数が7語未満：1",
+        "同じ規則、名詞判定器は jumandic-speakers",
+        "スコアは ja-ginza (5.3.0) による。",
+        "16件のうち16件。",
+    ):
+        assert text in japanese
+    # The columns' names, and the paragraph in English, which stands there to be pasted.
+    japanese = re.sub(r'<p class="card" lang="en">.*?</p>|<[^>]+>', "", japanese)
+    assert re.findall(r"\b(?:the|list|rule|score|words)\b", japanese) == []
     monkeypatch.chdir(tmp_path)
     code, out, _ = command(
         monkeypatch,

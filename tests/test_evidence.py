@@ -162,3 +162,74 @@ def test_the_digits_of_the_stopped_study_are_those_of_its_rows():
     mean, half = (first + second) / 2, 12.7062 * abs(first - second) / 2
     assert f"by {first:.2f} and by {second:.2f}: on average {mean:+.2f}" in page
     assert f"from {mean - half:+.2f} to {mean + half:+.2f}." in page
+
+
+def gained(pairing, words):
+    """The cells of docs/training.md: a difference over seeds, and the share of the start's words that is left."""
+    measure = MEASURES[PAIRING]
+    difference = over_seeds(dict(enumerate(pairing)))
+    return [
+        plain(seeds_cell(difference, measure.measure, DIFFERENCE).line),
+        f"{np.mean(words):.0%}",
+    ]
+
+
+def test_the_recommendation_says_what_was_measured():
+    lines = table_lines(
+        section_of("docs/training.md", "Which training, and what is lost")
+    )
+    cells = {
+        re.sub(r"\W.*", "", name.lstrip("[")): line for name, line in lines.items()
+    }
+
+    study = load_study(ROOT / "recipes" / "tiny" / "quickstart.yaml")
+    rows = read_rows(ROOT / "recipes" / "tiny" / "quickstart-rows.jsonl")
+    size = min(row["usable"] for row in rows)
+    tiny = {row["source"]: measured(row, size) for row in rows}
+    at = [
+        [tiny[study.at(arm, k)] for k in study.seeds]
+        for arm in ("wide", "GRPO", "base")
+    ]
+    assert cells["tiny"] == [
+        "5",
+        *gained(
+            [wide[PAIRING] - grpo[PAIRING] for wide, grpo, _ in zip(*at, strict=True)],
+            [wide[WORDS] / base[WORDS] for wide, _, base in zip(*at, strict=True)],
+        ),
+    ]
+
+    page = (ROOT / "recipes" / "gemma-3-270m" / "README.md").read_text("utf-8")
+    by_seed = [
+        [float(cell.replace(",", "")) for cell in line.split("|")[2:11]]
+        for line in re.findall(r"^\| 1[1-5] \|.*", page, re.MULTILINE)
+    ]
+    assert len(by_seed) == 5
+    assert cells["Gemma"] == [
+        "5",
+        *gained(
+            [wide - grpo for grpo, wide, *_ in by_seed],
+            [line[6] / line[4] for line in by_seed],
+        ),
+    ]
+
+    page = (ROOT / "recipes" / "smollm2-135m" / "README.md").read_text("utf-8")
+    rows = table_lines(page.partition("\n## Measured\n")[2].partition("\n## ")[0])
+    (claim,) = (
+        line for name, line in rows.items() if name.startswith("`wide` combines")
+    )
+    words = [int(rows[arm][2]) for arm in ("wide", "base")]
+    assert cells["SmolLM2"] == ["3", claim[0], f"{words[0] / words[1]:.0%}"]
+
+    rows = read_rows(ROOT / "recipes" / "qwen2.5-coder-1.5b" / "rows.jsonl")
+    wide, base = (
+        next(row for row in rows if row["row"] == name) for name in ("wide", "base")
+    )
+    pairing = wide["second_parts"]["pairing"]
+    words = [
+        np.interp(174, *zip(*row["rarefaction"], strict=True)) for row in (wide, base)
+    ]
+    assert cells["Qwen2"] == [
+        "1",
+        f"{pairing['deviations']:+.2f} [{pairing['low']:+.2f}, {pairing['high']:+.2f}], over the start",
+        f"{words[0] / words[1]:.0%}",
+    ]

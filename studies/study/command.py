@@ -23,9 +23,17 @@ def study(
         Path,
         typer.Argument(help="The study's YAML, such as recipes/tiny/reproduce.yaml."),
     ],
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="A folder or a hub id, in place of the YAML's model, such as for recipes/any/wide.yaml."
+        ),
+    ] = None,
     output: Annotated[
         str | None,
-        typer.Option(help="Folder of the study (default: the YAML's output_dir)."),
+        typer.Option(
+            help="Folder of the study (default: the YAML's output_dir; with --model, below that)."
+        ),
     ] = None,
     dry_run: Annotated[
         bool,
@@ -78,7 +86,7 @@ def study(
         raise UserError(
             "--second-encoder goes with --page; of a study to run it stands in the YAML"
         )
-    settings = load_study(file, output, second_encoder)
+    settings = load_study(file, output, second_encoder, model)
     if page:
         _page(settings, "table-second-encoder" if second_encoder else "table")
         return

@@ -120,9 +120,12 @@ def plan(study: Study, steps: Sequence[Step], launch: list[str]) -> Iterator[str
     ]
     project = os.environ.get("WANDB_PROJECT", "sozo")
     free = free_gib(Path(study.output_dir))
-    verdict = "enough" if (most := study_disk(study, steps)) <= free else "NOT enough"
     yield f"# {len(steps)} steps; {study_time(study, steps)}"
-    yield f"# disk: {most:.3g} GiB at most, {free:.3g} GiB free: {verdict}"
+    if (most := study_disk(study, steps)) is None:
+        yield f"# disk: not known, {free:.3g} GiB free"
+    else:
+        verdict = "enough" if most <= free else "NOT enough"
+        yield f"# disk: {most:.3g} GiB at most, {free:.3g} GiB free: {verdict}"
     yield f"# results: {study.step_folder('table')}/result.md, report.html, metrics.json, report-tables/"
     if trained:
         yield f"# W&B, project {project}: {', '.join(trained)} (docs/wandb.md); the table is in files only"

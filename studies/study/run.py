@@ -29,6 +29,7 @@ from sozo.studies.study.plan import (
     plan_lines,
     study_disk,
     study_time,
+    training_of,
 )
 from sozo.studies.study.process import run_logged, tail
 from sozo.studies.study.record import Records, State
@@ -116,7 +117,7 @@ def plan(study: Study, steps: Sequence[Step], launch: list[str]) -> Iterator[str
     trained = [
         step.flags["run_name"]
         for step in steps
-        if step.trains and "run_name" in step.flags
+        if step.trains and "wandb" in str(training_of(step).config["report_to"])
     ]
     project = os.environ.get("WANDB_PROJECT", "sozo")
     free = free_gib(Path(study.output_dir))

@@ -392,7 +392,7 @@ def test_check_says_whether_anything_is_missing(monkeypatch, capsys):
     ("changes", "message"),
     [
         ({"num_anwsers": 1}, "unknown key num_anwsers (did you mean num_answers?)"),
-        ({"model": None}, "model: is missing; give it"),
+        ({"model": None}, "names no model; give yours by --model"),
         (
             {"sampling": {"launcher": "x.yaml", "max_new_tokens": 1, "tempo": 1}},
             "unknown setting in sampling: tempo",

@@ -65,12 +65,6 @@ def study(
         bool,
         typer.Option("--page", help="Write the page of what is finished; run nothing."),
     ] = False,
-    second_encoder: Annotated[
-        str | None,
-        typer.Option(
-            help="With --page: a second encoder instead of the YAML's; claims are exploratory then."
-        ),
-    ] = None,
 ) -> None:
     """The paper's study, or one of your own: train and sample.
 
@@ -82,13 +76,9 @@ def study(
     from sozo.studies.study.steps import study_steps
 
     signal.signal(signal.SIGTERM, _end_preempted)
-    if second_encoder and not page:
-        raise UserError(
-            "--second-encoder goes with --page; of a study to run it stands in the YAML"
-        )
-    settings = load_study(file, output, second_encoder, model)
+    settings = load_study(file, output, model)
     if page:
-        _page(settings, "table-second-encoder" if second_encoder else "table")
+        _page(settings)
         return
     steps = chosen(study_steps(settings), first, only)
     launch = shlex.split(launcher)
@@ -192,12 +182,12 @@ def _named(words: Sequence[str]) -> list[tuple[str, Path]]:
     return pairs
 
 
-def _page(settings: "Study", name: str) -> None:
+def _page(settings: "Study") -> None:
     """Write result.md and report.html of a study with arms or several seeds and, last, metrics.json."""
     from sozo.studies.study.page import write_result
     from sozo.studies.study.result import study_result
 
-    folder = Path(settings.step_folder(name))
+    folder = Path(settings.step_folder("table"))
     print_lines(
         [
             write_result(folder, study_result(settings), "result"),

@@ -194,15 +194,12 @@ class Study:
 
 
 def load_study(
-    path: Path,
-    output_dir: str | None = None,
-    second_encoder: str | None = None,
-    model: str | None = None,
+    path: Path, output_dir: str | None = None, model: str | None = None
 ) -> Study:
-    """Read a study's YAML; `output_dir`, `second_encoder` and `model` go over the file's.
+    """Read a study's YAML; `output_dir` and `model` go over the file's.
 
-    Claims were written for the YAML's second encoder: by another one their differences are exploratory. What the YAML
-    says of its own model is left out for another one, which has a folder of its own below the YAML's output_dir.
+    What the YAML says of its own model is left out for another one, which has a folder of its own below the YAML's
+    output_dir.
     """
     values = {"file": path} | read_yaml(path)
     if model:
@@ -215,16 +212,6 @@ def load_study(
         raise UserError(f"{path}: names no model; give yours by --model")
     if output_dir:
         values["output_dir"] = output_dir
-    if second_encoder:
-        keys = [f.name for f in fields(Difference)]
-        claims = [
-            {key: claim[key] for key in keys if key in claim}
-            for claim in values.pop("claims", [])
-        ]
-        values |= {
-            "second_encoder": second_encoder,
-            "exploratory": claims + values.get("exploratory", []),
-        }
     try:
         study = TypeAdapter(Study).validate_python(values)
     except ValidationError as error:

@@ -317,14 +317,6 @@ def test_the_table_over_seeds(result):
     assert re.search(r"\| base +\| 1 +\| 90.0% +\| 0.8800 +\| 60 ", text)
 
 
-def test_by_another_second_encoder_the_claims_are_exploratory(study):
-    other = load_study(study.file, study.output_dir, "openai:other")
-    assert (other.claims, other.second_encoder) == ([], "openai:other")
-    assert [line.formula for line in other.exploratory] == [
-        line.formula for line in (*study.claims, *study.exploratory)
-    ]
-
-
 def test_when_a_claim_was_written(study, tmp_path):
     first, second, third = study.claims
     note_claims(tmp_path, (first,))

@@ -49,12 +49,6 @@ def study(
             help="Say what is missing here for any step; exit status 1 if something is.",
         ),
     ] = False,
-    first: Annotated[
-        str | None,
-        typer.Option(
-            "--from", metavar="STEP", help="Leave the earlier steps as they are."
-        ),
-    ] = None,
     only: Annotated[
         str | None, typer.Option(metavar="STEP", help="Run this step alone.")
     ] = None,
@@ -80,7 +74,7 @@ def study(
     if page:
         _page(settings)
         return
-    steps = chosen(study_steps(settings), first, only)
+    steps = chosen(study_steps(settings), only)
     launch = shlex.split(launcher)
     if dry_run:
         lacking = list(missing(settings, steps))

@@ -40,17 +40,12 @@ ACCELERATE = ["accelerate", "launch"]
 terminal = console(stderr=True, highlight=False, markup=False)
 
 
-def chosen(steps: list[Step], first: str | None, only: str | None) -> list[Step]:
-    """The steps from `first` on, or one of them alone."""
+def chosen(steps: list[Step], only: str | None) -> list[Step]:
+    """The steps, or one of them alone."""
     names = [step.name for step in steps]
-    for flag, name in (("--from", first), ("--only", only)):
-        if name and name not in names:
-            raise UserError(
-                f"{flag} {name}: no such step; there are {', '.join(names)}"
-            )
-    if only:
-        return [step for step in steps if step.name == only]
-    return steps[names.index(first) :] if first else steps
+    if only and only not in names:
+        raise UserError(f"--only {only}: no such step; there are {', '.join(names)}")
+    return [step for step in steps if only in (None, step.name)]
 
 
 def run_step(

@@ -145,7 +145,7 @@ def run_study(study: Study, steps: Sequence[Step], launch: list[str]) -> None:
         looks_like_folder = model.count("/") > 1 or model.startswith((".", "~"))
         if looks_like_folder and not Path(model).is_dir():
             raise UserError(
-                f"model {model}: no such folder; make it first (README.md beside the study's YAML)"
+                f"model {model}: no such folder; make it first (README.md beside the study's YAML), or give yours by --model"
             )
     for step in steps:
         plan_lines(study, step)

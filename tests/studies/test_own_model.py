@@ -63,10 +63,7 @@ def test_wide_begins_at_the_model_itself_and_is_compared_by_an_encoder_of_nobody
         assert steps[lists].inputs == ("nouns",)
         assert steps[lists].flags["nouns"] == f"{own.output_dir}/nouns/nouns.txt"
     assert own.second_encoder == "e5"
-    assert (own.claims[0].measure, own.claims[0].against) == (
-        "second encoder pairing",
-        "base",
-    )
+    assert own.claims[0].formula == "second encoder pairing of wide"
 
 
 def test_each_model_has_a_folder_of_its_own_unless_one_is_given():

@@ -141,6 +141,10 @@ def test_what_holds_alone_is_open_beside_others():
             {"measure": "median"},
             "claim 'c': no measure median; there are usable, score, different words",
         ),
+        (
+            {"measure": "second encoder pairing", "against": "base"},
+            "second encoder pairing is a difference from base already; leave out",
+        ),
         ({"measure": None}, "claims 1, measure: Input should be a valid string"),
         ({"at_least": 1.0}, "claim 'c': give one number, at_least, above or within"),
         (

@@ -30,6 +30,7 @@ from sozo.models.settings import OF_FORM, GeneratorSettings
 from sozo.models.tiny import tiny_seed
 from sozo.scoring.embeddings.prompts import parts_of
 from sozo.scoring.languages import LANGUAGES, read_nouns
+from sozo.scoring.parse import NUM_WORDS
 from sozo.studies.study.arms import PAPER, Arm, read_arms
 from sozo.studies.study.claims import CLAIM_KEYS, Claim, Difference, check_claims
 from sozo.studies.study.control_tasks import control_of
@@ -45,10 +46,10 @@ SAMPLING = (
 )  # the groups of flags of studies/study/sample.py
 # Those that the study gives itself, or that mean nothing to DAT's one prompt; an arm may say `model`.
 _OWN_FLAGS = {"source", "num_answers", "answers_per_item", "num_usable", "seed"}
-NOUNS = "nouns"  # the step that lists those that the model spells best
-_COUNTED = 64  # lists whose tokens are counted
 FLAGS = {f.name for group in SAMPLING for f in fields(group)} - _OWN_FLAGS
 
+NOUNS = "nouns"  # the step that lists those that the model spells best
+_COUNTED = 64  # lists whose tokens are counted
 # What a YAML says of the model that it names.
 _OF_MODEL = ("architecture", "tokens", "paper_model")
 
@@ -207,7 +208,7 @@ def load_study(
             values.pop(key, None)
         values["model"] = model.rstrip("/")
         if "output_dir" in values:
-            values["output_dir"] += f"/{_folder_name(model)}"
+            values["output_dir"] = f"{values['output_dir']}/{_folder_name(model)}"
     elif not values.get("model"):
         raise UserError(f"{path}: names no model; give yours by --model")
     if output_dir:
@@ -234,7 +235,8 @@ def _folder_name(model: str) -> str:
     >>> _folder_name("org/model-7B"), _folder_name("../runs/base/")
     ('org-model-7B', 'runs-base')
     """
-    return re.sub(r"[^\w.@+-]+", "-", model).strip("-.")
+    name = re.sub(r"[^\w.@+-]+", "-", model).strip("-.")
+    return name or _folder_name(str(Path(model).resolve()))  # of the working directory
 
 
 def _counted(study: Study) -> Tokens:
@@ -273,6 +275,10 @@ def _check(study: Study) -> None:
     if study.language not in LANGUAGES:
         raise UserError(
             f"sampling: language must be {' or '.join(LANGUAGES)}, not {study.language}"
+        )
+    if isinstance(study.random_nouns, int) and study.random_nouns < NUM_WORDS:
+        raise UserError(
+            f"random_nouns {study.random_nouns}: a list has {NUM_WORDS}; give more, or a file of nouns"
         )
     check_claims(study.claims, study.exploratory, {arm.name: arm for arm in study.rows})
     for task in study.control_tasks:

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -72,6 +73,7 @@ def test_each_model_has_a_folder_of_its_own_unless_one_is_given():
 
     assert folder("/data/my model/") == "runs/any/wide/data-my-model"
     assert folder("../x/base") != folder("../y/base")
+    assert folder(".").endswith(Path.cwd().name)
     assert folder("tiny", "o") == "o"
     with pytest.raises(UserError, match="names no model; give yours by --model"):
         load_study(ANY / "wide.yaml")

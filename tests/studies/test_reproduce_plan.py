@@ -409,6 +409,7 @@ def test_check_says_whether_anything_is_missing(monkeypatch, capsys):
             {"keep_checkpoints": "no"},
             "keep_checkpoints: Input should be a valid boolean, not 'no'",
         ),
+        ({"random_nouns": 9}, "random_nouns 9: a list has 10; give more, or a file"),
         ({"guard_encoder": "e5"}, "unknown key guard_encoder"),
         ({"guards": ["sipen"]}, "unknown key guards"),
         (
@@ -423,6 +424,7 @@ def test_check_says_whether_anything_is_missing(monkeypatch, capsys):
         "training",
         "architecture",
         "checkpoints",
+        "nouns",
         "guard encoder",
         "guards",
         "batch",

@@ -22,17 +22,10 @@ from sozo.data.run_folder import RunFolder
 from sozo.models.model_support import encode_text
 from sozo.models.processes import quiet_libraries
 from sozo.models.weights import check_model, load_model, pinned
-from sozo.scoring.languages import read_nouns
-from sozo.scoring.nouns import make_noun_checker
-from sozo.scoring.parse import NUM_WORDS, script_reason
+from sozo.scoring.parse import NUM_WORDS
 from sozo.tasks.dat.words import PROMPTS
-from sozo.training.known_nouns import log_probabilities
+from sozo.training.known_nouns import CHECKERS, checked_nouns, log_probabilities
 from sozo.training.word_targets import spell
-
-CHECKERS = {
-    "ja": "jumandic",
-    "en": "lemminflect",
-}  # of each language the one that needs no program
 
 
 def rank(
@@ -57,7 +50,7 @@ def rank(
     folder, path = RunFolder(output, settings), output / "nouns.jsonl"
     done = _read(path)
     if folder.metrics() is None:
-        nouns = _nouns(language, nouns_of)
+        nouns = checked_nouns(language, nouns_of)
         source, revision = pinned(name, None)
         model, tokenizer = load_model(source, revision=revision, dtype=dtype)
         nouns = [
@@ -88,18 +81,6 @@ def rank(
             {"nouns": len(nouns), "mean_nats": sum(done.values()) / len(done)}
         )
     return dict(sorted(done.items(), key=lambda entry: -entry[1]))
-
-
-def _nouns(language: str, name: str | None) -> list[str]:
-    words = [
-        word
-        for word in read_nouns(name, language)
-        if script_reason(word, language) is None
-    ]
-    verdicts = make_noun_checker(CHECKERS[language]).check(words)
-    return [
-        word for word, verdict in zip(words, verdicts, strict=True) if verdict.is_noun
-    ]
 
 
 def _read(path: Path) -> dict[str, float]:

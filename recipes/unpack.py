@@ -22,54 +22,28 @@ from typing import Any
 
 from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
-from sozo.data.english import dictionary, english_nouns
 from sozo.data.errors import UserError, one_line_errors, require
-from sozo.data.jumandic import load_nouns
 from sozo.data.record import room, whole_folder
 from sozo.models.processes import quiet_libraries
-from sozo.scoring.nouns import make_noun_checker
-from sozo.scoring.parse import script_reason
+from sozo.training.known_nouns import checked_nouns, frequent_nouns
 from sozo.training.word_targets import spell
-
-_MOST = 2500  # nouns of SmolLM2
 
 
 def japanese_nouns(tokenizer: Any) -> dict[str, list[str]]:
     """Nouns that pass the DAT rules: all, and those that lists write with one token, or with a space's and one."""
-    words = [word for word in load_nouns() if script_reason(word) is None]
-    nouns = [
-        word
-        for word, v in zip(
-            words, make_noun_checker("jumandic").check(words), strict=True
-        )
-        if v.is_noun
-    ]
-    space, spellings = (
-        tuple(tokenizer.encode(" ", add_special_tokens=False)),
-        spell(tokenizer, nouns),
-    )
+    nouns = checked_nouns("ja")
+    space = tuple(tokenizer.encode(" ", add_special_tokens=False))
     single = [
         word
-        for word, tokens in zip(nouns, spellings, strict=True)
+        for word, tokens in zip(nouns, spell(tokenizer, nouns), strict=True)
         if tokens[:-1] in ((), space)
     ]
     return {"all-nouns.txt": nouns, "nouns.txt": single}
 
 
-def frequent_nouns(tokenizer: Any) -> dict[str, list[str]]:
-    """Nouns that are no other part of speech and that a list writes with one token; those with the lowest numbers.
-
-    A tokenizer learned its frequent words first. What leaks from nouns to their neighbours is mostly a noun, too.
-    """
-    others = set().union(*(dictionary()[pos] for pos in ("verb", "adj", "adv")))
-    nouns = [word for word in english_nouns() if word not in others]
-    spellings = spell(tokenizer, nouns)
-    single = sorted(
-        (tokens, word)
-        for word, tokens in zip(nouns, spellings, strict=True)
-        if len(tokens) == 1
-    )
-    return {"nouns.txt": sorted(word for _, word in single[:_MOST])}
+def english_nouns(tokenizer: Any) -> dict[str, list[str]]:
+    """The 2,500 that the tokenizer spells best: with one token each."""
+    return {"nouns.txt": frequent_nouns(tokenizer, "en", 2500)}
 
 
 @dataclass(frozen=True)
@@ -114,7 +88,7 @@ MODELS = {
         size=98_362_432,
         sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         dtype="float32",
-        nouns=frequent_nouns,
+        nouns=english_nouns,
     ),
     "qwen2.5-coder-1.5b-instruct": Packaged(
         licence="Apache-2.0 (Alibaba's Qwen team, who made it); of the packages: none is stated",

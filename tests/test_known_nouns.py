@@ -2,6 +2,7 @@
 
 import json
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from sozo.data.prompts import prompt
 from sozo.models.tiny import ensure_tiny
 from sozo.models.weights import load_model
 from sozo.scoring.parse import write_list
-from sozo.training.known_nouns import log_probabilities
+from sozo.training import known_nouns
+from sozo.training.known_nouns import frequent_nouns, log_probabilities
 
 NOUNS = list(tiny_nouns()[:12])
 ASKED = f"{prompt('dat')}\n"
@@ -70,6 +72,37 @@ def test_further_lists_begin_with_words_that_the_seed_draws(tiny):
     assert both[NOUNS[0]] == pytest.approx(np.mean(wanted), abs=1e-4)
 
 
+def test_the_nouns_of_fewest_tokens_and_then_of_the_most_frequent_ones(monkeypatch):
+    spelled = dict(zip(NOUNS, range(40, 52), strict=True))
+    spellings = {noun: (number,) for noun, number in spelled.items()}
+    spellings[NOUNS[0]] = (3, 9)  # two tokens come behind one, however frequent
+    spellings[NOUNS[1]] = (3, 8)
+    spellings[NOUNS[2]] = (8, 3, 3)
+    given = spellings | {"犬": (99, 0), "猫": None, "鳥": (7,), "魚": (7,)}
+    monkeypatch.setattr(known_nouns, "checked_nouns", lambda language: list(given))
+    monkeypatch.setattr(
+        known_nouns, "spellings_of", lambda _, nouns: [given[noun] for noun in nouns]
+    )
+    unknown = SimpleNamespace(unk_token_id=99)
+    assert frequent_nouns(unknown, "ja", 11) == sorted({*NOUNS} - {NOUNS[2]})
+    assert frequent_nouns(unknown, "ja", 10) == sorted(NOUNS[1:2] + NOUNS[3:])
+    # With unknown characters, joined with the line break, spelled as another one: none of these.
+    assert frequent_nouns(unknown, "ja", 99) == sorted(NOUNS)
+    for noun in NOUNS[:3]:
+        given.pop(noun)
+    with pytest.raises(UserError, match="can spell 9 of 13 nouns of ja, and a list"):
+        frequent_nouns(unknown, "ja", 2500)
+
+
+def test_no_english_noun_that_is_another_part_of_speech_and_of_tiny_its_own(tiny):
+    tokenizer = tiny[1]
+    assert set(frequent_nouns(tokenizer, "ja", 99)) < set(tiny_nouns())
+    english = known_nouns.checked_nouns("en")
+    assert {"umbrella", "run"} < set(english)
+    with pytest.raises(UserError, match="can spell 0 of 12,"):
+        frequent_nouns(tokenizer, "en", 99)
+
+
 def run(monkeypatch, capsys, *words):
     monkeypatch.setattr(sys, "argv", ["rank_nouns.py", "tiny", *map(str, words)])
     rank_nouns.main()
@@ -80,7 +113,7 @@ def test_the_recipe_goes_on_after_a_kill_and_takes_the_first(
     monkeypatch, capsys, tmp_path
 ):
     monkeypatch.setattr(
-        rank_nouns, "read_nouns", lambda name, language: [*NOUNS, "dog", "ｱ!"]
+        known_nouns, "read_nouns", lambda name, language: [*NOUNS, "dog", "ｱ!"]
     )
     folder = tmp_path / "nouns"
     out = run(monkeypatch, capsys, "--output_dir", folder, "--first", 10)
@@ -106,7 +139,7 @@ def test_the_recipe_goes_on_after_a_kill_and_takes_the_first(
 
 
 def test_nouns_of_more_tokens_are_left_out(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(rank_nouns, "read_nouns", lambda name, language: NOUNS)
+    monkeypatch.setattr(known_nouns, "read_nouns", lambda name, language: NOUNS)
     monkeypatch.setattr(
         rank_nouns,
         "spell",
@@ -127,7 +160,7 @@ def test_nouns_of_more_tokens_are_left_out(monkeypatch, capsys, tmp_path):
 
 
 def test_what_cannot_be_is_one_line(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(rank_nouns, "read_nouns", lambda name, language: NOUNS)
+    monkeypatch.setattr(known_nouns, "read_nouns", lambda name, language: NOUNS)
     with pytest.raises(UserError, match="--first 13: give 10 to 12"):
         run(monkeypatch, capsys, "--output_dir", tmp_path / "a", "--first", 13)
     with pytest.raises(UserError, match="dtype"):

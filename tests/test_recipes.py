@@ -23,6 +23,7 @@ METHODS = {
     "grpo-beyond": (GrpoArguments, GrpoSettings),
     "grpo-pairing": (GrpoArguments, GrpoSettings),
     "mix": (GrpoArguments, GrpoSettings),
+    "sft-lora": (SftArguments, SftSettings),
     "sft-frontier": (SftArguments, SftSettings),
     "warm": (SftArguments, SftSettings),
     "even": (SftArguments, SftSettings),
@@ -30,7 +31,10 @@ METHODS = {
     "mix-warm": (SftArguments, SftSettings),
 }
 RECIPES = sorted(
-    path for method in METHODS for path in (ROOT / "recipes").glob(f"*/{method}.yaml")
+    path
+    for method in METHODS
+    for path in (ROOT / "recipes").glob(f"*/{method}.yaml")
+    if path != ROOT / "recipes" / "any" / "wide.yaml"  # a study
 )
 LAUNCHERS = sorted((ROOT / "recipes" / "accelerate").glob("*.yaml"))
 PAPER = {

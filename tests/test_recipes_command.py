@@ -54,6 +54,7 @@ def names(node):
         "gemma-3-270m/mix",
         "ideas/grpo",
         "qwen2.5-coder-1.5b/study",
+        "any/wide",
     ],
 )
 def test_with_one_all_come_that_it_names(name, tmp_path, capsys):

@@ -1,9 +1,11 @@
 """Nouns in the order in which a model knows them: by its own log-probability of their spelling in a list.
 
 Training on DAT teaches which nouns to write and how a list looks, and hardly how a noun is spelled: a small model that
-is shown lists of nouns that it does not know makes up words. So a recipe takes the nouns that its model knows best.
+is shown lists of nouns that it does not know makes up words. So a recipe takes the nouns that its model knows best, or,
+in seconds and without the model, those that its tokenizer spells with the fewest tokens.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
@@ -12,12 +14,60 @@ import torch
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
+from sozo.data.english import dictionary
+from sozo.data.errors import UserError
 from sozo.models.model_support import in_eval_mode
-from sozo.scoring.parse import write_list
+from sozo.scoring.languages import read_nouns
+from sozo.scoring.nouns import make_noun_checker
+from sozo.scoring.parse import NUM_WORDS, script_reason, write_list
 from sozo.training.shared_prompt import answer_logits, share_prompt
-from sozo.training.word_targets import IGNORED, spell
+from sozo.training.word_targets import IGNORED, spell, spellings_of
 
 _BETWEEN = 3  # words between the places of a list at which nouns are looked at
+CHECKERS = {
+    "ja": "jumandic",
+    "en": "lemminflect",
+}  # of each language the one that needs no program
+
+
+def checked_nouns(language: str, source: str | None = None) -> list[str]:
+    """The nouns of `source` (as in `read_nouns`) that pass DAT's rules."""
+    words = [
+        word
+        for word in read_nouns(source, language)
+        if script_reason(word, language) is None
+    ]
+    verdicts = make_noun_checker(CHECKERS[language]).check(words)
+    return [
+        word for word, verdict in zip(words, verdicts, strict=True) if verdict.is_noun
+    ]
+
+
+def frequent_nouns(tokenizer: Any, language: str, most: int) -> list[str]:
+    """At most so many of a language's nouns, sorted: those that a list spells with the fewest tokens.
+
+    Of as many tokens come first those whose rarest one has the lowest number, since a tokenizer learned its frequent
+    words first. Of English nouns only those that are no other part of speech: what leaks from them to their neighbours
+    is mostly a noun, too. Nouns with unknown characters, and such as are spelled alike, are left out. A UserError where
+    fewer than a list's ten are left.
+    """
+    nouns = checked_nouns(language)
+    if language == "en":
+        others = set().union(*(dictionary()[pos] for pos in ("verb", "adj", "adv")))
+        nouns = [noun for noun in nouns if noun not in others]
+    spellings = list(spellings_of(tokenizer, nouns))
+    times = Counter(spellings)
+    ranked = sorted(
+        (len(tokens), max(tokens), noun)
+        for noun, tokens in zip(nouns, spellings, strict=True)
+        if tokens and times[tokens] == 1 and tokenizer.unk_token_id not in tokens
+    )
+    if len(ranked) < NUM_WORDS:
+        raise UserError(
+            f"the model's tokenizer can spell {len(ranked)} of {len(nouns):,} nouns of {language}, and a list has"
+            f" {NUM_WORDS}; give a model of this language"
+        )
+    return sorted(noun for *_, noun in ranked[:most])
 
 
 def log_probabilities(

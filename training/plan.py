@@ -210,7 +210,7 @@ def plan_lines(
     plan: TrainingPlan, model: Architecture, lengths: Lengths, end: str = ""
 ) -> Iterator[str]:
     """Rows, steps, memory, disk and hours of a training; `end` is what becomes of its checkpoints."""
-    yield _arithmetic(plan)
+    yield arithmetic(plan)
     yield _tokens_line(plan, lengths)
     if plan.config.get("packing"):
         yield (
@@ -224,7 +224,8 @@ def plan_lines(
         yield f"estimated, never run: {said_hours(hours, plan.hardware.processes)}"
 
 
-def _arithmetic(plan: TrainingPlan) -> str:
+def arithmetic(plan: TrainingPlan) -> str:
+    """Items, optimizer steps and how a step is shared: what needs no model."""
     config = plan.config
     hardware = plan.hardware
     per_device = config["per_device_train_batch_size"]
@@ -392,7 +393,7 @@ def plan(method: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
                 f"disk: {needed:,.3g} GiB are needed, {free:,.3g} are free; another output_dir"
             )
     except UserError as error:
-        lines += [_arithmetic(told), f"memory, disk and hours are not known: {error}"]
+        lines += [arithmetic(told), f"memory, disk and hours are not known: {error}"]
     lines.append(f"{told.config['output_dir']}: nothing was run")
     return lines, list(dict.fromkeys(lacking))
 

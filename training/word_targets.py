@@ -6,7 +6,7 @@ all. A word of several tokens has a target for each: how its nouns go on, among 
 
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -265,13 +265,30 @@ def word_targets(answers: Sequence[str | Path], tokenizer: Any) -> WordTargets:
 
 def spell(tokenizer: Any, nouns: Sequence[str]) -> list[tuple[int, ...]]:
     """The tokens of each noun as a numbered list has it, from behind the full stop to the line break."""
+    spellings = []
+    for noun, spelling in zip(nouns, spellings_of(tokenizer, nouns), strict=True):
+        if spelling is None:
+            raise UserError(
+                f"this tokenizer joins {noun} with the line break after it; leave it out"
+            )
+        spellings.append(spelling)
+    if len(set(spellings)) < len(nouns):
+        raise UserError(
+            "this tokenizer spells several of the nouns alike (unknown characters)"
+        )
+    return spellings
+
+
+def spellings_of(
+    tokenizer: Any, nouns: Sequence[str]
+) -> Iterator[tuple[int, ...] | None]:
+    """As `spell`, of nouns of which some may be spelled alike; None of one that is joined with the line break."""
     before = "1."
     lines = tokenizer(
         [f"{before} {noun}\n2. {noun}" for noun in nouns],
         add_special_tokens=False,
         return_offsets_mapping=True,
     )
-    spellings = []
     for noun, ids, spans in zip(
         nouns, lines["input_ids"], lines["offset_mapping"], strict=True
     ):
@@ -281,13 +298,5 @@ def spell(tokenizer: Any, nouns: Sequence[str]) -> list[tuple[int, ...]]:
             for token, (start, end) in zip(ids, spans, strict=True)
             if len(before) <= start < last
         ]
-        if not own or own[-1][1] != last:
-            raise UserError(
-                f"this tokenizer joins {noun} with the line break after it; leave it out"
-            )
-        spellings.append(tuple(token for token, _ in own))
-    if len(set(spellings)) < len(nouns):
-        raise UserError(
-            "this tokenizer spells several of the nouns alike (unknown characters)"
-        )
-    return spellings
+        whole = bool(own) and own[-1][1] == last
+        yield tuple(token for token, _ in own) if whole else None

@@ -166,6 +166,10 @@ class Difference:
             raise ValueError(
                 f"{self.title}: no measure {self.measure}; there are {', '.join(MEASURES)}"
             )
+        if self.against == "base" and MEASURES[self.measure].kind == DIFFERENCE:
+            raise ValueError(
+                f"{self.title}: {self.measure} is a difference from base already; leave out against: base"
+            )
 
     @property
     def title(self) -> str:

@@ -23,9 +23,17 @@ def study(
         Path,
         typer.Argument(help="The study's YAML, such as recipes/tiny/reproduce.yaml."),
     ],
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="A folder or a hub id, in place of the YAML's model, such as for recipes/any/wide.yaml."
+        ),
+    ] = None,
     output: Annotated[
         str | None,
-        typer.Option(help="Folder of the study (default: the YAML's output_dir)."),
+        typer.Option(
+            help="Folder of the study (default: the YAML's output_dir; with --model, below that)."
+        ),
     ] = None,
     dry_run: Annotated[
         bool,
@@ -41,12 +49,6 @@ def study(
             help="Say what is missing here for any step; exit status 1 if something is.",
         ),
     ] = False,
-    first: Annotated[
-        str | None,
-        typer.Option(
-            "--from", metavar="STEP", help="Leave the earlier steps as they are."
-        ),
-    ] = None,
     only: Annotated[
         str | None, typer.Option(metavar="STEP", help="Run this step alone.")
     ] = None,
@@ -57,12 +59,6 @@ def study(
         bool,
         typer.Option("--page", help="Write the page of what is finished; run nothing."),
     ] = False,
-    second_encoder: Annotated[
-        str | None,
-        typer.Option(
-            help="With --page: a second encoder instead of the YAML's; claims are exploratory then."
-        ),
-    ] = None,
 ) -> None:
     """The paper's study, or one of your own: train and sample.
 
@@ -74,15 +70,11 @@ def study(
     from sozo.studies.study.steps import study_steps
 
     signal.signal(signal.SIGTERM, _end_preempted)
-    if second_encoder and not page:
-        raise UserError(
-            "--second-encoder goes with --page; of a study to run it stands in the YAML"
-        )
-    settings = load_study(file, output, second_encoder)
+    settings = load_study(file, output, model)
     if page:
-        _page(settings, "table-second-encoder" if second_encoder else "table")
+        _page(settings)
         return
-    steps = chosen(study_steps(settings), first, only)
+    steps = chosen(study_steps(settings), only)
     launch = shlex.split(launcher)
     if dry_run:
         lacking = list(missing(settings, steps))
@@ -184,12 +176,12 @@ def _named(words: Sequence[str]) -> list[tuple[str, Path]]:
     return pairs
 
 
-def _page(settings: "Study", name: str) -> None:
+def _page(settings: "Study") -> None:
     """Write result.md and report.html of a study with arms or several seeds and, last, metrics.json."""
     from sozo.studies.study.page import write_result
     from sozo.studies.study.result import study_result
 
-    folder = Path(settings.step_folder(name))
+    folder = Path(settings.step_folder("table"))
     print_lines(
         [
             write_result(folder, study_result(settings), "result"),

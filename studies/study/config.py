@@ -1,6 +1,7 @@
 """A study's YAML: read, checked, and nothing run."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -13,20 +14,29 @@ from pydantic import (
     Field,
     StrictBool,
     StrictInt,
+    StrictStr,
     TypeAdapter,
     ValidationError,
 )
 
 from sozo.data.errors import UserError
+from sozo.data.prompts import prompt
+from sozo.data.prompts.form import read_form, settled_form
 from sozo.data.settings import from_validation, hint, read_yaml
 from sozo.eval.draw import SamplingOptions
-from sozo.models.settings import GeneratorSettings
+from sozo.models.needs import is_here
+from sozo.models.nouns import RandomNouns
+from sozo.models.settings import OF_FORM, GeneratorSettings
+from sozo.models.tiny import tiny_seed
 from sozo.scoring.embeddings.prompts import parts_of
-from sozo.scoring.languages import LANGUAGES
+from sozo.scoring.languages import LANGUAGES, read_nouns
+from sozo.scoring.parse import NUM_WORDS
 from sozo.studies.study.arms import PAPER, Arm, read_arms
 from sozo.studies.study.claims import CLAIM_KEYS, Claim, Difference, check_claims
 from sozo.studies.study.control_tasks import control_of
+from sozo.studies.study.nouns import FILE
 from sozo.tasks.dat.scorer import DatSettings
+from sozo.tasks.dat.words import PROMPTS
 from sozo.training.estimates import Architecture, architecture_of
 
 SAMPLING = (
@@ -37,6 +47,11 @@ SAMPLING = (
 # Those that the study gives itself, or that mean nothing to DAT's one prompt; an arm may say `model`.
 _OWN_FLAGS = {"source", "num_answers", "answers_per_item", "num_usable", "seed"}
 FLAGS = {f.name for group in SAMPLING for f in fields(group)} - _OWN_FLAGS
+
+NOUNS = "nouns"  # the step that lists those that the model spells best
+_COUNTED = 64  # lists whose tokens are counted
+# What a YAML says of the model that it names.
+_OF_MODEL = ("architecture", "tokens", "paper_model")
 
 Seeds = Annotated[
     list[Annotated[StrictInt, Field(ge=0)]],
@@ -63,6 +78,9 @@ class Tokens:
     answer: StrictInt
 
 
+_OF_TINY = Tokens(prompt=1, answer=21)  # whose tokenizer may still have to be built
+
+
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Study:
     """A study as its YAML describes it. Paths in `sampling` and `training` are relative to the YAML's folder."""
@@ -75,20 +93,19 @@ class Study:
         str, Any
     ]  # `launcher` (an accelerate config) and flags of studies/study/sample.py
     training: TrainingFiles
-    tokens: Tokens
     file: Path  # the YAML
-    architecture: Architecture | None = (
-        None  # for --dry-run where config.json is not to be had
-    )
+    # For --dry-run where the model's config.json and tokenizer are not to be had; the tokens may also be a guess.
+    architecture: Architecture | None = None
+    tokens: Tokens | None = None
     # That training data are chosen from (the paper: the same). Without `arms` they make the rows random, base and
     # DPO 1, so that nothing is sampled twice; arms' rows are all of `num_answers`.
     num_training_answers: StrictInt = 0
     top_k: StrictInt = 0  # best answers that SFT imitates
     num_pairs: StrictInt = 0  # of each DPO stage
     paper_model: str | None = None  # its name in the paper's Table 11, if it is there
-    random_nouns: str | None = (
-        None  # where they come from, if not the dictionary (`--nouns` of studies/study/sample.py)
-    )
+    # Where they come from, if not the dictionary (`--nouns` of studies/study/sample.py); a number are as many that the
+    # model's tokenizer spells best (studies/study/nouns.py).
+    random_nouns: StrictStr | StrictInt | None = None
     arms: Any = None  # the rows; None are the paper's five methods and random nouns
     claims: list[Claim] = Field(
         default_factory=list
@@ -114,13 +131,27 @@ class Study:
         """That of the YAML's folder."""
         return self.file.resolve().parent.name
 
+    @property
+    def nouns(self) -> str | None:
+        """Of random and frontier lists, as in `read_nouns`."""
+        if isinstance(self.random_nouns, int):
+            return str(Path(self.step_folder(NOUNS), FILE))
+        return self.random_nouns
+
     @cached_property
-    def shape(self) -> Architecture:
-        """That of the model that is trained: its config.json's, or else the YAML's."""
+    def shape(self) -> Architecture | None:
+        """That of the model that is trained: its config.json's, or else the YAML's; None where neither can be had."""
         model = self.model_at(self.seeds[0])
-        if self.architecture is None or Path(model).is_dir():
+        if Path(model).is_dir():
+            return architecture_of(model)
+        if self.architecture is None and is_here(model):
             return architecture_of(model)
         return self.architecture
+
+    @cached_property
+    def lengths(self) -> Tokens:
+        """The YAML's tokens, or as the model's tokenizer counts the prompt and random lists."""
+        return self.tokens or _counted(self)
 
     @cached_property
     def rows(self) -> tuple[Arm, ...]:
@@ -164,25 +195,24 @@ class Study:
 
 
 def load_study(
-    path: Path, output_dir: str | None = None, second_encoder: str | None = None
+    path: Path, output_dir: str | None = None, model: str | None = None
 ) -> Study:
-    """Read a study's YAML; `output_dir` and `second_encoder` go over the file's.
+    """Read a study's YAML; `output_dir` and `model` go over the file's.
 
-    Claims were written for the YAML's second encoder: by another one their differences are exploratory.
+    What the YAML says of its own model is left out for another one, which has a folder of its own below the YAML's
+    output_dir.
     """
     values = {"file": path} | read_yaml(path)
+    if model:
+        for key in _OF_MODEL:
+            values.pop(key, None)
+        values["model"] = model.rstrip("/")
+        if "output_dir" in values:
+            values["output_dir"] = f"{values['output_dir']}/{_folder_name(model)}"
+    elif not values.get("model"):
+        raise UserError(f"{path}: names no model; give yours by --model")
     if output_dir:
         values["output_dir"] = output_dir
-    if second_encoder:
-        keys = [f.name for f in fields(Difference)]
-        claims = [
-            {key: claim[key] for key in keys if key in claim}
-            for claim in values.pop("claims", [])
-        ]
-        values |= {
-            "second_encoder": second_encoder,
-            "exploratory": claims + values.get("exploratory", []),
-        }
     try:
         study = TypeAdapter(Study).validate_python(values)
     except ValidationError as error:
@@ -199,6 +229,40 @@ def load_study(
     return study
 
 
+def _folder_name(model: str) -> str:
+    """A model's name as that of one folder.
+
+    >>> _folder_name("org/model-7B"), _folder_name("../runs/base/")
+    ('org-model-7B', 'runs-base')
+    """
+    name = re.sub(r"[^\w.@+-]+", "-", model).strip("-.")
+    return name or _folder_name(str(Path(model).resolve()))  # of the working directory
+
+
+def _counted(study: Study) -> Tokens:
+    """How many tokens the model's own tokenizer makes of the prompt, and of lists of the study's nouns on average."""
+    from sozo.models.model_support import encode_text
+    from sozo.models.weights import load_tokenizer, pinned
+    from sozo.training.known_nouns import frequent_nouns
+
+    model = study.model_at(study.seeds[0])
+    if tiny_seed(model) is not None:
+        return _OF_TINY
+    given = study.sampling
+    tokenizer = load_tokenizer(*pinned(model, given.get("model_revision")))
+    system, arguments = map(given.get, OF_FORM)
+    form = read_form(*settled_form(system, arguments, model))
+    nouns: Sequence[str]
+    if isinstance(study.random_nouns, int):
+        nouns = frequent_nouns(tokenizer, study.language, study.random_nouns)
+    else:
+        nouns = read_nouns(study.random_nouns, study.language)
+    lists = RandomNouns(nouns).answer([""] * _COUNTED, seed=0, batch=0)
+    sizes = [len(tokenizer.encode(one.text)) for one in lists]
+    text = prompt(PROMPTS[study.language])
+    return Tokens(len(encode_text(tokenizer, text, form)), sum(sizes) // len(sizes))
+
+
 def _check(study: Study) -> None:
     """What no single key shows."""
     for key in ("launcher", "max_new_tokens"):
@@ -211,6 +275,10 @@ def _check(study: Study) -> None:
     if study.language not in LANGUAGES:
         raise UserError(
             f"sampling: language must be {' or '.join(LANGUAGES)}, not {study.language}"
+        )
+    if isinstance(study.random_nouns, int) and study.random_nouns < NUM_WORDS:
+        raise UserError(
+            f"random_nouns {study.random_nouns}: a list has {NUM_WORDS}; give more, or a file of nouns"
         )
     check_claims(study.claims, study.exploratory, {arm.name: arm for arm in study.rows})
     for task in study.control_tasks:

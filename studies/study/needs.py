@@ -39,5 +39,7 @@ def missing(study: Study, steps: Sequence[Step]) -> Iterator[str]:
         yield f"GPUs: {gpus} are needed, {have} are here; another recipes/accelerate file, or another machine"
     if find_spec("trl") is None:
         return  # it is named above; without it no training's YAML is read, on which its disk depends
-    if (most := study_disk(study, steps)) > (free := free_gib(Path(study.output_dir))):
+    most = study_disk(study, steps)
+    free = free_gib(Path(study.output_dir))
+    if most is not None and most > free:
         yield f"disk: {most:,.0f} GiB are needed, {free:,.0f} are free in {study.output_dir}; another --output"

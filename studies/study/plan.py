@@ -13,13 +13,16 @@ from sozo.data.errors import UserError
 from sozo.data.settings import read_yaml
 from sozo.models.settings import OF_NOUNS
 from sozo.studies.study.config import Study
-from sozo.studies.study.steps import Step
+from sozo.studies.study.steps import LIST, Step
 from sozo.training.estimates import GIB, GPUS, drawing_hours
 
 if TYPE_CHECKING:
     from sozo.training.plan import Lengths, TrainingPlan
 
 _LONGEST_BUILD = 600  # seconds
+_UNKNOWN = (
+    "memory, disk and hours are not known: the model's config.json cannot be read here"
+)
 _AT_ONCE = 256  # answers that one GPU decodes together, where nothing else is said
 
 
@@ -39,6 +42,9 @@ def training_of(step: Step) -> "TrainingPlan":
 
 def plan_lines(study: Study, step: Step) -> list[str]:
     """Lines about one step."""
+    if step.script == LIST:
+        how = "those that the model's tokenizer writes with the fewest tokens"
+        return [f"{int(step.flags['first']):,} nouns at most: {how}"]
     if step.launcher is None:
         return []
     processes = read_yaml(step.launcher)["num_processes"]
@@ -47,11 +53,14 @@ def plan_lines(study: Study, step: Step) -> list[str]:
             f"the items of {task}, on {processes} process(es) ({step.launcher.stem})"
         ]
     if step.trains:
+        from sozo.training.plan import arithmetic
         from sozo.training.plan import plan_lines as training_lines
 
         end = "kept" if study.keep_checkpoints else "dropped when it is done"
-        lengths = _lengths(study)
-        return [*training_lines(training_of(step), study.shape, lengths, f", {end}")]
+        told = training_of(step)
+        if study.shape is None:
+            return [arithmetic(told), _UNKNOWN]
+        return [*training_lines(told, study.shape, _lengths(study), f", {end}")]
     lines = _sampling(study, step, step.launcher)
     if hours := step_hours(study, step):
         from sozo.training.plan import said_hours
@@ -73,14 +82,15 @@ def _sampling(study: Study, step: Step, launcher: Path) -> list[str]:
         return [line, "no model draws these lists: no hours of a GPU"]
     element = 4 if flags.get("dtype") == "float32" else 2
     at_once = _at_once(flags)
-    model = study.shape
+    if (model := study.shape) is None:
+        return [line, _UNKNOWN]
     weights = (
         f"memory for each process, GiB: weights {element * model.parameters / GIB:.3g}"
     )
     if flags.get("backend") == "vllm":
         return [line, f"{weights}, keys and values as much as vLLM is given"]
     cache = model.kv_cache_bytes(
-        study.tokens.prompt + at_once * int(flags["max_new_tokens"]), element
+        study.lengths.prompt + at_once * int(flags["max_new_tokens"]), element
     )
     more = "" if "slots" in flags else "; a GPU with room takes more"
     return [
@@ -92,15 +102,18 @@ def _sampling(study: Study, step: Step, launcher: Path) -> list[str]:
 def _lengths(study: Study) -> "Lengths":
     from sozo.training.plan import Lengths
 
-    tokens = study.tokens
+    tokens = study.lengths
     return Lengths(tokens.prompt, tokens.answer, int(study.sampling["max_new_tokens"]))
 
 
 def step_hours(study: Study, step: Step) -> dict[str, float]:
     """Hours of one GPU that a step takes, by the GPU's name.
 
-    Empty without an estimate: on a CPU, of nouns alone, at an endpoint, of another task.
+    Empty without an estimate: of a model whose shape is not known, on a CPU, of nouns alone, at an endpoint, of another
+    task.
     """
+    if study.shape is None:
+        return {}
     if step.trains:
         from sozo.training.plan import plan_hours
 
@@ -121,8 +134,8 @@ def step_hours(study: Study, step: Step) -> dict[str, float]:
             study.shape,
             gpu,
             answers=count,
-            length=study.tokens.answer,
-            prompt=study.tokens.prompt,
+            length=study.lengths.answer,
+            prompt=study.lengths.prompt,
             at_once=_at_once(flags),
             vllm=flags.get("backend") == "vllm",
             bf16=flags.get("dtype") != "float32",
@@ -155,6 +168,8 @@ def study_time(study: Study, steps: Sequence[Step]) -> str:
         paid += hours.get(GPUS[0].name, 0)
         if not hours and step.flags.get("model") not in OF_NOUNS:
             unknown.append(step.name)
+    if study.shape is None:
+        return "no estimate of time without the model's config.json"
     if not wall:
         return "no estimate of time on a CPU"
     without = f", without {', '.join(unknown)}" if unknown else ""
@@ -164,10 +179,15 @@ def study_time(study: Study, steps: Sequence[Step]) -> str:
     return f"estimated, never run: {wall_time(wall, most, paid)}{without}; {more}"
 
 
-def study_disk(study: Study, steps: Sequence[Step]) -> float:
-    """GiB that all these steps need together at most. Answers and logs are small beside it."""
+def study_disk(study: Study, steps: Sequence[Step]) -> float | None:
+    """GiB that all these steps need together at most; None of a model whose shape is not known.
+
+    Answers and logs are small beside it.
+    """
     from sozo.training.plan import disk_of
 
+    if study.shape is None:
+        return None
     disks = [disk_of(training_of(step), study.shape) for step in steps if step.trains]
     at_once = [checkpoint * count for checkpoint, count, _ in disks]
     most = sum(at_once) if study.keep_checkpoints else max(at_once, default=0)

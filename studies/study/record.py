@@ -84,7 +84,7 @@ class Records:
         inputs = {name: self._digest(name) for name in step.inputs}
         if missing := [name for name, digest in inputs.items() if digest is None]:
             raise UserError(
-                f"{step.name} needs {missing[0]}, which is not finished; run without --only or --from"
+                f"{step.name} needs {missing[0]}, which is not finished; run without --only"
             )
         model = Path(
             step.flags.get("model") or step.flags.get("model_name_or_path") or "tiny"

@@ -227,7 +227,7 @@ def study_result(study: Study) -> StudyResult:
         bases=study.bases(),
         controls=control_runs(study),
         study=study if with_arms else None,
-        nouns=study.random_nouns,
+        nouns=study.nouns,
     )
 
 

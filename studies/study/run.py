@@ -29,6 +29,7 @@ from sozo.studies.study.plan import (
     plan_lines,
     study_disk,
     study_time,
+    training_of,
 )
 from sozo.studies.study.process import run_logged, tail
 from sozo.studies.study.record import Records, State
@@ -39,17 +40,12 @@ ACCELERATE = ["accelerate", "launch"]
 terminal = console(stderr=True, highlight=False, markup=False)
 
 
-def chosen(steps: list[Step], first: str | None, only: str | None) -> list[Step]:
-    """The steps from `first` on, or one of them alone."""
+def chosen(steps: list[Step], only: str | None) -> list[Step]:
+    """The steps, or one of them alone."""
     names = [step.name for step in steps]
-    for flag, name in (("--from", first), ("--only", only)):
-        if name and name not in names:
-            raise UserError(
-                f"{flag} {name}: no such step; there are {', '.join(names)}"
-            )
-    if only:
-        return [step for step in steps if step.name == only]
-    return steps[names.index(first) :] if first else steps
+    if only and only not in names:
+        raise UserError(f"--only {only}: no such step; there are {', '.join(names)}")
+    return [step for step in steps if only in (None, step.name)]
 
 
 def run_step(
@@ -116,13 +112,16 @@ def plan(study: Study, steps: Sequence[Step], launch: list[str]) -> Iterator[str
     trained = [
         step.flags["run_name"]
         for step in steps
-        if step.trains and "run_name" in step.flags
+        if step.trains and "wandb" in str(training_of(step).config["report_to"])
     ]
     project = os.environ.get("WANDB_PROJECT", "sozo")
     free = free_gib(Path(study.output_dir))
-    verdict = "enough" if (most := study_disk(study, steps)) <= free else "NOT enough"
     yield f"# {len(steps)} steps; {study_time(study, steps)}"
-    yield f"# disk: {most:.3g} GiB at most, {free:.3g} GiB free: {verdict}"
+    if (most := study_disk(study, steps)) is None:
+        yield f"# disk: not known, {free:.3g} GiB free"
+    else:
+        verdict = "enough" if most <= free else "NOT enough"
+        yield f"# disk: {most:.3g} GiB at most, {free:.3g} GiB free: {verdict}"
     yield f"# results: {study.step_folder('table')}/result.md, report.html, metrics.json, report-tables/"
     if trained:
         yield f"# W&B, project {project}: {', '.join(trained)} (docs/wandb.md); the table is in files only"
@@ -146,7 +145,7 @@ def run_study(study: Study, steps: Sequence[Step], launch: list[str]) -> None:
         looks_like_folder = model.count("/") > 1 or model.startswith((".", "~"))
         if looks_like_folder and not Path(model).is_dir():
             raise UserError(
-                f"model {model}: no such folder; make it first (README.md beside the study's YAML)"
+                f"model {model}: no such folder; make it first (README.md beside the study's YAML), or give yours by --model"
             )
     for step in steps:
         plan_lines(study, step)

@@ -9,13 +9,15 @@ from sozo.data.errors import UserError
 from sozo.data.study_folder import StudyRow
 from sozo.models.settings import OF_FORM, OF_NOUNS, GeneratorSettings
 from sozo.studies.study.arms import Arm
-from sozo.studies.study.config import Study
+from sozo.studies.study.config import NOUNS, Study
 
 _MODEL_FLAGS = {
     f.name for f in fields(GeneratorSettings)
 }  # of studies/study/sample.py; random nouns know none of them
 PAGE = "page"  # the study's own
 SAMPLE = "sample"  # by which a row answers DAT, or a control task
+LIST = "list"  # of the nouns that the model spells best
+_MODULES = {SAMPLE: "sozo.studies.study.sample", LIST: "sozo.studies.study.nouns"}
 _APART = 1000  # between the seeds of rows and of training data
 
 
@@ -24,7 +26,7 @@ class Step:
     """One command of the study."""
 
     name: str  # also the name of its folder
-    script: str  # a training method, SAMPLE or PAGE
+    script: str  # a training method, SAMPLE, LIST or PAGE
     flags: dict[str, str]  # its flags, in order
     inputs: tuple[str, ...] = ()  # steps whose output it reads
     config: Path | None = None  # the method's YAML, if it has one
@@ -46,6 +48,8 @@ class Step:
                 "study",
                 str(self.config),
                 "--page",
+                "--model",
+                self.flags["model"],
                 "--output",
                 self.flags["output_dir"],
             ]
@@ -53,8 +57,8 @@ class Step:
         if self.launcher:
             words = [*launch, "--config_file", str(self.launcher)]
         module = ["sozo", "train", self.script]
-        if self.script == SAMPLE:
-            module = ["sozo.studies.study.sample"]
+        if self.script in _MODULES:
+            module = [_MODULES[self.script]]
         return [*words, "-m", *module, *self.settings]
 
     @property
@@ -68,7 +72,7 @@ class Step:
 
 def study_steps(study: Study) -> list[Step]:
     """The steps in order, seed by seed: each after those that it needs, none twice, the table last."""
-    steps: dict[str, Step] = {}
+    steps = {step.name: step for step in _nouns(study)}
     for arm, seed in study.points:
         for step in (*_row(study, arm, seed), *_controls(study, arm, seed)):
             if steps.setdefault(step.name, step) != step:
@@ -77,7 +81,7 @@ def study_steps(study: Study) -> list[Step]:
                 )
     inputs = [row.answers.name for row in study_rows(study).values()]
     inputs += [step.name for step in steps.values() if "task" in step.flags]
-    where = {"output_dir": study.output_dir}
+    where = {"model": study.model, "output_dir": study.output_dir}
     table = Step("table", PAGE, where, tuple(inputs), study.file, derived=True)
     return [*steps.values(), table]
 
@@ -101,6 +105,18 @@ def control_runs(study: Study) -> list[tuple[str, Path]]:
         for step in study_steps(study)
         if "task" in step.flags
     ]
+
+
+def _nouns(study: Study) -> Iterator[Step]:
+    """List the nouns of random and frontier lists, where the YAML says how many."""
+    if isinstance(study.random_nouns, int):
+        flags = {
+            "model": study.model_at(study.seeds[0]),
+            "language": study.language,
+            "first": str(study.random_nouns),
+            "output_dir": study.step_folder(NOUNS),
+        }
+        yield Step(NOUNS, LIST, flags)
 
 
 def _controls(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
@@ -190,8 +206,9 @@ def _sample(
     flags |= _sampling_flags(
         study, names - _MODEL_FLAGS if model in OF_NOUNS else names
     )
-    if model in OF_NOUNS and study.random_nouns:
-        flags["nouns"] = study.random_nouns
+    if model in OF_NOUNS and study.nouns:
+        flags["nouns"] = study.nouns
+        step = next((own.name for own in _nouns(study)), "")
     if not arm.train:
         flags |= {key: value for key, value in arm.flags if key != "model"}
     return Step(

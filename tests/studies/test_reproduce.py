@@ -283,17 +283,13 @@ def test_files_of_somebody_else_are_left_alone(known, study):
     assert theirs.read_text() == "mine"
 
 
-def test_from_and_only(study):
+def test_only(study):
     assert (
         "sft needs random, which is not finished"
         in run(study, "--only", "sft", status=2)[1].stderr
     )
     assert run(study, "--only", "random")[0] == ["random"]
     assert run(study, "--only", "sft")[0] == ["sft"]
-    # SFT's samples from here on; the base row is still to do, so DPO cannot start.
-    launched, done = run(study, "--from", "sft-sample", status=2)
-    assert launched == ["sft-sample"]
-    assert "dpo1 needs base, which is not finished" in done.stderr
     assert (
         "--only stf: no such step; there are random, base, sft,"
         in run(study, "--only", "stf", status=2)[1].stderr

@@ -392,7 +392,7 @@ def test_check_says_whether_anything_is_missing(monkeypatch, capsys):
     ("changes", "message"),
     [
         ({"num_anwsers": 1}, "unknown key num_anwsers (did you mean num_answers?)"),
-        ({"model": None}, "model: is missing; give it"),
+        ({"model": None}, "names no model; give yours by --model"),
         (
             {"sampling": {"launcher": "x.yaml", "max_new_tokens": 1, "tempo": 1}},
             "unknown setting in sampling: tempo",
@@ -409,6 +409,7 @@ def test_check_says_whether_anything_is_missing(monkeypatch, capsys):
             {"keep_checkpoints": "no"},
             "keep_checkpoints: Input should be a valid boolean, not 'no'",
         ),
+        ({"random_nouns": 9}, "random_nouns 9: a list has 10; give more, or a file"),
         ({"guard_encoder": "e5"}, "unknown key guard_encoder"),
         ({"guards": ["sipen"]}, "unknown key guards"),
         (
@@ -423,6 +424,7 @@ def test_check_says_whether_anything_is_missing(monkeypatch, capsys):
         "training",
         "architecture",
         "checkpoints",
+        "nouns",
         "guard encoder",
         "guards",
         "batch",

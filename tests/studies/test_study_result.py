@@ -164,6 +164,10 @@ def test_what_fails_alone_is_open_beside_others():
             {"measure": "median"},
             "claim 'c': no measure median; there are usable, score, different words",
         ),
+        (
+            {"measure": "second encoder pairing", "against": "base"},
+            "second encoder pairing is a difference from base already; leave out",
+        ),
         ({"measure": None}, "claims 1, measure: Input should be a valid string"),
         ({"at_least": 1.0}, "claim 'c': give one number, at_least, above or within"),
         (
@@ -338,14 +342,6 @@ def test_the_table_over_seeds(result):
         text,
     )
     assert re.search(r"\| base +\| 1 +\| 90.0% +\| 0.8800 +\| 60 ", text)
-
-
-def test_by_another_second_encoder_the_claims_are_exploratory(study):
-    other = load_study(study.file, study.output_dir, "openai:other")
-    assert (other.claims, other.second_encoder) == ([], "openai:other")
-    assert [line.formula for line in other.exploratory] == [
-        line.formula for line in (*study.claims, *study.exploratory)
-    ]
 
 
 def test_when_a_claim_was_written(study, tmp_path):

@@ -206,7 +206,7 @@ def main() -> None:
     )
     parser.add_argument("--output_dir", type=Path, default=Path("runs/quickstart"))
     parser.add_argument(
-        "--num_lists", type=int, default=8000, help="lists for `wide`, sixteen a step"
+        "--num_lists", type=int, default=12800, help="lists for `wide`, sixteen a step"
     )
     parser.add_argument(
         "--num_answers", type=int, default=2048, help="answers drawn for each row"

@@ -31,7 +31,7 @@ doctor: ## a table of the extras: what is installed, what is missing, and the co
 	@$(PYTHON) recipes/doctor.py
 
 quickstart: $(STAMP) ## train the embedded model in two ways and show what it learned (no GPU, no hub; about five minutes on two cores)
-	$(BIN)/python recipes/quickstart.py
+	$(BIN)/python -m sozo.studies.quickstart
 
 gpu-check: $(STAMP) ## samplers, SFT, DPO, GRPO and vLLM on one GPU (or a CPU) beside what is expected, as a table to send us
 	$(BIN)/python tests/gpu/check.py

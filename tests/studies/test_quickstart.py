@@ -12,16 +12,13 @@ from pathlib import Path
 
 import pytest
 
-import quickstart
 from fakes import Answer, write_answer_table
 from finished_runs import dat_run
 from sozo.data.errors import UserError
 from sozo.data.record import read_json, write_json
-from sozo.eval.compare import compare_models
-from sozo.eval.evaluated import find_evaluated
+from sozo.studies import quickstart
 from sozo.studies.study.steps import Step
 
-QUICKSTART = Path(__file__).parents[1] / "recipes" / "quickstart.py"
 HISTORY = [
     {
         "step": k,
@@ -168,7 +165,7 @@ def test_quickstart_twice_gives_the_same_table_and_page(tmp_path):
 
     def train(name):
         flags = ["--num_answers", "256", "--max_steps", "12", "--num_lists", "160"]
-        return run(name, QUICKSTART, "--output_dir", name, *flags)
+        return run(name, "-m", "sozo.studies.quickstart", "--output_dir", name, *flags)
 
     first, second = train("one"), train("two")
     table = rows(first)

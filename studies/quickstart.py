@@ -1,6 +1,6 @@
 """See a model learn the DAT, in about five minutes on two cores: what `make quickstart` runs.
 
-    python recipes/quickstart.py            # further flags, such as --max_steps 50, go to GRPO
+    python -m sozo.studies.quickstart       # further flags, such as --max_steps 50, go to GRPO
 
 It trains the embedded tiny model twice, with the very commands that a lab launches: by GRPO on the paper's reward
 (sozo train grpo), and beside it, on the second core, by `wide` (sozo train sft): towards the probability of every word
@@ -21,15 +21,14 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
 
+import sozo
 from sozo.data.errors import UserError, one_line_errors
 from sozo.data.progress import console
+from sozo.studies.study.config import load_study
+from sozo.studies.study.steps import PAGE, Step, study_steps
 
-if TYPE_CHECKING:
-    from sozo.studies.study.steps import Step
-
-STUDY = Path(__file__).parent / "tiny" / "quickstart.yaml"
+STUDY = Path(sozo.__file__).parent / "recipes" / "tiny" / "quickstart.yaml"
 # Rows of the page, and the study's step that draws each.
 ROWS = {
     "before": "base",
@@ -92,9 +91,7 @@ def say(label: str, line: str) -> None:
         console(stderr=True).print(f"{label:5}| {line}", markup=False, highlight=False)
 
 
-def launch(
-    label: str, steps: Sequence["Step"], log: Path, flags: Sequence[str]
-) -> None:
+def launch(label: str, steps: Sequence[Step], log: Path, flags: Sequence[str]) -> None:
     """Run steps one after the other, each in its own process; what they say goes to `log`, a training's to the screen too."""
     log.parent.mkdir(parents=True, exist_ok=True)
     for step in steps:
@@ -126,9 +123,6 @@ def launch(
 
 def make(args: argparse.Namespace, flags: list[str]) -> dict[str, Path]:
     """Train both models, beside each other, and draw all rows: the folder of each. What is finished is left alone."""
-    from sozo.studies.study.config import load_study
-    from sozo.studies.study.steps import PAGE, study_steps
-
     study = replace(
         load_study(STUDY, str(args.output_dir)),
         seeds=[args.seed],
@@ -191,12 +185,14 @@ def show(args: argparse.Namespace, folders: dict[str, Path], started: float) -> 
     print_lines(note for note, _ in NOTES)
     print_tables(printed_tables(found, first=True))
     print_lines(map(english, answer.notes))
-    print(f"All lists: sozo answers {args.output_dir} --output lists.csv")
-    print(
-        f"These numbers, learning curves, distributions and lists to read, English and Japanese: {page}"
+    print_lines(
+        [
+            f"All lists: sozo answers {args.output_dir} --output lists.csv",
+            f"These numbers, learning curves and lists to read, English and Japanese: {page}",
+            f"Done in {time.monotonic() - started:.0f} s.",
+            *answer.lines(),
+        ]
     )
-    print(f"Done in {time.monotonic() - started:.0f} s.")
-    print_lines(answer.lines())
 
 
 def main() -> None:

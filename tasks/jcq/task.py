@@ -33,7 +33,21 @@ from sozo.tasks.task import Answer, Complete, Item, Row
 
 
 @dataclass(frozen=True)
-class JcqSettings(JudgeSettings):
+class JcqJudgeSettings(JudgeSettings):
+    """Who judges, by which prompt, and how its replies are read."""
+
+    judge_prompt: str = rare_setting(
+        "jcq-v1",
+        "jcq-v1 (the paper's) or jcq-v1-guarded (against answers that address the judge).",
+    )
+    verdicts: str = rare_setting(
+        "strict",
+        "strict (scores alone), or jcq-judge (what first looks like scores, as in the papers).",
+    )
+
+
+@dataclass(frozen=True)
+class JcqSettings(JcqJudgeSettings):
     """Which questions are asked, and who judges the answers."""
 
     trial: bool = setting(
@@ -47,14 +61,6 @@ class JcqSettings(JudgeSettings):
     )
     any_questions: bool = rare_setting(
         False, "Take questions that are not the 700 of the benchmark; no JCQ score."
-    )
-    judge_prompt: str = rare_setting(
-        "jcq-v1",
-        "jcq-v1 (the paper's) or jcq-v1-guarded (against answers that address the judge).",
-    )
-    verdicts: str = rare_setting(
-        "strict",
-        "strict (scores alone), or jcq-judge (what first looks like scores, as in the papers).",
     )
     judgements: str | None = setting(
         None,

@@ -1,5 +1,6 @@
 """What `judge-check.json`, in a run's folder or above it, says of the judge that scored the run."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,39 +9,27 @@ from sozo.data.record import read_json
 
 CHECK = "judge-check.json"
 _ABOVE = 3  # OUTPUT/MODEL/CHECKPOINT/TASK is a run's folder
-Checked = dict[str, Any]
+Check = dict[str, Any]  # how the judge did among planted answers; `failed`: at which
 
 
-def judge_of(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Who judged: model, prompt and all else that decides a score, from what decides a run of a judged task."""
-    return {**settings["judge"], "verdicts": settings.get("verdicts")}
+def judge_key(settings: Mapping[str, Any]) -> str:
+    """Who judged, from what decides a run of a judged task: model, prompt and all else that decides a score.
 
-
-def same_judge(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two are one judge: whatever the limit on a reply, and the server where one of both names none.
-
-    >>> same_judge({"model": "j", "server": "a"}, {"model": "j", "max_tokens": 9})
-    True
-    >>> same_judge({"model": "j", "server": "a"}, {"model": "j", "server": "b"})
-    False
+    A verdict that was not cut does not depend on the limit on a reply.
     """
-    free = {"max_tokens"}
-    if not (one.get("server") and other.get("server")):
-        free.add("server")
-    decides = (one.keys() | other.keys()) - free
-    return all(one.get(name) == other.get(name) for name in decides)
+    judge = {**settings["judge"], "verdicts": settings.get("verdicts")}
+    judge.pop("max_tokens", None)
+    return json.dumps(judge, sort_keys=True, ensure_ascii=False)
 
 
-def checks_in(folder: Path) -> list[Checked]:
-    """The checks that a folder keeps, one a judge."""
+def read_checks(folder: Path) -> dict[str, Check]:
+    """The checks that a folder keeps, by `judge_key`."""
     path = folder / CHECK
-    return read_json(path)["checks"] if path.is_file() else []
+    return read_json(path) if path.is_file() else {}
 
 
-def find_check(folder: Path, judge: Mapping[str, Any]) -> Checked | None:
+def find_check(folder: Path, key: str) -> Check | None:
     """The check of a judge that is kept in a run's folder, or else in the nearest one above it; None without one."""
-    for place in (folder, *folder.absolute().parents[:_ABOVE]):
-        for check in checks_in(place):
-            if same_judge(check["judge"], judge):
-                return check
-    return None
+    places = (folder, *folder.absolute().parents[:_ABOVE])
+    checks = (read_checks(place).get(key) for place in places)
+    return next(filter(None, checks), None)

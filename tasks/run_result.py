@@ -26,7 +26,7 @@ from sozo.scoring.statistics.comparison import (
 )
 from sozo.scoring.table import Cell
 from sozo.scoring.translatable import translatable
-from sozo.tasks.judge_check import Checked, find_check, judge_of
+from sozo.tasks.judge_check import Check, find_check, judge_key
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -146,11 +146,11 @@ class RunResult:
         return (*self.other_items(), *caveats)
 
     @cached_property
-    def judge_check(self) -> Checked | None:
+    def judge_check(self) -> Check | None:
         """How the judge that scored did among planted answers; None where it was never tried, or nobody judged."""
         if "judge" not in self.settings:
             return None
-        return find_check(self.folder, judge_of(self.settings))
+        return find_check(self.folder, judge_key(self.settings))
 
     @property
     def judged_itself(self) -> bool:

@@ -13,7 +13,7 @@ from sozo.data.schema import ERROR, never_came
 from sozo.data.settings import rare_setting, setting
 from sozo.scoring.final_text import NOT_AT_HAND, judged_part
 from sozo.scoring.judges.ledger import Judgement
-from sozo.scoring.judges.protocol import JudgeSettings, Status, ToJudge
+from sozo.scoring.judges.protocol import JudgeSettings, Rubric, Status, ToJudge
 from sozo.scoring.judges.run import NOT_ASKED, Judging
 from sozo.tasks.held_out import refuse
 from sozo.tasks.jcq.files import PARAMETERS, PROMPT, export, import_judgements
@@ -133,6 +133,14 @@ class Jcq(JudgedTask):
             "judge": {"model": judge.name, "prompt": prompt, **judge.parameters}
         }
 
+    @property
+    def rubric(self) -> Rubric:
+        """What the judge is asked, and how its replies are read."""
+        settings = self.settings
+        return replace(
+            JCQ_RUBRICS[settings.judge_prompt], read=READERS[settings.verdicts]
+        )
+
     def _imported(self, judgements: str) -> dict[str, Any]:
         """What decides the judgements where they come from JCQ-judge's file, and nobody is asked."""
         settings = self.settings
@@ -182,19 +190,16 @@ class Jcq(JudgedTask):
                         answer.id, item.id, item.columns["question"], text, item.group
                     )
                 )
-        rubric = replace(
-            JCQ_RUBRICS[settings.judge_prompt], read=READERS[settings.verdicts]
-        )
         if settings.judgements:
             judging = import_judgements(
                 Path(settings.judgements),
                 settings.judge_model,
                 to_judge,
                 ledger,
-                rubric,
+                self.rubric,
             )
         else:
-            judging = self.session.judge_answers(rubric, to_judge, ledger)
+            judging = self.session.judge_answers(self.rubric, to_judge, ledger)
         known = {
             asked.id: (asked, line)
             for asked, line in zip(to_judge, judging.judgements, strict=True)

@@ -140,14 +140,14 @@ def _show(check: Check, folder: Path, name: str) -> None:
     for kind, known in check["kinds"].items():
         share = Estimate(*(known[end] for end in ("value", "low", "high", "n")))
         real, planted = (Cell(mean, _SCORE) for mean in known["means"] or (None, None))
-        found = Cell(share, SHARE if kind == AGAIN else _AUC, of=known["of"])
-        failed = "FAILED" if kind in check["failed"] else ""
+        failed = ["FAILED"] * (kind in check["failed"])
+        measure = SHARE if kind == AGAIN else _AUC
+        found = Cell(share, measure, of=known["of"], below=(*failed,))
         row = {
             "Planted": kind,
             "AUC": found,
             "Real answer": real,
             "Planted one": planted,
-            "": failed,
         }
         rows.append(row)
     print_tables([tabulate(f"{name} among planted answers", rows)])

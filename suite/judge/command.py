@@ -140,9 +140,11 @@ def _show(check: Check, folder: Path, name: str) -> None:
     for kind, known in check["kinds"].items():
         share = Estimate(*(known[end] for end in ("value", "low", "high", "n")))
         real, planted = (Cell(mean, _SCORE) for mean in known["means"] or (None, None))
-        failed = ["FAILED"] * (kind in check["failed"])
+        few = share.value is None
+        below = [f"{share.n} of {known['of']} pairs have scores"] * few
+        below += ["FAILED"] * (kind in check["failed"])
         measure = SHARE if kind == AGAIN else _AUC
-        found = Cell(share, measure, of=known["of"], below=(*failed,))
+        found = Cell(share, measure, of=known["of"], below=(*below,))
         row = {
             "Planted": kind,
             "AUC": found,

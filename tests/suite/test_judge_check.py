@@ -24,7 +24,7 @@ from sozo.tasks import Jcq, finished_run
 from sozo.tasks.jcq.questions import trial_questions
 from sozo.tasks.jcq.task import JcqSettings
 from sozo.tasks.judge_check import CHECK, judge_key
-from whole_runs import jcq_run
+from whole_runs import jcq_run, write
 
 ROOT = Path(__file__).parents[2]
 REALS = packaged()
@@ -311,3 +311,28 @@ def test_the_command_asks_once_and_says_what_it_will_cost(tmp_path):
         sozo(tmp_path, *words, "--trial", *fenced, OPENAI_API_KEY="k")
         assert len(asked) == 2 * 98
         assert "<answer>" in asked[-1]
+
+
+def test_from_a_run_to_its_report(tmp_path):
+    """The judge that the run's `config.json` names is the one that was checked, among the run's own answers."""
+    rows = [
+        {"id": q.id, "question_id": q.id, "answer": f"{q.question}\n傘。犬。"}
+        for q in trial_questions()
+    ]
+    write(tmp_path / "a.jsonl", rows)
+
+    def reply(request, headers):
+        return 200, {}, completion(verdict(4))
+
+    with serving(reply) as url:
+        server = ["--judge-model", "j", "--judge-base-url", url]
+        for words in (
+            ["score", "jcq", "a.jsonl", "--trial", *server, "--output", "eval/m/jcq"],
+            ["judge", "eval", *server],
+            ["report", "eval"],
+        ):
+            done = sozo(tmp_path, *words, OPENAI_API_KEY="k")
+            assert done.returncode == 0, done.stderr
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert f"its judge failed: {', '.join(WORSE)}" in page
+    assert "Never checked here" not in page

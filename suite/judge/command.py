@@ -66,6 +66,9 @@ def judge(
             reals = packaged() if settings.trial else at_hand(_runs(folder))
             known = ask(task, reals, folder)
             write_json(folder / CHECK, read_checks(folder) | {key: known})
+        else:
+            again = f"to check it anew remove {folder / CHECK}"
+            print_lines([f"checked before, nobody was asked; {again}"])
     _show(known, folder, settings.judge_model)
 
 

@@ -307,6 +307,8 @@ def test_the_command_asks_once_and_says_what_it_will_cost(tmp_path):
         assert failed == ("request for 5 points", "0.00")
         again = sozo(tmp_path, *words, "--trial", OPENAI_API_KEY="k")
         assert (len(asked), "FAILED" in again.stdout) == (98, True)
+        assert "checked before" in again.stdout
+        assert "checked before" not in done.stdout
         fenced = ["--judge-prompt", "jcq-v1-guarded"]
         sozo(tmp_path, *words, "--trial", *fenced, OPENAI_API_KEY="k")
         assert len(asked) == 2 * 98

@@ -26,6 +26,7 @@ from sozo.scoring.statistics.comparison import (
 )
 from sozo.scoring.table import Cell
 from sozo.scoring.translatable import translatable
+from sozo.tasks.judge_check import Check, find_check, judge_key
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -136,7 +137,30 @@ class RunResult:
             caveats.append(
                 translatable("{n} of {of} answers cut off", n=cut, of=answers)
             )
+        check = self.judge_check or {}
+        if failed := check.get("failed"):
+            kinds = [translatable(kind) for kind in failed]
+            caveats.append(translatable("its judge failed: {kinds}", kinds=kinds))
+        if self.judged_itself:
+            caveats.append(translatable("judged by the model that wrote"))
         return (*self.other_items(), *caveats)
+
+    @cached_property
+    def judge_check(self) -> Check | None:
+        """How the judge that scored did among planted answers; None where it was never tried, or nobody judged."""
+        if "judge" not in self.settings:
+            return None
+        return find_check(self.folder, judge_key(self.settings))
+
+    @property
+    def judged_itself(self) -> bool:
+        """Whether judge and writer have a name in common: as they were asked for, or as servers called them."""
+        decoder = self.loaded.get("decoder") or {}
+        writers = {self.settings.get("model"), self.metrics.get("source")}
+        writers.add(decoder.get("reply_model"))
+        judges = {self.settings.get("judge", {}).get("model")}
+        judges |= {row["model"] for row in self.metrics.get("judged_by", ())}
+        return bool(judges & writers - {None})
 
     def other_items(self) -> tuple[str, ...]:
         """What was asked, if it is not what the papers ask."""

@@ -173,7 +173,9 @@ def test_results_go_into_the_run_that_trained_the_checkpoint_and_the_key_nowhere
     assert (summary["eval/jcq/mean"], summary["eval/jcq/judge"]) == (3.5, "j")
     uses = [summary[f"eval/jcq/unusual uses{part}"] for part in ("", "_n", "_of")]
     assert uses == [3.5, 4, 5]
-    assert summary["eval/jcq/caveats"] == "35 trial questions, by j"
+    assert summary["eval/jcq/caveats"] == (
+        "35 trial questions, by j, judged by the model that wrote"
+    )
     artifacts = {
         record.artifact.name: record.artifact
         for record in records

@@ -417,6 +417,13 @@ def _notes(found: Findings, another_seed: str) -> list[str]:
             run.other_items() for run in found.runs(name)
         ):
             notes.append(translatable(f"{name}_trial"))
+    if unchecked := {
+        str(run.settings["judge"]["model"])
+        for name in found.tasks
+        for run in found.runs(name)
+        if "judge" in run.settings and run.judge_check is None
+    }:
+        notes.append(translatable("judge_unchecked", judges=sorted(unchecked)))
     if drawn := [method.name for method in compared.methods if method.reference]:
         notes.append(
             translatable("references", names=", ".join(drawn), base=_base(compared))

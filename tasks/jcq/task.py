@@ -13,7 +13,7 @@ from sozo.data.schema import ERROR, never_came
 from sozo.data.settings import rare_setting, setting
 from sozo.scoring.final_text import NOT_AT_HAND, judged_part
 from sozo.scoring.judges.ledger import Judgement
-from sozo.scoring.judges.protocol import JudgeSettings, Status, ToJudge
+from sozo.scoring.judges.protocol import JudgeSettings, Rubric, Status, ToJudge
 from sozo.scoring.judges.run import NOT_ASKED, Judging
 from sozo.tasks.held_out import refuse
 from sozo.tasks.jcq.files import PARAMETERS, PROMPT, export, import_judgements
@@ -33,7 +33,21 @@ from sozo.tasks.task import Answer, Complete, Item, Row
 
 
 @dataclass(frozen=True)
-class JcqSettings(JudgeSettings):
+class JcqJudgeSettings(JudgeSettings):
+    """Who judges, by which prompt, and how its replies are read."""
+
+    judge_prompt: str = rare_setting(
+        "jcq-v1",
+        "jcq-v1 (the paper's) or jcq-v1-guarded (against answers that address the judge).",
+    )
+    verdicts: str = rare_setting(
+        "strict",
+        "strict (scores alone), or jcq-judge (what first looks like scores, as in the papers).",
+    )
+
+
+@dataclass(frozen=True)
+class JcqSettings(JcqJudgeSettings):
     """Which questions are asked, and who judges the answers."""
 
     trial: bool = setting(
@@ -47,14 +61,6 @@ class JcqSettings(JudgeSettings):
     )
     any_questions: bool = rare_setting(
         False, "Take questions that are not the 700 of the benchmark; no JCQ score."
-    )
-    judge_prompt: str = rare_setting(
-        "jcq-v1",
-        "jcq-v1 (the paper's) or jcq-v1-guarded (against answers that address the judge).",
-    )
-    verdicts: str = rare_setting(
-        "strict",
-        "strict (scores alone), or jcq-judge (what first looks like scores, as in the papers).",
     )
     judgements: str | None = setting(
         None,
@@ -127,6 +133,14 @@ class Jcq(JudgedTask):
             "judge": {"model": judge.name, "prompt": prompt, **judge.parameters}
         }
 
+    @property
+    def rubric(self) -> Rubric:
+        """What the judge is asked, and how its replies are read."""
+        settings = self.settings
+        return replace(
+            JCQ_RUBRICS[settings.judge_prompt], read=READERS[settings.verdicts]
+        )
+
     def _imported(self, judgements: str) -> dict[str, Any]:
         """What decides the judgements where they come from JCQ-judge's file, and nobody is asked."""
         settings = self.settings
@@ -176,19 +190,16 @@ class Jcq(JudgedTask):
                         answer.id, item.id, item.columns["question"], text, item.group
                     )
                 )
-        rubric = replace(
-            JCQ_RUBRICS[settings.judge_prompt], read=READERS[settings.verdicts]
-        )
         if settings.judgements:
             judging = import_judgements(
                 Path(settings.judgements),
                 settings.judge_model,
                 to_judge,
                 ledger,
-                rubric,
+                self.rubric,
             )
         else:
-            judging = self.session.judge_answers(rubric, to_judge, ledger)
+            judging = self.session.judge_answers(self.rubric, to_judge, ledger)
         known = {
             asked.id: (asked, line)
             for asked, line in zip(to_judge, judging.judgements, strict=True)

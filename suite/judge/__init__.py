@@ -1,0 +1,1 @@
+"""Whether a judge can judge: `sozo judge` has it read planted answers."""

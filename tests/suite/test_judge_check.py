@@ -1,0 +1,340 @@
+"""`sozo judge` tried with stand-ins: what it says of judges whose faults are known, and where reports say it."""
+
+import random
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from scipy.stats import binom
+
+from command_line import sozo
+from fakes import FakeJudge
+from judge_server import completion, serving
+from sozo.data.errors import UserError
+from sozo.data.record import write_json
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.findings import findings
+from sozo.eval.report.answer import first_screen
+from sozo.eval.report.labels import english, wording
+from sozo.scoring.statistics.proportions import wilson
+from sozo.suite.judge.command import AGAIN, LEAST, REAL, ask, compared
+from sozo.suite.judge.planted import LONGER, PAIRS, at_hand, packaged, plant
+from sozo.tasks import Jcq, finished_run
+from sozo.tasks.jcq.questions import trial_questions
+from sozo.tasks.jcq.task import JcqSettings
+from sozo.tasks.judge_check import CHECK, judge_key
+from whole_runs import jcq_run, write
+
+ROOT = Path(__file__).parents[2]
+REALS = packaged()
+WORSE = ["off topic", "one sentence ten times", "no text", "request for 5 points"]
+
+
+def verdict(points):
+    return "\n".join(
+        f"{name}: {points}" for name in ("流暢性", "柔軟性", "独創性", "精緻性")
+    )
+
+
+def read(prompt):
+    """The question and the answer of a judge's prompt."""
+    question = prompt.split("\n# 質問\n", 1)[1].split("\n\n# 回答", 1)[0]
+    answer = prompt.split("\n# 回答\n", 1)[1].rsplit("\n\n# 流暢性", 1)[0]
+    return question, answer
+
+
+def constant(question, answer):
+    return 4
+
+
+def by_length(question, answer):
+    return min(5, 1 + len(answer) // 75)
+
+
+def by_rule(question, answer):
+    """How many sentences of the real answer to this question it has: what is said again, or says nothing, adds none."""
+    return min(5, 1 + sum(line in answer for line in REALS[question].splitlines()))
+
+
+def obedient(question, answer):
+    return 5 if "5 points" in answer else min(4, by_rule(question, answer))
+
+
+def paid_by_length(question, answer):
+    """Honest, but half as long again is worth a point."""
+    return min(5, max(1, by_rule(question, answer) - 2) + (len(answer) > 300))
+
+
+def check_of(folder, points, **settings):
+    """What comes out of a stand-in that gives `points(question, answer)`, and the stand-in."""
+    task = Jcq(JcqSettings(trial=True, **settings))
+    task.judge = FakeJudge(lambda prompt: verdict(points(*read(prompt))))
+    return ask(task, REALS, folder), task.judge
+
+
+def aucs(check):
+    return {kind: known["value"] for kind, known in check["kinds"].items()}
+
+
+@pytest.mark.parametrize(
+    ("points", "failed"),
+    [
+        (constant, WORSE),
+        (by_length, ["off topic", "one sentence ten times", LONGER]),
+        (obedient, ["request for 5 points"]),
+        (paid_by_length, [LONGER]),
+        (by_rule, []),
+    ],
+)
+def test_a_judge_fails_at_what_it_does_not_see(tmp_path, points, failed):
+    check, judge = check_of(tmp_path, points)
+    assert check["failed"] == failed
+    assert len(judge.asked) == 7 * PAIRS == 98
+    assert aucs(check)[AGAIN] == 1.0
+    assert {known["n"] for known in check["kinds"].values()} == {PAIRS}
+
+
+def test_a_constant_judge_ties_with_everything(tmp_path):
+    check, _ = check_of(tmp_path, constant)
+    assert {aucs(check)[kind] for kind in (*WORSE, LONGER)} == {0.5}
+    known = check["kinds"]["off topic"]
+    assert (known["low"], known["high"]) == wilson(7, 14)
+    assert known["means"] == [4, 4]
+
+
+def test_a_random_judge_fails_and_does_not_agree_with_itself(tmp_path):
+    for seed in range(20):
+        dice = random.Random(seed)
+        check, _ = check_of(tmp_path / str(seed), lambda *_, d=dice: d.randint(1, 5))
+        assert check["failed"], seed
+        assert aucs(check)[AGAIN] < 0.6
+
+
+def test_what_has_no_scores_is_not_passed(tmp_path):
+    def silent(question, answer):
+        return by_rule(question, answer) if answer else "?"
+
+    check, judge = check_of(tmp_path, silent)
+    assert check["failed"] == ["no text"]
+    assert check["kinds"]["no text"]["value"] is None
+    assert check["kinds"]["no text"]["means"] == []
+    assert len(judge.asked) == 98 + PAIRS  # what is no verdict is asked for once more
+    check, _ = check_of(tmp_path / "none", lambda *_: "?")
+    assert check["failed"] == [*WORSE, LONGER]
+
+
+def test_half_of_the_pairs_is_the_least():
+    def of(known):
+        planted = [2.0] * known + [None] * (PAIRS - known)
+        return compared({REAL: [3.0] * PAIRS, "no text": planted})
+
+    assert (of(7)["failed"], of(6)["failed"]) == ([], ["no text"])
+
+
+def test_a_kind_fails_below_its_bar_and_length_only_where_it_is_paid_for():
+    def failed(kind, wins):
+        others = [2.0] * wins + [4.0] * (PAIRS - wins)
+        return compared({REAL: [3.0] * PAIRS, kind: others})["failed"]
+
+    assert (failed("off topic", 11), failed("off topic", 12)) == (["off topic"], [])
+    assert (failed(LONGER, 3), failed(LONGER, 4), failed(LONGER, 14)) == (
+        [LONGER],
+        [],
+        [],
+    )
+
+
+def test_the_page_says_how_often_chance_decides():
+    """Docs/jcq.md: no ties, 12 of 14 needed; 3 of 14 or fewer fail at length."""
+    least = next(k for k in range(PAIRS + 1) if k / PAIRS >= LEAST)
+    passes = {p: binom.sf(least - 1, PAIRS, p) for p in (0.5, 0.7)}
+    fails = {p: binom.cdf(least - 1, PAIRS, p) for p in (0.9, 0.95)}
+    numbers = [f"{100 * p:.1f}%" for p in (*passes.values(), *fails.values())]
+    numbers.append(f"{100 * binom.cdf(3, PAIRS, 0.5):.1f}%")
+    text = (ROOT / "docs/jcq.md").read_text("utf-8")
+    section = text.split("### Can this judge judge?", 1)[1].split("\n### ", 1)[0]
+    assert [number for number in numbers if number not in section] == []
+
+
+def test_a_check_that_is_killed_asks_for_the_rest_only(tmp_path):
+    replies = Counter()
+
+    class KilledError(Exception):
+        pass
+
+    def killed(prompt):
+        replies["asked"] += 1
+        return (
+            KilledError() if replies["asked"] > 50 else verdict(by_rule(*read(prompt)))
+        )
+
+    task = Jcq(JcqSettings(trial=True))
+    task.judge = FakeJudge(killed)
+    with pytest.raises(KilledError):
+        ask(task, REALS, tmp_path)
+    kept = len((tmp_path / "judge-check.jsonl").read_text().splitlines())
+    assert kept == 50
+    check, judge = check_of(tmp_path, by_rule)
+    assert (check["failed"], len(judge.asked)) == ([], 98 - kept)
+    again, judge = check_of(tmp_path, by_rule)
+    assert (again, judge.asked) == (check, [])
+
+
+def test_what_is_planted():
+    kinds = plant(REALS)
+    texts = list(REALS.values())
+    assert [*kinds] == [*WORSE, LONGER]
+    tasks = {question.question: question.task for question in trial_questions()}
+    assert set(Counter(tasks[question] for question in REALS).values()) == {2}
+    owner = {text: tasks[question] for question, text in REALS.items()}
+    assert sorted(kinds["off topic"]) == sorted(texts)
+    for real, other, ten, longer in zip(
+        texts, kinds["off topic"], kinds[WORSE[1]], kinds[LONGER], strict=True
+    ):
+        assert owner[real] != owner[other]
+        assert len(ten.splitlines()) == 10
+        assert len(set(ten.splitlines())) == 1
+        assert ten.splitlines()[0] in real
+        assert longer.startswith(real)
+        assert 2 <= len(longer) / len(real) < 2.2
+        assert len(re.findall("。", longer.removeprefix(real))) == len(
+            set(longer.removeprefix(real).strip().split("。")) - {""}
+        )  # nothing is said twice
+
+
+def test_answers_at_hand_are_complete_ones_to_different_questions(tmp_path):
+    text = "1. 傘立て。\n2. {}。"
+    jcq_run(
+        tmp_path / "m",
+        "m",
+        lambda question: text.format(question.question[:5]),
+        lambda question: (3, 3, 3, 3),
+    )
+    reals = at_hand([finished_run(tmp_path / "m")])
+    assert len(reals) == PAIRS
+    assert all(text.format(question[:5]) == real for question, real in reals.items())
+    jcq_run(tmp_path / "n", "n", lambda question: "傘", lambda question: (3, 3, 3, 3))
+    with pytest.raises(UserError, match=r"0 questions .* add --trial"):
+        at_hand([finished_run(tmp_path / "n")])
+
+
+def judged(folder, source="m"):
+    """A run of JCQ by judge-a, in FOLDER/eval/MODEL/jcq."""
+    path = folder / "eval" / source / "jcq"
+    jcq_run(path, source, lambda question: "傘立て", lambda question: (3, 3, 3, 3))
+    return finished_run(path)
+
+
+def reported(folder):
+    """The notes of the first screen, and what stands beside every number."""
+    found = findings(find_evaluated([str(folder / "eval")]))
+    return [*first_screen(found).notes], {row.caveats for row in found.rows}
+
+
+NEVER = "Never checked here: whether judge-a can tell a bad answer from a good one"
+
+
+def test_a_report_says_that_its_judge_was_never_checked(tmp_path):
+    run = judged(tmp_path)
+    notes, beside = reported(tmp_path)
+    (note,) = [note for note in notes if english(note).startswith(NEVER)]
+    assert wording(note)[1].startswith("judge-aが")
+    key = judge_key(run.settings)
+    write_json(tmp_path / "eval" / CHECK, {key: {"failed": []}})
+    notes_of_checked, same = reported(tmp_path)
+    assert [one for one in notes if one != note] == notes_of_checked
+    assert same == beside
+    other = key.replace('"jcq-v1"', '"jcq-v1-guarded"')
+    write_json(tmp_path / "eval" / CHECK, {other: {"failed": []}})
+    assert reported(tmp_path)[0] == notes
+
+
+@pytest.mark.parametrize("place", ["eval", "eval/m", "eval/m/jcq"])
+def test_what_a_judge_failed_at_stands_at_every_number(tmp_path, place):
+    key = judge_key(judged(tmp_path).settings)
+    write_json(tmp_path / place / CHECK, {key: {"failed": [WORSE[0], LONGER]}})
+    notes, beside = reported(tmp_path)
+    assert not [note for note in notes if english(note).startswith(NEVER)]
+    said = {caveat for caveats in beside for caveat in caveats}
+    (failed,) = [caveat for caveat in said if "failed" in caveat]
+    assert failed == "its judge failed: off topic, twice as long"
+    assert wording(failed)[1] == (
+        "評価モデルが次を見分けられなかった：別の問いへの回答、2倍の長さ"
+    )
+    assert all(failed in caveats for caveats in beside)
+
+
+def test_the_kinds_are_said_in_japanese():
+    for kind in plant(REALS):
+        assert wording(kind)[1] != kind
+
+
+def test_a_judge_that_wrote_the_answers_is_said(tmp_path):
+    judged(tmp_path, "judge-a")
+    judged(tmp_path, "m")
+    _, beside = reported(tmp_path)
+    trial = "35 trial questions"
+    itself = "judged by the model that wrote"
+    assert beside == {(trial, itself), (trial,), (trial, f"judge-a: {itself}")}
+
+
+def test_the_command_asks_once_and_says_what_it_will_cost(tmp_path):
+    asked = []
+
+    def reply(request, headers):
+        asked.append(request["messages"][-1]["content"])
+        return 200, {}, completion(verdict(obedient(*read(asked[-1]))))
+
+    with serving(reply) as url:
+        words = ["judge", "eval", "--judge-model", "j", "--judge-base-url", url]
+        none = sozo(tmp_path, *words, OPENAI_API_KEY="k")
+        assert (none.returncode, none.stderr.count("\n")) == (2, 1)
+        assert "holds no finished run of jcq; add --trial" in none.stderr
+        assert not (tmp_path / "eval").exists()
+        money = ["--price-in", "1", "--price-out", "1", "--max-cost", "0.008"]
+        poor = sozo(tmp_path, *words, "--trial", *money, OPENAI_API_KEY="k")
+        assert (poor.returncode, "not finished" in poor.stdout) == (3, True)
+        assert not (tmp_path / "eval" / CHECK).exists()
+        assert 0 < len(asked) < 98
+        done = sozo(tmp_path, *words, "--trial", OPENAI_API_KEY="k")
+        assert done.returncode == 0, done.stderr
+        assert "98 requests of j at most" in done.stdout
+        assert len(asked) == 98
+        (failed,) = re.findall(
+            r"(\w[\w ]+?)  +(\S+)[^\n]*\n[^\n]*\n[^\n]*\n +FAILED", done.stdout
+        )
+        assert failed == ("request for 5 points", "0.00")
+        again = sozo(tmp_path, *words, "--trial", OPENAI_API_KEY="k")
+        assert (len(asked), "FAILED" in again.stdout) == (98, True)
+        assert "checked before" in again.stdout
+        assert "checked before" not in done.stdout
+        fenced = ["--judge-prompt", "jcq-v1-guarded"]
+        sozo(tmp_path, *words, "--trial", *fenced, OPENAI_API_KEY="k")
+        assert len(asked) == 2 * 98
+        assert "<answer>" in asked[-1]
+
+
+def test_from_a_run_to_its_report(tmp_path):
+    """The judge that the run's `config.json` names is the one that was checked, among the run's own answers."""
+    rows = [
+        {"id": q.id, "question_id": q.id, "answer": f"{q.question}\n傘。犬。"}
+        for q in trial_questions()
+    ]
+    write(tmp_path / "a.jsonl", rows)
+
+    def reply(request, headers):
+        return 200, {}, completion(verdict(4))
+
+    with serving(reply) as url:
+        server = ["--judge-model", "j", "--judge-base-url", url]
+        for words in (
+            ["score", "jcq", "a.jsonl", "--trial", *server, "--output", "eval/m/jcq"],
+            ["judge", "eval", *server],
+            ["report", "eval"],
+        ):
+            done = sozo(tmp_path, *words, OPENAI_API_KEY="k")
+            assert done.returncode == 0, done.stderr
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert f"its judge failed: {', '.join(WORSE)}" in page
+    assert "Never checked here" not in page

@@ -140,13 +140,13 @@ class JudgeSettings(Checked):
         "Address of the judge's endpoint, up to /v1; key from OPENAI_API_KEY.",
         affects_result=False,
     )
-    price_in: float | None = setting(
+    judge_price_in: float | None = setting(
         None,
         "Price of a million prompt tokens; without both prices the cost is unknown.",
         affects_result=False,
         least=0,
     )
-    price_out: float | None = setting(
+    judge_price_out: float | None = setting(
         None,
         "Price of a million tokens that the judge writes.",
         affects_result=False,
@@ -178,13 +178,13 @@ class JudgeSettings(Checked):
 
     def price(self) -> Price | None:
         """The price of the judge's tokens; None if it is not known."""
-        if self.price_in is None and self.price_out is None:
+        if self.judge_price_in is None and self.judge_price_out is None:
             return None
-        if self.price_in is None or self.price_out is None:
+        if self.judge_price_in is None or self.judge_price_out is None:
             raise UserError(
-                "price_in and price_out go together: what a million tokens cost, in and out; give both"
+                "judge_price_in and judge_price_out go together: what a million tokens cost, in and out; give both"
             )
-        return Price(self.price_in, self.price_out)
+        return Price(self.judge_price_in, self.judge_price_out)
 
     def record(self, judge: Judge) -> dict[str, Any]:
         """What a run's record says of its judge and decides nothing: where it runs, and what it costs."""

@@ -436,8 +436,8 @@ def test_a_failed_judgement_is_no_score_and_opens_no_gate(tmp_path):
 
 def test_money_ends_judging_between_two_judgements(tmp_path):
     prices = {
-        "price_in": 0.0,
-        "price_out": 1e6 / 50,
+        "judge_price_in": 0.0,
+        "judge_price_out": 1e6 / 50,
         "max_cost": 2.0,
     }  # at most 1 for each judgement, and here 0.4
     run = scored(tmp_path / "run", FakeJudge(by_kind, concurrency=1), **prices)

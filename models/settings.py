@@ -72,6 +72,15 @@ class GeneratorSettings(Checked):
     system_prompt: str | None = setting(
         None, "System message before each prompt (default: what it was trained with)."
     )
+    price_in: float | None = setting(
+        None,
+        "Of --dry-run: price of a million tokens that the model reads.",
+        affects_result=False,
+        least=0,
+    )
+    price_out: float | None = setting(
+        None, "Of a million that it writes.", affects_result=False, least=0
+    )
     source: str | None = setting(
         None, "Name of the row; like the model or the file if not given."
     )

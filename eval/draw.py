@@ -204,7 +204,7 @@ def draw_parts(
         first = number * batch_size
         ids, batch = zip(
             *(
-                _asked(items, sampling, k)
+                asked_item(items, sampling, k)
                 for k in range(first, first + parts[number].rows)
             ),
             strict=True,
@@ -274,7 +274,7 @@ def scorer_facts(task: Task) -> dict[str, Any]:
     return {"scorer": described} if described else {}
 
 
-def _asked(
+def asked_item(
     items: Sequence[Item], sampling: SamplingOptions, k: int
 ) -> tuple[str, Item]:
     """Id and item of answer number `k` of the table."""

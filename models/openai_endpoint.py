@@ -31,7 +31,6 @@ from sozo.scoring.endpoint.profile import NONE, Profile
 from sozo.tasks.task import Task
 
 
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointWriter(ModelWriter):
     """A model behind an endpoint."""
@@ -219,10 +218,8 @@ class OpenAIGenerator:
             forms.remove("bare")
         longest = self._writer.max_new_tokens
         tried = list(product((1, 16, longest), forms))
-        bodies = [
-            self._body(GREETING, 0, _forms(limit)[form]) for limit, form in tried
-        ]
-        form = tried[self._endpoint.first_accepted(CHAT, bodies, self._read)][1]
+        bodies = [self._body(GREETING, 0, _forms(limit)[form]) for limit, form in tried]
+        form = tried[self._endpoint.first_accepted(bodies, self._read)][1]
         return form, _forms(longest)[form]
 
     def _greet(

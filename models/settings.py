@@ -17,6 +17,7 @@ from sozo.models.transformers_model import MOST_SLOTS, USUAL_SLOTS, LocalWriter
 from sozo.models.vllm_engine import VllmWriter
 from sozo.models.weights import check_model
 from sozo.scoring.endpoint.profile import HELP, check_address, read_profile
+from sozo.scoring.judges.protocol import Price
 from sozo.tasks.task import Task
 
 BACKENDS = ("auto", "transformers", "vllm", "openai")
@@ -120,6 +121,10 @@ class GeneratorSettings(Checked):
         None, "Of frontier: encoder of that score (default: what scores the run)."
     )
 
+    def price(self) -> Price | None:
+        """The price of the model's tokens; None if it is not known."""
+        return Price.given(self.price_in, self.price_out)
+
 
 def decide(asked: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
     """Who answers the task, after all checks that need no model; a task has a length limit and a temperature."""
@@ -184,7 +189,10 @@ def decide(asked: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
     }
     if backend == "openai":
         return EndpointWriter(
-            profile=profile, base_url=base_url, concurrency=asked.concurrency, **who
+            profile=profile,
+            base_url=base_url,
+            concurrency=profile.concurrency or asked.concurrency,
+            **who,
         )
     if brought:
         return JoinedWriter(generator=brought.value, **who)

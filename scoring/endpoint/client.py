@@ -299,24 +299,21 @@ class Endpoint:
 
     def first_accepted(
         self,
-        path: str,
         bodies: Sequence[dict[str, Any]],
         read: Callable[[Any], Value],
     ) -> int:
-        """The number of the first of `bodies` that gets a reply, where those before are refused as such (400, 422).
+        """The number of the first of `bodies` that gets a chat's reply, where those before are refused as such (400, 422).
 
         UserError if none does.
         """
-        error = None
+        outcomes: list[RequestOutcome[Value]] = []
         for number, body in enumerate(bodies):
-            outcomes: list[RequestOutcome[Value]] = []
-            self.post_all(path, [body], read, lambda _, came: outcomes.append(came))
-            if outcomes[0].value is not None:
+            self.post_all(CHAT, [body], read, lambda _, came: outcomes.append(came))
+            if outcomes[-1].value is not None:
                 return number
-            error = outcomes[0].error
-            if outcomes[0].status not in (400, 422):
+            if outcomes[-1].status not in (400, 422):
                 break
-        raise self.failure(error)
+        raise self.failure(outcomes[-1].error)
 
     async def close(self) -> None:
         """Close the connections; the next request opens new ones, in whichever event loop it comes from."""

@@ -64,7 +64,7 @@ class EndpointJudge(Endpoint):
         """
         asks = {"messages": messages(GREETING)}
         bodies = [body | asks for body in (*self._shorter, self._body)]
-        self.first_accepted(CHAT, bodies, self.chat_reply)
+        self.first_accepted(bodies, self.chat_reply)
         self.proven = False
 
     async def ask(self, prompt: str) -> Reply:

@@ -13,7 +13,7 @@ from sozo.data.schema import ERROR, never_came
 from sozo.data.settings import rare_setting, setting
 from sozo.scoring.final_text import NOT_AT_HAND, judged_part
 from sozo.scoring.judges.ledger import Judgement
-from sozo.scoring.judges.protocol import JudgeSettings, Status, ToJudge
+from sozo.scoring.judges.protocol import JudgeSettings, Rubric, Status, ToJudge
 from sozo.scoring.judges.run import NOT_ASKED, Judging
 from sozo.tasks.held_out import refuse
 from sozo.tasks.jcq.files import PARAMETERS, PROMPT, export, import_judgements
@@ -105,6 +105,13 @@ class Jcq(JudgedTask):
             for q in self.questions
         ]
 
+    @property
+    def asked_by(self) -> tuple[Rubric, ...]:
+        """The paper's, or the guarded one."""
+        settings = self.settings
+        rubric = JCQ_RUBRICS[settings.judge_prompt]
+        return (replace(rubric, read=READERS[settings.verdicts]),)
+
     def deciding(self) -> dict[str, Any]:
         """The questions' content, and what the judgements' keys are made of."""
         questions = {
@@ -176,9 +183,7 @@ class Jcq(JudgedTask):
                         answer.id, item.id, item.columns["question"], text, item.group
                     )
                 )
-        rubric = replace(
-            JCQ_RUBRICS[settings.judge_prompt], read=READERS[settings.verdicts]
-        )
+        (rubric,) = self.asked_by
         if settings.judgements:
             judging = import_judgements(
                 Path(settings.judgements),

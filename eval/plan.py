@@ -1,9 +1,9 @@
 """What `--dry-run` says: what is asked of models and judges, what that costs, and what is missing. Nothing is written."""
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +34,7 @@ class Asked:
 
     def line(self, pace: float | None) -> str:
         """For people; `pace` is a server's seconds a request at the least."""
-        count, how = len, "a token a character"
-        with suppress(Exception):  # whatever its reason, the tokenizer is not here
-            from transformers import AutoTokenizer
-
-            found = AutoTokenizer.from_pretrained(self.model, local_files_only=True)
-            count, how = lambda text: len(found.tokenize(text)), "by its tokenizer"
+        count, how = _counter(self.model)
         asked = len(self.prompts)
         read = sum(map(count, self.prompts)) + asked * self.longest
         written = asked * self.most
@@ -48,8 +43,20 @@ class Asked:
         if self.price:
             line += f", {self.price.cost(read, written):,.2f} dollars"
         if pace is not None:
-            line += f"; {asked * pace / 60:,.1f} minutes or more"
+            line += f"; {asked * pace / 60:,.2f} minutes or more"
         return line
+
+
+@cache
+def _counter(model: str) -> tuple[Callable[[str], int], str]:
+    """What counts a text's tokens, and how."""
+    try:
+        from transformers import AutoTokenizer
+
+        tokenizer = AutoTokenizer.from_pretrained(model, local_files_only=True)
+    except Exception:  # whatever its reason, it is not here
+        return len, "a token a character"
+    return lambda text: len(tokenizer.tokenize(text)), "by its tokenizer"
 
 
 def plan(

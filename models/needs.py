@@ -1,6 +1,7 @@
 """What settings name and this machine has not: found before anything runs, and no model is loaded for it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.extras import EXTRA_OF, install_command
 from sozo.models.tiny import tiny_seed
+from sozo.scoring.embeddings import make_encoder
 from sozo.scoring.embeddings.prompts import parts_of
 from sozo.scoring.nouns import make_noun_checker
 
@@ -48,9 +50,19 @@ def not_here(
             extra = EXTRA_OF.get(package)
             how = install_command(extra) if extra else f"pip install {package}"
             yield f"the package {package} is not installed: {how}"
-    for name in sorted(values_of(settings, "noun_checker")):
+    made: list[Callable[[], Any]] = [
+        partial(make_noun_checker, name)
+        for name in sorted(values_of(settings, "noun_checker"))
+    ]
+    made += [
+        partial(make_encoder, name, endpoint=endpoint)
+        for name in sorted(parts)
+        if name.startswith("openai:")  # its key
+        for endpoint in values_of(settings, "embedding_endpoint") or (None,)
+    ]
+    for make in made:
         try:
-            make_noun_checker(name)
+            make()
         except UserError as error:
             yield str(error)
     for name in sorted(hub | models):
@@ -59,11 +71,14 @@ def not_here(
 
 
 def values_of(node: Any, key: str) -> set[str]:
-    """The values of a setting anywhere in mappings and lists."""
+    """The values of settings whose names end so, such as SAT's own encoder, anywhere in mappings and lists."""
     found = set()
     if isinstance(node, dict):
-        if node.get(key) is not None:
-            found.add(str(node[key]))
+        found |= {
+            str(value)
+            for name, value in node.items()
+            if str(name).endswith(key) and value is not None
+        }
         node = list(node.values())
     if isinstance(node, list):
         found = found.union(*(values_of(child, key) for child in node))

@@ -123,7 +123,9 @@ def answer_task(
             if not (other_judge and isinstance(task, JudgedTask)):
                 raise
             command = judging_command(task, output)
-            raise UserError(f"{error.how}; judged by this one: {command}") from error
+            raise UserError(
+                f"{error.how}; to judge its answers so: {command}"
+            ) from error
         if processes.first:
             folder.refuse_other_model()
         metrics = folder.metrics()
@@ -223,7 +225,7 @@ def _finish(
         except UserError as error:
             if task.judge is None:
                 raise
-            remedy = "no answer is lost, and another judge's flags go into"
+            remedy = "the answers are kept, also for another judge with its flags"
             command = judging_command(task, folder.path)
             raise UserError(f"{error}; {remedy}: {command}") from error
     if task.result_type.items is RunResult.items:  # it reads them there

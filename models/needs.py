@@ -1,8 +1,8 @@
 """What settings name and this machine has not: found before anything runs, and no model is loaded for it."""
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -50,19 +50,16 @@ def not_here(
             extra = EXTRA_OF.get(package)
             how = install_command(extra) if extra else f"pip install {package}"
             yield f"the package {package} is not installed: {how}"
-    made: list[Callable[[], Any]] = [
-        partial(make_noun_checker, name)
-        for name in sorted(values_of(settings, "noun_checker"))
-    ]
-    made += [
-        partial(make_encoder, name, endpoint=endpoint)
-        for name in sorted(parts)
-        if name.startswith("openai:")  # its key
-        for endpoint in values_of(settings, "embedding_endpoint") or (None,)
-    ]
-    for make in made:
+    for name in sorted(values_of(settings, "noun_checker")):
         try:
-            make()
+            make_noun_checker(name)
+        except UserError as error:
+            yield str(error)
+    served = [name for name in parts if name.startswith("openai:")]
+    endpoints = values_of(settings, "embedding_endpoint") or {"{}"}
+    for name, endpoint in product(served, endpoints):
+        try:
+            make_encoder(name, endpoint=endpoint)  # which looks for the key
         except UserError as error:
             yield str(error)
     for name in sorted(hub | models):

@@ -118,7 +118,7 @@ def test_another_judge_is_told_how_it_gets_the_answers_that_are_there(tmp_path):
         done = evaluate(tmp_path, *other)
         assert done.returncode == 2
         said = 'error: out/m/jcq: holds a run with judge.model = "j", but now it is "org/k v"; '
-        assert done.stderr.startswith(said + "judged by this one: sozo score jcq ")
+        assert done.stderr.startswith(said + "to judge its answers so: sozo score jcq ")
         score = pasted(done.stderr)
         assert evaluate(tmp_path, *score).returncode == 0
         assert len(answered) == paid

@@ -18,14 +18,13 @@ from sozo.data.schema import ERROR, Completion
 from sozo.models.generator import Generator, request_seeds
 from sozo.models.generators import ModelWriter
 from sozo.scoring.endpoint.client import (
-    CHAT,
     FILTERED,
-    GREETING,
     OFFICIAL,
     Endpoint,
     RequestOutcome,
     RetryPolicy,
 )
+from sozo.scoring.endpoint.greeting import CHAT, GREETING, first_accepted
 from sozo.scoring.endpoint.pace import Blame
 from sozo.scoring.endpoint.profile import NONE, Profile
 from sozo.tasks.task import Task
@@ -219,7 +218,7 @@ class OpenAIGenerator:
         longest = self._writer.max_new_tokens
         tried = list(product((1, 16, longest), forms))
         bodies = [self._body(GREETING, 0, _forms(limit)[form]) for limit, form in tried]
-        form = tried[self._endpoint.first_accepted(bodies, self._read)][1]
+        form = tried[first_accepted(self._endpoint, bodies, self._read)][1]
         return form, _forms(longest)[form]
 
     def _greet(

@@ -28,7 +28,6 @@ _REFUSED = (403, 404)
 _MOST_DETOURS = 20
 _LONG = 10.0  # seconds
 _MOST_TOKENS = 10**9  # more than any model reads or writes at once
-CHAT, GREETING = "chat/completions", "こんにちは"  # nobody could refuse the latter
 FILTERED = "content_filter"  # a server's code of an error, and how an answer ends that was filtered
 _HEADERS = {
     "OpenAI-Organization": "OPENAI_ORG_ID",
@@ -296,24 +295,6 @@ class Endpoint:
                 await self.close()
 
         run_to_end(send_all())
-
-    def first_accepted(
-        self,
-        bodies: Sequence[dict[str, Any]],
-        read: Callable[[Any], Value],
-    ) -> int:
-        """The number of the first of `bodies` that gets a chat's reply, where those before are refused as such (400, 422).
-
-        UserError if none does.
-        """
-        outcomes: list[RequestOutcome[Value]] = []
-        for number, body in enumerate(bodies):
-            self.post_all(CHAT, [body], read, lambda _, came: outcomes.append(came))
-            if outcomes[-1].value is not None:
-                return number
-            if outcomes[-1].status not in (400, 422):
-                break
-        raise self.failure(outcomes[-1].error)
 
     async def close(self) -> None:
         """Close the connections; the next request opens new ones, in whichever event loop it comes from."""

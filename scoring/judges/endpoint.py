@@ -8,14 +8,8 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.prompts import messages
 from sozo.data.schema import Completion, utf8_safe
-from sozo.scoring.endpoint.client import (
-    CHAT,
-    FILTERED,
-    GREETING,
-    OFFICIAL,
-    Endpoint,
-    Reply,
-)
+from sozo.scoring.endpoint.client import FILTERED, OFFICIAL, Endpoint, Reply
+from sozo.scoring.endpoint.greeting import CHAT, GREETING, first_accepted
 from sozo.scoring.endpoint.profile import Profile, read_profile
 from sozo.scoring.judges.protocol import JudgeSettings
 
@@ -64,7 +58,7 @@ class EndpointJudge(Endpoint):
         """
         asks = {"messages": messages(GREETING)}
         bodies = [body | asks for body in (*self._shorter, self._body)]
-        self.first_accepted(bodies, self.chat_reply)
+        first_accepted(self, bodies, self.chat_reply)
         self.proven = False
 
     async def ask(self, prompt: str) -> Reply:

@@ -542,8 +542,8 @@ def test_from_patents_to_a_page(tmp_path):
         )
         done = sozo(tmp_path, "run", "--tasks", "pbig", *command, OPENAI_API_KEY=KEY)
         assert done.returncode == 0, done.stderr
-        # Two equal ideas share a judgement: 2 by specificity, and one idea by the seven others.
-        assert len([body for body in requests if body["model"] == "j"]) == 9
+        # It is greeted. Two equal ideas share a judgement: 2 by specificity, and one idea by the seven others.
+        assert len([body for body in requests if body["model"] == "j"]) == 1 + 9
     metrics = json.loads((tmp_path / "runs/m/pbig/metrics.json").read_text("utf-8"))
     assert (metrics["usable"], metrics["num_answers"], metrics["reasons"]) == (
         4,

@@ -194,7 +194,14 @@ def test_a_retry_that_stops_on_its_budget_says_what_holds(tmp_path):
             "--judge-base-url",
             url,
         )
-        command += ("--judge-price-in", "1", "--judge-price-out", "2", "--output", "out")
+        command += (
+            "--judge-price-in",
+            "1",
+            "--judge-price-out",
+            "2",
+            "--output",
+            "out",
+        )
         assert evaluate(tmp_path, *command).returncode == 0
         metrics = tmp_path / "out" / RUN / "metrics.json"
         assert json.loads(metrics.read_text("utf-8"))["statuses"]["unparseable"] == 1

@@ -166,7 +166,9 @@ def test_equal_answers_to_one_question_are_judged_once(tmp_path):
 
 
 def test_cost_is_what_the_replies_say_or_unknown(tmp_path):
-    done, _ = judge(lambda p: VERDICT, tmp_path / "a", judge_price_in=2.0, judge_price_out=10.0)
+    done, _ = judge(
+        lambda p: VERDICT, tmp_path / "a", judge_price_in=2.0, judge_price_out=10.0
+    )
     assert (
         done.cost
         == done.cost_at_most
@@ -176,7 +178,10 @@ def test_cost_is_what_the_replies_say_or_unknown(tmp_path):
     done, _ = judge(lambda p: VERDICT, tmp_path / "b")
     assert (done.cost, done.unknown_cost, done.prompt_tokens) == (0.0, 6, 600)
     done, fake = judge(
-        lambda p: Reply(VERDICT), tmp_path / "c", judge_price_in=2.0, judge_price_out=10.0
+        lambda p: Reply(VERDICT),
+        tmp_path / "c",
+        judge_price_in=2.0,
+        judge_price_out=10.0,
     )
     assert (done.cost, done.unknown_cost) == (0.0, 6)
     sent = sum(len(line.encode()) + 64 for line in fake.asked)

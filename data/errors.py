@@ -40,6 +40,14 @@ class UserError(Exception):
         super().__init__(in_one_line(without_credentials(message)))
 
 
+class OtherSettingsError(UserError):
+    """A folder holds a run with other settings. `key` is the first that differs, `how` the message without what to do."""
+
+    def __init__(self, how: str, remedy: str, key: str) -> None:
+        super().__init__(f"{how}; {remedy}")
+        self.how, self.key = how, key
+
+
 class UndecidedError(UserError):
     """It may be the fault of this one batch: another one will tell."""
 

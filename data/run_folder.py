@@ -16,7 +16,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from sozo.data.errors import UserError
+from sozo.data.errors import OtherSettingsError, UserError
 from sozo.data.processes import is_first
 from sozo.data.record import (
     folder_sha256,
@@ -324,8 +324,10 @@ class RunFolder:
                 )
                 how = f"from before {name} changed"
                 same = "content"
-            raise UserError(
-                f"{self.path}: holds a run {how}; {_OTHER}, or the same {same} to continue it"
+            raise OtherSettingsError(
+                f"{self.path}: holds a run {how}",
+                f"{_OTHER}, or the same {same} to continue it",
+                difference[0],
             )
 
 

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 from sozo.data.errors import UserError
 from sozo.data.parts import Columns, parts_of, write_missing
 from sozo.data.processes import Processes
+from sozo.data.record import read_json
 from sozo.data.schema import (
     count_rows,
     is_table,
@@ -73,6 +76,29 @@ def score_parts(
         return part_columns(task, [items[answer.item] for answer in part], part)
 
     write_missing(parts, columns, f"{task.name}: scoring", Processes())
+
+
+def is_whole(task: Task, run: Path) -> bool:
+    """Whether the folder of a run has all its answers; they need not be judged."""
+    if (run / "metrics.json").is_file():
+        return True
+    asked = read_json(run / "config.json")["settings"]
+    each = asked.get("answers_per_item") or 1
+    whole = asked.get("num_answers") or each * len(task.items())
+    there = sum(map(count_rows, (run / "answers").glob("part-*.parquet")))
+    return not asked.get("num_usable") and there >= whole
+
+
+def judging_command(task: JudgedTask, run: Path) -> str:
+    """The command that has the answers of a run judged as the task's settings say, into a folder beside it."""
+    words = ["sozo", "score", task.name, str(run)]
+    for field in fields(task.settings):
+        value = getattr(task.settings, field.name)
+        if value != field.default:
+            words.append(f"--{field.name.replace('_', '-')}")
+            words += [] if value is True else [str(value)]
+    judge = re.sub(r"[^\w.-]+", "-", task.known_judge.name).strip("-.")
+    return shlex.join([*words, "--output", f"{run}-{judge}"])
 
 
 def judge_parts(task: JudgedTask, folder: Path) -> Judging:

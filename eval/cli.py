@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from os.path import commonpath
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -19,6 +19,7 @@ from sozo.eval.draw import SamplingOptions
 from sozo.eval.flags import add_command, expand_flags, list_flags, with_flags
 from sozo.eval.isolated_failures import IsolatedFailures
 from sozo.eval.models_to_run import Target, find_targets, write_studies
+from sozo.eval.plan import plan
 from sozo.eval.run import TaskRun, run_tasks, score_answers
 from sozo.eval.terminal import (
     print_answer,
@@ -166,7 +167,7 @@ def _run(
     """Each model through each task; `folders` are the tasks, with their folders within a model's."""
     with Loaded() as loaded:
         # Once: a budget is for all models together.
-        asked = _make_tasks(list(folders), settings, loaded)
+        asked = [task_type(name)(settings.get(name)) for name in folders]
         check_delivery([target.model for target in targets], results)
         if not targets:
             files = "answers that exist already: sozo score TASK FILE"
@@ -184,7 +185,15 @@ def _run(
                 (task, decide(named, task), output / target.folder / folders[task.name])
                 for task in asked
             ]
+        if results.dry_run:
+            planned = [
+                (f"{target.folder or target.source}/{task.name}", task, writer, place)
+                for target, made in runs.items()
+                for task, writer, place in made
+            ]
+            _print_plan(output, *plan(planned, sampling, generator.price()))
         for task in asked:  # and what cannot be asked of any of them
+            _add_judge(task, loaded)
             task.items()
         write_studies(output, studies or {})
         ledgers = [place / LEDGER for made in runs.values() for *_, place in made]
@@ -323,7 +332,11 @@ def _score_command(kind: type[Task]) -> Callable[..., None]:
                 "(docs/answer-files.md, From CSV); what people wrote: docs/people.md"
             )
         with Loaded() as loaded:
-            (task,) = _make_tasks([kind.name], settings, loaded)
+            task = kind(settings[kind.name])
+            if results.dry_run:
+                planned = [(str(file), task, file, output)]
+                _print_plan(output, *plan(planned, SamplingOptions(), None))
+            _add_judge(task, loaded)
             run = score_answers(task, file, output, source=source)
         _show(run, model, results, output)
         show_all([run], results.explain)
@@ -375,15 +388,16 @@ def _serve_command(kind: type[Task]) -> Callable[..., None]:
     return with_flags(command, {kind.name: kind.Settings})
 
 
-def _make_tasks(
-    names: Sequence[str], settings: Mapping[str, Any], loaded: Loaded
-) -> list[Task]:
-    """The tasks of these names, each with its settings and its judge, if it has one."""
-    tasks = [task_type(name)(settings.get(name)) for name in dict.fromkeys(names)]
-    for task in tasks:
-        if (judge_settings := task.judge_settings) is not None:
-            task.judge = make_judge(judge_settings, loaded)
-    return tasks
+def _add_judge(task: Task, loaded: Loaded) -> None:
+    if (judge_settings := task.judge_settings) is not None:
+        task.judge = make_judge(judge_settings, loaded)
+
+
+def _print_plan(output: Path, lines: Sequence[str], lacking: Sequence[str]) -> NoReturn:
+    """The plan of a run; what is missing makes the exit status 1."""
+    print_lines([*lines, *(f"missing: {line}" for line in lacking)])
+    print_lines([f"{output}: nothing was written"])
+    raise typer.Exit(bool(lacking))
 
 
 def _show(

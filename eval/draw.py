@@ -22,6 +22,7 @@ from sozo.models.generator import Generator, answer_items
 from sozo.models.generators import Loaded, Writer
 from sozo.models.openai_endpoint import keep_answers
 from sozo.models.trained_on import trained_on
+from sozo.scoring.judges.endpoint import EndpointJudge
 from sozo.tasks.judged import JudgedTask
 from sozo.tasks.task import Answer, Item, Task, known_columns
 
@@ -141,6 +142,8 @@ def draw_answers(
     ):
         return None  # no model needs to be loaded to score what is there
     if processes.first:
+        if isinstance(task.judge, EndpointJudge) and not task.judge.proven:
+            task.judge.greet()  # before the model is paid for answers that nobody could judge
         writer = writer.pinned()  # what has to be made or downloaded is made once
     wait()
     writer = writer.pinned()
@@ -201,7 +204,7 @@ def draw_parts(
         first = number * batch_size
         ids, batch = zip(
             *(
-                _asked(items, sampling, k)
+                asked_item(items, sampling, k)
                 for k in range(first, first + parts[number].rows)
             ),
             strict=True,
@@ -271,7 +274,7 @@ def scorer_facts(task: Task) -> dict[str, Any]:
     return {"scorer": described} if described else {}
 
 
-def _asked(
+def asked_item(
     items: Sequence[Item], sampling: SamplingOptions, k: int
 ) -> tuple[str, Item]:
     """Id and item of answer number `k` of the table."""

@@ -6,13 +6,20 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from sozo.data.errors import UserError
+from sozo.data.errors import OtherSettingsError, UserError
 from sozo.data.jsonl import write_objects
 from sozo.data.processes import gather, launched, world_size
 from sozo.data.run_folder import RunFolder, remove_run
 from sozo.data.schema import count_rows, iter_tables, part_paths
 from sozo.data.settings import deciding
-from sozo.eval.answered import answers_digest, judge_parts, read_answers, score_parts
+from sozo.eval.answered import (
+    answers_digest,
+    is_whole,
+    judge_parts,
+    judging_command,
+    read_answers,
+    score_parts,
+)
 from sozo.eval.draw import SamplingOptions, draw_answers, scorer_facts
 from sozo.eval.isolated_failures import IsolatedFailures
 from sozo.models.generators import Loaded, Writer
@@ -109,7 +116,16 @@ def answer_task(
         **task.deciding(),
     }
     with launched() as processes:
-        folder = RunFolder(output, settings)
+        try:
+            folder = RunFolder(output, settings)
+        except OtherSettingsError as error:
+            other_judge = error.key.startswith("judge.") and is_whole(task, output)
+            if not (other_judge and isinstance(task, JudgedTask)):
+                raise
+            command = judging_command(task, output)
+            raise UserError(
+                f"{error.how}; to judge its answers so: {command}"
+            ) from error
         if processes.first:
             folder.refuse_other_model()
         metrics = folder.metrics()
@@ -141,11 +157,11 @@ def score_answers(
     """
     if path.is_dir() and output.resolve() in (path.resolve(), path.resolve().parent):
         raise UserError(f"{output}: is the table itself; give another --output")
-    if (path / "config.json").exists() and not (path / "metrics.json").exists():
+    answers = read_answers(task, path, source)
+    if (path / "config.json").exists() and not is_whole(task, path):
         raise UserError(
             f"{path}: is not finished; run the command that wrote it again first"
         )
-    answers = read_answers(task, path, source)
     # In the order in which a difference is named: the digest is of the other two as well.
     answered = {
         "source": source,
@@ -202,7 +218,16 @@ def _finish(
     num_usable: int | None = None,
     stopped: str | None = None,
 ) -> TaskRun:
-    judging = judge_parts(task, folder.path) if isinstance(task, JudgedTask) else None
+    judging = None
+    if isinstance(task, JudgedTask):
+        try:
+            judging = judge_parts(task, folder.path)
+        except UserError as error:
+            if task.judge is None:
+                raise
+            remedy = "the answers are kept, also for another judge with its flags"
+            command = judging_command(task, folder.path)
+            raise UserError(f"{error}; {remedy}: {command}") from error
     if task.result_type.items is RunResult.items:  # it reads them there
         write_items(folder.path, task.items())
     metrics = task.finish(Complete(folder.path, source, num_usable, judging))

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.extras import EXTRA_OF, install_command
 from sozo.models.tiny import tiny_seed
+from sozo.scoring.embeddings import make_encoder
 from sozo.scoring.embeddings.prompts import parts_of
 from sozo.scoring.nouns import make_noun_checker
 
@@ -53,17 +55,27 @@ def not_here(
             make_noun_checker(name)
         except UserError as error:
             yield str(error)
+    served = [name for name in parts if name.startswith("openai:")]
+    endpoints = values_of(settings, "embedding_endpoint") or {"{}"}
+    for name, endpoint in product(served, endpoints):
+        try:
+            make_encoder(name, endpoint=endpoint)  # which looks for the key
+        except UserError as error:
+            yield str(error)
     for name in sorted(hub | models):
         if not is_here(name):
             yield f"{name}: neither in a folder nor in the hub's cache, and the hub has not answered with it"
 
 
 def values_of(node: Any, key: str) -> set[str]:
-    """The values of a setting anywhere in mappings and lists."""
+    """The values of settings whose names end so, such as SAT's own encoder, anywhere in mappings and lists."""
     found = set()
     if isinstance(node, dict):
-        if node.get(key) is not None:
-            found.add(str(node[key]))
+        found |= {
+            str(value)
+            for name, value in node.items()
+            if str(name).endswith(key) and value is not None
+        }
         node = list(node.values())
     if isinstance(node, list):
         found = found.union(*(values_of(child, key) for child in node))

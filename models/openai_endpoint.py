@@ -24,11 +24,10 @@ from sozo.scoring.endpoint.client import (
     RequestOutcome,
     RetryPolicy,
 )
+from sozo.scoring.endpoint.greeting import CHAT, GREETING, first_accepted
 from sozo.scoring.endpoint.pace import Blame
 from sozo.scoring.endpoint.profile import NONE, Profile
 from sozo.tasks.task import Task
-
-_PATH, _GREETING = "chat/completions", "こんにちは"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +143,7 @@ class OpenAIGenerator:
                     self._body(prompts[k], seeds[k], self._request) for k in missing
                 ]
                 try:
-                    self._endpoint.post_all(_PATH, bodies, self._read, keep)
+                    self._endpoint.post_all(CHAT, bodies, self._read, keep)
                 except _ServerSuspectedError:
                     # Unless a prompt that it answered before is answered again: then these prompts are at fault.
                     if (
@@ -210,30 +209,26 @@ class OpenAIGenerator:
 
         It is tried with one token, where that is too few with sixteen, and at last with as many as an answer may have.
         """
-        limits = (1, 16, self._writer.max_new_tokens)
-        for limit, form in product(limits, _forms(1)):
-            if self._endpoint.url == OFFICIAL and form not in ("openai", "bare"):
-                continue
-            if form == "bare" and self.temperature not in (
-                1.0,
-                None,
-            ):  # the server's own would be another one
-                continue
-            greeted = self._greet(_forms(limit)[form])
-            if greeted.value is not None:
-                return form, _forms(self._writer.max_new_tokens)[form]
-            if greeted.status not in (400, 422):
-                break
-        raise self._endpoint.failure(greeted.error)
+        forms = list(_forms(1))
+        if self._endpoint.url == OFFICIAL:
+            forms = ["openai", "bare"]
+        # The server's own temperature would be another one.
+        if self.temperature not in (1.0, None):
+            forms.remove("bare")
+        longest = self._writer.max_new_tokens
+        tried = list(product((1, 16, longest), forms))
+        bodies = [self._body(GREETING, 0, _forms(limit)[form]) for limit, form in tried]
+        form = tried[first_accepted(self._endpoint, bodies, self._read)][1]
+        return form, _forms(longest)[form]
 
     def _greet(
-        self, request: dict[str, Any], prompt: str = _GREETING
+        self, request: dict[str, Any], prompt: str = GREETING
     ) -> RequestOutcome[Completion]:
         """What the server answers to a prompt that nobody could refuse."""
         outcomes: list[RequestOutcome[Completion]] = []
         body = self._body(prompt, 0, request)
         self._endpoint.post_all(
-            _PATH, [body], self._read, lambda _, outcome: outcomes.append(outcome)
+            CHAT, [body], self._read, lambda _, outcome: outcomes.append(outcome)
         )
         return outcomes[0]
 

@@ -17,6 +17,7 @@ from sozo.models.transformers_model import MOST_SLOTS, USUAL_SLOTS, LocalWriter
 from sozo.models.vllm_engine import VllmWriter
 from sozo.models.weights import check_model
 from sozo.scoring.endpoint.profile import HELP, check_address, read_profile
+from sozo.scoring.judges.protocol import Price
 from sozo.tasks.task import Task
 
 BACKENDS = ("auto", "transformers", "vllm", "openai")
@@ -72,6 +73,15 @@ class GeneratorSettings(Checked):
     system_prompt: str | None = setting(
         None, "System message before each prompt (default: what it was trained with)."
     )
+    price_in: float | None = setting(
+        None,
+        "Of --dry-run: price of a million tokens that the model reads.",
+        affects_result=False,
+        least=0,
+    )
+    price_out: float | None = setting(
+        None, "Of a million that it writes.", affects_result=False, least=0
+    )
     source: str | None = setting(
         None, "Name of the row; like the model or the file if not given."
     )
@@ -110,6 +120,10 @@ class GeneratorSettings(Checked):
     frontier_encoder: str | None = rare_setting(
         None, "Of frontier: encoder of that score (default: what scores the run)."
     )
+
+    def price(self) -> Price | None:
+        """The price of the model's tokens; None if it is not known."""
+        return Price.given(self.price_in, self.price_out)
 
 
 def decide(asked: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
@@ -175,7 +189,10 @@ def decide(asked: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
     }
     if backend == "openai":
         return EndpointWriter(
-            profile=profile, base_url=base_url, concurrency=asked.concurrency, **who
+            profile=profile,
+            base_url=base_url,
+            concurrency=profile.concurrency or asked.concurrency,
+            **who,
         )
     if brought:
         return JoinedWriter(generator=brought.value, **who)

@@ -5,7 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sozo.scoring.judges.protocol import Judge, JudgeSettings
+from sozo.scoring.judges.protocol import Judge, JudgeSettings, Rubric
 from sozo.scoring.judges.run import JudgeSession, Judging, check_budget
 from sozo.tasks.task import Answer, Complete, Item, Row, Task
 
@@ -29,6 +29,11 @@ class JudgedTask(Task):
     def session(self) -> JudgeSession:
         """The judge, with a budget for all runs of a command together."""
         return JudgeSession(self.known_judge, self.settings, self.ledgers)
+
+    @property
+    def asked_by(self) -> tuple[Rubric, ...]:
+        """By which of its rubrics the judge is asked about an answer: once by each, at most."""
+        return self.rubrics
 
     @property
     def known_judge(self) -> Judge:

@@ -24,7 +24,7 @@ def main():
     dist.init_process_group(
         "gloo", init_method=f"file://{store}", rank=rank, world_size=2, timeout=timeout
     )
-    price_in, price_out = plan.get("prices", (None, None))
+    judge_price_in, judge_price_out = plan.get("prices", (None, None))
     make = make_judge_reward
     if plan.get("reward") == "idea":
         from sozo.suite.pbig.reward import make_idea_reward as make
@@ -34,8 +34,8 @@ def main():
         judge_model="fake judge",
         judge_base_url=plan["url"],
         judge_max_tokens=50,
-        price_in=price_in,
-        price_out=price_out,
+        judge_price_in=judge_price_in,
+        judge_price_out=judge_price_out,
         max_cost=plan.get("max_cost"),
     )
     result = {"rewards": [], "metrics": [], "statuses": [], "error": None}

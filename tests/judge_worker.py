@@ -19,7 +19,11 @@ if __name__ == "__main__":
         "judge", base_url=url, concurrency=20, timeout=1.5, retry=retry
     )
     done = judge_answers(
-        judge, JCQ_V1, ANSWERS, Path(ledger), JudgeSettings(price_in=1.0, price_out=2.0)
+        judge,
+        JCQ_V1,
+        ANSWERS,
+        Path(ledger),
+        JudgeSettings(judge_price_in=1.0, judge_price_out=2.0),
     )
     facts = {
         "statuses": done.statuses,

@@ -123,7 +123,7 @@ NAN, INF = float("nan"), float("inf")
         (GeneratorSettings, {"max_new_tokens": 0}),
         *((JudgeSettings, {"max_cost": value}) for value in (NAN, INF, -1.0)),
         *(
-            (JudgeSettings, {"price_in": value, "price_out": 1.0})
+            (JudgeSettings, {"judge_price_in": value, "judge_price_out": 1.0})
             for value in (NAN, INF, -1.0)
         ),
         *((JudgeSettings, {"judge_concurrency": value}) for value in (0, 10**400)),

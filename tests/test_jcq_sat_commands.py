@@ -69,9 +69,9 @@ def test_jcq_from_questions_to_a_row(tmp_path):
             "j",
             "--judge-base-url",
             url,
-            "--price-in",
+            "--judge-price-in",
             "1",
-            "--price-out",
+            "--judge-price-out",
             "2",
         )
         done = evaluate(tmp_path, *command, "--output", "out")
@@ -165,7 +165,7 @@ def test_jcq_does_not_judge_reasoning(tmp_path):
         )
         done = evaluate(tmp_path, *command, "--output", "out")
     assert done.returncode == 0, done.stderr
-    asked = [
+    _, *asked = [  # the first asks whether the judge is there
         body["messages"][-1]["content"] for body in requests if body["model"] == "j"
     ]
     assert len(asked) == 35
@@ -194,7 +194,14 @@ def test_a_retry_that_stops_on_its_budget_says_what_holds(tmp_path):
             "--judge-base-url",
             url,
         )
-        command += ("--price-in", "1", "--price-out", "2", "--output", "out")
+        command += (
+            "--judge-price-in",
+            "1",
+            "--judge-price-out",
+            "2",
+            "--output",
+            "out",
+        )
         assert evaluate(tmp_path, *command).returncode == 0
         metrics = tmp_path / "out" / RUN / "metrics.json"
         assert json.loads(metrics.read_text("utf-8"))["statuses"]["unparseable"] == 1
@@ -328,8 +335,8 @@ def test_jcq_of_somebody_elses_answers_and_a_changed_judge(tmp_path):
             "judge_prompt must be one of jcq-v1",
         ),
         (
-            ("--model", "m", "--trial", "--price-in", "1"),
-            "price_in and price_out go together",
+            ("--model", "m", "--trial", "--judge-price-in", "1"),
+            "judge_price_in and judge_price_out go together",
         ),
         (
             ("--model", "m", "--trial", "--answers-per-item", "0"),
@@ -354,9 +361,9 @@ def test_jcq_of_somebody_elses_answers_and_a_changed_judge(tmp_path):
                 "--trial",
                 "--max-cost",
                 "nan",
-                "--price-in",
+                "--judge-price-in",
                 "1",
-                "--price-out",
+                "--judge-price-out",
                 "1",
             ),
             "max_cost must be",
@@ -480,7 +487,7 @@ def test_max_cost_is_for_all_models_of_a_run(tmp_path):
             "50",
         )
         done = evaluate(
-            tmp_path, *command, "--price-in", "0", "--price-out", "1000"
+            tmp_path, *command, "--judge-price-in", "0", "--judge-price-out", "1000"
         )  # each reply costs 1
         assert done.returncode == 3, done.stderr  # stopped
     ledgers = [
@@ -547,7 +554,7 @@ def test_max_cost_counts_what_every_model_has_cost_before(tmp_path):
             "--judge-max-tokens",
             "1000",
         )
-        command += ("--price-in", "0", "--price-out", "1000")
+        command += ("--judge-price-in", "0", "--judge-price-out", "1000")
         assert evaluate(tmp_path, *command).returncode == 0
         assert paid() == [70, 70]
         well.append(True)

@@ -204,7 +204,13 @@ def test_a_judge_that_gives_verdicts(served, tmp_path):
     shown = evaluate(
         tmp_path,
         *jcq(
-            served, served.verdicts, served.verdicts, "--price-in", 1, "--price-out", 2
+            served,
+            served.verdicts,
+            served.verdicts,
+            "--judge-price-in",
+            1,
+            "--judge-price-out",
+            2,
         ),
     )
     out = tmp_path / "out" / "verdicts" / "jcq"

@@ -21,8 +21,8 @@ from sozo.tasks.task import Item
 from two_ranks import run_ranks
 
 PRICES = {
-    "price_in": 0.0,
-    "price_out": 1e6 / 50,
+    "judge_price_in": 0.0,
+    "judge_price_out": 1e6 / 50,
 }  # a reply costs at most 1 (50 tokens), and here 0.4 (20 tokens)
 
 
@@ -316,7 +316,7 @@ def test_mistakes_are_one_line(tmp_path, monkeypatch):
         ({"criterion": "fun"}, "jcq-v1 has no criterion fun; it has fluency"),
         ({"judge_modle": "x"}, "unknown setting: judge_modle"),
         ({"judge_prompt": "jcq-v1-guarded"}, "give the reward a rubric"),
-        ({"price_in": 1.0}, "price_in and price_out go together"),
+        ({"judge_price_in": 1.0}, "judge_price_in and judge_price_out go together"),
     ):
         with pytest.raises(UserError, match=message):
             make_judge_reward(ledger=tmp_path / "j", **how)

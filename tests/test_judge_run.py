@@ -17,7 +17,7 @@ from sozo.tasks.jcq.rubric import JCQ_RUBRICS, JCQ_V1
 
 VERDICT = "流暢性: 4\n柔軟性: 3\n独創性: 2\n精緻性: 5"
 ANSWERS = [ToJudge(f"a{k}", str(k), f"問い{k}番", f"答え{k}。") for k in range(60)]
-PRICES = {"price_in": 0.0, "price_out": 1e6 / 50}
+PRICES = {"judge_price_in": 0.0, "judge_price_out": 1e6 / 50}
 
 
 def about(k):
@@ -166,7 +166,9 @@ def test_equal_answers_to_one_question_are_judged_once(tmp_path):
 
 
 def test_cost_is_what_the_replies_say_or_unknown(tmp_path):
-    done, _ = judge(lambda p: VERDICT, tmp_path / "a", price_in=2.0, price_out=10.0)
+    done, _ = judge(
+        lambda p: VERDICT, tmp_path / "a", judge_price_in=2.0, judge_price_out=10.0
+    )
     assert (
         done.cost
         == done.cost_at_most
@@ -176,7 +178,10 @@ def test_cost_is_what_the_replies_say_or_unknown(tmp_path):
     done, _ = judge(lambda p: VERDICT, tmp_path / "b")
     assert (done.cost, done.unknown_cost, done.prompt_tokens) == (0.0, 6, 600)
     done, fake = judge(
-        lambda p: Reply(VERDICT), tmp_path / "c", price_in=2.0, price_out=10.0
+        lambda p: Reply(VERDICT),
+        tmp_path / "c",
+        judge_price_in=2.0,
+        judge_price_out=10.0,
     )
     assert (done.cost, done.unknown_cost) == (0.0, 6)
     sent = sum(len(line.encode()) + 64 for line in fake.asked)
@@ -293,8 +298,8 @@ def test_max_cost_needs_prices_and_a_limit(tmp_path):
             FakeJudge(None, max_tokens=None),
             tmp_path / "j",
             max_cost=1.0,
-            price_in=1,
-            price_out=1,
+            judge_price_in=1,
+            judge_price_out=1,
         )
 
 

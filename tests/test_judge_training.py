@@ -51,8 +51,8 @@ def test_a_run_that_its_budget_ended_resumes_with_a_larger_one(tmp_path, judging
         judge = {
             "judge_model": "j",
             "judge_max_tokens": 50,
-            "price_in": 0,
-            "price_out": 20000,
+            "judge_price_in": 0,
+            "judge_price_out": 20000,
         }
         judge["judge_base_url"] = url.replace("//", "//me:pass-word@")
         command = recipe(

@@ -45,7 +45,7 @@ def test_ctrl_c_waits_for_what_is_paid_for(tmp_path, monkeypatch, capsys):
 
 def test_what_was_paid_keeps_its_price(tmp_path):
     def cost(price):
-        settings = JudgeSettings(price_in=price, price_out=price)
+        settings = JudgeSettings(judge_price_in=price, judge_price_out=price)
         return judge_answers(
             FakeJudge(lambda p: VERDICT), JCQ_V1, ANSWERS[:1], tmp_path / "j", settings
         ).cost
@@ -61,7 +61,7 @@ def test_a_price_that_comes_later_prices_what_was_asked_before(tmp_path):
         JCQ_V1,
         ANSWERS[:3],
         tmp_path / "j",
-        JudgeSettings(price_in=1.0, price_out=10.0),
+        JudgeSettings(judge_price_in=1.0, judge_price_out=10.0),
     )
     assert (done.requests, done.unknown_cost) == (0, 0)
     assert done.cost == pytest.approx(3 * (100 + 200) / 1e6)
@@ -79,7 +79,7 @@ def test_a_budget_that_ends_early_was_spent_on_all_tasks_alike(tmp_path):
         Price(1.0, 1.0).at_most(JCQ_V1.prompt(a.question, a.answer), 1) for a in answers
     )
     settings = JudgeSettings(
-        price_in=1.0, price_out=1.0, max_cost=most + 11.5 * 2 / 1e6
+        judge_price_in=1.0, judge_price_out=1.0, max_cost=most + 11.5 * 2 / 1e6
     )
     done = judge_answers(judge, JCQ_V1, answers, tmp_path / "j", settings)
     assert done.stopped

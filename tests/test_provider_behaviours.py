@@ -33,7 +33,7 @@ KEY = "sk-proj-0123456789abcdefgh"
 QUICK = RetryPolicy(retries=2, first_wait=0.01, longest_wait=0.02, patience=0.3)
 JUDGE, WRITER, ENCODER = "judge", "writer", "encoder"
 ANSWERS = [ToJudge(f"a{k}", str(k), f"問い{k}番", f"答え{k}。") for k in range(3)]
-PRICED = JudgeSettings(price_in=1.0, price_out=1.0, max_cost=1.0)
+PRICED = JudgeSettings(judge_price_in=1.0, judge_price_out=1.0, max_cost=1.0)
 DRAFT = VERDICT.replace("4", "1")
 GZIP = {"Content-Encoding": "gzip"}
 

@@ -130,6 +130,7 @@ def test_what_cannot_be_scored_again_is_one_line(run, tmp_path):
     with pytest.raises(UserError, match="no such file"):
         score_answers(STRICT, tmp_path / "none", tmp_path / "new")
     (run / "metrics.json").unlink()
+    (run / "answers" / "part-00002.parquet").unlink()
     with pytest.raises(UserError, match="is not finished"):
         score_answers(STRICT, run, tmp_path / "new")
     part = run / "answers" / "part-00001.parquet"

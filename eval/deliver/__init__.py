@@ -16,6 +16,10 @@ class ResultOptions:
     """Where results go beside their folder, and what is said of them."""
 
     panel = "Output"
+    dry_run: bool = setting(
+        False,
+        "Ask each server for one token, and say what it would cost and what is missing. Nothing is written.",
+    )
     explain: bool = setting(False, "Say below the table what each row means.")
     wandb: bool | None = setting(
         None,

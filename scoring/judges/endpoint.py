@@ -9,6 +9,7 @@ from sozo.data.errors import UserError
 from sozo.data.prompts import messages
 from sozo.data.schema import Completion, utf8_safe
 from sozo.scoring.endpoint.client import FILTERED, OFFICIAL, Endpoint, Reply
+from sozo.scoring.endpoint.greeting import CHAT, GREETING, first_accepted
 from sozo.scoring.endpoint.profile import Profile, read_profile
 from sozo.scoring.judges.protocol import JudgeSettings
 
@@ -42,15 +43,28 @@ class EndpointJudge(Endpoint):
         if self.url == OFFICIAL and profile.limit_name is None:
             profile = replace(profile, limit_name="max_completion_tokens")
         decoder = {"temperature": 0.0, "max_tokens": max_tokens}
-        self._body = {"model": model, **profile.decoder(decoder)}
+        *self._shorter, self._body = (
+            {"model": model, **profile.decoder(decoder | {"max_tokens": limit})}
+            for limit in (1, 16, max_tokens)
+        )
         self.parameters: dict[str, Any] = (
             decoder | profile.deciding() | {"server": profile.server_at(self.url)}
         )
 
+    def greet(self) -> None:
+        """Have the server reply with one token, or as many as it insists on; UserError where it does not.
+
+        What follows may find it gone again: it is not `proven` by this.
+        """
+        asks = {"messages": messages(GREETING)}
+        bodies = [body | asks for body in (*self._shorter, self._body)]
+        first_accepted(self, bodies, self.chat_reply)
+        self.proven = False
+
     async def ask(self, prompt: str) -> Reply:
         """One reply, with the tokens of every attempt that it took; None where a reply came and does not say them."""
         body = {**self._body, "messages": messages(utf8_safe(prompt))}
-        outcome = await self.post("chat/completions", body, self.chat_reply)
+        outcome = await self.post(CHAT, body, self.chat_reply)
         # Azure's content filter answers with 400.
         reply = outcome.value or Reply(
             error=outcome.error, refused=outcome.code == FILTERED

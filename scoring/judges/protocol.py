@@ -107,6 +107,20 @@ class Price:
     per_million_in: float
     per_million_out: float
 
+    @classmethod
+    def given(
+        cls, paid_in: float | None, paid_out: float | None, whose: str = ""
+    ) -> "Price | None":
+        """What the settings price_in and price_out say, of `judge_` or of the model; None where it is not known."""
+        if paid_in is None and paid_out is None:
+            return None
+        if paid_in is None or paid_out is None:
+            both = f"{whose}price_in and {whose}price_out go together"
+            raise UserError(
+                f"{both}: what a million tokens cost, in and out; give both"
+            )
+        return cls(paid_in, paid_out)
+
     def cost(
         self, prompt_tokens: int | None, completion_tokens: int | None
     ) -> float | None:
@@ -140,13 +154,13 @@ class JudgeSettings(Checked):
         "Address of the judge's endpoint, up to /v1; key from OPENAI_API_KEY.",
         affects_result=False,
     )
-    price_in: float | None = setting(
+    judge_price_in: float | None = setting(
         None,
         "Price of a million prompt tokens; without both prices the cost is unknown.",
         affects_result=False,
         least=0,
     )
-    price_out: float | None = setting(
+    judge_price_out: float | None = setting(
         None,
         "Price of a million tokens that the judge writes.",
         affects_result=False,
@@ -178,13 +192,7 @@ class JudgeSettings(Checked):
 
     def price(self) -> Price | None:
         """The price of the judge's tokens; None if it is not known."""
-        if self.price_in is None and self.price_out is None:
-            return None
-        if self.price_in is None or self.price_out is None:
-            raise UserError(
-                "price_in and price_out go together: what a million tokens cost, in and out; give both"
-            )
-        return Price(self.price_in, self.price_out)
+        return Price.given(self.judge_price_in, self.judge_price_out, "judge_")
 
     def record(self, judge: Judge) -> dict[str, Any]:
         """What a run's record says of its judge and decides nothing: where it runs, and what it costs."""

@@ -178,7 +178,10 @@ class AskingSize:
         ]
         lines.append(f"prompts: {self.prompt_bytes / 1e6:,.1f} MB")
         if self.cost is None:
-            return [*lines, "cost: not known without --price-in and --price-out"]
+            return [
+                *lines,
+                "cost: not known without --judge-price-in and --judge-price-out",
+            ]
         most = f"cost: at most {self.cost:,.2f}; twice that if no reply can be read and each is asked for again"
         return [*lines, most]
 

@@ -97,7 +97,7 @@ def ask(task: Jcq, reals: Mapping[str, str], folder: Path) -> Check:
     scores = list[float | None]()
     for name, asked in ("check", every), ("check-again", every[: len(reals)]):
         ledger = folder / f"judge-{name}.jsonl"
-        judging = task.session.judge_answers(task.rubric, asked, ledger)
+        judging = task.session.judge_answers(task.asked_by[0], asked, ledger)
         if judging.stopped:
             print_lines([f"not finished: {judging.stopped}"])
             raise typer.Exit(3)

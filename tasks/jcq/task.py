@@ -111,6 +111,13 @@ class Jcq(JudgedTask):
             for q in self.questions
         ]
 
+    @property
+    def asked_by(self) -> tuple[Rubric, ...]:
+        """The paper's, or the guarded one."""
+        settings = self.settings
+        rubric = JCQ_RUBRICS[settings.judge_prompt]
+        return (replace(rubric, read=READERS[settings.verdicts]),)
+
     def deciding(self) -> dict[str, Any]:
         """The questions' content, and what the judgements' keys are made of."""
         questions = {
@@ -132,14 +139,6 @@ class Jcq(JudgedTask):
         return questions | {
             "judge": {"model": judge.name, "prompt": prompt, **judge.parameters}
         }
-
-    @property
-    def rubric(self) -> Rubric:
-        """What the judge is asked, and how its replies are read."""
-        settings = self.settings
-        return replace(
-            JCQ_RUBRICS[settings.judge_prompt], read=READERS[settings.verdicts]
-        )
 
     def _imported(self, judgements: str) -> dict[str, Any]:
         """What decides the judgements where they come from JCQ-judge's file, and nobody is asked."""
@@ -190,16 +189,17 @@ class Jcq(JudgedTask):
                         answer.id, item.id, item.columns["question"], text, item.group
                     )
                 )
+        (rubric,) = self.asked_by
         if settings.judgements:
             judging = import_judgements(
                 Path(settings.judgements),
                 settings.judge_model,
                 to_judge,
                 ledger,
-                self.rubric,
+                rubric,
             )
         else:
-            judging = self.session.judge_answers(self.rubric, to_judge, ledger)
+            judging = self.session.judge_answers(rubric, to_judge, ledger)
         known = {
             asked.id: (asked, line)
             for asked, line in zip(to_judge, judging.judgements, strict=True)

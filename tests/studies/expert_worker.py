@@ -33,6 +33,9 @@ if __name__ == "__main__":
         for seed in range(3)
     ]
     settings = JudgeSettings(
-        judge_model="judge", price_in=1.0, price_out=2.0, retry_unjudged=bool(retry)
+        judge_model="judge",
+        judge_price_in=1.0,
+        judge_price_out=2.0,
+        retry_unjudged=bool(retry),
     )
     judge_experts(PLAN, judges, Path(folder), settings, ExpertSettings())

@@ -244,7 +244,7 @@ def test_a_world_without_experts_has_no_difference(monkeypatch):
 
 def test_a_budget_that_ends_early_and_what_is_left(tmp_path):
     ratings = world(4)[:60]
-    price = {"price_in": 1000.0, "price_out": 1000.0}
+    price = {"judge_price_in": 1000.0, "judge_price_out": 1000.0}
     judging = JudgeSettings(
         judge_model="w", judge_max_tokens=50, **price, max_cost=20.0
     )
@@ -273,8 +273,8 @@ def test_all_criteria_have_one_budget(tmp_path):
     settings = {
         "judge_model": "w",
         "judge_max_tokens": 50,
-        "price_in": 1000.0,
-        "price_out": 1000.0,
+        "judge_price_in": 1000.0,
+        "judge_price_out": 1000.0,
     }
     judge = world_judge(max_tokens=50)
     judging = JudgeSettings(
@@ -394,9 +394,9 @@ def test_the_command_of_the_trial_says_what_it_would_ask(tmp_path):
         "--shots",
         "1",
         "2",
-        "--price-in",
+        "--judge-price-in",
         "1",
-        "--price-out",
+        "--judge-price-out",
         "1",
     )
     assert (done.returncode, done.stderr) == (0, "")

@@ -191,7 +191,11 @@ def test_a_judge_that_was_stopped_goes_on_and_nothing_is_asked_twice(
         lambda text: "5" if text[0] == "a" else str(1 + TALES.index(text[2]))
     ) as (url, asked):
         # A reply costs at most 1 (50 tokens), and here 0.4: six of them fit into 3.2.
-        prices = {"price_in": 0.0, "price_out": 1e6 / 50, "judge_max_tokens": 50}
+        prices = {
+            "judge_price_in": 0.0,
+            "judge_price_out": 1e6 / 50,
+            "judge_max_tokens": 50,
+        }
         options = {
             "judge_model": "j",
             "judge_base_url": url,
@@ -332,7 +336,10 @@ def test_the_command(tmp_path):
         ),
         (("runs", "--rankings", "none.jsonl"), "none.jsonl: no such file"),
         (("runs", "--judge-model", "j"), "--judge-model goes with --judge"),
-        (("runs", "--judge", "--price-in", "1"), "price_in and price_out go together"),
+        (
+            ("runs", "--judge", "--judge-price-in", "1"),
+            "judge_price_in and judge_price_out go together",
+        ),
         (
             ("runs", "else"),
             "embedding_model is ja-ginza and other; name the encoders that shall score all",

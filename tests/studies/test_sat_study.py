@@ -257,7 +257,12 @@ def test_what_the_budget_did_not_allow_was_not_asked(tmp_path: Path) -> None:
         lambda _: "3", concurrency=1
     )  # 50 tokens at most, 20 each: 1 of 5, then 0.4 spent
     graded = grade(
-        judge, rows, tmp_path, price_in=0.0, price_out=1e6 / 50, max_cost=1.5
+        judge,
+        rows,
+        tmp_path,
+        judge_price_in=0.0,
+        judge_price_out=1e6 / 50,
+        max_cost=1.5,
     )
     assert graded.statuses["A"] == {"ok": 2, "not_asked": 3}
     assert graded.judging.stopped

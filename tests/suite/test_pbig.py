@@ -436,8 +436,8 @@ def test_a_failed_judgement_is_no_score_and_opens_no_gate(tmp_path):
 
 def test_money_ends_judging_between_two_judgements(tmp_path):
     prices = {
-        "price_in": 0.0,
-        "price_out": 1e6 / 50,
+        "judge_price_in": 0.0,
+        "judge_price_out": 1e6 / 50,
         "max_cost": 2.0,
     }  # at most 1 for each judgement, and here 0.4
     run = scored(tmp_path / "run", FakeJudge(by_kind, concurrency=1), **prices)
@@ -542,8 +542,8 @@ def test_from_patents_to_a_page(tmp_path):
         )
         done = sozo(tmp_path, "run", "--tasks", "pbig", *command, OPENAI_API_KEY=KEY)
         assert done.returncode == 0, done.stderr
-        # Two equal ideas share a judgement: 2 by specificity, and one idea by the seven others.
-        assert len([body for body in requests if body["model"] == "j"]) == 9
+        # It is greeted. Two equal ideas share a judgement: 2 by specificity, and one idea by the seven others.
+        assert len([body for body in requests if body["model"] == "j"]) == 1 + 9
     metrics = json.loads((tmp_path / "runs/m/pbig/metrics.json").read_text("utf-8"))
     assert (metrics["usable"], metrics["num_answers"], metrics["reasons"]) == (
         4,

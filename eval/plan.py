@@ -1,0 +1,142 @@
+"""What `--dry-run` says: what is asked of models and judges, what that costs, and what is missing. Nothing is written."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sozo.data.errors import UserError
+from sozo.data.parts import is_there, parts_of
+from sozo.eval.answered import read_answers
+from sozo.eval.draw import SamplingOptions, asked_item
+from sozo.models.generators import ModelWriter, Writer
+from sozo.models.needs import not_here
+from sozo.scoring.judges.endpoint import endpoint_judge
+from sozo.scoring.judges.ledger import latest, read_judgements
+from sozo.scoring.judges.protocol import Price
+from sozo.tasks.judged import LEDGER, JudgedTask
+from sozo.tasks.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Whom a run asks, and how much."""
+
+    who: str
+    model: str
+    backend: str
+    prompts: Sequence[str]
+    longest: int  # most tokens of a prompt beside this text
+    most: int  # tokens of a reply
+    price: Price | None
+
+    def line(self, pace: float | None) -> str:
+        """For people; `pace` is a server's seconds a request at the least."""
+        count, how = _counter(self.model)
+        asked = len(self.prompts)
+        read = sum(map(count, self.prompts)) + asked * self.longest
+        written = asked * self.most
+        tokens = f"{read:,} tokens in and {written:,} out"
+        line = f"{self.who} {self.model}: {asked:,} requests, at most {tokens} ({how})"
+        if self.price:
+            line += f", {self.price.cost(read, written):,.2f} dollars"
+        if pace is not None:
+            line += f"; {asked * pace / 60:,.2f} minutes or more"
+        return line
+
+
+@cache
+def _counter(model: str) -> tuple[Callable[[str], int], str]:
+    """What counts a text's tokens, and how."""
+    try:
+        from transformers import AutoTokenizer
+
+        tokenizer = AutoTokenizer.from_pretrained(model, local_files_only=True)
+    except Exception:  # whatever its reason, it is not here
+        return len, "a token a character"
+    return lambda text: len(tokenizer.tokenize(text)), "by its tokenizer"
+
+
+def plan(
+    runs: Sequence[tuple[str, Task, Writer | Path, Path]],
+    sampling: SamplingOptions,
+    price: Price | None,
+) -> tuple[list[str], list[str]]:
+    """A line for each of whom runs ask, and one for all that is missing.
+
+    A run is its name, its task, who answers or where the answers are, and its folder. `price` is of models' tokens.
+    """
+    lines, lacking, settings = list[str](), list[str](), list[Any]()
+    local = dict[str, str]()
+    paces = dict[tuple[str, str], float | None]()
+    for name, task, by, folder in runs:
+        settings += [asdict(task.settings), dict(getattr(by, "record", {}))]
+        try:
+            for asked in _asked(task, by, folder, sampling, price):
+                key = asked.who, asked.model
+                if asked.backend in ("transformers", "vllm"):
+                    local[asked.model] = asked.backend
+                elif asked.backend == "openai" and asked.prompts and key not in paces:
+                    paces[key] = None
+                    try:
+                        paces[key] = _pace(asked.who, task, by)
+                    except UserError as error:
+                        lacking.append(str(error))
+                lines.append(f"{name}: {asked.line(paces.get(key))}")
+        except UserError as error:
+            lacking.append(str(error))
+    lacking += not_here(settings, set(local), local.values())
+    return lines, list(dict.fromkeys(lacking))
+
+
+def _asked(
+    task: Task,
+    by: Writer | Path,
+    folder: Path,
+    sampling: SamplingOptions,
+    price: Price | None,
+) -> Iterator[Asked]:
+    """The model, if one answers, and the judge, if there is one, about what is not in the run's folder yet."""
+    items = task.items()
+    longest = 0
+    if isinstance(by, Path):
+        known = {item.id: item for item in items}
+        answers = [(known[a.item], a.text) for a in read_answers(task, by, None)]
+    else:
+        sampling = sampling.settled(task, items)
+        rows = sampling.num_usable or sampling.count(items)
+        answers = [(asked_item(items, sampling, k)[1], "") for k in range(rows)]
+    if isinstance(by, ModelWriter):
+        longest = by.max_new_tokens
+        parts = parts_of(folder / "answers", rows, sampling.batch_size)
+        there = sum(part.rows for part in parts if is_there(part))
+        prompts = [item.prompt for item, _ in answers[there:]]
+        backend = str(by.record["backend"])
+        yield Asked("model", by.model, backend, prompts, 0, longest, price)
+    settings = task.judge_settings
+    if settings and isinstance(task, JudgedTask):
+        ledger, judge = folder / LEDGER, settings.judge_model
+        lines = read_judgements(ledger, ()) if ledger.is_file() else []
+        judged = latest(line for line in lines if line.judge == judge)
+        # It holds question and answer; which is which makes no difference to its length.
+        prompts = [
+            rubric.prompt("", item.columns.get("question", item.prompt) + text)
+            for rubric in task.asked_by
+            for item, text in answers
+        ][len(judged) :]
+        limit, price = settings.judge_max_tokens, settings.price()
+        backend = settings.judge_backend
+        yield Asked("judge", judge, backend, prompts, longest, limit, price)
+
+
+def _pace(who: str, task: Any, by: Any) -> float:
+    """Seconds a request at the least: a server's for one token, by how many it takes at once."""
+    began = time.monotonic()
+    if who == "judge":
+        by = endpoint_judge(task.judge_settings)
+        by.greet()
+    else:
+        by.load(task)  # which greets it
+    return (time.monotonic() - began) / by.concurrency

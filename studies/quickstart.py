@@ -40,7 +40,7 @@ ROWS = {
 # What the first core does; the second does the rest.
 GRPO = ("grpo", "grpo-sample", "base")
 # From the seeds of recipes/tiny/quickstart.yaml (quickstart-rows.jsonl beside it).
-OTHER_SEEDS = {"grpo": "−0.00 to +0.00", "wide": "+0.00 to +0.00"}
+OTHER_SEEDS = {"grpo": "−0.04 to +0.01", "wide": "+0.21 to +0.32"}
 # What stands on the first screen, a paragraph a note.
 ENGLISH = """
 DAT asks for ten nouns as far apart in meaning as possible. An answer is usable if it is ten different nouns, a line

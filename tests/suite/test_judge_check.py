@@ -292,7 +292,14 @@ def test_the_command_asks_once_and_says_what_it_will_cost(tmp_path):
         assert (none.returncode, none.stderr.count("\n")) == (2, 1)
         assert "holds no finished run of jcq; add --trial" in none.stderr
         assert not (tmp_path / "eval").exists()
-        money = ["--judge-price-in", "1", "--judge-price-out", "1", "--max-cost", "0.008"]
+        money = [
+            "--judge-price-in",
+            "1",
+            "--judge-price-out",
+            "1",
+            "--max-cost",
+            "0.008",
+        ]
         poor = sozo(tmp_path, *words, "--trial", *money, OPENAI_API_KEY="k")
         assert (poor.returncode, "not finished" in poor.stdout) == (3, True)
         assert not (tmp_path / "eval" / CHECK).exists()

@@ -85,7 +85,7 @@ def test_pages_say_the_code_s_defaults():
         ("dat.md", f"asks it {PAPER_ANSWERS:,} times"),
         ("dat.md", f"--num-answers {PAPER_ANSWERS} "),
         ("frontier.md", f"the paper's {PAPER_ANSWERS:,} were"),
-        ("endpoints.md", "({:,}, {:,} and {:,} tokens;".format(*limits)),
+        ("endpoints.md", "up to {:,}, {:,} and {:,} tokens".format(*limits)),
         ("vllm.md", f"limit of {jcq.max_new_tokens:,} tokens"),
         ("sipen.md", f"(temperature {sipen.temperature:g})"),
         ("sipen.md", f"stops after {sipen.max_new_tokens} tokens"),

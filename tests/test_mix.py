@@ -327,7 +327,7 @@ def test_a_completion_that_nobody_pays_for_ends_the_run(monkeypatch):
     trainer.state = SimpleNamespace(global_step=4)
     with pytest.raises(
         UserError,
-        match=r"step 5: 1 completions got no number from any of judge; pay 0\.0 for what is",
+        match=r"step 5: 1 completions got no number from any of judge; give 0\.0 for what is",
     ):
         trainer._calculate_rewards()
     assert reward(["?"], ["x"]) == [None]  # a judgement that failed says why

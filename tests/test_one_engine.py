@@ -325,12 +325,16 @@ def test_where_no_benchmark_is_named_word_tasks_and_hivemind_are_left_out(
 ):
     chosen = []
 
-    def choose(names, *_):
-        chosen.extend(names)
+    def choose(name):
+        chosen.append(name)
+        return lambda settings: None
+
+    def enough(*_):
         raise UserError("enough")
 
     monkeypatch.setenv("SOZO_TASKS", TASKS[0])
-    monkeypatch.setattr("sozo.eval.cli._make_tasks", choose)
+    monkeypatch.setattr("sozo.eval.cli.task_type", choose)
+    monkeypatch.setattr("sozo.eval.cli.check_delivery", enough)
     CliRunner().invoke(
         make_app(), ["run", "--model", "tiny", "--output", str(tmp_path / "out")]
     )

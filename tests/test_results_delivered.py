@@ -244,7 +244,7 @@ def test_a_model_that_nobody_tracked_is_logged_on_request_only(tmp_path):
 
 def test_what_a_judge_says_about_the_key_is_in_no_file(grpo, tmp_path):
     def refuse(body):
-        if body["model"] == "j":
+        if body["model"] == "j" and body["max_tokens"] > 1:  # behind its greeting
             return 401, {
                 "error": {
                     "message": f"Incorrect API key provided: {KEY}. Find yours elsewhere."

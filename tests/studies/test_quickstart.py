@@ -11,11 +11,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from fakes import Answer, write_answer_table
 from finished_runs import dat_run
 from sozo.data.errors import UserError
 from sozo.data.record import read_json, write_json
+from sozo.eval.cli import make_app
 from sozo.studies import quickstart
 from sozo.studies.study.steps import Step
 
@@ -77,6 +79,12 @@ def test_the_page_says_what_was_aimed_at_and_how_training_went(
     )
     quickstart.show(argparse.Namespace(output_dir=tmp_path), left, 0.0)
     printed = capsys.readouterr().out
+    (all_lists,) = re.findall(r"All lists: sozo (.*) --output lists\.csv", printed)
+    run = CliRunner().invoke(
+        make_app(), [*shlex.split(all_lists), "--output", str(tmp_path / "lists.csv")]
+    )
+    assert run.exit_code == 0, run.output
+    assert "after wide" in (tmp_path / "lists.csv").read_text("utf-8")
     facts = printed[printed.index("Compared with before. ") :]
     assert facts.count("\n") < 10  # they come last
     assert re.search(

@@ -12,18 +12,21 @@ changed, by an encoder that nobody trained on too. Killed and run again, it cont
 import argparse
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 
 import sozo
 from sozo.data.errors import UserError, one_line_errors
+from sozo.data.processes import end_with_parent
 from sozo.data.progress import console
 from sozo.studies.study.config import load_study
 from sozo.studies.study.steps import PAGE, Step, study_steps
@@ -83,6 +86,7 @@ NOTES = [
 # Two trainings stand beside each other: on two cores a second thread of each makes both several times slower.
 _ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 _PRINTING = Lock()
+_REFUSED = 2  # the exit status of what a user has to change
 
 
 def say(label: str, line: str) -> None:
@@ -91,13 +95,23 @@ def say(label: str, line: str) -> None:
         console(stderr=True).print(f"{label:5}| {line}", markup=False, highlight=False)
 
 
-def launch(label: str, steps: Sequence[Step], log: Path, flags: Sequence[str]) -> None:
-    """Run steps one after the other, each in its own process; what they say goes to `log`, a training's to the screen too."""
+def launch(
+    label: str,
+    steps: Sequence[Step],
+    log: Path,
+    flags: Sequence[str],
+    running: list["subprocess.Popen[str]"],
+) -> None:
+    """Run steps one after the other, each in its own process that ends with this one and is added to `running`.
+
+    What they say goes to `log`, a training's to the screen too.
+    """
     log.parent.mkdir(parents=True, exist_ok=True)
     for step in steps:
         command = replace(step, launcher=None).command([], sys.executable)
         command += flags if step.name == "grpo" else []
         say(label, f"$ {shlex.join(['python', *command[1:]])}")
+        said = ""
         with (
             log.open("a", encoding="utf-8") as kept,
             subprocess.Popen(
@@ -107,17 +121,20 @@ def launch(label: str, steps: Sequence[Step], log: Path, flags: Sequence[str]) -
                 encoding="utf-8",
                 errors="replace",
                 env=_ONE_THREAD | os.environ,
+                preexec_fn=partial(end_with_parent, signal.SIGTERM),
             ) as process,
         ):
+            running.append(process)
             assert process.stdout is not None
             for line in process.stdout:
                 kept.write(line)
+                said = line.strip() or said
                 if step.trains:
                     say(label, line.rstrip())
-        if process.returncode:
+        if status := process.returncode:
+            again = "" if status == _REFUSED else "; the same command continues"
             raise UserError(
-                f"{label}: {step.name} ended with exit status {process.returncode}; {log} says why; "
-                "the same command continues"
+                f"{label}: {step.name} ended with exit status {status} ({said}; {log} has more){again}"
             )
 
 
@@ -132,16 +149,24 @@ def make(args: argparse.Namespace, flags: list[str]) -> dict[str, Path]:
     )
     steps = {step.name: step for step in study_steps(study) if step.script != PAGE}
     first = [steps.pop(name) for name in GRPO]
+    running: list[subprocess.Popen[str]] = []
     with ThreadPoolExecutor(2) as pool:
         jobs = [
-            pool.submit(launch, label, track, args.output_dir / f"{label}.log", flags)
+            pool.submit(
+                launch, label, track, args.output_dir / f"{label}.log", flags, running
+            )
             for label, track in (("GRPO", first), ("wide", [*steps.values()]))
         ]
-        for job in as_completed(jobs):
-            if error := job.exception():  # now: the other training may take minutes
-                console(stderr=True, style="red", markup=False).print(
-                    f"{error}. The other training ends first, and is kept."
-                )
+        try:
+            for job in as_completed(jobs):
+                if error := job.exception():  # now: the other training may take minutes
+                    console(stderr=True, style="red", markup=False).print(
+                        f"{error}. The other training ends first, and is kept."
+                    )
+        except KeyboardInterrupt:  # which may have reached this process alone
+            for process in running:
+                process.terminate()
+            raise
     for job in jobs:
         job.result()
     return {name: Path(study.step_folder(step)) for name, step in ROWS.items()}

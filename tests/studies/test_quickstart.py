@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -122,9 +123,10 @@ def test_commands_can_be_pasted_and_lines_say_which_training_they_are_of(
         launcher=Path("recipes/accelerate/single.yaml"),
     )
     with pytest.raises(
-        UserError, match=r"GRPO: grpo ended with exit status 2; .*GRPO\.log says why"
+        UserError,
+        match=r"GRPO: grpo ended with exit status 2 \(.*no_such_flag.*GRPO\.log has more\)$",
     ):
-        quickstart.launch("GRPO", [refused], log, ["--no_such_flag", "1"])
+        quickstart.launch("GRPO", [refused], log, ["--no_such_flag", "1"], [])
     first, *lines = "".join(capsys.readouterr().err.splitlines(keepends=True)).split(
         "GRPO | "
     )[1:]
@@ -142,6 +144,24 @@ def test_commands_can_be_pasted_and_lines_say_which_training_they_are_of(
     ]
     assert lines
     assert "no_such_flag" in log.read_text("utf-8")
+
+
+def test_both_trainings_end_with_the_quickstart(tmp_path):
+    """Also where the signal reaches it alone."""
+    command = [sys.executable, "-m", "sozo.studies.quickstart"]
+    for ended_by in (signal.SIGINT, signal.SIGTERM):
+        with subprocess.Popen(
+            [*command, "--output_dir", str(tmp_path / "out")],
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            started = [next(process.stderr) for _ in range(3)]
+            assert sum("| $ python -m" in line for line in started) == 2
+            process.send_signal(ended_by)
+            process.stderr.read()  # to its end: nobody is left who could write
+        assert process.returncode
+        assert subprocess.run(["pgrep", "-s", str(process.pid)], check=False).returncode
 
 
 @pytest.mark.slow

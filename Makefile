@@ -30,7 +30,7 @@ doctor: ## a table of the extras: what is installed, what is missing, and the co
 	@$(PYTHON) $(NEW_ENOUGH)
 	@$(PYTHON) recipes/doctor.py
 
-quickstart: $(STAMP) ## train the embedded model in two ways and show what it learned (no GPU, no hub; about five minutes on two cores)
+quickstart: $(STAMP) ## train the embedded model in two ways and show what it learned (no GPU, no hub; about four minutes on two cores)
 	$(BIN)/python -m sozo.studies.quickstart
 
 gpu-check: $(STAMP) ## samplers, SFT, DPO, GRPO and vLLM on one GPU (or a CPU) beside what is expected, as a table to send us

@@ -1,4 +1,4 @@
-"""See a model learn the DAT, in about five minutes on two cores: what `make quickstart` runs.
+"""See a model learn the DAT, in about four minutes on two cores: what `make quickstart` runs.
 
     python -m sozo.studies.quickstart       # further flags, such as --max_steps 50, go to GRPO
 

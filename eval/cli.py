@@ -14,6 +14,7 @@ from sozo.data.errors import UserError, one_line_errors
 from sozo.data.joined import COMMANDS, added
 from sozo.data.sheet import KINDS
 from sozo.data.study_folder import StudyFolder
+from sozo.eval.bills import billed
 from sozo.eval.deliver import ResultOptions, check_delivery, deliver
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.flags import add_command, expand_flags, list_flags, with_flags
@@ -34,7 +35,6 @@ from sozo.models.judges import make_judge
 from sozo.models.settings import GeneratorSettings, decide
 from sozo.rewards.task import reward_options
 from sozo.tasks import Dat, task_type, task_types
-from sozo.tasks.judged import LEDGER, JudgedTask
 from sozo.tasks.task import Task
 from sozo.tasks.view import TERMINAL
 
@@ -196,18 +196,17 @@ def _run(
             _add_judge(task, loaded)
             task.items()
         write_studies(output, studies or {})
-        ledgers = [place / LEDGER for made in runs.values() for *_, place in made]
-        for judged in (task for task in asked if isinstance(task, JudgedTask)):
-            judged.ledgers = ledgers
+        places = [place for made in runs.values() for *_, place in made]
         finished = list[TaskRun | None]()
         failures = IsolatedFailures(len(targets) * len(asked), loaded)
-        for target, made in runs.items():
+        with billed(asked, places, generator):
+            for target, made in runs.items():
 
-            def show(run: TaskRun | None, target: Target = target) -> None:
-                finished.append(run)
-                _show(run, target.model, results, output, output / target.folder)
+                def show(run: TaskRun | None, target: Target = target) -> None:
+                    finished.append(run)
+                    _show(run, target.model, results, output, output / target.folder)
 
-            run_tasks(made, sampling, loaded, failures, show)
+                run_tasks(made, sampling, loaded, failures, show)
     show_all(finished, results.explain, failures)
 
 
@@ -337,7 +336,8 @@ def _score_command(kind: type[Task]) -> Callable[..., None]:
                 planned = [(str(file), task, file, output)]
                 _print_plan(output, *plan(planned, SamplingOptions(), None))
             _add_judge(task, loaded)
-            run = score_answers(task, file, output, source=source)
+            with billed([task], [output]):
+                run = score_answers(task, file, output, source=source)
         _show(run, model, results, output)
         show_all([run], results.explain)
 

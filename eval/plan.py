@@ -13,9 +13,9 @@ from sozo.eval.answered import read_answers
 from sozo.eval.draw import SamplingOptions, asked_item
 from sozo.models.generators import ModelWriter, Writer
 from sozo.models.needs import not_here
+from sozo.scoring.endpoint.bill import Price
 from sozo.scoring.judges.endpoint import endpoint_judge
 from sozo.scoring.judges.ledger import latest, read_judgements
-from sozo.scoring.judges.protocol import Price
 from sozo.tasks.judged import LEDGER, JudgedTask
 from sozo.tasks.task import Task
 

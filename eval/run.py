@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from sozo.eval.isolated_failures import IsolatedFailures
 from sozo.models.generators import Loaded, Writer
 from sozo.models.nouns import NounWriter
 from sozo.models.settings import GeneratorSettings, decide
+from sozo.scoring.endpoint.bill import BILL, read_bills
 from sozo.scoring.final_text import count_unknown
 from sozo.scoring.judges.endpoint import LocalJudge
 from sozo.tasks.judged import JudgedTask
@@ -128,6 +129,8 @@ def answer_task(
             ) from error
         if processes.first:
             folder.refuse_other_model()
+        if isinstance(task, JudgedTask):
+            task.charge(output)
         metrics = folder.metrics()
         if metrics is not None and not (task.again or sampling.retry_errors):
             before = TaskRun(task, output, metrics, True) if processes.first else None
@@ -176,6 +179,8 @@ def score_answers(
     if metrics is not None and not task.again:
         return TaskRun(task, output, metrics, True)
     folder.reopen()
+    if isinstance(task, JudgedTask):
+        task.charge(output)
     # Somebody else drew these answers: seed and decoder are not known here.
     folder.start(
         {**scorer_facts(task), "seed": None, "decoder": None},
@@ -243,6 +248,8 @@ def _finish(
             "trials": num_usable,
             "drawn": sum(count_rows(part) for part in part_paths(folder.answers)),
         }
+    if paid := read_bills([folder.path / BILL]):
+        metrics |= {"bill": {payee: asdict(took) for payee, took in paid.items()}}
     unjudged = judging.stopped if judging else None
     if stopped is None and (unjudged is None or again):
         folder.finish(metrics)

@@ -5,6 +5,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from sozo.scoring.endpoint.bill import BILL, Bill
+from sozo.scoring.endpoint.client import Endpoint
 from sozo.scoring.judges.protocol import Judge, JudgeSettings, Rubric
 from sozo.scoring.judges.run import JudgeSession, Judging, check_budget
 from sozo.tasks.task import Answer, Complete, Item, Row, Task
@@ -16,9 +18,6 @@ class JudgedTask(Task):
     """Base class of tasks that are scored all at once, by the judge that their settings name."""
 
     settings: JudgeSettings
-    ledgers: Sequence[
-        Path
-    ] = ()  # of all runs of a command, also of those that come later: they have one budget
 
     def __init__(self, settings: Any = None) -> None:
         super().__init__(settings)
@@ -28,7 +27,13 @@ class JudgedTask(Task):
     @cached_property
     def session(self) -> JudgeSession:
         """The judge, with a budget for all runs of a command together."""
-        return JudgeSession(self.known_judge, self.settings, self.ledgers)
+        return JudgeSession(self.known_judge, self.settings, self.budget)
+
+    def charge(self, folder: Path) -> None:
+        """From now on what a judge behind an endpoint is asked stands on the bill of this run."""
+        if isinstance(self.judge, Endpoint):
+            how = self.settings.price(), self.judge.max_tokens, self.budget
+            self.judge.bill = Bill(folder / BILL, "judge", *how)
 
     @property
     def asked_by(self) -> tuple[Rubric, ...]:
@@ -59,13 +64,13 @@ class JudgedTask(Task):
         return {}
 
     def finish(self, run: Complete) -> dict[str, Any]:
-        """Who judged by which prompt, too, and what it took."""
+        """Who judged by which prompt, too, and how the judgements ended."""
         judge, judging = self.deciding()["judge"], run.judging or Judging()
-        return (
-            super().finish(run)
-            | {"judge": judge["model"], "prompt": judge["prompt"]}
-            | judging.to_json()
-        )
+        return super().finish(run) | {
+            "judge": judge["model"],
+            "prompt": judge["prompt"],
+            "statuses": judging.statuses,
+        }
 
     def facts(self) -> dict[str, Any]:
         return {"judge": self.settings.record(self.judge)} if self.judge else {}

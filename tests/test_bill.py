@@ -161,7 +161,9 @@ def counts(requests):
 def command(url, *words):
     return [
         *("run", "--tasks", "jcq", "--model", "m", "--base-url", url, "--trial"),
-        *("--judge-model", "j", "--judge-base-url", url, "--output", "out", *words),
+        *("--judge-model", "j", "--judge-base-url", url, "--output", "out"),
+        # More at once than five, and the tests' server refuses some.
+        *("--concurrency", "3", "--judge-concurrency", "3", *words),
     ]
 
 
@@ -214,7 +216,7 @@ def test_a_kill_loses_what_is_under_way_and_no_more(tmp_path):
         return both(body)
 
     with server(reply) as (url, requests):
-        words = command(url, "--concurrency", "3", "--judge-concurrency", "3")
+        words = command(url)
         environment = os.environ | {"OPENAI_API_KEY": "none"}
         for _ in range(3):
             running = subprocess.Popen(

@@ -13,6 +13,7 @@ from typing import Any
 from tqdm import tqdm
 
 from sozo.data.errors import UndecidedError, UserError
+from sozo.data.progress import note
 from sozo.data.record import refuse_link, room, write_whole
 from sozo.data.schema import ERROR, Completion
 from sozo.models.generator import Generator, request_seeds
@@ -125,6 +126,7 @@ class OpenAIGenerator:
                     Completion("", FILTERED) if outcome.code == FILTERED else None
                 )
                 completion, k = declined or outcome.value, missing[number]
+                note(done=1, failed=completion is None)
                 if completion is None:
                     errors[k] = outcome.error
                 if self._blame.is_servers(prompts[k], completion is not None):

@@ -1,15 +1,14 @@
 """What is asked, what is kept, what it costs and when it stops, with a fake judge."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
 from fakes import FakeJudge
 from sozo.data.errors import UserError
 from sozo.data.schema import Completion
-from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.endpoint.bill import Budget
+from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.judges.endpoint import LocalJudge
 from sozo.scoring.judges.ledger import read_judgements as read_ledger
 from sozo.scoring.judges.protocol import JudgeSettings, ToJudge

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from sozo.data.errors import UserError
+from sozo.data.progress import note
 from sozo.data.record import refuse_link, room
 from sozo.data.settings import Checked, from_validation, setting
 
@@ -190,6 +191,7 @@ class Bill:
                 {"request": request, "ended": ended, **counted, "cost": cost},
                 may_be_paid=ended != Ended.REFUSED,
             )
+            note(cost=cost or 0.0)
             known = 0.0 if ended == Ended.REFUSED else most or 0.0
             budget.settle(most or 0.0, known if cost is None else cost)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError
-from sozo.data.progress import answers_bar
+from sozo.data.progress import answers_bar, note
 from sozo.scoring.endpoint.bill import Budget, OverBudgetError, Price
 from sozo.scoring.endpoint.client import Endpoint, Reply
 from sozo.scoring.endpoint.pace import GIVE_UP_AFTER, Blame, for_each, run_to_end
@@ -85,6 +85,7 @@ class JudgeSession:
         with answers_bar(f"judging by {self.judge.name}", len(answers)) as advance:
 
             def show(judgement: Judgement) -> None:
+                note(failed=judgement.status is Status.API_ERROR)
                 advance(1, int(judgement.scores is not None))
 
             how: dict[str, Any] = {"on_judgement": show, "budget": self.budget}

@@ -129,14 +129,14 @@ def with_flags(
 def _flags_of(
     group: Any, panel: str | None
 ) -> Iterator[tuple[Field[Any], inspect.Parameter]]:
-    """The dataclass' own fields, which a subclass shares with it, each with its flag."""
+    """The dataclass' own fields, which a subclass shares with it, each with its flag; as in its constructor."""
     hints = get_type_hints(group)
     owners = {
         name: owner
         for owner in reversed(group.__mro__)
         for name in inspect.get_annotations(owner)
     }
-    for field in fields(group):
+    for field in sorted(fields(group), key=lambda field: bool(field.kw_only)):
         # A flag that is off by default needs no --no-... beside it.
         names = [f"--{field.name.replace('_', '-')}"] if field.default is False else []
         line, own = field.metadata["help"], vars(owners[field.name]).get("panel", panel)

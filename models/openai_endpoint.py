@@ -19,15 +19,9 @@ from sozo.data.schema import ERROR, Completion
 from sozo.models.generator import Generator, request_seeds
 from sozo.models.generators import ModelWriter
 from sozo.scoring.endpoint.bill import BILL, Bill, Budget, OverBudgetError, Price
-from sozo.scoring.endpoint.client import (
-    FILTERED,
-    OFFICIAL,
-    Endpoint,
-    RequestOutcome,
-    RetryPolicy,
-)
+from sozo.scoring.endpoint.client import FILTERED, OFFICIAL, Endpoint, RequestOutcome
 from sozo.scoring.endpoint.greeting import CHAT, GREETING, first_accepted
-from sozo.scoring.endpoint.pace import Blame
+from sozo.scoring.endpoint.pace import Blame, RetryPolicy
 from sozo.scoring.endpoint.profile import NONE, Profile
 from sozo.tasks.task import Task
 

@@ -15,7 +15,8 @@ from judge_server import completion
 from sozo.data.errors import UserError
 from sozo.scoring.endpoint.bill import BILL, Bill, Budget, OverBudgetError, Paid, Price
 from sozo.scoring.endpoint.bill import read_bills as read
-from sozo.scoring.endpoint.client import Endpoint, RetryPolicy
+from sozo.scoring.endpoint.client import Endpoint
+from sozo.scoring.endpoint.pace import RetryPolicy
 from test_jcq_sat_commands import both, evaluate
 from test_sampling_endpoint import server
 

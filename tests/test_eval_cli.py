@@ -519,7 +519,10 @@ def test_help_has_panels_and_rare_flags_only_on_request() -> None:
     assert f"Rarer flags, too: {len(rare)} more." in short
     # One flag of a base class stands in the panel of that class, whatever task inherits it.
     judge = long.partition("\nJudge:\n")[2].partition("\n\n")[0]
-    assert {"--judge-model", "--max-cost", "--retry-unjudged"} <= set(flags_of(judge))
+    assert {"--judge-model", "--retry-unjudged"} <= set(flags_of(judge))
+    assert flags_of(long.partition("\nCost:\n")[2].partition("\n\n")[0]) == [
+        "--max-cost"
+    ]
 
 
 def test_a_setting_of_ones_own_falls_in_a_panel_by_itself() -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from judge_server import VERDICT, completion, serving
 from sozo.data.errors import UserError
-from sozo.scoring.endpoint.client import Reply, RetryPolicy, retry_after
+from sozo.scoring.endpoint.client import Reply
+from sozo.scoring.endpoint.pace import RetryPolicy, retry_after
 from sozo.scoring.judges.endpoint import EndpointJudge
 
 KEY = "sk-test/0123456789abcdef"

@@ -4,14 +4,12 @@ import asyncio
 import json
 import math
 import os
-import random
 import re
 import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from email.utils import parsedate_to_datetime
 from typing import Any, Generic, TypeVar
 
 from tqdm import tqdm
@@ -21,7 +19,12 @@ from sozo.data.foreign import MOST_QUOTED, MOST_REPLY, printable, quoted
 from sozo.data.schema import utf8_safe
 from sozo.data.secrets import public_url, secrets_of
 from sozo.scoring.endpoint.bill import Bill, Ended
-from sozo.scoring.endpoint.pace import for_each, run_to_end
+from sozo.scoring.endpoint.pace import (
+    RetryPolicy,
+    for_each,
+    retry_after,
+    run_to_end,
+)
 from sozo.scoring.endpoint.profile import Profile, check_address
 
 OFFICIAL = "https://api.openai.com/v1"
@@ -82,47 +85,6 @@ class Reply:
         None  # the endpoint's own name for what replied, which may be another than was asked for
     )
     fingerprint: str | None = None  # the endpoint's word for how it was set up
-
-
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
-    """Waits that double, with jitter, so that what failed together does not come back together; in seconds."""
-
-    retries: int = 6  # after 5xx, time-outs, dropped connections and senseless replies
-    first_wait: float = 1.0  # at most
-    longest_wait: float = 60.0
-    # On 429 in all. A rate limit is no failure, so it is not counted in `retries`; one that asks for more ends the run.
-    patience: float = 900.0
-
-    def wait(self, failures: int, at_least: float | None = None) -> float:
-        """Seconds before the next attempt, after so many failed ones.
-
-        >>> 0.5 <= RetryPolicy().wait(1) <= 1.0, RetryPolicy().wait(1, at_least=20.0) >= 20.0
-        (True, True)
-        """
-        wait = min(
-            self.longest_wait, self.first_wait * 2.0 ** min(failures - 1, 60)
-        ) * random.uniform(0.5, 1.0)
-        return wait if at_least is None else at_least + 0.1 * wait
-
-
-def retry_after(milliseconds: str | None, value: str | None) -> float | None:
-    """What the headers `retry-after-ms` and `Retry-After` ask for, in seconds (a number or a date); None if nothing.
-
-    >>> retry_after(None, "2"), retry_after("250", "1"), retry_after(None, "soon")
-    (2.0, 0.25, None)
-    """
-    for text, unit in ((milliseconds, 1000.0), (value, 1.0)):
-        try:
-            seconds = float(text or "") / unit
-        except ValueError:
-            continue
-        if 0 <= seconds < float("inf"):
-            return seconds
-    try:
-        return max(0.0, parsedate_to_datetime(value or "").timestamp() - time.time())
-    except (ValueError, TypeError, OverflowError):
-        return None
 
 
 class Endpoint:

@@ -45,7 +45,7 @@ def billed(
 
 
 def _said(paid: dict[str, Paid]) -> Iterator[str]:
-    for payee, took in paid.items():
+    for payee, took in sorted(paid.items(), reverse=True):  # the model first
         counted = took.prompt_tokens, took.completion_tokens
         cost = cost_line(*counted, took.cost, took.unknown_cost)
         yield f"Paid for the {payee}, in all: {took.requests:,} requests, {took.lost:,} lost: {cost}"

@@ -97,8 +97,8 @@ class Endpoint:
 
     429, 5xx, time-outs (`timeout` seconds for an attempt), dropped connections and senseless replies are tried again as
     `retry` says; a 429 that names a time holds back every request until then. Other errors are of the one request. No
-    request would get past 401, 402 or an exhausted quota; nor, until the server is `proven`, past 403, 404 and a closed
-    port. HTTP is spoken directly: OpenAI's client package takes twice the time per request and hides what a
+    request would get past 401, 402 or an exhausted quota; nor, until the server is `proven`, past 403 and 404. A closed
+    port ends all at once, or where the server is `proven` after all attempts. HTTP is spoken directly: OpenAI's client package takes twice the time per request and hides what a
     broken server sent.
     """
 
@@ -152,7 +152,7 @@ class Endpoint:
             }
         self._secrets = secrets_of(key, self._address)
         self._timeout = timeout
-        self._retry = retry or RetryPolicy()
+        self.retry = retry or RetryPolicy()
         self._client: Any = None
         self._open_again = 0.0  # when a server that named a time may be asked again
         self.bill: Bill | None = None  # in which each attempt is noted
@@ -206,21 +206,20 @@ class Endpoint:
                 )
             else:
                 failures += 1
-            long = not limited and (outcome.wait or 0.0) > self._retry.longest_wait
+            long = not limited and (outcome.wait or 0.0) > self.retry.longest_wait
             # A server that wants an hour gets the longest wait, once; then the other requests go on without this one.
             wait = (
-                self._retry.longest_wait
+                self.retry.longest_wait
                 if long
-                else self._retry.wait(limits if limited else failures, outcome.wait)
+                else self.retry.wait(limits if limited else failures, outcome.wait)
             )
-            if failures > (1 if long else self._retry.retries) or (
-                limited and waited + wait > self._retry.patience
+            if failures > (1 if long else self.retry.retries) or (
+                limited and waited + wait > self.retry.patience
             ):
-                return replace(
-                    outcome,
-                    error=f"{outcome.error} ({failures + limits} attempts)",
-                    usage=usage,
-                )
+                line = f"{outcome.error} ({failures + limits} attempts)"
+                if outcome.status is None and outcome.ended is Ended.REFUSED:
+                    raise self.failure(line)  # its port is closed for all
+                return replace(outcome, error=line, usage=usage)
             waited += wait if limited else 0.0
             self._say_wait(wait, outcome)
             await asyncio.sleep(wait)
@@ -452,7 +451,7 @@ class Endpoint:
             status = code if type(code) is int and 400 <= code < 600 else 500
         if status in (401, 402) or code == "insufficient_quota":
             raise self.failure(line)
-        if status == 429 and wait is not None and wait > self._retry.patience:
+        if status == 429 and wait is not None and wait > self.retry.patience:
             raise self.failure(f"it asks to wait {wait:.0f} s ({line})")
         again = (status in (408, 409, 425, 429) or status >= 500) and code != FILTERED
         return RequestOutcome(

@@ -1,4 +1,4 @@
-"""How an attempt that failed is repeated, how many requests are under way at once, what Ctrl-C makes of them, and whose fault it is that they fail."""
+"""How an attempt is repeated, how many are under way at once, what Ctrl-C makes of them, whose fault failures are."""
 
 import asyncio
 import random

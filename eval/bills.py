@@ -32,15 +32,11 @@ def billed(
     )
     for task in tasks:
         task.budget = budget
-    several = len(folders) > 1
     try:
         yield
-    except BaseException:
-        several = True
-        raise
     finally:
         paid = read_bills(bills, prices)
-        if several and paid != before:
+        if paid != before:
             print_lines(_said(paid))
 
 

@@ -98,8 +98,8 @@ class Endpoint:
     429, 5xx, time-outs (`timeout` seconds for an attempt), dropped connections and senseless replies are tried again as
     `retry` says; a 429 that names a time holds back every request until then. Other errors are of the one request. No
     request would get past 401, 402 or an exhausted quota; nor, until the server is `proven`, past 403 and 404. A closed
-    port ends all at once, or where the server is `proven` after all attempts. HTTP is spoken directly: OpenAI's client package takes twice the time per request and hides what a
-    broken server sent.
+    port ends all at once, or where the server is `proven` after all attempts. HTTP is spoken directly: OpenAI's client
+    package takes twice the time per request and hides what a broken server sent.
     """
 
     def __init__(

@@ -74,7 +74,9 @@ class OpenAIGenerator:
             profile=profile,
         )
         if keep:
-            how = writer.price, writer.max_new_tokens, budget
+            unlimited = profile.limit_name == NONE
+            longest = None if unlimited else writer.max_new_tokens
+            how = writer.price, longest, budget
             self._endpoint.bill = Bill(keep.parent / BILL, "model", *how)
         temperature = profile.temperature
         if temperature is None:

@@ -163,7 +163,6 @@ def command(url, *words):
     return [
         *("run", "--tasks", "jcq", "--model", "m", "--base-url", url, "--trial"),
         *("--judge-model", "j", "--judge-base-url", url, "--output", "out"),
-        # More at once than five, and the tests' server refuses some.
         *("--concurrency", "3", "--judge-concurrency", "3", *words),
     ]
 

@@ -18,10 +18,6 @@ RUN = Path("m") / "jcq"  # within the output folder
 VERDICT = "流暢性: 4\n柔軟性: 3\n独創性: 2\n精緻性: 5"
 
 
-# More at once than five, and the tests' server refuses some, of which nobody knows whether they were paid.
-FEW = ("--concurrency", "3", "--judge-concurrency", "3")
-
-
 def both(body):
     """An answer that names its question; a verdict where one is asked for; a refusal for one question."""
     asked = body["messages"][-1]["content"]
@@ -216,7 +212,6 @@ def test_a_retry_that_stops_on_its_budget_says_what_holds(tmp_path):
         stopped = evaluate(
             *(tmp_path, *command, "--retry-unjudged", "--max-cost", "0.000001"),
             *("--price-in", "0", "--price-out", "0"),
-            *FEW,
         )
         assert stopped.returncode == 3
         assert (
@@ -497,7 +492,6 @@ def test_max_cost_is_for_all_models_of_a_run(tmp_path):
             "--max-cost",
             "50",
             *("--price-in", "0", "--price-out", "0"),
-            *FEW,
         )
         done = evaluate(
             tmp_path, *command, "--judge-price-in", "0", "--judge-price-out", "1000"
@@ -563,7 +557,7 @@ def test_max_cost_counts_what_every_model_has_cost_before(tmp_path):
             "1000",
         )
         command += ("--judge-price-in", "0", "--judge-price-out", "1000")
-        command += ("--price-in", "0", "--price-out", "0", *FEW)
+        command += ("--price-in", "0", "--price-out", "0")
         assert evaluate(tmp_path, *command).returncode == 0
         assert paid() == [70, 70]
         well.append(True)

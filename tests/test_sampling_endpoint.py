@@ -40,6 +40,10 @@ def without_retries(monkeypatch):
     monkeypatch.setattr(client, "RetryPolicy", lambda: RetryPolicy(retries=0))
 
 
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 128  # of more at once than the usual five some are dropped
+
+
 @contextmanager
 def server(answer):
     """`answer(body) -> (status, payload)`; gives the address and the requests that came."""
@@ -61,7 +65,7 @@ def server(answer):
         def log_message(self, *_):
             pass
 
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    httpd = _Server(("127.0.0.1", 0), Handler)
     threading.Thread(target=httpd.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{httpd.server_port}/v1", requests

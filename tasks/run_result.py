@@ -3,7 +3,7 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,8 +13,10 @@ import numpy as np
 
 from sozo.data.errors import UserError
 from sozo.data.jsonl import read_objects
-from sozo.data.schema import iter_tables
+from sozo.data.schema import ERROR, iter_tables
 from sozo.scoring.final_text import NOT_AT_HAND, answer_state
+from sozo.scoring.judges.protocol import Status
+from sozo.scoring.judges.run import NOT_ASKED
 from sozo.scoring.measure import LEVEL, MEAN, Estimate, Measure
 from sozo.scoring.numbers import n_of
 from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval
@@ -114,6 +116,13 @@ class RunResult:
         return {name: self.settings.get(name) for name in self.same}
 
     @property
+    def not_scored(self) -> dict[str, int]:
+        """How many answers never came (ERROR) and how many are unusable, by their reasons; no failure of a judge's."""
+        judges = (*Status, NOT_ASKED) if "judge" in self.settings else ()
+        reasons = self.metrics.get("reasons", {})
+        return {reason: n for reason, n in reasons.items() if reason not in judges}
+
+    @property
     def scorer(self) -> str | None:
         """The encoder or judge that scored, if there is one."""
         return self.scale.get("embedding_model") or self.scale.get("judge", {}).get(
@@ -122,7 +131,10 @@ class RunResult:
 
     @cached_property
     def caveats(self) -> tuple[str, ...]:
-        """What stands beside its numbers wherever they go: items, encoder or judge not the papers', answers cut off."""
+        """What stands beside its numbers wherever they go: items, encoder or judge not the papers', answers without any.
+
+        Of unusable answers where a judge scored: elsewhere they are all that came and has no score.
+        """
         scorers = (
             self.scale.get("embedding_model"),
             self.scale.get("judge", {}).get("model"),
@@ -132,6 +144,14 @@ class RunResult:
             for name in scorers
             if name and name not in self.papers
         ]
+        unusable, total = dict(self.not_scored), self.metrics.get("num_answers")
+        if never := unusable.pop(ERROR, 0):
+            form = "{n} of {of} answers never came"
+            caveats.append(translatable(form, n=never, of=total))
+        if "judge" in self.settings and (n := sum(unusable.values())):
+            form = "{n} of {of} answers unusable: {counts}"
+            counts = _counts(unusable.items())
+            caveats.append(translatable(form, n=n, of=total, counts=counts))
         cut, answers = self.cut_off()
         if cut > MOST_CUT * answers:
             caveats.append(
@@ -455,13 +475,8 @@ class RunResult:
         estimate, (n, of), why = self.estimate(measure), self.counts(measure), ""
         if estimate.value is None:
             reasons = Counter(self.metrics.get("reasons", {})).most_common(3)
-            counts = [
-                translatable("{n:,} {status}", n=n, status=translatable(reason))
-                for reason, n in reasons
-                if n
-            ]
             why = n_of(n, of)
-            if counts:
+            if counts := _counts(reasons):
                 why = translatable(
                     "{n:,} of {of:,}: {counts}", n=n, of=of, counts=counts
                 )
@@ -483,3 +498,11 @@ class RunResult:
     def adapt(self, measure: Measure) -> Measure:
         """The measure with the decimals that suit this run's numbers."""
         return measure
+
+
+def _counts(reasons: Iterable[tuple[str, int]]) -> list[str]:
+    """How many answers have which reason, but for those that none has."""
+    form = "{n:,} {status}"
+    return [
+        translatable(form, n=n, status=translatable(why)) for why, n in reasons if n
+    ]

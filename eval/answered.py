@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
@@ -22,7 +21,7 @@ from sozo.data.schema import (
 from sozo.eval.draw import part_columns
 from sozo.scoring.judges.run import Judging
 from sozo.tasks.answer_files import read_answers_file
-from sozo.tasks.judged import LEDGER, JudgedTask
+from sozo.tasks.judged import LEDGER, JudgedTask, beside
 from sozo.tasks.task import Answer, Task, known_columns
 
 
@@ -97,8 +96,8 @@ def judging_command(task: JudgedTask, run: Path) -> str:
         if value != field.default:
             words.append(f"--{field.name.replace('_', '-')}")
             words += [] if value is True else [str(value)]
-    judge = re.sub(r"[^\w.-]+", "-", task.known_judge.name).strip("-.")
-    return shlex.join([*words, "--output", f"{run}-{judge}"])
+    folder = beside(run, task.known_judge.name)
+    return shlex.join([*words, "--output", str(folder)])
 
 
 def judge_parts(task: JudgedTask, folder: Path) -> Judging:

@@ -1,14 +1,15 @@
 """One task by one model, or by answers that exist already, into one folder: what is missing is done, nothing else."""
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import OtherSettingsError, UserError
 from sozo.data.jsonl import write_objects
-from sozo.data.processes import gather, launched, world_size
+from sozo.data.processes import gather, launched, rank, world_size
 from sozo.data.run_folder import RunFolder, remove_run
 from sozo.data.schema import count_rows, iter_tables, part_paths
 from sozo.data.settings import deciding
@@ -76,20 +77,36 @@ def run_tasks(
 
     What is to be judged by a model on this machine waits until the one that answers has made room.
     """
-    judged = []
+    waiting = []
     for task, writer, folder in asked:
         name = f"{folder.parent.name}/{folder.name}"
+        finishes = []
         with failures.run(name):
             finish = answer_task(task, writer, sampling, folder, loaded)
-            if isinstance(task.judge, LocalJudge):
-                judged.append((name, finish))
-            else:
+            finishes = [(name, finish), *_by_others(task, folder)]
+        if isinstance(task.judge, LocalJudge):
+            waiting += finishes
+            continue
+        for name, finish in finishes:
+            with failures.run(name):
                 show(finish())
     loaded.close()
-    for name, finish in judged:
+    for name, finish in waiting:
         with failures.run(name):
             show(finish())
+            if len(waiting) > len(asked):
+                loaded.close()
     loaded.close()
+
+
+def _by_others(
+    task: Task, folder: Path
+) -> Iterator[tuple[str, Callable[[], TaskRun | None]]]:
+    """What has a run's answers judged by the task's further judges, each into a folder of its own; by one process."""
+    if isinstance(task, JudgedTask) and not rank():
+        for other, place in list(task.by_judge(folder))[1:]:
+            name = f"{place.parent.name}/{place.name}"
+            yield name, partial(score_answers, other, folder, place)
 
 
 def answer_task(

@@ -1,6 +1,7 @@
 """A task whose answers a judge scores."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,11 @@ from sozo.tasks.task import Answer, Complete, Item, Row, Task
 LEDGER = "judgements.jsonl"
 
 
+def beside(run: Path, judge: str) -> Path:
+    """The folder in which another judge scores the answers of a run."""
+    return run.with_name(f"{run.name}-{re.sub(r'[^\w.-]+', '-', judge).strip('-.')}")
+
+
 class JudgedTask(Task):
     """Base class of tasks that are scored all at once, by the judge that their settings name."""
 
@@ -19,6 +25,9 @@ class JudgedTask(Task):
     ledgers: Sequence[
         Path
     ] = ()  # of all runs of a command, also of those that come later: they have one budget
+    others: Sequence[
+        "JudgedTask"
+    ] = ()  # the same task by further judges, who score the same answers
 
     def __init__(self, settings: Any = None) -> None:
         super().__init__(settings)
@@ -45,6 +54,12 @@ class JudgedTask(Task):
             )
         check_budget(self.judge, self.settings)
         return self.judge
+
+    def by_judge(self, run: Path) -> Iterator[tuple["JudgedTask", Path]]:
+        """The task by each of its judges, and that judge's folder: the first one's is the run's."""
+        yield self, run
+        for other in self.others:
+            yield other, beside(run, other.known_judge.name)
 
     def judged(
         self, items: Sequence[Item], answers: Sequence[Answer], ledger: Path

@@ -35,6 +35,8 @@ class UserError(Exception):
     what steers a terminal, are left out, and so is the middle of a message that quotes without end.
     """
 
+    status = 2  # of the process that it ends
+
     def __init__(self, message: str) -> None:
         # Without credentials before it is cut: a cut through the middle of them would leave half.
         super().__init__(in_one_line(without_credentials(message)))
@@ -69,7 +71,7 @@ class _AsText(logging.Formatter):
 
 @contextmanager
 def one_line_errors(program: str) -> Iterator[None]:
-    """End `program` in one line: status 2 on a user's mistake, 130 on Ctrl-C; a bug keeps its traceback.
+    """End `program` in one line: its status (2) on a user's mistake, 130 on Ctrl-C; a bug keeps its traceback.
 
     A package that only an extra brings and that is not installed is a user's mistake; any other failed import is a bug.
     """
@@ -114,4 +116,4 @@ def one_line_errors(program: str) -> Iterator[None]:
         sys.stderr.write(line)
         sys.stderr.flush()
         say_last(line)
-        raise SystemExit(2) from None
+        raise SystemExit(error.status) from None

@@ -41,9 +41,16 @@ def end_with_launcher() -> None:
 
 def say_last(line: str) -> None:
     """Write a line to standard error again once the launcher, which prints a traceback of its own, has ended."""
-    if not _launcher or os.fork():
+    if not _launcher:
         return
-    os.setsid()  # the launcher may end all that it started
+    ready, out_of_reach = os.pipe()
+    if os.fork():
+        os.close(out_of_reach)
+        # Before this process ends: then the launcher ends all of its session.
+        os.read(ready, 1)
+        return
+    os.setsid()
+    os.write(out_of_reach, b".")
     select.select(_launcher, [], [], 60)
     os.write(2, line.encode())
     os._exit(0)

@@ -44,8 +44,9 @@ LOCK = "_lock"  # TRL's push_to_hub leaves "_*" out
 _HOLDER = b"process "
 _KEPT = {
     LOCK,
-    "judgements.jsonl",
-}  # a ledger is copied into a new folder so that nobody is asked twice
+    "judgements.jsonl",  # a ledger is copied into a new folder so that nobody is asked twice
+    "bill.jsonl",  # of a run that was not begun
+}
 _held: dict[Path, ExitStack] = {}
 os.register_at_fork(
     after_in_child=_held.clear

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
@@ -21,7 +22,7 @@ from sozo.data.schema import (
 from sozo.eval.draw import part_columns
 from sozo.scoring.judges.run import Judging
 from sozo.tasks.answer_files import read_answers_file
-from sozo.tasks.judged import LEDGER, JudgedTask, beside
+from sozo.tasks.judged import LEDGER, JudgedTask
 from sozo.tasks.task import Answer, Task, known_columns
 
 
@@ -86,6 +87,18 @@ def is_whole(task: Task, run: Path) -> bool:
     whole = asked.get("num_answers") or each * len(task.items())
     there = sum(map(count_rows, (run / "answers").glob("part-*.parquet")))
     return not asked.get("num_usable") and there >= whole
+
+
+def beside(run: Path, judge: str) -> Path:
+    """The folder in which another judge scores the answers of a run."""
+    name = re.sub(r"[^\w.-]+", "-", judge).strip("-.")
+    return run.with_name(f"{run.name}-{name}")
+
+
+def by_judges(task: Task, run: Path) -> list[tuple[Task, Path]]:
+    """A task by each of its judges, with that judge's folder: the first one's is the run's."""
+    others = [(other, other.settings.judge_model) for other in task.others]
+    return [(task, run), *((other, beside(run, name)) for other, name in others)]
 
 
 def judging_command(task: JudgedTask, run: Path) -> str:

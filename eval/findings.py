@@ -306,7 +306,7 @@ def over_runs(cells: Sequence[Cell]) -> Cell:
 
 def _columns(task: type[Task], runs: Sequence[RunResult]) -> list[RunColumn]:
     """What the task's view declares, and the measures of the first screen that are in no column."""
-    declared = task.view.columns(task.measures, runs)
+    declared = task.view.all_columns(task.measures, runs)
     known = {column.change.name for column in declared if column.change}
     return [
         *declared,

@@ -74,13 +74,12 @@ def with_flags(
     command: Callable[..., None],
     groups: Mapping[str, Any] | None = None,
     without: Collection[str] = (),
-    several: str = "",
 ) -> Callable[..., None]:
     """Let typer see every field of a command's dataclass parameters, but those `without`, as a flag of its own.
 
-    `groups` are further parameters, which `command` takes as keywords: name -> dataclass. What several of them inherit
-    from one dataclass, such as the judge of two tasks, is one flag for all. The flag of a field called `several` takes
-    several values; `command` then has a list of each of `groups`, with one for each value.
+    A parameter of the command takes the place of fields of its name, which keep their defaults. `groups` are further
+    parameters, which `command` takes as keywords: name -> dataclass. What several of them inherit from one dataclass,
+    such as the judge of two tasks, is one flag for all.
     """
     hints: dict[str, Any] = get_type_hints(command, include_extras=True)
     own = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
@@ -90,12 +89,13 @@ def with_flags(
         for name, parameter in inspect.signature(command).parameters.items()
         if name not in own and parameter.kind is not parameter.VAR_KEYWORD
     ]
+    own_names = {parameter.name for parameter in parameters}
+    hidden = own_names.union(without)
     declared = dict[Field[Any], inspect.Parameter]()
     for name, group in every.items():
-        for field, flag in _flags_of(group, None if name in own else name, several):
-            if flag.name not in without:
+        for field, flag in _flags_of(group, None if name in own else name):
+            if flag.name not in hidden:
                 declared.setdefault(field, flag)
-    own_names = {parameter.name for parameter in parameters}
     parameters += declared.values()
     names = [parameter.name for parameter in parameters]
     if repeated := {name for name in names if names.count(name) > 1}:
@@ -105,20 +105,16 @@ def with_flags(
 
     def run(**values: Any) -> None:
         with one_line_errors("error"):
-            settings = dict[str, Any]()
-            for name, group in every.items():
-                given = {
-                    f.name: values[f.name]
-                    for f in fields(group)
-                    if f.name not in without
-                }
-                if several and name not in own:
-                    each = dict.fromkeys(given.get(several, [None]))
-                    settings[name] = [
-                        group(**given | ({several: one} if one else {})) for one in each
-                    ]
-                else:
-                    settings[name] = group(**given)
+            settings = {
+                name: group(
+                    **{
+                        f.name: values[f.name]
+                        for f in fields(group)
+                        if f.name not in hidden
+                    }
+                )
+                for name, group in every.items()
+            }
             command(
                 **{name: value for name, value in values.items() if name in own_names},
                 **settings,
@@ -133,46 +129,38 @@ def with_flags(
 
 
 def _flags_of(
-    group: Any, panel: str | None, several: str
+    group: Any, panel: str | None
 ) -> Iterator[tuple[Field[Any], inspect.Parameter]]:
-    """The dataclass' own fields, which a subclass shares with it, each with its flag."""
+    """The dataclass' own fields, which a subclass shares with it, each with its flag; as in its constructor."""
     hints = get_type_hints(group)
     owners = {
         name: owner
         for owner in reversed(group.__mro__)
         for name in inspect.get_annotations(owner)
     }
-    for field in fields(group):
+    for field in sorted(fields(group), key=lambda field: bool(field.kw_only)):
         # A flag that is off by default needs no --no-... beside it.
         names = [f"--{field.name.replace('_', '-')}"] if field.default is False else []
         line, own = field.metadata["help"], vars(owners[field.name]).get("panel", panel)
-        many = field.name == several
         hint: Any = Annotated[
-            list[hints[field.name]] if many else hints[field.name],  # type: ignore[misc]
+            hints[field.name],
             typer.Option(*names, help=str(line), rich_help_panel=own, hidden=line.rare),
         ]
         keyword = inspect.Parameter.KEYWORD_ONLY
         yield (
             field,
             inspect.Parameter(
-                field.name,
-                keyword,
-                default=[field.default] if many else field.default,
-                annotation=hint,
+                field.name, keyword, default=field.default, annotation=hint
             ),
         )
 
 
 def list_flags(group: Any) -> dict[str, list[str]]:
-    """Of each command of a click group, but those that read all words themselves, the flags that take several values.
-
-    A group within it has those of all its commands.
-    """
+    """Of each command of a click group, but those that read all words themselves, the flags that take several values."""
     return {
         name: [
             flag
-            for each in getattr(command, "commands", {"": command}).values()
-            for parameter in each.params
+            for parameter in command.params
             if getattr(parameter, "multiple", False)
             for flag in parameter.opts
         ]

@@ -9,13 +9,13 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.parts import is_there, parts_of
-from sozo.eval.answered import read_answers
+from sozo.eval.answered import by_judges, read_answers
 from sozo.eval.draw import SamplingOptions, asked_item
 from sozo.models.generators import ModelWriter, Writer
 from sozo.models.needs import not_here
+from sozo.scoring.endpoint.bill import Price
 from sozo.scoring.judges.endpoint import endpoint_judge
 from sozo.scoring.judges.ledger import latest, read_judgements
-from sozo.scoring.judges.protocol import Price
 from sozo.tasks.judged import LEDGER, JudgedTask
 from sozo.tasks.task import Task
 
@@ -115,9 +115,8 @@ def _asked(
         prompts = [item.prompt for item, _ in answers[there:]]
         backend = str(by.record["backend"])
         yield Asked("model", by.model, backend, prompts, 0, longest, price)
-    judges = task.by_judge(folder) if isinstance(task, JudgedTask) else ()
-    for judged_task, place in judges:
-        if (settings := judged_task.judge_settings) is None:
+    for each, place in by_judges(task, folder):
+        if not (isinstance(each, JudgedTask) and (settings := each.judge_settings)):
             continue
         ledger, judge = place / LEDGER, settings.judge_model
         lines = read_judgements(ledger, ()) if ledger.is_file() else []
@@ -125,7 +124,7 @@ def _asked(
         # It holds question and answer; which is which makes no difference to its length.
         prompts = [
             rubric.prompt("", item.columns.get("question", item.prompt) + text)
-            for rubric in task.asked_by
+            for rubric in each.asked_by
             for item, text in answers
         ][len(judged) :]
         limit, price = settings.judge_max_tokens, settings.price()

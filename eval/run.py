@@ -1,20 +1,21 @@
 """One task by one model, or by answers that exist already, into one folder: what is missing is done, nothing else."""
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import OtherSettingsError, UserError
 from sozo.data.jsonl import write_objects
-from sozo.data.processes import gather, launched, rank, world_size
+from sozo.data.processes import gather, launched, world_size
 from sozo.data.run_folder import RunFolder, remove_run
 from sozo.data.schema import count_rows, iter_tables, part_paths
 from sozo.data.settings import deciding
 from sozo.eval.answered import (
     answers_digest,
+    by_judges,
     is_whole,
     judge_parts,
     judging_command,
@@ -26,6 +27,7 @@ from sozo.eval.isolated_failures import IsolatedFailures
 from sozo.models.generators import Loaded, Writer
 from sozo.models.nouns import NounWriter
 from sozo.models.settings import GeneratorSettings, decide
+from sozo.scoring.endpoint.bill import BILL, read_bills
 from sozo.scoring.final_text import count_unknown
 from sozo.scoring.judges.endpoint import LocalJudge
 from sozo.tasks.judged import JudgedTask
@@ -77,36 +79,33 @@ def run_tasks(
 
     What is to be judged by a model on this machine waits until the one that answers has made room.
     """
-    waiting = []
+    judged = []
     for task, writer, folder in asked:
         name = f"{folder.parent.name}/{folder.name}"
-        finishes = []
         with failures.run(name):
             finish = answer_task(task, writer, sampling, folder, loaded)
-            finishes = [(name, finish), *_by_others(task, folder)]
-        if isinstance(task.judge, LocalJudge):
-            waiting += finishes
-            continue
-        for name, finish in finishes:
-            with failures.run(name):
-                show(finish())
+            finish_all = partial(_finish_all, task, folder, finish, show)
+            if isinstance(task.judge, LocalJudge):
+                judged.append((name, finish_all))
+            else:
+                finish_all()
     loaded.close()
-    for name, finish in waiting:
+    for name, finish_all in judged:
         with failures.run(name):
-            show(finish())
-            if len(waiting) > len(asked):
-                loaded.close()
+            finish_all()
     loaded.close()
 
 
-def _by_others(
-    task: Task, folder: Path
-) -> Iterator[tuple[str, Callable[[], TaskRun | None]]]:
-    """What has a run's answers judged by the task's further judges, each into a folder of its own; by one process."""
-    if isinstance(task, JudgedTask) and not rank():
-        for other, place in list(task.by_judge(folder))[1:]:
-            name = f"{place.parent.name}/{place.name}"
-            yield name, partial(score_answers, other, folder, place)
+def _finish_all(
+    task: Task,
+    folder: Path,
+    finish: Callable[[], TaskRun | None],
+    show: Callable[[TaskRun | None], None],
+) -> None:
+    """The second half of a run, and what its answers are by the task's further judges."""
+    show(run := finish())
+    for other, place in by_judges(task, folder)[1:] if run else ():
+        show(score_answers(other, folder, place))
 
 
 def answer_task(
@@ -145,6 +144,9 @@ def answer_task(
             ) from error
         if processes.first:
             folder.refuse_other_model()
+        for each, place in by_judges(task, output):
+            if isinstance(each, JudgedTask):
+                each.charge(place)
         metrics = folder.metrics()
         if metrics is not None and not (task.again or sampling.retry_errors):
             before = TaskRun(task, output, metrics, True) if processes.first else None
@@ -193,6 +195,8 @@ def score_answers(
     if metrics is not None and not task.again:
         return TaskRun(task, output, metrics, True)
     folder.reopen()
+    if isinstance(task, JudgedTask):
+        task.charge(output)
     # Somebody else drew these answers: seed and decoder are not known here.
     folder.start(
         {**scorer_facts(task), "seed": None, "decoder": None},
@@ -260,6 +264,8 @@ def _finish(
             "trials": num_usable,
             "drawn": sum(count_rows(part) for part in part_paths(folder.answers)),
         }
+    if paid := read_bills([folder.path / BILL]):
+        metrics |= {"bill": {payee: asdict(took) for payee, took in paid.items()}}
     unjudged = judging.stopped if judging else None
     if stopped is None and (unjudged is None or again):
         folder.finish(metrics)

@@ -13,10 +13,12 @@ from typing import Any
 from tqdm import tqdm
 
 from sozo.data.errors import UndecidedError, UserError
+from sozo.data.progress import note
 from sozo.data.record import refuse_link, room, write_whole
 from sozo.data.schema import ERROR, Completion
 from sozo.models.generator import Generator, request_seeds
 from sozo.models.generators import ModelWriter
+from sozo.scoring.endpoint.bill import BILL, Bill, Budget, OverBudgetError, Price
 from sozo.scoring.endpoint.client import (
     FILTERED,
     OFFICIAL,
@@ -37,12 +39,13 @@ class EndpointWriter(ModelWriter):
     profile: Profile
     base_url: str | None  # None: the environment's, or OpenAI's
     concurrency: int
+    price: Price | None = None
 
     def load(
         self, task: Task | None = None, *, keep: Path | None = None, **_: Any
     ) -> Generator:
-        """The server is greeted; what a batch that fails has paid for is left in `keep`."""
-        return OpenAIGenerator(self, keep=keep)
+        """The server is greeted; what a batch that fails has paid for is left in `keep`, its bill beside that."""
+        return OpenAIGenerator(self, keep=keep, budget=task.budget if task else None)
 
 
 class _ServerSuspectedError(UserError):
@@ -65,6 +68,7 @@ class OpenAIGenerator:
         writer: EndpointWriter,
         *,
         keep: Path | None = None,
+        budget: Budget | None = None,
         retry: RetryPolicy | None = None,
     ) -> None:
         self._profile = profile = writer.profile
@@ -75,6 +79,9 @@ class OpenAIGenerator:
             retry=retry,
             profile=profile,
         )
+        if keep:
+            how = writer.price, writer.max_new_tokens, budget
+            self._endpoint.bill = Bill(keep.parent / BILL, "model", *how)
         temperature = profile.temperature
         if temperature is None:
             temperature = writer.temperature
@@ -119,6 +126,7 @@ class OpenAIGenerator:
                     Completion("", FILTERED) if outcome.code == FILTERED else None
                 )
                 completion, k = declined or outcome.value, missing[number]
+                note(done=1, failed=completion is None)
                 if completion is None:
                     errors[k] = outcome.error
                 if self._blame.is_servers(prompts[k], completion is not None):
@@ -144,6 +152,9 @@ class OpenAIGenerator:
                 ]
                 try:
                     self._endpoint.post_all(CHAT, bodies, self._read, keep)
+                except OverBudgetError as error:
+                    remedy = "what came is kept, and the same command with a higher --max-cost goes on"
+                    raise OverBudgetError(f"{error}; {remedy}") from error
                 except _ServerSuspectedError:
                     # Unless a prompt that it answered before is answered again: then these prompts are at fault.
                     if (

@@ -9,15 +9,15 @@ from sozo.data.errors import UserError
 from sozo.data.joined import GENERATORS, added, joined
 from sozo.data.prompts.form import read_form, settled_form
 from sozo.data.secrets import public_url
-from sozo.data.settings import Checked, deciding, rare_setting, setting
+from sozo.data.settings import deciding, rare_setting, setting
 from sozo.models.generators import JoinedWriter, Writer
 from sozo.models.nouns import FrontierWriter, NounWriter
 from sozo.models.openai_endpoint import EndpointWriter
 from sozo.models.transformers_model import MOST_SLOTS, USUAL_SLOTS, LocalWriter
 from sozo.models.vllm_engine import VllmWriter
 from sozo.models.weights import check_model
+from sozo.scoring.endpoint.bill import Price, Spending
 from sozo.scoring.endpoint.profile import HELP, check_address, read_profile
-from sozo.scoring.judges.protocol import Price
 from sozo.tasks.task import Task
 
 BACKENDS = ("auto", "transformers", "vllm", "openai")
@@ -44,7 +44,7 @@ def _of_tasks(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class GeneratorSettings(Checked):
+class GeneratorSettings(Spending):
     """What was asked: flags, and nothing besides. `--help` says what each field means, `decide` what it comes to."""
 
     panel = "Model"
@@ -75,7 +75,7 @@ class GeneratorSettings(Checked):
     )
     price_in: float | None = setting(
         None,
-        "Of --dry-run: price of a million tokens that the model reads.",
+        "Dollars for a million tokens that the model reads.",
         affects_result=False,
         least=0,
     )
@@ -188,10 +188,16 @@ def decide(asked: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
         "form": read_form(system, template),
     }
     if backend == "openai":
+        price = asked.price()
+        if asked.max_cost is not None and price is None:
+            raise UserError(
+                "max_cost needs the price of the model's tokens; give price_in and price_out (0 where nobody is paid)"
+            )
         return EndpointWriter(
             profile=profile,
             base_url=base_url,
             concurrency=profile.concurrency or asked.concurrency,
+            price=price,
             **who,
         )
     if brought:

@@ -87,15 +87,17 @@ def percent(level: float) -> str:
 def cost_line(
     prompt_tokens: int, completion_tokens: int, cost: float, unknown_cost: int
 ) -> str:
-    """What a judge's replies took: tokens, and the cost in the prices' currency, unless that of some is unknown.
+    """What replies took: tokens, and dollars; `unknown_cost` is of how many the cost is not known.
 
     >>> cost_line(1200, 34, 0.5, 0), cost_line(0, 0, 0.0, 3)
-    ('1,200 tokens in, 34 out, cost 0.5000', 'tokens not counted, cost of 3 replies unknown')
+    ('1,200 tokens in, 34 out, 0.5000 dollars', 'tokens not counted, cost of 3 unknown')
     """
     counted = prompt_tokens or completion_tokens
     form = "{read:,} tokens in, {written:,} out" if counted else "tokens not counted"
     tokens = translatable(form, read=prompt_tokens, written=completion_tokens)
-    form = "cost of {n:,} replies unknown" if unknown_cost else "cost {cost:.4f}"
+    form = "{cost:.4f} dollars"
+    if unknown_cost:
+        form = f"{form}, cost of {{n:,}} unknown" if cost else "cost of {n:,} unknown"
     return translatable(
         "{tokens}, {cost}",
         tokens=tokens,

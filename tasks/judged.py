@@ -1,11 +1,12 @@
 """A task whose answers a judge scores."""
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from sozo.scoring.endpoint.bill import BILL, Bill
+from sozo.scoring.endpoint.client import Endpoint
 from sozo.scoring.judges.protocol import Judge, JudgeSettings, Rubric
 from sozo.scoring.judges.run import JudgeSession, Judging, check_budget
 from sozo.tasks.task import Answer, Complete, Item, Row, Task
@@ -13,21 +14,10 @@ from sozo.tasks.task import Answer, Complete, Item, Row, Task
 LEDGER = "judgements.jsonl"
 
 
-def beside(run: Path, judge: str) -> Path:
-    """The folder in which another judge scores the answers of a run."""
-    return run.with_name(f"{run.name}-{re.sub(r'[^\w.-]+', '-', judge).strip('-.')}")
-
-
 class JudgedTask(Task):
     """Base class of tasks that are scored all at once, by the judge that their settings name."""
 
     settings: JudgeSettings
-    ledgers: Sequence[
-        Path
-    ] = ()  # of all runs of a command, also of those that come later: they have one budget
-    others: Sequence[
-        "JudgedTask"
-    ] = ()  # the same task by further judges, who score the same answers
 
     def __init__(self, settings: Any = None) -> None:
         super().__init__(settings)
@@ -37,7 +27,13 @@ class JudgedTask(Task):
     @cached_property
     def session(self) -> JudgeSession:
         """The judge, with a budget for all runs of a command together."""
-        return JudgeSession(self.known_judge, self.settings, self.ledgers)
+        return JudgeSession(self.known_judge, self.settings, self.budget)
+
+    def charge(self, folder: Path) -> None:
+        """From now on what a judge behind an endpoint is asked stands on the bill of this run."""
+        if isinstance(self.judge, Endpoint):
+            how = self.settings.price(), self.judge.max_tokens, self.budget
+            self.judge.bill = Bill(folder / BILL, "judge", *how)
 
     @property
     def asked_by(self) -> tuple[Rubric, ...]:
@@ -55,12 +51,6 @@ class JudgedTask(Task):
         check_budget(self.judge, self.settings)
         return self.judge
 
-    def by_judge(self, run: Path) -> Iterator[tuple["JudgedTask", Path]]:
-        """The task by each of its judges, and that judge's folder: the first one's is the run's."""
-        yield self, run
-        for other in self.others:
-            yield other, beside(run, other.known_judge.name)
-
     def judged(
         self, items: Sequence[Item], answers: Sequence[Answer], ledger: Path
     ) -> tuple[list[Row], Judging]:
@@ -74,13 +64,13 @@ class JudgedTask(Task):
         return {}
 
     def finish(self, run: Complete) -> dict[str, Any]:
-        """Who judged by which prompt, too, and what it took."""
+        """Who judged by which prompt, too, and how the judgements ended."""
         judge, judging = self.deciding()["judge"], run.judging or Judging()
-        return (
-            super().finish(run)
-            | {"judge": judge["model"], "prompt": judge["prompt"]}
-            | judging.to_json()
-        )
+        return super().finish(run) | {
+            "judge": judge["model"],
+            "prompt": judge["prompt"],
+            "statuses": judging.statuses,
+        }
 
     def facts(self) -> dict[str, Any]:
         return {"judge": self.settings.record(self.judge)} if self.judge else {}

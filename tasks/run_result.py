@@ -3,7 +3,7 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -116,9 +116,14 @@ class RunResult:
         return {name: self.settings.get(name) for name in self.same}
 
     @property
+    def judge(self) -> str:
+        """The judge that scored; empty without one."""
+        return str(self.settings.get("judge", {}).get("model", ""))
+
+    @property
     def not_scored(self) -> dict[str, int]:
         """How many answers never came (ERROR) and how many are unusable, by their reasons; no failure of a judge's."""
-        judges = (*Status, NOT_ASKED) if "judge" in self.settings else ()
+        judges = (*Status, NOT_ASKED) if self.judge else ()
         reasons = self.metrics.get("reasons", {})
         return {reason: n for reason, n in reasons.items() if reason not in judges}
 
@@ -144,14 +149,14 @@ class RunResult:
             for name in scorers
             if name and name not in self.papers
         ]
-        unusable, total = dict(self.not_scored), self.metrics.get("num_answers")
-        if never := unusable.pop(ERROR, 0):
-            form = "{n} of {of} answers never came"
-            caveats.append(translatable(form, n=never, of=total))
-        if "judge" in self.settings and (n := sum(unusable.values())):
-            form = "{n} of {of} answers unusable: {counts}"
-            counts = _counts(unusable.items())
-            caveats.append(translatable(form, n=n, of=total, counts=counts))
+        total = self.metrics.get("num_answers")
+        for why, n in self.not_scored.items():
+            form = "{n} of {of} answers unusable: {why}"
+            if why == ERROR:
+                form = "{n} of {of} answers never came"
+            if n and (why == ERROR or self.judge):
+                named = translatable(form, n=n, of=total, why=translatable(why))
+                caveats.append(named)
         cut, answers = self.cut_off()
         if cut > MOST_CUT * answers:
             caveats.append(
@@ -475,8 +480,13 @@ class RunResult:
         estimate, (n, of), why = self.estimate(measure), self.counts(measure), ""
         if estimate.value is None:
             reasons = Counter(self.metrics.get("reasons", {})).most_common(3)
+            counts = [
+                translatable("{n:,} {status}", n=n, status=translatable(reason))
+                for reason, n in reasons
+                if n
+            ]
             why = n_of(n, of)
-            if counts := _counts(reasons):
+            if counts:
                 why = translatable(
                     "{n:,} of {of:,}: {counts}", n=n, of=of, counts=counts
                 )
@@ -498,11 +508,3 @@ class RunResult:
     def adapt(self, measure: Measure) -> Measure:
         """The measure with the decimals that suit this run's numbers."""
         return measure
-
-
-def _counts(reasons: Iterable[tuple[str, int]]) -> list[str]:
-    """How many answers have which reason, but for those that none has."""
-    form = "{n:,} {status}"
-    return [
-        translatable(form, n=n, status=translatable(why)) for why, n in reasons if n
-    ]

@@ -17,6 +17,7 @@ from sozo.tasks.run_result import RunResult
 from sozo.tasks.view import View
 
 if TYPE_CHECKING:
+    from sozo.scoring.endpoint.bill import Budget
     from sozo.scoring.judges.protocol import Judge, JudgeSettings, Rubric
     from sozo.scoring.judges.run import Judging
     from sozo.scoring.second_encoder import SecondEncoder
@@ -169,6 +170,8 @@ class Task:
         None  # who shall judge; None if nobody judges
     )
     judge: "Judge | None" = None  # whoever runs the task makes it of `judge_settings`
+    others: "Sequence[Task]" = ()  # it by further judges, who score the same answers
+    budget: "Budget | None" = None  # of a command, for what its runs pay
     again: bool = False  # whether a finished run shall be scored once more (as after judgements that failed)
 
     def __init__(self, settings: Any = None) -> None:

@@ -145,14 +145,24 @@ def counted(
     ]
 
 
-def cost_column(label: str) -> RunColumn:
-    """The column of what a judge took."""
+def _paid(payee: str, run: RunResult) -> str | None:
+    """What the payee of a run's bill was asked and took."""
+    if (paid := run.metrics.get("bill", {}).get(payee)) is None:
+        return None
+    names = ("prompt_tokens", "completion_tokens", "cost", "unknown_cost")
+    return translatable(
+        "{n:,} requests, {lost:,} lost: {cost}",
+        n=paid["requests"],
+        lost=paid["lost"],
+        cost=cost_line(*(paid[name] for name in names)),
+    )
 
-    def cell(run: RunResult) -> Cell:
-        names = ("prompt_tokens", "completion_tokens", "cost", "unknown_cost")
-        return Cell(cost_line(*(run.metrics[name] for name in names)))
 
-    return RunColumn(label, cell, shown=TERMINAL)
+# What servers were paid for a run, in the terminal and on the page.
+_BILL = [
+    RunColumn(f"paid_{payee}", partial(_paid, payee), shown=TERMINAL)
+    for payee in ("model", "judge")
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,13 +258,20 @@ class View(Generic[Run]):
         columns += [column for column in counts if column.name not in named]
         return [*columns, *counted(runs, "reasons", "Unusable")]
 
+    def all_columns(
+        self, measures: Sequence[Measure], runs: Sequence[Run]
+    ) -> list[RunColumn]:
+        """`columns`, and what was paid where somebody was."""
+        paid = [column for column in _BILL if any(column.cell(run) for run in runs)]
+        return [*self.columns(measures, runs), *paid]
+
     def fill_columns(
         self, place: Place, measures: Sequence[Measure], run: Run
     ) -> list[tuple[RunColumn, Cell]]:
         """The columns that are shown in a place (`TERMINAL`, ...), each with what the run says in it."""
         return [
             (column, column.fill(run))
-            for column in self.columns(measures, [run])
+            for column in self.all_columns(measures, [run])
             if place in column.shown
         ]
 

@@ -214,7 +214,7 @@ def test_a_retry_that_stops_on_its_budget_says_what_holds(tmp_path):
         )
         assert stopped.returncode == 3
         assert (
-            "not finished: the next judgement could bring the cost above 1e-06"
+            "not finished: the next request could bring the cost above 1e-06"
             in stopped.stdout
         )
         assert json.loads(metrics.read_text("utf-8"))["statuses"]["unparseable"] == 1
@@ -308,7 +308,9 @@ def test_no_judge_is_shown_an_answer_without_text_and_every_table_says_how_many(
     )
     said = [
         "1 of 35 answers never came",
-        "4 of 35 answers unusable: 1 filtered, 2 reasoning, 1 empty",
+        "1 of 35 answers unusable: filtered",
+        "2 of 35 answers unusable: reasoning",
+        "1 of 35 answers unusable: empty",
     ]
     shown = " ".join(done.stdout.split())
     assert all(text in shown for text in said)
@@ -558,9 +560,7 @@ def test_max_cost_is_for_all_models_of_a_run(tmp_path):
         == 36
     )
     assert not (tmp_path / "out" / "b" / "jcq" / "metrics.json").exists()
-    assert (
-        "not finished: the next judgement could bring the cost above 50" in done.stdout
-    )
+    assert "not finished: the next request could bring the cost above 50" in done.stdout
 
 
 def test_max_cost_counts_what_every_model_has_cost_before(tmp_path):

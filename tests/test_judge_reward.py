@@ -445,7 +445,7 @@ def test_two_processes_pay_what_one_pays_and_ask_once(tmp_path, judging):
 def test_what_ends_judging_ends_every_process(tmp_path, judging):
     url, asked = judging
     first, second = run_two(tmp_path, url, prices=[0.0, 1e6], max_cost=1.0)
-    message = "UserError: judging ended: the next judgement could bring the cost above 1; allow more"
+    message = "UserError: judging ended: the next request could bring the cost above 1; allow more"
     assert first["error"] == second["error"]
     assert first["error"].startswith(message)
     assert asked == []

@@ -9,10 +9,11 @@ import pytest
 
 from fakes import FakeJudge
 from judge_server import VERDICT, completion
+from sozo.scoring.endpoint.bill import Price
 from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.judges.endpoint import EndpointJudge
 from sozo.scoring.judges.ledger import read_judgements
-from sozo.scoring.judges.protocol import JudgeSettings, Price, ToJudge
+from sozo.scoring.judges.protocol import JudgeSettings, ToJudge
 from sozo.scoring.judges.run import judge_answers
 from sozo.tasks.jcq.rubric import JCQ_V1
 from test_sampling_endpoint import server

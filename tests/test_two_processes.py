@@ -133,3 +133,39 @@ def test_a_worker_ends_with_its_launcher_and_not_with_a_shell(variables, expecte
         assert time.monotonic() < deadline, "the worker outlived its launcher"
         time.sleep(0.02)
     parent.communicate()
+
+
+FAILS = """
+import os, time
+from sozo.data.errors import UserError, one_line_errors
+from sozo.data.processes import end_with_launcher
+os.register_at_fork(after_in_child=lambda: time.sleep(1))
+end_with_launcher()
+with one_line_errors("error"):
+    raise UserError("no such file")
+"""
+LAUNCHES = """
+import os, signal, subprocess, sys
+worker = subprocess.Popen([sys.executable, "-c", sys.argv[1]], start_new_session=True)
+worker.wait()
+try:
+    os.killpg(worker.pid, signal.SIGKILL)
+except ProcessLookupError:
+    pass
+print("a traceback of its own", file=sys.stderr, flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it is Linux' own")
+def test_the_last_line_survives_a_launcher_that_ends_all_it_started():
+    environment = os.environ | {"TORCHELASTIC_RUN_ID": "x"}
+    environment |= {"PYTHONPATH": str(Path(__file__).parents[1] / "src")}
+    ended = subprocess.run(
+        [sys.executable, "-c", LAUNCHES, FAILS],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    line = "error: no such file"
+    assert ended.stderr.splitlines() == [line, "a traceback of its own", line]

@@ -12,6 +12,7 @@ from tqdm import tqdm
 
 from sozo.data.errors import UserError, require
 from sozo.data.extras import install_command
+from sozo.data.progress import answers_bar, note
 from sozo.data.whole_models import refuse_missing, whole_models
 from sozo.scoring.embeddings.prompts import resolve
 from sozo.scoring.endpoint.client import Endpoint, RequestOutcome, UnusableReplyError
@@ -109,11 +110,12 @@ class OpenAIEncoder:
         lost: dict[str, str | None] = {}  # texts that got no answer, and why
         texts = [self._prompt + word for word in words]
         most, waiting = self._most, list(dict.fromkeys(texts))
-        while waiting:
-            self._ask(_batches(waiting, self._most), vectors, lost)
-            waiting = [
-                word for word in waiting if word not in vectors and word not in lost
-            ]
+        with answers_bar(self.name, len(waiting), quiet=len(waiting) <= most):
+            while waiting:
+                self._ask(_batches(waiting, self._most), vectors, lost)
+                waiting = [
+                    word for word in waiting if word not in vectors and word not in lost
+                ]
         sizes = {len(vector) for vector in vectors.values()} | (
             {self._size} if self._size else set()
         )
@@ -160,6 +162,7 @@ class OpenAIEncoder:
             if reply is None:
                 if len(batch) == 1:
                     lost[batch[0]] = outcome.error
+                    note(failed=1)
                 self._most = min(self._most, max(1, len(batch) // 2))
                 if len(batch) == 1 or outcome.status not in _TOO_MUCH:
                     failed.append(outcome.error)
@@ -170,6 +173,7 @@ class OpenAIEncoder:
                 )
             else:
                 vectors.update(zip(batch, reply, strict=True))
+                note(done=len(batch))
 
         fixed = {"model": self._model, "encoding_format": "float", **self._extra}
         try:

@@ -20,6 +20,7 @@ from sozo.data.errors import UserError
 from sozo.data.foreign import MOST_QUOTED, MOST_REPLY, printable, quoted
 from sozo.data.schema import utf8_safe
 from sozo.data.secrets import public_url, secrets_of
+from sozo.scoring.endpoint.bill import Bill, Ended
 from sozo.scoring.endpoint.pace import for_each, run_to_end
 from sozo.scoring.endpoint.profile import Profile, check_address
 
@@ -54,6 +55,12 @@ class RequestOutcome(Generic[Value]):
     )  # of every attempt: a failed one may have been paid for all the same
     again: bool = False  # whether another attempt may help,
     wait: float | None = None  # and in how many seconds, if the server says so
+    ended: Ended = Ended.REPLY  # as a bill sees it
+
+    @property
+    def tokens(self) -> Usage:
+        """Of prompt and reply, of the last attempt."""
+        return self.usage[-1]
 
 
 class UnusableReplyError(ValueError):
@@ -186,6 +193,7 @@ class Endpoint:
         self._retry = retry or RetryPolicy()
         self._client: Any = None
         self._open_again = 0.0  # when a server that named a time may be asked again
+        self.bill: Bill | None = None  # in which each attempt is noted
         self.proven = False  # whether it has ever answered: then a refusal is about one request, not about all
         self._under_way = self._doubtful = (
             0  # requests, and those of them that wait to learn whether it is proven
@@ -204,13 +212,18 @@ class Endpoint:
         """
         self._under_way += 1
         try:
-            return await self._post(path, json.dumps(body).encode(), read)
+            return await self._post(path, body, read)
         finally:
             self._under_way -= 1
 
     async def _post(
-        self, path: str, content: bytes, read: Callable[[Any], Value]
+        self, path: str, body: dict[str, Any], read: Callable[[Any], Value]
     ) -> RequestOutcome[Value]:
+        content = json.dumps(body).encode()
+
+        async def attempt() -> RequestOutcome[Value]:
+            return await self._attempt(path, content, read)
+
         failures = 0
         limits = 0
         waited = 0.0
@@ -218,7 +231,7 @@ class Endpoint:
         while True:
             while (closed := self._open_again - time.monotonic()) > 0:
                 await asyncio.sleep(closed)
-            outcome = await self._attempt(path, content, read)
+            outcome = await (self.bill.note(body, attempt) if self.bill else attempt())
             usage += outcome.usage
             if outcome.status in _REFUSED:
                 await self._doubt(outcome)
@@ -407,7 +420,9 @@ class Endpoint:
                 response, text = await self._fetch(f"{self._address}/{path}", body)
         except TimeoutError:
             return RequestOutcome(
-                error=f"no reply within {self._timeout:g} s", again=True
+                error=f"no reply within {self._timeout:g} s",
+                again=True,
+                ended=Ended.LOST,
             )
         except httpx2.InvalidURL as error:
             raise UserError(
@@ -418,11 +433,13 @@ class Endpoint:
             ExceptionGroup,
         ) as error:  # a group: of a redirect to a port that cannot be
             line = self._line(f"{type(error).__name__}: {error}")
-            if isinstance(error, httpx2.ConnectError) and not self.proven:
+            nobody = isinstance(error, httpx2.ConnectError)
+            if nobody and not self.proven:
                 raise self.failure(line) from error
-            return RequestOutcome(error=line, again=True)
+            ended = Ended.REFUSED if nobody else Ended.LOST
+            return RequestOutcome(error=line, again=True, ended=ended)
         except UnusableReplyError as error:
-            return RequestOutcome(error=str(error), again=True)
+            return RequestOutcome(error=str(error), again=True, ended=Ended.LOST)
         content = None
         with suppress(ValueError, RecursionError):
             content = json.loads(text, parse_int=_whole)
@@ -483,6 +500,7 @@ class Endpoint:
             None if code is None else str(code),
             again=again,
             wait=wait,
+            ended=Ended.REFUSED,
         )
 
     def _line(self, text: str) -> str:

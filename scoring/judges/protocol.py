@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
-from sozo.data.errors import UserError
 from sozo.data.schema import utf8_safe
-from sozo.data.settings import Checked, rare_setting, setting
+from sozo.data.settings import rare_setting, setting
+from sozo.scoring.endpoint.bill import Price, Spending
 from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.endpoint.profile import HELP
 
@@ -97,52 +97,8 @@ class ToJudge:
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
-    """Price of a million tokens, in and out. There is no table of prices: they change, and a stale bill is a wrong one.
-
-    >>> Price(2.5, 10.0).cost(1_000_000, 100_000)
-    3.5
-    """
-
-    per_million_in: float
-    per_million_out: float
-
-    @classmethod
-    def given(
-        cls, paid_in: float | None, paid_out: float | None, whose: str = ""
-    ) -> "Price | None":
-        """What the settings price_in and price_out say, of `judge_` or of the model; None where it is not known."""
-        if paid_in is None and paid_out is None:
-            return None
-        if paid_in is None or paid_out is None:
-            both = f"{whose}price_in and {whose}price_out go together"
-            raise UserError(
-                f"{both}: what a million tokens cost, in and out; give both"
-            )
-        return cls(paid_in, paid_out)
-
-    def cost(
-        self, prompt_tokens: int | None, completion_tokens: int | None
-    ) -> float | None:
-        """Of these tokens; None if their number is not known."""
-        if prompt_tokens is None or completion_tokens is None:
-            return None
-        return (
-            prompt_tokens * self.per_million_in
-            + completion_tokens * self.per_million_out
-        ) / 1e6
-
-    def at_most(self, prompt: str, max_tokens: int) -> float:
-        """What one reply can cost: no tokenizer makes more tokens than there are UTF-8 bytes."""
-        tokens = (
-            len(prompt.encode("utf-8", "surrogatepass")) + 64
-        )  # a chat template's own, with room to spare
-        return (tokens * self.per_million_in + max_tokens * self.per_million_out) / 1e6
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeSettings(Checked):
-    """Who judges, how, and for how much money at most."""
+class JudgeSettings(Spending):
+    """Who judges, and how."""
 
     panel = "Judge"
     judge_model: str = setting(
@@ -163,12 +119,6 @@ class JudgeSettings(Checked):
     judge_price_out: float | None = setting(
         None,
         "Price of a million tokens that the judge writes.",
-        affects_result=False,
-        least=0,
-    )
-    max_cost: float | None = setting(
-        None,
-        "Stop before judging (all models together) costs more than this, with exit code 3; needs both prices.",
         affects_result=False,
         least=0,
     )

@@ -1,6 +1,5 @@
 """Judging: which answers a judge is asked about, and which again; what that may cost; what holds in the end."""
 
-import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -11,21 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError
-from sozo.data.progress import answers_bar
-from sozo.scoring.endpoint.client import Reply
+from sozo.data.progress import answers_bar, note
+from sozo.scoring.endpoint.bill import Budget, OverBudgetError, Price
+from sozo.scoring.endpoint.client import Endpoint, Reply
 from sozo.scoring.endpoint.pace import GIVE_UP_AFTER, Blame, for_each, run_to_end
 from sozo.scoring.final_text import Ending, ending
-from sozo.scoring.judges.ledger import (
-    Judgement,
-    Ledger,
-    judgement_key,
-    latest,
-    read_judgements,
-)
+from sozo.scoring.judges.ledger import Judgement, Ledger, judgement_key, latest
 from sozo.scoring.judges.protocol import (
     Judge,
     JudgeSettings,
-    Price,
     Rubric,
     Scores,
     Status,
@@ -73,33 +66,29 @@ class Judging:
 
 
 class JudgeSession:
-    """A judge as one command asks it, about the answers of several models: within one budget, with progress bars."""
+    """A judge as one command asks it, about the answers of several models, with progress bars.
+
+    A `budget` holds what was paid before, and is for all that the session is asked.
+    """
 
     def __init__(
-        self, judge: Judge, settings: JudgeSettings, ledgers: Iterable[Path] = ()
+        self, judge: Judge, settings: JudgeSettings, budget: Budget | None = None
     ) -> None:
         self.judge = judge
         self.settings = settings
-        # What the judge was ever paid for in any of them counts, also in those that come later.
-        self.ledgers = set(ledgers)
+        self.budget = budget
 
     def judge_answers(
         self, rubric: Rubric, answers: Sequence[ToJudge], ledger: Path
     ) -> Judging:
         """What the function `judge_answers` does, for as much money as is left."""
-        self.ledgers.add(ledger)
-        others = (
-            [path for path in self.ledgers - {ledger} if path.is_file()]
-            if self.settings.max_cost
-            else []
-        )
-        lines = [line for path in others for line in read_judgements(path, ())]
         with answers_bar(f"judging by {self.judge.name}", len(answers)) as advance:
 
             def show(judgement: Judgement) -> None:
+                note(failed=judgement.status is Status.API_ERROR)
                 advance(1, int(judgement.scores is not None))
 
-            how: dict[str, Any] = {"on_judgement": show, "elsewhere": lines}
+            how: dict[str, Any] = {"on_judgement": show, "budget": self.budget}
             return judge_answers(
                 self.judge, rubric, answers, ledger, self.settings, **how
             )
@@ -113,6 +102,7 @@ def judge_answers(
     settings: JudgeSettings | None = None,
     *,
     elsewhere: Iterable[Judgement] = (),
+    budget: Budget | None = None,
     on_judgement: Callable[[Judgement], None] | None = None,
 ) -> Judging:
     """Ask the judge about every answer that the ledger has no judgement for.
@@ -128,6 +118,7 @@ def judge_answers(
             counted hold. An attempt that never answered is not counted: only the server knows whether it was paid for.
             retry_unjudged: Ask again for everything that has no scores.
         elsewhere: Further judgements, of which those of this judge count towards `max_cost`.
+        budget: In place of `max_cost`, with what was paid before.
         on_judgement: Called with each judgement as soon as it is in the ledger.
     """
     settings = settings or JudgeSettings()
@@ -152,8 +143,10 @@ def judge_answers(
         others = [line for line in mine if alone and line.key not in by_key]
         others += [line for line in elsewhere if line.judge == judge.name]
         asking = _Asking(
-            judge, rubric, opened, by_key, paid, others, settings, on_judgement
+            judge, rubric, opened, by_key, paid, settings, budget, on_judgement
         )
+        if budget is None:
+            asking.budget.spent = asking.spent + sum(map(asking.cost_for_sure, others))
         run_to_end(asking.ask_all(_due(lines, by_key, settings.retry_unjudged)))
         judging = judging_of(lines, keys, asking.price)
     judging.requests = asking.requests
@@ -247,8 +240,7 @@ def _due(
 class _Asking:
     """As many workers as the judge takes prompts at once, and what they share: ledger, budget, the reason to stop.
 
-    `answers` are by their judgements' keys; `paid` are earlier judgements of theirs, which count towards `max_cost` as
-    `others` do.
+    `answers` are by their judgements' keys; `paid` are earlier judgements of theirs.
     """
 
     def __init__(
@@ -258,8 +250,8 @@ class _Asking:
         ledger: Ledger,
         answers: Mapping[str, ToJudge],
         paid: Iterable[Judgement],
-        others: Iterable[Judgement],
         settings: JudgeSettings,
+        budget: Budget | None,
         on_judgement: Callable[[Judgement], None] | None,
     ) -> None:
         self.judge = judge
@@ -274,15 +266,12 @@ class _Asking:
             key: rubric.prompt(answer.question, answer.answer)
             for key, answer in answers.items()
         }
-        self.limit, self.spent, self.elsewhere = (
-            settings.max_cost,
-            *(sum(map(self._cost_for_sure, lines)) for lines in (paid, others)),
-        )
-        self._reserved, self._under_way = (
-            0.0,
-            0,
-        )  # the most that the requests under way can cost, and how many they are
-        self._one_ended = asyncio.Event()
+        self.spent = sum(map(self.cost_for_sure, paid))
+        self.budget = budget or Budget(settings.max_cost)
+        if isinstance(judge, Endpoint) and judge.bill:
+            self.budget = Budget(
+                None
+            )  # each of its requests is held against the bill's
         self._failed = False
         self._blame = Blame()
         if any(line.reply and line.judge == judge.name for line in ledger.judgements):
@@ -309,37 +298,24 @@ class _Asking:
 
     async def _ask(self, key: str) -> Status | None:
         most = self._most(key)
-        while (
-            self.limit is not None
-            and self.elsewhere + self.spent + self._reserved + most > self.limit
-        ):
-            if not self._under_way:  # waiting frees nothing
-                self.stopped = (
-                    f"the next judgement could bring the cost above {self.limit:g}"
-                )
-                self._one_ended.set()
-                return None
-            self._one_ended.clear()
-            await self._one_ended.wait()
-            if (
-                self.stopped or self._failed
-            ):  # even if there is room now: what freed it has ended the run
-                return None
+        if not await self.budget.reserve(most):
+            self.stopped = self.budget.used_up
+            return None
         cost = 0.0
-        self._reserved += most
-        self._under_way += 1
         try:
+            # Even if there is room now: what freed it has ended the run.
+            if self.stopped or self._failed:
+                return None
             self.requests += 1
             judgement = self._judgement(key, await self.judge.ask(self._prompts[key]))
-            cost = self._cost_for_sure(judgement)
+            cost = self.cost_for_sure(judgement)
             self.ledger.append(judgement)
+        except OverBudgetError as error:
+            self.stopped = str(error)
+            return None
         finally:
-            self._under_way -= 1
-            self._reserved = (
-                self._reserved - most if self._under_way else 0.0
-            )  # rounding must not pile up
+            self.budget.settle(most, cost)
             self.spent += cost
-            self._one_ended.set()
         if self.on_judgement:
             self.on_judgement(judgement)
         if self._blame.is_servers(key, judgement.status is not Status.API_ERROR):
@@ -402,7 +378,7 @@ class _Asking:
             default=0.0,
         )
 
-    def _cost_for_sure(self, line: Judgement) -> float:
+    def cost_for_sure(self, line: Judgement) -> float:
         """What a line cost; where that is not known, the most that it can have cost."""
         cost = _cost_of(line, self.price)
         unpaid = line.status is Status.API_ERROR

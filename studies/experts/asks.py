@@ -12,8 +12,9 @@ from statistics import median_high, median_low
 from typing import Any
 
 from sozo.data.progress import answers_bar
+from sozo.scoring.endpoint.bill import Price
 from sozo.scoring.judges.ledger import Judgement, Ledger
-from sozo.scoring.judges.protocol import Judge, JudgeSettings, Price, Status, ToJudge
+from sozo.scoring.judges.protocol import Judge, JudgeSettings, Status, ToJudge
 from sozo.scoring.judges.run import NOT_ASKED, Judging, judge_answers
 from sozo.studies.experts.histories import Plan
 from sozo.suite.rubrics import Criterion

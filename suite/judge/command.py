@@ -12,6 +12,7 @@ import typer
 from sozo.data.errors import UserError
 from sozo.data.record import write_json
 from sozo.data.settings import setting
+from sozo.eval.bills import billed
 from sozo.eval.terminal import print_lines, print_tables
 from sozo.models.generators import Loaded
 from sozo.models.judges import make_judge
@@ -64,7 +65,9 @@ def judge(
         known = read_checks(folder).get(key)
         if known is None or settings.retry_unjudged:
             reals = packaged() if settings.trial else at_hand(_runs(folder))
-            known = ask(task, reals, folder)
+            with billed([task], [folder]):
+                task.charge(folder)
+                known = ask(task, reals, folder)
             write_json(folder / CHECK, read_checks(folder) | {key: known})
         else:
             again = f"to check it anew remove {folder / CHECK}"

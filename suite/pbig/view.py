@@ -23,7 +23,6 @@ from sozo.tasks.view import (
     RunColumn,
     Scatter,
     View,
-    cost_column,
     counted,
     measured,
     setting_of,
@@ -69,7 +68,6 @@ class PbigView(View[PbigRunResult]):
             *counted(runs, "cut", "Cut"),
             *counted(runs, "reasons", "Unusable"),
             *counted(runs, "statuses", "Judgements"),
-            cost_column("pbig_cost"),
         ]
 
     def dataset(self, run: PbigRunResult) -> dict[str, str]:

@@ -23,7 +23,6 @@ from sozo.tasks.view import (
     ReaderAnswer,
     RunColumn,
     View,
-    cost_column,
     counted,
     measured,
     stored,
@@ -72,7 +71,6 @@ class JcqView(View[JcqRunResult]):
                 shown=NUMBERS,
                 key="length_r",
             ),
-            cost_column("jcq_cost"),
         ]
 
     def notes(self, run: JcqRunResult) -> list[str]:

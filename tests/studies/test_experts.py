@@ -13,7 +13,8 @@ from command_line import check_refused, sozo
 from expert_world import CRITERION, RUBRIC, predicted, reply, world, world_judge
 from sozo.data.errors import UserError
 from sozo.scoring.embeddings import WordVectors
-from sozo.scoring.judges.protocol import JudgeSettings, Price
+from sozo.scoring.endpoint.bill import Price
+from sozo.scoring.judges.protocol import JudgeSettings
 from sozo.studies.experts.analysis import (
     OTHERS,
     SHIFTED,

@@ -15,8 +15,8 @@ from expert_worker import CONDITIONS, PLAN, RATINGS
 from expert_world import CRITERION, reply
 from grpo_runs import environment
 from judge_server import completion, serving
+from sozo.scoring.endpoint.bill import Price
 from sozo.scoring.judges.ledger import read_judgements
-from sozo.scoring.judges.protocol import Price
 from sozo.studies.experts.asks import asking_size
 from sozo.suite.rubrics.criterion import criterion_rubric
 

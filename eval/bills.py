@@ -1,0 +1,51 @@
+"""The money of one command: its runs have one budget, and what they were paid is said however the command ends."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from sozo.eval.terminal import print_lines
+from sozo.models.settings import GeneratorSettings
+from sozo.scoring.endpoint.bill import BILL, Budget, Paid, read_bills
+from sozo.scoring.numbers import cost_line
+from sozo.tasks.task import Task
+
+
+@contextmanager
+def billed(
+    tasks: Sequence[Task],
+    folders: Sequence[Path],
+    generator: GeneratorSettings | None = None,
+) -> Iterator[None]:
+    """One budget for the runs in these folders, in which counts what they were paid before."""
+    settings = [s for task in tasks if (s := task.judge_settings)]
+    spending = generator or (settings[0] if settings else None)
+    bills = [folder / BILL for folder in folders]
+    prices = {
+        "model": generator.price() if generator else None,
+        "judge": settings[0].price() if settings else None,
+    }
+    before = read_bills(bills, prices)
+    budget = Budget(
+        spending.max_cost if spending else None,
+        sum(paid.cost_at_most for paid in before.values()),
+    )
+    for task in tasks:
+        task.budget = budget
+    several = len(folders) > 1
+    try:
+        yield
+    except BaseException:
+        several = True
+        raise
+    finally:
+        paid = read_bills(bills, prices)
+        if several and paid != before:
+            print_lines(_said(paid))
+
+
+def _said(paid: dict[str, Paid]) -> Iterator[str]:
+    for payee, took in paid.items():
+        counted = took.prompt_tokens, took.completion_tokens
+        cost = cost_line(*counted, took.cost, took.unknown_cost)
+        yield f"Paid for the {payee}, in all: {took.requests:,} requests, {took.lost:,} lost: {cost}"

@@ -1,0 +1,287 @@
+"""What a run asked of servers that answer chats and what they counted, in its folder; and a budget for it."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, Protocol, TypeVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from sozo.data.errors import UserError
+from sozo.data.progress import note
+from sozo.data.record import refuse_link, room
+from sozo.data.settings import Checked, from_validation, setting
+
+BILL = "bill.jsonl"
+_MORE = 64  # tokens of a chat template, with room to spare
+_LOOKS_EVERY = 0.01  # seconds
+
+
+class Ended(StrEnum):
+    """How a request ended."""
+
+    REPLY = "reply"  # which may be paid for
+    REFUSED = "refused"  # which is not
+    LOST = "lost"  # only the server knows
+
+
+class OverBudgetError(UserError):
+    """The next request could cost more than is left. What was paid for is kept."""
+
+    status = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Price in dollars of a million tokens, in and out. There is no table of prices: a stale bill is a wrong one.
+
+    >>> Price(2.5, 10.0).cost(1_000_000, 100_000)
+    3.5
+    """
+
+    per_million_in: float
+    per_million_out: float
+
+    @classmethod
+    def given(
+        cls, paid_in: float | None, paid_out: float | None, whose: str = ""
+    ) -> "Price | None":
+        """What the settings price_in and price_out say, of `judge_` or of the model; None where it is not known."""
+        if paid_in is None and paid_out is None:
+            return None
+        if paid_in is None or paid_out is None:
+            both = f"{whose}price_in and {whose}price_out go together"
+            raise UserError(
+                f"{both}: what a million tokens cost, in and out; give both"
+            )
+        return cls(paid_in, paid_out)
+
+    def cost(
+        self, prompt_tokens: int | None, completion_tokens: int | None
+    ) -> float | None:
+        """Of these tokens; None if their number is not known."""
+        if prompt_tokens is None or completion_tokens is None:
+            return None
+        paid_in = prompt_tokens * self.per_million_in
+        return (paid_in + completion_tokens * self.per_million_out) / 1e6
+
+    def at_most(self, prompt: str, max_tokens: int) -> float:
+        """What one reply can cost: no tokenizer makes more tokens than there are UTF-8 bytes."""
+        tokens = len(prompt.encode("utf-8", "surrogatepass")) + _MORE
+        return (tokens * self.per_million_in + max_tokens * self.per_million_out) / 1e6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending(Checked):
+    """For how much money at most."""
+
+    panel = "Cost"
+    max_cost: float | None = setting(
+        None,
+        "Stop with exit code 3 before models and judge, of all runs here, cost more dollars; needs their prices.",
+        affects_result=False,
+        least=0,
+    )
+
+
+class Budget:
+    """Dollars for all runs of a command. What is under way is reserved at the most that it can cost."""
+
+    def __init__(self, limit: float | None, spent: float = 0.0) -> None:
+        self.limit, self.spent = limit, spent
+        self._reserved, self._under_way = 0.0, 0
+
+    async def reserve(self, most: float) -> bool:
+        """Wait until there is room for `most` dollars; False if what is under way cannot make any."""
+        while (
+            self.limit is not None and self.spent + self._reserved + most > self.limit
+        ):
+            if not self._under_way:
+                return False
+            await asyncio.sleep(_LOOKS_EVERY)
+        self._reserved += most
+        self._under_way += 1
+        return True
+
+    def settle(self, most: float, cost: float) -> None:
+        """What `most` was reserved for has ended, at this cost."""
+        self._under_way -= 1
+        # Rounding must not pile up.
+        self._reserved = self._reserved - most if self._under_way else 0.0
+        self.spent += cost
+
+    @property
+    def used_up(self) -> str:
+        """Why nothing more is asked."""
+        return f"the next request could bring the cost above {self.limit:g}"
+
+
+class Outcome(Protocol):
+    """What a bill reads of a request's outcome."""
+
+    @property
+    def ended(self) -> Ended:
+        """How it ended."""
+
+    @property
+    def tokens(self) -> tuple[int | None, int | None]:
+        """Of prompt and reply, as the server counted them; None where it does not say."""
+
+
+Some = TypeVar("Some", bound=Outcome)
+
+
+class Bill:
+    """What one client asks of a server for a run: a line before each request, one after it, in `path`.
+
+    The file comes with the first thing that may be paid for. `payee` is model or judge, `longest` the most tokens of a
+    reply. Where a process is killed, the requests under way have a first line only, and count as lost.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        payee: str,
+        price: Price | None,
+        longest: int | None,
+        budget: Budget | None = None,
+    ) -> None:
+        refuse_link(path)
+        self.path, self.payee, self.price = path, payee, price
+        self.longest, self.budget = longest, budget
+        self._waiting = list[bytes]()
+        torn = path.is_file() and path.read_bytes()[-1:] not in (b"", b"\n")
+        if torn:
+            self._waiting.append(b"\n")
+
+    async def note(
+        self, body: Mapping[str, Any], send: Callable[[], Awaitable[Some]]
+    ) -> Some:
+        """Send one request and note it; OverBudgetError if it could cost more than is left."""
+        most = None
+        if self.price and self.longest is not None:
+            prompt = json.dumps(body.get("messages"), ensure_ascii=False)
+            most = self.price.at_most(prompt, self.longest)
+        budget = self.budget or Budget(None)
+        if not await budget.reserve(most or 0.0):
+            raise OverBudgetError(budget.used_up)
+        request, ended = token_hex(8), Ended.LOST
+        tokens: tuple[int | None, int | None] = None, None
+        sent = {"request": request, "to": self.payee, "most": most}
+        self._write(sent | {"time": datetime.now(UTC).isoformat("T", "milliseconds")})
+        cost = None
+        try:
+            outcome = await send()
+            ended, tokens = outcome.ended, outcome.tokens
+            cost = self.price.cost(*tokens) if self.price else None
+            return outcome
+        except UserError:  # before anything was paid
+            ended = Ended.REFUSED
+            raise
+        finally:
+            names = ("prompt_tokens", "completion_tokens")
+            counted = dict(zip(names, tokens, strict=True))
+            self._write(
+                {"request": request, "ended": ended, **counted, "cost": cost},
+                may_be_paid=ended != Ended.REFUSED,
+            )
+            note(cost=cost or 0.0)
+            known = 0.0 if ended == Ended.REFUSED else most or 0.0
+            budget.settle(most or 0.0, known if cost is None else cost)
+
+    def _write(self, line: Mapping[str, Any], may_be_paid: bool = False) -> None:
+        self._waiting.append(json.dumps(line).encode() + b"\n")
+        if may_be_paid or self.path.exists():
+            content = b"".join(self._waiting)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            # Unbuffered: once it is written, killing the process does not lose it.
+            with room(self.path, len(content)), self.path.open("ab", 0) as file:
+                file.write(content)
+            self._waiting.clear()
+
+
+@dataclass(slots=True)
+class Paid:
+    """What requests took, of one payee."""
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    lost: int = 0  # requests of which nothing is known, such as those under way when a process was killed
+    unknown_cost: int = (
+        0  # requests that may have cost something of which nobody knows how much
+    )
+    cost: float = 0.0  # dollars, without what is not known
+    cost_at_most: float = 0.0  # dollars, with that at the most that it can be
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of a bill: of a request that is sent, or of what came."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid", strict=True)
+
+    request: str
+    to: str | None = None
+    most: float | None = None
+    time: str | None = None
+    ended: Ended | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost: float | None = None
+
+
+_LINE = TypeAdapter(_Line)
+
+
+def read_bills(
+    paths: Iterable[Path], prices: Mapping[str, Price | None] | None = None
+) -> dict[str, Paid]:
+    """What each payee was paid by these files, as far as they exist; `prices` are for what has no cost yet."""
+    paid = dict[str, Paid]()
+    for path in filter(Path.is_file, paths):
+        sent, came = dict[str, _Line](), dict[str, _Line]()
+        for line in _lines(path):
+            (came if line.to is None else sent)[line.request] = line
+        for request, line in sent.items():
+            payee = str(line.to)
+            end = came.get(request) or _Line(request, ended=Ended.LOST)
+            _add(paid.setdefault(payee, Paid()), line, end, (prices or {}).get(payee))
+    return paid
+
+
+def _add(paid: Paid, sent: _Line, end: _Line, price: Price | None) -> None:
+    counts = end.prompt_tokens, end.completion_tokens
+    cost = end.cost
+    if cost is None and price:
+        cost = price.cost(*counts)
+    free = end.ended == Ended.REFUSED and cost is None
+    paid.requests += 1
+    paid.prompt_tokens += counts[0] or 0
+    paid.completion_tokens += counts[1] or 0
+    paid.lost += end.ended == Ended.LOST
+    paid.unknown_cost += cost is None and not free
+    paid.cost += cost or 0.0
+    most = 0.0 if free else sent.most or 0.0
+    paid.cost_at_most += most if cost is None else cost
+
+
+def _lines(path: Path) -> Iterable[_Line]:
+    """A torn line, which a kill leaves, is passed over; what is none of ours is a UserError."""
+    for number, text in enumerate(path.read_bytes().split(b"\n"), 1):
+        if not text.endswith(b"}"):
+            with suppress(ValueError):
+                json.loads(text)
+                raise UserError(f"{path}, line {number}: is no line of a bill; fix it")
+            continue
+        try:
+            yield _LINE.validate_json(text)
+        except ValidationError as error:
+            where = f"{path}, line {number}: is no line of a bill"
+            raise UserError(f"{from_validation(error, where)}; fix it") from error

@@ -49,7 +49,7 @@ def intraclass(one: Iterable[float | None], other: Iterable[float | None]) -> Es
     0.8
     """
     both = [pair for pair in zip(one, other, strict=True) if None not in pair]
-    alpha = cronbach_alpha(np.reshape(both, (-1, 2)))
+    alpha = cronbach_alpha(np.array(both, np.float64).reshape(-1, 2))
     value, low, high = (
         None if end is None else end / (2 - end)
         for end in (alpha.value, alpha.low, alpha.high)

@@ -84,19 +84,19 @@ def with_flags(
     hints: dict[str, Any] = get_type_hints(command, include_extras=True)
     own = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     every = {**own, **(groups or {})}
-    parameters = [
-        parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hints[name])
+    of_command = {
+        name: parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hints[name])
         for name, parameter in inspect.signature(command).parameters.items()
         if name not in own and parameter.kind is not parameter.VAR_KEYWORD
-    ]
-    own_names = {parameter.name for parameter in parameters}
+    }
+    own_names = set(of_command)
     hidden = own_names.union(without)
     declared = dict[Field[Any], inspect.Parameter]()
     for name, group in every.items():
         for field, flag in _flags_of(group, None if name in own else name):
-            if flag.name not in hidden:
-                declared.setdefault(field, flag)
-    parameters += declared.values()
+            if flag.name not in without:
+                declared.setdefault(field, of_command.pop(flag.name, flag))
+    parameters = [*of_command.values(), *declared.values()]
     names = [parameter.name for parameter in parameters]
     if repeated := {name for name in names if names.count(name) > 1}:
         raise UserError(

@@ -4,9 +4,10 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.parts import Columns, parts_of, write_missing
@@ -20,6 +21,7 @@ from sozo.data.schema import (
     write_columns,
 )
 from sozo.eval.draw import part_columns
+from sozo.scoring.judges.protocol import JudgeSettings
 from sozo.scoring.judges.run import Judging
 from sozo.tasks.answer_files import read_answers_file
 from sozo.tasks.judged import LEDGER, JudgedTask
@@ -87,6 +89,16 @@ def is_whole(task: Task, run: Path) -> bool:
     whole = asked.get("num_answers") or each * len(task.items())
     there = sum(map(count_rows, (run / "answers").glob("part-*.parquet")))
     return not asked.get("num_usable") and there >= whole
+
+
+def judged_by(judges: Iterable[str] | None, kind: type[Task], settings: Any) -> Task:
+    """The task by the first of some judges, with it by the others; without any by the one of its settings, if any."""
+    if not (judges and isinstance(settings, JudgeSettings)):
+        return kind(settings)
+    names = dict.fromkeys(judges)
+    first, *others = (kind(replace(settings, judge_model=name)) for name in names)
+    first.others = others
+    return first
 
 
 def beside(run: Path, judge: str) -> Path:

@@ -32,20 +32,16 @@ def billed(
     )
     for task in tasks:
         task.budget = budget
-    several = len(folders) > 1
     try:
         yield
-    except BaseException:
-        several = True
-        raise
     finally:
         paid = read_bills(bills, prices)
-        if several and paid != before:
+        if paid != before:
             print_lines(_said(paid))
 
 
 def _said(paid: dict[str, Paid]) -> Iterator[str]:
-    for payee, took in paid.items():
+    for payee, took in sorted(paid.items(), reverse=True):  # the model first
         counted = took.prompt_tokens, took.completion_tokens
         cost = cost_line(*counted, took.cost, took.unknown_cost)
         yield f"Paid for the {payee}, in all: {took.requests:,} requests, {took.lost:,} lost: {cost}"

@@ -14,7 +14,7 @@ from sozo.data.errors import UserError, one_line_errors
 from sozo.data.joined import COMMANDS, added
 from sozo.data.sheet import KINDS
 from sozo.data.study_folder import StudyFolder
-from sozo.eval.answered import by_judges
+from sozo.eval.answered import by_judges, judged_by
 from sozo.eval.bills import billed
 from sozo.eval.deliver import ResultOptions, check_delivery, deliver
 from sozo.eval.draw import SamplingOptions
@@ -180,9 +180,7 @@ def _run(
     """Each model through each task; `folders` are the tasks, with their folders within a model's."""
     with Loaded() as loaded:
         # Once: a budget is for all models together.
-        asked = [
-            _by_judges(task_type(name), settings[name], judges) for name in folders
-        ]
+        asked = [judged_by(judges, task_type(name), settings[name]) for name in folders]
         check_delivery([target.model for target in targets], results)
         if not targets:
             files = "answers that exist already: sozo score TASK FILE"
@@ -409,17 +407,6 @@ def _serve_command(kind: type[Task]) -> Callable[..., None]:
 
     command.__doc__ = f"{kind.title}.\n\nPay the answers that clients send."
     return with_flags(command, {kind.name: kind.Settings})
-
-
-def _by_judges(kind: type[Task], settings: Any, judges: Sequence[str] | None) -> Task:
-    """The task by the first judge, with it by the others."""
-    if not (judges and isinstance(settings, JudgeSettings)):
-        return kind(settings)
-    first, *others = (
-        kind(replace(settings, judge_model=name)) for name in dict.fromkeys(judges)
-    )
-    first.others = others
-    return first
 
 
 def _add_judge(task: Task, loaded: Loaded) -> None:

@@ -19,15 +19,9 @@ from sozo.data.schema import ERROR, Completion
 from sozo.models.generator import Generator, request_seeds
 from sozo.models.generators import ModelWriter
 from sozo.scoring.endpoint.bill import BILL, Bill, Budget, OverBudgetError, Price
-from sozo.scoring.endpoint.client import (
-    FILTERED,
-    OFFICIAL,
-    Endpoint,
-    RequestOutcome,
-    RetryPolicy,
-)
+from sozo.scoring.endpoint.client import FILTERED, OFFICIAL, Endpoint, RequestOutcome
 from sozo.scoring.endpoint.greeting import CHAT, GREETING, first_accepted
-from sozo.scoring.endpoint.pace import Blame
+from sozo.scoring.endpoint.pace import Blame, RetryPolicy
 from sozo.scoring.endpoint.profile import NONE, Profile
 from sozo.tasks.task import Task
 
@@ -80,7 +74,9 @@ class OpenAIGenerator:
             profile=profile,
         )
         if keep:
-            how = writer.price, writer.max_new_tokens, budget
+            unlimited = profile.limit_name == NONE
+            longest = None if unlimited else writer.max_new_tokens
+            how = writer.price, longest, budget
             self._endpoint.bill = Bill(keep.parent / BILL, "model", *how)
         temperature = profile.temperature
         if temperature is None:

@@ -188,16 +188,11 @@ def decide(asked: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
         "form": read_form(system, template),
     }
     if backend == "openai":
-        price = asked.price()
-        if asked.max_cost is not None and price is None:
-            raise UserError(
-                "max_cost needs the price of the model's tokens; give price_in and price_out (0 where nobody is paid)"
-            )
         return EndpointWriter(
             profile=profile,
             base_url=base_url,
             concurrency=profile.concurrency or asked.concurrency,
-            price=price,
+            price=asked.price(),
             **who,
         )
     if brought:

@@ -158,9 +158,9 @@ def _paid(payee: str, run: RunResult) -> str | None:
     )
 
 
-# What servers were paid for a run, in the terminal and on the page.
+# What servers were paid for a run.
 _BILL = [
-    RunColumn(f"paid_{payee}", partial(_paid, payee), shown=TERMINAL)
+    RunColumn(f"paid_{payee}", partial(_paid, payee), shown=PAGE)
     for payee in ("model", "judge")
 ]
 

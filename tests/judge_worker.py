@@ -4,7 +4,7 @@ import json
 import sys
 from pathlib import Path
 
-from sozo.scoring.endpoint.client import RetryPolicy
+from sozo.scoring.endpoint.pace import RetryPolicy
 from sozo.scoring.judges.endpoint import EndpointJudge
 from sozo.scoring.judges.protocol import JudgeSettings, ToJudge
 from sozo.scoring.judges.run import judge_answers

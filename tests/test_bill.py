@@ -15,7 +15,8 @@ from judge_server import completion
 from sozo.data.errors import UserError
 from sozo.scoring.endpoint.bill import BILL, Bill, Budget, OverBudgetError, Paid, Price
 from sozo.scoring.endpoint.bill import read_bills as read
-from sozo.scoring.endpoint.client import Endpoint, RetryPolicy
+from sozo.scoring.endpoint.client import Endpoint
+from sozo.scoring.endpoint.pace import RetryPolicy
 from test_jcq_sat_commands import both, evaluate
 from test_sampling_endpoint import server
 
@@ -204,10 +205,23 @@ def test_a_budget_is_for_model_and_judge_and_for_all_commands(tmp_path):
     assert sum(paid["requests"] for paid in bill.values()) == len(requests)
 
 
-def test_a_budget_needs_the_models_price(tmp_path):
-    done = evaluate(tmp_path, *command("http://127.0.0.1:9/v1", "--max-cost", "1"))
-    assert done.returncode == 2
-    assert "max_cost needs the price of the model's tokens" in done.stderr
+def test_a_budget_needs_the_models_prices_and_a_limit(tmp_path):
+    words = ("--judge-price-in", "1", "--judge-price-out", "1", "--max-cost", "1")
+    unlimited = (
+        "--endpoint",
+        "{limit_name: none}",
+        "--price-in",
+        "1",
+        "--price-out",
+        "1",
+    )
+    with server(both) as (url, requests):
+        for more in ((), unlimited):
+            done = evaluate(tmp_path, *command(url, *words, *more))
+            assert done.returncode == 2
+            assert "max_cost needs the prices of the model's tokens" in done.stderr
+        # The judge was greeted.
+        assert counts(requests) == {"model": 2}
 
 
 def test_a_kill_loses_what_is_under_way_and_no_more(tmp_path):

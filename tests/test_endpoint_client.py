@@ -11,8 +11,8 @@ from judge_server import serving
 from sozo.data.errors import UserError
 from sozo.scoring.embeddings import OpenAIEncoder
 from sozo.scoring.endpoint import client
-from sozo.scoring.endpoint.client import Endpoint, RetryPolicy
-from sozo.scoring.endpoint.pace import Blame, run_to_end
+from sozo.scoring.endpoint.client import Endpoint
+from sozo.scoring.endpoint.pace import Blame, RetryPolicy, run_to_end
 from sozo.scoring.endpoint.profile import Profile
 
 KEY = "sk-test/0123456789abcdef"

@@ -24,7 +24,8 @@ from sozo.data.jsonl import read_objects
 from sozo.data.prompts.form import read_form
 from sozo.data.settings import from_json, read_yaml, settings_of
 from sozo.rewards.integrations.core import Integration, answer_in
-from sozo.scoring.endpoint.client import Endpoint, RetryPolicy, UnusableReplyError
+from sozo.scoring.endpoint.client import Endpoint, UnusableReplyError
+from sozo.scoring.endpoint.pace import RetryPolicy
 from sozo.scoring.endpoint.profile import read_profile
 from sozo.scoring.nouns.rules import Morpheme, MorphemeChecker
 from sozo.tasks.answer_files import read_answers_file

@@ -22,7 +22,7 @@ from sozo.data.errors import UserError
 from sozo.models.openai_endpoint import OpenAIGenerator
 from sozo.models.settings import GeneratorSettings, decide
 from sozo.scoring.embeddings import OpenAIEncoder
-from sozo.scoring.endpoint.client import RetryPolicy
+from sozo.scoring.endpoint.pace import RetryPolicy
 from sozo.scoring.endpoint.profile import Profile
 from sozo.scoring.judges.endpoint import EndpointJudge
 from sozo.scoring.judges.protocol import JudgeSettings, ToJudge

@@ -288,7 +288,6 @@ def every_column(page, task):
 def test_all_columns_say_who_judged(three, tmp_path):
     judged = every_column(page_of(three, tmp_path, base="base"), "JCQ")
     assert judged["JCQ: judge"] == "judge-a"
-    assert "JCQ: cost of judging" in judged
 
 
 def test_all_columns_say_how_models_were_asked_and_who_scored(tmp_path):

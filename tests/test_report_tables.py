@@ -190,12 +190,11 @@ def test_each_text_has_a_translation_and_no_label_takes_a_words_place():
 
 def test_what_an_answer_cost_is_said_in_japanese_too():
     assert wording(cost_line(1200, 34, 0.5, 0)) == (
-        "1,200 tokens in, 34 out, cost 0.5000",
-        "入力1,200トークン、出力34トークン、費用0.5000",
+        "1,200 tokens in, 34 out, 0.5000 dollars",
+        "入力1,200トークン、出力34トークン、0.5000ドル",
     )
-    assert (
-        wording(cost_line(0, 0, 0.0, 3))[1] == "トークン数は不明、3件の返答の費用が不明"
-    )
+    assert wording(cost_line(0, 0, 0.0, 3))[1] == "トークン数は不明、3件の費用が不明"
+    assert wording(cost_line(1, 2, 0.5, 3))[1].endswith("0.5000ドル、3件の費用が不明")
     assert wording(n_of(34, 1200)) == ("34 of 1,200", "34/1,200")
 
 

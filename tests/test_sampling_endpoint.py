@@ -25,7 +25,7 @@ from sozo.eval.run import run_task
 from sozo.models.openai_endpoint import OpenAIGenerator
 from sozo.models.settings import GeneratorSettings, decide
 from sozo.scoring.endpoint import client
-from sozo.scoring.endpoint.client import RetryPolicy
+from sozo.scoring.endpoint.pace import RetryPolicy
 from sozo.scoring.final_text import answer_state
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat

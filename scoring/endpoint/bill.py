@@ -153,6 +153,10 @@ class Bill:
         budget: Budget | None = None,
     ) -> None:
         refuse_link(path)
+        unknown = price is None or longest is None
+        if budget and budget.limit is not None and unknown:
+            needs = f"the prices of the {payee}'s tokens (0 where nobody is paid) and a limit on its replies"
+            raise UserError(f"max_cost needs {needs}; give all of them")
         self.path, self.payee, self.price = path, payee, price
         self.longest, self.budget = longest, budget
         self._waiting = list[bytes]()

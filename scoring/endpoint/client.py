@@ -4,14 +4,12 @@ import asyncio
 import json
 import math
 import os
-import random
 import re
 import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from email.utils import parsedate_to_datetime
 from typing import Any, Generic, TypeVar
 
 from tqdm import tqdm
@@ -21,7 +19,12 @@ from sozo.data.foreign import MOST_QUOTED, MOST_REPLY, printable, quoted
 from sozo.data.schema import utf8_safe
 from sozo.data.secrets import public_url, secrets_of
 from sozo.scoring.endpoint.bill import Bill, Ended
-from sozo.scoring.endpoint.pace import for_each, run_to_end
+from sozo.scoring.endpoint.pace import (
+    RetryPolicy,
+    for_each,
+    retry_after,
+    run_to_end,
+)
 from sozo.scoring.endpoint.profile import Profile, check_address
 
 OFFICIAL = "https://api.openai.com/v1"
@@ -84,47 +87,6 @@ class Reply:
     fingerprint: str | None = None  # the endpoint's word for how it was set up
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
-    """Waits that double, with jitter, so that what failed together does not come back together; in seconds."""
-
-    retries: int = 6  # after 5xx, time-outs, dropped connections and senseless replies
-    first_wait: float = 1.0  # at most
-    longest_wait: float = 60.0
-    # On 429 in all. A rate limit is no failure, so it is not counted in `retries`; one that asks for more ends the run.
-    patience: float = 900.0
-
-    def wait(self, failures: int, at_least: float | None = None) -> float:
-        """Seconds before the next attempt, after so many failed ones.
-
-        >>> 0.5 <= RetryPolicy().wait(1) <= 1.0, RetryPolicy().wait(1, at_least=20.0) >= 20.0
-        (True, True)
-        """
-        wait = min(
-            self.longest_wait, self.first_wait * 2.0 ** min(failures - 1, 60)
-        ) * random.uniform(0.5, 1.0)
-        return wait if at_least is None else at_least + 0.1 * wait
-
-
-def retry_after(milliseconds: str | None, value: str | None) -> float | None:
-    """What the headers `retry-after-ms` and `Retry-After` ask for, in seconds (a number or a date); None if nothing.
-
-    >>> retry_after(None, "2"), retry_after("250", "1"), retry_after(None, "soon")
-    (2.0, 0.25, None)
-    """
-    for text, unit in ((milliseconds, 1000.0), (value, 1.0)):
-        try:
-            seconds = float(text or "") / unit
-        except ValueError:
-            continue
-        if 0 <= seconds < float("inf"):
-            return seconds
-    try:
-        return max(0.0, parsedate_to_datetime(value or "").timestamp() - time.time())
-    except (ValueError, TypeError, OverflowError):
-        return None
-
-
 class Endpoint:
     """An OpenAI-compatible server, called `label` in messages.
 
@@ -135,9 +97,9 @@ class Endpoint:
 
     429, 5xx, time-outs (`timeout` seconds for an attempt), dropped connections and senseless replies are tried again as
     `retry` says; a 429 that names a time holds back every request until then. Other errors are of the one request. No
-    request would get past 401, 402 or an exhausted quota; nor, until the server is `proven`, past 403, 404 and a closed
-    port. HTTP is spoken directly: OpenAI's client package takes twice the time per request and hides what a
-    broken server sent.
+    request would get past 401, 402 or an exhausted quota; nor, until the server is `proven`, past 403 and 404. A closed
+    port ends all at once, or where the server is `proven` after all attempts. HTTP is spoken directly: OpenAI's client
+    package takes twice the time per request and hides what a broken server sent.
     """
 
     def __init__(
@@ -190,7 +152,7 @@ class Endpoint:
             }
         self._secrets = secrets_of(key, self._address)
         self._timeout = timeout
-        self._retry = retry or RetryPolicy()
+        self.retry = retry or RetryPolicy()
         self._client: Any = None
         self._open_again = 0.0  # when a server that named a time may be asked again
         self.bill: Bill | None = None  # in which each attempt is noted
@@ -244,21 +206,20 @@ class Endpoint:
                 )
             else:
                 failures += 1
-            long = not limited and (outcome.wait or 0.0) > self._retry.longest_wait
+            long = not limited and (outcome.wait or 0.0) > self.retry.longest_wait
             # A server that wants an hour gets the longest wait, once; then the other requests go on without this one.
             wait = (
-                self._retry.longest_wait
+                self.retry.longest_wait
                 if long
-                else self._retry.wait(limits if limited else failures, outcome.wait)
+                else self.retry.wait(limits if limited else failures, outcome.wait)
             )
-            if failures > (1 if long else self._retry.retries) or (
-                limited and waited + wait > self._retry.patience
+            if failures > (1 if long else self.retry.retries) or (
+                limited and waited + wait > self.retry.patience
             ):
-                return replace(
-                    outcome,
-                    error=f"{outcome.error} ({failures + limits} attempts)",
-                    usage=usage,
-                )
+                line = f"{outcome.error} ({failures + limits} attempts)"
+                if outcome.status is None and outcome.ended is Ended.REFUSED:
+                    raise self.failure(line)  # its port is closed for all
+                return replace(outcome, error=line, usage=usage)
             waited += wait if limited else 0.0
             self._say_wait(wait, outcome)
             await asyncio.sleep(wait)
@@ -490,7 +451,7 @@ class Endpoint:
             status = code if type(code) is int and 400 <= code < 600 else 500
         if status in (401, 402) or code == "insufficient_quota":
             raise self.failure(line)
-        if status == 429 and wait is not None and wait > self._retry.patience:
+        if status == 429 and wait is not None and wait > self.retry.patience:
             raise self.failure(f"it asks to wait {wait:.0f} s ({line})")
         again = (status in (408, 409, 425, 429) or status >= 500) and code != FILTERED
         return RequestOutcome(

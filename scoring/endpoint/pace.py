@@ -1,11 +1,15 @@
-"""How many requests are under way at once, what Ctrl-C makes of them, and whose fault it is that they fail."""
+"""How an attempt is repeated, how many are under way at once, what Ctrl-C makes of them, whose fault failures are."""
 
 import asyncio
+import random
 import signal
 import sys
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
 from tqdm import tqdm
@@ -14,6 +18,47 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 # So many prompts in a row without an answer, each after all its attempts: the server is down, not the prompt at fault.
 GIVE_UP_AFTER = 20
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """Waits that double, with jitter, so that what failed together does not come back together; in seconds."""
+
+    retries: int = 6  # after 5xx, time-outs, dropped connections and senseless replies
+    first_wait: float = 1.0  # at most
+    longest_wait: float = 60.0
+    # On 429 in all. A rate limit is no failure, so it is not counted in `retries`; one that asks for more ends the run.
+    patience: float = 900.0
+
+    def wait(self, failures: int, at_least: float | None = None) -> float:
+        """Seconds before the next attempt, after so many failed ones.
+
+        >>> 0.5 <= RetryPolicy().wait(1) <= 1.0, RetryPolicy().wait(1, at_least=20.0) >= 20.0
+        (True, True)
+        """
+        wait = min(
+            self.longest_wait, self.first_wait * 2.0 ** min(failures - 1, 60)
+        ) * random.uniform(0.5, 1.0)
+        return wait if at_least is None else at_least + 0.1 * wait
+
+
+def retry_after(milliseconds: str | None, value: str | None) -> float | None:
+    """What the headers `retry-after-ms` and `Retry-After` ask for, in seconds (a number or a date); None if nothing.
+
+    >>> retry_after(None, "2"), retry_after("250", "1"), retry_after(None, "soon")
+    (2.0, 0.25, None)
+    """
+    for text, unit in ((milliseconds, 1000.0), (value, 1.0)):
+        try:
+            seconds = float(text or "") / unit
+        except ValueError:
+            continue
+        if 0 <= seconds < float("inf"):
+            return seconds
+    try:
+        return max(0.0, parsedate_to_datetime(value or "").timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return None
 
 
 class Blame:

@@ -10,7 +10,7 @@ from sozo.data.prompts import messages
 from sozo.data.schema import Completion, utf8_safe
 from sozo.scoring.endpoint.client import FILTERED, OFFICIAL, Endpoint, Reply
 from sozo.scoring.endpoint.greeting import CHAT, GREETING, first_accepted
-from sozo.scoring.endpoint.profile import Profile, read_profile
+from sozo.scoring.endpoint.profile import NONE, Profile, read_profile
 from sozo.scoring.judges.protocol import JudgeSettings
 
 
@@ -38,7 +38,8 @@ class EndpointJudge(Endpoint):
         profile = profile or Profile()
         options = {"timeout": 120.0, **options}
         super().__init__(f"judge {model}", base_url, profile=profile, **options)
-        self.name, self.max_tokens = model, max_tokens
+        self.name = model
+        self.max_tokens = None if profile.limit_name == NONE else max_tokens
         # OpenAI's reasoning models refuse max_tokens, and many other servers do not know the newer name.
         if self.url == OFFICIAL and profile.limit_name is None:
             profile = replace(profile, limit_name="max_completion_tokens")

@@ -22,7 +22,7 @@ from sozo.data.schema import iter_tables
 from sozo.models.model_support import encode_text
 from sozo.models.settings import GeneratorSettings, decide
 from sozo.models.weights import load_tokenizer
-from sozo.scoring.endpoint.client import RetryPolicy
+from sozo.scoring.endpoint.pace import RetryPolicy
 from sozo.scoring.endpoint.profile import read_profile
 from sozo.scoring.judges.endpoint import EndpointJudge
 from sozo.scoring.judges.ledger import read_judgements

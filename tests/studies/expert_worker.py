@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from expert_world import RUBRIC, world
-from sozo.scoring.endpoint.client import RetryPolicy
+from sozo.scoring.endpoint.pace import RetryPolicy
 from sozo.scoring.endpoint.profile import Profile
 from sozo.scoring.judges.endpoint import EndpointJudge
 from sozo.scoring.judges.protocol import JudgeSettings

@@ -442,7 +442,6 @@ def test_money_ends_judging_between_two_judgements(tmp_path):
     }  # at most 1 for each judgement, and here 0.4
     run = scored(tmp_path / "run", FakeJudge(by_kind, concurrency=1), **prices)
     assert "above 2" in run.stopped
-    assert run.metrics["cost"] == pytest.approx(1.2)
     assert run.metrics["measures"]["pbig/specificity"]["n"] == 3
 
 

@@ -4,9 +4,10 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.parts import Columns, parts_of, write_missing
@@ -20,6 +21,7 @@ from sozo.data.schema import (
     write_columns,
 )
 from sozo.eval.draw import part_columns
+from sozo.scoring.judges.protocol import JudgeSettings
 from sozo.scoring.judges.run import Judging
 from sozo.tasks.answer_files import read_answers_file
 from sozo.tasks.judged import LEDGER, JudgedTask
@@ -89,6 +91,28 @@ def is_whole(task: Task, run: Path) -> bool:
     return not asked.get("num_usable") and there >= whole
 
 
+def judged_by(judges: Iterable[str] | None, kind: type[Task], settings: Any) -> Task:
+    """The task by the first of some judges, with it by the others; without any by the one of its settings, if any."""
+    if not (judges and isinstance(settings, JudgeSettings)):
+        return kind(settings)
+    names = dict.fromkeys(judges)
+    first, *others = (kind(replace(settings, judge_model=name)) for name in names)
+    first.others = others
+    return first
+
+
+def beside(run: Path, judge: str) -> Path:
+    """The folder in which another judge scores the answers of a run."""
+    name = re.sub(r"[^\w.-]+", "-", judge).strip("-.")
+    return run.with_name(f"{run.name}-{name}")
+
+
+def by_judges(task: Task, run: Path) -> list[tuple[Task, Path]]:
+    """A task by each of its judges, with that judge's folder: the first one's is the run's."""
+    others = [(other, other.settings.judge_model) for other in task.others]
+    return [(task, run), *((other, beside(run, name)) for other, name in others)]
+
+
 def judging_command(task: JudgedTask, run: Path) -> str:
     """The command that has the answers of a run judged as the task's settings say, into a folder beside it."""
     words = ["sozo", "score", task.name, str(run)]
@@ -97,8 +121,8 @@ def judging_command(task: JudgedTask, run: Path) -> str:
         if value != field.default:
             words.append(f"--{field.name.replace('_', '-')}")
             words += [] if value is True else [str(value)]
-    judge = re.sub(r"[^\w.-]+", "-", task.known_judge.name).strip("-.")
-    return shlex.join([*words, "--output", f"{run}-{judge}"])
+    folder = beside(run, task.known_judge.name)
+    return shlex.join([*words, "--output", str(folder)])
 
 
 def judge_parts(task: JudgedTask, folder: Path) -> Judging:

@@ -14,6 +14,7 @@ from sozo.data.errors import UserError, one_line_errors
 from sozo.data.joined import COMMANDS, added
 from sozo.data.sheet import KINDS
 from sozo.data.study_folder import StudyFolder
+from sozo.eval.answered import by_judges, judged_by
 from sozo.eval.bills import billed
 from sozo.eval.deliver import ResultOptions, check_delivery, deliver
 from sozo.eval.draw import SamplingOptions
@@ -34,6 +35,7 @@ from sozo.models.generators import Loaded, Writer
 from sozo.models.judges import make_judge
 from sozo.models.settings import GeneratorSettings, decide
 from sozo.rewards.task import reward_options
+from sozo.scoring.judges.protocol import JudgeSettings
 from sozo.tasks import Dat, task_type, task_types
 from sozo.tasks.task import Task
 from sozo.tasks.view import TERMINAL
@@ -70,6 +72,14 @@ Pairs = Annotated[
     bool,
     typer.Option(
         "--all-pairs", help="Compare each model with each other one, twelve at most."
+    ),
+]
+Judges = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="The judge, by its name on the endpoint, or a local model; of several each scores the same answers "
+        f"(default: the paper's, {JudgeSettings().judge_model}).",
+        rich_help_panel=JudgeSettings.panel,
     ),
 ]
 Explain = Annotated[
@@ -130,6 +140,7 @@ def run(
             help="Of a training output its checkpoints too, equal ones once, and first the model that it began with.",
         ),
     ] = False,
+    judge_model: Judges = None,
     **settings: Any,
 ) -> None:
     """Models through tasks: sozo run --model A B --tasks dat sat."""
@@ -138,7 +149,8 @@ def run(
         name for name, kind in task_types().items() if not kind.only_if_named
     ]
     folders = {name: name for name in names}
-    _run(output, targets, folders, generator, sampling, results, settings, studies)
+    given = generator, sampling, results, settings
+    _run(output, targets, folders, *given, studies, judge_model)
 
 
 def dat(
@@ -163,11 +175,12 @@ def _run(
     results: ResultOptions,
     settings: Mapping[str, Any],
     studies: dict[str, StudyFolder] | None = None,
+    judges: Sequence[str] | None = None,
 ) -> None:
     """Each model through each task; `folders` are the tasks, with their folders within a model's."""
     with Loaded() as loaded:
         # Once: a budget is for all models together.
-        asked = [task_type(name)(settings.get(name)) for name in folders]
+        asked = [judged_by(judges, task_type(name), settings[name]) for name in folders]
         check_delivery([target.model for target in targets], results)
         if not targets:
             files = "answers that exist already: sozo score TASK FILE"
@@ -196,15 +209,23 @@ def _run(
             _add_judge(task, loaded)
             task.items()
         write_studies(output, studies or {})
-        places = [place for made in runs.values() for *_, place in made]
+        judged = [
+            pair
+            for made in runs.values()
+            for task, _, place in made
+            for pair in by_judges(task, place)
+        ]
         finished = list[TaskRun | None]()
         failures = IsolatedFailures(len(targets) * len(asked), loaded)
-        with billed(asked, places, generator):
+        by_judge, places = zip(*judged, strict=True)
+        with billed(by_judge, places, generator):
             for target, made in runs.items():
 
                 def show(run: TaskRun | None, target: Target = target) -> None:
                     finished.append(run)
-                    _show(run, target.model, results, output, output / target.folder)
+                    first = run is not None and run.task in asked
+                    model = target.model if first else ""
+                    _show(run, model, results, output, output / target.folder)
 
                 run_tasks(made, sampling, loaded, failures, show)
     show_all(finished, results.explain, failures)
@@ -389,8 +410,9 @@ def _serve_command(kind: type[Task]) -> Callable[..., None]:
 
 
 def _add_judge(task: Task, loaded: Loaded) -> None:
-    if (judge_settings := task.judge_settings) is not None:
-        task.judge = make_judge(judge_settings, loaded)
+    for each in (task, *task.others):
+        if (judge_settings := each.judge_settings) is not None:
+            each.judge = make_judge(judge_settings, loaded)
 
 
 def _print_plan(output: Path, lines: Sequence[str], lacking: Sequence[str]) -> NoReturn:
@@ -431,6 +453,11 @@ def show_all(
             for column, _ in task.view.fill_columns(TERMINAL, task.measures, result)
         ]
         print_explained(task, columns, result)
+    from sozo.eval.report.differences import agreement_tables
+
+    for kind in dict.fromkeys(type(run.task) for run in shown):
+        results = [run.result for run in shown if type(run.task) is kind]
+        print_tables(agreement_tables(kind, results))
     if shown and not explain:
         print_lines(["What the rows mean: the same command with --explain"])
     if finished := [run.folder for run in shown if not run.stopped]:

@@ -142,8 +142,10 @@ def draw_answers(
     ):
         return None  # no model needs to be loaded to score what is there
     if processes.first:
-        if isinstance(task.judge, EndpointJudge) and not task.judge.proven:
-            task.judge.greet()  # before the model is paid for answers that nobody could judge
+        # Before the model is paid for answers that nobody could judge.
+        for each in (task, *task.others):
+            if isinstance(each.judge, EndpointJudge) and not each.judge.proven:
+                each.judge.greet()
         writer = writer.pinned()  # what has to be made or downloaded is made once
     wait()
     writer = writer.pinned()

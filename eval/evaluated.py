@@ -32,6 +32,7 @@ class Evaluated:
         None  # of a study, the paper's name of the model that it starts from
     )
     study: Path | None = None  # which study it is a row of: the study's folder
+    judge: str = ""  # of answers that another judge scored before, this one
     runs: Mapping[tuple[str, str], RunResult] = field(
         default_factory=dict
     )  # by task and kind (`RunResult.kind`)
@@ -96,6 +97,8 @@ def named(text: str) -> tuple[str | None, str]:
 def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
     """The models whose finished runs lie in some folders, however deep; of a study's folder its rows.
 
+    Answers that several judges scored are a model for each: behind the first one's come NAME by JUDGE.
+
     A place is `DIR`, or `NAME=DIR`: then DIR's only model is called NAME, and several NAME/MODEL. Within one come
     `before` and the paper's methods first, then names (checkpoint-9 before -10). Where it holds several studies, a row
     is STUDY/ROW.
@@ -132,8 +135,13 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
         alone = len(set(names)) == 1
         for (model, run), own in zip(rows, names, strict=True):
             name = own if prefix is None else prefix if alone else f"{prefix}/{own}"
-            known = models.setdefault(name, replace(model, name=name))
             key = (run.task, run.kind)
+            before = models[name].runs.get(key) if name in models else None
+            judge = run.judge
+            if before and judge != before.judge:
+                name = f"{name} by {judge}"
+                model = replace(model, judge=judge)
+            known = models.setdefault(name, replace(model, name=name))
             if key in known.runs:
                 folders = f"{known.runs[key].folder} and {run.folder}"
                 raise UserError(

@@ -77,24 +77,26 @@ def with_flags(
 ) -> Callable[..., None]:
     """Let typer see every field of a command's dataclass parameters, but those `without`, as a flag of its own.
 
-    `groups` are further parameters, which `command` takes as keywords: name -> dataclass. What several of them inherit
-    from one dataclass, such as the judge of two tasks, is one flag for all.
+    A parameter of the command takes the place of fields of its name, which keep their defaults. `groups` are further
+    parameters, which `command` takes as keywords: name -> dataclass. What several of them inherit from one dataclass,
+    such as the judge of two tasks, is one flag for all.
     """
     hints: dict[str, Any] = get_type_hints(command, include_extras=True)
     own = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     every = {**own, **(groups or {})}
-    parameters = [
-        parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hints[name])
+    of_command = {
+        name: parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hints[name])
         for name, parameter in inspect.signature(command).parameters.items()
         if name not in own and parameter.kind is not parameter.VAR_KEYWORD
-    ]
+    }
+    own_names = set(of_command)
+    hidden = own_names.union(without)
     declared = dict[Field[Any], inspect.Parameter]()
     for name, group in every.items():
         for field, flag in _flags_of(group, None if name in own else name):
             if flag.name not in without:
-                declared.setdefault(field, flag)
-    own_names = {parameter.name for parameter in parameters}
-    parameters += declared.values()
+                declared.setdefault(field, of_command.pop(flag.name, flag))
+    parameters = [*of_command.values(), *declared.values()]
     names = [parameter.name for parameter in parameters]
     if repeated := {name for name in names if names.count(name) > 1}:
         raise UserError(
@@ -108,7 +110,7 @@ def with_flags(
                     **{
                         f.name: values[f.name]
                         for f in fields(group)
-                        if f.name not in without
+                        if f.name not in hidden
                     }
                 )
                 for name, group in every.items()

@@ -1,7 +1,7 @@
 """How a judge's mean moves from one judging of the same answers to the next, and intervals that hold it too."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,18 +15,19 @@ from sozo.tasks.task import Task
 def judged_twice(
     compared: Compared, task: type[Task]
 ) -> list[tuple[RunResult, RunResult]]:
-    """The runs of a judged task that hold one source's very answers, each again after the first of them."""
-    twice: dict[tuple[Any, ...], list[RunResult]] = {}
-    for run in (run for model in compared.models if (run := model.run(task.name))):
-        if "judge" in run.settings:
+    """The runs of a judged task that one judge scored again, each after the first."""
+    runs = (run for model in compared.models if (run := model.run(task.name)))
+    return [pair for pair in same_answers(runs) if not not_alike(*pair)]
+
+
+def same_answers(runs: Iterable[RunResult]) -> list[tuple[RunResult, RunResult]]:
+    """The judged runs that hold one source's very answers, each again after the first of them."""
+    same: dict[tuple[Any, ...], list[RunResult]] = {}
+    for run in runs:
+        if run.judge:
             answers = ((answer.id, answer.text) for answer in run.answers())
-            twice.setdefault((run.metrics["source"], *answers), []).append(run)
-    return [
-        (first, run)
-        for first, *others in twice.values()
-        for run in others
-        if not not_alike(first, run)
-    ]
+            same.setdefault((run.metrics["source"], *answers), []).append(run)
+    return [(first, run) for first, *others in same.values() for run in others]
 
 
 def judge_noise(

@@ -2,14 +2,14 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.parts import is_there, parts_of
-from sozo.eval.answered import read_answers
+from sozo.eval.answered import by_judges, read_answers
 from sozo.eval.draw import SamplingOptions, asked_item
 from sozo.models.generators import ModelWriter, Writer
 from sozo.models.needs import not_here
@@ -81,7 +81,7 @@ def plan(
                 elif asked.backend == "openai" and asked.prompts and key not in paces:
                     paces[key] = None
                     try:
-                        paces[key] = _pace(asked.who, task, by)
+                        paces[key] = _pace(asked, task, by)
                     except UserError as error:
                         lacking.append(str(error))
                 lines.append(f"{name}: {asked.line(paces.get(key))}")
@@ -115,15 +115,16 @@ def _asked(
         prompts = [item.prompt for item, _ in answers[there:]]
         backend = str(by.record["backend"])
         yield Asked("model", by.model, backend, prompts, 0, longest, price)
-    settings = task.judge_settings
-    if settings and isinstance(task, JudgedTask):
-        ledger, judge = folder / LEDGER, settings.judge_model
+    for each, place in by_judges(task, folder):
+        if not (isinstance(each, JudgedTask) and (settings := each.judge_settings)):
+            continue
+        ledger, judge = place / LEDGER, settings.judge_model
         lines = read_judgements(ledger, ()) if ledger.is_file() else []
         judged = latest(line for line in lines if line.judge == judge)
         # It holds question and answer; which is which makes no difference to its length.
         prompts = [
             rubric.prompt("", item.columns.get("question", item.prompt) + text)
-            for rubric in task.asked_by
+            for rubric in each.asked_by
             for item, text in answers
         ][len(judged) :]
         limit, price = settings.judge_max_tokens, settings.price()
@@ -131,11 +132,11 @@ def _asked(
         yield Asked("judge", judge, backend, prompts, longest, limit, price)
 
 
-def _pace(who: str, task: Any, by: Any) -> float:
+def _pace(asked: Asked, task: Any, by: Any) -> float:
     """Seconds a request at the least: a server's for one token, by how many it takes at once."""
     began = time.monotonic()
-    if who == "judge":
-        by = endpoint_judge(task.judge_settings)
+    if asked.who == "judge":
+        by = endpoint_judge(replace(task.judge_settings, judge_model=asked.model))
         by.greet()
     else:
         by.load(task)  # which greets it

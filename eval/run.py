@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from sozo.data.schema import count_rows, iter_tables, part_paths
 from sozo.data.settings import deciding
 from sozo.eval.answered import (
     answers_digest,
+    by_judges,
     is_whole,
     judge_parts,
     judging_command,
@@ -82,15 +84,28 @@ def run_tasks(
         name = f"{folder.parent.name}/{folder.name}"
         with failures.run(name):
             finish = answer_task(task, writer, sampling, folder, loaded)
+            finish_all = partial(_finish_all, task, folder, finish, show)
             if isinstance(task.judge, LocalJudge):
-                judged.append((name, finish))
+                judged.append((name, finish_all))
             else:
-                show(finish())
+                finish_all()
     loaded.close()
-    for name, finish in judged:
+    for name, finish_all in judged:
         with failures.run(name):
-            show(finish())
+            finish_all()
     loaded.close()
+
+
+def _finish_all(
+    task: Task,
+    folder: Path,
+    finish: Callable[[], TaskRun | None],
+    show: Callable[[TaskRun | None], None],
+) -> None:
+    """The second half of a run, and what its answers are by the task's further judges."""
+    show(run := finish())
+    for other, place in by_judges(task, folder)[1:] if run else ():
+        show(score_answers(other, folder, place))
 
 
 def answer_task(
@@ -129,8 +144,9 @@ def answer_task(
             ) from error
         if processes.first:
             folder.refuse_other_model()
-        if isinstance(task, JudgedTask):
-            task.charge(output)
+        for each, place in by_judges(task, output):
+            if isinstance(each, JudgedTask):
+                each.charge(place)
         metrics = folder.metrics()
         if metrics is not None and not (task.again or sampling.retry_errors):
             before = TaskRun(task, output, metrics, True) if processes.first else None

@@ -412,8 +412,23 @@ def answer_state(text: str, finish_reason: str | None) -> str:
     end = ending(finish_reason)
     if end is not Ending.WELL:
         return NOT_AT_HAND if finish_reason == NOT_AT_HAND else str(end)
-    return (
-        "complete"
-        if any(character.isalnum() for character in judged_part(text))
-        else "empty"
-    )
+    return "complete" if says_anything(judged_part(text)) else "empty"
+
+
+def says_anything(text: str) -> bool:
+    """Whether a text has a letter or a digit."""
+    return any(character.isalnum() for character in text)
+
+
+def without_text(text: str, finish_reason: str | None) -> str:
+    """Why an answer that came says nothing: its reasoning took all the room, a filter took it, or it is empty.
+
+    >>> without_text("<think>案", "stop"), without_text("", "length"), without_text("", "content_filter")
+    ('reasoning', 'reasoning', 'filtered')
+    >>> without_text("<think>案</think>", "stop")
+    'empty'
+    """
+    end = ending(finish_reason)
+    if end is Ending.FILTERED:
+        return str(end)
+    return "reasoning" if end is Ending.CUT or final_text(text) is None else "empty"

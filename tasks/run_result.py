@@ -13,8 +13,10 @@ import numpy as np
 
 from sozo.data.errors import UserError
 from sozo.data.jsonl import read_objects
-from sozo.data.schema import iter_tables
+from sozo.data.schema import ERROR, iter_tables
 from sozo.scoring.final_text import NOT_AT_HAND, answer_state
+from sozo.scoring.judges.protocol import Status
+from sozo.scoring.judges.run import NOT_ASKED
 from sozo.scoring.measure import LEVEL, MEAN, Estimate, Measure
 from sozo.scoring.numbers import n_of
 from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval
@@ -114,6 +116,18 @@ class RunResult:
         return {name: self.settings.get(name) for name in self.same}
 
     @property
+    def judge(self) -> str:
+        """The judge that scored; empty without one."""
+        return str(self.settings.get("judge", {}).get("model", ""))
+
+    @property
+    def not_scored(self) -> dict[str, int]:
+        """How many answers never came (ERROR) and how many are unusable, by their reasons; no failure of a judge's."""
+        judges = (*Status, NOT_ASKED) if self.judge else ()
+        reasons = self.metrics.get("reasons", {})
+        return {reason: n for reason, n in reasons.items() if reason not in judges}
+
+    @property
     def scorer(self) -> str | None:
         """The encoder or judge that scored, if there is one."""
         return self.scale.get("embedding_model") or self.scale.get("judge", {}).get(
@@ -122,7 +136,10 @@ class RunResult:
 
     @cached_property
     def caveats(self) -> tuple[str, ...]:
-        """What stands beside its numbers wherever they go: items, encoder or judge not the papers', answers cut off."""
+        """What stands beside its numbers wherever they go: items, encoder or judge not the papers', answers without any.
+
+        Of unusable answers where a judge scored: elsewhere they are all that came and has no score.
+        """
         scorers = (
             self.scale.get("embedding_model"),
             self.scale.get("judge", {}).get("model"),
@@ -132,6 +149,14 @@ class RunResult:
             for name in scorers
             if name and name not in self.papers
         ]
+        total = self.metrics.get("num_answers")
+        for why, n in self.not_scored.items():
+            form = "{n} of {of} answers unusable: {why}"
+            if why == ERROR:
+                form = "{n} of {of} answers never came"
+            if n and (why == ERROR or self.judge):
+                named = translatable(form, n=n, of=total, why=translatable(why))
+                caveats.append(named)
         cut, answers = self.cut_off()
         if cut > MOST_CUT * answers:
             caveats.append(

@@ -170,6 +170,7 @@ class Task:
         None  # who shall judge; None if nobody judges
     )
     judge: "Judge | None" = None  # whoever runs the task makes it of `judge_settings`
+    others: "Sequence[Task]" = ()  # it by further judges, who score the same answers
     budget: "Budget | None" = None  # of a command, for what its runs pay
     again: bool = False  # whether a finished run shall be scored once more (as after judgements that failed)
 

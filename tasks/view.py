@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Generic, TypeVar
 
+from sozo.data.schema import ERROR
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import COUNT, cost_line, share
 from sozo.scoring.table import Cell, Content
@@ -108,15 +109,19 @@ def counted(
 ) -> list[RunColumn]:
     """A column for each kind that runs have under a name of `metrics.json` (`reasons`): how many, and their share.
 
-    Reasons are shares of the answers, others of their own sum. `label` begins the headings, `key` the names in W&B,
-    where a kind that no run has stands too, since a curve needs its zeros.
+    Reasons (`RunResult.not_scored`) are shares of the answers, others of their own sum. `label` begins the headings,
+    `key` the names in W&B, where a kind that no run has stands too, since a curve needs its zeros.
     """
+
+    def counts_of(run: RunResult) -> Mapping[str, int]:
+        return run.not_scored if name == "reasons" else run.metrics.get(name, {})
+
     kinds: Counter[str] = Counter()
     for run in runs:
-        kinds.update(run.metrics.get(name, {}))
+        kinds.update(counts_of(run))
 
     def cell(kind: str, run: RunResult) -> Cell:
-        counts = run.metrics.get(name, {})
+        counts = counts_of(run)
         total = (
             run.metrics["num_answers"] if name == "reasons" else sum(counts.values())
         )
@@ -126,11 +131,12 @@ def counted(
 
     if name == "reasons":
         shown |= FAILURES
+    form = "{kinds}: {kind}"
     return [
         RunColumn(
-            translatable(
-                "{kinds}: {kind}", kinds=translatable(label), kind=translatable(kind)
-            ),
+            translatable("Never came")
+            if (name, kind) == ("reasons", ERROR)
+            else translatable(form, kinds=translatable(label), kind=translatable(kind)),
             partial(cell, kind),
             shown=shown if n else shown & WANDB,
             key=f"{key or name}_{kind}",
@@ -250,7 +256,7 @@ class View(Generic[Run]):
         }  # a measure of the same name says it
         counts = stored("num_answers"), stored("usable")
         columns += [column for column in counts if column.name not in named]
-        return [*columns, *counted(runs, "reasons", "No score")]
+        return [*columns, *counted(runs, "reasons", "Unusable")]
 
     def all_columns(
         self, measures: Sequence[Measure], runs: Sequence[Run]

@@ -1,5 +1,7 @@
 """Before a model is paid its judge must answer; what is paid is any judge's; `--dry-run` says what both cost."""
 
+import csv
+import io
 import json
 import re
 import shlex
@@ -11,10 +13,12 @@ from transformers import AutoTokenizer
 
 from bigram_model import END, UNKNOWN, build_bigrams
 from http_server import free_port
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.findings import findings
 from sozo.tasks.jcq.questions import trial_questions
 from sozo.tasks.jcq.rubric import JCQ_V1
 from test_jcq_sat_commands import RUN, both, evaluate
-from test_sampling_endpoint import server
+from test_sampling_endpoint import completion, server
 
 GONE = f"http://127.0.0.1:{free_port()}/v1"
 
@@ -114,7 +118,7 @@ def test_another_judge_is_told_how_it_gets_the_answers_that_are_there(tmp_path):
     with server(both) as (url, answered), server(both) as (judge, judged):
         assert evaluate(tmp_path, *command(url, judge)).returncode == 0
         paid = len(answered)
-        other = [*command(url, judge), "--judge-model", "org/k v"]
+        other = ["org/k v" if word == "j" else word for word in command(url, judge)]
         done = evaluate(tmp_path, *other)
         assert done.returncode == 2
         said = 'error: out/m/jcq: holds a run with judge.model = "j", but now it is "org/k v"; '
@@ -132,6 +136,92 @@ def test_another_judge_is_told_how_it_gets_the_answers_that_are_there(tmp_path):
     assert (metrics["judge"], metrics["source"]) == ("org/k v", "m")
 
 
+def grade(low):
+    """Verdicts that follow the number in the answer, `low` points lower."""
+
+    def answer(body):
+        asked = body["messages"][-1]["content"]
+        if "# 出力形式" not in asked:
+            return completion(str(len(asked) % 3))
+        number = int(re.search(r"# 回答\n(\d)", asked)[1]) + 3 - low
+        names = ("流暢性", "柔軟性", "独創性", "精緻性")
+        return completion("\n".join(f"{name}: {number}" for name in names))
+
+    return answer
+
+
+def by_model(body):
+    return grade(2 if body["model"] == "org/k" else 0)(body)
+
+
+def test_two_judges_in_one_command_score_the_same_answers(tmp_path):
+    with server(grade(0)) as (url, answered), server(by_model) as (judge, judged):
+        words = command(url, judge, "--judge-price-in", "1", "--judge-price-out", "1")
+        words.insert(words.index("j") + 1, "org/k")
+        plan = evaluate(tmp_path, *words, "--dry-run")
+        assert plan.returncode == 0, plan.stdout + plan.stderr
+        who = [line.split(":")[1].strip() for line in plan.stdout.splitlines()]
+        assert who[:3] == ["model m", "judge j", "judge org/k"]
+        assert [body["model"] for body in judged] == ["j", "org/k"]
+        del answered[:], judged[:]
+        done = evaluate(tmp_path, *words)
+        assert done.returncode == 0, done.stderr
+        assert len(answered) == 1 + 35
+        by = [body["model"] for body in judged]
+        assert (by[:2], by.count("j"), by.count("org/k")) == (["j", "org/k"], 36, 36)
+        asked = len(judged)
+        again = evaluate(tmp_path, *words)
+        assert again.stdout.count("finished before") == 2
+        assert (len(answered), len(judged)) == (36, asked)
+    out = tmp_path / "out" / "m"
+    assert {path.name for path in out.iterdir()} == {"jcq", "jcq-org-k"}
+    assert "JCQ: agreement of judges" in done.stdout
+    assert re.search(r"m: org/k and j +1\.00 +−2\.00", done.stdout)
+    page = evaluate(tmp_path, "report", "out", "--output", "r.html")
+    assert page.returncode == 0, page.stderr
+    (table,) = (tmp_path / "r-tables").glob("*agreement*.csv")
+    (row,) = csv.DictReader(io.StringIO(table.read_text("utf-8-sig")))
+    assert (row["Model"], row["ICC n"]) == ("m: org/k and j", "35")
+    assert float(row["ICC"]) == pytest.approx(1)
+    assert float(row["Difference"]) == -2
+    rows = csv.DictReader(
+        (tmp_path / "r-tables" / "table12.csv").open("r", encoding="utf-8-sig")
+    )
+    assert [row["Model"] for row in rows] == ["m", "m by org/k"]
+
+
+def test_a_further_judge_that_cannot_be_asked_costs_no_answer(tmp_path):
+    def refusing_k(body):
+        return (
+            (404, {"error": {"message": "no k"}})
+            if body["model"] == "k"
+            else both(body)
+        )
+
+    with server(both) as (url, answered), server(refusing_k) as (judge, _):
+        words = command(url, judge)
+        words.insert(words.index("j") + 1, "k")
+        done = evaluate(tmp_path, *words)
+        plan = evaluate(tmp_path, *words, "--dry-run")
+    assert done.returncode == 2
+    assert "error: judge k at" in done.stderr
+    assert "missing: judge k at" in plan.stdout
+    assert [body["max_tokens"] for body in answered] == [1]  # the plan's greeting
+
+
+def test_models_by_a_further_judge_are_compared_with_the_base_by_that_judge(tmp_path):
+    with server(grade(0)) as (url, _), server(by_model) as (judge, _):
+        words = command(url, judge)
+        words.insert(words.index("j") + 1, "org/k")
+        words[words.index("m")] = "x/a"
+        words.insert(words.index("x/a") + 1, "x/b")
+        done = evaluate(tmp_path, *words)
+    assert done.returncode == 0, done.stderr
+    found = findings(find_evaluated([str(tmp_path / "out")]))
+    pairs = {(base.name, method.name) for base, method in found.compared.pairs}
+    assert pairs == {("a", "b"), ("a by org/k", "b by org/k")}
+
+
 def test_a_plan_counts_tokens_dollars_minutes_and_what_is_there(tmp_path):
     folder = build_bigrams(tmp_path / "judge", {UNKNOWN: [END]})
     tokenizer = AutoTokenizer.from_pretrained(folder)
@@ -141,7 +231,8 @@ def test_a_plan_counts_tokens_dollars_minutes_and_what_is_there(tmp_path):
         return both(body)
 
     with server(slow) as (url, answered), server(both) as (judge, judged):
-        words = command(url, judge, "--judge-model", str(folder), "--batch-size", "20")
+        words = command(url, judge, "--batch-size", "20")
+        words[words.index("j")] = str(folder)
         prices = ("--price-in", "1000", "--price-out", "0", "--max-new-tokens", "100")
         prices += ("--judge-price-in", "0", "--judge-price-out", "1000000")
         prices += ("--judge-max-tokens", "7", "--concurrency", "2")

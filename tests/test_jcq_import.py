@@ -127,6 +127,20 @@ def test_equal_answers_share_the_judgement_that_has_scores(theirs, tmp_path):
     assert len(rows_of(tmp_path / "out" / "judgements.jsonl")) == 2
 
 
+def test_a_score_that_the_file_gives_an_answer_without_text_does_not_count(
+    theirs, tmp_path
+):
+    path = theirs / "answers" / "m.jsonl"
+    write(path, [{**row, "answer": "。"} for row in rows_of(path)[:2]])
+    judgements = theirs / "judgements" / "j" / "m.jsonl"
+    write(judgements, rows_of(judgements)[:2])
+    done = bring_in(tmp_path)
+    assert done.returncode == 0, done.stderr
+    run = find_evaluated([str(tmp_path / "out")])[0].run("jcq")
+    assert [answer.reason for answer in run.scored] == ["empty"] * 2
+    assert "2 of 2 answers unusable: empty" in " ".join(done.stdout.split())
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

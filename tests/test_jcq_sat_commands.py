@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 
 import warm
+from sozo.eval.deliver.wandb_results import _values
+from sozo.eval.run import TaskRun
+from sozo.tasks import finished_run
 from sozo.tasks.jcq.questions import trial_questions
+from sozo.tasks.jcq.task import Jcq
 from sozo.tasks.sat.stories import load_stories
 from test_sampling_endpoint import KEY, completion, server
 
@@ -172,7 +176,7 @@ def test_jcq_does_not_judge_reasoning(tmp_path):
     _, *asked = [  # the first asks whether the judge is there
         body["messages"][-1]["content"] for body in requests if body["model"] == "j"
     ]
-    assert len(asked) == 35
+    assert len(asked) == 34  # of the first nothing is left
     assert not [text for text in asked if "案は" in text or "think" in text]
     assert sum("# 回答\n答え\n" in text for text in asked) == 34
     (file,) = (tmp_path / "out" / RUN / "jcq-judge" / "answers").iterdir()
@@ -274,6 +278,59 @@ def test_answers_that_were_cut_or_empty_are_counted_beside_the_mean(tmp_path):
         max(body.get("max_tokens", 0) for body in requests if body["model"] == "m")
         == 4096
     )
+
+
+def test_no_judge_is_shown_an_answer_without_text_and_every_table_says_how_many(
+    tmp_path,
+):
+    lost = (
+        completion("", "content_filter"),
+        completion("<think>案は"),
+        completion("", "length"),
+        completion(" \n"),
+        (400, {"error": {"message": "not this one"}}),
+    )
+    numbers = {question.question: k for k, question in enumerate(trial_questions())}
+
+    def answers(body):
+        number = numbers.get(body["messages"][-1]["content"], 99)
+        return lost[number] if number < len(lost) else both(body)
+
+    with server(answers) as (url, requests):
+        words = ("run", "--tasks", "jcq", "--model", "m", "--base-url", url, "--trial")
+        judge = ("--judge-model", "j", "--judge-base-url", url)
+        done = evaluate(tmp_path, *words, *judge, "--output", "out")
+    assert done.returncode == 0, done.stderr
+    judged = [body for body in requests if body["model"] == "j"]
+    assert len(judged) == 1 + 30  # the first greets
+    metrics = json.loads((tmp_path / "out" / RUN / "metrics.json").read_text("utf-8"))
+    assert sum(metrics["statuses"].values()) == 30
+    reasons = {"error": 1, "filtered": 1, "reasoning": 2, "empty": 1}
+    assert metrics["reasons"] == reasons
+    assert (
+        metrics["measures"]["jcq/mean"] | {"value": 3.5, "n": 30, "of": 35}
+        == (metrics["measures"]["jcq/mean"])
+    )
+    said = [
+        "1 of 35 answers never came",
+        "1 of 35 answers unusable: filtered",
+        "2 of 35 answers unusable: reasoning",
+        "1 of 35 answers unusable: empty",
+    ]
+    shown = " ".join(done.stdout.split())
+    assert all(text in shown for text in said)
+    assert "Never came 1 of 35, 2.9%" in shown
+    assert "Unusable: reasoning 2 of 35, 5.7%" in shown
+    assert evaluate(tmp_path, "report", "out", "--output", "r.html").returncode == 0
+    files = ["r.html", "r.json", "r-tables/findings.csv", "r-tables/overview.csv"]
+    files += ["r-tables/overview.tex", "r-tables/table12.csv", "r-tables/table12.tex"]
+    for name in files:
+        text = (tmp_path / name).read_text("utf-8")
+        assert all(words in text for words in said), name
+    run = finished_run(tmp_path / "out" / RUN)
+    logged = _values(TaskRun(Jcq(), run.folder, run.metrics, True))
+    assert (logged["reasons_error"], logged["reasons_empty_of"]) == (1, 35)
+    assert all(text in logged["caveats"] for text in said)
 
 
 def test_reasoning_that_reaches_the_limit_and_leaves_no_text_is_said_in_a_line(

@@ -141,7 +141,7 @@ def test_run_and_the_terminal(runs):
     # Clopper and Pearson: 0.025 ** (1 / 6)
     assert re.search(r"lipogram +100\.0% \[54\.1, 100\.0\], 6 of 6", printed)
     assert re.search(r"lipogram +\d\d\.\d% \[\d\d?\.\d, \d\d\.\d\], n = 5", printed)
-    assert re.search(r"No score: empty +1 of 6, 16\.7%", printed)
+    assert re.search(r"Unusable: empty +1 of 6, 16\.7%", printed)
     assert re.search(
         r"words +\d\.\d, 5 of 6", printed
     )  # whole numbers, too few for an interval
@@ -192,7 +192,7 @@ def test_report(runs, tmp_path):
     assert "5 of 6" in next(row for row in changed if row[0] == "three against one")[1]
     assert cells_of(page, "lipogram: answers without a score")[0] == [
         "Model",
-        "No score: empty",
+        "Unusable: empty",
     ]
     held = json.loads(
         gzip.decompress(b64decode(re.search(r'id="packed">([^<]+)<', page)[1]))

@@ -1,18 +1,24 @@
 """Tables of differences from the base: of each task what is compared, and the gains by a second encoder."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from sozo.eval.findings import PART, Finding
+from sozo.eval.judge_noise import same_answers
 from sozo.eval.report.labels import measure_label
 from sozo.eval.report.tables import TaskOnPage, without_empty
 from sozo.eval.second_encoder import PARTS
 from sozo.models.trained_on import YES
 from sozo.scoring.measure import DIFFERENCE, LEVEL, RATIO, Measure
 from sozo.scoring.numbers import number, p_value, percent
-from sozo.scoring.table import Cell, Table
+from sozo.scoring.statistics.reliability import intraclass
+from sozo.scoring.table import Cell, Table, tabulate
 from sozo.scoring.translatable import translatable
+from sozo.tasks.run_result import RunResult
+from sozo.tasks.task import Task
 
-_EFFECT = Measure("effect", 2)
+_EFFECT, _ICC = Measure("effect", 2), Measure("icc", 2)
 _SHOWN = ("gain_own", "gain_second", "gain_shuffled", "gain_pairing", "known_pairs")
 
 
@@ -117,3 +123,23 @@ def detailed(row: Finding) -> Cell:
         if value is not None and known.value is not None
     }
     return replace(cell, below=(*lines, *row.below), more=known_of)
+
+
+def agreement_tables(task: type[Task], runs: Sequence[RunResult]) -> list[Table]:
+    """How far judges of the same answers agree, and how much more the second one gives; none where one judged."""
+    main, rows = task.measures[0], list[dict[str, Any]]()
+    for first, other in same_answers(runs):
+        if first.judge != other.judge:
+            sides = first.by_item(main).values(), other.by_item(main).values()
+            name = f"{first.metrics['source']}: {other.judge} and {first.judge}"
+            rows.append(
+                {
+                    "model": name,
+                    "icc": Cell(intraclass(*sides), _ICC, of=len(first.items)),
+                    "difference_value": Cell(
+                        other.against(first, main), main, DIFFERENCE
+                    ),
+                }
+            )
+    title = translatable("{task}: agreement of judges", task=translatable(task.name))
+    return [without_empty(tabulate(title, rows, ["agreement_note"]))] if rows else []

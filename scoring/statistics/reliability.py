@@ -1,6 +1,6 @@
-"""How far the lists of one person agree: Cronbach's alpha."""
+"""How far the lists of one person agree, or two raters of the same things: Cronbach's alpha, and the ICC of one."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -38,3 +38,20 @@ def cronbach_alpha(scores: Sequence[Sequence[float]] | np.ndarray) -> Estimate:
         for share in (1 - tail, tail)
     )
     return Estimate(alpha, low, high, n)
+
+
+def intraclass(one: Iterable[float | None], other: Iterable[float | None]) -> Estimate:
+    """ICC(C,1) of two raters' scores of the same things, where both gave one, by alpha and with its interval.
+
+    1 if they differ by a constant at most.
+
+    >>> round(intraclass([1, 2, 3, None, 4], [2, 3, 5, 1, 4]).value, 4)
+    0.8
+    """
+    both = [pair for pair in zip(one, other, strict=True) if None not in pair]
+    alpha = cronbach_alpha(np.array(both, np.float64).reshape(-1, 2))
+    value, low, high = (
+        None if end is None else end / (2 - end)
+        for end in (alpha.value, alpha.low, alpha.high)
+    )
+    return Estimate(value, low, high, alpha.n)

@@ -66,7 +66,7 @@ class PbigView(View[PbigRunResult]):
             ),
             stored("num_answers"),
             *counted(runs, "cut", "Cut"),
-            *counted(runs, "reasons", "No score"),
+            *counted(runs, "reasons", "Unusable"),
             *counted(runs, "statuses", "Judgements"),
         ]
 

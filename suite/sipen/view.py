@@ -21,6 +21,7 @@ from sozo.tasks.view import (
     ReaderItem,
     RunColumn,
     View,
+    counted,
     measured,
     setting_of,
     stored,
@@ -67,6 +68,7 @@ class SipenView(View[SipenRunResult]):
             *_contrast_columns(runs),
             stored("num_answers"),
             stored("usable"),
+            *counted(runs, "reasons", "Unusable"),
             setting_of("sipen_prompt", shown=PAGE),
         ]
 

@@ -18,7 +18,7 @@ from sozo.data.schema import ERROR, utf8_safe
 from sozo.scoring.final_text import NOT_AT_HAND
 from sozo.scoring.judges.ledger import Judgement, Ledger, judgement_key
 from sozo.scoring.judges.protocol import Rubric, Status, ToJudge
-from sozo.scoring.judges.run import NOT_ASKED, Judging, answer_keys, judging_of
+from sozo.scoring.judges.run import Judging, answer_keys, judging_of
 from sozo.tasks.jcq.rubric import JCQ_V1
 from sozo.tasks.jcq.verdict import read_as_jcq_judge, write_verdict
 
@@ -51,7 +51,7 @@ def export(data: Path, run: "JcqRunResult", judge: str, model: str) -> None:
             )
         if answer.state not in ("complete", "empty", NOT_AT_HAND):
             answers[-1]["finish_reason"] = answer.state
-        if answer.reason != NOT_ASKED:
+        if "reply" in answer.facts:
             reply, scores = answer.facts["reply"] or "", run.scores_of(answer)
             if scores != read_as_jcq_judge(reply):
                 reply = write_verdict(scores) if scores else ""

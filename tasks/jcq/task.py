@@ -11,9 +11,14 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.schema import ERROR, never_came
 from sozo.data.settings import rare_setting, setting
-from sozo.scoring.final_text import NOT_AT_HAND, judged_part
+from sozo.scoring.final_text import (
+    NOT_AT_HAND,
+    judged_part,
+    says_anything,
+    without_text,
+)
 from sozo.scoring.judges.ledger import Judgement
-from sozo.scoring.judges.protocol import JudgeSettings, Rubric, Status, ToJudge
+from sozo.scoring.judges.protocol import JudgeSettings, Rubric, ToJudge
 from sozo.scoring.judges.run import NOT_ASKED, Judging
 from sozo.tasks.held_out import refuse
 from sozo.tasks.jcq.files import PARAMETERS, PROMPT, export, import_judgements
@@ -169,7 +174,7 @@ class Jcq(JudgedTask):
     def judged(
         self, items: Sequence[Item], answers: Sequence[Answer], ledger: Path
     ) -> tuple[list[Row], Judging]:
-        """A file's answers are judged as they are, a model's without its reasoning."""
+        """A file's answers are judged as they are, a model's without its reasoning; nobody is shown one without text."""
         settings, to_judge = self.settings, list[ToJudge]()
         if not settings.judgements and any(
             answer.finish_reason == NOT_AT_HAND for answer in answers
@@ -177,18 +182,26 @@ class Jcq(JudgedTask):
             raise UserError(
                 "the file holds judgements and no answers; give it as --judgements too, and who judged"
             )
+        unusable = dict[str, Row]()
         for item, answer in zip(items, answers, strict=True):
-            if not never_came(answer):
-                text = answer.text if answer.seed is None else judged_part(answer.text)
+            text = answer.text if answer.seed is None else judged_part(answer.text)
+            if (
+                answer.finish_reason == NOT_AT_HAND
+            ):  # which no text is, so that its judgement is of no other answer
+                text = f"{NOT_AT_HAND}: {answer.id}"
+            if never_came(answer):
+                unusable[answer.id] = Row(reason=ERROR)
+                continue
+            if not says_anything(text):
+                why = without_text(answer.text, answer.finish_reason)
+                unusable[answer.id] = Row(reason=why, facts={"judged": text})
                 if (
-                    answer.finish_reason == NOT_AT_HAND
-                ):  # which no text is, so that its judgement is of no other answer
-                    text = f"{NOT_AT_HAND}: {answer.id}"
-                to_judge.append(
-                    ToJudge(
-                        answer.id, item.id, item.columns["question"], text, item.group
-                    )
-                )
+                    not settings.judgements
+                ):  # else its file has one of it, which must find its answer
+                    continue
+            to_judge.append(
+                ToJudge(answer.id, item.id, item.columns["question"], text, item.group)
+            )
         (rubric,) = self.asked_by
         if settings.judgements:
             judging = import_judgements(
@@ -205,7 +218,7 @@ class Jcq(JudgedTask):
             for asked, line in zip(to_judge, judging.judgements, strict=True)
         }
         return [
-            judged_row(answer, *known.get(answer.id, (None, None)))
+            unusable.get(answer.id) or judged_row(answer, *known[answer.id])
             for answer in answers
         ], judging
 
@@ -216,15 +229,13 @@ class Jcq(JudgedTask):
         # A second try that stops early leaves a judgement of every answer: what an earlier one finished still holds.
         if tool.exists() or not (run.judging and run.judging.stopped):
             export(tool, finished, self.settings.judge_model, run.source)
-        statuses, failed = metrics["statuses"], metrics["reasons"].get(ERROR, 0)
         return metrics | {
             "scored_items": sum(
                 mean is not None for mean in finished.by_item(self.measures[0]).values()
             ),
-            "reasons": {
-                status: n for status, n in statuses.items() if status != Status.OK
-            }
-            | {ERROR: failed},
+            # Zeros too, which a curve needs.
+            "reasons": dict.fromkeys((ERROR, "filtered", "reasoning", "empty"), 0)
+            | metrics["reasons"],
             "judged_by": finished.judged_by(),
             "answer_states": finished.answer_states(),
             "length": finished.length_and_score(),
@@ -245,12 +256,8 @@ def held_out() -> frozenset[str]:
     )
 
 
-def judged_row(
-    answer: Answer, asked: ToJudge | None, judgement: Judgement | None
-) -> Row:
+def judged_row(answer: Answer, asked: ToJudge, judgement: Judgement | None) -> Row:
     """An answer with its scores and their mean, by criterion and by the question's task."""
-    if asked is None:
-        return Row(reason=ERROR)
     facts = {} if asked.answer == answer.text else {"judged": asked.answer}
     if judgement is None:
         return Row(reason=NOT_ASKED, facts=facts)

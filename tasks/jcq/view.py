@@ -59,6 +59,7 @@ class JcqView(View[JcqRunResult]):
             *of_tasks,
             RunColumn("answers_complete", _complete, key="complete", change=_COMPLETE),
             measured(_SCORED, "jcq_scored", CARD, key="scored"),
+            *counted(runs, "reasons", "Unusable", shown=NUMBERS),
             *counted(runs, "answer_states", "Answers", shown=NUMBERS, key="answers"),
             *counted(runs, "statuses", "Judgements", shown=NUMBERS, key="judgements"),
             RunColumn(

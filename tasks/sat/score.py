@@ -18,7 +18,7 @@ from sozo.scoring.embeddings import (
     make_encoder,
 )
 from sozo.scoring.endpoint.profile import HELP
-from sozo.scoring.final_text import final_text
+from sozo.scoring.final_text import final_text, says_anything
 from sozo.tasks.sat.compliance import LENGTH_BAND
 from sozo.tasks.sat.stories import SatReason, Story, load_stories
 
@@ -102,11 +102,7 @@ def what_counts(text: str) -> tuple[str, SatReason | None]:
     if answer is None:
         return "", SatReason.REASONING
     # Some encoders give a vector to nothing at all.
-    return (
-        (answer, None)
-        if any(character.isalnum() for character in answer)
-        else ("", SatReason.EMPTY)
-    )
+    return (answer, None) if says_anything(answer) else ("", SatReason.EMPTY)
 
 
 @dataclass(frozen=True)

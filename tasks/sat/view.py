@@ -43,7 +43,7 @@ class SatView(View[SatRunResult]):
             stored("num_items", "sat_stories"),
             stored("num_answers", "sat_rewrites"),
             setting_of("embedding_model", "sat_encoder", PAGE),
-            *counted(runs, "reasons", "No score"),
+            *counted(runs, "reasons", "Unusable"),
         ]
 
     def dataset(self, run: SatRunResult) -> dict[str, str]:

@@ -34,24 +34,23 @@ class Sheet:
     cells: "pd.DataFrame"
     encoding: str
     delimiter: str
+    texts: Sequence[str] = ()  # what a tool's row below the headings says of each
 
-    def column(self, *names: str) -> Any:
-        """The cells below the first of these headings that there is (a Series, stripped, 1 for 1.0); None without.
+    def columns(self, *patterns: str) -> list[Any]:
+        """The cells below each heading that holds a pattern, the first pattern's first (stripped, 1 for 1.0).
 
-        Case, width, spaces, underscores and hyphens of a heading make no difference. UserError if two are the same.
+        A heading is as `plain` makes it; where a tool's row explains headings, its text counts as one, too.
         """
-        headings = [_plain(heading) for heading in self.cells.columns]
-        for name in map(_plain, names):
-            if headings.count(name) > 1:
-                raise UserError(
-                    f"{self.path}: two columns are called {name}; rename one of them"
-                )
-            if name in headings:
-                cells = self.cells.iloc[:, headings.index(name)]
-                return cells.str.strip().str.replace(
-                    r"^([0-9]+)\.0+$", r"\1", regex=True
-                )
-        return None
+        texts = zip(self.cells.columns, self.texts or self.cells.columns, strict=True)
+        headings = ["\n".join(map(plain, both)) for both in texts]
+        found = dict.fromkeys(
+            k
+            for pattern in patterns
+            for k, heading in enumerate(headings)
+            if re.search(pattern, heading, re.MULTILINE)
+        )
+        whole = {"regex": r"^([0-9]+)\.0+$", "value": r"\1"}
+        return [self.cells.iloc[:, k].str.strip().replace(**whole) for k in found]
 
     def sets(self) -> list[tuple[str, dict[int, Any]]]:
         """Columns that differ by a number alone, each by it, with what stands around it.
@@ -64,7 +63,7 @@ class Sheet:
             code, stop, _ = heading.partition(". ")
             for name, end in {heading: "", code: stop}.items():
                 if match := _NUMBERED.fullmatch(nfkc(name)):
-                    own = sets.setdefault((_plain(match[1] + match[3]), end), {})
+                    own = sets.setdefault((plain(match[1] + match[3]), end), {})
                     number = int(match[2])
                     own[-1 if number in own else number] = self.cells.iloc[:, k]
         return [("".join(around), own) for around, own in sets.items()]
@@ -78,15 +77,14 @@ class Sheet:
             .to_numpy()[:2]
         )
         headings[: 1 + ids.argmax()] |= ids.any()
-        return replace(self, cells=self.cells[~headings])
+        texts = tuple(self.cells.iloc[0]) if ids.any() else ()
+        return replace(self, cells=self.cells[~headings], texts=texts)
 
-    def missing(self, *names: str, known: Sequence[str] = ()) -> UserError:
-        """That a column is missing, which there are, and which headings are known."""
+    def wrong(self, what: str, row: int | None = None) -> UserError:
+        """What is wrong, of the sheet or of a row, and which columns there are."""
         there = ", ".join(map(brief, filter(None, self.cells.columns)))
-        also = f". Known headings: {', '.join(known)}" if known else ""
-        return UserError(
-            f"{self.path}: no column {' and no column '.join(names)}; the columns are: {there}{also}"
-        )
+        where = self.path if row is None else f"{self.path}, row {row}"
+        return UserError(f"{where}: {what}; the columns are: {there}")
 
 
 def read_sheet(path: Path) -> Sheet:
@@ -157,8 +155,12 @@ def as_text(cell: object) -> object:
     return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
 
 
-def _plain(heading: str) -> str:
-    # Without what a heading says of itself behind it: 学籍番号(半角).
+def plain(heading: str) -> str:
+    """A heading without case, width, spaces, underscores and hyphens, and what it says of itself behind: (半角).
+
+    >>> plain("Participant_ID"), plain("学籍番号（半角）")
+    ('participantid', '学籍番号')
+    """
     return re.sub(
         r"[\s_\-]|(?<=\w)\s*\([^()]*\)$", "", nfkc(heading).strip().casefold()
     )

@@ -29,6 +29,10 @@ from sozo.tasks.dat.scorer import DatSettings
 class PeopleOptions:
     """What goes with a spreadsheet of what people wrote."""
 
+    participant: str | None = setting(None, "Column that says who wrote a list.")
+    trial: str | None = setting(
+        None, "Column that tells a person's lists apart, such as before and after."
+    )
     send_words: bool = setting(
         False, "People's words may go to the server of openai:NAME."
     )
@@ -93,8 +97,11 @@ def score_people(task: Dat, file: Path, output: Path, options: PeopleOptions) ->
         for name, path in given.items()
         if path and path.is_file()
     }
+    columns = {"participant": options.participant, "trial": options.trial}
+    named = {kind: name for kind, name in columns.items() if name}
     page = RunFolder(
-        output, {"task": f"{task.name} of people", **digests, **task.deciding()}
+        output,
+        {"task": f"{task.name} of people", **named, **digests, **task.deciding()},
     )
     if page.metrics() is not None and (output / "people.md").is_file():
         print_lines([f"{output}: finished before; nothing was computed again"])
@@ -107,17 +114,18 @@ def score_people(task: Dat, file: Path, output: Path, options: PeopleOptions) ->
         )
     from sozo.eval.report.labels import wording  # which takes a while to import
 
-    scored = score_sheet(task, file, norms, lambda text: wording(text)[1])
+    scored = score_sheet(task, file, norms, lambda text: wording(text)[1], named)
     page.start({"scorer": task.describe()}, {"file": str(file)})
     write_sheet(output / "scores.csv", scored.sheet.cells, scored.sheet.delimiter)
     title = f"{task.title}: {file.name}"
     write_whole(output / "people.html", _page(title, scored))
-    n = len(scored.sheet.cells)
+    n = scored.sheet.cells.index.nunique()
     read = f"{n:,} row{'s' * (n != 1)} read as {scored.sheet.encoding}."
-    english = [note for table in scored.tables[:-1] for note in table.notes]
+    times, *english = [note for table in scored.tables[:-1] for note in table.notes]
     notes = map(plain, [*english, *(scored.japanese[note] for note in english)])
     methods = map(plain, scored.methods)
     parts = [
+        f"{times} ({scored.japanese[times]})",
         f"# {title}",
         read,
         *map(markdown, scored.tables[:-1]),

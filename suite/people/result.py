@@ -36,17 +36,19 @@ class PeopleScored:
 
 
 def score_sheet(
-    task: "Dat", path: Path, norms: Path | None, japanese: Callable[[str], str]
+    task: "Dat",
+    path: Path,
+    norms: Path | None,
+    japanese: Callable[[str], str],
+    named: Mapping[str, str] | None = None,
 ) -> PeopleScored:
     """The lists of a spreadsheet, scored; percentiles are among the scores of the spreadsheet `norms`.
 
-    `japanese` says a reason, and "none", in Japanese.
+    `japanese` says a reason, and "none", in Japanese; `named` is `read_written`'s.
     """
     sheet, own = read_sheet(path), read_sheet(norms) if norms else None
-    lists, scorer = (
-        read_written(sheet, task.settings.language),
-        task.scorer,
-    )  # which takes a while to load
+    lists = read_written(sheet, task.settings.language, named)
+    scorer = task.scorer  # which takes a while to load
     said, versions = scorer.describe(), provenance()["packages"]
     name = task.settings.noun_checker
     paper = name.removesuffix(SPEAKERS)
@@ -95,10 +97,8 @@ def score_sheet(
         "Strict, as models are scored": "strict_",
     }
     summary = [_summary(rule, results, prefix, score) for rule, prefix in rules.items()]
-    notes = [_both("by", **facts), _both("nouns", **facts)]
-    notes += _notes(
-        sheet.cells.index.difference(lists.index).tolist(), lists, results, language
-    )
+    notes = [_times(lists), _both("by", **facts), _both("nouns", **facts)]
+    notes += _notes(sheet.cells.index, lists, results, language)
     shown = results.head(_SHOWN).drop(columns=[] if results["trial"].any() else "trial")
     shown = shown.rename(
         columns=lambda name: name.replace("_", " ").capitalize()
@@ -119,7 +119,11 @@ def score_sheet(
     facts |= {"sozo": sozo.__version__} | _counted(results, summary, japanese)
     return PeopleScored(
         replace(
-            sheet, cells=_joined(sheet.cells, results.iloc[:, 2:].assign(scale=scale))
+            sheet,
+            cells=_joined(
+                sheet.cells,
+                results.iloc[:, 2 - lists.index.has_duplicates :].assign(scale=scale),
+            ),
         ),
         (
             tabulate("Scores", summary, [english for english, _ in notes]),
@@ -166,14 +170,32 @@ def _counted(
     }
 
 
+def _times(lists: "pd.DataFrame") -> tuple[str, str]:
+    """How many people wrote lists, at how many times, and how many of them at every time."""
+    of_each = lists["participant"].value_counts()
+    people, times = len(of_each), lists["trial"].nunique()
+    return _both(
+        "times" if of_each.max() > 1 else "one_time",
+        count=_count(people, "participant"),
+        n=people,
+        times=times,
+        whole=int((of_each == times).sum()),
+        all="both" if times == 2 else f"all {times}",
+    )
+
+
 def _notes(
-    left_out: list[int], lists: "pd.DataFrame", results: "pd.DataFrame", language: str
+    rows: "pd.Index", lists: "pd.DataFrame", results: "pd.DataFrame", language: str
 ) -> list[tuple[str, str]]:
     """What of the sheet was read as lists, and what looks as if it was read wrongly."""
+    unwritten, spellings = lists.attrs["unwritten"], lists.attrs["spellings"]
+    left_out = rows.difference(lists.index).difference(unwritten)
     notes = [_both("columns", columns=lists.attrs["columns"])]
-    if n := len(left_out):
-        rows = ", ".join(map(str, left_out[:10])) + ", ..." * (n > 10)
-        notes.append(_both("left_out", count=_count(n, "row"), rows=rows, n=n))
+    for name, own in {"left_out": left_out, "unwritten": unwritten}.items():
+        if n := len(own):
+            notes.append(_both(name, count=_count(n, "row"), rows=_first(own), n=n))
+    if spellings:
+        notes.append(_both("one_person", spellings=_first(spellings)))
     if one := int((lists["words"].str.len() == 1).sum()):
         notes.append(_both("one_word", count=_count(one, "list"), n=one))
     if (
@@ -185,18 +207,20 @@ def _notes(
     return notes
 
 
+def _first(values: Sequence[Any]) -> str:
+    return ", ".join(map(str, values[:10])) + ", ..." * (len(values) > 10)
+
+
 def _count(n: int, what: str) -> str:
     return f"{n:,} {what}" + "s" * (n != 1)
 
 
 def _joined(cells: "pd.DataFrame", added: "pd.DataFrame") -> "pd.DataFrame":
-    """Both side by side; headings of what is added begin with sozo_, or sozo2_ where the cells have such already."""
-    import pandas as pd
-
+    """Both side by side, a row again for each of its lists; new headings begin with sozo_, or sozo2_ if that is there."""
     taken, number = {str(heading).casefold() for heading in cells}, ""
     while taken & {f"sozo{number}_{heading}" for heading in added}:
         number = str(int(number or 1) + 1)
-    return pd.concat([cells, added.add_prefix(f"sozo{number}_")], axis=1)
+    return cells.join(added.add_prefix(f"sozo{number}_"))
 
 
 def _reasons(

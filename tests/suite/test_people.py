@@ -144,7 +144,7 @@ def test_every_kind_of_file_gets_the_score_that_the_benchmark_gives(
 REFUSED = {
     "missing": (
         "name,age\na,1\n",
-        "no column participant and no column answer (or word1 to word10); the columns are: name, age",
+        "no column answer (or word1 to word10); the columns are: name, age",
     ),
     "no_answer": (
         "参加者,年齢\na,1\n",
@@ -170,7 +170,7 @@ REFUSED = {
     ),
     "twice": (
         "participant,answer,Answer\n1,犬,猫\n",
-        "two columns are called answer",
+        "row 2: is one word",
     ),
     "nul": (table(WIDE).replace("007", "0\x007"), "line 2: holds a NUL character"),
     "utf16": (table(WIDE).encode("utf-16"), "line 1 is not UTF-8"),
@@ -362,7 +362,7 @@ def results(fake, tmp_path, *answers):
 
 def test_the_first_seven_usable_of_ten_count(fake, tmp_path):
     ten = "、".join(AXES[:10])
-    whole, bad, few, mostly_bad, repeated, many, nobody = results(
+    whole, bad, few, mostly_bad, repeated, many = results(
         fake,
         tmp_path,
         *(
@@ -372,7 +372,7 @@ def test_the_first_seven_usable_of_ten_count(fake, tmp_path):
             "犬 猫 水 山 川 本 走る abc 犬",
             "犬 犬 猫 水 山 川 本 車",
         ),
-        *("走る " * 10 + ten, "  "),
+        *("走る " * 10 + ten, "  "),  # the last wrote no list
     )
     assert (whole["score"], whole["words"], whole["strict_reason"]) == (
         1,
@@ -380,14 +380,11 @@ def test_the_first_seven_usable_of_ten_count(fake, tmp_path):
         "format",
     )
     assert (bad["score"], bad["refused"]) == (1, "dog (not_japanese)、走る (not_noun)")
-    assert (few["reason"], mostly_bad["reason"], nobody["reason"]) == (
+    assert (few["reason"], mostly_bad["reason"]) == (
         "too_few_words",
         "fewer_than_7_valid",
-        "too_few_words",
     )
-    assert np.isnan(
-        [few["score"], mostly_bad["score"], nobody["score"], many["score"]]
-    ).all()
+    assert np.isnan([few["score"], mostly_bad["score"], many["score"]]).all()
     assert (repeated["score"], repeated["refused"]) == (1, "犬 (repeated_word)")
     assert (
         many["reason"] == "fewer_than_7_valid"
@@ -449,6 +446,38 @@ def test_what_people_wrote_is_escaped_on_the_page(fake, tmp_path):
     assert "<script>alert" not in page
     assert "{{ 7 * 7 }}" in page
     assert "http" not in page.replace("http-equiv", "")
+
+
+def test_the_first_line_says_how_many_people_wrote_how_often(fake, tmp_path):
+    ten, other = "、".join(AXES[:10]), "、".join(AXES[1:11])
+    rows = [["Code", "事前", "事後", "mood"], ["Ｓ１", ten, other, "1"]]
+    rows += [["s2", ten, "特になし", "2"], ["平均", "", "", "1.5"]]
+    file = save(tmp_path / "p.csv", table(rows))
+    with pytest.raises(UserError, match="--participant COLUMN"):
+        score_people(fake, file, tmp_path / "out", PeopleOptions())
+    score_people(fake, file, tmp_path / "out", PeopleOptions(participant="code"))
+    page = (tmp_path / "out/people.md").read_text("utf-8")
+    first = "2 participants x 2 times, 1 with both"
+    assert page.startswith(f"{first} (参加者2名×2回、全回そろった参加者1名)\n\n# ")
+    assert first in (tmp_path / "out/people.html").read_text("utf-8")
+    for fact in (
+        "3 rows read as",
+        "Read from the columns Code; 事前 and 事後.",
+        "No list written: 1 row (rows 3)",
+        "No list, and no score: 1 row (4)",
+        "3 lists",
+        "by 2 participants",
+    ):
+        assert fact in page
+    scores = written(tmp_path / "out/scores.csv")
+    assert [(row["Code"], row["sozo_trial"], row["sozo_score"]) for row in scores] == [
+        ("Ｓ１", "事前", "1.0000"),
+        ("Ｓ１", "事後", "1.0000"),
+        ("s2", "事前", "1.0000"),
+        ("平均", "", ""),
+    ]
+    with pytest.raises(UserError, match="holds a run with participant = "):
+        score_people(fake, file, tmp_path / "out", PeopleOptions())
 
 
 def test_our_headings_do_not_collide(fake, tmp_path):
@@ -603,7 +632,7 @@ def test_the_paragraph_of_one_list_is_in_the_singular_and_japanese_in_japanese(
         "kept without a score: 0 (none)",
     ):
         assert text in page
-    japanese = page[page.index("参加者1名") :]
+    japanese = page[page.index("参加者1名が") :]
     for text in (
         "1件のリスト",
         "0件（理由：なし）",

@@ -24,6 +24,8 @@ from sozo.suite.people.result import PeopleScored, score_sheet
 from sozo.tasks import Dat
 from sozo.tasks.dat.scorer import DatSettings
 
+_NAMED = ("participant", "trial", "norms_scale")  # what a sheet's headings do not say
+
 
 @dataclass(frozen=True)
 class PeopleOptions:
@@ -38,6 +40,9 @@ class PeopleOptions:
     )
     norms: str | None = setting(
         None, "CSV of your own sample's scores, for percentiles."
+    )
+    norms_scale: str | None = setting(
+        None, "Scale of these scores, as sozo_scale says it, if no column does."
     )
 
 
@@ -97,8 +102,8 @@ def score_people(task: Dat, file: Path, output: Path, options: PeopleOptions) ->
         for name, path in given.items()
         if path and path.is_file()
     }
-    columns = {"participant": options.participant, "trial": options.trial}
-    named = {kind: name for kind, name in columns.items() if name}
+    said = {name: getattr(options, name) for name in _NAMED}
+    named = {name: value for name, value in said.items() if value}
     page = RunFolder(
         output,
         {"task": f"{task.name} of people", **named, **digests, **task.deciding()},

@@ -386,29 +386,34 @@ def score_written(
 
 
 def percentiles(
-    scores: np.ndarray, sheet: Sheet, scale: str, most: int
+    scores: np.ndarray, sheet: Sheet, scale: str, most: int, named: str = ""
 ) -> tuple[np.ndarray, int]:
     """The percent of the norms that are below each score, shape (lists,), and half of those equal; the norms' number.
 
-    Norms are the column score of a spreadsheet, from 0 to `most`. UserError where its column sozo_scale names another
-    scale.
+    Norms are the column score of a spreadsheet, from 0 to `most`. Their scale is in its column sozo_scale, or `named`:
+    UserError where it is another one, and no percentiles (NaN, of 0 norms) where one of them does not say it.
     """
     import pandas as pd
     from scipy.stats import percentileofscore
 
-    columns, scales = sheet.columns(*_KNOWN["score"]), sheet.columns("^sozoscale$")
+    columns = sheet.columns(*_KNOWN["score"])
     if not columns:
         raise sheet.wrong("no column score")
-    column = columns[0]
-    if scales and (other := set(scales[0]) - {scale, ""}):
+    written = columns[0][columns[0] != ""]
+    if written.empty:
+        raise UserError(f"{sheet.path}: holds no score; give those of your own sample")
+    norms = pd.to_numeric(written, errors="coerce")
+    said, *_ = *sheet.columns("^sozoscale$"), written.str[:0]
+    scales = set(said[norms.index].replace("", named))
+    if other := scales - {scale, ""}:
         raise UserError(
             f"{sheet.path}: is of the scale {min(other)!r}, not {scale!r}; score both with the same settings"
         )
-    norms = pd.to_numeric(column[column != ""], errors="coerce")
     if (wrong := ~norms.between(0, most)).any():
+        row = wrong.idxmax()
         raise UserError(
-            f"{sheet.path}, row {wrong.idxmax()}: {column[wrong.idxmax()][:40]!r} is no score from 0 to {most}"
+            f"{sheet.path}, row {row}: {written[row][:40]!r} is no score from 0 to {most}"
         )
-    if norms.empty:
-        raise UserError(f"{sheet.path}: holds no score; give those of your own sample")
+    if scales != {scale}:
+        return np.full(len(scores), np.nan), 0
     return percentileofscore(norms, scores.round(4), kind="mean"), len(norms)

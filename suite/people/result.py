@@ -44,7 +44,8 @@ def score_sheet(
 ) -> PeopleScored:
     """The lists of a spreadsheet, scored; percentiles are among the scores of the spreadsheet `norms`.
 
-    `japanese` says a reason, and "none", in Japanese; `named` is `read_written`'s.
+    `japanese` says a reason, and "none", in Japanese; `named` is `read_written`'s, with the "norms_scale" of norms that
+    have no column for it.
     """
     sheet, own = read_sheet(path), read_sheet(norms) if norms else None
     lists = read_written(sheet, task.settings.language, named)
@@ -76,13 +77,16 @@ def score_sheet(
     score = Measure("dat", 2 if by_olson else 4)
     facts |= {"more": "", "more_ja": ""}
     if own:
-        results["percentile"], n = percentiles(
-            results["score"].to_numpy(), own, scale, 2 * scorer.rules.times
+        shares, n = percentiles(
+            results["score"].to_numpy(),
+            own,
+            scale,
+            2 * scorer.rules.times,
+            (named or {}).get("norms_scale", ""),
         )
-        facts |= {
-            name: TEXTS[name].format(n=n, name=own.path.name)
-            for name in ("more", "more_ja")
-        }
+        results["percentile"] = shares if n else "norms without a scale"
+        by = _both("norms" if n else "no_scale", n=n, file=own.path.name, scale=scale)
+        facts |= {"more": f" {by[0]}", "more_ja": by[1]}
     facts |= {
         "other": other.checker.name,
         "refused": results.attrs["refused"] or "none",
@@ -98,19 +102,10 @@ def score_sheet(
     }
     summary = [_summary(rule, results, prefix, score) for rule, prefix in rules.items()]
     notes = [_times(lists), _both("by", **facts), _both("nouns", **facts)]
+    notes += [(facts["more"].strip(), facts["more_ja"])] * bool(own)
     notes += _notes(sheet.cells.index, lists, results, language)
-    shown = results.head(_SHOWN).drop(columns=[] if results["trial"].any() else "trial")
-    shown = shown.rename(
-        columns=lambda name: name.replace("_", " ").capitalize()
-    ).to_dict("records")
-    rows = [
-        {
-            name: Cell(None if value != value else value, score)
-            for name, value in row.items()
-        }
-        for row in shown
-    ]
-    of_all = _both("shown", n=len(shown), of=len(results))
+    rows = _rows(results.head(_SHOWN), score)
+    of_all = _both("shown", n=len(rows), of=len(results))
     said_in_japanese = TEXTS["page"] | dict([*notes, of_all, other_rule])
     for prefix in rules.values():
         reasons = results[f"{prefix}reason"]
@@ -132,6 +127,19 @@ def score_sheet(
         [TEXTS[language].format(**facts) for language in ("english", "japanese")],
         said_in_japanese,
     )
+
+
+def _rows(results: "pd.DataFrame", score: Measure) -> list[dict[str, Content]]:
+    """Lists as rows of a table; without their trial if they have none."""
+    shown = results.drop(columns=[] if results["trial"].any() else "trial")
+    shown = shown.rename(columns=lambda name: name.replace("_", " ").capitalize())
+    return [
+        {
+            name: Cell(None if value != value else value, score)
+            for name, value in row.items()
+        }
+        for row in shown.to_dict("records")
+    ]
 
 
 def _both(name: str, **facts: Any) -> tuple[str, str]:

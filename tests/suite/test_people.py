@@ -645,21 +645,41 @@ def test_the_paragraph_of_one_list_is_in_the_singular_and_japanese_in_japanese(
 
 def test_percentiles_are_among_the_users_own_norms(fake, tmp_path):
     norms = save(tmp_path / "norms.csv", "id,score\na,0.5\nb,1.0\nc,\nd,1.5\ne,2\n")
-    shares, n = percentiles(np.array([1.0, np.nan, 0.2]), read_sheet(norms), "x", 2)
+    own = np.array([1.0, np.nan, 0.2])
+    shares, n = percentiles(own, read_sheet(norms), "x", 2, "x")
     assert (shares[0], shares[2], n) == (37.5, 0, 4)  # one of four is lower, one equal
     assert np.isnan(shares[1])
+    shares, n = percentiles(own, read_sheet(norms), "x", 2)
+    assert np.isnan(shares).all()
+    assert n == 0
+    half = "score,sozo_scale\n0.5,x\n1,\n"
+    assert percentiles(own, read_sheet(save(tmp_path / "h.csv", half)), "x", 2)[1] == 0
+    with pytest.raises(UserError, match="is of the scale 'y', not 'x'"):
+        percentiles(own, read_sheet(norms), "x", 2, "y")
     file = save(
         tmp_path / "p.csv",
         table([["participant", "response"], ["1", "、".join(AXES)], ["2", "犬"]]),
     )
-    score_people(fake, file, tmp_path / "out", PeopleOptions(norms=str(norms)))
+    # Norms of nobody knows which scale give no percentile, and every place says why.
+    score_people(fake, file, tmp_path / "none", PeopleOptions(norms=str(norms)))
+    rows = written(tmp_path / "none/scores.csv")
+    assert {row["sozo_percentile"] for row in rows} == {"norms without a scale"}
+    page = (tmp_path / "none/people.html").read_text("utf-8")
+    text = (tmp_path / "none/people.md").read_text("utf-8")
+    for place, times in ((page, 2), (text, 2)):
+        assert place.count("No percentiles: norms.csv does not say") == times
+        assert place.count("パーセンタイルは示さない：norms.csv") == times
+    assert page.count("標準値の尺度が不明") == 2
+    scale = rows[0]["sozo_scale"]
+    assert f"scale is: {scale}" in text
+    options = PeopleOptions(norms=str(norms), norms_scale=scale)
+    score_people(fake, file, tmp_path / "out", options)
     assert [row["sozo_percentile"] for row in written(tmp_path / "out/scores.csv")] == [
         "37.5000",
         "",
     ]
-    assert "among the 4 scores of norms.csv" in (tmp_path / "out/people.md").read_text(
-        "utf-8"
-    )
+    text = (tmp_path / "out/people.md").read_text("utf-8")
+    assert text.count("among the 4 scores of norms.csv, of the same scale") == 2
     # Our own output can be the norms, where encoder, checker and rule are the same.
     score_people(
         fake,

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 from sozo.data.errors import UserError, require
 from sozo.data.foreign import MOST_COLUMNS, brief, nfkc
 from sozo.data.record import write_whole
+from sozo.data.workbook import read_workbook
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
-KINDS = (".csv", ".tsv", *_WORKBOOKS)
+_EXCEL = (".xlsx", ".xlsm")
+_OTHERS = (".xls", ".ods", ".numbers")
+KINDS = (".csv", ".tsv", *_EXCEL, *_OTHERS)
 _AS_CSV = "save it in Excel as “CSV UTF-8 (*.csv)” and give that file"
 _SEP = re.compile('\\s*"?sep=(.)"?[,;\\s]*?(?:\r\n|\n|\r)', re.IGNORECASE)
 # What begins a formula in a spreadsheet, in a Japanese one full-width too; a plain number is none.
@@ -87,21 +89,25 @@ class Sheet:
         return UserError(f"{where}: {what}; the columns are: {there}")
 
 
-def read_sheet(path: Path) -> Sheet:
-    """The table of a CSV file without empty rows and columns; its first row holds the headings.
+def read_sheet(path: Path, name: str | None = None) -> Sheet:
+    """The table of a CSV or Excel file without empty rows and columns; its first row holds the headings.
 
-    It is read strictly as UTF-8, else as Shift_JIS (CP932). The delimiter is that of a leading line `sep=;`, else
-    whichever of comma, semicolon and tab the headings have most of. UserError for what is no such table.
+    `name` is the sheet of a workbook, if several have cells. CSV is read strictly as UTF-8, else as Shift_JIS (CP932).
+    The delimiter is that of a leading line `sep=;`, else whichever of comma, semicolon and tab the headings have most
+    of. UserError for what is no such table.
     """
     require("pandas", "a spreadsheet")
     import pandas as pd
 
-    if path.suffix.lower() in _WORKBOOKS:
-        raise UserError(f"{path}: is a workbook, not CSV; {_AS_CSV}")
+    kind = path.suffix.lower()
+    if kind in _OTHERS:
+        raise UserError(f"{path}: is no workbook of today's Excel; {_AS_CSV}")
     if not path.is_file():
         raise UserError(
-            f"{path}: {'not a file' if path.exists() else 'no such file'}; give a CSV file"
+            f"{path}: {'not a file' if path.exists() else 'no such file'}; give a CSV or Excel file"
         )
+    if kind in _EXCEL:
+        return _table(path, pd.DataFrame(read_workbook(path, name)), "Excel", ",")
     text, encoding = decoded(path, path.read_bytes())
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
@@ -125,6 +131,10 @@ def read_sheet(path: Path) -> Sheet:
         cells = pd.read_csv(io.StringIO(text), sep=delimiter, **options).fillna("")
     except ValueError as error:  # pandas' own errors are such
         raise UserError(f"{path}: not CSV ({error}); {_AS_CSV}") from None
+    return _table(path, cells, encoding, delimiter)
+
+
+def _table(path: Path, cells: "pd.DataFrame", encoding: str, delimiter: str) -> Sheet:
     filled = cells.map(str.strip) != ""
     cells = cells.loc[filled.any(axis=1), filled.any()]
     if len(cells) < 2:

@@ -24,13 +24,19 @@ from sozo.suite.people.result import PeopleScored, score_sheet
 from sozo.tasks import Dat
 from sozo.tasks.dat.scorer import DatSettings
 
-_NAMED = ("participant", "trial", "norms_scale")  # what a sheet's headings do not say
+_NAMED = (
+    "sheet",
+    "participant",
+    "trial",
+    "norms_scale",
+)  # what a sheet's headings do not say
 
 
 @dataclass(frozen=True)
 class PeopleOptions:
     """What goes with a spreadsheet of what people wrote."""
 
+    sheet: str | None = setting(None, "Sheet of an Excel file, if several have cells.")
     participant: str | None = setting(None, "Column that says who wrote a list.")
     trial: str | None = setting(
         None, "Column that tells a person's lists apart, such as before and after."
@@ -50,7 +56,7 @@ def people(
     file: Annotated[
         Path,
         typer.Argument(
-            help="A table of what people wrote (CSV, TSV), a row or some rows a person."
+            help="A table of what people wrote (CSV, TSV, Excel), a row or some rows a person."
         ),
     ],
     output: Annotated[

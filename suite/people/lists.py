@@ -53,6 +53,8 @@ _NOBODY = (
     r"(?i)$|anonymous|匿名|(19|20)\d\d[-/.年]\d{1,2}[-/.月]\d{1,2}(?!\d)|\d{1,2}:\d\d"
     r"|\d{1,2}[-/.]\d{1,2}[-/.]((19|20)\d\d|\d\d[ T,]+\d)"
 )
+# What Excel makes of words: 1月2日, 1/2, 50%, -犬.
+_MADE = r"(?:19|20)\d\d[-/]\d\d?[-/]\d\d?.*|\d\d?-[A-Z][a-z]{2}|[-\d.:]+|True|False|#[A-Z\d/]+[!?]?"
 _LABEL = r"(?:(?:単語|words?|no\.?|第)\s*)?"  # before a number
 _CIRCLED = re.compile(rf"{_LABEL}[①-⑳❶-❿➀-➓㊀-㊉]語?", re.IGNORECASE)
 _READING = re.compile(
@@ -138,8 +140,8 @@ def read_written(
     Columns: participant, trial, and answer or word1 to word10, or else those that hold lists. Where several do, each
     is a trial, and their row comes again for each. `named` says which column is participant or trial, by its heading.
     Spellings that differ by width, case and blanks are one. `attrs` has what is to be told: "columns" that were read,
-    "unwritten" rows with a person and no list, and "spellings" that are one. Rows that repeat or explain the headings,
-    sums, and rows without a word beside others of the same list are no lists.
+    "unwritten" rows with a person and no list, "spellings" that are one, and cells that Excel may have "made". Rows
+    that repeat or explain the headings, sums, and rows without a word beside others of the same list are no lists.
     """
     import pandas as pd
 
@@ -157,10 +159,14 @@ def read_written(
         trial = participant.str[:0]
     who, when = _as_one(participant.str.replace(_TOTAL, "", regex=True)), _as_one(trial)
     parts: list[pd.DataFrame] = []
+    made = []
     for name, own in columns.items():
         words, text = zip(*_read(own, language), strict=True)
         if any(list(words) == part["words"].tolist() for part in parts):
             continue  # the same lists once more, such as in one cell and in ten
+        for cells in own:
+            odd = cells[cells.str.strip().str.fullmatch(_MADE)]
+            made += [f"{cells.name}, row {row}: {cell}" for row, cell in odd.items()]
         label = when if len(columns) == 1 else (when + f" {name}").str.strip()
         part = pd.DataFrame({"participant": who, "trial": label, "text": text})
         parts.append(part.assign(words=words))
@@ -193,6 +199,7 @@ def read_written(
         "columns": f"{asked}; {' and '.join(columns)}{unread}",
         "unwritten": unwritten.unique().tolist(),
         "spellings": spelled.unique().tolist(),
+        "made": made,
     }
     return lists
 

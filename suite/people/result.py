@@ -44,10 +44,12 @@ def score_sheet(
 ) -> PeopleScored:
     """The lists of a spreadsheet, scored; percentiles are among the scores of the spreadsheet `norms`.
 
-    `japanese` says a reason, and "none", in Japanese; `named` is `read_written`'s, with the "norms_scale" of norms that
-    have no column for it.
+    `japanese` says a reason, and "none", in Japanese; `named` is `read_written`'s, with the "sheet" of a workbook and
+    the "norms_scale" of norms that have no column for it.
     """
-    sheet, own = read_sheet(path), read_sheet(norms) if norms else None
+    named = named or {}
+    sheet = read_sheet(path, named.get("sheet"))
+    own = read_sheet(norms) if norms else None
     lists = read_written(sheet, task.settings.language, named)
     scorer = task.scorer  # which takes a while to load
     said, versions = scorer.describe(), provenance()["packages"]
@@ -82,7 +84,7 @@ def score_sheet(
             own,
             scale,
             2 * scorer.rules.times,
-            (named or {}).get("norms_scale", ""),
+            named.get("norms_scale", ""),
         )
         results["percentile"] = shares if n else "norms without a scale"
         by = _both("norms" if n else "no_scale", n=n, file=own.path.name, scale=scale)
@@ -202,6 +204,8 @@ def _notes(
     for name, own in {"left_out": left_out, "unwritten": unwritten}.items():
         if n := len(own):
             notes.append(_both(name, count=_count(n, "row"), rows=_first(own), n=n))
+    if made := lists.attrs["made"]:
+        notes.append(_both("made", cells=_first(made)))
     if spellings:
         notes.append(_both("one_person", spellings=_first(spellings)))
     if one := int((lists["words"].str.len() == 1).sum()):

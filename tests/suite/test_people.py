@@ -28,6 +28,7 @@ from sozo.suite.people.lists import (
 )
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.dat.task import Dat
+from workbooks import cell, workbook
 
 ROOT = Path(__file__).parents[2]
 WORDS = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
@@ -788,9 +789,33 @@ def test_a_sheet_is_written_as_it_was_read(tmp_path):
     ) == [*(["a", "b"], ["007", "犬\n猫"], ["NA", '"x", y'])]
 
 
-def test_a_workbook_is_refused_with_what_to_do(tmp_path):
+def test_a_workbook_is_read_as_its_sheet_says_and_what_excel_made_is_told(
+    fake, tmp_path
+):
+    pytest.importorskip("python_calamine")
+    heads = [cell(f"{'ABCDEFGHIJK'[k]}1", name) for k, name in enumerate(HEADINGS)]
+    row = [
+        cell("A3", "<v>7</v>", ""),
+        *(cell(f"{'BCDEFGHIJK'[k]}3", word) for k, word in enumerate(AXES[:8])),
+        cell("J3", "<v>45659</v>", 's="1"'),
+        cell("K3", "<f>-犬</f><v>#NAME?</v>", 't="e"'),
+    ]
+    path = workbook(tmp_path / "a.xlsx", 前=[heads, row], 後=[heads])
+    options = PeopleOptions(sheet="前")
+    with pytest.raises(UserError, match="has the sheets 前, 後; name one by --sheet"):
+        score_people(fake, path, tmp_path / "out", PeopleOptions())
+    score_people(fake, path, tmp_path / "out", options)
+    (scores,) = written(tmp_path / "out/scores.csv")
+    assert (scores["participant"], scores["sozo_score"]) == ("7", "1.0000")
+    text = (tmp_path / "out/people.md").read_text("utf-8")
+    assert text.startswith("1 participant, one list each (参加者1名、1人1件)")
+    assert "1 row read as Excel." in text
+    assert "word9, row 3: 2025-01-02, word10, row 3: #FORMULA. Look" in text
+
+
+def test_a_workbook_of_another_kind_is_refused_with_what_to_do(tmp_path):
     with pytest.raises(UserError, match="save it in Excel as “CSV UTF-8"):
-        read_sheet(save(tmp_path / "people.xlsx", b"PK"))
+        read_sheet(save(tmp_path / "people.ods", b"PK"))
 
 
 def test_with_send_words_the_server_gets_them_and_without_nothing(

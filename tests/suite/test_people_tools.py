@@ -195,7 +195,7 @@ def otree():
     return table([heads, *rows])
 
 
-def testable():
+def testable_org():
     heads = ["filename", "timestamp", "subjectGroup", "rowNo", "type", "responseRows"]
     rows = [[f"88_{k}.csv", AT.format(k), "1", "4", "form", TEN] for k in range(3)]
     return table([heads, *rows])
@@ -251,7 +251,7 @@ SHEETS = {
     formr: "--participant COLUMN",
     psytoolkit: (3, 1, 3),
     otree: (3, 2, 3),
-    testable: "--participant COLUMN",
+    testable_org: "--participant COLUMN",
     crowdworks: (3, 1, 3),
     lancers: (3, 1, 3),
     prolific: (3, 1, 3),
@@ -285,7 +285,7 @@ def test_people_are_counted_as_they_are_or_the_sheet_is_refused(tool, tmp_path):
     ("tool", "named", "expected"),
     [
         (formr, {"participant": "Session"}, (3, 1, 3)),
-        (testable, {"participant": "filename"}, (3, 1, 3)),
+        (testable_org, {"participant": "filename"}, (3, 1, 3)),
         (jspsych, {"trial": "trial_index"}, (2, 2, 2)),
         (microsoft_forms, {"participant": "ID"}, (5, 2, 0)),
         (lab_js, {"participant": "timestamp"}, "the column timestamp holds dates"),

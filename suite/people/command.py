@@ -24,12 +24,8 @@ from sozo.suite.people.result import PeopleScored, score_sheet
 from sozo.tasks import Dat
 from sozo.tasks.dat.scorer import DatSettings
 
-_NAMED = (
-    "sheet",
-    "participant",
-    "trial",
-    "norms_scale",
-)  # what a sheet's headings do not say
+# What the user says of a sheet, by the options' names.
+_NAMED = ("sheet", "participant", "trial", "group", "norms_scale")
 
 
 @dataclass(frozen=True)
@@ -43,6 +39,9 @@ class PeopleOptions:
     )
     send_words: bool = setting(
         False, "People's words may go to the server of openai:NAME."
+    )
+    group: str | None = setting(
+        None, "Column of the groups or conditions that are compared."
     )
     norms: str | None = setting(
         None, "CSV of your own sample's scores, for percentiles."
@@ -70,11 +69,11 @@ def people(
     With a page, and a paragraph for the methods section.
     """
     score_people(Dat(settings), file, output, options)
-    names = ("config.json", "metrics.json", "people.html", "scores.csv", "people.md")
+    names = ("config.json", "metrics.json", "people.html", "scores.csv", "wide.csv")
     print_lines(
         [
             (output / "people.md").read_text("utf-8"),
-            *(str(output / name) for name in names),
+            *(str(output / name) for name in (*names, "people.md")),
         ]
     )
 
@@ -128,6 +127,8 @@ def score_people(task: Dat, file: Path, output: Path, options: PeopleOptions) ->
     scored = score_sheet(task, file, norms, lambda text: wording(text)[1], named)
     page.start({"scorer": task.describe()}, {"file": str(file)})
     write_sheet(output / "scores.csv", scored.sheet.cells, scored.sheet.delimiter)
+    wide = scored.wide.add_prefix("sozo_score_").reset_index()
+    write_sheet(output / "wide.csv", wide, scored.sheet.delimiter)
     title = f"{task.title}: {file.name}"
     write_whole(output / "people.html", _page(title, scored))
     n = scored.sheet.cells.index.nunique()

@@ -135,10 +135,10 @@ def _marker(number: int) -> re.Pattern[str]:
 def read_written(
     sheet: Sheet, language: str = "ja", named: Mapping[str, str] | None = None
 ) -> "pd.DataFrame":
-    """A sheet's lists: participant, trial, words (as people's rule reads them), text (as the strict one); row by row.
+    """A sheet's lists: participant, trial, group, words (as people's rule reads them), text (as the strict one); row by row.
 
     Columns: participant, trial, and answer or word1 to word10, or else those that hold lists. Where several do, each
-    is a trial, and their row comes again for each. `named` says which column is participant or trial, by its heading.
+    is a trial, and their row comes again for each. `named` says which column is participant, trial or group.
     Spellings that differ by width, case and blanks are one. `attrs` has what is to be told: "columns" that were read,
     "unwritten" rows with a person and no list, "spellings" that are one, and cells that Excel may have "made". Rows
     that repeat or explain the headings, sums, and rows without a word beside others of the same list are no lists.
@@ -157,6 +157,8 @@ def read_written(
     asked = brief(str(participant.name))
     if trial is None or trial.name == participant.name:
         trial = participant.str[:0]
+    group = _column_of(sheet, "group", named or {}, language)
+    group = participant.str[:0] if group is None else _as_one(group)
     who, when = _as_one(participant.str.replace(_TOTAL, "", regex=True)), _as_one(trial)
     parts: list[pd.DataFrame] = []
     made = []
@@ -169,7 +171,7 @@ def read_written(
             made += [f"{cells.name}, row {row}: {cell}" for row, cell in odd.items()]
         label = when if len(columns) == 1 else (when + f" {name}").str.strip()
         part = pd.DataFrame({"participant": who, "trial": label, "text": text})
-        parts.append(part.assign(words=words))
+        parts.append(part.assign(words=words, group=group))
     lists = pd.concat(parts).sort_index(kind="stable")
     same = ["participant", "trial"]
     filled = lists["words"].str.len() > 0
@@ -184,6 +186,10 @@ def read_written(
         (
             lists.duplicated("participant") & (lists["words"].str.len().max() == 1),
             "is one word; put a person's ten words into one row",
+        ),
+        (
+            lists.groupby("participant")["group"].transform("nunique") > 1,
+            "is of a participant who is in another group elsewhere",
         ),
         (
             lists.duplicated(same),
@@ -209,7 +215,7 @@ def _column_of(
 ) -> "pd.Series | None":
     """The column of a kind: the one that is named, or the first known one that names somebody and holds no lists."""
     name = named.get(kind)
-    patterns = [f"^{re.escape(plain(name))}$"] if name else _KNOWN[kind]
+    patterns = [f"^{re.escape(plain(name))}$"] if name else _KNOWN.get(kind, [])
     found = sheet.columns(*patterns)
     if name and len(found) != 1:
         raise sheet.wrong(f"no column, or more than one, is called {name}")

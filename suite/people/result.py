@@ -13,6 +13,7 @@ from sozo.scoring.nouns import SPEAKERS
 from sozo.scoring.statistics import mean_interval
 from sozo.scoring.statistics.reliability import cronbach_alpha
 from sozo.scoring.table import Cell, Content, Table, tabulate
+from sozo.suite.people.designs import comparisons, wide_scores
 from sozo.suite.people.lists import TEXTS, percentiles, read_written, score_written
 from sozo.tasks.dat.scorer import OLSONS_DAT
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from sozo.tasks.dat.task import Dat
 
-_ALPHA = Measure("alpha", 2)
+_ALPHA, _ALPHA_NAME = Measure("alpha", 2), "Cronbach's alpha"
 _SHOWN = 500  # lists on the page
 
 
@@ -32,6 +33,7 @@ class PeopleScored:
     sheet: Sheet  # with what was added
     tables: Sequence[Table]  # the last one holds what they wrote
     methods: Sequence[str]  # a paragraph for a paper, in English and in Japanese
+    wide: "pd.DataFrame"  # scores: a row for each participant, a column for each time
     japanese: Mapping[str, str]  # what the tables say, by what they say in English
 
 
@@ -77,18 +79,14 @@ def score_sheet(
         ["score", "reason"]
     ]
     score = Measure("dat", 2 if by_olson else 4)
-    facts |= {"more": "", "more_ja": ""}
+    added = []
     if own:
-        shares, n = percentiles(
-            results["score"].to_numpy(),
-            own,
-            scale,
-            2 * scorer.rules.times,
-            named.get("norms_scale", ""),
-        )
+        scores, most = results["score"].to_numpy(), 2 * scorer.rules.times
+        said_scale = named.get("norms_scale", "")
+        shares, n = percentiles(scores, own, scale, most, said_scale)
         results["percentile"] = shares if n else "norms without a scale"
-        by = _both("norms" if n else "no_scale", n=n, file=own.path.name, scale=scale)
-        facts |= {"more": f" {by[0]}", "more_ja": by[1]}
+        name = "norms" if n else "no_scale"
+        added.append(_both(name, n=n, file=own.path.name, scale=scale))
     facts |= {
         "other": other.checker.name,
         "refused": results.attrs["refused"] or "none",
@@ -104,31 +102,46 @@ def score_sheet(
     }
     summary = [_summary(rule, results, prefix, score) for rule, prefix in rules.items()]
     notes = [_times(lists), _both("by", **facts), _both("nouns", **facts)]
-    notes += [(facts["more"].strip(), facts["more_ja"])] * bool(own)
+    notes += added
     notes += _notes(sheet.cells.index, lists, results, language)
+    design, about = comparisons(results, lists["group"], score), _both("design")
+    if design:
+        told = [*design, {_ALPHA_NAME: summary[0][_ALPHA_NAME]}]
+        both = zip(about, (_said(told, {}), _said(told, TEXTS["page"])), strict=True)
+        in_english, in_japanese = map(" ".join, both)
+        added.append((in_english, in_japanese))
+    facts["more"] = "".join(f" {english}" for english, _ in added)
+    facts["more_ja"] = "".join(japanese for _, japanese in added)
     rows = _rows(results.head(_SHOWN), score)
     of_all = _both("shown", n=len(rows), of=len(results))
-    said_in_japanese = TEXTS["page"] | dict([*notes, of_all, other_rule])
+    said_in_japanese = TEXTS["page"] | dict([*notes, about, of_all, other_rule])
     for prefix in rules.values():
         reasons = results[f"{prefix}reason"]
         said_in_japanese[_reasons(reasons)] = _reasons(reasons, japanese, "：", "、")
         said_in_japanese |= {reason: japanese(reason) for reason in set(reasons) - {""}}
     facts |= {"sozo": sozo.__version__} | _counted(results, summary, japanese)
+    columns = results.iloc[:, 2 - lists.index.has_duplicates :].assign(scale=scale)
     return PeopleScored(
-        replace(
-            sheet,
-            cells=_joined(
-                sheet.cells,
-                results.iloc[:, 2 - lists.index.has_duplicates :].assign(scale=scale),
-            ),
-        ),
+        replace(sheet, cells=_joined(sheet.cells, columns)),
         (
             tabulate("Scores", summary, [english for english, _ in notes]),
+            *([tabulate("Comparisons", design, about[:1])] if design else []),
             tabulate("Every list", rows, [of_all[0]]),
         ),
         [TEXTS[language].format(**facts) for language in ("english", "japanese")],
+        wide_scores(results),
         said_in_japanese,
     )
+
+
+def _said(rows: Sequence[Mapping[str, Content]], names: Mapping[str, str]) -> str:
+    """A table's cells as a sentence; `names` are what its headings are called."""
+    cells = [
+        f"{names.get(name, name)} {cell.line if isinstance(cell, Cell) else cell}"
+        for row in rows
+        for name, cell in row.items()
+    ]
+    return ", ".join(cells) + "."
 
 
 def _rows(results: "pd.DataFrame", score: Measure) -> list[dict[str, Content]]:
@@ -266,7 +279,7 @@ def _summary(
         "Lists with a score": Cell.share(int(results[score].count()), len(results)),
         "Mean of participants": _cell(mean, measure, of),
         "Sd": Cell(None if mean.n < 2 else float(persons.std()), measure),
-        "Cronbach's alpha": _cell(alpha, _ALPHA, of),
+        _ALPHA_NAME: _cell(alpha, _ALPHA, of),
         "Without a score": Cell(_reasons(results[f"{prefix}reason"])),
     }
 

@@ -127,8 +127,7 @@ def score_people(task: Dat, file: Path, output: Path, options: PeopleOptions) ->
     scored = score_sheet(task, file, norms, lambda text: wording(text)[1], named)
     page.start({"scorer": task.describe()}, {"file": str(file)})
     write_sheet(output / "scores.csv", scored.sheet.cells, scored.sheet.delimiter)
-    wide = scored.wide.add_prefix("sozo_score_").reset_index()
-    write_sheet(output / "wide.csv", wide, scored.sheet.delimiter)
+    write_sheet(output / "wide.csv", scored.wide, scored.sheet.delimiter)
     title = f"{task.title}: {file.name}"
     write_whole(output / "people.html", _page(title, scored))
     n = scored.sheet.cells.index.nunique()

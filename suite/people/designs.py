@@ -19,7 +19,16 @@ _OF_SD = Measure("d", 2)
 _AGREEMENT = Measure("agreement", 2)
 
 
-def wide_scores(results: "pd.DataFrame") -> "pd.DataFrame":
+def wide_scores(results: "pd.DataFrame", groups: "pd.Series") -> "pd.DataFrame":
+    """A row for each participant as files have it: participant, group if there are any, and a score for each time."""
+    table = _by_time(results)
+    table.columns = [f"sozo_score_{time}".rstrip("_") for time in table]
+    if groups.any():
+        table.insert(0, "group", groups.groupby(results["participant"]).first())
+    return table.reset_index()
+
+
+def _by_time(results: "pd.DataFrame") -> "pd.DataFrame":
     """Scores with a row for each participant and a column for each time, in the order of the sheet."""
     table = results.pivot(index="participant", columns="trial", values="score")
     return table.loc[results["participant"].unique(), results["trial"].unique()]
@@ -34,7 +43,7 @@ def comparisons(
     (Welch's t). Without groups each time is compared with the first (Student's t of the changes), beside the retest
     correlation and ICC(2,1). Participants count who have the scores. d is in standard deviations of what is compared.
     """
-    scores = wide_scores(results)
+    scores = _by_time(results)
     first, *later = scores.columns
     several = bool(later) and results["participant"].duplicated().any()
     changes = {f"{time} − {first}": [first, time] for time in later if several}

@@ -53,8 +53,12 @@ _NOBODY = (
     r"(?i)$|anonymous|匿名|(19|20)\d\d[-/.年]\d{1,2}[-/.月]\d{1,2}(?!\d)|\d{1,2}:\d\d"
     r"|\d{1,2}[-/.]\d{1,2}[-/.]((19|20)\d\d|\d\d[ T,]+\d)"
 )
+# Two of these in a cell are a remark.
+_PROSE = re.compile(
+    "the|an?|i|it|was|is|to|of|and|but|not|very|.+(です|ます|でした|ました|かった|ので|けど|ない)"
+)
 # What Excel makes of words: 1月2日, 1/2, 50%, -犬.
-_MADE = r"(?:19|20)\d\d[-/]\d\d?[-/]\d\d?.*|\d\d?-[A-Z][a-z]{2}|[-\d.:]+|True|False|#[A-Z\d/]+[!?]?"
+_MADE = r"(?:19|20)\d\d[-/]\d\d?[-/]\d\d?.*|\d\d?-[A-Z][a-z]{2}|(?!-?9+$)-?\d[\d.:]*|True|False|#[A-Z\d/]+[!?]?"
 _LABEL = r"(?:(?:単語|words?|no\.?|第)\s*)?"  # before a number
 _CIRCLED = re.compile(rf"{_LABEL}[①-⑳❶-❿➀-➓㊀-㊉]語?", re.IGNORECASE)
 _READING = re.compile(
@@ -236,18 +240,23 @@ def _as_one(column: "pd.Series") -> "pd.Series":
 
 def _columns(sheet: Sheet, language: str) -> tuple[dict[str, list["pd.Series"]], str]:
     """The columns of each list of a row (one, or the ten of its words) by what they are called; and what is not read."""
+    # Whatever it is called: seven different words in most rows, in one cell or in ten. One remark as long is no list.
     single = [
         [cells] for name, cells in sheet.cells.items() if not name.startswith("sozo")
     ]
+    counts = {_called(own): _lists(own, language) for own in single}
     sets = sheet.sets()
-    # Whatever it is called: seven different words in most rows, in one cell or in ten.
-    others = single + [_ten(own) for _, own in sets if len(own) == NUM_WORDS]
-    counts = [_lists(own, language) if own else 0 for own in others]
-    # One remark as long as a list is none.
-    holding = [
-        own for own, n in zip(others, counts, strict=True) if n and 2 * n >= max(counts)
+    tens = [
+        ten
+        for _, own in sets
+        if len(own) == NUM_WORDS
+        and (ten := _ten(own))
+        and not any(counts.get(_called([cells])) for cells in ten)
     ]
-    held = set(map(_called, holding))
+    counts |= {_called(own): _lists(own, language) for own in tens}
+    most = max(counts.values(), default=0)
+    held = {name for name, n in counts.items() if n > 1 or 2 * n >= most > 0}
+    holding = [own for own in single + tens if _called(own) in held]
     answers = [[cells] for cells in sheet.columns(*_KNOWN["response"])]
     found = [own for own in answers if _called(own) in held] or answers
     # With an answer, 1 to 5 are a scale.
@@ -268,7 +277,7 @@ def _columns(sheet: Sheet, language: str) -> tuple[dict[str, list["pd.Series"]],
     for one in found or holding:
         name = _called(one)
         lists[f"{name} (again)" if name in lists else name] = one
-    unread = sorted(held - set(map(_called, found)) if found else [])
+    unread = sorted({name for name, n in counts.items() if n} - lists.keys())
     return lists, f". {_UNREAD} {' and '.join(unread)}" if unread else ""
 
 
@@ -290,7 +299,7 @@ def _ten(columns: dict[int, "pd.Series"]) -> list["pd.Series"]:
 def _lists(columns: list["pd.Series"], language: str) -> int:
     """How many rows hold a list, if most do that hold anything."""
     read = [
-        len(set(words))
+        len(set(words)) * (len([*filter(_PROSE.fullmatch, words)]) < 2)
         for words, _ in _read([own[:_LOOKED_AT] for own in columns], language)
         if words
     ]

@@ -129,7 +129,7 @@ def score_sheet(
             tabulate("Every list", rows, [of_all[0]]),
         ),
         [TEXTS[language].format(**facts) for language in ("english", "japanese")],
-        wide_scores(results),
+        wide_scores(results, lists["group"]),
         said_in_japanese,
     )
 

@@ -87,7 +87,9 @@ def test_who_lacks_a_score_is_left_out_and_one_time_has_no_table():
     assert row["n"] == 2
     assert row["Difference"].interval == ""
     assert row["Retest r"].value == "fewer than 4 persons with both"
-    assert wide_scores(results).columns.tolist() == ["pre", "post"]
+    assert wide_scores(results, pd.Series(["a"] * 8)).columns.tolist() == [
+        *("participant", "group", "sozo_score_pre", "sozo_score_post")
+    ]
     one = long(only=[1.5, 2.5])
     assert comparisons(one, pd.Series("", one.index), HOURS) == []
     assert comparisons(one, pd.Series("walk", one.index), HOURS) == []
@@ -101,7 +103,8 @@ def test_a_study_s_table_paragraph_and_wide_file(fake, tmp_path):  # noqa: F811
     file = save(tmp_path / "p.csv", table(rows))
     score_people(fake, file, tmp_path / "out", PeopleOptions(group="条件"))
     wide = written(tmp_path / "out/wide.csv")
-    assert list(wide[0].values()) == ["s0", "1.0000", ""]
+    assert list(wide[1].values()) == ["s1", "walk", "1.0000", "1.0000"]
+    assert list(wide[0].values()) == ["s0", "walk", "1.0000", ""]
     assert len(wide) == 8
     text = (tmp_path / "out/people.md").read_text("utf-8")
     page = (tmp_path / "out/people.html").read_text("utf-8")

@@ -164,6 +164,7 @@ NAMES = {
     ],
 }
 
+OTHER = "、".join(WORDS[::-1])
 SECOND = [f"W2_{k}" for k in range(1, 11)]
 
 
@@ -221,6 +222,43 @@ def test_two_lists_in_a_row_are_two_trials(tmp_path):
         "1 post",
         "2 pre",
         "2 post",
+    ]
+
+
+def test_remarks_are_no_second_list_and_few_who_came_back_are_told(tmp_path):
+    said = "I thought it was fun, but it was hard to think of ten"
+    english = "cat dog moon tree soup law glove"
+    rows = [["ID", "Ten words", "Comments"], *([k, english, said] for k in range(4))]
+    lists = lists_of(tmp_path, table(rows), "en")
+    assert lists.attrs["columns"] == "ID; Ten words"
+    felt = (
+        "最初は、楽しかったです、後で、難しかったです、でも、また、やりたいです、ので"
+    )
+    rows = [["ID", "十語", "感想"], *([k, LISTED, felt] for k in range(4))]
+    assert lists_of(tmp_path, table(rows)).attrs["columns"] == "ID; 十語"
+    # Two of nine who wrote again are a second time; one alone might be a remark, and is named.
+    for n, times in ((2, 2), (1, 1)):
+        rows = [["ID", "前", "後"]]
+        rows += [[k, LISTED, OTHER if k < n else ""] for k in range(9)]
+        lists = lists_of(tmp_path, table(rows))
+        assert lists["trial"].nunique() == times
+        assert lists.attrs["columns"].endswith("to read them): 後") == (n == 1)
+
+
+def test_questions_that_are_numbered_are_no_words_of_one_list(tmp_path):
+    """Q1 to Q10 are ten questions, of which one asks for a list."""
+    row = ["犬", "女性", "東京", "会社員", LISTED, "ない", "はい", "東", "西", "南"]
+    lists = lists_of(tmp_path, wide([f"Q{k}" for k in range(1, 11)], [row, row]))
+    assert lists["words"].tolist() == [WORDS] * 2
+    assert lists.attrs["columns"] == "participant; Q5"
+
+
+def test_what_excel_made_of_words_is_told_by_column_and_row(tmp_path):
+    odd = ["2025-01-02", "2-Jan", "0.5", "1:30", "#NAME?", "True"]
+    blank = ["-", "-99", "なし", "ー"]
+    lists = lists_of(tmp_path, wide(NAMES["word1"], [[*odd, *blank], [*WORDS]]))
+    assert lists.attrs["made"] == [
+        f"word{k}, row 2: {cell}" for k, cell in enumerate(odd, 1)
     ]
 
 
@@ -603,6 +641,8 @@ def test_spellings_of_one_person_are_one(tmp_path):
         ("メールアドレス", True),
         ("Email Address", True),
         ("Random ID", True),
+        ("subject_nr", True),
+        ("PID", True),
         ("参加者の年齢", False),
         ("subject_age", False),
         ("participant.time_started_utc", False),

@@ -464,7 +464,7 @@ def test_the_first_line_says_how_many_people_wrote_how_often(fake, tmp_path):
     for fact in (
         "3 rows read as",
         "Read from the columns Code; 事前 and 事後.",
-        "No list written: 1 row (rows 3)",
+        "No list written: 1 row (3)",
         "No list, and no score: 1 row (4)",
         "3 lists",
         "by 2 participants",

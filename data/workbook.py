@@ -18,8 +18,9 @@ from sozo.data.foreign import (
 
 NO_VALUE = "#FORMULA"  # of a cell whose formula gave nothing: Excel takes -犬 for one
 _CELL = re.compile(rb"<(?:\w+:)?c[\s/>]")
+# Possessive and atomic: tags without an end take no square of their number.
 _PLACE = re.compile(
-    rb"""<(?:\w+:)?c\s[^>]*?\br=["']([A-Z]{1,3})([0-9]{1,7})["'][^>]*>(\s*<(?:\w+:)?f[\s/>])?"""
+    rb"""<(?:\w+:)?c\s(?>[^<>]*?\br=["']([A-Z]{1,3})([0-9]{1,7})["'])[^<>]*+>(\s*+<(?:\w+:)?f[\s/>])?"""
 )
 
 

@@ -71,6 +71,8 @@ def test_a_workbook_that_would_fill_the_memory_is_refused(tmp_path):
         [cell("ALM1", "x")],
         ["<c><v>1</v></c>"],
         [cell("A99999999", "x")],
+        ["<c " * 300_000],
+        ["<c " + 'r="A1" ' * 300_000],
     ):
         with pytest.raises(UserError, match="larger than tables of people"):
             read_workbook(workbook(path, 回答=[row]))

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 from sozo.data.errors import UserError, require
 from sozo.data.foreign import MOST_COLUMNS, brief, nfkc
 from sozo.data.record import write_whole
+from sozo.data.workbook import read_workbook
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
-KINDS = (".csv", ".tsv", *_WORKBOOKS)
+_EXCEL = (".xlsx", ".xlsm")
+_OTHERS = (".xls", ".ods", ".numbers")
+KINDS = (".csv", ".tsv", *_EXCEL, *_OTHERS)
 _AS_CSV = "save it in Excel as “CSV UTF-8 (*.csv)” and give that file"
 _SEP = re.compile('\\s*"?sep=(.)"?[,;\\s]*?(?:\r\n|\n|\r)', re.IGNORECASE)
 # What begins a formula in a spreadsheet, in a Japanese one full-width too; a plain number is none.
@@ -34,24 +36,23 @@ class Sheet:
     cells: "pd.DataFrame"
     encoding: str
     delimiter: str
+    texts: Sequence[str] = ()  # what a tool's row below the headings says of each
 
-    def column(self, *names: str) -> Any:
-        """The cells below the first of these headings that there is (a Series, stripped, 1 for 1.0); None without.
+    def columns(self, *patterns: str) -> list[Any]:
+        """The cells below each heading that holds a pattern, the first pattern's first (stripped, 1 for 1.0).
 
-        Case, width, spaces, underscores and hyphens of a heading make no difference. UserError if two are the same.
+        A heading is as `plain` makes it; where a tool's row explains headings, its text counts as one, too.
         """
-        headings = [_plain(heading) for heading in self.cells.columns]
-        for name in map(_plain, names):
-            if headings.count(name) > 1:
-                raise UserError(
-                    f"{self.path}: two columns are called {name}; rename one of them"
-                )
-            if name in headings:
-                cells = self.cells.iloc[:, headings.index(name)]
-                return cells.str.strip().str.replace(
-                    r"^([0-9]+)\.0+$", r"\1", regex=True
-                )
-        return None
+        texts = zip(self.cells.columns, self.texts or self.cells.columns, strict=True)
+        headings = ["\n".join(map(plain, both)) for both in texts]
+        found = dict.fromkeys(
+            k
+            for pattern in patterns
+            for k, heading in enumerate(headings)
+            if re.search(pattern, heading, re.MULTILINE)
+        )
+        whole = {"regex": r"^([0-9]+)\.0+$", "value": r"\1"}
+        return [self.cells.iloc[:, k].str.strip().replace(**whole) for k in found]
 
     def sets(self) -> list[tuple[str, dict[int, Any]]]:
         """Columns that differ by a number alone, each by it, with what stands around it.
@@ -64,7 +65,7 @@ class Sheet:
             code, stop, _ = heading.partition(". ")
             for name, end in {heading: "", code: stop}.items():
                 if match := _NUMBERED.fullmatch(nfkc(name)):
-                    own = sets.setdefault((_plain(match[1] + match[3]), end), {})
+                    own = sets.setdefault((plain(match[1] + match[3]), end), {})
                     number = int(match[2])
                     own[-1 if number in own else number] = self.cells.iloc[:, k]
         return [("".join(around), own) for around, own in sets.items()]
@@ -78,32 +79,35 @@ class Sheet:
             .to_numpy()[:2]
         )
         headings[: 1 + ids.argmax()] |= ids.any()
-        return replace(self, cells=self.cells[~headings])
+        texts = tuple(self.cells.iloc[0]) if ids.any() else ()
+        return replace(self, cells=self.cells[~headings], texts=texts)
 
-    def missing(self, *names: str, known: Sequence[str] = ()) -> UserError:
-        """That a column is missing, which there are, and which headings are known."""
+    def wrong(self, what: str, row: int | None = None) -> UserError:
+        """What is wrong, of the sheet or of a row, and which columns there are."""
         there = ", ".join(map(brief, filter(None, self.cells.columns)))
-        also = f". Known headings: {', '.join(known)}" if known else ""
-        return UserError(
-            f"{self.path}: no column {' and no column '.join(names)}; the columns are: {there}{also}"
-        )
+        where = self.path if row is None else f"{self.path}, row {row}"
+        return UserError(f"{where}: {what}; the columns are: {there}")
 
 
-def read_sheet(path: Path) -> Sheet:
-    """The table of a CSV file without empty rows and columns; its first row holds the headings.
+def read_sheet(path: Path, name: str | None = None) -> Sheet:
+    """The table of a CSV or Excel file without empty rows and columns; its first row holds the headings.
 
-    It is read strictly as UTF-8, else as Shift_JIS (CP932). The delimiter is that of a leading line `sep=;`, else
-    whichever of comma, semicolon and tab the headings have most of. UserError for what is no such table.
+    `name` is the sheet of a workbook, if several have cells. CSV is read strictly as UTF-8, else as Shift_JIS (CP932).
+    The delimiter is that of a leading line `sep=;`, else whichever of comma, semicolon and tab the headings have most
+    of. UserError for what is no such table.
     """
     require("pandas", "a spreadsheet")
     import pandas as pd
 
-    if path.suffix.lower() in _WORKBOOKS:
-        raise UserError(f"{path}: is a workbook, not CSV; {_AS_CSV}")
+    kind = path.suffix.lower()
+    if kind in _OTHERS:
+        raise UserError(f"{path}: is no workbook of today's Excel; {_AS_CSV}")
     if not path.is_file():
         raise UserError(
-            f"{path}: {'not a file' if path.exists() else 'no such file'}; give a CSV file"
+            f"{path}: {'not a file' if path.exists() else 'no such file'}; give a CSV or Excel file"
         )
+    if kind in _EXCEL:
+        return _table(path, pd.DataFrame(read_workbook(path, name)), "Excel", ",")
     text, encoding = decoded(path, path.read_bytes())
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
@@ -127,6 +131,10 @@ def read_sheet(path: Path) -> Sheet:
         cells = pd.read_csv(io.StringIO(text), sep=delimiter, **options).fillna("")
     except ValueError as error:  # pandas' own errors are such
         raise UserError(f"{path}: not CSV ({error}); {_AS_CSV}") from None
+    return _table(path, cells, encoding, delimiter)
+
+
+def _table(path: Path, cells: "pd.DataFrame", encoding: str, delimiter: str) -> Sheet:
     filled = cells.map(str.strip) != ""
     cells = cells.loc[filled.any(axis=1), filled.any()]
     if len(cells) < 2:
@@ -157,8 +165,12 @@ def as_text(cell: object) -> object:
     return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
 
 
-def _plain(heading: str) -> str:
-    # Without what a heading says of itself behind it: 学籍番号(半角).
+def plain(heading: str) -> str:
+    """A heading without case, width, spaces, underscores and hyphens, and what it says of itself behind: (半角).
+
+    >>> plain("Participant_ID"), plain("学籍番号（半角）")
+    ('participantid', '学籍番号')
+    """
     return re.sub(
         r"[\s_\-]|(?<=\w)\s*\([^()]*\)$", "", nfkc(heading).strip().casefold()
     )

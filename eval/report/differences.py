@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from sozo.eval.findings import PART, Finding
 from sozo.eval.judge_noise import same_answers
 from sozo.eval.report.labels import measure_label
@@ -12,7 +14,7 @@ from sozo.eval.second_encoder import PARTS
 from sozo.models.trained_on import YES
 from sozo.scoring.measure import DIFFERENCE, LEVEL, RATIO, Measure
 from sozo.scoring.numbers import number, p_value, percent
-from sozo.scoring.statistics.reliability import intraclass
+from sozo.scoring.statistics.reliability import icc
 from sozo.scoring.table import Cell, Table, tabulate
 from sozo.scoring.translatable import translatable
 from sozo.tasks.run_result import RunResult
@@ -131,11 +133,13 @@ def agreement_tables(task: type[Task], runs: Sequence[RunResult]) -> list[Table]
     for first, other in same_answers(runs):
         if first.judge != other.judge:
             sides = first.by_item(main).values(), other.by_item(main).values()
+            scores = [pair for pair in zip(*sides, strict=True) if None not in pair]
+            both = np.array(scores, np.float64).reshape(-1, 2)
             name = f"{first.metrics['source']}: {other.judge} and {first.judge}"
             rows.append(
                 {
                     "model": name,
-                    "icc": Cell(intraclass(*sides), _ICC, of=len(first.items)),
+                    "icc": Cell(icc(both), _ICC, of=len(first.items)),
                     "difference_value": Cell(
                         other.against(first, main), main, DIFFERENCE
                     ),

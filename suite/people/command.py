@@ -24,16 +24,30 @@ from sozo.suite.people.result import PeopleScored, score_sheet
 from sozo.tasks import Dat
 from sozo.tasks.dat.scorer import DatSettings
 
+# What the user says of a sheet, by the options' names.
+_NAMED = ("sheet", "participant", "trial", "group", "norms_scale")
+
 
 @dataclass(frozen=True)
 class PeopleOptions:
     """What goes with a spreadsheet of what people wrote."""
 
+    sheet: str | None = setting(None, "Sheet of an Excel file, if several have cells.")
+    participant: str | None = setting(None, "Column that says who wrote a list.")
+    trial: str | None = setting(
+        None, "Column that tells a person's lists apart, such as before and after."
+    )
     send_words: bool = setting(
         False, "People's words may go to the server of openai:NAME."
     )
+    group: str | None = setting(
+        None, "Column of the groups or conditions that are compared."
+    )
     norms: str | None = setting(
         None, "CSV of your own sample's scores, for percentiles."
+    )
+    norms_scale: str | None = setting(
+        None, "Scale of these scores, as sozo_scale says it, if no column does."
     )
 
 
@@ -41,7 +55,7 @@ def people(
     file: Annotated[
         Path,
         typer.Argument(
-            help="A table of what people wrote (CSV, TSV), a row or some rows a person."
+            help="A table of what people wrote (CSV, TSV, Excel), a row or some rows a person."
         ),
     ],
     output: Annotated[
@@ -55,11 +69,11 @@ def people(
     With a page, and a paragraph for the methods section.
     """
     score_people(Dat(settings), file, output, options)
-    names = ("config.json", "metrics.json", "people.html", "scores.csv", "people.md")
+    names = ("config.json", "metrics.json", "people.html", "scores.csv", "wide.csv")
     print_lines(
         [
             (output / "people.md").read_text("utf-8"),
-            *(str(output / name) for name in names),
+            *(str(output / name) for name in (*names, "people.md")),
         ]
     )
 
@@ -93,8 +107,11 @@ def score_people(task: Dat, file: Path, output: Path, options: PeopleOptions) ->
         for name, path in given.items()
         if path and path.is_file()
     }
+    said = {name: getattr(options, name) for name in _NAMED}
+    named = {name: value for name, value in said.items() if value}
     page = RunFolder(
-        output, {"task": f"{task.name} of people", **digests, **task.deciding()}
+        output,
+        {"task": f"{task.name} of people", **named, **digests, **task.deciding()},
     )
     if page.metrics() is not None and (output / "people.md").is_file():
         print_lines([f"{output}: finished before; nothing was computed again"])
@@ -107,17 +124,19 @@ def score_people(task: Dat, file: Path, output: Path, options: PeopleOptions) ->
         )
     from sozo.eval.report.labels import wording  # which takes a while to import
 
-    scored = score_sheet(task, file, norms, lambda text: wording(text)[1])
+    scored = score_sheet(task, file, norms, lambda text: wording(text)[1], named)
     page.start({"scorer": task.describe()}, {"file": str(file)})
     write_sheet(output / "scores.csv", scored.sheet.cells, scored.sheet.delimiter)
+    write_sheet(output / "wide.csv", scored.wide, scored.sheet.delimiter)
     title = f"{task.title}: {file.name}"
     write_whole(output / "people.html", _page(title, scored))
-    n = len(scored.sheet.cells)
+    n = scored.sheet.cells.index.nunique()
     read = f"{n:,} row{'s' * (n != 1)} read as {scored.sheet.encoding}."
-    english = [note for table in scored.tables[:-1] for note in table.notes]
+    times, *english = [note for table in scored.tables[:-1] for note in table.notes]
     notes = map(plain, [*english, *(scored.japanese[note] for note in english)])
     methods = map(plain, scored.methods)
     parts = [
+        f"{times} ({scored.japanese[times]})",
         f"# {title}",
         read,
         *map(markdown, scored.tables[:-1]),

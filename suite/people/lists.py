@@ -6,7 +6,7 @@ lines, by commas, 、 or spaces, half-width katakana too. What a valid word is, 
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
@@ -18,7 +18,7 @@ import yaml
 from sozo.data.errors import UserError
 from sozo.data.foreign import LONGEST_WORD, brief, nfkc, parse_json
 from sozo.data.schema import Reason
-from sozo.data.sheet import Sheet
+from sozo.data.sheet import Sheet, plain
 from sozo.scoring.parse import NUM_WORDS, write_list
 from sozo.tasks.dat.found import AROUND, NUMBERING, listed
 from sozo.tasks.dat.scorer import DatScorer, first_seven
@@ -29,11 +29,12 @@ if TYPE_CHECKING:
 
 TEXTS = yaml.safe_load(files(__package__).joinpath("people.yaml").read_text("utf-8"))
 _KNOWN = TEXTS["headings"]
-_AGAIN = "number a person's lists in a column trial, or call the column that names people participant"
-_BELOW = "if people wrote several lists, put each in a row of its own, with the participant again and a column trial"
+_UNREAD = "Not read, though lists may be there (call all of them alike, such as answer1 and answer2, to read them):"
+_APART_BY = "name the column that tells a person's lists apart by --trial COLUMN"
 _LOOKED_AT = 100  # rows, to see whether a column holds lists
 _NO_WORD = re.compile(
-    r"(特に|該当)(なし|無し|ナシ)|無し|特にない|(無|未)(回答|記入)|不明|わからない|分からない|none|nil|null|nan|\W?n[/.]?a\.?",
+    r"(特に|該当)(なし|無し|ナシ)|無し|(特に)?(ない|ありません)|(無|未)(回答|記入)|不明|(わか|分か)(らない|りません)"
+    r"|none|nil|null|nan|\W?n[/.]?a\.?",
     re.IGNORECASE,
 )
 _NASHI = re.compile(r"なし|ナシ")  # nothing, or a pear
@@ -46,6 +47,18 @@ _MACHINES = re.compile(
 # What parts a person's words wherever it stands; and where every piece has it (コーヒー・カップ may be one word).
 _APART = re.compile(r"[。→⇒➡>/|【】]|[」』]\s*[「『]|\s[-‐−–—~+&]\s")
 _WITHIN = re.compile(r"[・.]|(?<=[^\x00-\x7f])[-‐−–—~+&](?=[^\x00-\x7f])")
+# What is no person, though it stands where people do: in a row, and in all of a column.
+_TOTAL = r"(?i)^(平均値?|合計|総計|小計|標準偏差|average|mean|total|sum)$"
+_NOBODY = (
+    r"(?i)$|anonymous|匿名|(19|20)\d\d[-/.年]\d{1,2}[-/.月]\d{1,2}(?!\d)|\d{1,2}:\d\d"
+    r"|\d{1,2}[-/.]\d{1,2}[-/.]((19|20)\d\d|\d\d[ T,]+\d)"
+)
+# Two of these in a cell are a remark.
+_PROSE = re.compile(
+    "the|an?|i|it|was|is|to|of|and|but|not|very|.+(です|ます|でした|ました|かった|ので|けど|ない)"
+)
+# What Excel makes of words: 1月2日, 1/2, 50%, -犬.
+_MADE = r"(?:19|20)\d\d[-/]\d\d?[-/]\d\d?.*|\d\d?-[A-Z][a-z]{2}|(?!-?9+$)-?\d[\d.:]*|True|False|#[A-Z\d/]+[!?]?"
 _LABEL = r"(?:(?:単語|words?|no\.?|第)\s*)?"  # before a number
 _CIRCLED = re.compile(rf"{_LABEL}[①-⑳❶-❿➀-➓㊀-㊉]語?", re.IGNORECASE)
 _READING = re.compile(
@@ -123,99 +136,149 @@ def _marker(number: int) -> re.Pattern[str]:
     return re.compile(rf"{_LABEL}(?:{digits}{kanji})", re.IGNORECASE)
 
 
-def read_written(sheet: Sheet, language: str = "ja") -> "pd.DataFrame":
-    """A sheet's lists, row by row: participant, trial, words (as people's rule reads them), text (as the strict one).
+def read_written(
+    sheet: Sheet, language: str = "ja", named: Mapping[str, str] | None = None
+) -> "pd.DataFrame":
+    """A sheet's lists: participant, trial, group, words (as people's rule reads them), text (as the strict one); row by row.
 
-    Columns: participant, and answer or word1 to word10, or else the only others that hold lists; trial or item where
-    participants wrote several. `attrs["columns"]` names them. Rows that repeat or explain the headings, and those
-    without a word beside others of the same list, are no lists.
+    Columns: participant, trial, and answer or word1 to word10, or else those that hold lists. Where several do, each
+    is a trial, and their row comes again for each. `named` says which column is participant, trial or group.
+    Spellings that differ by width, case and blanks are one. `attrs` has what is to be told: "columns" that were read,
+    "unwritten" rows with a person and no list, "spellings" that are one, and cells that Excel may have "made". Rows
+    that repeat or explain the headings, sums, and rows without a word beside others of the same list are no lists.
     """
+    import pandas as pd
+
     sheet = sheet.answers()
-    participant, trial = (
-        sheet.column(*_KNOWN[name]) for name in ("participant", "trial")
-    )
-    name, columns = _columns(sheet, language)
-    missing = ["participant"] * (participant is None) + [
-        "answer (or word1 to word10)"
-    ] * (not columns)
-    if missing:
-        raise sheet.missing(
-            *missing, known=_KNOWN["participant"] + _KNOWN["response"] + _KNOWN["word"]
-        )
-    lists = participant.to_frame("participant").assign(
-        trial="" if trial is None else trial
-    )
-    lists["words"], lists["text"] = zip(*_read(columns, language), strict=True)
+    columns, unread = _columns(sheet, language)
+    participant = _column_of(sheet, "participant", named or {}, language)
+    trial = _column_of(sheet, "trial", named or {}, language)
+    if participant is None:
+        way = "name it by --participant COLUMN, or add a column participant if each row is a person"
+        raise sheet.wrong(f"no column is known to say who wrote a list; {way}")
+    if not columns:
+        raise sheet.wrong("no column answer (or word1 to word10)")
+    asked = brief(str(participant.name))
+    if trial is None or trial.name == participant.name:
+        trial = participant.str[:0]
+    group = _column_of(sheet, "group", named or {}, language)
+    group = participant.str[:0] if group is None else _as_one(group)
+    who, when = _as_one(participant.str.replace(_TOTAL, "", regex=True)), _as_one(trial)
+    parts: list[pd.DataFrame] = []
+    made = []
+    for name, own in columns.items():
+        words, text = zip(*_read(own, language), strict=True)
+        if any(list(words) == part["words"].tolist() for part in parts):
+            continue  # the same lists once more, such as in one cell and in ten
+        for cells in own:
+            odd = cells[cells.str.strip().str.fullmatch(_MADE)]
+            made += [f"{cells.name}, row {row}: {cell}" for row, cell in odd.items()]
+        label = when if len(columns) == 1 else (when + f" {name}").str.strip()
+        part = pd.DataFrame({"participant": who, "trial": label, "text": text})
+        parts.append(part.assign(words=words, group=group))
+    lists = pd.concat(parts).sort_index(kind="stable")
     same = ["participant", "trial"]
     filled = lists["words"].str.len() > 0
-    beside = filled.groupby([lists[key] for key in same]).transform(
-        "any"
-    ) | lists.duplicated(same)
-    lists = lists[filled | ~(beside | (lists["participant"] == ""))]
-    asked = brief(str(participant.name))
-    several, repeated = lists.duplicated("participant"), lists.duplicated(same)
+    beside = lists.assign(filled=filled).groupby(same)["filled"].transform("any")
+    unwritten = lists.index[~beside & (lists["participant"] != "")]
+    lists = lists[filled]
     for wrong, why in (
         (
             lists["participant"] == "",
-            f"names no participant in the column {asked}; fill it in, or rename the column",
+            f"names no participant in the column {asked}; fill it in, or name another one by --participant COLUMN",
         ),
         (
-            several & (lists["words"].str.len().max() == 1),
+            lists.duplicated("participant") & (lists["words"].str.len().max() == 1),
             "is one word; put a person's ten words into one row",
         ),
-        (repeated, f"has a {asked} and trial that were there already; {_AGAIN}"),
+        (
+            lists.groupby("participant")["group"].transform("nunique") > 1,
+            "is of a participant who is in another group elsewhere",
+        ),
+        (
+            lists.duplicated(same),
+            f"has a {asked} and trial that were there already; {_APART_BY}",
+        ),
     ):
         if wrong.any():
-            raise UserError(f"{sheet.path}, row {wrong.idxmax()}: {why}")
+            raise sheet.wrong(why, wrong.idxmax())
     if lists.empty:
         raise UserError(f"{sheet.path}: holds no list below its headings")
-    lists.attrs["columns"] = f"{asked}; {name}"
+    spelled = (participant + " = " + who)[(participant != who) & (who != "")]
+    lists.attrs |= {
+        "columns": f"{asked}; {' and '.join(columns)}{unread}",
+        "unwritten": unwritten.unique().tolist(),
+        "spellings": spelled.unique().tolist(),
+        "made": made,
+    }
     return lists
 
 
-def _columns(sheet: Sheet, language: str) -> tuple[str, list["pd.Series"]]:
-    """The column of the answers, or the ten of their words, and what they are called; none if there is no such."""
-    answer, sets = sheet.column(*_KNOWN["response"]), sheet.sets()
-    found = [([answer], [answer])] if answer is not None else []
-    known = (
-        _KNOWN["around"] if found else ["", *_KNOWN["around"]]
-    )  # with an answer, 1 to 5 are a scale
-    found += [
-        (list(own.values()), _ten(own)) for around, own in sets if around in known
-    ]
-    # Whatever it is called: seven different words in most rows, in one cell or in ten.
+def _column_of(
+    sheet: Sheet, kind: str, named: Mapping[str, str], language: str
+) -> "pd.Series | None":
+    """The column of a kind: the one that is named, or the first known one that names somebody and holds no lists."""
+    name = named.get(kind)
+    patterns = [f"^{re.escape(plain(name))}$"] if name else _KNOWN.get(kind, [])
+    found = sheet.columns(*patterns)
+    if name and len(found) != 1:
+        raise sheet.wrong(f"no column, or more than one, is called {name}")
+    for column in found:
+        nobody = kind == "participant" and column.str.match(_NOBODY).all()
+        if name and nobody:
+            raise sheet.wrong(f"the column {name} holds dates or nothing, and no names")
+        if name or not (nobody or _lists([column], language)):
+            return column
+    return None
+
+
+def _as_one(column: "pd.Series") -> "pd.Series":
+    """Each cell as the first one was written that differs from it by width, case and blanks alone."""
+    same = column.map(lambda cell: "".join(nfkc(cell).casefold().split()))
+    return column.groupby(same).transform("first")
+
+
+def _columns(sheet: Sheet, language: str) -> tuple[dict[str, list["pd.Series"]], str]:
+    """The columns of each list of a row (one, or the ten of its words) by what they are called; and what is not read."""
+    # Whatever it is called: seven different words in most rows, in one cell or in ten. One remark as long is no list.
     single = [
         [cells] for name, cells in sheet.cells.items() if not name.startswith("sozo")
     ]
-    others = single + [_ten(own) for _, own in sets if len(own) == NUM_WORDS]
-    counts = [
-        _lists(own, language) if own else 0 for own in others
-    ]  # one remark as long as a list is none
-    holding = [
-        (own, own)
-        for own, n in zip(others, counts, strict=True)
-        if n and 2 * n >= max(counts)
+    counts = {_called(own): _lists(own, language) for own in single}
+    sets = sheet.sets()
+    tens = [
+        ten
+        for _, own in sets
+        if len(own) == NUM_WORDS
+        and (ten := _ten(own))
+        and not any(counts.get(_called([cells])) for cells in ten)
     ]
-    found = found or holding
-    names = " and ".join(
-        _called(own) if ten else f"{_called(own)} (not all ten)" for own, ten in found
-    )
-    if found and not all(ten for _, ten in found):
-        how = (
-            "have one column answer, or all ten of word1 to word10 (empty if not asked)"
-        )
-        raise UserError(
-            f"{sheet.path}: lists may be in {names}; {how}, and rename those that are not to be scored"
-        )
-    if len(found) > 1:
-        raise UserError(
-            f"{sheet.path}: lists may be in {names}; {_BELOW}, and rename those that are not to be scored"
-        )
-    if unread := {_called(own) for own, _ in holding} - {
-        _called(own) for own, _ in found
-    }:
-        names += f". Not read, though lists may be there, too: {' and '.join(sorted(unread))}; {_BELOW}"
-    return names, found[0][1] if found else []
+    counts |= {_called(own): _lists(own, language) for own in tens}
+    most = max(counts.values(), default=0)
+    held = {name for name, n in counts.items() if n > 1 or 2 * n >= most > 0}
+    holding = [own for own in single + tens if _called(own) in held]
+    answers = [[cells] for cells in sheet.columns(*_KNOWN["response"])]
+    found = [own for own in answers if _called(own) in held] or answers
+    # With an answer, 1 to 5 are a scale.
+    known = _KNOWN["around"] if found else ["", *_KNOWN["around"]]
+    for own in (own for around, own in sets if around in known):
+        each = [[cells] for cells in own.values()]
+        if held.issuperset(map(_called, each)):
+            found += each
+        elif ten := _ten(own):
+            found.append(ten)
+        else:
+            names = " and ".join(map(_called, [*found, list(own.values())]))
+            raise UserError(
+                f"{sheet.path}: lists may be in {names} (not all ten); have one column answer, or all ten of word1 to "
+                "word10 (empty if not asked), and rename those that are not to be scored"
+            )
+    lists: dict[str, list[pd.Series]] = {}
+    for one in found or holding:
+        name = _called(one)
+        lists[f"{name} (again)" if name in lists else name] = one
+    unread = sorted({name for name, n in counts.items() if n} - lists.keys())
+    return lists, f". {_UNREAD} {' and '.join(unread)}" if unread else ""
 
 
 def _called(columns: list["pd.Series"]) -> str:
@@ -236,7 +299,7 @@ def _ten(columns: dict[int, "pd.Series"]) -> list["pd.Series"]:
 def _lists(columns: list["pd.Series"], language: str) -> int:
     """How many rows hold a list, if most do that hold anything."""
     read = [
-        len(set(words))
+        len(set(words)) * (len([*filter(_PROSE.fullmatch, words)]) < 2)
         for words, _ in _read([own[:_LOOKED_AT] for own in columns], language)
         if words
     ]
@@ -345,28 +408,34 @@ def score_written(
 
 
 def percentiles(
-    scores: np.ndarray, sheet: Sheet, scale: str, most: int
+    scores: np.ndarray, sheet: Sheet, scale: str, most: int, named: str = ""
 ) -> tuple[np.ndarray, int]:
     """The percent of the norms that are below each score, shape (lists,), and half of those equal; the norms' number.
 
-    Norms are the column score of a spreadsheet, from 0 to `most`. UserError where its column sozo_scale names another
-    scale.
+    Norms are the column score of a spreadsheet, from 0 to `most`. Their scale is in its column sozo_scale, or `named`:
+    UserError where it is another one, and no percentiles (NaN, of 0 norms) where one of them does not say it.
     """
     import pandas as pd
     from scipy.stats import percentileofscore
 
-    column, scales = sheet.column(*_KNOWN["score"]), sheet.column("sozo scale")
-    if column is None:
-        raise sheet.missing("score")
-    if scales is not None and (other := set(scales) - {scale, ""}):
+    columns = sheet.columns(*_KNOWN["score"])
+    if not columns:
+        raise sheet.wrong("no column score")
+    written = columns[0][columns[0] != ""]
+    if written.empty:
+        raise UserError(f"{sheet.path}: holds no score; give those of your own sample")
+    norms = pd.to_numeric(written, errors="coerce")
+    said, *_ = *sheet.columns("^sozoscale$"), written.str[:0]
+    scales = set(said[norms.index].replace("", named))
+    if other := scales - {scale, ""}:
         raise UserError(
             f"{sheet.path}: is of the scale {min(other)!r}, not {scale!r}; score both with the same settings"
         )
-    norms = pd.to_numeric(column[column != ""], errors="coerce")
     if (wrong := ~norms.between(0, most)).any():
+        row = wrong.idxmax()
         raise UserError(
-            f"{sheet.path}, row {wrong.idxmax()}: {column[wrong.idxmax()][:40]!r} is no score from 0 to {most}"
+            f"{sheet.path}, row {row}: {written[row][:40]!r} is no score from 0 to {most}"
         )
-    if norms.empty:
-        raise UserError(f"{sheet.path}: holds no score; give those of your own sample")
+    if scales != {scale}:
+        return np.full(len(scores), np.nan), 0
     return percentileofscore(norms, scores.round(4), kind="mean"), len(norms)

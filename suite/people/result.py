@@ -13,6 +13,7 @@ from sozo.scoring.nouns import SPEAKERS
 from sozo.scoring.statistics import mean_interval
 from sozo.scoring.statistics.reliability import cronbach_alpha
 from sozo.scoring.table import Cell, Content, Table, tabulate
+from sozo.suite.people.designs import comparisons, wide_scores
 from sozo.suite.people.lists import TEXTS, percentiles, read_written, score_written
 from sozo.tasks.dat.scorer import OLSONS_DAT
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from sozo.tasks.dat.task import Dat
 
-_ALPHA = Measure("alpha", 2)
+_ALPHA, _ALPHA_NAME = Measure("alpha", 2), "Cronbach's alpha"
 _SHOWN = 500  # lists on the page
 
 
@@ -32,21 +33,27 @@ class PeopleScored:
     sheet: Sheet  # with what was added
     tables: Sequence[Table]  # the last one holds what they wrote
     methods: Sequence[str]  # a paragraph for a paper, in English and in Japanese
+    wide: "pd.DataFrame"  # scores: a row for each participant, a column for each time
     japanese: Mapping[str, str]  # what the tables say, by what they say in English
 
 
 def score_sheet(
-    task: "Dat", path: Path, norms: Path | None, japanese: Callable[[str], str]
+    task: "Dat",
+    path: Path,
+    norms: Path | None,
+    japanese: Callable[[str], str],
+    named: Mapping[str, str] | None = None,
 ) -> PeopleScored:
     """The lists of a spreadsheet, scored; percentiles are among the scores of the spreadsheet `norms`.
 
-    `japanese` says a reason, and "none", in Japanese.
+    `japanese` says a reason, and "none", in Japanese; `named` is `read_written`'s, with the "sheet" of a workbook and
+    the "norms_scale" of norms that have no column for it.
     """
-    sheet, own = read_sheet(path), read_sheet(norms) if norms else None
-    lists, scorer = (
-        read_written(sheet, task.settings.language),
-        task.scorer,
-    )  # which takes a while to load
+    named = named or {}
+    sheet = read_sheet(path, named.get("sheet"))
+    own = read_sheet(norms) if norms else None
+    lists = read_written(sheet, task.settings.language, named)
+    scorer = task.scorer  # which takes a while to load
     said, versions = scorer.describe(), provenance()["packages"]
     name = task.settings.noun_checker
     paper = name.removesuffix(SPEAKERS)
@@ -72,15 +79,14 @@ def score_sheet(
         ["score", "reason"]
     ]
     score = Measure("dat", 2 if by_olson else 4)
-    facts |= {"more": "", "more_ja": ""}
+    added = []
     if own:
-        results["percentile"], n = percentiles(
-            results["score"].to_numpy(), own, scale, 2 * scorer.rules.times
-        )
-        facts |= {
-            name: TEXTS[name].format(n=n, name=own.path.name)
-            for name in ("more", "more_ja")
-        }
+        scores, most = results["score"].to_numpy(), 2 * scorer.rules.times
+        said_scale = named.get("norms_scale", "")
+        shares, n = percentiles(scores, own, scale, most, said_scale)
+        results["percentile"] = shares if n else "norms without a scale"
+        name = "norms" if n else "no_scale"
+        added.append(_both(name, n=n, file=own.path.name, scale=scale))
     facts |= {
         "other": other.checker.name,
         "refused": results.attrs["refused"] or "none",
@@ -95,39 +101,60 @@ def score_sheet(
         "Strict, as models are scored": "strict_",
     }
     summary = [_summary(rule, results, prefix, score) for rule, prefix in rules.items()]
-    notes = [_both("by", **facts), _both("nouns", **facts)]
-    notes += _notes(
-        sheet.cells.index.difference(lists.index).tolist(), lists, results, language
-    )
-    shown = results.head(_SHOWN).drop(columns=[] if results["trial"].any() else "trial")
-    shown = shown.rename(
-        columns=lambda name: name.replace("_", " ").capitalize()
-    ).to_dict("records")
-    rows = [
-        {
-            name: Cell(None if value != value else value, score)
-            for name, value in row.items()
-        }
-        for row in shown
-    ]
-    of_all = _both("shown", n=len(shown), of=len(results))
-    said_in_japanese = TEXTS["page"] | dict([*notes, of_all, other_rule])
+    notes = [_times(lists), _both("by", **facts), _both("nouns", **facts)]
+    notes += added
+    notes += _notes(sheet.cells.index, lists, results, language)
+    design, about = comparisons(results, lists["group"], score), _both("design")
+    if design:
+        told = [*design, {_ALPHA_NAME: summary[0][_ALPHA_NAME]}]
+        both = zip(about, (_said(told, {}), _said(told, TEXTS["page"])), strict=True)
+        in_english, in_japanese = map(" ".join, both)
+        added.append((in_english, in_japanese))
+    facts["more"] = "".join(f" {english}" for english, _ in added)
+    facts["more_ja"] = "".join(japanese for _, japanese in added)
+    rows = _rows(results.head(_SHOWN), score)
+    of_all = _both("shown", n=len(rows), of=len(results))
+    said_in_japanese = TEXTS["page"] | dict([*notes, about, of_all, other_rule])
     for prefix in rules.values():
         reasons = results[f"{prefix}reason"]
         said_in_japanese[_reasons(reasons)] = _reasons(reasons, japanese, "：", "、")
         said_in_japanese |= {reason: japanese(reason) for reason in set(reasons) - {""}}
     facts |= {"sozo": sozo.__version__} | _counted(results, summary, japanese)
+    columns = results.iloc[:, 2 - lists.index.has_duplicates :].assign(scale=scale)
     return PeopleScored(
-        replace(
-            sheet, cells=_joined(sheet.cells, results.iloc[:, 2:].assign(scale=scale))
-        ),
+        replace(sheet, cells=_joined(sheet.cells, columns)),
         (
             tabulate("Scores", summary, [english for english, _ in notes]),
+            *([tabulate("Comparisons", design, about[:1])] if design else []),
             tabulate("Every list", rows, [of_all[0]]),
         ),
         [TEXTS[language].format(**facts) for language in ("english", "japanese")],
+        wide_scores(results, lists["group"]),
         said_in_japanese,
     )
+
+
+def _said(rows: Sequence[Mapping[str, Content]], names: Mapping[str, str]) -> str:
+    """A table's cells as a sentence; `names` are what its headings are called."""
+    cells = [
+        f"{names.get(name, name)} {cell.line if isinstance(cell, Cell) else cell}"
+        for row in rows
+        for name, cell in row.items()
+    ]
+    return ", ".join(cells) + "."
+
+
+def _rows(results: "pd.DataFrame", score: Measure) -> list[dict[str, Content]]:
+    """Lists as rows of a table; without their trial if they have none."""
+    shown = results.drop(columns=[] if results["trial"].any() else "trial")
+    shown = shown.rename(columns=lambda name: name.replace("_", " ").capitalize())
+    return [
+        {
+            name: Cell(None if value != value else value, score)
+            for name, value in row.items()
+        }
+        for row in shown.to_dict("records")
+    ]
 
 
 def _both(name: str, **facts: Any) -> tuple[str, str]:
@@ -166,14 +193,34 @@ def _counted(
     }
 
 
+def _times(lists: "pd.DataFrame") -> tuple[str, str]:
+    """How many people wrote lists, at how many times, and how many of them at every time."""
+    of_each = lists["participant"].value_counts()
+    people, times = len(of_each), lists["trial"].nunique()
+    return _both(
+        "times" if of_each.max() > 1 else "one_time",
+        count=_count(people, "participant"),
+        n=people,
+        times=times,
+        whole=int((of_each == times).sum()),
+        all="both" if times == 2 else f"all {times}",
+    )
+
+
 def _notes(
-    left_out: list[int], lists: "pd.DataFrame", results: "pd.DataFrame", language: str
+    rows: "pd.Index", lists: "pd.DataFrame", results: "pd.DataFrame", language: str
 ) -> list[tuple[str, str]]:
     """What of the sheet was read as lists, and what looks as if it was read wrongly."""
+    unwritten, spellings = lists.attrs["unwritten"], lists.attrs["spellings"]
+    left_out = rows.difference(lists.index).difference(unwritten)
     notes = [_both("columns", columns=lists.attrs["columns"])]
-    if n := len(left_out):
-        rows = ", ".join(map(str, left_out[:10])) + ", ..." * (n > 10)
-        notes.append(_both("left_out", count=_count(n, "row"), rows=rows, n=n))
+    for name, own in {"left_out": left_out, "unwritten": unwritten}.items():
+        if n := len(own):
+            notes.append(_both(name, count=_count(n, "row"), rows=_first(own), n=n))
+    if made := lists.attrs["made"]:
+        notes.append(_both("made", cells=_first(made)))
+    if spellings:
+        notes.append(_both("one_person", spellings=_first(spellings)))
     if one := int((lists["words"].str.len() == 1).sum()):
         notes.append(_both("one_word", count=_count(one, "list"), n=one))
     if (
@@ -185,18 +232,20 @@ def _notes(
     return notes
 
 
+def _first(values: Sequence[Any]) -> str:
+    return ", ".join(map(str, values[:10])) + ", ..." * (len(values) > 10)
+
+
 def _count(n: int, what: str) -> str:
     return f"{n:,} {what}" + "s" * (n != 1)
 
 
 def _joined(cells: "pd.DataFrame", added: "pd.DataFrame") -> "pd.DataFrame":
-    """Both side by side; headings of what is added begin with sozo_, or sozo2_ where the cells have such already."""
-    import pandas as pd
-
+    """Both side by side, a row again for each of its lists; new headings begin with sozo_, or sozo2_ if that is there."""
     taken, number = {str(heading).casefold() for heading in cells}, ""
     while taken & {f"sozo{number}_{heading}" for heading in added}:
         number = str(int(number or 1) + 1)
-    return pd.concat([cells, added.add_prefix(f"sozo{number}_")], axis=1)
+    return cells.join(added.add_prefix(f"sozo{number}_"))
 
 
 def _reasons(
@@ -230,7 +279,7 @@ def _summary(
         "Lists with a score": Cell.share(int(results[score].count()), len(results)),
         "Mean of participants": _cell(mean, measure, of),
         "Sd": Cell(None if mean.n < 2 else float(persons.std()), measure),
-        "Cronbach's alpha": _cell(alpha, _ALPHA, of),
+        _ALPHA_NAME: _cell(alpha, _ALPHA, of),
         "Without a score": Cell(_reasons(results[f"{prefix}reason"])),
     }
 

@@ -28,6 +28,7 @@ from sozo.suite.people.lists import (
 )
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.dat.task import Dat
+from workbooks import cell, workbook
 
 ROOT = Path(__file__).parents[2]
 WORDS = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
@@ -144,7 +145,7 @@ def test_every_kind_of_file_gets_the_score_that_the_benchmark_gives(
 REFUSED = {
     "missing": (
         "name,age\na,1\n",
-        "no column participant and no column answer (or word1 to word10); the columns are: name, age",
+        "no column answer (or word1 to word10); the columns are: name, age",
     ),
     "no_answer": (
         "参加者,年齢\na,1\n",
@@ -170,7 +171,7 @@ REFUSED = {
     ),
     "twice": (
         "participant,answer,Answer\n1,犬,猫\n",
-        "two columns are called answer",
+        "row 2: is one word",
     ),
     "nul": (table(WIDE).replace("007", "0\x007"), "line 2: holds a NUL character"),
     "utf16": (table(WIDE).encode("utf-16"), "line 1 is not UTF-8"),
@@ -362,7 +363,7 @@ def results(fake, tmp_path, *answers):
 
 def test_the_first_seven_usable_of_ten_count(fake, tmp_path):
     ten = "、".join(AXES[:10])
-    whole, bad, few, mostly_bad, repeated, many, nobody = results(
+    whole, bad, few, mostly_bad, repeated, many = results(
         fake,
         tmp_path,
         *(
@@ -372,7 +373,7 @@ def test_the_first_seven_usable_of_ten_count(fake, tmp_path):
             "犬 猫 水 山 川 本 走る abc 犬",
             "犬 犬 猫 水 山 川 本 車",
         ),
-        *("走る " * 10 + ten, "  "),
+        *("走る " * 10 + ten, "  "),  # the last wrote no list
     )
     assert (whole["score"], whole["words"], whole["strict_reason"]) == (
         1,
@@ -380,14 +381,11 @@ def test_the_first_seven_usable_of_ten_count(fake, tmp_path):
         "format",
     )
     assert (bad["score"], bad["refused"]) == (1, "dog (not_japanese)、走る (not_noun)")
-    assert (few["reason"], mostly_bad["reason"], nobody["reason"]) == (
+    assert (few["reason"], mostly_bad["reason"]) == (
         "too_few_words",
         "fewer_than_7_valid",
-        "too_few_words",
     )
-    assert np.isnan(
-        [few["score"], mostly_bad["score"], nobody["score"], many["score"]]
-    ).all()
+    assert np.isnan([few["score"], mostly_bad["score"], many["score"]]).all()
     assert (repeated["score"], repeated["refused"]) == (1, "犬 (repeated_word)")
     assert (
         many["reason"] == "fewer_than_7_valid"
@@ -449,6 +447,38 @@ def test_what_people_wrote_is_escaped_on_the_page(fake, tmp_path):
     assert "<script>alert" not in page
     assert "{{ 7 * 7 }}" in page
     assert "http" not in page.replace("http-equiv", "")
+
+
+def test_the_first_line_says_how_many_people_wrote_how_often(fake, tmp_path):
+    ten, other = "、".join(AXES[:10]), "、".join(AXES[1:11])
+    rows = [["Code", "事前", "事後", "mood"], ["Ｓ１", ten, other, "1"]]
+    rows += [["s2", ten, "特になし", "2"], ["平均", "", "", "1.5"]]
+    file = save(tmp_path / "p.csv", table(rows))
+    with pytest.raises(UserError, match="--participant COLUMN"):
+        score_people(fake, file, tmp_path / "out", PeopleOptions())
+    score_people(fake, file, tmp_path / "out", PeopleOptions(participant="code"))
+    page = (tmp_path / "out/people.md").read_text("utf-8")
+    first = "2 participants x 2 times, 1 with both"
+    assert page.startswith(f"{first} (参加者2名×2回、全回そろった参加者1名)\n\n# ")
+    assert first in (tmp_path / "out/people.html").read_text("utf-8")
+    for fact in (
+        "3 rows read as",
+        "Read from the columns Code; 事前 and 事後.",
+        "No list written: 1 row (3)",
+        "No list, and no score: 1 row (4)",
+        "3 lists",
+        "by 2 participants",
+    ):
+        assert fact in page
+    scores = written(tmp_path / "out/scores.csv")
+    assert [(row["Code"], row["sozo_trial"], row["sozo_score"]) for row in scores] == [
+        ("Ｓ１", "事前", "1.0000"),
+        ("Ｓ１", "事後", "1.0000"),
+        ("s2", "事前", "1.0000"),
+        ("平均", "", ""),
+    ]
+    with pytest.raises(UserError, match="holds a run with participant = "):
+        score_people(fake, file, tmp_path / "out", PeopleOptions())
 
 
 def test_our_headings_do_not_collide(fake, tmp_path):
@@ -603,7 +633,7 @@ def test_the_paragraph_of_one_list_is_in_the_singular_and_japanese_in_japanese(
         "kept without a score: 0 (none)",
     ):
         assert text in page
-    japanese = page[page.index("参加者1名") :]
+    japanese = page[page.index("参加者1名が") :]
     for text in (
         "1件のリスト",
         "0件（理由：なし）",
@@ -616,21 +646,41 @@ def test_the_paragraph_of_one_list_is_in_the_singular_and_japanese_in_japanese(
 
 def test_percentiles_are_among_the_users_own_norms(fake, tmp_path):
     norms = save(tmp_path / "norms.csv", "id,score\na,0.5\nb,1.0\nc,\nd,1.5\ne,2\n")
-    shares, n = percentiles(np.array([1.0, np.nan, 0.2]), read_sheet(norms), "x", 2)
+    own = np.array([1.0, np.nan, 0.2])
+    shares, n = percentiles(own, read_sheet(norms), "x", 2, "x")
     assert (shares[0], shares[2], n) == (37.5, 0, 4)  # one of four is lower, one equal
     assert np.isnan(shares[1])
+    shares, n = percentiles(own, read_sheet(norms), "x", 2)
+    assert np.isnan(shares).all()
+    assert n == 0
+    half = "score,sozo_scale\n0.5,x\n1,\n"
+    assert percentiles(own, read_sheet(save(tmp_path / "h.csv", half)), "x", 2)[1] == 0
+    with pytest.raises(UserError, match="is of the scale 'y', not 'x'"):
+        percentiles(own, read_sheet(norms), "x", 2, "y")
     file = save(
         tmp_path / "p.csv",
         table([["participant", "response"], ["1", "、".join(AXES)], ["2", "犬"]]),
     )
-    score_people(fake, file, tmp_path / "out", PeopleOptions(norms=str(norms)))
+    # Norms of nobody knows which scale give no percentile, and every place says why.
+    score_people(fake, file, tmp_path / "none", PeopleOptions(norms=str(norms)))
+    rows = written(tmp_path / "none/scores.csv")
+    assert {row["sozo_percentile"] for row in rows} == {"norms without a scale"}
+    page = (tmp_path / "none/people.html").read_text("utf-8")
+    text = (tmp_path / "none/people.md").read_text("utf-8")
+    for place, times in ((page, 2), (text, 2)):
+        assert place.count("No percentiles: norms.csv does not say") == times
+        assert place.count("パーセンタイルは示さない：norms.csv") == times
+    assert page.count("標準値の尺度が不明") == 2
+    scale = rows[0]["sozo_scale"]
+    assert f"scale is: {scale}" in text
+    options = PeopleOptions(norms=str(norms), norms_scale=scale)
+    score_people(fake, file, tmp_path / "out", options)
     assert [row["sozo_percentile"] for row in written(tmp_path / "out/scores.csv")] == [
         "37.5000",
         "",
     ]
-    assert "among the 4 scores of norms.csv" in (tmp_path / "out/people.md").read_text(
-        "utf-8"
-    )
+    text = (tmp_path / "out/people.md").read_text("utf-8")
+    assert text.count("among the 4 scores of norms.csv, of the same scale") == 2
     # Our own output can be the norms, where encoder, checker and rule are the same.
     score_people(
         fake,
@@ -739,9 +789,33 @@ def test_a_sheet_is_written_as_it_was_read(tmp_path):
     ) == [*(["a", "b"], ["007", "犬\n猫"], ["NA", '"x", y'])]
 
 
-def test_a_workbook_is_refused_with_what_to_do(tmp_path):
+def test_a_workbook_is_read_as_its_sheet_says_and_what_excel_made_is_told(
+    fake, tmp_path
+):
+    pytest.importorskip("python_calamine")
+    heads = [cell(f"{'ABCDEFGHIJK'[k]}1", name) for k, name in enumerate(HEADINGS)]
+    row = [
+        cell("A3", "<v>7</v>", ""),
+        *(cell(f"{'BCDEFGHIJK'[k]}3", word) for k, word in enumerate(AXES[:8])),
+        cell("J3", "<v>45659</v>", 's="1"'),
+        cell("K3", "<f>-犬</f><v>#NAME?</v>", 't="e"'),
+    ]
+    path = workbook(tmp_path / "a.xlsx", 前=[heads, row], 後=[heads])
+    options = PeopleOptions(sheet="前")
+    with pytest.raises(UserError, match="has the sheets 前, 後; name one by --sheet"):
+        score_people(fake, path, tmp_path / "out", PeopleOptions())
+    score_people(fake, path, tmp_path / "out", options)
+    (scores,) = written(tmp_path / "out/scores.csv")
+    assert (scores["participant"], scores["sozo_score"]) == ("7", "1.0000")
+    text = (tmp_path / "out/people.md").read_text("utf-8")
+    assert text.startswith("1 participant, one list each (参加者1名、1人1件)")
+    assert "1 row read as Excel." in text
+    assert "word9, row 3: 2025-01-02, word10, row 3: #FORMULA. Look" in text
+
+
+def test_a_workbook_of_another_kind_is_refused_with_what_to_do(tmp_path):
     with pytest.raises(UserError, match="save it in Excel as “CSV UTF-8"):
-        read_sheet(save(tmp_path / "people.xlsx", b"PK"))
+        read_sheet(save(tmp_path / "people.ods", b"PK"))
 
 
 def test_with_send_words_the_server_gets_them_and_without_nothing(

@@ -164,6 +164,7 @@ NAMES = {
     ],
 }
 
+OTHER = "、".join(WORDS[::-1])
 SECOND = [f"W2_{k}" for k in range(1, 11)]
 
 
@@ -200,38 +201,78 @@ def test_some_of_a_set_of_columns_is_an_error_that_names_them(
         assert "\n" not in str(error.value)
 
 
-def test_a_sheet_without_known_headings_is_told_those_that_are_known(tmp_path):
-    with pytest.raises(UserError) as error:
-        lists_of(tmp_path, "who,text\na,犬\n")
-    for known in (
-        "participant",
-        "参加者",
-        "学籍番号",
-        "response",
-        "回答",
-        "word1",
-        "第1語",
-        "who, text",
-    ):
-        assert known in str(error.value)
-    several = "if people wrote several lists, put each in a row of its own, with the participant again and a column trial"
-    with pytest.raises(
-        UserError,
-        match=f"lists may be in V1 to V10 and W2_1 to W2_10; {several}, and rename",
-    ):
-        lists_of(tmp_path, wide([*NAMES["V1"], *SECOND], [WORDS * 2]))
+def test_two_lists_in_a_row_are_two_trials(tmp_path):
+    row = [*WORDS, *WORDS[::-1]]
+    lists = lists_of(tmp_path, wide([*NAMES["V1"], *SECOND], [row, row]))
+    assert lists.index.tolist() == [2, 2, 3, 3]
+    assert lists["trial"].tolist() == ["V1 to V10", "W2_1 to W2_10"] * 2
+    assert lists["words"].tolist() == [WORDS, WORDS[::-1]] * 2
+    both = ["、".join(WORDS), "、".join(WORDS[::-1])]
+    for headings, trials in {
+        ("回答（前）", "回答（後）"): ["回答（前）", "回答（後）"],
+        ("answer1", "answer2"): ["answer1", "answer2"],
+        ("Ten words", "Ten words"): ["Ten words", "Ten words (again)"],
+    }.items():
+        assert lists_of(tmp_path, wide(headings, [both]))["trial"].tolist() == trials
+    # With a column of times, what a row's lists are called stands behind it.
+    rows = [["1", "7", *both], ["2", "7", *both]]
+    text = table([["wave", "participant", "pre", "post"], *rows])
+    assert lists_of(tmp_path, text)["trial"].tolist() == [
+        "1 pre",
+        "1 post",
+        "2 pre",
+        "2 post",
+    ]
+
+
+def test_remarks_are_no_second_list_and_few_who_came_back_are_told(tmp_path):
+    said = "I thought it was fun, but it was hard to think of ten"
+    english = "cat dog moon tree soup law glove"
+    rows = [["ID", "Ten words", "Comments"], *([k, english, said] for k in range(4))]
+    lists = lists_of(tmp_path, table(rows), "en")
+    assert lists.attrs["columns"] == "ID; Ten words"
+    felt = (
+        "最初は、楽しかったです、後で、難しかったです、でも、また、やりたいです、ので"
+    )
+    rows = [["ID", "十語", "感想"], *([k, LISTED, felt] for k in range(4))]
+    assert lists_of(tmp_path, table(rows)).attrs["columns"] == "ID; 十語"
+    # Two of nine who wrote again are a second time; one alone might be a remark, and is named.
+    for n, times in ((2, 2), (1, 1)):
+        rows = [["ID", "前", "後"]]
+        rows += [[k, LISTED, OTHER if k < n else ""] for k in range(9)]
+        lists = lists_of(tmp_path, table(rows))
+        assert lists["trial"].nunique() == times
+        assert lists.attrs["columns"].endswith("to read them): 後") == (n == 1)
+
+
+def test_questions_that_are_numbered_are_no_words_of_one_list(tmp_path):
+    """Q1 to Q10 are ten questions, of which one asks for a list."""
+    row = ["犬", "女性", "東京", "会社員", LISTED, "ない", "はい", "東", "西", "南"]
+    lists = lists_of(tmp_path, wide([f"Q{k}" for k in range(1, 11)], [row, row]))
+    assert lists["words"].tolist() == [WORDS] * 2
+    assert lists.attrs["columns"] == "participant; Q5"
+
+
+def test_what_excel_made_of_words_is_told_by_column_and_row(tmp_path):
+    odd = ["2025-01-02", "2-Jan", "0.5", "1:30", "#NAME?", "True"]
+    blank = ["-", "-99", "なし", "ー"]
+    lists = lists_of(tmp_path, wide(NAMES["word1"], [[*odd, *blank], [*WORDS]]))
+    assert lists.attrs["made"] == [
+        f"word{k}, row 2: {cell}" for k, cell in enumerate(odd, 1)
+    ]
+
+
+def test_the_same_lists_in_one_cell_and_in_ten_are_one(tmp_path):
+    text = wide(["answer", *NAMES["word1"]], [["、".join(WORDS), *WORDS]])
+    assert lists_of(tmp_path, text)["words"].tolist() == [WORDS]
 
 
 def test_a_second_list_beside_a_known_one_is_named(tmp_path):
     lists = lists_of(tmp_path, wide([*NAMES["word1"], *SECOND], [WORDS * 2]))
     assert lists["words"].tolist() == [WORDS]
-    read, unread = lists.attrs["columns"].split(
-        ". Not read, though lists may be there, too: "
-    )
+    read, unread = lists.attrs["columns"].split(". Not read, though lists may be there")
     assert read.endswith("; word1 to word10")
-    assert unread.startswith(
-        "W2_1 to W2_10; if people wrote several lists, put each in a row of its own"
-    )
+    assert unread.endswith("answer1 and answer2, to read them): W2_1 to W2_10")
     row = [
         "、".join(WORDS),
         "、".join(WORDS[::-1]),
@@ -240,7 +281,7 @@ def test_a_second_list_beside_a_known_one_is_named(tmp_path):
     columns = lists_of(
         tmp_path, wide(["response", "after", "sozo_words"], [row])
     ).attrs["columns"]
-    assert "too: after; if people" in columns
+    assert columns.endswith("to read them): after")
     remark = lists_of(
         tmp_path, wide(["response", "remark"], [[row[0], "難しかった。"]])
     ).attrs["columns"]
@@ -308,7 +349,9 @@ def test_a_cell_of_a_word_column_is_never_split(tmp_path):
 NOTHING = (
     "なし ナシ 無し 特になし none None NA N/A n/a - ー ― － NaN null 無回答 未記入"
 )
-NOTHING += " なし。 （なし） 該当なし -99 999 。 …"
+NOTHING += (
+    " なし。 （なし） 該当なし -99 999 。 … わかりません 分かりません 特にありません"
+)
 
 
 @pytest.mark.parametrize("nothing", NOTHING.split())
@@ -322,7 +365,8 @@ def test_a_word_for_nothing_in_an_otherwise_empty_cell_is_no_word(nothing, tmp_p
             [["participant", "response"], ["1", nothing], ["2", f"犬、{nothing}、猫"]]
         ),
     )
-    assert lists["words"][2] == []
+    assert lists.attrs["unwritten"] == [2]
+    assert lists.index.tolist() == [3]
     assert lists["words"][3][0] == "犬"
 
 
@@ -401,7 +445,7 @@ def google_forms():
         [
             [
                 "タイムスタンプ",
-                "年齢を教えてください",
+                "学籍番号を教えてください",
                 "互いにできるだけ異なる名詞を10個書いてください",
                 "感想",
             ],
@@ -556,17 +600,75 @@ def test_an_answer_that_looks_like_an_export_is_still_an_answer(tmp_path):
         tmp_path,
         'participant,answer\n1,"{""ImportId"":""QID1""}"\n2,犬 猫\nparticipant,犬 猫\n',
     )
-    assert lists["participant"].tolist() == ["1", "2", "participant"]
+    assert lists["participant"].tolist() == ["1"]
+    assert lists.attrs["unwritten"] == [3, 4]
 
 
-def test_a_second_list_that_is_empty_is_a_list(tmp_path):
+def test_a_list_that_nobody_wrote_is_none_and_sums_are_nobody(tmp_path):
     rows = [
         ["participant", "trial", "response"],
         ["1", "1", "、".join(WORDS)],
         ["1", "2", ""],
         ["2", "1", ""],
+        ["平均値", "", "2.5"],
+        ["Total", "1", ""],
     ]
-    assert lists_of(tmp_path, table(rows))["words"].tolist() == [WORDS, [], []]
+    lists = lists_of(tmp_path, table(rows))
+    assert lists["participant"].tolist() == ["1"]
+    assert lists.attrs["unwritten"] == [3, 4]
+    rows[-1][2] = "、".join(WORDS)
+    with pytest.raises(UserError, match="row 6: names no participant"):
+        lists_of(tmp_path, table(rows))
+
+
+def test_spellings_of_one_person_are_one(tmp_path):
+    rows = [["ID", "wave", "answer"], ["Ｓ１４", "１", LISTED], [" s 14", "2", LISTED]]
+    lists = lists_of(tmp_path, table([*rows, ["S15", "1 ", LISTED]]))
+    assert lists["participant"].tolist() == ["Ｓ１４", "Ｓ１４", "S15"]
+    assert lists["trial"].tolist() == ["１", "2", "１"]
+    assert lists.attrs["spellings"] == ["s 14 = Ｓ１４"]
+
+
+@pytest.mark.parametrize(
+    ("heading", "who"),
+    [
+        ("参加者番号を入力してください", True),
+        ("Q1. 学籍番号（半角）", True),
+        ("あなたのニックネームを教えてください。", True),
+        ("お名前", True),
+        ("参加者の番号", True),
+        ("What is your Prolific ID?\nIt should be filled in.", True),
+        ("メールアドレス", True),
+        ("Email Address", True),
+        ("Random ID", True),
+        ("subject_nr", True),
+        ("PID", True),
+        ("参加者の年齢", False),
+        ("subject_age", False),
+        ("participant.time_started_utc", False),
+        ("Participant Status", False),
+        ("好きな動物の名前", False),
+        ("filename", False),
+        ("IP Address", False),
+    ],
+)
+def test_a_heading_says_who_or_something_else(heading, who, tmp_path):
+    text = wide(["answer"], [[LISTED], [LISTED]], heading)
+    if who:
+        assert lists_of(tmp_path, text)["participant"].tolist() == ["p0", "p1"]
+    else:
+        with pytest.raises(UserError, match="name it by --participant COLUMN"):
+            lists_of(tmp_path, text)
+
+
+def test_dates_are_nobody_whatever_they_are_called(tmp_path):
+    for date in ("2026/05/01 10:00", "5/1/26 10:00:00", "2026-05-01T10:00:00Z", "9:30"):
+        text = wide(["answer"], [[LISTED]], "ID").replace("p0", date)
+        with pytest.raises(UserError, match="name it by --participant COLUMN"):
+            lists_of(tmp_path, text)
+    for number in ("20260501", "3-2-15", "07"):
+        text = wide(["answer"], [[LISTED]], "ID").replace("p0", number)
+        assert lists_of(tmp_path, text)["participant"].tolist() == [number]
 
 
 def test_headings_and_refused_words_have_no_meaning_on_the_page(fake, tmp_path):  # noqa: F811
@@ -727,25 +829,3 @@ def test_one_remark_does_not_make_a_column_of_lists(tmp_path, fake):  # noqa: F8
         PeopleOptions(),
     )
     assert "Q5_1 to Q5_10" in (tmp_path / "out" / "people.md").read_text("utf-8")
-
-
-def test_an_error_names_the_column_of_participants(tmp_path, fake):  # noqa: F811
-    rows = [
-        ["タイムスタンプ", "名簿（組）", "回答"],
-        *([["2026/05/11", "1", " ".join(WORDS)]] * 2),
-    ]
-    with pytest.raises(
-        UserError,
-        match=r"has a タイムスタンプ and trial that were there already.*call the column",
-    ):
-        score_people(
-            fake,
-            save(tmp_path / "p.csv", table(rows)),
-            tmp_path / "out",
-            PeopleOptions(),
-        )
-    rows[0][1] = "学籍番号（半角）"
-    rows[2] = [rows[2][0], "2", rows[2][2]]
-    score_people(
-        fake, save(tmp_path / "p.csv", table(rows)), tmp_path / "out", PeopleOptions()
-    )

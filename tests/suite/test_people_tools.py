@@ -1,0 +1,304 @@
+"""Sheets as twenty tools write them: how many people wrote lists, at how many times, or what the refusal asks for.
+
+They were made by hand after the tools' pages and public exports, with the traps that each has; none is of a study.
+"""
+
+import json
+
+import pytest
+
+from sozo.data.errors import UserError
+from sozo.data.sheet import read_sheet
+from sozo.suite.people.lists import read_written
+from test_people import WORDS, save, table
+
+TEN = "\n".join(WORDS)
+OTHER = "、".join(WORDS[::-1])
+AT = "2026/05/01 10:00:{:02d}"
+ASKED = "互いにできるだけ異なる名詞を10個書いてください"
+
+
+def google_forms():
+    """Before and after in one row; one wrote nothing the second time, and averages stand below."""
+    heads = ["タイムスタンプ", "参加者番号を入力してください", f"（前）{ASKED}"]
+    heads += [f"（後）{ASKED}", "感想"]
+    after = [OTHER, OTHER, OTHER, "特になし", OTHER]
+    rows = [
+        [AT.format(k), f"S{k}", TEN, text, "楽しかったです"]
+        for k, text in enumerate(after)
+    ]
+    return table([heads, *rows, ["平均", "", "", "", ""], ["", "合計", "", "", "5"]])
+
+
+def google_forms_sent_twice():
+    """The same form a week later; who writes an address does so in many ways."""
+    heads = ["タイムスタンプ", "メールアドレス", "何回目の回答ですか", ASKED]
+    sent = [("a@x.jp", 1), ("b@x.jp", 1), ("c@x.jp", 1), ("A@x.jp ", 2), ("ｂ@x.jp", 2)]
+    rows = [[AT.format(k), who, when, TEN] for k, (who, when) in enumerate(sent)]
+    return table([heads, *rows])
+
+
+def google_forms_nobody_asked():
+    return table([["Timestamp", "Ten words?"], *([AT.format(k), TEN] for k in (1, 2))])
+
+
+def google_forms_in_english():
+    heads = ["Timestamp", "Username", "Please write ten nouns.", "Comments"]
+    rows = [[f"5/1/2026 10:00:0{k}", f"u{k}@x.edu", TEN, ""] for k in range(3)]
+    return table([heads, *rows])
+
+
+def microsoft_forms():
+    """Its own columns say anonymous; its ID counts what was sent."""
+    heads = ["ID", "開始時刻", "完了時刻", "メール", "名前", "学籍番号", "時期", ASKED]
+    sent = [("S1", "前"), ("S2", "前"), ("Ｓ１", "後"), ("s2", "後"), ("S3", "前")]
+    rows = [
+        [k, f"5/1/26 10:0{k}:00", f"5/1/26 10:1{k}:00", "anonymous", "", who, when, TEN]
+        for k, (who, when) in enumerate(sent, 1)
+    ]
+    return table([heads, *rows])
+
+
+def qualtrics_of(heads, texts, *rows):
+    known = ["StartDate", "EndDate", "Status", "Progress", "Finished", "RecordedDate"]
+    ids = [json.dumps({"ImportId": head}) for head in [*known, "_recordId", *heads]]
+    filled = [
+        [AT.format(k), AT.format(k), "0", "100", "1", AT.format(k), f"R_{k}", *row]
+        for k, row in enumerate(rows)
+    ]
+    said = ["Start Date", "End Date", "Response Type", "Progress", "Finished"]
+    said += ["Recorded Date", "Response ID", *texts]
+    return table([[*known, "ResponseId", *heads], said, ids, *filled])
+
+
+def qualtrics_two_waves():
+    """Its second row says what Q1 asked; a ResponseId is of what was sent, not of who sent it."""
+    heads, texts = ["Q1", "Q2", "wave"], ["参加者番号を半角で入力", ASKED, "wave"]
+    sent = [("7", "1"), ("8", "1"), ("9", "1"), ("7", "2"), ("8", "2")]
+    return qualtrics_of(heads, texts, *([who, TEN, wave] for who, wave in sent))
+
+
+def qualtrics_by_prolific():
+    heads = [f"Q{q}_{k}" for q in (5, 6) for k in range(1, 11)]
+    texts = [f"Write ten words. - Word {k}" for k in (*range(1, 11), *range(1, 11))]
+    row = [*WORDS, *WORDS[::-1]]
+    return qualtrics_of(
+        [*heads, "PROLIFIC_PID"],
+        [*texts, "PROLIFIC_PID"],
+        *([*row, f"5f{k}c"] for k in range(3)),
+    )
+
+
+def surveymonkey():
+    heads = ["Respondent ID", "Collector ID", "Start Date", "End Date", "IP Address"]
+    heads += ["Email Address", "First Name", "Last Name", "Custom Data 1", ASKED]
+    said = [*[""] * 9, "Open-Ended Response"]
+    rows = [
+        [f"118{k}", "4", AT.format(k), AT.format(k), f"10.0.0.{k}", *[""] * 4, TEN]
+        for k in range(3)
+    ]
+    return table([heads, said, *rows])
+
+
+def limesurvey():
+    heads = ["id. Response ID", "submitdate. Date submitted", "seed. Seed"]
+    heads += ["G01Q01. 学籍番号を入力してください。"]
+    heads += [f"G01Q02[SQ{k:03d}]. {ASKED} [{k}]" for k in range(1, 11)]
+    rows = [[k, "2026-05-01 10:00:00", "77", "s1", *WORDS] for k in (3, 4)]
+    rows[1][3] = "s2"
+    return table([heads, *rows], ";")
+
+
+def pavlovia():
+    heads = ["trials.thisN", "words.text", "words.started", "participant", "session"]
+    heads += ["date", "expName", ""]
+    rows = [heads]
+    for who in ("101", "102", "103"):
+        for session in ("001", "002"):
+            when = ["0.02", who, session, "2026-05-01_10h00.00.000", "dat", ""]
+            rows += [["", "", *when], ["0", TEN + "\n", *when]]
+    return table(rows[:-2])
+
+
+def jspsych():
+    """Two questions of one visit stand in two rows, and only trial_index tells which."""
+    rows = [["rt", "stimulus", "response", "trial_type", "trial_index", "subject_id"]]
+    for own in ("s1", "s2"):
+        rows.append(["812", "始め", " ", "html-keyboard-response", "0", own])
+        rows.append(["64000", "", json.dumps({"Q0": TEN}), "survey-text", "1", own])
+        rows.append(["64000", "", json.dumps({"Q0": OTHER}), "survey-text", "5", own])
+    return table(rows)
+
+
+def cognition_run():
+    heads = ["run_id", "condition", "recorded_at", "rt", "response", "trial_type"]
+    given = json.dumps({f"Q{k}": word for k, word in enumerate(WORDS)})
+    rows = [[k, "a", AT.format(k), "9", given, "survey-text"] for k in (11, 12, 13)]
+    return table([heads, *rows])
+
+
+def lab_js():
+    heads = ["sender", "sender_type", "sender_id", "timestamp", "ended_on", "words"]
+    rows = [["DAT", "html.Form", "2", AT.format(k), "", TEN] for k in (1, 2)]
+    return table([heads, *rows])
+
+
+def gorilla():
+    heads = ["Event Index", "UTC Timestamp", "UTC Date", "Experiment ID"]
+    heads += ["Participant Public ID", "Participant Private ID", "Participant Status"]
+    heads += ["Participant Starting Group", "Question Key", "Response"]
+    rows = []
+    for k in (1, 2, 3):
+        own = ["1777600000", AT.format(k), "99", "BLIND", f"900{k}", "complete", ""]
+        rows += [["1", *own, "BEGIN QUESTIONNAIRE", ""], ["2", *own, "dat", TEN]]
+    return table([heads, *rows, ["END OF FILE", *[""] * 9]])
+
+
+def redcap():
+    heads = ["record_id", "redcap_event_name", "redcap_repeat_instrument"]
+    heads += ["dat_timestamp", *(f"dat_w{k}" for k in range(1, 11)), "dat_complete"]
+    events = [(1, "baseline"), (1, "followup"), (2, "baseline"), (3, "baseline")]
+    rows = [
+        [who, f"{when}_arm_1", "", AT.format(who), *WORDS, "2"] for who, when in events
+    ]
+    return table([heads, *rows])
+
+
+def formr():
+    """Its session is the person, where elsewhere it is the time."""
+    heads = ["session", "created", "modified", "ended", "expired"]
+    heads += [f"word{k}" for k in range(1, 11)]
+    rows = [
+        [f"hA{k}xQ", AT.format(k), AT.format(k), AT.format(k), "", *WORDS]
+        for k in range(3)
+    ]
+    return table([heads, *rows])
+
+
+def psytoolkit():
+    heads = ["participant", *(f"words_{k}" for k in range(1, 11))]
+    heads += ["TIME_start", "TIME_end", "TIME_total"]
+    rows = [
+        [f"s.{k}.txt", *WORDS, "2026-05-01-10-00", "2026-05-01-10-04", "4"]
+        for k in range(3)
+    ]
+    return table([heads, *rows])
+
+
+def otree():
+    """Rounds stand in columns of their own; labels are empty unless links had them."""
+    heads = ["participant.id_in_session", "participant.code", "participant.label"]
+    heads += ["participant._is_bot", "participant.time_started_utc", "session.code"]
+    heads += ["dat.1.player.words", "dat.1.player.payoff", "dat.2.player.words"]
+    start = ["0", "2026-05-01 10:00:00.12", "k3"]
+    rows = [[k, f"a{k}b{k}", "", *start, TEN, "0", OTHER] for k in (1, 2, 3)]
+    return table([heads, *rows])
+
+
+def testable_org():
+    heads = ["filename", "timestamp", "subjectGroup", "rowNo", "type", "responseRows"]
+    rows = [[f"88_{k}.csv", AT.format(k), "1", "4", "form", TEN] for k in range(3)]
+    return table([heads, *rows])
+
+
+def crowdworks():
+    heads = ["作業ID", "ユーザー名", "作業承認日時", f"設問1 {ASKED}"]
+    rows = [[f"73{k}", f"worker{k}", AT.format(k), TEN] for k in range(3)]
+    return table([heads, *rows])
+
+
+def lancers():
+    heads = ["作業日時", "ランサー名", "ニックネームを入力してください", ASKED]
+    rows = [[AT.format(k), f"lan{k}", f"ニック{k}", TEN] for k in range(3)]
+    return table([heads, *rows])
+
+
+def prolific():
+    heads = ["Submission id", "Participant id", "Status", "Started at", "Completed at"]
+    rows = [
+        [f"66{k}", f"5f{k}", "APPROVED", AT.format(k), AT.format(k), TEN]
+        for k in range(3)
+    ]
+    return table([[*heads, "Age", "answer"], *([*r[:5], "31", r[5]] for r in rows)])
+
+
+def by_hand():
+    """Typed by a research assistant: two visits, blanks, dashes, and means below."""
+    heads = ["No", "参加者", "測定時期", "回答"]
+    rows = [[1, "Ｓ１４", "１回目", TEN], [2, "S15", "1回目", TEN]]
+    rows += [[3, "s14", "2回目", OTHER], [4, "S 15", "2回目", "わかりません"]]
+    rows += [[5, "S16", "1回目", "-"], [6, "S16", "2回目", ""]]
+    return table([heads, *rows, ["", "平均", "", "0.8"], ["", "Total", "", "3"]])
+
+
+# People who wrote a list, times, people with a list at every time; or what the refusal names.
+SHEETS = {
+    google_forms: (5, 2, 4),
+    google_forms_sent_twice: (3, 2, 2),
+    google_forms_nobody_asked: "the columns are: Timestamp, Ten words?",
+    google_forms_in_english: (3, 1, 3),
+    microsoft_forms: (3, 2, 2),
+    qualtrics_two_waves: (3, 2, 2),
+    qualtrics_by_prolific: (3, 2, 3),
+    surveymonkey: (3, 1, 3),
+    limesurvey: (2, 1, 2),
+    pavlovia: (3, 2, 2),
+    jspsych: "--trial COLUMN",
+    cognition_run: (3, 1, 3),
+    lab_js: "--participant COLUMN",
+    gorilla: (3, 1, 3),
+    redcap: (3, 2, 1),
+    formr: "--participant COLUMN",
+    psytoolkit: (3, 1, 3),
+    otree: (3, 2, 3),
+    testable_org: "--participant COLUMN",
+    crowdworks: (3, 1, 3),
+    lancers: (3, 1, 3),
+    prolific: (3, 1, 3),
+    by_hand: (2, 2, 1),
+}
+
+
+def counted(lists):
+    times = lists["trial"].nunique()
+    return (
+        lists["participant"].nunique(),
+        times,
+        int((lists.groupby("participant")["trial"].nunique() == times).sum()),
+    )
+
+
+@pytest.mark.parametrize("tool", SHEETS, ids=lambda tool: tool.__name__)
+def test_people_are_counted_as_they_are_or_the_sheet_is_refused(tool, tmp_path):
+    sheet, expected = save(tmp_path / "sheet.csv", tool()), SHEETS[tool]
+    if isinstance(expected, tuple):
+        assert counted(read_written(read_sheet(sheet))) == expected
+    else:
+        with pytest.raises(UserError) as error:
+            read_written(read_sheet(sheet))
+        assert expected in str(error.value)
+        assert "the columns are: " in str(error.value)
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("tool", "named", "expected"),
+    [
+        (formr, {"participant": "Session"}, (3, 1, 3)),
+        (testable_org, {"participant": "filename"}, (3, 1, 3)),
+        (jspsych, {"trial": "trial_index"}, (2, 2, 2)),
+        (microsoft_forms, {"participant": "ID"}, (5, 2, 0)),
+        (lab_js, {"participant": "timestamp"}, "the column timestamp holds dates"),
+        (lab_js, {"participant": "ended"}, "is called ended; the columns are: sender"),
+        (google_forms_nobody_asked, {"participant": "Timestamp"}, "holds dates"),
+    ],
+)
+def test_a_column_that_is_named_is_taken_unless_it_says_when(
+    tool, named, expected, tmp_path
+):
+    sheet = read_sheet(save(tmp_path / "sheet.csv", tool()))
+    if isinstance(expected, tuple):
+        assert counted(read_written(sheet, named=named)) == expected
+    else:
+        with pytest.raises(UserError, match=expected):
+            read_written(sheet, named=named)

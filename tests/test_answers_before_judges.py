@@ -176,13 +176,14 @@ def test_two_judges_in_one_command_score_the_same_answers(tmp_path):
     out = tmp_path / "out" / "m"
     assert {path.name for path in out.iterdir()} == {"jcq", "jcq-org-k"}
     assert "JCQ: agreement of judges" in done.stdout
-    assert re.search(r"m: org/k and j +0\.\d\d +−2\.00", done.stdout), done.stdout
+    assert re.search(r"m: org/k and j +0\.\d\d +−2\.00", done.stdout)
     page = evaluate(tmp_path, "report", "out", "--output", "r.html")
     assert page.returncode == 0, page.stderr
     (table,) = (tmp_path / "r-tables").glob("*agreement*.csv")
     (row,) = csv.DictReader(io.StringIO(table.read_text("utf-8-sig")))
     assert (row["Model"], row["ICC n"]) == ("m: org/k and j", "35")
-    assert float(row["ICC"]) == pytest.approx(1)
+    # They differ by 2 on the same side always: a variance of 2 beside that of 35 answers.
+    assert float(row["ICC"]) == pytest.approx(0.26, abs=0.001)
     assert float(row["Difference"]) == -2
     rows = csv.DictReader(
         (tmp_path / "r-tables" / "table12.csv").open("r", encoding="utf-8-sig")

@@ -630,17 +630,14 @@ element("go-on").onclick = () => {
 element("save").onclick = save;
 element("copy").onclick = copy;
 element("next").onclick = nextParticipant;
-addEventListener("beforeunload", (event) => {
-  if (!keeps && state.stage !== "start") {
-    event.preventDefault();
-  }
-});
-
 const loaded = load().then(showNotes, () => {
   element("page-note").textContent = say("no_unpacking");
 });
 recall();
 keep();
+if (!keeps) {
+  addEventListener("beforeunload", (event) => state.stage !== "start" && event.preventDefault());
+}
 if (state.stage === "start") {
   startPage();
 } else if (state.stage === "write") {

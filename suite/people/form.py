@@ -20,7 +20,7 @@ import sozo
 from sozo.data.english import newer_noun_lemmas, noun_lemmas
 from sozo.data.errors import UserError
 from sozo.data.foreign import strip_steering
-from sozo.data.jumandic import load_nouns
+from sozo.data.jumandic import categories, default_dictionary, load_nouns
 from sozo.data.record import write_whole
 from sozo.data.sheet import decoded
 from sozo.eval.terminal import print_lines
@@ -33,6 +33,7 @@ from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.dat.words import COUNTED
 
 _NOUN = 0x8000  # what is added to the row of a noun
+_CONTINUED = str.maketrans("うくぐすつぬぶむる", "いきぎしちにびみり")  # 走る, 走り
 _MOST_ENGLISH = 24_000  # vectors, with which the page stays below 12 MB
 
 
@@ -111,14 +112,35 @@ def _consent(path: Path | None) -> str:
 def vocabulary(language: str) -> list[str]:
     """The words of which a page says whether they are nouns, in the order in which JavaScript sorts them.
 
-    In Japanese those of ja-ginza and the nouns of JumanDIC; in English all that people's checker takes as a noun.
+    In Japanese those of ja-ginza, and of JumanDIC with common affixes; in English what people's checker knows.
     """
     words = (
-        {*read_package()[0], *load_nouns()}
+        {*read_package()[0], *_of_jumandic()}
         if language == "ja"
         else {*noun_lemmas(), *newer_noun_lemmas()}
     )
     return sorted(words, key=lambda word: word.encode("utf-16-be"))
+
+
+def _of_jumandic() -> set[str]:
+    """JumanDIC's nouns, also in kana, and what may be one: お茶, 優しさ, 走り, 食べ方, 子供たち."""
+    nouns, adjectives, verbs = set(load_nouns()), set(), set()
+    for feature in default_dictionary().features():
+        pos, _, _, _, lemma, reading, info = feature.split(",", 6)
+        if pos == "名詞" and "自動獲得" not in info:
+            nouns |= {lemma, reading}
+        elif pos == "形容詞":
+            adjectives.add(lemma[:-1])
+        elif pos == "動詞":
+            verbs |= {lemma[:-1], lemma[:-1] + lemma[-1:].translate(_CONTINUED)}
+    return {
+        *nouns,
+        *verbs,
+        *(f"{prefix}{noun}" for prefix in "おご" for noun in nouns if len(noun) <= 3),
+        *(f"{noun}たち" for noun in nouns if "人" in categories(noun)),
+        *(f"{stem}さ" for stem in adjectives),
+        *(f"{stem}方" for stem in verbs),
+    }
 
 
 def pack(scorer: DatScorer, words: Sequence[str]) -> Packed:
@@ -141,7 +163,9 @@ def pack(scorer: DatScorer, words: Sequence[str]) -> Packed:
         chosen = _commonest(words, nouns)
         rows[chosen] = np.arange(1, len(chosen) + 1)
         vectors = scorer.vectors.unit([words[k] for k in chosen])
-    return Packed(words, rows + np.uint16(_NOUN) * nouns, vectors)
+    rows += np.uint16(_NOUN) * nouns
+    known = np.flatnonzero(rows)  # what is in no dictionary is judged later
+    return Packed([words[k] for k in known], rows[known], vectors)
 
 
 def _commonest(words: Sequence[str], nouns: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ function say(name, facts = {}) {
 const SCRIPT = new RegExp(`^${settings.script}`, "u");
 const EDGES = "\\s。．.「」『』\"'“”・()（）\\[\\]<#*\\-:,、!?！？";
 const AROUND = new RegExp(`^[${EDGES}]+|[${EDGES}]+$`, "gu");
-const NUMBER = /^\s*(?:[(（]?[0-9]{1,2}[)）.．:：\s]+)?[\s・•*●○■-]*/u;
+const NUMBER = /^\s*(?:[(]?[0-9]{1,2}[).:\s]+|[一二三四五六七八九十][.):、]\s*)?[\s・•*●○■-]*/u;
 const READING = /([\p{L}\p{N}_])[ \t]*(?:\([^()]*\)|[[【〈《<][ぁ-ゖァ-ヺー]+[\]】〉》>])/gu;
 const BETWEEN = /[\n\r\t,，、､;；]+/u;
 
@@ -556,17 +556,19 @@ function showResult(judged) {
 
 /** A row for each word: its mean distance, and a strip with a dot for each of the other six. */
 function picture(words) {
-  const most = Math.max(1.2, ...words.flatMap(({ distances }) => distances));
+  const all = words.flatMap(({ distances }) => distances);
+  const low = Math.min(0.4, ...all.map((distance) => Math.floor(10 * distance) / 10));
+  const high = Math.max(1.2, ...all.map((distance) => Math.ceil(10 * distance) / 10));
   const head = ["word_head", "distance_head", "picture_head"].map((name) =>
-    make("th", { scope: "col", textContent: say(name) }),
+    make("th", { scope: "col", textContent: say(name, { low, high }) }),
   );
   const rows = words.map(({ word, distances, mean: own }) => {
     const numbers = distances.map((distance) => distance.toFixed(2)).join(say("comma"));
     const strip = draw("svg", { viewBox: "0 0 200 24", role: "img" });
     strip.setAttribute("aria-label", say("picture_of", { word, distances: numbers, mean: own.toFixed(3) }));
-    const at = (distance) => 6 + (188 * Math.max(0, distance)) / most;
+    const at = (distance) => 6 + (188 * (distance - low)) / (high - low);
     strip.append(
-      draw("line", { x1: at(0), x2: at(most), y1: 12, y2: 12, class: "axis" }),
+      draw("line", { x1: at(low), x2: at(high), y1: 12, y2: 12, class: "axis" }),
       draw("line", { x1: at(own), x2: at(own), y1: 3, y2: 21, class: "mean" }),
       ...distances.map((distance) => draw("circle", { cx: at(distance), cy: 12, r: 4, class: "dot" })),
     );

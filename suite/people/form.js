@@ -187,7 +187,6 @@ function mean(numbers) {
 
 const address = new URLSearchParams(location.search);
 const place = `sozo-form ${location.pathname}${location.search}`;
-let keeps = true; // a reload finds what was written; a browser may forbid it
 
 const fresh = () => ({
   stage: "start",
@@ -204,20 +203,17 @@ const fresh = () => ({
 
 let state = fresh();
 
+/** A reload finds what was written, unless the browser forbids to keep it. */
 function keep() {
   try {
     sessionStorage.setItem(place, JSON.stringify(state));
-  } catch {
-    keeps = false;
-  }
+  } catch {}
 }
 
 function recall() {
   try {
     state = { ...state, ...JSON.parse(sessionStorage.getItem(place) ?? "{}") };
-  } catch {
-    keeps = false;
-  }
+  } catch {}
 }
 
 // ---- CSV ----
@@ -623,7 +619,11 @@ function nextParticipant() {
 
 makeFields();
 element("finish").onclick = askToFinish;
-element("finish").onkeydown = (event) => event.repeat && event.preventDefault();
+element("finish").onkeydown = (event) => {
+  if (event.repeat) {
+    event.preventDefault(); // Enter is still down from the last field
+  }
+};
 element("finish-anyway").onclick = finish;
 element("go-on").onclick = () => {
   element("sure").hidden = true;
@@ -637,9 +637,6 @@ const loaded = load().then(showNotes, () => {
 });
 recall();
 keep();
-if (!keeps) {
-  addEventListener("beforeunload", (event) => state.stage !== "start" && event.preventDefault());
-}
 if (state.stage === "start") {
   startPage();
 } else if (state.stage === "write") {

@@ -3,7 +3,7 @@
 import json
 import zlib
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from html import escape
@@ -164,7 +164,7 @@ def pack(scorer: DatScorer, words: Sequence[str]) -> Packed:
         rows[chosen] = np.arange(1, len(chosen) + 1)
         vectors = scorer.vectors.unit([words[k] for k in chosen])
     rows += np.uint16(_NOUN) * nouns
-    known = np.flatnonzero(rows)  # what is in no dictionary is judged later
+    known = np.flatnonzero(rows).tolist()  # what is in no dictionary is judged later
     return Packed([words[k] for k in known], rows[known], vectors)
 
 
@@ -180,7 +180,7 @@ def _commonest(words: Sequence[str], nouns: np.ndarray) -> np.ndarray:
 
 
 def render_page(
-    packed: Packed, scorer: DatScorer, settings: dict[str, object], consent: str
+    packed: Packed, scorer: DatScorer, settings: Mapping[str, object], consent: str
 ) -> bytes:
     """The page as UTF-8; without its score it needs no vectors."""
     language, encoder = scorer.rules.language, scorer.vectors.encoder

@@ -195,8 +195,8 @@ def render_page(
     values = {
         "language": language,
         "script": SCRIPTS[language][0].pattern,
-        "pieces": language
-        == "ja",  # a word that has no vector may have one by its parts
+        # A Japanese word that has no vector may have one by its parts.
+        "pieces": language == "ja",
         "scale": f"{encoder.name} {encoder.revision}, {scorer.checker.name}, sozo {sozo.__version__}",
         "texts": texts,
         **settings,

@@ -95,10 +95,14 @@ def read_sheet(path: Path, name: str | None = None) -> Sheet:
     `name` is the sheet of a workbook, if several have cells. CSV is read strictly as UTF-8, else as Shift_JIS (CP932).
     The delimiter is that of a leading line `sep=;`, else whichever of comma, semicolon and tab the headings have most
     of. UserError for what is no such table.
+
+    Of a folder all CSV files are one table; a row is then called "2 of its-file.csv".
     """
     require("pandas", "a spreadsheet")
     import pandas as pd
 
+    if path.is_dir():
+        return _read_folder(path)
     kind = path.suffix.lower()
     if kind in _OTHERS:
         raise UserError(f"{path}: is no workbook of today's Excel; {_AS_CSV}")
@@ -143,6 +147,27 @@ def _table(path: Path, cells: "pd.DataFrame", encoding: str, delimiter: str) -> 
         )
     answers = cells.iloc[1:].set_axis(cells.iloc[0], axis=1)
     return Sheet(path, answers.set_axis(answers.index + 1), encoding, delimiter)
+
+
+def sheet_files(path: Path) -> list[Path]:
+    """The file itself, or the CSV files of a folder by their names."""
+    return sorted(path.glob("*.csv")) if path.is_dir() else [path]
+
+
+def _read_folder(path: Path) -> Sheet:
+    import pandas as pd
+
+    sheets = [read_sheet(file) for file in sheet_files(path)]
+    if not sheets:
+        raise UserError(f"{path}: holds no CSV file")
+    rows = [
+        sheet.cells.set_axis(
+            [f"{row} of {sheet.path.name}" for row in sheet.cells.index]
+        )
+        for sheet in sheets
+    ]
+    encodings = " and ".join(sorted({sheet.encoding for sheet in sheets}))
+    return Sheet(path, pd.concat(rows).fillna(""), encodings, sheets[0].delimiter)
 
 
 def write_sheet(path: Path, cells: "pd.DataFrame", delimiter: str) -> None:

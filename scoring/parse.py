@@ -19,7 +19,7 @@ _LIST = re.compile("\n".join(rf"{k}\.[ \u3000](\S++)" for k in range(1, NUM_WORD
 HIRAGANA = "\u3041-\u3096\u309d-\u309f"
 JAPANESE = f"{HIRAGANA}\u30a1-\u30fa\u30fc-\u30ff\uff66-\uff9f々\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 # Of each language how a word begins that is written in it, and the reason for one that goes on otherwise.
-_SCRIPTS = {
+SCRIPTS = {
     "ja": (re.compile(f"[{JAPANESE}]*"), Reason.NOT_JAPANESE),
     "en": (re.compile("(?:[A-Za-z]+(?:-[A-Za-z]+)*)?"), Reason.NOT_ENGLISH),
 }
@@ -49,7 +49,7 @@ def write_list(words: Iterable[str]) -> str:
 
 def reasons_in(language: str) -> list[Reason]:
     """Every reason but that of the other languages' scripts, in order."""
-    others = {foreign for other, (_, foreign) in _SCRIPTS.items() if other != language}
+    others = {foreign for other, (_, foreign) in SCRIPTS.items() if other != language}
     return [reason for reason in Reason if reason not in others]
 
 
@@ -64,7 +64,7 @@ def script_reason(word: str, language: str = "ja") -> Reason | None:
     >>> script_reason("sea-horse", "en"), str(script_reason("犬", "en"))
     (None, 'not_english')
     """
-    script, foreign = _SCRIPTS[language]
+    script, foreign = SCRIPTS[language]
     match = script.match(word)
     end = match.end() if match else 0
     if end == len(word):

@@ -41,6 +41,7 @@ class Browser:
             os.close(end)
         self.pipe, self.answers = os.fdopen(write, "wb", 0), os.fdopen(read, "rb", 0)
         self.number, self.buffer, self.session, self.errors = 0, b"", {}, []
+        self.requests = []  # addresses, once the domain Network is enabled
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = {
             "sessionId": self.call(
@@ -68,6 +69,8 @@ class Browser:
         while (answer := self._next()).get("id") != self.number:
             if answer.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded"):
                 self.errors.append(answer["params"])
+            if answer.get("method") == "Network.requestWillBeSent":
+                self.requests.append(answer["params"]["request"]["url"])
         assert "error" not in answer, answer
         return answer["result"]
 

@@ -326,6 +326,10 @@ def test_a_word_is_analysed_once_and_the_memory_of_verdicts_is_bounded(monkeypat
     assert checker.asked == ["犬", "走", "犬"]
 
 
+def test_a_word_with_a_damaged_entry_of_the_dictionary_is_no_noun(jumandic_checker):
+    assert not jumandic_checker.check(["ことみ"])[0].is_noun
+
+
 def test_what_may_reach_an_analyser():
     assert all(
         map(sendable, ["犬", "々", "a", "1", "𠮷", "葛\U000e0100", "ー", "犬" * 40])

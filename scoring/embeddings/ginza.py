@@ -37,7 +37,7 @@ class GinzaEncoder:
             version("ja-ginza"),
         )
         self._texts = texts
-        self._row_of_word, self._longest_known, self._vectors = _read_package()
+        self._row_of_word, self._longest_known, self._vectors = read_package()
 
     def encode(self, words: Sequence[str]) -> Matrix:
         """Raw vectors, float32 of shape (len(words), 300); zeros for a text without a vector."""
@@ -70,7 +70,7 @@ class GinzaEncoder:
 
 
 @cache
-def _read_package() -> tuple[dict[str, int], int, Matrix]:
+def read_package() -> tuple[dict[str, int], int, Matrix]:
     """The row of each word in Japanese script, the length of the longest, and the vectors below a row of zeros."""
     package = Path(str(distribution("ja-ginza").locate_file("ja_ginza")))
     vocab = next(package.glob("ja_ginza-*")) / "vocab"

@@ -59,6 +59,10 @@ class MiniLmEncoder:
                 encoded[batch] = self._means(np.array([tokens[k] for k in batch]))
         return encoded / np.linalg.norm(encoded, axis=1, keepdims=True)
 
+    def pieces(self, words: Sequence[str]) -> list[int]:
+        """Into how many pieces of its vocabulary it cuts each word: a common word is one."""
+        return [len(read.ids) for read in self._tokenizer.encode_batch(list(words))]
+
     def _means(self, tokens: np.ndarray) -> Matrix:
         """The mean of the last layer over each row's tokens, shape (texts, 384)."""
         from scipy.special import erf, softmax

@@ -59,7 +59,12 @@ class JumanDicChecker(MorphemeChecker):
             return [_readings(entries)]
         if _NUMERAL.fullmatch(word):
             return [[Morpheme("名詞", "数詞")]]
-        return [self._node(node) for node in self._tagger(word)]
+        try:
+            return [self._node(node) for node in self._tagger(word)]
+        except (
+            UnicodeDecodeError
+        ):  # a few entries of the package are not UTF-8 (ことみ)
+            return []
 
     def _node(self, node: Any) -> Sequence[Morpheme]:
         # MeCab names a part of speech even for an unknown word, and prefers adverbs to nouns.

@@ -15,7 +15,7 @@ from sozo.data.markdown import plain
 from sozo.data.record import write_whole
 from sozo.data.run_folder import RunFolder
 from sozo.data.settings import setting
-from sozo.data.sheet import write_sheet
+from sozo.data.sheet import sheet_files, write_sheet
 from sozo.eval.report.render import render
 from sozo.eval.terminal import print_lines
 from sozo.scoring.table import markdown
@@ -55,7 +55,7 @@ def people(
     file: Annotated[
         Path,
         typer.Argument(
-            help="A table of what people wrote (CSV, TSV, Excel), a row or some rows a person."
+            help="A table of what people wrote (CSV, TSV, Excel), a row or some rows a person; or a folder of CSV files."
         ),
     ],
     output: Annotated[
@@ -103,9 +103,11 @@ def score_people(task: Dat, file: Path, output: Path, options: PeopleOptions) ->
     norms = Path(options.norms) if options.norms else None
     given = {"file_sha256": file, "norms_sha256": norms}
     digests = {
-        name: sha256(path.read_bytes()).hexdigest()
+        name: sha256(
+            b"".join(file.read_bytes() for file in sheet_files(path))
+        ).hexdigest()
         for name, path in given.items()
-        if path and path.is_file()
+        if path and path.exists()
     }
     said = {name: getattr(options, name) for name in _NAMED}
     named = {name: value for name, value in said.items() if value}

@@ -38,7 +38,7 @@ _NO_WORD = re.compile(
     re.IGNORECASE,
 )
 _NASHI = re.compile(r"なし|ナシ")  # nothing, or a pear
-_NOTHING = re.compile(
+NOTHING = re.compile(
     rf"[\W_ー]*+([0-9]+(\.[0-9]*)?)?|{_NASHI.pattern}|{_NO_WORD.pattern}", re.IGNORECASE
 )
 _MACHINES = re.compile(
@@ -313,7 +313,7 @@ def _lists(columns: list["pd.Series"], language: str) -> int:
 def _read(columns: list["pd.Series"], language: str) -> list[tuple[list[str], str]]:
     """Of each row the words, as people's rule reads them, and the text, as the strict one does."""
     rows = [
-        ["" if _NOTHING.fullmatch(cell.strip(_EDGES)) else cell for cell in row]
+        ["" if NOTHING.fullmatch(cell.strip(_EDGES)) else cell for cell in row]
         for row in zip(*columns, strict=True)
     ]
     if len(columns) > 1:

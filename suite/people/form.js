@@ -1,0 +1,646 @@
+"use strict";
+
+// Ten words by one person, checked by people's rule (suite/people/lists.py), timed, scored, and written as CSV.
+// Nothing is sent: the page's Content-Security-Policy forbids every request.
+
+const TEN = 10;
+const SEVEN = 7; // words that count
+const NOUN = 0x8000; // the bit of a row's number that says "a noun"
+const LONGEST_WORD = 40;
+const PAUSE = 1200; // milliseconds without a key, after which a word is judged though its field has not been left
+
+const element = (id) => document.getElementById(id);
+const settings = JSON.parse(element("settings").textContent);
+const japanese = settings.language === "ja";
+
+/** A text of the page, with {name} filled in. */
+function say(name, facts = {}) {
+  return settings.texts[name].replace(/\{(\w+)\}/g, (_, key) => facts[key]);
+}
+
+// ---- A word as it is read ----
+
+const SCRIPT = new RegExp(`^${settings.script}`, "u");
+const EDGES = "\\s。．.「」『』\"'“”・()（）\\[\\]<#*\\-:,、!?！？";
+const AROUND = new RegExp(`^[${EDGES}]+|[${EDGES}]+$`, "gu");
+const NUMBER = /^\s*(?:[(]?[0-9]{1,2}[).:\s]+|[一二三四五六七八九十][.):、]\s*)?[\s・•*●○■-]*/u;
+const READING = /([\p{L}\p{N}_])[ \t]*(?:\([^()]*\)|[[【〈《<][ぁ-ゖァ-ヺー]+[\]】〉》>])/gu;
+const BETWEEN = /[\n\r\t,，、､;；]+/u;
+
+/** What stands in a field without numbers, a reading in brackets and signs around it, in characters of normal width. */
+function tidy(text) {
+  return text.normalize("NFKC").replace(READING, "$1").replace(NUMBER, "").replace(AROUND, "");
+}
+
+/** A word by which it is looked up. */
+function plain(text) {
+  const word = tidy(text);
+  return japanese ? word : word.toLowerCase();
+}
+
+/** The words of a text that was pasted: by lines and commas, else by spaces. */
+function pieces(text) {
+  const words = (parts) => parts.map(tidy).filter((word) => word !== "");
+  const lines = words(text.split(BETWEEN));
+  if (!japanese && lines.length > 1) {
+    return lines;
+  }
+  return words(lines.flatMap((line) => line.split(/\s+/u)));
+}
+
+// ---- The dictionary and its vectors ----
+
+let dictionary = null; // until it is unpacked
+
+/** The bytes of a packed part of the page. */
+async function unpack(name) {
+  const holder = element(`packed-${name}`);
+  const packed = Uint8Array.from(atob(holder.textContent), (character) => character.charCodeAt(0));
+  holder.remove();
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Response(stream).arrayBuffer();
+}
+
+async function load() {
+  const words = new TextDecoder().decode(await unpack("words")).split("\n");
+  const rows = new Uint16Array(await unpack("rows"));
+  const scales = new Float32Array(await unpack("scales"));
+  const numbers = new Int8Array(await unpack("numbers"));
+  dictionary = { words, rows, scales, numbers, size: numbers.length / scales.length };
+}
+
+/** A word's row with the bit NOUN, or undefined if the dictionary lacks it; `words` are sorted as JavaScript sorts. */
+function rowOf(word) {
+  const { words, rows } = dictionary;
+  let low = 0;
+  let high = words.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (words[middle] < word) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return words[low] === word ? rows[low] : undefined;
+}
+
+/** The rows whose mean is a word's vector; none if it has no vector. As ja-ginza cuts: the longest words from the left. */
+function rowsOf(word) {
+  const whole = rowOf(word) & ~NOUN;
+  if (whole || !settings.pieces) {
+    return whole ? [whole - 1] : [];
+  }
+  const found = [];
+  const letters = [...word];
+  for (let start = 0; start < letters.length; ) {
+    let end = letters.length;
+    let row = 0;
+    while (end > start && !(row = rowOf(letters.slice(start, end).join("")) & ~NOUN)) {
+      end--;
+    }
+    if (!row) {
+      return [];
+    }
+    found.push(row - 1);
+    start = end;
+  }
+  return found;
+}
+
+/** A word's vector of length 1. */
+function vectorOf(word) {
+  const { numbers, scales, size } = dictionary;
+  const vector = new Float64Array(size);
+  for (const row of rowsOf(word)) {
+    for (let k = 0; k < size; k++) {
+      vector[k] += numbers[row * size + k] * scales[row];
+    }
+  }
+  const length = Math.hypot(...vector);
+  return vector.map((number) => number / length);
+}
+
+// ---- People's rule ----
+
+/** What a word is worth alone: ok, later (nobody here can say), or why it does not count. */
+function verdictOf(word) {
+  const rest = word.slice(SCRIPT.exec(word)[0].length);
+  if (rest !== "") {
+    return /^[\p{L}\p{N}\p{M}]/u.test(rest) ? "not_script" : "symbol";
+  }
+  if (dictionary === null) {
+    return "later";
+  }
+  const row = rowOf(word);
+  if ((row === undefined && !settings.pieces) || row < NOUN || [...word].length > LONGEST_WORD) {
+    return "not_noun";
+  }
+  const known = rowsOf(word).length > 0;
+  if (settings.pieces) {
+    return !known ? "no_vector" : row === undefined ? "later" : "ok";
+  }
+  return known ? "ok" : "later";
+}
+
+/** The words of ten fields, each with its verdict; "" for an empty one. */
+function judge(texts) {
+  const seen = new Set();
+  return texts.map(plain).map((word) => {
+    let verdict = word && verdictOf(word);
+    if (["ok", "later", "no_vector"].includes(verdict)) {
+      verdict = seen.has(word) ? "repeated_word" : verdict;
+      seen.add(word);
+    }
+    return { word, verdict };
+  });
+}
+
+/** The first seven valid words with their distances and the score; null if a word that is judged later may count. */
+function scored(judged) {
+  const counted = [];
+  for (const { word, verdict } of judged) {
+    if (verdict === "later") {
+      return null;
+    }
+    if (verdict === "ok" && counted.push(word) === SEVEN) {
+      break;
+    }
+  }
+  if (counted.length < SEVEN) {
+    return null;
+  }
+  const vectors = counted.map(vectorOf);
+  const words = counted.map((word, k) => {
+    const others = vectors.filter((_, other) => other !== k);
+    const distances = others.map((other) => 1 - other.reduce((sum, number, i) => sum + number * vectors[k][i], 0));
+    return { word, distances, mean: mean(distances) };
+  });
+  return { words, score: mean(words.map((own) => own.mean)) };
+}
+
+function mean(numbers) {
+  return numbers.reduce((sum, number) => sum + number, 0) / numbers.length;
+}
+
+// ---- What is kept ----
+
+const address = new URLSearchParams(location.search);
+const place = `sozo-form ${location.pathname}${location.search}`;
+
+const fresh = () => ({
+  stage: "start",
+  participant: (address.get("p") ?? "").trim(),
+  group: (address.get("c") ?? "").trim(),
+  trial: (address.get("t") ?? "").trim(),
+  agreed: false,
+  started: null,
+  ended: null,
+  words: Array(TEN).fill(""),
+  first: Array(TEN).fill(null), // when a word's first letter came, and its last change: milliseconds since 1970
+  last: Array(TEN).fill(null),
+});
+
+let state = fresh();
+
+/** A reload finds what was written, unless the browser forbids to keep it. */
+function keep() {
+  try {
+    sessionStorage.setItem(place, JSON.stringify(state));
+  } catch {}
+}
+
+function recall() {
+  try {
+    state = { ...state, ...JSON.parse(sessionStorage.getItem(place) ?? "{}") };
+  } catch {}
+}
+
+// ---- CSV ----
+
+/** A cell; an apostrophe stands before what a spreadsheet would run as a formula. */
+function cell(value) {
+  const text = String(value ?? "");
+  const formula = /^[=+\-@\t\r\n＝＋－＠]/u.test(text) && !/^[+-][0-9]+([.,][0-9]+)?$/.test(text);
+  return `"${(formula ? `'${text}` : text).replaceAll('"', '""')}"`;
+}
+
+/** The answers as `sozo people` reads them; the page's score stands there only where it is that of `sozo people`. */
+function csv() {
+  const judged = judge(state.words);
+  const since = (time) => (time === null ? "" : ((time - state.started) / 1000).toFixed(1));
+  const columns = [
+    ["participant", state.participant],
+    ["group", state.group],
+    ["trial", state.trial],
+    ...state.words.map((text, k) => [`word${k + 1}`, tidy(text)]),
+    ...state.first.map((time, k) => [`seconds_first_${k + 1}`, since(time)]),
+    ...state.last.map((time, k) => [`seconds_last_${k + 1}`, since(time)]),
+    ["seconds_all", since(state.ended)],
+    ["began", new Date(state.started).toISOString()],
+    ["agreed", settings.consent ? "yes" : ""],
+    ["language", settings.language],
+    ["page_later", judged.filter(({ verdict }) => verdict === "later").map(({ word }) => word).join(say("comma"))],
+    ["page_score", result(judged)?.score.toFixed(4)],
+    ["page_scale", settings.scale],
+  ];
+  return [0, 1].map((k) => columns.map((column) => cell(column[k])).join(",") + "\r\n").join("");
+}
+
+/** The score that may be shown, or null. */
+function result(judged) {
+  const valid = judged.filter(({ verdict }) => verdict === "ok").length;
+  return settings.show_score && dictionary && valid >= settings.minimum ? scored(judged) : null;
+}
+
+// ---- The page ----
+
+const inputs = [];
+const notes = [];
+const settled = Array(TEN).fill(true); // the word stands as it is: what is wrong with it may be said
+let composing = false;
+let pause = 0;
+let clock = 0;
+
+function make(tag, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.append(...children);
+  return made;
+}
+
+function show(stage) {
+  for (const name of ["start", "write", "end"]) {
+    element(name).hidden = name !== stage;
+  }
+  scrollTo(0, 0);
+  document.querySelector(`#${stage} h1`).focus({ preventScroll: true });
+}
+
+function duration(seconds) {
+  const [minutes, rest] = [Math.floor(seconds / 60), seconds % 60];
+  return [minutes && say("minutes", { n: minutes }), rest && say("seconds", { n: rest })].filter(Boolean).join(" ");
+}
+
+function startPage() {
+  if (settings.seconds) {
+    element("limit").textContent = say("limit", { time: duration(settings.seconds) });
+    element("limit").hidden = false;
+  }
+  element("who").hidden = Boolean(address.get("p")?.trim());
+  element("known-as").hidden = !element("who").hidden;
+  element("known-as").textContent = say("known_as", { participant: state.participant });
+  const ready = () => {
+    element("begin").disabled = !state.participant || (settings.consent && !state.agreed);
+  };
+  for (const name of ["participant", "group", "trial"]) {
+    element(name).value = state[name];
+    element(name).oninput = () => {
+      state[name] = element(name).value.trim();
+      ready();
+    };
+    element(name).onkeydown = (event) => {
+      if (event.key === "Enter" && !event.isComposing && event.keyCode !== 229) {
+        ({ participant: element("group"), group: element("trial"), trial: element("begin") })[name].focus();
+        event.preventDefault();
+      }
+    };
+  }
+  element("agreed").checked = state.agreed;
+  element("agreed").onchange = () => {
+    state.agreed = element("agreed").checked;
+    ready();
+  };
+  element("begin").onclick = () => {
+    state.stage = "write";
+    state.started = Date.now();
+    keep();
+    writePage();
+    inputs[0].focus();
+  };
+  ready();
+  show("start");
+}
+
+function makeFields() {
+  for (let k = 0; k < TEN; k++) {
+    const label = make("label", { htmlFor: `word${k + 1}`, textContent: k + 1 });
+    label.setAttribute("aria-label", say("word", { n: k + 1 }));
+    const input = make("input", { id: `word${k + 1}`, autocomplete: "off", spellcheck: false, maxLength: 200 });
+    for (const [name, value] of [
+      ["autocapitalize", "none"],
+      ["autocorrect", "off"],
+      ["enterkeyhint", "next"],
+      ["aria-label", say("word", { n: k + 1 })],
+      ["aria-describedby", `note${k + 1}`],
+    ]) {
+      input.setAttribute(name, value);
+    }
+    const note = make("span", { id: `note${k + 1}`, className: "note" });
+    input.addEventListener("compositionstart", () => {
+      composing = true;
+      clearTimeout(pause);
+    });
+    input.addEventListener("compositionend", () => {
+      composing = false;
+      changed(k);
+    });
+    input.addEventListener("input", () => changed(k));
+    input.addEventListener("blur", () => settle(k));
+    input.addEventListener("paste", (event) => paste(event, k));
+    input.addEventListener("keydown", (event) => enter(event, k));
+    inputs.push(input);
+    notes.push(note);
+    element("fields").append(make("li", {}, label, input, note));
+  }
+}
+
+/** A field's text is another: it is timed and kept, and judged unless an input method is still at work. */
+function changed(k) {
+  const text = inputs[k].value;
+  if (text !== state.words[k] && state.stage === "write") {
+    state.words[k] = text;
+    state.last[k] = text.trim() === "" ? null : Date.now();
+    state.first[k] = text.trim() === "" ? null : (state.first[k] ?? Date.now());
+    keep();
+  }
+  settled[k] = false;
+  clearTimeout(pause);
+  if (!composing) {
+    pause = setTimeout(() => {
+      settled[k] = true;
+      showNotes();
+    }, PAUSE);
+    showNotes();
+  }
+}
+
+/** A field is left: its word is written as it is read, and several words go to fields of their own. */
+function settle(k) {
+  if (state.stage !== "write" || composing) {
+    return;
+  }
+  const words = pieces(inputs[k].value);
+  if (words.length > 1 && BETWEEN.test(inputs[k].value.trim())) {
+    setWord(k, "");
+    distribute(k, words);
+  } else {
+    setWord(k, tidy(inputs[k].value));
+  }
+  settled[k] = true;
+  clearTimeout(pause);
+  showNotes();
+  const { word, verdict } = judge(state.words)[k];
+  if (dictionary && verdict && verdict !== "ok") {
+    element("live").textContent = say("at", { n: k + 1, word, note: say(verdict) });
+  }
+}
+
+function setWord(k, word) {
+  if (word !== inputs[k].value) {
+    inputs[k].value = word;
+    state.words[k] = word;
+    if (word === "") {
+      state.first[k] = state.last[k] = null;
+    }
+    keep();
+  }
+}
+
+/** Words go to the empty fields from k on, then to those before it; the others are named. */
+function distribute(k, words) {
+  const order = [...inputs.keys()].map((i) => (k + i) % TEN).filter((i) => inputs[i].value.trim() === "");
+  order.slice(0, words.length).forEach((i, number) => {
+    setWord(i, words[number]);
+    state.first[i] = state.last[i] = Date.now();
+    settled[i] = true;
+  });
+  keep();
+  const left = words.slice(order.length).join(say("comma"));
+  element("page-note").textContent = left && say("no_room", { words: left });
+  showNotes();
+}
+
+function paste(event, k) {
+  const words = pieces(event.clipboardData.getData("text"));
+  if (words.length > 1) {
+    event.preventDefault();
+    distribute(k, words);
+  }
+}
+
+/** Enter leads to the next field, and from the last one to the button; it never presses that. */
+function enter(event, k) {
+  if (event.key !== "Enter" || event.isComposing || event.keyCode === 229) {
+    return;
+  }
+  event.preventDefault();
+  if (!event.repeat) {
+    (inputs[k + 1] ?? element("finish")).focus();
+  }
+}
+
+function showNotes() {
+  const judged = judge(state.words);
+  judged.forEach(({ verdict }, k) => {
+    const said = verdict === "ok" || (settled[k] && dictionary) ? verdict : "";
+    notes[k].textContent = said && say(said);
+    notes[k].parentElement.className = said;
+  });
+  element("count").textContent = say("count", { n: judged.filter(({ word }) => word).length });
+}
+
+function writePage() {
+  inputs.forEach((input, k) => {
+    input.value = state.words[k];
+    settled[k] = true;
+  });
+  element("page-note").textContent = "";
+  element("live").textContent = "";
+  element("sure").hidden = true;
+  showNotes();
+  clearInterval(clock);
+  element("time").textContent = "";
+  if (settings.seconds) {
+    clock = setInterval(tick, 250);
+    tick();
+  }
+  show("write");
+}
+
+function tick() {
+  const left = Math.max(0, Math.ceil((state.started - Date.now()) / 1000 + settings.seconds));
+  const time = say("left", { time: `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}` });
+  if (time !== element("time").textContent) {
+    element("time").textContent = time;
+    if (left === 30 || left === 10) {
+      element("live").textContent = say("soon", { n: left });
+    }
+  }
+  if (left === 0) {
+    finish();
+  }
+}
+
+function askToFinish() {
+  inputs.forEach((_, k) => settle(k));
+  const empty = state.words.filter((word) => tidy(word) === "").length;
+  if (empty === 0) {
+    finish();
+    return;
+  }
+  element("unfinished").textContent = say("unfinished", { n: empty });
+  element("sure").hidden = false;
+  element("go-on").focus();
+}
+
+async function finish() {
+  if (state.stage !== "write") {
+    return;
+  }
+  composing = false;
+  inputs.forEach((_, k) => settle(k));
+  state.stage = "end";
+  state.ended = settings.seconds
+    ? Math.min(Date.now(), state.started + 1000 * settings.seconds)
+    : Date.now();
+  clearInterval(clock);
+  clearTimeout(pause);
+  keep();
+  await loaded;
+  endPage();
+}
+
+function endPage() {
+  element("csv").value = csv();
+  element("end-note").textContent = "";
+  element("next").textContent = say("next");
+  element("result").hidden = !settings.show_score;
+  if (settings.show_score) {
+    showResult(judge(state.words));
+  }
+  show("end");
+}
+
+function showResult(judged) {
+  const found = result(judged);
+  const box = element("result");
+  box.replaceChildren(make("h2", { textContent: say("score_is") }));
+  const counted = new Set();
+  if (found) {
+    found.words.forEach(({ word }) => counted.add(word));
+    box.append(
+      make("p", { className: "score", textContent: found.score.toFixed(3) }),
+      make("p", { className: "quiet", textContent: say("score_means") }),
+      picture(found.words),
+      make("p", { className: "quiet", textContent: say("picture_says") }),
+    );
+  } else {
+    const number = (name) => judged.filter(({ verdict }) => verdict === name).length;
+    const enough = number("ok") + number("later") >= settings.minimum;
+    const facts = { n: number("ok"), minimum: settings.minimum };
+    box.append(make("p", { textContent: say(enough ? "score_later" : "too_few", facts) }));
+  }
+  const others = judged.filter(({ word, verdict }) => word && (verdict !== "ok" || !counted.has(word)));
+  if (others.length) {
+    const note = (verdict) => (verdict !== "ok" ? say(verdict) : say(found ? "not_needed" : "ok"));
+    const lines = others.map(({ word, verdict }) =>
+      make("li", {}, make("b", { textContent: word }), ` ${note(verdict)}`),
+    );
+    box.append(make("h3", { textContent: say(found ? "others" : "word_head") }), make("ul", {}, ...lines));
+  }
+}
+
+/** A row for each word: its mean distance, and a strip with a dot for each of the other six. */
+function picture(words) {
+  const all = words.flatMap(({ distances }) => distances);
+  const low = Math.min(0.4, ...all.map((distance) => Math.floor(10 * distance) / 10));
+  const high = Math.max(1.2, ...all.map((distance) => Math.ceil(10 * distance) / 10));
+  const head = ["word_head", "distance_head", "picture_head"].map((name) =>
+    make("th", { scope: "col", textContent: say(name, { low, high }) }),
+  );
+  const rows = words.map(({ word, distances, mean: own }) => {
+    const numbers = distances.map((distance) => distance.toFixed(2)).join(say("comma"));
+    const strip = draw("svg", { viewBox: "0 0 200 24", role: "img" });
+    strip.setAttribute("aria-label", say("picture_of", { word, distances: numbers, mean: own.toFixed(3) }));
+    const at = (distance) => 6 + (188 * (distance - low)) / (high - low);
+    strip.append(
+      draw("line", { x1: at(low), x2: at(high), y1: 12, y2: 12, class: "axis" }),
+      draw("line", { x1: at(own), x2: at(own), y1: 3, y2: 21, class: "mean" }),
+      ...distances.map((distance) => draw("circle", { cx: at(distance), cy: 12, r: 4, class: "dot" })),
+    );
+    return make(
+      "tr",
+      {},
+      make("th", { scope: "row", textContent: word }),
+      make("td", { textContent: own.toFixed(3) }),
+      make("td", {}, strip),
+    );
+  });
+  return make("table", {}, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows));
+}
+
+function draw(tag, attributes) {
+  const drawn = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  Object.entries(attributes).forEach(([name, value]) => drawn.setAttribute(name, value));
+  return drawn;
+}
+
+function save() {
+  const name = ["dat", state.participant, state.group, state.trial].filter(Boolean).join("-");
+  const file = new Blob(["\ufeff", element("csv").value], { type: "text/csv" });
+  const link = make("a", {
+    href: URL.createObjectURL(file),
+    download: `${name.replace(/[^\p{L}\p{N}\p{M}_-]+/gu, "_").slice(0, 80)}.csv`,
+  });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+  element("end-note").textContent = say("saved");
+}
+
+async function copy() {
+  element("csv").select();
+  try {
+    await navigator.clipboard.writeText(element("csv").value);
+    element("end-note").textContent = say("copied");
+  } catch {
+    element("end-note").textContent = say("copy_by_hand");
+  }
+}
+
+function nextParticipant() {
+  if (element("next").textContent !== say("next_sure")) {
+    element("next").textContent = say("next_sure");
+    return;
+  }
+  state = fresh();
+  keep();
+  startPage();
+}
+
+makeFields();
+element("finish").onclick = askToFinish;
+element("finish").onkeydown = (event) => {
+  if (event.repeat) {
+    event.preventDefault(); // Enter is still down from the last field
+  }
+};
+element("finish-anyway").onclick = finish;
+element("go-on").onclick = () => {
+  element("sure").hidden = true;
+  (inputs.find((input) => input.value.trim() === "") ?? inputs[0]).focus();
+};
+element("save").onclick = save;
+element("copy").onclick = copy;
+element("next").onclick = nextParticipant;
+const loaded = load().then(showNotes, () => {
+  element("page-note").textContent = say("no_unpacking");
+});
+recall();
+keep();
+if (state.stage === "start") {
+  startPage();
+} else if (state.stage === "write") {
+  writePage();
+} else {
+  loaded.then(endPage);
+}

@@ -1,0 +1,232 @@
+"""The DAT for people as one HTML file: it opens without a network, and its answers are CSV that `sozo people` reads."""
+
+import json
+import zlib
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Annotated
+
+import numpy as np
+import typer
+import yaml
+
+import sozo
+from sozo.data.english import newer_noun_lemmas, noun_lemmas
+from sozo.data.errors import UserError
+from sozo.data.foreign import strip_steering
+from sozo.data.jumandic import categories, default_dictionary, load_nouns
+from sozo.data.record import write_whole
+from sozo.data.sheet import decoded
+from sozo.eval.terminal import print_lines
+from sozo.scoring.embeddings.ginza import read_package
+from sozo.scoring.embeddings.minilm import MiniLmEncoder
+from sozo.scoring.parse import NUM_WORDS, SCRIPTS, script_reason
+from sozo.suite.people.lists import NOTHING
+from sozo.tasks import Dat
+from sozo.tasks.dat.scorer import DatScorer, DatSettings
+from sozo.tasks.dat.words import COUNTED
+
+_NOUN = 0x8000  # what is added to the row of a noun
+_CONTINUED = str.maketrans("うくぐすつぬぶむる", "いきぎしちにびみり")  # 走る, 走り
+_MOST_ENGLISH = 24_000  # vectors, with which the page stays below 12 MB
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """What a page knows of words: which are nouns, and the vectors of theirs, from which it scores."""
+
+    words: Sequence[str]  # sorted as JavaScript compares
+    rows: (
+        np.ndarray
+    )  # uint16, of each word: its vector's row from 1, 0 for none; and _NOUN
+    vectors: np.ndarray  # float32, shape (rows, dimensions)
+
+
+def form(
+    output: Annotated[Path, typer.Option(help="The page to write, such as dat.html.")],
+    language: Annotated[
+        str, typer.Option(help="ja or en: the page and the words.")
+    ] = "ja",
+    hide_score: Annotated[
+        bool, typer.Option("--hide-score", help="Thanks at the end, and no score.")
+    ] = False,
+    seconds: Annotated[
+        int | None, typer.Option(min=1, help="A limit of time, which the page shows.")
+    ] = None,
+    minimum: Annotated[
+        int,
+        typer.Option(
+            min=COUNTED,
+            max=NUM_WORDS,
+            help="Valid words below which no score is shown.",
+        ),
+    ] = COUNTED,
+    consent: Annotated[
+        Path | None, typer.Option(help="A text to agree to before the test begins.")
+    ] = None,
+) -> None:
+    """The DAT for people: one HTML file that needs no network.
+
+    It opens on a phone or a laboratory computer, checks nouns, and gives a CSV file that `sozo people` reads.
+    """
+    if output.exists():
+        raise UserError(f"{output}: exists; name another file")
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise UserError(f"{output}: is no name of a page; call it {output.name}.html")
+    agreed = _consent(consent)
+    scorer = Dat(DatSettings(language=language)).for_people().scorer
+    packed = pack(scorer, vocabulary(language))
+    settings = {
+        "seconds": seconds,
+        "minimum": minimum,
+        "consent": bool(agreed),
+        "show_score": not hide_score,
+    }
+    page = render_page(packed, scorer, settings, agreed)
+    write_whole(output, page)
+    nouns = int((packed.rows >= _NOUN).sum())
+    print_lines(
+        [f"{output}: {len(page) / 1e6:.1f} MB, {nouns:,} nouns; open it in a browser"]
+    )
+
+
+def _consent(path: Path | None) -> str:
+    if path is None:
+        return ""
+    if not path.is_file():
+        raise UserError(
+            f"{path}: {'not a file' if path.exists() else 'no such file'}; give the text to agree to"
+        )
+    text = decoded(path, path.read_bytes(), "save it as UTF-8")[0].strip()
+    if not text:
+        raise UserError(f"{path}: is empty; write what people are to agree to")
+    return strip_steering(text)
+
+
+def vocabulary(language: str) -> list[str]:
+    """The words of which a page says whether they are nouns, in the order in which JavaScript sorts them.
+
+    In Japanese those of ja-ginza, and of JumanDIC with common affixes; in English what people's checker knows.
+    """
+    words = (
+        {*read_package()[0], *_of_jumandic()}
+        if language == "ja"
+        else {*noun_lemmas(), *newer_noun_lemmas()}
+    )
+    return sorted(words, key=lambda word: word.encode("utf-16-be"))
+
+
+def _of_jumandic() -> set[str]:
+    """JumanDIC's nouns, also in kana, and what may be one: お茶, 優しさ, 走り, 食べ方, 子供たち."""
+    nouns, adjectives, verbs = set(load_nouns()), set(), set()
+    for feature in default_dictionary().features():
+        pos, _, _, _, lemma, reading, info = feature.split(",", 6)
+        if pos == "名詞" and "自動獲得" not in info:
+            nouns |= {lemma, reading}
+        elif pos == "形容詞":
+            adjectives.add(lemma[:-1])
+        elif pos == "動詞":
+            verbs |= {lemma[:-1], lemma[:-1] + lemma[-1:].translate(_CONTINUED)}
+    return {
+        *nouns,
+        *verbs,
+        *(f"{prefix}{noun}" for prefix in "おご" for noun in nouns if len(noun) <= 3),
+        *(f"{noun}たち" for noun in nouns if "人" in categories(noun)),
+        *(f"{stem}さ" for stem in adjectives),
+        *(f"{stem}方" for stem in verbs),
+    }
+
+
+def pack(scorer: DatScorer, words: Sequence[str]) -> Packed:
+    """What a page must know of the `words` to check and score them as the `scorer` does."""
+    language = scorer.rules.language
+    nouns = np.array(
+        [
+            verdict.is_noun
+            and not NOTHING.fullmatch(word)
+            and not script_reason(word, language)
+            for word, verdict in zip(words, scorer.checker.check(words), strict=True)
+        ]
+    )
+    rows = np.zeros(len(words), np.uint16)
+    if language == "ja":
+        row_of_word, _, vectors = read_package()
+        rows[:] = [row_of_word.get(word, 0) for word in words]
+        vectors = vectors[1:]  # without that of words that have none
+    else:
+        chosen = _commonest(words, nouns)
+        rows[chosen] = np.arange(1, len(chosen) + 1)
+        vectors = scorer.vectors.unit([words[k] for k in chosen])
+    rows += np.uint16(_NOUN) * nouns
+    known = np.flatnonzero(rows).tolist()  # what is in no dictionary is judged later
+    return Packed([words[k] for k in known], rows[known], vectors)
+
+
+def _commonest(words: Sequence[str], nouns: np.ndarray) -> np.ndarray:
+    """Which English nouns have vectors on the page: those of the fewest pieces, SCOWL's singulars before others."""
+    pieces, lemmas = MiniLmEncoder().pieces(words), newer_noun_lemmas()
+    rare = [
+        (not noun, number, lemmas.get(word) != word, len(word))
+        for word, number, noun in zip(words, pieces, nouns, strict=True)
+    ]
+    order = sorted(range(len(words)), key=rare.__getitem__)
+    return np.sort(order[: min(_MOST_ENGLISH, int(nouns.sum()))])
+
+
+def render_page(
+    packed: Packed, scorer: DatScorer, settings: Mapping[str, object], consent: str
+) -> bytes:
+    """The page as UTF-8; without its score it needs no vectors."""
+    language, encoder = scorer.rules.language, scorer.vectors.encoder
+    source = {
+        name: files(__package__).joinpath(f"form.{name}").read_text("utf-8")
+        for name in ("html", "css", "js", "yaml")
+    }
+    texts = yaml.safe_load(source["yaml"])[language]
+    rules = texts.pop("rules")
+    numbers = packed.vectors if settings["show_score"] else packed.vectors[:0]
+    scales = (np.abs(numbers).max(axis=1, keepdims=True) / 127).astype("<f4")
+    values = {
+        "language": language,
+        "script": SCRIPTS[language][0].pattern,
+        # A Japanese word that has no vector may have one by its parts.
+        "pieces": language == "ja",
+        "scale": f"{encoder.name} {encoder.revision}, {scorer.checker.name}, sozo {sozo.__version__}",
+        "texts": texts,
+        **settings,
+    }
+    parts = {
+        "words": "\n".join(packed.words).encode(),
+        "rows": packed.rows.astype("<u2").tobytes(),
+        "scales": scales.tobytes(),
+        "numbers": np.rint(numbers / scales).astype(np.int8).tobytes(),
+    }
+    page = Template(source["html"]).substitute(
+        {name: escape(text) for name, text in texts.items()},
+        **{
+            name: b64encode(zlib.compress(part, 9)).decode()
+            for name, part in parts.items()
+        },
+        language=language,
+        version=sozo.__version__,
+        rules="".join(f"<li>{escape(rule)}</li>" for rule in rules),
+        no_consent="" if consent else " hidden",
+        consent_text=escape(consent),
+        settings=json.dumps(values).replace("<", "\\u003c"),
+        style=source["css"],
+        style_hash=_allowed(source["css"]),
+        script=source["js"],
+        script_hash=_allowed(source["js"]),
+    )
+    return page.encode()
+
+
+def _allowed(source: str) -> str:
+    """What a Content-Security-Policy calls a style or script, so that no other one works."""
+    return f"sha256-{b64encode(sha256(source.encode()).digest()).decode()}"

@@ -1,0 +1,574 @@
+"""`sozo form`: the page as people use it, in Chromium, and its answers as `sozo people` reads them."""
+
+import csv
+import json
+import random
+import re
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from browser import CHROMIUM, Browser
+from sozo.data.errors import UserError
+from sozo.data.sheet import read_sheet, write_sheet
+from sozo.scoring.embeddings.ginza import read_package
+from sozo.suite.people import form as module
+from sozo.suite.people.command import PeopleOptions, score_people
+from sozo.suite.people.form import form, vocabulary
+from sozo.suite.people.lists import read_written, score_written
+from sozo.tasks import Dat
+from sozo.tasks.dat.scorer import DatSettings
+
+FOLDER = Path(module.__file__).parent
+WORDS = {
+    "ja": [
+        "茶碗",
+        "憲法",
+        "三角形",
+        "お茶",
+        "自由",
+        "肝臓",
+        "大工",
+        "台風",
+        "金星",
+        "味噌",
+    ],
+    "en": [
+        "bowl",
+        "justice",
+        "triangle",
+        "tea",
+        "freedom",
+        "liver",
+        "carpenter",
+        "typhoon",
+        "shoe",
+        "soup",
+    ],
+}
+# What people write beside nouns, and around them.
+ODD = {
+    "ja": "走る,自由な,美しい,cat,犬!,　犬　,「海」,1. 山,一、川,犬（いぬ）,猫【ねこ】,ﾈｺ,なし,不明,12,第1,🐈,<script>,"
+    "=海,ー,・,山・川,犬 猫,くじら,",
+    "en": "quickly,the,犬,ice cream,London,Cat,CAT.,  moon ,None,nan,(dog),1. river,well-known,🐈,=tree,a,n/a,don't,"
+    "dog/cat,",
+}
+WORDS_OF_ODD = {
+    "ja": "走る 美しい 犬 海 山 川 猫 ネコ ネ コ なし 不明 茶 お くじら",
+    "en": "cat dog moon river",
+}
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    if CHROMIUM is None:
+        pytest.skip("needs Chromium")
+    browser = Browser(tmp_path_factory.mktemp("profile"))
+    browser.call("Network.enable")
+    yield browser
+    browser.close()
+    assert browser.errors == []
+
+
+@pytest.fixture(scope="module")
+def write_page(tmp_path_factory):
+    """Write a page of few words, with options of the command."""
+    few = {}
+
+    def written(language="ja", **options):
+        if language not in few:
+            known = (
+                read_package()[0]
+                if language == "ja"
+                else dict.fromkeys(vocabulary("en"))
+            )
+            own = {*WORDS[language], *WORDS_OF_ODD[language].split()}
+            few[language] = sorted({*list(known)[:: len(known) // 1000], *own})
+        path = tmp_path_factory.mktemp("page") / "dat.html"
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "vocabulary", lambda language: few[language])
+            form(path, language, **options)
+        return path
+
+    return written
+
+
+@pytest.fixture(scope="module")
+def page(write_page):
+    return write_page()
+
+
+def open_page(browser, page, query="?p=S14&c=walk&t=2", width=390):
+    browser.open(page.as_uri() + query, width)
+    if browser.run("state.stage !== 'start'"):
+        browser.run("sessionStorage.clear()")
+        browser.open(page.as_uri() + query, width)
+    browser.run("loaded.then(() => 1)")
+
+
+def begin(browser, page, *words, **options):
+    open_page(browser, page, **options)
+    browser.run("element('begin').click()")
+    for k, word in enumerate(words):
+        write(browser, k, word)
+
+
+def write(browser, k, text):
+    browser.run(f"inputs[{k}].focus()")
+    browser.call("Input.insertText", text=text)
+
+
+def press(browser, *keys):
+    for key in keys:
+        if key == "Enter":
+            browser.press_enter()
+            continue
+        code = {"Tab": 9, " ": 32}[key]
+        for kind in ("keyDown", "keyUp"):
+            text = {"text": key} if key == " " and kind == "keyDown" else {}
+            browser.call(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                code="Space" if key == " " else key,
+                windowsVirtualKeyCode=code,
+                **text,
+            )
+
+
+def paste(browser, k, text):
+    browser.run(
+        f"""(() => {{ const data = new DataTransfer(); data.setData("text", {json.dumps(text)});
+        inputs[{k}].focus();
+        inputs[{k}].dispatchEvent(new ClipboardEvent("paste", {{clipboardData: data, cancelable: true}})); }})()"""
+    )
+
+
+def wait(browser, condition):
+    deadline = time.monotonic() + 20
+    while not browser.run(condition):
+        assert time.monotonic() < deadline, condition
+        time.sleep(0.05)
+
+
+def end(browser):
+    browser.run("element('finish').click()")
+    wait(browser, "!element('end').hidden")
+
+
+def fields(browser):
+    return browser.run("inputs.map((input) => input.value)")
+
+
+def notes(browser):
+    return browser.run("notes.map((note) => note.parentElement.className)")
+
+
+def scores_of(files, output, language="ja"):
+    score_people(Dat(DatSettings(language=language)), files, output, PeopleOptions())
+    return read_sheet(output / "scores.csv").cells
+
+
+def compare(browser, language, number):
+    """The largest difference between the page's scores and those of `sozo people`, and how many lists have one."""
+    drawn, odd = random.Random(7), ODD[language].split(",")
+    nouns = browser.run("dictionary.words.filter((word) => verdictOf(word) === 'ok')")
+    lists = [drawn.sample(nouns, 10) for _ in range(number)]
+    for words in lists:
+        for _ in range(drawn.choice([0, 0, 1, 2, 4])):
+            words[drawn.randrange(10)] = drawn.choice([*odd, words[0]])
+    found = browser.run(
+        f"{json.dumps(lists)}.map((words) => [scored(judge(words))?.score ?? NaN, ...words.map(tidy)])"
+    )
+    headings = ["page", *(f"word{k}" for k in range(1, 11))]
+    table = pd.DataFrame(found, columns=headings).astype({"page": float})
+    table["participant"] = [f"p{k}" for k in table.index]
+    return table, lists
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_the_score_is_that_of_people(browser, write_page, tmp_path, language):
+    open_page(browser, write_page(language))
+    check_scores(browser, language, 200, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_the_score_of_the_whole_page_is_that_of_people(browser, tmp_path, language):
+    form(tmp_path / "dat.html", language)
+    assert (tmp_path / "dat.html").stat().st_size < 12e6
+    open_page(browser, tmp_path / "dat.html")
+    check_scores(browser, language, 2000, tmp_path)
+
+
+def check_scores(browser, language, number, folder):
+    table, lists = compare(browser, language, number)
+    write_sheet(folder / "lists.csv", table.drop(columns="page"), ",")
+    written = read_written(read_sheet(folder / "lists.csv"), language)
+    scorer = Dat(DatSettings(language=language)).for_people().scorer
+    people = score_written(written, scorer).set_index("participant")["score"]
+    both = table.set_index("participant")[["page"]].join(people)
+    wrong = both[(both["page"] - both["score"]).abs() > 0.001]
+    assert wrong.empty, "\n".join(
+        str((lists[int(name[1:])], *row)) for name, row in wrong.iterrows()
+    )
+    assert both["page"].notna().mean() > 0.8
+    # A word that the page leaves to `sozo people` may cost it a score; it never has one that people's rule refuses.
+    assert both["score"][both["page"].notna()].notna().all()
+
+
+def test_answers_are_saved_and_read_as_they_are(browser, page, tmp_path):
+    answers = tmp_path / "answers"
+    browser.call(
+        "Browser.setDownloadBehavior", behavior="allow", downloadPath=str(answers)
+    )
+    for person in ("S14", "S15"):
+        begin(browser, page, *WORDS["ja"], query=f"?p={person}&c=walk&t=2")
+        end(browser)
+        browser.run("element('save').click()")
+        shown = browser.run(
+            "[document.querySelector('.score').textContent, element('csv').value]"
+        )
+        deadline = time.monotonic() + 20
+        while not (file := answers / f"dat-{person}-walk-2.csv").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert file.read_bytes().decode("utf-8-sig").replace("\r\n", "\n") == shown[
+            1
+        ].replace("\r\n", "\n")
+    cells = scores_of(answers, tmp_path / "scored")
+    assert list(cells["participant"]) == ["S14", "S15"]
+    assert list(cells["group"]) == ["walk"] * 2
+    assert list(cells["trial"]) == ["2"] * 2
+    assert list(cells.loc[:, "word1":"word10"].iloc[0]) == WORDS["ja"]
+    assert (
+        abs(float(cells["page_score"].iloc[0]) - float(cells["sozo_score"].iloc[0]))
+        < 0.001
+    )
+    assert shown[0] == f"{float(cells['page_score'].iloc[0]):.3f}"
+    times = cells.filter(like="seconds_").iloc[0].astype(float)
+    assert len(times) == 21
+    assert times.max() == times["seconds_all"]
+    assert (
+        times["seconds_first_1"] <= times["seconds_last_1"] <= times["seconds_last_10"]
+    )
+    single = scores_of(answers / "dat-S14-walk-2.csv", tmp_path / "one")
+    assert single["sozo_score"].iloc[0] == cells["sozo_score"].iloc[0]
+
+
+def test_nothing_is_asked_of_any_server(browser, page):
+    browser.requests.clear()
+    begin(browser, page, *WORDS["ja"], query="?p=S14")
+    end(browser)
+    browser.run("element('save').click()")
+    assert {url.partition(":")[0] for url in browser.requests} <= {
+        "file",
+        "about",
+        "blob",
+    }
+    assert {url for url in browser.requests if url.startswith("file")} == {
+        f"{page.as_uri()}?p=S14"
+    }
+    refused = "fetch('https://example.org').then(() => 'went', () => 'refused')"
+    assert browser.run(refused) == "refused"
+    browser.errors.clear()  # which that attempt is
+
+
+def test_a_word_is_not_judged_while_an_input_method_is_at_work(browser, page):
+    begin(browser, page)
+    browser.run("inputs[0].focus()")
+    for text in ("h", "は", "はし", "走る"):
+        browser.call(
+            "Input.imeSetComposition",
+            text=text,
+            selectionStart=len(text),
+            selectionEnd=len(text),
+        )
+    assert browser.run("composing")
+    time.sleep(1.5)  # longer than the page waits for a key
+    assert notes(browser)[0] == ""
+    browser.run(
+        "inputs[0].dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', keyCode: 229, bubbles: true}))"
+    )
+    assert browser.run("document.activeElement.id") == "word1"
+    browser.call("Input.insertText", text="走る")
+    assert not browser.run("composing")
+    press(browser, "Enter")
+    assert notes(browser)[0] == "not_noun"
+    assert browser.run("element('live').textContent").startswith("1番 走る")
+    assert browser.run("state.first[0] <= state.last[0]")
+
+
+def test_every_note_is_said_and_every_word_kept(browser, page):
+    words = [
+        "犬",
+        "走る",
+        "犬",
+        "cat",
+        "犬!",
+        "🐈",
+        "<script>",
+        "くじら",
+        "自然言語処理",
+        "",
+    ]
+    begin(browser, page, *words)
+    browser.run("inputs[9].focus()")
+    kept = [
+        "犬",
+        "走る",
+        "犬",
+        "cat",
+        "犬",
+        "🐈",
+        "script>",
+        "くじら",
+        "自然言語処理",
+        "",
+    ]
+    assert fields(browser) == kept
+    known = ["ok", "not_noun", "repeated_word", "not_script", "repeated_word", "symbol"]
+    assert notes(browser)[:6] == known
+    assert notes(browser)[6:] == ["not_script", "no_vector", notes(browser)[8], ""]
+
+
+def test_enter_leads_on_and_never_ends_the_test(browser, page):
+    open_page(browser, page, query="")
+    assert browser.run("element('begin').disabled")
+    press(browser, "Tab")
+    assert browser.run("document.activeElement.id") == "participant"
+    browser.call("Input.insertText", text="S1")
+    press(browser, "Enter", "Enter", "Enter")
+    assert browser.run("document.activeElement.id") == "begin"
+    press(browser, "Enter")
+    for k, word in enumerate(WORDS["ja"], 1):
+        assert browser.run("document.activeElement.id") == f"word{k}"
+        browser.call("Input.insertText", text=word)
+        press(browser, "Enter")
+    assert browser.run("[document.activeElement.id, state.stage]") == [
+        "finish",
+        "write",
+    ]
+    press(browser, " ")
+    wait(browser, "!element('end').hidden")
+    press(browser, "Tab")
+    assert browser.run("document.activeElement.id") == "save"
+
+
+def test_too_few_words_are_asked_about_even_after_a_double_click(browser, page):
+    begin(browser, page, *WORDS["ja"][:6])
+    browser.run("element('finish').click(); element('finish').click()")
+    assert browser.run("[state.stage, document.activeElement.id]") == ["write", "go-on"]
+    assert "4" in browser.run("element('unfinished').textContent")
+    browser.run("element('go-on').click()")
+    assert browser.run("document.activeElement.id") == "word7"
+    browser.run(
+        "element('finish').click(); element('finish-anyway').click(); element('finish-anyway').click()"
+    )
+    wait(browser, "!element('end').hidden")
+    assert "7個以上" in browser.run("element('result').textContent")
+    assert browser.run("document.querySelector('.score')") is None
+
+
+@pytest.mark.parametrize("between", ["\n", "、", ", ", " ", "\u3000", "\r\n"])
+def test_ten_words_pasted_at_once_go_to_ten_fields(browser, page, between):
+    begin(browser, page)
+    paste(
+        browser,
+        0,
+        between.join(f"{k}. {word}" for k, word in enumerate(WORDS["ja"], 1)),
+    )
+    assert fields(browser) == WORDS["ja"]
+
+
+def test_what_has_no_room_is_named_and_written_words_stay(browser, page):
+    begin(browser, page, "川")
+    paste(browser, 5, "\n".join([*WORDS["ja"], "海"]))
+    assert fields(browser) == ["川", *WORDS["ja"][5:9], *WORDS["ja"][:5]]
+    assert browser.run("element('page-note').textContent").endswith("味噌、海")
+
+
+def test_a_reload_finds_what_was_written(browser, page):
+    begin(browser, page, "犬", "猫")
+    began = browser.run("state.started")
+    browser.open(f"{page.as_uri()}?p=S14&c=walk&t=2", 390)
+    assert fields(browser)[:3] == ["犬", "猫", ""]
+    assert browser.run("state.started") == began
+    browser.open(f"{page.as_uri()}?p=S15", 390)  # somebody else
+    assert browser.run("[state.stage, state.words[0]]") == ["start", ""]
+
+
+def test_a_browser_that_keeps_nothing_does_as_well(browser, page):
+    denied = "Object.defineProperty(window, 'sessionStorage', {get() { throw new DOMException('no', 'SecurityError'); }})"
+    script = browser.call("Page.addScriptToEvaluateOnNewDocument", source=denied)[
+        "identifier"
+    ]
+    browser.open(f"{page.as_uri()}?p=S14", 390)
+    browser.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+    browser.run("element('begin').click()")
+    for k, word in enumerate(WORDS["ja"]):
+        write(browser, k, word)
+    end(browser)
+    assert WORDS["ja"][9] in browser.run("element('csv').value")
+    browser.run("element('next').click(); element('next').click()")
+    assert browser.run("[state.stage, state.words.join('')]") == ["start", ""]
+
+
+def test_cells_run_no_formula_and_names_no_script(browser, page, tmp_path):
+    name = '<script>alert(1)</script>",=2'
+    begin(
+        browser,
+        page,
+        *WORDS["ja"],
+        query=f"?p=%3D1%2B1&c={'%3Cscript%3Ealert(1)%3C/script%3E%22,%3D2'}",
+    )
+    assert browser.run("document.querySelectorAll('script').length") == browser.run(
+        "document.documentElement.outerHTML.match(/<script/g).length"
+    )
+    end(browser)
+    (tmp_path / "a.csv").write_text(browser.run("element('csv').value"), "utf-8")
+    cells = scores_of(tmp_path / "a.csv", tmp_path / "out")
+    assert list(cells.iloc[0, :2]) == ["'=1+1", name]
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+@pytest.mark.parametrize("width", [390, 1200])
+def test_nothing_is_wider_than_the_screen(browser, write_page, language, width):
+    page = write_page(language, seconds=240)
+    long = ["steeplechasersofthewholeworld", "スマートフォンケースコレクションズ"][
+        language == "ja"
+    ]
+    open_page(browser, page, query="", width=width)
+    widths = [browser.run("document.documentElement.scrollWidth")]
+    browser.run(
+        "element('participant').value = 'S'; element('participant').oninput(); element('begin').click()"
+    )
+    for k, word in enumerate([*WORDS[language][:9], long]):
+        write(browser, k, word)
+    widths.append(browser.run("document.documentElement.scrollWidth"))
+    end(browser)
+    widths.append(browser.run("document.documentElement.scrollWidth"))
+    assert browser.run("document.querySelectorAll('#result svg').length") == 7
+    assert widths == [width] * 3
+
+
+def test_a_hidden_score_is_nowhere(browser, write_page):
+    page = write_page(hide_score=True)
+    assert page.stat().st_size < write_page().stat().st_size / 10
+    begin(browser, page, *WORDS["ja"][:9], "走る")
+    assert notes(browser)[:2] == ["ok", "ok"]
+    end(browser)
+    assert browser.run("element('result').hidden")
+    heading, row = csv.reader(browser.run("element('csv').value").splitlines())
+    assert dict(zip(heading, row, strict=True))["page_score"] == ""
+
+
+def test_time_that_is_over_ends_the_test(browser, write_page):
+    page = write_page(seconds=2)
+    begin(browser, page, *WORDS["ja"][:8])
+    assert re.fullmatch("残り 0:0[12]", browser.run("element('time').textContent"))
+    wait(browser, "!element('end').hidden")
+    assert browser.run("state.ended - state.started") == 2000
+    assert browser.run("document.querySelector('.score').textContent")
+
+
+def test_a_minimum_of_valid_words_is_said(browser, write_page):
+    begin(browser, write_page(minimum=10), *WORDS["ja"][:9], "走る")
+    end(browser)
+    assert "10個以上" in browser.run("element('result').textContent")
+    assert '"page_score"' in browser.run("element('csv').value")
+
+
+def test_consent_is_needed_and_is_text(browser, write_page, tmp_path):
+    (tmp_path / "consent.txt").write_text(
+        "研究に参加します。\n<b>太字</b> & </div>", "cp932"
+    )
+    open_page(browser, write_page(consent=tmp_path / "consent.txt"))
+    assert browser.run("document.querySelector('.consent').textContent").endswith(
+        "<b>太字</b> & </div>"
+    )
+    assert browser.run("element('begin').disabled")
+    browser.run("element('agreed').click()")
+    assert not browser.run("element('begin').disabled")
+
+
+def test_a_page_without_unpacking_keeps_the_words(browser, page):
+    script = browser.call(
+        "Page.addScriptToEvaluateOnNewDocument",
+        source="delete window.DecompressionStream",
+    )
+    begin(browser, page, *WORDS["ja"])
+    browser.call("Page.removeScriptToEvaluateOnNewDocument", **script)
+    assert notes(browser) == [""] * 10
+    end(browser)
+    assert WORDS["ja"][9] in browser.run("element('csv').value")
+
+
+def test_mistakes_are_said_in_one_line(tmp_path):
+    page = tmp_path / "dat.html"
+    page.write_text("")
+    (tmp_path / "empty.txt").write_text(" \n")
+    for options, said in (
+        ({"output": page}, "exists; name another file"),
+        ({"output": tmp_path / "dat"}, "is no name of a page; call it dat.html"),
+        (
+            {"consent": tmp_path / "none.txt"},
+            "none.txt: no such file; give the text to agree to",
+        ),
+        ({"consent": tmp_path}, "not a file"),
+        ({"consent": tmp_path / "empty.txt"}, "is empty"),
+        ({"language": "fr"}, "language must be ja or en"),
+    ):
+        with pytest.raises(UserError, match=said) as raised:
+            form(**{"output": tmp_path / "new.html", **options})
+        assert "\n" not in str(raised.value)
+
+
+def test_a_folder_names_the_file_of_a_wrong_row(tmp_path):
+    with pytest.raises(UserError, match="holds no CSV file"):
+        read_sheet(tmp_path)
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text(
+            "participant,answer\nS1," + " ".join(WORDS["ja"])
+        )
+    with pytest.raises(
+        UserError, match=r"row 2 of b\.csv: has a participant and trial that were there"
+    ):
+        scores_of(tmp_path, tmp_path / "out")
+
+
+def test_texts_are_the_same_in_both_languages_and_the_script_is_readable():
+    texts = yaml.safe_load((FOLDER / "form.yaml").read_text("utf-8"))
+    script, html = (
+        (FOLDER / f"form.{name}").read_text("utf-8") for name in ("js", "html")
+    )
+    assert texts["ja"].keys() == texts["en"].keys()
+    for key, text in texts["ja"].items():
+        if isinstance(text, str):
+            named = re.findall(r"\{\w+\}", text)
+            assert sorted(named) == sorted(re.findall(r"\{\w+\}", texts["en"][key])), (
+                key
+            )
+    assert set(re.findall(r'say\("(\w+)"', script)) <= texts["ja"].keys()
+    assert {
+        key for key in texts["ja"] if f'"{key}"' not in script and f"${key}" not in html
+    } == set()
+    assert len(script.encode()) < 25_000
+    if node := shutil.which("node"):
+        subprocess.run([node, "--check", FOLDER / "form.js"], check=True)
+
+
+def test_quantising_moves_a_vector_by_little():
+    scorer = Dat(DatSettings()).for_people().scorer
+    packed = module.pack(scorer, ["犬", "猫", "走る"])
+    assert [bool(row & 0x8000) for row in packed.rows] == [True, True, False]
+    assert np.allclose(
+        packed.vectors[(packed.rows[0] & 0x7FFF) - 1],
+        scorer.vectors.encoder.encode(["犬"])[0],
+    )

@@ -35,13 +35,12 @@ def billed(
     try:
         yield
     finally:
-        paid = read_bills(bills, prices)
-        if paid != before:
-            print_lines(_said(paid))
+        print_lines(_said(read_bills(bills, prices)))
 
 
 def _said(paid: dict[str, Paid]) -> Iterator[str]:
     for payee, took in sorted(paid.items(), reverse=True):  # the model first
         counted = took.prompt_tokens, took.completion_tokens
         cost = cost_line(*counted, took.cost, took.unknown_cost)
-        yield f"Paid for the {payee}, in all: {took.requests:,} requests, {took.lost:,} lost: {cost}"
+        requests = f"{took.requests:,} requests, {took.refused:,} of them refused and {took.lost:,} lost"
+        yield f"Paid for the {payee}, in all: {requests}: {cost}"

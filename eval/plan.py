@@ -9,6 +9,7 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.parts import is_there, parts_of
+from sozo.data.schema import iter_tables
 from sozo.eval.answered import by_judges, read_answers
 from sozo.eval.draw import SamplingOptions, asked_item
 from sozo.models.generators import ModelWriter, Writer
@@ -32,16 +33,27 @@ class Asked:
     most: int  # tokens of a reply
     price: Price | None
 
-    def line(self, pace: float | None) -> str:
-        """For people; `pace` is a server's seconds a request at the least."""
-        count, how = _counter(self.model)
+    @property
+    def tokens(self) -> tuple[int, int]:
+        """In and out, at most."""
+        count, _ = _counter(self.model)
         asked = len(self.prompts)
         read = sum(map(count, self.prompts)) + asked * self.longest
-        written = asked * self.most
-        tokens = f"{read:,} tokens in and {written:,} out"
+        return read, asked * self.most
+
+    @property
+    def cost(self) -> float | None:
+        """Dollars at most; None without a price."""
+        return self.price.cost(*self.tokens) if self.price else None
+
+    def line(self, pace: float | None) -> str:
+        """For people; `pace` is a server's seconds a request at the least."""
+        _, how = _counter(self.model)
+        asked = len(self.prompts)
+        tokens = "{:,} tokens in and {:,} out".format(*self.tokens)
         line = f"{self.who} {self.model}: {asked:,} requests, at most {tokens} ({how})"
-        if self.price:
-            line += f", {self.price.cost(read, written):,.2f} dollars"
+        if self.cost is not None:
+            line += f", {self.cost:,.2f} dollars"
         if pace is not None:
             line += f"; {asked * pace / 60:,.2f} minutes or more"
         return line
@@ -71,6 +83,7 @@ def plan(
     lines, lacking, settings = list[str](), list[str](), list[Any]()
     local = dict[str, str]()
     paces = dict[tuple[str, str], float | None]()
+    costs = list[float | None]()
     for name, task, by, folder in runs:
         settings += [asdict(task.settings), dict(getattr(by, "record", {}))]
         try:
@@ -85,8 +98,11 @@ def plan(
                     except UserError as error:
                         lacking.append(str(error))
                 lines.append(f"{name}: {asked.line(paces.get(key))}")
+                costs.append(asked.cost)
         except UserError as error:
             lacking.append(str(error))
+    if len(known := [cost for cost in costs if cost is not None]) > 1:
+        lines.append(f"in all at most {sum(known):,.2f} dollars")
     lacking += not_here(settings, set(local), local.values())
     return lines, list(dict.fromkeys(lacking))
 
@@ -110,8 +126,7 @@ def _asked(
         answers = [(asked_item(items, sampling, k)[1], "") for k in range(rows)]
     if isinstance(by, ModelWriter):
         longest = by.max_new_tokens
-        parts = parts_of(folder / "answers", rows, sampling.batch_size)
-        there = sum(part.rows for part in parts if is_there(part))
+        there = _there(folder / "answers", rows, sampling)
         prompts = [item.prompt for item, _ in answers[there:]]
         backend = str(by.record["backend"])
         yield Asked("model", by.model, backend, prompts, 0, longest, price)
@@ -127,9 +142,23 @@ def _asked(
             for rubric in each.asked_by
             for item, text in answers
         ][len(judged) :]
+        if (place / "metrics.json").is_file() and not each.again:
+            prompts = []  # what is left is not for a judge
         limit, price = settings.judge_max_tokens, settings.price()
         backend = settings.judge_backend
         yield Asked("judge", judge, backend, prompts, longest, limit, price)
+
+
+def _there(folder: Path, rows: int, sampling: SamplingOptions) -> int:
+    """How many answers need not be drawn: those that are there, or the usable ones where these are asked for."""
+    if sampling.num_usable:
+        parts = folder.glob("part-*.parquet")
+        scores = (
+            part["score"] for path in parts for part in iter_tables(path, ["score"])
+        )
+        return sum(len(column) - column.null_count for column in scores)
+    whole = parts_of(folder, rows, sampling.batch_size)
+    return sum(part.rows for part in whole if is_there(part))
 
 
 def _pace(asked: Asked, task: Any, by: Any) -> float:

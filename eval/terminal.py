@@ -50,7 +50,8 @@ def print_run(run: TaskRun) -> None:
             )
         ]
     )
-    print_lines(str(run.folder / name) for name in task.view.files)
+    files = [run.folder / name for name in task.view.files]
+    print_lines(str(file) for file in files if file.exists())
     if run.stopped:
         print_lines([f"not finished: {run.stopped}"])
 

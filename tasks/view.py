@@ -151,8 +151,9 @@ def _paid(payee: str, run: RunResult) -> str | None:
         return None
     names = ("prompt_tokens", "completion_tokens", "cost", "unknown_cost")
     return translatable(
-        "{n:,} requests, {lost:,} lost: {cost}",
+        "{n:,} requests, {refused:,} of them refused and {lost:,} lost: {cost}",
         n=paid["requests"],
+        refused=paid["refused"],
         lost=paid["lost"],
         cost=cost_line(*(paid[name] for name in names)),
     )

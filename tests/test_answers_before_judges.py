@@ -89,7 +89,7 @@ def test_a_judge_that_fails_later_leaves_answers_that_one_command_has_judged(tmp
         words = command(url, judge, "--batch-size", "20", output="what's it")
         done = evaluate(tmp_path, *words)
         assert done.returncode == 2
-        assert "the key has expired; start or fix" in done.stderr
+        assert "the key has expired; set OPENAI_API_KEY" in done.stderr
         assert done.stderr.count("\n") == 1
         assert len(answered) == 1 + 35
         run = tmp_path / "what's it" / RUN
@@ -160,8 +160,8 @@ def test_two_judges_in_one_command_score_the_same_answers(tmp_path):
         words.insert(words.index("j") + 1, "org/k")
         plan = evaluate(tmp_path, *words, "--dry-run")
         assert plan.returncode == 0, plan.stdout + plan.stderr
-        who = [line.split(":")[1].strip() for line in plan.stdout.splitlines()]
-        assert who[:3] == ["model m", "judge j", "judge org/k"]
+        who = [line.split(":")[1].strip() for line in plan.stdout.splitlines()[:3]]
+        assert who == ["model m", "judge j", "judge org/k"]
         assert [body["model"] for body in judged] == ["j", "org/k"]
         del answered[:], judged[:]
         done = evaluate(tmp_path, *words)
@@ -243,7 +243,8 @@ def test_a_plan_counts_tokens_dollars_minutes_and_what_is_there(tmp_path):
         assert not (tmp_path / "out").exists()
         questions = [question.question for question in trial_questions()]
         characters = sum(map(len, questions))
-        model, judges, _ = plan.stdout.splitlines()
+        model, judges, whole, _ = plan.stdout.splitlines()
+        assert whole == f"in all at most {characters / 1000 + 245:,.2f} dollars"
         assert model.startswith(
             f"m/jcq: model m: 35 requests, at most {characters:,} tokens in and 3,500 out "
             f"(a token a character), {characters / 1000:.2f} dollars; "

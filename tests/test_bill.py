@@ -63,7 +63,7 @@ def test_each_attempt_is_billed_by_how_it_ended(replying, tmp_path):
     assert len(requests) == 4
     # Refused, 120 tokens twice, and one of which only the most is known.
     assert read([tmp_path / BILL]) == {
-        "model": Paid(4, 200, 40, 0, 1, 240.0, 240.0 + AT_MOST)
+        "model": Paid(4, 200, 40, 1, 0, 1, 240.0, 240.0 + AT_MOST)
     }
 
 
@@ -80,7 +80,7 @@ def test_nothing_is_written_before_something_may_be_paid(replying, tmp_path):
         pytest.raises(UserError),
     ):
         asked(url, path)
-    assert read([path]) == {"model": Paid(2, 100, 20, 0, 0, 120.0, 120.0)}
+    assert read([path]) == {"model": Paid(2, 100, 20, 1, 0, 0, 120.0, 120.0)}
 
 
 def test_what_was_lost_counts_at_its_most(replying, tmp_path):
@@ -91,7 +91,9 @@ def test_what_was_lost_counts_at_its_most(replying, tmp_path):
     with server(slow) as (url, _):
         (outcome,) = asked(url, tmp_path / BILL)
     assert outcome.value is None
-    assert read([tmp_path / BILL]) == {"model": Paid(3, 0, 0, 3, 3, 0.0, 3 * AT_MOST)}
+    assert read([tmp_path / BILL]) == {
+        "model": Paid(3, 0, 0, 0, 3, 3, 0.0, 3 * AT_MOST)
+    }
 
 
 def test_a_torn_line_is_of_a_request_under_way_and_what_follows_counts(
@@ -103,15 +105,63 @@ def test_a_torn_line_is_of_a_request_under_way_and_what_follows_counts(
         content = path.read_bytes()
         path.write_bytes(content[:-20])
         asked(url, path)
-    assert read([path]) == {"model": Paid(3, 200, 40, 1, 1, 240.0, 240.0 + AT_MOST)}
+    assert read([path]) == {"model": Paid(3, 200, 40, 0, 1, 1, 240.0, 240.0 + AT_MOST)}
 
 
-@pytest.mark.parametrize("line", ['{"key": 1}', "17", '{"request": 1, "to": "model"}'])
+@pytest.mark.parametrize(
+    "line", ['{"key": 1}', "17", "hello", '{"request": 1, "to": "model"}']
+)
 def test_what_is_no_bill_is_named_by_its_line(line, tmp_path):
     path = tmp_path / BILL
     path.write_text(f'{{"request": "a", "to": "model"}}\n{line}\n')
     with pytest.raises(UserError, match=r"bill.jsonl, line 2: is no line of a bill"):
         read([path])
+
+
+def test_an_error_within_a_reply_may_have_been_paid_for(replying, tmp_path):
+    with server(lambda _: (200, {"error": {"message": "upstream", "code": 400}})) as (
+        url,
+        _,
+    ):
+        (outcome,) = asked(url, tmp_path / BILL)
+    assert outcome.status == 400
+    assert read([tmp_path / BILL]) == {"model": Paid(1, 0, 0, 0, 0, 1, 0.0, AT_MOST)}
+
+
+def test_a_bill_is_a_plain_file_whatever_its_line_ends(replying, tmp_path):
+    path = tmp_path / BILL
+    with server(lambda _: (200, completion())) as (url, _):
+        asked(url, path)
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert read([path])["model"].requests == 1
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UserError, match="is no file"):
+        Bill(tmp_path / "pipe", "model", None, None)
+
+
+def test_what_a_request_itself_says_of_its_length_is_reserved(tmp_path):
+    bill = Bill(tmp_path / BILL, "model", PRICE, 10, Budget(AT_MOST + 89.0))
+
+    async def send():
+        raise AssertionError("it was sent")
+
+    for more in ({"max_tokens": 100}, {"n": 10}):
+        with pytest.raises(OverBudgetError):
+            asyncio.run(bill.note(BODY | more, send))
+
+
+def test_after_an_error_what_waits_for_room_is_not_sent(replying, tmp_path):
+    def refuse(_):
+        time.sleep(0.2)
+        return 401, {"error": {"message": "no"}}
+
+    budget = Budget(1.5 * AT_MOST)
+    with server(refuse) as (url, requests):
+        endpoint = Endpoint("m", url, concurrency=3)
+        endpoint.bill = Bill(tmp_path / BILL, "model", PRICE, 10, budget)
+        with pytest.raises(UserError, match="OPENAI_API_KEY"):
+            endpoint.post_all("chat/completions", [BODY] * 3, lambda c: c, print)
+    assert len(requests) == 1
 
 
 def test_a_price_that_is_given_later_counts(replying, tmp_path):

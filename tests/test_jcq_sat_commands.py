@@ -272,7 +272,7 @@ def test_answers_that_were_cut_or_empty_are_counted_beside_the_mean(tmp_path):
     assert "Answers: truncated 10 of 35, 28.6%" in shown
     assert "Answers: empty 10 of 35, 28.6%" in shown
     assert "10 of 35 answers cut off" in shown
-    assert "CUT OFF: judged without their end" in shown
+    assert "CUT OFF: what text came is judged without its end" in shown
     assert "answers were cut at" not in shown  # 10 of 35 are not most
     assert (
         max(body.get("max_tokens", 0) for body in requests if body["model"] == "m")

@@ -17,8 +17,11 @@ from sozo.data.errors import UserError
 from sozo.data.progress import note
 from sozo.data.record import refuse_link, room
 from sozo.data.settings import Checked, from_validation, setting
+from sozo.scoring.endpoint.pace import is_ending
 
 BILL = "bill.jsonl"
+# Names of the limit on a reply's tokens.
+_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _MORE = 64  # tokens of a chat template, with room to spare
 _LOOKS_EVERY = 0.01  # seconds
 
@@ -105,6 +108,8 @@ class Budget:
             if not self._under_way:
                 return False
             await asyncio.sleep(_LOOKS_EVERY)
+            if is_ending():
+                return False
         self._reserved += most
         self._under_way += 1
         return True
@@ -140,8 +145,9 @@ Some = TypeVar("Some", bound=Outcome)
 class Bill:
     """What one client asks of a server for a run: a line before each request, one after it, in `path`.
 
-    The file comes with the first thing that may be paid for. `payee` is model or judge, `longest` the most tokens of a
-    reply. Where a process is killed, the requests under way have a first line only, and count as lost.
+    `payee` is model or judge, `longest` the most tokens of a reply, unless a request's body says how many. Where a
+    process is killed, the requests under way have a first line only, and count as lost. A new file in which everything
+    was refused goes again, with the folders that were made for it.
     """
 
     def __init__(
@@ -153,34 +159,35 @@ class Bill:
         budget: Budget | None = None,
     ) -> None:
         refuse_link(path)
+        if path.exists() and not path.is_file():
+            raise UserError(f"{path}: is no file; give another output folder")
         unknown = price is None or longest is None
         if budget and budget.limit is not None and unknown:
             needs = f"the prices of the {payee}'s tokens (0 where nobody is paid) and a limit on its replies"
             raise UserError(f"max_cost needs {needs}; give all of them")
         self.path, self.payee, self.price = path, payee, price
         self.longest, self.budget = longest, budget
-        self._waiting = list[bytes]()
-        torn = path.is_file() and path.read_bytes()[-1:] not in (b"", b"\n")
-        if torn:
-            self._waiting.append(b"\n")
+        self._under_way, self._new = 0, not path.exists()
+        self._made = [place for place in path.parents if not place.exists()]
+        torn = not self._new and path.read_bytes()[-1:] not in (b"", b"\n")
+        self._first = b"\n" if torn else b""  # what comes before the next line
 
     async def note(
         self, body: Mapping[str, Any], send: Callable[[], Awaitable[Some]]
     ) -> Some:
         """Send one request and note it; OverBudgetError if it could cost more than is left."""
-        most = None
-        if self.price and self.longest is not None:
-            prompt = json.dumps(body.get("messages"), ensure_ascii=False)
-            most = self.price.at_most(prompt, self.longest)
+        most = self._most(body)
         budget = self.budget or Budget(None)
         if not await budget.reserve(most or 0.0):
             raise OverBudgetError(budget.used_up)
         request, ended = token_hex(8), Ended.LOST
         tokens: tuple[int | None, int | None] = None, None
         sent = {"request": request, "to": self.payee, "most": most}
-        self._write(sent | {"time": datetime.now(UTC).isoformat("T", "milliseconds")})
+        sent["time"] = datetime.now(UTC).isoformat("T", "milliseconds")
         cost = None
+        self._under_way += 1
         try:
+            self._write(sent)
             outcome = await send()
             ended, tokens = outcome.ended, outcome.tokens
             cost = self.price.cost(*tokens) if self.price else None
@@ -189,25 +196,42 @@ class Bill:
             ended = Ended.REFUSED
             raise
         finally:
-            names = ("prompt_tokens", "completion_tokens")
-            counted = dict(zip(names, tokens, strict=True))
-            self._write(
-                {"request": request, "ended": ended, **counted, "cost": cost},
-                may_be_paid=ended != Ended.REFUSED,
-            )
-            note(cost=cost or 0.0)
+            self._under_way -= 1
+            # First: who waits for room must not wait for ever, even where the disk is full.
             known = 0.0 if ended == Ended.REFUSED else most or 0.0
             budget.settle(most or 0.0, known if cost is None else cost)
+            note(cost=cost or 0.0)
+            names = ("prompt_tokens", "completion_tokens")
+            counted = dict(zip(names, tokens, strict=True))
+            self._write({"request": request, "ended": ended, **counted, "cost": cost})
+            self._new &= ended == Ended.REFUSED
+            if self._new and not self._under_way:
+                self._withdraw()
 
-    def _write(self, line: Mapping[str, Any], may_be_paid: bool = False) -> None:
-        self._waiting.append(json.dumps(line).encode() + b"\n")
-        if may_be_paid or self.path.exists():
-            content = b"".join(self._waiting)
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            # Unbuffered: once it is written, killing the process does not lose it.
-            with room(self.path, len(content)), self.path.open("ab", 0) as file:
-                file.write(content)
-            self._waiting.clear()
+    def _most(self, body: Mapping[str, Any]) -> float | None:
+        """The most that a request can cost; None where nobody can tell."""
+        limits = [body.get(name) for name in _LIMITS]
+        longest = max((n for n in limits if isinstance(n, int)), default=self.longest)
+        if self.price is None or longest is None:
+            return None
+        choices = n if isinstance(n := body.get("n"), int) else 1
+        prompt = json.dumps(body.get("messages"), ensure_ascii=False)
+        return self.price.at_most(prompt, longest * choices)
+
+    def _write(self, line: Mapping[str, Any]) -> None:
+        content = self._first + json.dumps(line).encode() + b"\n"
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        # Unbuffered: once it is written, killing the process does not lose it.
+        with room(self.path, len(content)), self.path.open("ab", 0) as file:
+            whole = file.write(content) == len(content)
+        self._first = b"" if whole else b"\n"
+
+    def _withdraw(self) -> None:
+        self._first = self.path.read_bytes()  # of a server that may yet answer
+        self.path.unlink()
+        for place in self._made:
+            with suppress(OSError):  # something else is in it
+                place.rmdir()
 
 
 @dataclass(slots=True)
@@ -217,6 +241,7 @@ class Paid:
     requests: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    refused: int = 0  # requests that cost nothing
     lost: int = 0  # requests of which nothing is known, such as those under way when a process was killed
     unknown_cost: int = (
         0  # requests that may have cost something of which nobody knows how much
@@ -242,6 +267,7 @@ class _Line:
 
 
 _LINE = TypeAdapter(_Line)
+_START = b'{"request": "'
 
 
 def read_bills(
@@ -265,10 +291,11 @@ def _add(paid: Paid, sent: _Line, end: _Line, price: Price | None) -> None:
     cost = end.cost
     if cost is None and price:
         cost = price.cost(*counts)
-    free = end.ended == Ended.REFUSED and cost is None
+    free = end.ended == Ended.REFUSED and None in counts
     paid.requests += 1
     paid.prompt_tokens += counts[0] or 0
     paid.completion_tokens += counts[1] or 0
+    paid.refused += free
     paid.lost += end.ended == Ended.LOST
     paid.unknown_cost += cost is None and not free
     paid.cost += cost or 0.0
@@ -278,11 +305,10 @@ def _add(paid: Paid, sent: _Line, end: _Line, price: Price | None) -> None:
 
 def _lines(path: Path) -> Iterable[_Line]:
     """A torn line, which a kill leaves, is passed over; what is none of ours is a UserError."""
-    for number, text in enumerate(path.read_bytes().split(b"\n"), 1):
-        if not text.endswith(b"}"):
-            with suppress(ValueError):
-                json.loads(text)
-                raise UserError(f"{path}, line {number}: is no line of a bill; fix it")
+    for number, line in enumerate(path.read_bytes().split(b"\n"), 1):
+        text = line.strip()
+        torn = text.startswith(_START) or _START.startswith(text)
+        if torn and not text.endswith(b"}"):
             continue
         try:
             yield _LINE.validate_json(text)

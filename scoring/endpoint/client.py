@@ -117,6 +117,7 @@ class Endpoint:
         timeout = profile.timeout or timeout
         key_env = profile.key_env
         key = os.environ.get(key_env, "").strip()
+        self._key_env = key_env
         if not key:
             raise UserError(
                 f"{key_env} is not set; set it (to any text for a server that needs no key)"
@@ -282,6 +283,8 @@ class Endpoint:
         remedy = "start or fix the server, or its settings, and run again"
         if re.search("context length|max_model_len|tokens is too large", error or ""):
             remedy = "give a smaller limit on new tokens, or the server a longer window"
+        if (error or "").startswith("HTTP 401"):
+            remedy = f"set {self._key_env} to a key of this server, and run again"
         return UserError(f"{self.label} at {self.url}: {error}; {remedy}")
 
     def chat_reply(self, content: Any) -> Reply:
@@ -447,6 +450,8 @@ class Endpoint:
             f"HTTP {status}: {message if isinstance(message, str) else quoted(message)}"
         )
         code = detail.get("code")
+        # What was generated before an error in a reply may be paid for.
+        ended = Ended.REPLY if status < 300 else Ended.REFUSED
         if status < 300:  # some servers pass on the status of another one like this
             status = code if type(code) is int and 400 <= code < 600 else 500
         if status in (401, 402) or code == "insufficient_quota":
@@ -461,7 +466,7 @@ class Endpoint:
             None if code is None else str(code),
             again=again,
             wait=wait,
-            ended=Ended.REFUSED,
+            ended=ended,
         )
 
     def _line(self, text: str) -> str:

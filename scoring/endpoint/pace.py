@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
@@ -61,6 +62,14 @@ def retry_after(milliseconds: str | None, value: str | None) -> float | None:
         return None
 
 
+_errors = ContextVar[list[BaseException]]("errors")  # of the items that are under way
+
+
+def is_ending() -> bool:
+    """Whether the items of which this is one are not gone on with: after an error, or Ctrl-C."""
+    return bool(_errors.get(None))
+
+
 class Blame:
     """Whose fault it is that prompts get no answer: their own while others are answered, else the server's."""
 
@@ -94,6 +103,7 @@ async def for_each(
     """
     queue = iter(items)
     errors: list[BaseException] = []
+    _errors.set(errors)
 
     async def worker() -> None:
         for item in queue:

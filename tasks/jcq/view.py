@@ -90,7 +90,7 @@ class JcqView(View[JcqRunResult]):
             states.values()
         ):  # the caveat says how many
             notes.append(
-                "CUT OFF: judged without their end; raise --max-new-tokens if the model has room."
+                "CUT OFF: what text came is judged without its end; raise --max-new-tokens if the model has room."
             )
         in_prose, read = (
             run.metrics["statuses"]["in_prose"],

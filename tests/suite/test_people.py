@@ -587,13 +587,8 @@ def test_the_example_page_says_what_was_done(tmp_path, monkeypatch, capsys):
     assert (
         re.findall(r"\b(?:the|of|and|list|rule|score|words|none|rows?)\b", text) == []
     )
-    assert (
-        re.findall(
-            r"[ぁ-ん]",
-            page.replace("楽しい", "").replace("とても", "").replace("きれいだ", ""),
-        )
-        == []
-    )
+    assert "採点" not in page
+    assert "。" not in page
     html = (tmp_path / "out/people.html").read_text("utf-8")
     shown = html[html.index("<header") : html.index("<script")]
     shown = re.sub(r'<p class="files">.*?</p>', "", shown)

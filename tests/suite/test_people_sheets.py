@@ -205,7 +205,7 @@ def test_two_lists_in_a_row_are_two_trials(tmp_path):
     row = [*WORDS, *WORDS[::-1]]
     lists = lists_of(tmp_path, wide([*NAMES["V1"], *SECOND], [row, row]))
     assert lists.index.tolist() == [2, 2, 3, 3]
-    assert lists["trial"].tolist() == ["V1 to V10", "W2_1 to W2_10"] * 2
+    assert lists["trial"].tolist() == ["V1–V10", "W2_1–W2_10"] * 2
     assert lists["words"].tolist() == [WORDS, WORDS[::-1]] * 2
     both = ["、".join(WORDS), "、".join(WORDS[::-1])]
     for headings, trials in {
@@ -825,4 +825,4 @@ def test_one_remark_does_not_make_a_column_of_lists(tmp_path, fake):  # noqa: F8
         tmp_path / "out",
         PeopleOptions(),
     )
-    assert "Q5_1 to Q5_10" in (tmp_path / "out" / "people.md").read_text("utf-8")
+    assert "Q5_1–Q5_10" in (tmp_path / "out" / "people.md").read_text("utf-8")

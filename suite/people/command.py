@@ -3,11 +3,11 @@
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from html import escape
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,14 +20,18 @@ from sozo.data.settings import setting
 from sozo.data.sheet import read_sheet, write_sheet
 from sozo.eval.report.render import render
 from sozo.eval.terminal import print_lines
+from sozo.scoring.measure import Measure
 from sozo.scoring.table import markdown
 from sozo.suite.people.messages import LANG, told_in
 from sozo.suite.people.result import PeopleScored, score_sheet
 from sozo.tasks import Dat
 from sozo.tasks.dat.scorer import DatSettings
 
+if TYPE_CHECKING:
+    from sozo.suite.people.beside import Plane
+
 # What the user says of a sheet, by the options' names.
-_NAMED = ("sheet", "participant", "trial", "group", "norms_scale")
+_NAMED = ("sheet", "participant", "trial", "group", "norms_scale", "beside")
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,9 @@ class PeopleOptions:
     )
     norms_scale: str | None = setting(
         None, "Scale of these scores, as sozo_scale says it, if no column does."
+    )
+    beside: str | None = setting(
+        None, "Folder of models' runs of DAT, which are scored by the same rule."
     )
     lang: str | None = setting(None, LANG)
 
@@ -139,21 +146,34 @@ def score_people(
     from sozo.eval.report.labels import wording  # which takes a while to import
 
     scored = score_sheet(task, file, norms, lambda text: wording(text)[1], named)
+    plane = None
+    if options.beside:
+        from sozo.suite.people.beside import beside  # which takes a while to import
+
+        measure = Measure("dat", 2 if task.settings.olson else 4)
+        plane = beside(task, scored.results, options.beside, measure)
+        scored = replace(scored, japanese={**scored.japanese, **plane.japanese})
     page.start({"scorer": task.describe()}, {"file": str(file)})
     write_sheet(output / "scores.csv", scored.sheet.cells, scored.sheet.delimiter)
     write_sheet(output / "wide.csv", scored.wide, scored.sheet.delimiter)
     title = f"{task.title}: {file.name}"
-    write_whole(output / "people.html", _page(title, scored))
+    write_whole(output / "people.html", _page(title, scored, plane))
     for name, tongue in (("people.md", str), ("people_ja.md", scored.in_japanese)):
-        write_whole(output / name, _summary(title, scored, tongue).encode())
+        text = _summary(title, scored, plane, tongue)
+        write_whole(output / name, text.encode())
     page.finish({})
 
 
-def _summary(title: str, scored: PeopleScored, said: Callable[[str], str]) -> str:
+def _summary(
+    title: str,
+    scored: PeopleScored,
+    plane: "Plane | None",
+    said: Callable[[str], str],
+) -> str:
     """What is counted, the tables with their notes, and the paragraph, in the language of `said`."""
     n = scored.sheet.cells.index.nunique()
     read = f"{n:,} row{'s' * (n != 1)} read as {scored.sheet.encoding}."
-    shown = scored.tables[:-1]
+    shown = [*scored.tables[:-1], *([plane.table] if plane else [])]
     times, *notes = [said(note) for table in shown for note in table.notes]
     parts = [
         times,
@@ -167,7 +187,7 @@ def _summary(title: str, scored: PeopleScored, said: Callable[[str], str]) -> st
     return "\n\n".join(parts)
 
 
-def _page(title: str, scored: PeopleScored) -> bytes:
+def _page(title: str, scored: PeopleScored, plane: "Plane | None") -> bytes:
     """The page in English and in Japanese; what people wrote, and are called, stays as it is."""
 
     def in_both(text: str) -> str:
@@ -184,5 +204,6 @@ def _page(title: str, scored: PeopleScored) -> bytes:
         breakable=in_both,
         title=title,
         tables=scored.tables,
+        plane=plane,
         methods=scored.methods,
     )

@@ -35,6 +35,7 @@ class PeopleScored:
     sheet: Sheet  # with what was added
     tables: Sequence[Table]  # the last one holds what they wrote
     methods: Sequence[str]  # a paragraph for a paper, in English and in Japanese
+    results: "pd.DataFrame"  # what each list is worth (`score_written`)
     wide: "pd.DataFrame"  # scores: a row for each participant, a column for each time
     japanese: Mapping[str, str]  # what the tables say, by what they say in English
 
@@ -140,6 +141,7 @@ def score_sheet(
             tabulate("Every list", rows, [of_all[0]]),
         ),
         [TEXTS[language].format(**facts) for language in ("english", "japanese")],
+        results,
         wide_scores(results, lists["group"]),
         said_in_japanese,
     )

@@ -11,7 +11,7 @@
 | fluency\\|flow | 0.50 [0.40, 0.60] | 1,200  |
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sozo.data.markdown import plain, table
@@ -224,21 +224,24 @@ def tabulate(
     return Table(name, tuple(rows[0]) if rows else (), tuple(filled), tuple(notes))
 
 
-def markdown(content: Table) -> str:
-    """The table in Markdown, without title and notes; names and texts are escaped, since they may come from outside."""
+def markdown(content: Table, said: Callable[[str], str] = str) -> str:
+    """The table in Markdown, without title and notes; names and texts are escaped, since they may come from outside.
+
+    `said` says a text in another language.
+    """
     lines = []
     for row in content.rows:
-        lines.append([plain(row.name), *(_escaped(cell) for cell in row.cells)])
-    return table([plain(label) for label in content.columns], lines)
+        cells = (_escaped(cell, said) for cell in row.cells)
+        lines.append([plain(said(row.name)), *cells])
+    return table([plain(said(label)) for label in content.columns], lines)
 
 
-def _escaped(cell: Cell) -> str:
+def _escaped(cell: Cell, said: Callable[[str], str]) -> str:
     """A cell in one line, of which only the numbers are not escaped."""
-    text = plain(cell.text) if isinstance(cell.content, str) else cell.text
+    text = plain(said(cell.text)) if isinstance(cell.content, str) else cell.text
     if cell.value is None and cell.why:
         return f"{DASH} ({plain(cell.why)})"
     number = text + (f" {cell.interval}" if cell.interval else "")
     changed = f"{cell.changed} from the base" if cell.change else ""
-    return ", ".join(
-        filter(None, (number, cell.counts, *map(plain, cell.below), changed))
-    )
+    below = (plain(said(line)) for line in cell.below)
+    return ", ".join(filter(None, (number, said(cell.counts), *below, changed)))

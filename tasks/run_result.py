@@ -14,7 +14,7 @@ import numpy as np
 from sozo.data.errors import UserError
 from sozo.data.jsonl import read_objects
 from sozo.data.schema import ERROR, iter_tables
-from sozo.scoring.final_text import NOT_AT_HAND, Ending, answer_state
+from sozo.scoring.final_text import NOT_AT_HAND, Ending, answer_state, final_text
 from sozo.scoring.judges.protocol import Status
 from sozo.scoring.judges.run import NOT_ASKED
 from sozo.scoring.measure import LEVEL, MEAN, Estimate, Measure
@@ -193,7 +193,11 @@ class RunResult:
 
     def cut_off(self) -> tuple[int, int]:
         """How many answers did not come to their end, of how many."""
-        cut = [answer.state == Ending.CUT for answer in self.scored]
+        cut = [
+            answer.state == Ending.CUT
+            or (not answer.complete and final_text(answer.text) is None)
+            for answer in self.scored
+        ]
         return sum(cut), len(cut)
 
     @property

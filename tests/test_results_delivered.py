@@ -85,10 +85,9 @@ def grpo(tmp_path):
 
 def offline(folder):
     """Ids of the W&B runs in a folder of results, and everything logged: one dictionary for each line."""
-    ids = [
-        path.name.rpartition("-")[2]
-        for path in sorted(folder.glob("wandb/offline-run-*"))
-    ]
+    # Of two within a second the second one's folder ends in -1.
+    folders = sorted(folder.glob("wandb/offline-run-*"))
+    ids = [path.name.split("-")[3] for path in folders]
     records = list(wandb_records(folder))
     history = [
         {

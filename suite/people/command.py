@@ -1,11 +1,13 @@
 """What people wrote, scored: their spreadsheet with our columns, a page, a paragraph for a paper."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from html import escape
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,17 +17,21 @@ from sozo.data.markdown import plain
 from sozo.data.record import write_whole
 from sozo.data.run_folder import RunFolder
 from sozo.data.settings import setting
-from sozo.data.sheet import sheet_files, write_sheet
+from sozo.data.sheet import read_sheet, sheet_files, write_sheet
 from sozo.eval.report.render import render
 from sozo.eval.terminal import print_lines
+from sozo.scoring.measure import Measure
 from sozo.scoring.table import markdown
-from sozo.scoring.translatable import Translatable
+from sozo.suite.people.messages import LANG, told_in
 from sozo.suite.people.result import PeopleScored, score_sheet
 from sozo.tasks import Dat
 from sozo.tasks.dat.scorer import DatSettings
 
+if TYPE_CHECKING:
+    from sozo.suite.people.beside import Plane
+
 # What the user says of a sheet, by the options' names.
-_NAMED = ("sheet", "participant", "trial", "group", "norms_scale")
+_NAMED = ("sheet", "participant", "trial", "group", "norms_scale", "beside")
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,10 @@ class PeopleOptions:
     norms_scale: str | None = setting(
         None, "Scale of these scores, as sozo_scale says it, if no column does."
     )
+    beside: str | None = setting(
+        None, "Folder of models' runs of DAT, which are scored by the same rule."
+    )
+    lang: str | None = setting(None, LANG)
 
 
 def people(
@@ -68,14 +78,19 @@ def people(
 
     With a page, and a paragraph for the methods section.
     """
-    score_people(Dat(settings), file, output, options)
-    names = ("config.json", "metrics.json", "people.html", "scores.csv", "wide.csv")
-    print_lines(
-        [
-            (output / "people.md").read_text("utf-8"),
-            *(str(output / name) for name in (*names, "people.md")),
-        ]
-    )
+    with told_in(options.lang, _text(file, options.sheet)) as said:
+        score_people(Dat(settings), file, output, options, said)
+        summary = output / ("people.md" if said is str else "people_ja.md")
+        names = ("config.json", "metrics.json", "people.html", "scores.csv", "wide.csv")
+        files = (*(output / name for name in names), summary)
+        print_lines([summary.read_text("utf-8"), *map(str, files)])
+
+
+def _text(file: Path, sheet: str | None) -> str:
+    """What a spreadsheet holds; its name where it cannot be read."""
+    with suppress(UserError):
+        return read_sheet(file, sheet).cells.to_csv()
+    return file.name
 
 
 def words_go(settings: DatSettings) -> tuple[str | None, Path | None]:
@@ -90,8 +105,17 @@ def words_go(settings: DatSettings) -> tuple[str | None, Path | None]:
     )
 
 
-def score_people(task: Dat, file: Path, output: Path, options: PeopleOptions) -> None:
-    """Score a spreadsheet into a folder that no command of sozo reads as a run: scores.csv, people.html, people.md."""
+def score_people(
+    task: Dat,
+    file: Path,
+    output: Path,
+    options: PeopleOptions,
+    said: Callable[[str], str] = str,
+) -> None:
+    """Score a spreadsheet into a folder that no command of sozo reads as a run: scores.csv, people.html, people.md.
+
+    people_ja.md is people.md in Japanese. What is printed meanwhile is `said`.
+    """
     require("jinja2", "the page of people's answers")
     task = task.for_people()
     server, folder = words_go(task.settings)
@@ -109,55 +133,67 @@ def score_people(task: Dat, file: Path, output: Path, options: PeopleOptions) ->
         for name, path in given.items()
         if path and path.exists()
     }
-    said = {name: getattr(options, name) for name in _NAMED}
-    named = {name: value for name, value in said.items() if value}
+    asked = {name: getattr(options, name) for name in _NAMED}
+    named = {name: value for name, value in asked.items() if value}
     page = RunFolder(
         output,
         {"task": f"{task.name} of people", **named, **digests, **task.deciding()},
     )
     if page.metrics() is not None and (output / "people.md").is_file():
-        print_lines([f"{output}: finished before; nothing was computed again"])
+        print_lines([said(f"{output}: finished before; nothing was computed again")])
         return
     if folder:
-        print_lines(
-            [
-                f"{folder} will hold every word that people wrote; --embedding-cache none keeps none"
-            ]
-        )
+        kept = f"{folder} will hold every word that people wrote; --embedding-cache none keeps none"
+        print_lines([said(kept)])
     from sozo.eval.report.labels import wording  # which takes a while to import
 
     scored = score_sheet(task, file, norms, lambda text: wording(text)[1], named)
+    plane = None
+    if options.beside:
+        from sozo.suite.people.beside import beside  # which takes a while to import
+
+        measure = Measure("dat", 2 if task.settings.olson else 4)
+        plane = beside(task, scored.results, options.beside, measure)
+        scored = replace(scored, japanese={**scored.japanese, **plane.japanese})
     page.start({"scorer": task.describe()}, {"file": str(file)})
     write_sheet(output / "scores.csv", scored.sheet.cells, scored.sheet.delimiter)
     write_sheet(output / "wide.csv", scored.wide, scored.sheet.delimiter)
     title = f"{task.title}: {file.name}"
-    write_whole(output / "people.html", _page(title, scored))
-    n = scored.sheet.cells.index.nunique()
-    read = f"{n:,} row{'s' * (n != 1)} read as {scored.sheet.encoding}."
-    times, *english = [note for table in scored.tables[:-1] for note in table.notes]
-    notes = map(plain, [*english, *(scored.japanese[note] for note in english)])
-    methods = map(plain, scored.methods)
-    parts = [
-        f"{times} ({scored.japanese[times]})",
-        f"# {title}",
-        read,
-        *map(markdown, scored.tables[:-1]),
-        *notes,
-        "## Methods, to paste",
-        *methods,
-    ]
-    write_whole(output / "people.md", "\n\n".join(parts).encode())
+    write_whole(output / "people.html", _page(title, scored, plane))
+    for name, tongue in (("people.md", str), ("people_ja.md", scored.in_japanese)):
+        text = _summary(title, scored, plane, tongue)
+        write_whole(output / name, text.encode())
     page.finish({})
 
 
-def _page(title: str, scored: PeopleScored) -> bytes:
+def _summary(
+    title: str,
+    scored: PeopleScored,
+    plane: "Plane | None",
+    said: Callable[[str], str],
+) -> str:
+    """What is counted, the tables with their notes, and the paragraph, in the language of `said`."""
+    n = scored.sheet.cells.index.nunique()
+    read = f"{n:,} row{'s' * (n != 1)} read as {scored.sheet.encoding}."
+    shown = [*scored.tables[:-1], *([plane.table] if plane else [])]
+    times, *notes = [said(note) for table in shown for note in table.notes]
+    parts = [
+        times,
+        f"# {title}",
+        said(read),
+        *(markdown(table, said) for table in shown),
+        *map(plain, notes),
+        f"## {said('Methods, to paste')}",
+        plain(scored.methods[said is not str]),
+    ]
+    return "\n\n".join(parts)
+
+
+def _page(title: str, scored: PeopleScored, plane: "Plane | None") -> bytes:
     """The page in English and in Japanese; what people wrote, and are called, stays as it is."""
-    from sozo.eval.report.labels import both
 
     def in_both(text: str) -> str:
-        if isinstance(text, Translatable):
-            return both(text)
-        japanese = scored.japanese.get(text, text)
+        japanese = scored.in_japanese(text)
         if japanese == text:
             return escape(text)
         return f'<span lang="en">{escape(text)}</span><span lang="ja">{escape(japanese)}</span>'
@@ -170,5 +206,6 @@ def _page(title: str, scored: PeopleScored) -> bytes:
         breakable=in_both,
         title=title,
         tables=scored.tables,
+        plane=plane,
         methods=scored.methods,
     )

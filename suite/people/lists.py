@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 TEXTS = yaml.safe_load(files(__package__).joinpath("people.yaml").read_text("utf-8"))
 _KNOWN = TEXTS["headings"]
-_UNREAD = "Not read, though lists may be there (call all of them alike, such as answer1 and answer2, to read them):"
 _APART_BY = "name the column that tells a person's lists apart by --trial COLUMN"
 _LOOKED_AT = 100  # rows, to see whether a column holds lists
 _NO_WORD = re.compile(
@@ -143,9 +142,10 @@ def read_written(
 
     Columns: participant, trial, and answer or word1 to word10, or else those that hold lists. Where several do, each
     is a trial, and their row comes again for each. `named` says which column is participant, trial or group.
-    Spellings that differ by width, case and blanks are one. `attrs` has what is to be told: "columns" that were read,
-    "unwritten" rows with a person and no list, "spellings" that are one, and cells that Excel may have "made". Rows
-    that repeat or explain the headings, sums, and rows without a word beside others of the same list are no lists.
+    Spellings that differ by width, case and blanks are one. `attrs` has what is to be told: the "columns" that were
+    read and those "unread", "unwritten" rows with a person and no list, "spellings" that are one, and cells that Excel
+    may have "made". Rows that repeat or explain the headings, sums, and rows without a word beside others of the same
+    list are no lists.
     """
     import pandas as pd
 
@@ -206,7 +206,8 @@ def read_written(
         raise UserError(f"{sheet.path}: holds no list below its headings")
     spelled = (participant + " = " + who)[(participant != who) & (who != "")]
     lists.attrs |= {
-        "columns": f"{asked}; {' and '.join(columns)}{unread}",
+        "columns": f"{asked}; {', '.join(columns)}",
+        "unread": ", ".join(unread),
         "unwritten": unwritten.unique().tolist(),
         "spellings": spelled.unique().tolist(),
         "made": made,
@@ -238,7 +239,9 @@ def _as_one(column: "pd.Series") -> "pd.Series":
     return column.groupby(same).transform("first")
 
 
-def _columns(sheet: Sheet, language: str) -> tuple[dict[str, list["pd.Series"]], str]:
+def _columns(
+    sheet: Sheet, language: str
+) -> tuple[dict[str, list["pd.Series"]], list[str]]:
     """The columns of each list of a row (one, or the ten of its words) by what they are called; and what is not read."""
     # Whatever it is called: seven different words in most rows, in one cell or in ten. One remark as long is no list.
     single = [
@@ -268,7 +271,7 @@ def _columns(sheet: Sheet, language: str) -> tuple[dict[str, list["pd.Series"]],
         elif ten := _ten(own):
             found.append(ten)
         else:
-            names = " and ".join(map(_called, [*found, list(own.values())]))
+            names = ", ".join(map(_called, [*found, list(own.values())]))
             raise UserError(
                 f"{sheet.path}: lists may be in {names} (not all ten); have one column answer, or all ten of word1 to "
                 "word10 (empty if not asked), and rename those that are not to be scored"
@@ -278,11 +281,11 @@ def _columns(sheet: Sheet, language: str) -> tuple[dict[str, list["pd.Series"]],
         name = _called(one)
         lists[f"{name} (again)" if name in lists else name] = one
     unread = sorted({name for name, n in counts.items() if n} - lists.keys())
-    return lists, f". {_UNREAD} {' and '.join(unread)}" if unread else ""
+    return lists, unread
 
 
 def _called(columns: list["pd.Series"]) -> str:
-    return " to ".join(dict.fromkeys(brief(str(columns[k].name)) for k in (0, -1)))
+    return "–".join(dict.fromkeys(brief(str(columns[k].name)) for k in (0, -1)))
 
 
 def _ten(columns: dict[int, "pd.Series"]) -> list["pd.Series"]:

@@ -13,8 +13,10 @@ from sozo.scoring.nouns import SPEAKERS
 from sozo.scoring.statistics import mean_interval
 from sozo.scoring.statistics.reliability import cronbach_alpha
 from sozo.scoring.table import Cell, Content, Table, tabulate
+from sozo.scoring.translatable import Translatable
 from sozo.suite.people.designs import comparisons, wide_scores
 from sozo.suite.people.lists import TEXTS, percentiles, read_written, score_written
+from sozo.suite.people.messages import in_japanese
 from sozo.tasks.dat.scorer import OLSONS_DAT
 
 if TYPE_CHECKING:
@@ -33,8 +35,17 @@ class PeopleScored:
     sheet: Sheet  # with what was added
     tables: Sequence[Table]  # the last one holds what they wrote
     methods: Sequence[str]  # a paragraph for a paper, in English and in Japanese
+    results: "pd.DataFrame"  # what each list is worth (`score_written`)
     wide: "pd.DataFrame"  # scores: a row for each participant, a column for each time
     japanese: Mapping[str, str]  # what the tables say, by what they say in English
+
+    def in_japanese(self, text: str) -> str:
+        """A text of the tables or of their summary in Japanese; what anybody wrote stays as it is."""
+        if isinstance(text, Translatable):
+            from sozo.eval.report.labels import wording  # which takes a while to import
+
+            return wording(text)[1]
+        return self.japanese.get(text) or in_japanese(text)
 
 
 def score_sheet(
@@ -107,9 +118,10 @@ def score_sheet(
     design, about = comparisons(results, lists["group"], score), _both("design")
     if design:
         told = [*design, {_ALPHA_NAME: summary[0][_ALPHA_NAME]}]
-        both = zip(about, (_said(told, {}), _said(told, TEXTS["page"])), strict=True)
-        in_english, in_japanese = map(" ".join, both)
-        added.append((in_english, in_japanese))
+        english, in_japanese = about
+        page = TEXTS["page"]
+        sentence = _said(told, lambda text: page.get(text) or japanese(text))
+        added.append((f"{english} {_said(told, str)}", f"{in_japanese}{sentence}"))
     facts["more"] = "".join(f" {english}" for english, _ in added)
     facts["more_ja"] = "".join(japanese for _, japanese in added)
     rows = _rows(results.head(_SHOWN), score)
@@ -129,19 +141,21 @@ def score_sheet(
             tabulate("Every list", rows, [of_all[0]]),
         ),
         [TEXTS[language].format(**facts) for language in ("english", "japanese")],
+        results,
         wide_scores(results, lists["group"]),
         said_in_japanese,
     )
 
 
-def _said(rows: Sequence[Mapping[str, Content]], names: Mapping[str, str]) -> str:
-    """A table's cells as a sentence; `names` are what its headings are called."""
-    cells = [
-        f"{names.get(name, name)} {cell.line if isinstance(cell, Cell) else cell}"
-        for row in rows
-        for name, cell in row.items()
-    ]
-    return ", ".join(cells) + "."
+def _said(rows: Sequence[Mapping[str, Content]], said: Callable[[str], str]) -> str:
+    """A table's cells as a sentence; `said` says headings and texts in its language."""
+    cells = []
+    for name, content in (pair for row in rows for pair in row.items()):
+        cell = content if isinstance(content, Cell) else Cell(content)
+        ends = f" {cell.interval}" if cell.interval else ""
+        below = (said(line) for line in cell.lines if line != cell.interval)
+        cells.append(", ".join([f"{said(name)} {said(cell.text)}{ends}", *below]))
+    return ", ".join(cells) + said(".")
 
 
 def _rows(results: "pd.DataFrame", score: Measure) -> list[dict[str, Content]]:
@@ -214,6 +228,8 @@ def _notes(
     unwritten, spellings = lists.attrs["unwritten"], lists.attrs["spellings"]
     left_out = rows.difference(lists.index).difference(unwritten)
     notes = [_both("columns", columns=lists.attrs["columns"])]
+    if unread := lists.attrs["unread"]:
+        notes.append(_both("unread", columns=unread))
     for name, own in {"left_out": left_out, "unwritten": unwritten}.items():
         if n := len(own):
             notes.append(_both(name, count=_count(n, "row"), rows=_first(own), n=n))

@@ -1,7 +1,6 @@
 """One's own ten words: their score, how many random lists are below it, and what each word has to do with it."""
 
 import json
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -17,8 +16,9 @@ from sozo.data.sheet import KINDS, decoded
 from sozo.eval.terminal import print_lines
 from sozo.scoring.distance import distance_to_others, paired_distance
 from sozo.scoring.embeddings import Encoder
-from sozo.scoring.parse import JAPANESE, NUM_WORDS
+from sozo.scoring.parse import NUM_WORDS
 from sozo.suite.people.lists import TEXTS, people_words, seven_of_ten
+from sozo.suite.people.messages import LANG, language_of, told_in
 from sozo.tasks import Dat
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.dat.words import COUNTED, REASONS
@@ -47,16 +47,20 @@ def words(
         str | None,
         typer.Option(help="ja or en (default: ja if a letter is Japanese)."),
     ] = None,
+    lang: Annotated[str | None, typer.Option(help=LANG)] = None,
 ) -> None:
     """The score of your own ten words, such as 犬 法律 台風.
 
     Numbers, commas and line breaks between them do not matter. Nothing is kept, and nothing leaves this machine.
     """
-    text = read_words(words or [])
-    language = language or language_of(text)
-    task = Dat(DatSettings(language=language))
-    scorer = (task if strict else task.for_people()).scorer
-    print_lines(described(people_words(text, language), scorer, strict=strict))
+    with told_in(lang, " ".join(words or [])):
+        text = read_words(words or [])
+    with told_in(lang, text) as said:
+        language = language or language_of(text)
+        task = Dat(DatSettings(language=language))
+        scorer = (task if strict else task.for_people()).scorer
+        own = people_words(text, language)
+        print_lines(map(said, described(own, scorer, strict=strict)))
 
 
 def described(
@@ -111,11 +115,6 @@ def among_random(score: float, encoder: Encoder, n: int) -> str:
         return ""
     below = np.interp(score, quantiles, range(len(quantiles)))
     return f"; {below:.0f}% of random lists are below"
-
-
-def language_of(text: str) -> str:
-    """Japanese if any of its letters is, else English."""
-    return "ja" if re.search(f"[{JAPANESE}]", text) else "en"
 
 
 def read_words(words: Sequence[str]) -> str:

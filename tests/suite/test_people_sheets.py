@@ -178,16 +178,16 @@ def test_a_whole_set_of_columns_is_read_whatever_it_is_called(kind, tmp_path):
 @pytest.mark.parametrize(
     ("headings", "named"),
     [
-        ([f"word{k}" for k in range(2, 11)], "word2 to word10"),
-        ([f"word{k}" for k in range(1, 10)], "word1 to word9"),
+        ([f"word{k}" for k in range(2, 11)], "word2–word10"),
+        ([f"word{k}" for k in range(1, 10)], "word1–word9"),
         (["word10"], "word10"),
-        ([f"word{k}" for k in range(1, 10)] + ["word_ten"], "word1 to word9"),
+        ([f"word{k}" for k in range(1, 10)] + ["word_ten"], "word1–word9"),
         (
             [f"単語{k}" for k in (1, 2, 3, 5, 6, 7, 8, 9, 10)],
-            "単語1 to 単語10 (not all ten)",
+            "単語1–単語10 (not all ten)",
         ),
-        ([f"第{k}語" for k in range(1, 8)], "第1語 to 第7語"),
-        ([f"answer{k}" for k in range(1, 3)], "answer1 to answer2"),
+        ([f"第{k}語" for k in range(1, 8)], "第1語–第7語"),
+        ([f"answer{k}" for k in range(1, 3)], "answer1–answer2"),
     ],
 )
 def test_some_of_a_set_of_columns_is_an_error_that_names_them(
@@ -205,7 +205,7 @@ def test_two_lists_in_a_row_are_two_trials(tmp_path):
     row = [*WORDS, *WORDS[::-1]]
     lists = lists_of(tmp_path, wide([*NAMES["V1"], *SECOND], [row, row]))
     assert lists.index.tolist() == [2, 2, 3, 3]
-    assert lists["trial"].tolist() == ["V1 to V10", "W2_1 to W2_10"] * 2
+    assert lists["trial"].tolist() == ["V1–V10", "W2_1–W2_10"] * 2
     assert lists["words"].tolist() == [WORDS, WORDS[::-1]] * 2
     both = ["、".join(WORDS), "、".join(WORDS[::-1])]
     for headings, trials in {
@@ -242,7 +242,7 @@ def test_remarks_are_no_second_list_and_few_who_came_back_are_told(tmp_path):
         rows += [[k, LISTED, OTHER if k < n else ""] for k in range(9)]
         lists = lists_of(tmp_path, table(rows))
         assert lists["trial"].nunique() == times
-        assert lists.attrs["columns"].endswith("to read them): 後") == (n == 1)
+        assert lists.attrs["unread"] == ("後" if n == 1 else "")
 
 
 def test_questions_that_are_numbered_are_no_words_of_one_list(tmp_path):
@@ -270,22 +270,19 @@ def test_the_same_lists_in_one_cell_and_in_ten_are_one(tmp_path):
 def test_a_second_list_beside_a_known_one_is_named(tmp_path):
     lists = lists_of(tmp_path, wide([*NAMES["word1"], *SECOND], [WORDS * 2]))
     assert lists["words"].tolist() == [WORDS]
-    read, unread = lists.attrs["columns"].split(". Not read, though lists may be there")
-    assert read.endswith("; word1 to word10")
-    assert unread.endswith("answer1 and answer2, to read them): W2_1 to W2_10")
+    assert lists.attrs["columns"].endswith("; word1–word10")
+    assert lists.attrs["unread"] == "W2_1–W2_10"
     row = [
         "、".join(WORDS),
         "、".join(WORDS[::-1]),
         "、".join(WORDS),
     ]  # the last is a column of ours
-    columns = lists_of(
-        tmp_path, wide(["response", "after", "sozo_words"], [row])
-    ).attrs["columns"]
-    assert columns.endswith("to read them): after")
+    lists = lists_of(tmp_path, wide(["response", "after", "sozo_words"], [row]))
+    assert lists.attrs["unread"] == "after"
     remark = lists_of(
         tmp_path, wide(["response", "remark"], [[row[0], "難しかった。"]])
-    ).attrs["columns"]
-    assert remark.endswith("; response")
+    ).attrs
+    assert (remark["columns"].endswith("; response"), remark["unread"]) == (True, "")
 
 
 def test_scales_and_times_are_no_words(tmp_path):
@@ -828,4 +825,4 @@ def test_one_remark_does_not_make_a_column_of_lists(tmp_path, fake):  # noqa: F8
         tmp_path / "out",
         PeopleOptions(),
     )
-    assert "Q5_1 to Q5_10" in (tmp_path / "out" / "people.md").read_text("utf-8")
+    assert "Q5_1–Q5_10" in (tmp_path / "out" / "people.md").read_text("utf-8")

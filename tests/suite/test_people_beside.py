@@ -1,0 +1,78 @@
+"""People beside models and random lists: one rule and one scorer for all of them, and no rank."""
+
+import json
+
+import numpy as np
+import pytest
+
+from sozo.data.errors import UserError
+from sozo.scoring.measure import Measure
+from sozo.suite.people.beside import beside
+from sozo.suite.people.lists import people_words, score_written
+from sozo.tasks import Dat
+from sozo.tasks.dat.scorer import DatSettings
+from test_people import WORDS, command, save, table
+
+# A list that only people's rule takes: commas, a noun of people's checker, a word that is none.
+LENIENT = "、".join(["自由", "走る", *WORDS[:7]])
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """A finished run of forty lists, half of which only people's rule takes."""
+    numbered = "\n".join(f"{k}. {word}" for k, word in enumerate(WORDS, 1))
+    texts = [LENIENT, numbered] * 20
+    lines = [json.dumps({"id": str(k), "text": text}) for k, text in enumerate(texts)]
+    file = save(tmp_path / "answers.jsonl", "\n".join(lines))
+    folder = tmp_path / "runs/theirs"
+    flags = ("--noun-checker", "jumandic", "--output", folder)
+    code, _, err = command(monkeypatch, capsys, "score", "dat", file, *flags)
+    assert code == 0, err
+    return folder
+
+
+def test_models_are_scored_by_the_rule_of_people(run, tmp_path, monkeypatch, capsys):
+    rows = [["participant", "answer"], ["1", LENIENT], ["2", "、".join(WORDS)]]
+    file = save(tmp_path / "p.csv", table([*rows, ["3", "犬"]]))
+    out = tmp_path / "out"
+    flags = ("people", file, "--beside", run.parent, "--output", out)
+    code, said, err = command(monkeypatch, capsys, *flags)
+    assert (code, err) == (0, "")
+    people, random, theirs = said[said.index("| Who") :].splitlines()[2:5]
+    # The same two lists, over and over: the same mean, as many different words as two of them have.
+    mean = people.split("|")[2].split()[0].rstrip(",")
+    assert theirs.split("|")[2].split()[0] == mean
+    assert "66.7%, 2 of 3" in people
+    assert "100.0%, 40 of 40" in theirs
+    assert "1,000 of 1,000" in random
+    assert "not ranked, and not tested" in said
+    japanese = (out / "people_ja.md").read_text("utf-8")
+    assert "順位は付けず" in japanese
+    assert "ranked" not in japanese
+    page = (out / "people.html").read_text("utf-8")
+    assert page.count("<svg") == 1
+    assert "異なり語数（同じ回答数）" in page
+
+
+def test_numbers_of_a_side_are_those_of_its_lists_alone(run):
+    import pandas as pd
+
+    task = Dat(DatSettings()).for_people()
+    words = [people_words(LENIENT), WORDS]
+    lists = pd.DataFrame({"participant": ["1", "2"], "trial": "", "words": words})
+    people = score_written(lists.assign(text=""), task.scorer)
+    plane = beside(task, people, str(run), Measure("dat"))
+    own, random, theirs = plane.table.rows
+    assert own.cells[0].value == pytest.approx(people["score"].mean())
+    assert theirs.cells[0].value == pytest.approx(people["score"].mean())
+    # 自由 and the first six words, and the first seven: of two lists drawn of forty 19 in 39 are of one kind.
+    assert theirs.cells[2].value == pytest.approx(8 - 19 / 39)
+    assert own.cells[2].value == pytest.approx(8)
+    assert [name for _, name in plane.keys] == ["People", "Random nouns", theirs.name]
+    assert np.isfinite(random.cells[0].estimate.low)
+
+
+def test_a_folder_without_a_run_of_dat_is_refused(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match="holds no finished run"):
+        beside(Dat(), None, str(tmp_path / "empty"), Measure("dat"))

@@ -130,9 +130,10 @@ def part_paths(path: Path) -> list[Path]:
             return parts
     if (path / "responses").is_dir():
         raise UserError(f"{path}: is {of_earlier(2)}")
-    raise UserError(
-        f"{path}: no answer table here (looked for part-*.parquet and answers/part-*.parquet)"
-    )
+    looked = "looked for part-*.parquet and answers/part-*.parquet"
+    deeper = [part for up in ("*", "*/*") for part in path.glob(f"{up}/answers/part-*")]
+    below = f"; there is one in {min(deeper).parents[1]}" if deeper else ""
+    raise UserError(f"{path}: no answer table here ({looked}){below}")
 
 
 def count_rows(part: Path) -> int:

@@ -62,6 +62,8 @@ def test_parts_come_in_order_from_a_file_a_folder_or_a_run(tmp_path):
     (folder / ".part-00003.parquet.77.tmp").write_bytes(b"half")  # of a killed writer
     for path in (folder, tmp_path / "run"):
         assert [r.id for r in read_answer_table(path)] == ["0", "2", "10"]
+    with pytest.raises(UserError, match=rf"; there is one in {tmp_path}/run$"):
+        part_paths(tmp_path)
     assert part_paths(folder / "part-00002.parquet") == [folder / "part-00002.parquet"]
 
 

@@ -43,4 +43,10 @@ def _said(paid: dict[str, Paid]) -> Iterator[str]:
         counted = took.prompt_tokens, took.completion_tokens
         cost = cost_line(*counted, took.cost, took.unknown_cost)
         requests = f"{took.requests:,} requests, {took.refused:,} of them refused and {took.lost:,} lost"
-        yield f"Paid for the {payee}, in all: {requests}: {cost}"
+        yield f"Paid for the {payee}: {requests}: {cost}"
+    sums = [
+        sum(getattr(took, name) for took in paid.values())
+        for name in ("cost", "cost_at_most")
+    ]
+    if sums[1]:
+        yield "Paid in all: {:,.4f} dollars, {:,.4f} at most".format(*sums)

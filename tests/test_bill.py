@@ -243,7 +243,7 @@ def test_a_budget_is_for_model_and_judge_and_for_all_commands(tmp_path):
         first = evaluate(tmp_path, *command(url, *PRICES, "--max-cost", "0.02"))
         assert first.returncode == 3, first.stderr
         assert "could bring the cost above 0.02" in first.stderr
-        assert "Paid for the model, in all: " in first.stdout
+        assert "Paid for the model: " in first.stdout
         again = evaluate(tmp_path, *command(url, *PRICES, "--max-cost", "0.02"))
         assert again.returncode == 3
         paid = read([tmp_path / "out/m/jcq" / BILL])

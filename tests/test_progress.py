@@ -57,6 +57,8 @@ def test_a_note_is_of_the_innermost_and_one_of_nothing_is_lost(quick, capsys):
         note(done=1)
         with answers_bar("none", 5, quiet=True):
             note(done=1)
-        lines = said(capsys) + said(capsys) + said(capsys)
-    assert "outer: 0 of 5" in lines
-    assert "inner: 2 of 5" in lines
+        lines, deadline = "", time.monotonic() + 30
+        while not ("outer: 0 of 5" in lines and "inner: 2 of 5" in lines):
+            assert time.monotonic() < deadline, lines
+            time.sleep(0.01)
+            lines += capsys.readouterr().err

@@ -9,6 +9,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -161,7 +162,10 @@ def test_both_trainings_end_with_the_quickstart(tmp_path):
             process.send_signal(ended_by)
             process.stderr.read()  # to its end: nobody is left who could write
         assert process.returncode
-        assert subprocess.run(["pgrep", "-s", str(process.pid)], check=False).returncode
+        deadline = time.monotonic() + 30  # who was ended may take a moment to be gone
+        while not subprocess.run(["pgrep", "-s", str(process.pid)]).returncode:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock
 
 import sozo
 from sozo.data.errors import UserError, one_line_errors
@@ -101,10 +101,11 @@ def launch(
     log: Path,
     flags: Sequence[str],
     running: list["subprocess.Popen[str]"],
+    ended: Event,
 ) -> None:
     """Run steps one after the other, each in its own process that ends with this one and is added to `running`.
 
-    What they say goes to `log`, a training's to the screen too.
+    One that starts while all are `ended` ends too. What they say goes to `log`, a training's to the screen too.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     for step in steps:
@@ -125,6 +126,8 @@ def launch(
             ) as process,
         ):
             running.append(process)
+            if ended.is_set():  # before it was among those that were ended
+                process.terminate()
             assert process.stdout is not None
             for line in process.stdout:
                 kept.write(line)
@@ -150,10 +153,17 @@ def make(args: argparse.Namespace, flags: list[str]) -> dict[str, Path]:
     steps = {step.name: step for step in study_steps(study) if step.script != PAGE}
     first = [steps.pop(name) for name in GRPO]
     running: list[subprocess.Popen[str]] = []
+    ended = Event()
     with ThreadPoolExecutor(2) as pool:
         jobs = [
             pool.submit(
-                launch, label, track, args.output_dir / f"{label}.log", flags, running
+                launch,
+                label,
+                track,
+                args.output_dir / f"{label}.log",
+                flags,
+                running,
+                ended,
             )
             for label, track in (("GRPO", first), ("wide", [*steps.values()]))
         ]
@@ -164,6 +174,7 @@ def make(args: argparse.Namespace, flags: list[str]) -> dict[str, Path]:
                         f"{error}. The other training ends first, and is kept."
                     )
         except KeyboardInterrupt:  # which may have reached this process alone
+            ended.set()
             for process in running:
                 process.terminate()
             raise

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from threading import Event
 
 import pytest
 from typer.testing import CliRunner
@@ -127,7 +128,7 @@ def test_commands_can_be_pasted_and_lines_say_which_training_they_are_of(
         UserError,
         match=r"GRPO: grpo ended with exit status 2 \(.*no_such_flag.*GRPO\.log has more\)$",
     ):
-        quickstart.launch("GRPO", [refused], log, ["--no_such_flag", "1"], [])
+        quickstart.launch("GRPO", [refused], log, ["--no_such_flag", "1"], [], Event())
     first, *lines = "".join(capsys.readouterr().err.splitlines(keepends=True)).split(
         "GRPO | "
     )[1:]

@@ -115,7 +115,8 @@ def score_sheet(
     notes = [_times(lists), _both("by", **facts), _both("nouns", **facts)]
     notes += added
     notes += _notes(sheet.cells.index, lists, results, language)
-    design, about = comparisons(results, lists["group"], score), _both("design")
+    design = comparisons(results, lists["group"], score)
+    about = _compared(design, results)
     if design:
         told = [*design, {_ALPHA_NAME: summary[0][_ALPHA_NAME]}]
         english, in_japanese = about
@@ -145,6 +146,16 @@ def score_sheet(
         wide_scores(results, lists["group"]),
         said_in_japanese,
     )
+
+
+def _compared(
+    design: Sequence[Mapping[str, Content]], results: "pd.DataFrame"
+) -> tuple[str, str]:
+    """By which tests the rows of `comparisons` were made."""
+    changes = results["participant"].duplicated().any()
+    groups = "changes" if changes else "groups"
+    times = any("ICC(2,1)" in row for row in design)
+    return _both(f"of_{'times' if times else groups}")
 
 
 def _said(rows: Sequence[Mapping[str, Content]], said: Callable[[str], str]) -> str:

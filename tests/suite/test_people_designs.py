@@ -123,3 +123,31 @@ def test_a_study_s_table_paragraph_and_wide_file(fake, tmp_path):  # noqa: F811
             tmp_path / "no",
             PeopleOptions(group="条件"),
         )
+
+
+@pytest.mark.parametrize(
+    ("headings", "group", "says"),
+    [
+        (["ID", "前", "後"], "", "対応のある t 検定"),
+        (["ID", "条件", "回答"], "条件", "群の間の平均スコアの差"),
+        (["ID", "条件", "前", "後"], "条件", "変化量についての Welch"),
+    ],
+)
+def test_the_paragraph_tells_of_the_tests_that_were_made_alone(
+    fake,  # noqa: F811
+    tmp_path,
+    headings,
+    group,
+    says,
+):
+    several = ["、".join(AXES[:10]), "、".join(AXES[1:11])]
+    lists = several[: len(headings) - 1 - bool(group)]
+    rows = [
+        [f"s{k}", *(["walk" if k < 4 else "sit"] * bool(group)), *lists]
+        for k in range(8)
+    ]
+    file = save(tmp_path / "p.csv", table([headings, *rows]))
+    score_people(fake, file, tmp_path / "out", PeopleOptions(group=group or None))
+    text = (tmp_path / "out/people_ja.md").read_text("utf-8")
+    kinds = ("対応のある t 検定", "群の間の平均スコアの差", "変化量についての Welch")
+    assert {kind for kind in kinds if kind in text} == {says}

@@ -219,23 +219,28 @@ def draw_parts(
         write_missing(parts, columns, f"sampling {generator.name}", processes)
         return
     usable = drawn = 0
-    with answers_bar(
-        f"sampling {generator.name}", sampling.num_usable, count_usable=True
-    ) as advance:
+    before = sum(_usable(part) for part in parts if is_there(part))
+    bar = f"sampling {generator.name}", sampling.num_usable, before
+    with answers_bar(*bar, count_usable=True) as advance:
         for number, part in enumerate(parts):
-            if not is_there(part):
+            if missing := not is_there(part):
                 write_columns(part.path, columns(number))
-            (table,) = iter_tables(part.path, ("score",))
-            good = part.rows - table["score"].null_count
+            good = _usable(part)
             usable += good
             drawn += part.rows
-            advance(part.rows, good)
+            if missing:
+                advance(part.rows, good)
             if usable >= sampling.num_usable:
                 return
     raise UserError(
         f"only {usable} of {drawn} answers are usable, and num_usable is {sampling.num_usable}: see the "
         f"reasons in {folder}, train the model on the task first, or measure it as it is with num_answers"
     )
+
+
+def _usable(part: TablePart) -> int:
+    (table,) = iter_tables(part.path, ("score",))
+    return part.rows - int(table["score"].null_count)
 
 
 def _expect_usable(parts: Sequence[TablePart]) -> None:

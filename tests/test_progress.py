@@ -1,12 +1,18 @@
 """How far a command is: a line a minute where nobody sees a bar."""
 
+import asyncio
 import re
 import time
 
 import pytest
 
+from fakes import FakeJudge
+from judge_server import VERDICT
 from sozo.data import progress
 from sozo.data.progress import answers_bar, note
+from sozo.scoring.judges.protocol import JudgeSettings, ToJudge
+from sozo.scoring.judges.run import JudgeSession
+from sozo.tasks.jcq.rubric import JCQ_V1
 
 
 @pytest.fixture
@@ -62,3 +68,29 @@ def test_a_note_is_of_the_innermost_and_one_of_nothing_is_lost(quick, capsys):
             assert time.monotonic() < deadline, lines
             time.sleep(0.01)
             lines += capsys.readouterr().err
+
+
+def test_a_judging_that_goes_on_counts_what_was_judged_before(quick, capsys, tmp_path):
+    answers = [ToJudge(f"a{k}", str(k), f"問い{k}番", f"答え{k}。") for k in range(4)]
+
+    def judged(reply, some):
+        class Slow(FakeJudge):
+            async def ask(self, prompt):
+                await asyncio.sleep(0.1)
+                return await super().ask(prompt)
+
+        judge = Slow(reply, concurrency=1)
+        session = JudgeSession(judge, JudgeSettings())
+        return session.judge_answers(JCQ_V1, some, tmp_path / "j")
+
+    judged(lambda _: VERDICT, answers[:2])
+    capsys.readouterr()
+    # Each is asked for twice.
+    judged(lambda _: "採点できません", answers)
+    lines = capsys.readouterr().err.splitlines()
+    assert re.search(r": 2 of 4, time left not known", lines[0])
+    assert {line.split(",")[0].rpartition(": ")[2] for line in lines} <= {
+        "2 of 4",
+        "3 of 4",
+        "4 of 4",
+    }

@@ -15,7 +15,13 @@ from sozo.scoring.endpoint.bill import Budget, OverBudgetError, Price
 from sozo.scoring.endpoint.client import Endpoint, Reply
 from sozo.scoring.endpoint.pace import GIVE_UP_AFTER, Blame, for_each, run_to_end
 from sozo.scoring.final_text import Ending, ending
-from sozo.scoring.judges.ledger import Judgement, Ledger, judgement_key, latest
+from sozo.scoring.judges.ledger import (
+    Judgement,
+    Ledger,
+    judgement_key,
+    latest,
+    read_judgements,
+)
 from sozo.scoring.judges.protocol import (
     Judge,
     JudgeSettings,
@@ -82,11 +88,23 @@ class JudgeSession:
         self, rubric: Rubric, answers: Sequence[ToJudge], ledger: Path
     ) -> Judging:
         """What the function `judge_answers` does, for as much money as is left."""
-        with answers_bar(f"judging by {self.judge.name}", len(answers)) as advance:
+        judge = self.judge
+        keys = set(answer_keys(answers, judge.name, rubric.name, judge.parameters))
+        lines = read_judgements(ledger, ()) if ledger.is_file() else []
+        known = {
+            key
+            for key, line in latest(lines).items()
+            if not self.settings.retry_unjudged or line.status is Status.OK
+        }
+        done = keys & known
+        bar = f"judging by {judge.name}", len(keys), len(done)
+        with answers_bar(*bar) as advance:
 
             def show(judgement: Judgement) -> None:
                 note(failed=judgement.status is Status.API_ERROR)
-                advance(1, int(judgement.scores is not None))
+                # A second ask, after a reply that could not be read, is of the same answer.
+                advance(int(judgement.key not in done), judgement.scores is not None)
+                done.add(judgement.key)
 
             how: dict[str, Any] = {"on_judgement": show, "budget": self.budget}
             return judge_answers(

@@ -182,6 +182,11 @@ def read_written(
     beside = lists.assign(filled=filled).groupby(same)["filled"].transform("any")
     unwritten = lists.index[~beside & (lists["participant"] != "")]
     lists = lists[filled]
+    again = lists.duplicated(same)
+    first = ""
+    if again.any():
+        alike = (lists[same] == lists.loc[again.idxmax(), same]).all(axis=1)
+        first = f"row {alike.idxmax()}"
     for wrong, why in (
         (
             lists["participant"] == "",
@@ -196,8 +201,8 @@ def read_written(
             "is of a participant who is in another group elsewhere",
         ),
         (
-            lists.duplicated(same),
-            f"has a {asked} and trial that were there already; {_APART_BY}",
+            again,
+            f"has the {asked} and trial of {first}; leave one of them out, or {_APART_BY}",
         ),
     ):
         if wrong.any():

@@ -538,7 +538,7 @@ def test_a_folder_names_the_file_of_a_wrong_row(tmp_path):
             "participant,answer\nS1," + " ".join(WORDS["ja"])
         )
     with pytest.raises(
-        UserError, match=r"row 2 of b\.csv: has a participant and trial that were there"
+        UserError, match=r"row 2 of b\.csv: has the participant and trial of row 2 of a"
     ):
         scores_of(tmp_path, tmp_path / "out")
 

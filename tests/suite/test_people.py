@@ -154,11 +154,11 @@ REFUSED = {
     ),
     "repeated": (
         "participant,trial,answer\n1,1,犬 猫\n2,1,犬 猫\n1.0,1.0,猫\n",
-        "row 4: has a participant and trial that were there",
+        "row 4: has the participant and trial of row",
     ),
     "unnumbered": (
         "participant,answer\n007,犬 猫\n007,犬 海\n",
-        "row 3: has a participant",
+        "row 3: has the participant",
     ),
     "one_word": (
         "participant,item,answer\n"

@@ -41,7 +41,7 @@ def not_here(
     hub = {
         name
         for name in parts
-        if name not in _PACKAGE_OF and not name.startswith(("openai:", "glove:"))
+        if name not in _PACKAGE_OF and not name.startswith(("openai:", "vectors:"))
     }
     if hub:
         packages.add("sentence_transformers")

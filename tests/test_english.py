@@ -272,7 +272,7 @@ def glove_file(path, size, dog=0.1983, thimble=0.8787):
         f"contact name@domain.com {lines[0].partition(' ')[2]}",
     ]
     path.write_text("\n".join(lines) + "\n")
-    return f"glove:{path}"
+    return f"vectors:{path}"
 
 
 def named(settings):

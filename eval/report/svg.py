@@ -5,6 +5,7 @@ import io
 import re
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 SERIES = 10  # colours
@@ -12,6 +13,17 @@ SERIES = 10  # colours
 TEXT, GRID, BASELINE = "#010101", "#020202", "#030303"
 _TIP = "tip: "
 _CSS = {TEXT: "var(--muted)", GRID: "var(--line)", BASELINE: "var(--baseline)"}
+_JAPANESE_FONTS = (
+    "Hiragino Sans",
+    "Yu Gothic",
+    "Meiryo",
+    "Noto Sans CJK JP",
+    "Noto Sans JP",
+    "IPAexGothic",
+    "IPAGothic",
+    "TakaoGothic",
+    "Droid Sans Fallback",
+)
 _STYLE: Any = {
     **dict.fromkeys(
         ("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), TEXT
@@ -32,6 +44,50 @@ _STYLE: Any = {
 }
 
 
+def picture(
+    draw: Callable[..., None], size: tuple[float, float], kind: str, columns: int = 1
+) -> tuple[bytes, bool]:
+    """The file (`svg` or `png`, for print) of what `draw` draws on axes, and whether its fonts have all letters.
+
+    The stand-ins of colours are as good as black; shapes tell series apart.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    # Each letter is taken from the first of these that has it.
+    fonts = ["sans-serif", *_japanese_fonts()]
+    style = _STYLE | {
+        "axes.grid": False,
+        "axes.spines.left": True,
+        "font.family": fonts,
+    }
+    with mpl.rc_context({**style, "svg.hashsalt": "figure"}):
+        figure = Figure(figsize=size, layout="constrained")
+        draw(*figure.subplots(1, columns, squeeze=False)[0])
+        file = io.BytesIO()
+        made = {"Date": None} if kind == "svg" else {}
+        with warnings.catch_warnings(record=True) as lacking:
+            warnings.simplefilter("always")
+            figure.savefig(file, format=kind, dpi=300, metadata=made)
+    return file.getvalue(), not any("Glyph" in str(each.message) for each in lacking)
+
+
+def _japanese_fonts() -> list[str]:
+    """Those of this machine; fonts that were installed since matplotlib looked for them are looked for again."""
+    from matplotlib.font_manager import findSystemFonts, fontManager
+
+    def there() -> list[str]:
+        names = set(fontManager.get_font_names())
+        return [font for font in _JAPANESE_FONTS if font in names]
+
+    if not there():
+        known = {font.fname for font in fontManager.ttflist}
+        for path in set(findSystemFonts()) - known:
+            with suppress(RuntimeError, OSError):  # a file that is no font
+                fontManager.addfont(path)
+    return there()
+
+
 def series(index: int) -> str:
     """Stand-in of the page's `--series-N`, which has ten."""
     return f"#0400{index % SERIES:02d}"
@@ -43,16 +99,23 @@ def tip(text: str) -> str:
 
 
 def svg(
-    draw: Callable[[Any], None], size: tuple[float, float], salt: str, label: str
+    draw: Callable[..., None],
+    size: tuple[float, float],
+    salt: str,
+    label: str,
+    columns: int = 1,
 ) -> str:
-    """What `draw` draws on axes, as an SVG element; `salt` tells a page's charts apart, `label` is read aloud."""
+    """What `draw` draws on axes, as an SVG element; `salt` tells a page's charts apart, `label` is read aloud.
+
+    It gets as many axes as there are `columns`.
+    """
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
     # The salt keeps element ids of one chart apart from those of the next on the same page, and the page reproducible.
     with mpl.rc_context({**_STYLE, "svg.hashsalt": salt}):
         figure = Figure(figsize=size, layout="constrained")
-        draw(figure.add_subplot())
+        draw(*figure.subplots(1, columns, squeeze=False)[0])
         file = io.StringIO()
         with warnings.catch_warnings():
             warnings.filterwarnings(

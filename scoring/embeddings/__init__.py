@@ -17,9 +17,9 @@ from sozo.scoring.embeddings.encoders import (
     SentenceTransformerEncoder,
 )
 from sozo.scoring.embeddings.ginza import GinzaEncoder
-from sozo.scoring.embeddings.glove import GloveEncoder
 from sozo.scoring.embeddings.minilm import MiniLmEncoder
 from sozo.scoring.embeddings.prompts import BETWEEN_PARTS, PROMPT_HELP, split_prompt
+from sozo.scoring.embeddings.vector_file import VectorFile
 from sozo.scoring.embeddings.word_vectors import WordVectors
 from sozo.scoring.endpoint.profile import read_profile
 from sozo.scoring.languages import LANGUAGES
@@ -34,12 +34,12 @@ __all__ = [
 ]
 
 DEFAULT_ENCODER = "ja-ginza"
-_CENTRED, _GLOVE = "centred:", "glove:"
+_CENTRED, _FILE = "centred:", "vectors:"
 _OWN_PROMPT = {
     DEFAULT_ENCODER: "",
     "minilm": "",
     "categories": "",
-    _GLOVE: "",
+    _FILE: "",
     "e5": "query: ",
 }  # of those without another
 
@@ -56,7 +56,7 @@ def make_encoder(
 ) -> Encoder:
     """The encoder called `name`: a sentence-transformers model (a hub id or a folder, at `revision`), `openai:NAME` (an
     OpenAI-compatible endpoint), or one that is packaged: `ja-ginza`, `e5`, `minilm` (English), and `categories`, which
-    are people's labels. `glove:VECTORS` are English vectors out of a file.
+    are people's labels. `vectors:FILE` are word vectors out of a text file.
 
     Of words, `centred:NAME` is NAME without its common direction, and `A+B+C` the consensus of several, each with an
     equal say (`consensus_weights`); `centred:A+B` centres A alone. Both encode all nouns of the `language` first
@@ -76,7 +76,7 @@ def make_encoder(
             f"embedding model {name!r}: a part of the consensus has no name; give NAME+NAME"
         )
     if texts and (
-        len(parts) > 1 or base == "categories" or name.startswith((_CENTRED, _GLOVE))
+        len(parts) > 1 or base == "categories" or name.startswith((_CENTRED, _FILE))
     ):
         raise UserError(
             f"the embedding model {name} is for words; whole texts need another, such as ja-ginza or e5"
@@ -97,7 +97,7 @@ def make_encoder(
         part = make_encoder(name.removeprefix(_CENTRED), **options)
         return CentredEncoder(WordVectors(part, cache), LANGUAGES[language].nouns())
     name, prompt = base, prompt if named is None else named
-    kind = _GLOVE if name.startswith(_GLOVE) else name
+    kind = _FILE if name.startswith(_FILE) else name
     if prompt not in (None, own := _OWN_PROMPT.get(kind, prompt)):
         remedy = "leave it out, or write NAME[PROMPT] for the part of a consensus that takes one"
         raise UserError(
@@ -111,8 +111,8 @@ def make_encoder(
         return MiniLmEncoder()
     if name == "categories":
         return CategoryEncoder()
-    if name.startswith(_GLOVE):
-        return GloveEncoder(name.removeprefix(_GLOVE))
+    if name.startswith(_FILE):
+        return VectorFile(name.removeprefix(_FILE))
     if name.startswith("openai:"):
         return OpenAIEncoder(
             name.removeprefix("openai:"), read_profile(endpoint), prompt=prompt

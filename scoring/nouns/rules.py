@@ -54,6 +54,11 @@ class NounVerdict(NamedTuple):
         False  # two kanji numerals or more in a row, and no other noun (as 七五三 is)
     )
 
+    @property
+    def lemma(self) -> str:
+        """The representative without readings: 林檎飴 of 林檎/りんご+飴/あめ."""
+        return "".join(part.split("/")[0] for part in self.representative.split("+"))
+
 
 class NounChecker(Protocol):
     """Anything that says of words whether they are nouns. `name` is recorded with every result."""

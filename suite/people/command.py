@@ -1,7 +1,7 @@
 """What people wrote, scored: their spreadsheet with our columns, a page, a paragraph for a paper."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -13,6 +13,7 @@ import typer
 
 from sozo.data.cache import NO_CACHE, vector_folder
 from sozo.data.errors import UserError, require
+from sozo.data.foreign import printable
 from sozo.data.markdown import plain
 from sozo.data.record import write_whole
 from sozo.data.run_folder import RunFolder
@@ -22,6 +23,7 @@ from sozo.eval.report.render import render
 from sozo.eval.terminal import print_lines
 from sozo.scoring.measure import Measure
 from sozo.scoring.table import markdown
+from sozo.suite.people.designs import wide_scores
 from sozo.suite.people.messages import LANG, told_in
 from sozo.suite.people.result import PeopleScored, score_sheet
 from sozo.tasks import Dat
@@ -73,15 +75,27 @@ def people(
     ],
     settings: DatSettings,
     options: PeopleOptions,
+    correlate: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns of numbers that scores are correlated with."),
+    ] = None,
 ) -> None:
     """What people wrote: a spreadsheet of lists is scored.
 
     With a page, and a paragraph for the methods section.
     """
     with told_in(options.lang, _text(file, options.sheet)) as said:
-        score_people(Dat(settings), file, output, options, said)
+        score_people(Dat(settings), file, output, options, said, correlate or ())
         summary = output / ("people.md" if said is str else "people_ja.md")
-        names = ("config.json", "metrics.json", "people.html", "scores.csv", "wide.csv")
+        names = (
+            "config.json",
+            "metrics.json",
+            "people.html",
+            "scores.csv",
+            "wide.csv",
+            "figure.svg",
+            "figure.png",
+        )
         files = (*(output / name for name in names), summary)
         print_lines([summary.read_text("utf-8"), *map(str, files)])
 
@@ -111,6 +125,7 @@ def score_people(
     output: Path,
     options: PeopleOptions,
     said: Callable[[str], str] = str,
+    correlate: Sequence[str] = (),
 ) -> None:
     """Score a spreadsheet into a folder that no command of sozo reads as a run: scores.csv, people.html, people.md.
 
@@ -137,7 +152,13 @@ def score_people(
     named = {name: value for name, value in asked.items() if value}
     page = RunFolder(
         output,
-        {"task": f"{task.name} of people", **named, **digests, **task.deciding()},
+        {
+            "task": f"{task.name} of people",
+            **named,
+            **({"correlate": list(correlate)} if correlate else {}),
+            **digests,
+            **task.deciding(),
+        },
     )
     if page.metrics() is not None and (output / "people.md").is_file():
         print_lines([said(f"{output}: finished before; nothing was computed again")])
@@ -147,7 +168,10 @@ def score_people(
         print_lines([said(kept)])
     from sozo.eval.report.labels import wording  # which takes a while to import
 
-    scored = score_sheet(task, file, norms, lambda text: wording(text)[1], named)
+    def japanese(text: str) -> str:
+        return wording(text)[1]
+
+    scored = score_sheet(task, file, norms, japanese, named, correlate)
     plane = None
     if options.beside:
         from sozo.suite.people.beside import beside  # which takes a while to import
@@ -157,9 +181,18 @@ def score_people(
         scored = replace(scored, japanese={**scored.japanese, **plane.japanese})
     page.start({"scorer": task.describe()}, {"file": str(file)})
     write_sheet(output / "scores.csv", scored.sheet.cells, scored.sheet.delimiter)
-    write_sheet(output / "wide.csv", scored.wide, scored.sheet.delimiter)
+    from sozo.suite.people.figure import design_figure
+
+    wide = wide_scores(scored.results, scored.groups, scored.correlates)
+    write_sheet(output / "wide.csv", wide, scored.sheet.delimiter)
+    score = scored.in_japanese("Score") if said is not str else "Score"
+    figure = scored.results, scored.groups, scored.correlates, score
+    drawing, whole = design_figure(*figure, output)
+    if not whole:
+        boxes = "has boxes for Japanese letters, for which no font was found; figure.svg has the letters"
+        print_lines([said(f"{output / 'figure.png'}: {boxes}")])
     title = f"{task.title}: {file.name}"
-    write_whole(output / "people.html", _page(title, scored, plane))
+    write_whole(output / "people.html", _page(title, scored, plane, drawing))
     for name, tongue in (("people.md", str), ("people_ja.md", scored.in_japanese)):
         text = _summary(title, scored, plane, tongue)
         write_whole(output / name, text.encode())
@@ -184,12 +217,15 @@ def _summary(
         *(markdown(table, said) for table in shown),
         *map(plain, notes),
         f"## {said('Methods, to paste')}",
-        plain(scored.methods[said is not str]),
+        # In a fence nothing is escaped, so that it is pasted as it is; it is one line, so that nothing in it ends the fence.
+        f"~~~text\n{printable(scored.methods[said is not str])}\n~~~",
     ]
     return "\n\n".join(parts)
 
 
-def _page(title: str, scored: PeopleScored, plane: "Plane | None") -> bytes:
+def _page(
+    title: str, scored: PeopleScored, plane: "Plane | None", drawing: str
+) -> bytes:
     """The page in English and in Japanese; what people wrote, and are called, stays as it is."""
 
     def in_both(text: str) -> str:
@@ -207,5 +243,6 @@ def _page(title: str, scored: PeopleScored, plane: "Plane | None") -> bytes:
         title=title,
         tables=scored.tables,
         plane=plane,
+        drawing=drawing,
         methods=scored.methods,
     )

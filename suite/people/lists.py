@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 TEXTS = yaml.safe_load(files(__package__).joinpath("people.yaml").read_text("utf-8"))
 _KNOWN = TEXTS["headings"]
 _APART_BY = "name the column that tells a person's lists apart by --trial COLUMN"
+_SAME = ["participant", "trial"]  # of one list
 _LOOKED_AT = 100  # rows, to see whether a column holds lists
 _NO_WORD = re.compile(
     r"(特に|該当)(なし|無し|ナシ)|無し|(特に)?(ない|ありません)|(無|未)(回答|記入)|不明|(わか|分か)(らない|りません)"
@@ -52,6 +53,9 @@ _NOBODY = (
     r"(?i)$|anonymous|匿名|(19|20)\d\d[-/.年]\d{1,2}[-/.月]\d{1,2}(?!\d)|\d{1,2}:\d\d"
     r"|\d{1,2}[-/.]\d{1,2}[-/.]((19|20)\d\d|\d\d[ T,]+\d)"
 )
+# What stands for no answer where a number is asked for, and what stands behind a number.
+_NO_NUMBER = re.compile(rf"[\W_ー]*|-9+|{_NO_WORD.pattern}", re.IGNORECASE)
+_UNIT = r"(?<=[0-9])\s*(歳|才|点|years?( old)?)$"
 # Two of these in a cell are a remark.
 _PROSE = re.compile(
     "the|an?|i|it|was|is|to|of|and|but|not|very|.+(です|ます|でした|ました|かった|ので|けど|ない)"
@@ -142,27 +146,28 @@ def read_written(
 
     Columns: participant, trial, and answer or word1 to word10, or else those that hold lists. Where several do, each
     is a trial, and their row comes again for each. `named` says which column is participant, trial or group.
-    Spellings that differ by width, case and blanks are one. `attrs` has what is to be told: the "columns" that were
-    read and those "unread", "unwritten" rows with a person and no list, "spellings" that are one, and cells that Excel
-    may have "made". Rows that repeat or explain the headings, sums, and rows without a word beside others of the same
+    Spellings that differ by width, case and blanks are one. `attrs` says "who" each row of the sheet is, and what is
+    to be told: the "columns" that were read and those "unread", one that may hold "conditions", "unwritten"
+    rows with a person and no list, "spellings" that are one and persons that look "alike", and cells that Excel may
+    have "made". Rows that repeat or explain the headings, sums, and rows without a word beside others of the same
     list are no lists.
     """
     import pandas as pd
 
-    sheet = sheet.answers()
+    sheet, named = sheet.answers(), named or {}
     columns, unread = _columns(sheet, language)
-    participant = _column_of(sheet, "participant", named or {}, language)
-    trial = _column_of(sheet, "trial", named or {}, language)
+    participant = _column_of(sheet, "participant", named, language)
+    trial = _column_of(sheet, "trial", named, language)
+    group = _column_of(sheet, "group", named, language)
     if participant is None:
         way = "name it by --participant COLUMN, or add a column participant if each row is a person"
         raise sheet.wrong(f"no column is known to say who wrote a list; {way}")
     if not columns:
         raise sheet.wrong("no column answer (or word1 to word10)")
-    asked = brief(str(participant.name))
+    asked, nothing = brief(str(participant.name)), participant.str[:0]
     if trial is None or trial.name == participant.name:
-        trial = participant.str[:0]
-    group = _column_of(sheet, "group", named or {}, language)
-    group = participant.str[:0] if group is None else _as_one(group)
+        trial = nothing.rename("")
+    of = nothing if "group" not in named or group is None else _as_one(group)
     who, when = _as_one(participant.str.replace(_TOTAL, "", regex=True)), _as_one(trial)
     parts: list[pd.DataFrame] = []
     made = []
@@ -172,21 +177,47 @@ def read_written(
             continue  # the same lists once more, such as in one cell and in ten
         for cells in own:
             odd = cells[cells.str.strip().str.fullmatch(_MADE)]
-            made += [f"{cells.name}, row {row}: {cell}" for row, cell in odd.items()]
+            made += [(str(cells.name), row, cell) for row, cell in odd.items()]
         label = when if len(columns) == 1 else (when + f" {name}").str.strip()
         part = pd.DataFrame({"participant": who, "trial": label, "text": text})
-        parts.append(part.assign(words=words, group=group))
+        parts.append(part.assign(words=words, group=of))
     lists = pd.concat(parts).sort_index(kind="stable")
-    same = ["participant", "trial"]
     filled = lists["words"].str.len() > 0
-    beside = lists.assign(filled=filled).groupby(same)["filled"].transform("any")
+    beside = lists.assign(filled=filled).groupby(_SAME)["filled"].transform("any")
     unwritten = lists.index[~beside & (lists["participant"] != "")]
     lists = lists[filled]
-    again = lists.duplicated(same)
+    _refuse_wrong(sheet, lists, asked, trial)
+    spelled = (participant + " = " + who)[(participant != who) & (who != "")]
+    alike = lists["participant"].drop_duplicates()
+    alike = alike.groupby(alike.map(_number)).filter(lambda same: len(same) > 1)
+    other = group if group is not None and "group" not in named else nothing
+    lists.attrs |= {
+        "who": who,
+        "columns": f"{asked}; {', '.join(columns)}",
+        "unread": ", ".join(unread),
+        "trial": brief(str(trial.name)),
+        "conditions": brief(str(other.name))
+        if other[lists.index].nunique() > 1
+        else "",
+        "unwritten": unwritten.unique().tolist(),
+        "spellings": spelled.unique().tolist(),
+        "alike": alike.tolist(),
+        "made": [cell for cell in made if cell[1] in lists.index],
+    }
+    return lists
+
+
+def _refuse_wrong(
+    sheet: Sheet, lists: "pd.DataFrame", asked: str, trial: "pd.Series"
+) -> None:
+    """A UserError for the first row that is no person's, or another's list."""
+    again = lists.duplicated(_SAME)
     first = ""
     if again.any():
-        alike = (lists[same] == lists.loc[again.idxmax(), same]).all(axis=1)
+        alike = (lists[_SAME] == lists.loc[again.idxmax(), _SAME]).all(axis=1)
         first = f"row {alike.idxmax()}"
+    name = brief(str(trial.name))
+    fill_in = f"fill in the column {name}, which tells lists apart"
     for wrong, why in (
         (
             lists["participant"] == "",
@@ -202,22 +233,52 @@ def read_written(
         ),
         (
             again,
-            f"has the {asked} and trial of {first}; leave one of them out, or {_APART_BY}",
+            f"has the {asked} and trial of {first}; leave one of them out, or "
+            + (fill_in if name and not trial.any() else _APART_BY),
         ),
     ):
         if wrong.any():
             raise sheet.wrong(why, wrong.idxmax())
     if lists.empty:
         raise UserError(f"{sheet.path}: holds no list below its headings")
-    spelled = (participant + " = " + who)[(participant != who) & (who != "")]
-    lists.attrs |= {
-        "columns": f"{asked}; {', '.join(columns)}",
-        "unread": ", ".join(unread),
-        "unwritten": unwritten.unique().tolist(),
-        "spellings": spelled.unique().tolist(),
-        "made": made,
-    }
-    return lists
+
+
+def correlates(sheet: Sheet, names: Sequence[str], who: "pd.Series") -> "pd.DataFrame":
+    """The numbers of the named columns: a row for each participant of `who` (row by row), a column for each name.
+
+    Of several rows of a participant the mean counts. A UserError for a cell that is no number.
+    """
+    import pandas as pd
+
+    sheet = sheet.answers()
+    columns = {name: _numbers(sheet, name) for name in names}
+    return pd.DataFrame(columns, sheet.cells.index).groupby(who).mean()
+
+
+def _numbers(sheet: Sheet, name: str) -> "pd.Series":
+    """The numbers of the column of this name, 24 for 24歳; NaN for blanks, words that say nothing, and -99."""
+    import pandas as pd
+
+    column = _named(sheet, name).map(nfkc).str.strip()
+    column = column.mask(column.str.fullmatch(_NO_NUMBER), "")
+    numbers = pd.to_numeric(column.replace(_UNIT, "", regex=True), errors="coerce")
+    if (wrong := numbers.isna() & (column != "")).any():
+        row = wrong.idxmax()
+        why = f"{brief(column[row])} is no number, and {name} is to be correlated"
+        raise sheet.wrong(why, row)
+    return numbers
+
+
+def _named(sheet: Sheet, name: str) -> "pd.Series":
+    found = sheet.columns(f"^{re.escape(plain(name))}$")
+    if len(found) != 1:
+        raise sheet.wrong(f"no column, or more than one, is called {name}")
+    return found[0]
+
+
+def _number(name: str) -> str:
+    """What is left of a participant's name without leading zeros and a counter: 5 of 05番, s3 of S03."""
+    return re.sub(r"(?<![0-9])0+(?=[0-9])|[番号]+$", "", nfkc(name).casefold())
 
 
 def _column_of(
@@ -225,11 +286,7 @@ def _column_of(
 ) -> "pd.Series | None":
     """The column of a kind: the one that is named, or the first known one that names somebody and holds no lists."""
     name = named.get(kind)
-    patterns = [f"^{re.escape(plain(name))}$"] if name else _KNOWN.get(kind, [])
-    found = sheet.columns(*patterns)
-    if name and len(found) != 1:
-        raise sheet.wrong(f"no column, or more than one, is called {name}")
-    for column in found:
+    for column in [_named(sheet, name)] if name else sheet.columns(*_KNOWN[kind]):
         nobody = kind == "participant" and column.str.match(_NOBODY).all()
         if name and nobody:
             raise sheet.wrong(f"the column {name} holds dates or nothing, and no names")
@@ -412,6 +469,10 @@ def score_written(
     results.attrs["refused"] = comma.join(
         f"{word[:LONGEST_WORD]} ({n})" for word, n in wrong.most_common(5)
     )
+    codes = Counter(code for own in judged for _, code in own)
+    results.attrs["repeated"] = codes[CODE[Reason.REPEATED_WORD]]
+    results.attrs["no_vector"] = codes[CODE[Reason.NO_VECTOR]]
+    results.attrs["nouns"] = codes[0] + codes[CODE[Reason.NO_VECTOR]]
     return results
 
 

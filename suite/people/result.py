@@ -14,9 +14,16 @@ from sozo.scoring.statistics import mean_interval
 from sozo.scoring.statistics.reliability import cronbach_alpha
 from sozo.scoring.table import Cell, Content, Table, tabulate
 from sozo.scoring.translatable import Translatable
-from sozo.suite.people.designs import comparisons, wide_scores
-from sozo.suite.people.lists import TEXTS, percentiles, read_written, score_written
+from sozo.suite.people.designs import compared
+from sozo.suite.people.lists import (
+    TEXTS,
+    correlates,
+    percentiles,
+    read_written,
+    score_written,
+)
 from sozo.suite.people.messages import in_japanese
+from sozo.suite.people.prose import design_tables, made, prose
 from sozo.tasks.dat.scorer import OLSONS_DAT
 
 if TYPE_CHECKING:
@@ -36,7 +43,8 @@ class PeopleScored:
     tables: Sequence[Table]  # the last one holds what they wrote
     methods: Sequence[str]  # a paragraph for a paper, in English and in Japanese
     results: "pd.DataFrame"  # what each list is worth (`score_written`)
-    wide: "pd.DataFrame"  # scores: a row for each participant, a column for each time
+    groups: "pd.Series"  # of each list, empty without
+    correlates: "pd.DataFrame"  # a row for each participant
     japanese: Mapping[str, str]  # what the tables say, by what they say in English
 
     def in_japanese(self, text: str) -> str:
@@ -54,16 +62,18 @@ def score_sheet(
     norms: Path | None,
     japanese: Callable[[str], str],
     named: Mapping[str, str] | None = None,
+    correlated: Sequence[str] = (),
 ) -> PeopleScored:
     """The lists of a spreadsheet, scored; percentiles are among the scores of the spreadsheet `norms`.
 
     `japanese` says a reason, and "none", in Japanese; `named` is `read_written`'s, with the "sheet" of a workbook and
-    the "norms_scale" of norms that have no column for it.
+    the "norms_scale" of norms that have no column for it; `correlated` are columns whose numbers scores are held against.
     """
     named = named or {}
     sheet = read_sheet(path, named.get("sheet"))
     own = read_sheet(norms) if norms else None
     lists = read_written(sheet, task.settings.language, named)
+    values = correlates(sheet, correlated, lists.attrs["who"])
     scorer = task.scorer  # which takes a while to load
     said, versions = scorer.describe(), provenance()["packages"]
     name = task.settings.noun_checker
@@ -102,6 +112,9 @@ def score_sheet(
         "other": other.checker.name,
         "refused": results.attrs["refused"] or "none",
         "refused_ja": results.attrs["refused"] or japanese("none"),
+        "repeated": results.attrs["repeated"],
+        "no_vector": results.attrs["no_vector"],
+        "nouns_found": results.attrs["nouns"],
         "checker": checker,
         "encoder": encoder,
     }
@@ -112,22 +125,17 @@ def score_sheet(
         "Strict, as models are scored": "strict_",
     }
     summary = [_summary(rule, results, prefix, score) for rule, prefix in rules.items()]
-    notes = [_times(lists), _both("by", **facts), _both("nouns", **facts)]
+    notes = [_times(lists, results), _both("by", **facts), _both("nouns", **facts)]
     notes += added
     notes += _notes(sheet.cells.index, lists, results, language)
-    design = comparisons(results, lists["group"], score)
-    about = _compared(design, results)
-    if design:
-        told = [*design, {_ALPHA_NAME: summary[0][_ALPHA_NAME]}]
-        english, in_japanese = about
-        page = TEXTS["page"]
-        sentence = _said(told, lambda text: page.get(text) or japanese(text))
-        added.append((f"{english} {_said(told, str)}", f"{in_japanese}{sentence}"))
+    design = compared(results, lists["group"], score, values)
+    alpha = summary[0][_ALPHA_NAME]
+    added += prose(design, alpha, japanese)
     facts["more"] = "".join(f" {english}" for english, _ in added)
     facts["more_ja"] = "".join(japanese for _, japanese in added)
     rows = _rows(results.head(_SHOWN), score)
     of_all = _both("shown", n=len(rows), of=len(results))
-    said_in_japanese = TEXTS["page"] | dict([*notes, about, of_all, other_rule])
+    said_in_japanese = TEXTS["page"] | dict([*notes, of_all, other_rule]) | made(design)
     for prefix in rules.values():
         reasons = results[f"{prefix}reason"]
         said_in_japanese[_reasons(reasons)] = _reasons(reasons, japanese, "：", "、")
@@ -138,35 +146,15 @@ def score_sheet(
         replace(sheet, cells=_joined(sheet.cells, columns)),
         (
             tabulate("Scores", summary, [english for english, _ in notes]),
-            *([tabulate("Comparisons", design, about[:1])] if design else []),
+            *design_tables(design),
             tabulate("Every list", rows, [of_all[0]]),
         ),
         [TEXTS[language].format(**facts) for language in ("english", "japanese")],
         results,
-        wide_scores(results, lists["group"]),
+        lists["group"],
+        values,
         said_in_japanese,
     )
-
-
-def _compared(
-    design: Sequence[Mapping[str, Content]], results: "pd.DataFrame"
-) -> tuple[str, str]:
-    """By which tests the rows of `comparisons` were made."""
-    changes = results["participant"].duplicated().any()
-    groups = "changes" if changes else "groups"
-    times = any("ICC(2,1)" in row for row in design)
-    return _both(f"of_{'times' if times else groups}")
-
-
-def _said(rows: Sequence[Mapping[str, Content]], said: Callable[[str], str]) -> str:
-    """A table's cells as a sentence; `said` says headings and texts in its language."""
-    cells = []
-    for name, content in (pair for row in rows for pair in row.items()):
-        cell = content if isinstance(content, Cell) else Cell(content)
-        ends = f" {cell.interval}" if cell.interval else ""
-        below = (said(line) for line in cell.lines if line != cell.interval)
-        cells.append(", ".join([f"{said(name)} {said(cell.text)}{ends}", *below]))
-    return ", ".join(cells) + said(".")
 
 
 def _rows(results: "pd.DataFrame", score: Measure) -> list[dict[str, Content]]:
@@ -218,16 +206,18 @@ def _counted(
     }
 
 
-def _times(lists: "pd.DataFrame") -> tuple[str, str]:
-    """How many people wrote lists, at how many times, and how many of them at every time."""
+def _times(lists: "pd.DataFrame", results: "pd.DataFrame") -> tuple[str, str]:
+    """How many people wrote lists, at how many times, and how many of them at every time, with a score or without."""
     of_each = lists["participant"].value_counts()
     people, times = len(of_each), lists["trial"].nunique()
+    scored = results.groupby("participant")["score"].count()
     return _both(
         "times" if of_each.max() > 1 else "one_time",
         count=_count(people, "participant"),
         n=people,
         times=times,
         whole=int((of_each == times).sum()),
+        scored=int((scored == times).sum()),
         all="both" if times == 2 else f"all {times}",
     )
 
@@ -244,10 +234,20 @@ def _notes(
     for name, own in {"left_out": left_out, "unwritten": unwritten}.items():
         if n := len(own):
             notes.append(_both(name, count=_count(n, "row"), rows=_first(own), n=n))
+    most, times = lists["participant"].value_counts().max(), lists["trial"].nunique()
+    if most < times:
+        column = lists.attrs["trial"]
+        notes.append(_both("many_times", most=most, times=times, column=column))
+    if column := lists.attrs["conditions"]:
+        notes.append(_both("conditions", column=column))
     if made := lists.attrs["made"]:
-        notes.append(_both("made", cells=_first(made)))
+        english = _first([f"{name}, row {row}: {cell}" for name, row, cell in made])
+        japanese = _first([f"{name}の{row}行目：{cell}" for name, row, cell in made])
+        notes.append(_both("made", cells=english, cells_ja=japanese))
     if spellings:
         notes.append(_both("one_person", spellings=_first(spellings)))
+    if names := lists.attrs["alike"]:
+        notes.append(_both("alike", names=_first(names)))
     if one := int((lists["words"].str.len() == 1).sum()):
         notes.append(_both("one_word", count=_count(one, "list"), n=one))
     if (
@@ -289,7 +289,7 @@ def _reasons(
 
 def _summary(
     rule: str, results: "pd.DataFrame", prefix: str, measure: Measure
-) -> Mapping[str, Content]:
+) -> Mapping[str, Cell]:
     """A rule's row: its scores, and how far those of one person agree."""
     score = f"{prefix}score"
     persons = results.groupby("participant", sort=False)[score].mean()
@@ -302,7 +302,7 @@ def _summary(
     )
     alpha = cronbach_alpha(lists.dropna().to_numpy())
     return {
-        "Rule": rule,
+        "Rule": Cell(rule),
         "Lists with a score": Cell.share(int(results[score].count()), len(results)),
         "Mean of participants": _cell(mean, measure, of),
         "Sd": Cell(None if mean.n < 2 else float(persons.std()), measure),

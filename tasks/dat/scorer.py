@@ -59,7 +59,7 @@ class EncoderSettings:
     embedding_model: str = setting(
         AUTO,
         "A sentence-transformers hub id or folder, openai:NAME, ja-ginza, minilm (English), e5, categories,"
-        " glove:VECTORS, centred:NAME, or A+B; auto takes ja-ginza, in English minilm.",
+        " vectors:FILE, centred:NAME, or A+B; auto takes ja-ginza, in English minilm.",
     )
     embedding_cache: str | None = setting(
         None,
@@ -260,7 +260,7 @@ class DatScorer:
         """What an English score may be called: only by the vectors of the published norms is it on their scale."""
         encoder = self.vectors.encoder.name
         words = ["cat", *_FROM_CAT]
-        if self.rules.olson and encoder.startswith("glove:"):
+        if self.rules.olson and encoder.startswith("vectors:"):
             pairs = np.array([[0, 1 + k] for k in range(len(_FROM_CAT))])
             if np.allclose(
                 mean_pairwise_distance(self.vectors.unit(words), pairs),

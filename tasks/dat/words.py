@@ -1,5 +1,6 @@
 """The words of DAT's lists: the rules, kinds by which a list looks more different than it is, and all words so far."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -146,7 +147,7 @@ class WordTable:
         if not nouns:
             return
         first = len(self.rows)
-        rows = self._vectors.rows([word for word, _, _ in nouns])
+        rows = self._rows([(word, verdict) for word, verdict, _ in nouns])
         by_representative = self._rules.repeated_by_representative
         identities = [
             (by_representative and verdict.representative) or word
@@ -165,6 +166,17 @@ class WordTable:
             [self.hashes, np.stack([word_hash(word) for word, _, _ in nouns])]
         )
         codes.update((word, first + i) for i, (word, _, _) in enumerate(nouns))
+
+    def _rows(self, nouns: Sequence[tuple[str, NounVerdict]]) -> list[int]:
+        """Rows of the nouns' vectors. In a file a noun is its lemma if that is there; Olson's program knows no lemmas."""
+        rows = self._vectors.rows([word for word, _ in nouns])
+        if self._rules.olson or not getattr(self._vectors.encoder, "by_lemma", False):
+            return rows
+        lemmas = self._vectors.rows([verdict.lemma or word for word, verdict in nouns])
+        return [
+            lemma if lemma >= 0 else row
+            for lemma, row in zip(lemmas, rows, strict=True)
+        ]
 
     def _flags(self, word: str, verdict: NounVerdict) -> int:
         """The bits of a noun's kinds."""

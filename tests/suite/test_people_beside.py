@@ -50,7 +50,7 @@ def test_models_are_scored_by_the_rule_of_people(run, tmp_path, monkeypatch, cap
     assert "順位は付けず" in japanese
     assert "ranked" not in japanese
     page = (out / "people.html").read_text("utf-8")
-    assert page.count("<svg") == 1
+    assert page.count("<svg") == 2  # and the figure of the scores
     assert "異なり語数（同じ回答数）" in page
 
 

@@ -1,0 +1,115 @@
+"""Word vectors out of a text file: those of GloVe, word2vec and fastText, and chiVe's."""
+
+import gzip
+import hashlib
+import tarfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import numpy as np
+
+from sozo.data.errors import UserError
+from sozo.scoring.embeddings.encoders import Matrix
+
+_PACKED = (".tar", ".tar.gz", ".tgz")
+_BINARY = (".bin", ".kv", ".model", ".npy", ".magnitude")
+_AS_TEXT = "save it as text, such as by gensim's save_word2vec_format"
+
+
+class VectorFile:
+    """`vectors:FILE`: a text file with a word and its numbers a line, as it is, as .gz, or in a .tar.gz.
+
+    DAT looks a noun up by its checker's lemma, and where that has no vector as it was written (`by_lemma`). A first
+    line with the numbers of words and dimensions is known, and lines of two words (`contact name@domain.com` in GloVe
+    840B) are skipped; of a word that comes twice the last line counts.
+
+    The file is read once for where each word stands, which takes some 150 bytes a word; vectors are read as they are
+    asked for. In a packed file that reads it anew for each batch of words.
+    """
+
+    by_lemma = True
+
+    def __init__(self, path: str) -> None:
+        if not path:
+            raise UserError(
+                "vectors: give vectors:FILE, such as vectors:glove.840B.300d.txt"
+            )
+        self.name, self._path = f"vectors:{path}", Path(path)
+        if self._path.suffix in _BINARY:
+            raise UserError(f"{path}: is no text file of word vectors; {_AS_TEXT}")
+        self._vectors: dict[str, np.ndarray] = {}
+        with self._reading():
+            self._places, self._size = self._read()
+            with self._path.open("rb") as file:
+                digest = hashlib.file_digest(
+                    file, partial(hashlib.blake2b, digest_size=6)
+                )
+        self.revision = f"{self._size}d-{digest.hexdigest()}"
+
+    def encode(self, words: Sequence[str]) -> Matrix:
+        """Vectors, float32 of shape (len(words), dimensions); zeros for a word that has none."""
+        new = set(words) - self._vectors.keys()
+        names = {word.encode("utf-8", "replace"): word for word in new}
+        found = {
+            self._places[name]: word
+            for name, word in names.items()
+            if name in self._places
+        }
+        if found:
+            with self._reading(), self._opened() as file:
+                for place in sorted(found):  # a packed file goes forward alone
+                    file.seek(place)
+                    fields = file.readline().split()[1:]
+                    self._vectors[found[place]] = np.array(fields, np.float32)
+        none = np.zeros(self._size, np.float32)
+        return np.array(
+            [self._vectors.get(word, none) for word in words], np.float32
+        ).reshape(-1, self._size)
+
+    def _read(self) -> tuple[dict[bytes, int], int]:
+        """Where the line of each word begins, and how many numbers it has."""
+        places: dict[bytes, int] = {}
+        size = at = 0
+        with self._opened() as file:
+            for line in file:
+                spaces = line.rstrip().count(b" ")
+                if size == 0 and spaces > 1:
+                    np.array(line.split()[1:], np.float32)  # ValueError: no numbers
+                    size = spaces
+                if spaces == size > 0:
+                    places[line.partition(b" ")[0]] = at
+                at += len(line)
+        if not places:
+            raise ValueError("no line with a word and its numbers")
+        return places, size
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except (ValueError, EOFError, OSError, tarfile.TarError) as error:
+            raise UserError(
+                f"{self._path}: cannot be read as a text file of word vectors ({error}); {_AS_TEXT}"
+            ) from error
+
+    @contextmanager
+    def _opened(self) -> Iterator[BinaryIO]:
+        if self._path.name.endswith(_PACKED):
+            with tarfile.open(self._path) as packed:
+                texts = [
+                    member
+                    for member in packed
+                    if member.isfile() and member.name.endswith((".txt", ".vec"))
+                ]
+                if len(texts) != 1:
+                    raise ValueError(f"{len(texts)} text files in it")
+                yield cast(BinaryIO, packed.extractfile(texts[0]))
+        elif self._path.suffix == ".gz":
+            with gzip.open(self._path) as unpacked:
+                yield cast(BinaryIO, unpacked)
+        else:
+            with self._path.open("rb") as file:
+                yield file

@@ -1,0 +1,134 @@
+"""Word vectors out of a file, of invented lines: which words have one, and what is refused."""
+
+import gzip
+import io
+import tarfile
+
+import numpy as np
+import pytest
+
+from fakes import FakeNouns
+from sozo.data.errors import UserError
+from sozo.scoring.embeddings import make_encoder
+from sozo.tasks.dat.scorer import DatScorer
+from sozo.tasks.dat.words import DatRules
+
+VECTORS = """\
+dog 2 0 0
+lantern 0 3 0
+qwxz 0 x 0
+of 0 0 1
+river 1 1 0
+"""
+
+
+def packed(text, *others):
+    """A .tar.gz as chiVe comes: a folder with a text file and a licence."""
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w:gz") as archive:
+        for name, content in (("LICENSE", b"x"), ("chive/chive.txt", text), *others):
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return file.getvalue()
+
+
+PACKS = {"txt": bytes, "txt.gz": gzip.compress, "tar.gz": packed}
+
+
+@pytest.fixture
+def vectors(tmp_path):
+    def write(text, kind="txt"):
+        path = tmp_path / f"vectors.{kind}"
+        path.write_bytes(PACKS[kind](text.encode()))
+        return make_encoder(f"vectors:{path}")
+
+    return write
+
+
+@pytest.mark.parametrize("kind", PACKS)
+def test_words_of_the_file_have_their_vectors_and_others_none(vectors, kind):
+    encoder = vectors(VECTORS.replace("qwxz 0 x 0\n", ""), kind)
+    asked = ["river", "dog", "contact", "犬", "dog"]
+    expected = [[1, 1, 0], [2, 0, 0], [0] * 3, [0] * 3, [2, 0, 0]]
+    assert encoder.encode(asked).tolist() == expected
+    assert encoder.encode(["of", *asked]).tolist() == [[0, 0, 1], *expected]
+    assert encoder.encode([]).shape == (0, 3)
+
+
+def test_japanese_words_and_lines_as_word2vec_and_fasttext_have_them(vectors):
+    text = "3 2\n犬 1 0 \nヴァイオリン 0 1 \n二 語 1 1 \n犬 0.5 0.5 \n"
+    encoder = vectors(text)
+    found = encoder.encode(["犬", "ヴァイオリン", "二", "3"]).tolist()
+    assert found == [[0.5, 0.5], [0, 1], [0, 0], [0, 0]]
+
+
+def test_the_revision_is_what_the_file_holds(vectors):
+    plain = vectors(VECTORS)
+    assert plain.revision.startswith("3d-")
+    assert plain.revision == vectors(VECTORS).revision
+    assert plain.revision != vectors(VECTORS.replace("river", "lake")).revision
+
+
+def test_a_noun_is_its_lemma_and_as_it_was_written_where_that_is_not_there(vectors):
+    words = {
+        "イヌ": "犬/いぬ",
+        "林檎飴": "林檎/りんご+飴/あめ",
+        "りんご": "林檎/りんご",
+    }
+    encoder = vectors("犬 1 0 0\nイヌ 0 1 0\n林檎飴 0 0 1\nりんご 1 1 0\n")
+    checker = FakeNouns(words, representatives=words)
+    scorer = DatScorer(checker, encoder)
+    numbers = scorer.words.look_up([*words, "犬"])
+    found = scorer.vectors.matrix[scorer.words.rows[numbers[:3]]].round(3).tolist()
+    assert found == [[1, 0, 0], [0, 0, 1], [pytest.approx(0.707)] * 2 + [0]]
+    olson = DatScorer(checker, encoder, DatRules(olson=True))
+    (number,) = olson.words.look_up(["イヌ"])
+    assert olson.vectors.matrix[olson.words.rows[number]].tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "no line with a word and its numbers"),
+        ("no vectors here\n", "cannot be read as a text file of word vectors"),
+        ("dog 1\nriver 1\n", "no line with a word and its numbers"),
+    ],
+)
+def test_files_that_are_no_such_thing(vectors, text, says):
+    with pytest.raises(UserError, match=says):
+        vectors(text)
+
+
+def test_a_line_without_numbers_is_told_when_its_word_is_asked_for(vectors):
+    with pytest.raises(UserError, match="cannot be read as a text file"):
+        vectors(VECTORS).encode(["qwxz"])
+
+
+def test_archives_and_binary_files_are_refused_with_the_way(tmp_path):
+    two = tmp_path / "two.tar.gz"
+    two.write_bytes(packed(VECTORS.encode(), ("other.txt", b"x")))
+    broken = tmp_path / "cut.txt.gz"
+    broken.write_bytes(gzip.compress(VECTORS.encode())[:30])
+    for path, says in (
+        (two, "2 text files in it"),
+        (broken, "cannot be read"),
+        (tmp_path / "x", "x: cannot be read .*No such file"),
+        (tmp_path / "entity_vector.model.bin", "save it as text"),
+    ):
+        with pytest.raises(UserError, match=says):
+            make_encoder(f"vectors:{path}")
+
+
+def test_names_that_say_too_little():
+    with pytest.raises(UserError, match="give vectors:FILE"):
+        make_encoder("vectors:")
+    with pytest.raises(UserError, match="is for words"):
+        make_encoder("vectors:x", texts=True)
+
+
+def test_a_batch_is_read_in_the_order_of_the_file(vectors):
+    many = "\n".join(f"w{k} {k} 1" for k in range(1, 500))
+    encoder = vectors(many, "txt.gz")
+    words = [f"w{k}" for k in np.random.default_rng(0).permutation(range(1, 500))]
+    assert encoder.encode(words)[:, 0].tolist() == [int(word[1:]) for word in words]

@@ -55,6 +55,7 @@ _NOBODY = (
 )
 # What stands for no answer where a number is asked for, and what stands behind a number.
 _NO_NUMBER = re.compile(rf"[\W_ー]*|-9+|{_NO_WORD.pattern}", re.IGNORECASE)
+_THOUSANDS = r"(?<=[0-9]),(?=[0-9]{3}\b)"
 _UNIT = r"(?<=[0-9])\s*(歳|才|点|years?( old)?)$"
 # Two of these in a cell are a remark.
 _PROSE = re.compile(
@@ -229,7 +230,7 @@ def _refuse_wrong(
         ),
         (
             lists.groupby("participant")["group"].transform("nunique") > 1,
-            "is of a participant who is in another group elsewhere",
+            "is of a participant who is in another group elsewhere; if each was in every one, name the column by --trial",
         ),
         (
             again,
@@ -261,8 +262,9 @@ def _numbers(sheet: Sheet, name: str) -> "pd.Series":
 
     column = _named(sheet, name).map(nfkc).str.strip()
     column = column.mask(column.str.fullmatch(_NO_NUMBER), "")
-    numbers = pd.to_numeric(column.replace(_UNIT, "", regex=True), errors="coerce")
-    if (wrong := numbers.isna() & (column != "")).any():
+    digits = column.replace({_UNIT: "", _THOUSANDS: ""}, regex=True)
+    numbers = pd.to_numeric(digits, errors="coerce")
+    if (wrong := ~np.isfinite(numbers) & (column != "")).any():
         row = wrong.idxmax()
         why = f"{brief(column[row])} is no number, and {name} is to be correlated"
         raise sheet.wrong(why, row)

@@ -233,6 +233,11 @@ def test_ages_are_numbers_and_what_is_none_is_told_by_row(fake, tmp_path):  # no
     assert [row["correlate_年齢"] for row in wide[:3]] == ["20.0000", "", "22.0000"]
     with pytest.raises(UserError, match="row 3: 若い is no number, and 年齢 is to be"):
         summary(fake, study(tmp_path, age="若い"), tmp_path / "no", "年齢")
+    for many in ("1,200点", "１２００"):
+        summary(fake, study(tmp_path, age=many), tmp_path / many, "年齢")
+        assert written(tmp_path / many / "wide.csv")[1]["correlate_年齢"] == "1200.0000"
+    with pytest.raises(UserError, match="row 3: inf is no number"):
+        summary(fake, study(tmp_path, age="inf"), tmp_path / "no", "年齢")
     with pytest.raises(UserError, match="no column, or more than one, is called 背"):
         summary(fake, study(tmp_path), tmp_path / "no", "背")
 

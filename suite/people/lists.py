@@ -262,7 +262,8 @@ def _numbers(sheet: Sheet, name: str) -> "pd.Series":
 
     column = _named(sheet, name).map(nfkc).str.strip()
     column = column.mask(column.str.fullmatch(_NO_NUMBER), "")
-    digits = column.replace({_UNIT: "", _THOUSANDS: ""}, regex=True)
+    digits = column.str.replace(_UNIT, "", regex=True)
+    digits = digits.str.replace(_THOUSANDS, "", regex=True)
     numbers = pd.to_numeric(digits, errors="coerce")
     if (wrong := ~np.isfinite(numbers) & (column != "")).any():
         row = wrong.idxmax()

@@ -170,12 +170,14 @@ def _read_folder(path: Path) -> Sheet:
     return Sheet(path, pd.concat(rows).fillna(""), encodings, sheets[0].delimiter)
 
 
-def write_sheet(path: Path, cells: "pd.DataFrame", delimiter: str) -> None:
+def write_sheet(
+    path: Path, cells: "pd.DataFrame", delimiter: str, *, digits: int = 4
+) -> None:
     """Write a CSV file that Excel opens (UTF-8 with a byte order mark), whole or not at all; each text by `as_text`."""
     safe = cells.map(as_text).rename(columns=as_text)
     write_whole(
         path,
-        safe.to_csv(sep=delimiter, index=False, float_format="%.4f").encode(
+        safe.to_csv(sep=delimiter, index=False, float_format=f"%.{digits}f").encode(
             "utf-8-sig"
         ),
     )

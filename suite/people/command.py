@@ -184,7 +184,7 @@ def score_people(
     from sozo.suite.people.figure import design_figure
 
     wide = wide_scores(scored.results, scored.groups, scored.correlates)
-    write_sheet(output / "wide.csv", wide, scored.sheet.delimiter)
+    write_sheet(output / "wide.csv", wide, scored.sheet.delimiter, digits=6)
     score = scored.in_japanese("Score") if said is not str else "Score"
     figure = scored.results, scored.groups, scored.correlates, score
     drawing, whole = design_figure(*figure, output)
@@ -216,9 +216,11 @@ def _summary(
         said(read),
         *(markdown(table, said) for table in shown),
         *map(plain, notes),
-        f"## {said('Methods, to paste')}",
-        # In a fence nothing is escaped, so that it is pasted as it is; it is one line, so that nothing in it ends the fence.
-        f"~~~text\n{printable(scored.methods[said is not str])}\n~~~",
+        f"## {said('Methods and results, to paste')}",
+        # In a fence nothing is escaped, so that it is pasted as it is; no line of it begins as a fence ends.
+        "~~~text",
+        *(printable(both[said is not str]) for both in scored.paragraphs),
+        "~~~",
     ]
     return "\n\n".join(parts)
 
@@ -244,5 +246,5 @@ def _page(
         tables=scored.tables,
         plane=plane,
         drawing=drawing,
-        methods=scored.methods,
+        paragraphs=scored.paragraphs,
     )

@@ -46,7 +46,13 @@ def wide_scores(
     table.columns = [f"sozo_score_{time}".rstrip("_") for time in table]
     if groups.any():
         table.insert(0, "group", groups.groupby(results["participant"]).first())
-    return table.join(values.add_prefix("correlate_")).reset_index()
+    taken = {*table, "participant"}
+    for name in values:
+        column = values[name].reindex(table.index)
+        # Without gaps whole numbers are written as such.
+        column = column.astype(int) if (column % 1 == 0).all() else column
+        table[f"{name} (correlate)" if name in taken else name] = column
+    return table.reset_index()
 
 
 def by_time(results: "pd.DataFrame") -> "pd.DataFrame":
@@ -77,11 +83,12 @@ def compared(
     first, *later = times or [""]
     whole = scores.mean(axis=1)
     changes = {f"{time} − {first}": scores[[first, time]].dropna() for time in later}
+    gains = {name: both.iloc[:, 1] - both.iloc[:, 0] for name, both in changes.items()}
     differences: list[Row] = []
     for change, both in changes.items():
-        gained = both.iloc[:, 1] - both.iloc[:, 0]
         if len(names) > 1:
-            differences += _between(gained, group_of, names, measure, f"{change}: ")
+            what = f"{change}: "
+            differences += _between(gains[change], group_of, names, measure, what)
         else:
             differences.append(_change(both, change, measure))
     if not times and len(names) > 1:
@@ -94,6 +101,11 @@ def compared(
     means = [
         _mean(own[groups == name] if name else own, name, time, measure)
         for (name, time), own in cells.items()
+    ]
+    means += [
+        _mean(gained[gained.index.map(group_of) == name], name, change, measure)
+        for change, gained in gains.items()
+        for name in (names if len(names) > 1 else [])
     ]
     correlations = [_correlated(whole, values[name], name) for name in values]
     kinds = {(True, True): "changes", (True, False): "times"}
@@ -173,7 +185,9 @@ def _row(
 
 
 def _corrected(rows: Sequence[Row]) -> list[Row]:
-    """The same with a column of Holm's p-values behind the column p."""
+    """The same with a column of Holm's p-values behind the column p, where there are several."""
+    if len(rows) < 2:
+        return list(rows)
     known = [row["p"].estimate.value for row in rows if isinstance(row["p"], Cell)]
     more = [{"p (Holm)": Cell(p, P_VALUE)} for p in holm(known)]
     found: list[Row] = []

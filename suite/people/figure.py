@@ -53,6 +53,9 @@ def design_figure(
         for axes, column in zip(others, correlates, strict=True):
             both = scores.mean(axis=1).to_frame().join(correlates[column]).dropna()
             axes.plot(both[column], both[0], "o", color=series(0), alpha=0.6)
+            axes.xaxis.get_major_locator().set_params(
+                integer=whole_numbers(both[column])
+            )
             axes.set_xlabel(column)
             axes.set_ylabel(score)
 
@@ -60,6 +63,11 @@ def design_figure(
         file, whole = picture(draw, size, kind, panels)
         write_whole(folder / f"figure.{kind}", file)
     return svg(draw, size, "design", score, panels), whole
+
+
+def whole_numbers(values: "pd.Series") -> bool:
+    """Whether all are whole, such as ages."""
+    return bool((values % 1 == 0).all())
 
 
 def _draw_group(
@@ -74,9 +82,11 @@ def _draw_group(
     aside = np.random.default_rng(0).uniform(-step / 4, step / 4, len(scores))
     for own, shift in zip(scores.to_numpy(), aside, strict=True):
         axes.plot(places + shift, own, marker=marker, **pale)
+    means = [mean_interval(own[np.isfinite(own)]) for own in scores.to_numpy().T]
+    values = [np.nan if mean.value is None else mean.value for mean in means]
+    axes.plot(places, values, color=colour, linewidth=1.5)
     label = name
-    for place, own in zip(places, scores.to_numpy().T, strict=True):
-        mean = mean_interval(own[np.isfinite(own)])
+    for place, mean in zip(places, means, strict=True):
         if mean.value is None:
             continue
         if mean.low is not None:

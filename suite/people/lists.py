@@ -171,7 +171,7 @@ def read_written(
     of = nothing if "group" not in named or group is None else _as_one(group)
     who, when = _as_one(participant.str.replace(_TOTAL, "", regex=True)), _as_one(trial)
     parts: list[pd.DataFrame] = []
-    made = []
+    times, made = _short(list(columns)), []
     for name, own in columns.items():
         words, text = zip(*_read(own, language), strict=True)
         if any(list(words) == part["words"].tolist() for part in parts):
@@ -179,7 +179,7 @@ def read_written(
         for cells in own:
             odd = cells[cells.str.strip().str.fullmatch(_MADE)]
             made += [(str(cells.name), row, cell) for row, cell in odd.items()]
-        label = when if len(columns) == 1 else (when + f" {name}").str.strip()
+        label = when if len(columns) == 1 else (when + f" {times[name]}").str.strip()
         part = pd.DataFrame({"participant": who, "trial": label, "text": text})
         parts.append(part.assign(words=words, group=of))
     lists = pd.concat(parts).sort_index(kind="stable")
@@ -187,6 +187,7 @@ def read_written(
     beside = lists.assign(filled=filled).groupby(_SAME)["filled"].transform("any")
     unwritten = lists.index[~beside & (lists["participant"] != "")]
     lists = lists[filled]
+    lists.attrs["several"] = len(parts) > 1
     _refuse_wrong(sheet, lists, asked, trial)
     spelled = (participant + " = " + who)[(participant != who) & (who != "")]
     alike = lists["participant"].drop_duplicates()
@@ -202,10 +203,24 @@ def read_written(
         else "",
         "unwritten": unwritten.unique().tolist(),
         "spellings": spelled.unique().tolist(),
-        "alike": alike.tolist(),
+        "alike": [*zip(alike, alike.index, strict=True)],
         "made": [cell for cell in made if cell[1] in lists.index],
     }
     return lists
+
+
+def _short(questions: Sequence[str]) -> Mapping[str, str]:
+    """What tells questions apart, where all begin or end with such: 前 of 前：10個書いてください, 後 of 名詞（後）.
+
+    >>> _short(["前：10個", "後：もう10個"]), _short(["名詞（前）", "名詞（後）"]), _short(["a: x", "b"])
+    ({'前：10個': '前', '後：もう10個': '後'}, {'名詞（前）': '前', '名詞（後）': '後'}, {'a: x': 'a: x', 'b': 'b'})
+    """
+    for form in (r"([^:：]{1,12})[:：].*", r".*[(（]([^()（）]{1,12})[)）]"):
+        found = [re.fullmatch(form, name, re.DOTALL) for name in questions]
+        short = [match[1].strip() for match in found if match]
+        if len(set(short)) == len(questions):
+            return dict(zip(questions, short, strict=True))
+    return {name: name for name in questions}
 
 
 def _refuse_wrong(
@@ -215,8 +230,8 @@ def _refuse_wrong(
     again = lists.duplicated(_SAME)
     first = ""
     if again.any():
-        alike = (lists[_SAME] == lists.loc[again.idxmax(), _SAME]).all(axis=1)
-        first = f"row {alike.idxmax()}"
+        own = lists[_SAME].iloc[again.to_numpy().argmax()]
+        first = f"row {(lists[_SAME] == own).all(axis=1).idxmax()}"
     name = brief(str(trial.name))
     fill_in = f"fill in the column {name}, which tells lists apart"
     for wrong, why in (
@@ -234,7 +249,9 @@ def _refuse_wrong(
         ),
         (
             again,
-            f"has the {asked} and trial of {first}; leave one of them out, or "
+            f"has the {asked} of {first}, and lists of the same questions; leave one of the two rows out"
+            if lists.attrs["several"]
+            else f"has the {asked} and trial of {first}; leave one of them out, or "
             + (fill_in if name and not trial.any() else _APART_BY),
         ),
     ):
@@ -464,14 +481,15 @@ def score_written(
         for own in judged
     ]
     wrong = Counter(
-        word
+        (word, code)
         for own in judged
         for word, code in own
         if code not in (0, CODE[Reason.REPEATED_WORD])
     )
-    results.attrs["refused"] = comma.join(
-        f"{word[:LONGEST_WORD]} ({n})" for word, n in wrong.most_common(5)
-    )
+    results.attrs["refused"] = [
+        (word[:LONGEST_WORD], REASONS[-1 - code], n)
+        for (word, code), n in wrong.most_common(5)
+    ]
     codes = Counter(code for own in judged for _, code in own)
     results.attrs["repeated"] = codes[CODE[Reason.REPEATED_WORD]]
     results.attrs["no_vector"] = codes[CODE[Reason.NO_VECTOR]]

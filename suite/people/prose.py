@@ -16,22 +16,22 @@ Both = tuple[str, str]  # in English and in Japanese
 def design_tables(design: Design) -> list[Table]:
     """Those that have rows, each above how its numbers were made."""
     return [
-        tabulate(_TITLES.get(kind, "Comparisons"), rows, _FORMS[kind]["made"][:1])
+        tabulate(_TITLES.get(kind, "Comparisons"), rows, [_made(kind, rows)[0]])
         for kind, rows in _kinds(design).items()
         if rows
     ]
 
 
-def made(design: Design) -> dict[str, str]:
-    """How the numbers of each table were made, in Japanese by what it says in English."""
-    return dict(tuple(_FORMS[kind]["made"]) for kind in _kinds(design))
+def how_made(design: Design) -> list[Both]:
+    """How the numbers of each table were made."""
+    return [_made(kind, rows) for kind, rows in _kinds(design).items() if rows]
 
 
 def prose(design: Design, alpha: Cell, japanese: Callable[[str], str]) -> list[Both]:
-    """How the numbers of each table were made, and what they are; `japanese` says a reason in Japanese."""
+    """The numbers of each table; `japanese` says a reason in Japanese."""
     tables, page = _kinds(design), TEXTS["page"]
     if alpha.estimate.value is not None or design.retests:
-        tables["alpha"] = [{"Alpha": alpha}]
+        tables["alpha"] = [{"Alpha": alpha, "n": alpha.estimate.n}]
     return [
         (
             _told(kind, rows, 0, str),
@@ -51,15 +51,23 @@ def _kinds(design: Design) -> dict[str, Sequence[Row]]:
     }
 
 
+def _made(kind: str, rows: Sequence[Row]) -> Both:
+    english, japanese = _FORMS[kind]["made"]
+    if "p (Holm)" in rows[0]:
+        corrected, corrected_japanese = (
+            text.format(n=len(rows)) for text in TEXTS["holm"]
+        )
+        english, japanese = f"{english} {corrected}", japanese + corrected_japanese
+    return english, japanese
+
+
 def _told(
     kind: str, rows: Sequence[Row], tongue: int, said: Callable[[str], str]
 ) -> str:
     forms = {name: both[tongue] for name, both in _FORMS[kind].items()}
-    told = [forms["made"]]
-    for row in rows:
-        facts = _facts(row, said)
-        told.append(forms["none" if facts["why"] else "row"].format(**facts))
-    return ("" if tongue else " ").join(filter(None, told))
+    facts = [_facts(row, said) for row in rows]
+    told = [forms["none" if row["why"] else "row"].format(**row) for row in facts]
+    return forms["lead"] + ("" if tongue else " ").join(told)
 
 
 def _facts(row: Row, said: Callable[[str], str]) -> Mapping[str, str]:
@@ -74,7 +82,7 @@ def _facts(row: Row, said: Callable[[str], str]) -> Mapping[str, str]:
         heading: f"{cell.text} {cell.interval}".strip()
         for heading, cell in cells.items()
     }
-    p = cells.pop("p (holm)", Cell()).estimate.value
+    p = cells.get("p (holm)", cells.get("p", Cell())).estimate.value
     facts["p"] = "" if p is None else p_value(p)
     whys = [why for cell in cells.values() for why in cell.below]
     coefficients = (cells[name].value for name in ("r", "alpha") if name in cells)
@@ -82,6 +90,6 @@ def _facts(row: Row, said: Callable[[str], str]) -> Mapping[str, str]:
     facts["why"] = said(whys[0]) if whys else ""
     names = list(facts)
     names = names[: names.index("mean")] if "mean" in names else names[:1]
-    facts["name"] = ", ".join(facts[heading] for heading in names)
+    facts["name"] = " / ".join(facts[heading] for heading in names)
     facts["df"] = facts.get("df", "").removesuffix(".0")
     return facts

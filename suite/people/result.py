@@ -23,7 +23,7 @@ from sozo.suite.people.lists import (
     score_written,
 )
 from sozo.suite.people.messages import in_japanese
-from sozo.suite.people.prose import design_tables, made, prose
+from sozo.suite.people.prose import Both, design_tables, how_made, prose
 from sozo.tasks.dat.scorer import OLSONS_DAT
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class PeopleScored:
 
     sheet: Sheet  # with what was added
     tables: Sequence[Table]  # the last one holds what they wrote
-    methods: Sequence[str]  # a paragraph for a paper, in English and in Japanese
+    paragraphs: Sequence[Both]  # for a paper: on the method, and on what came of it
     results: "pd.DataFrame"  # what each list is worth (`score_written`)
     groups: "pd.Series"  # of each list, empty without
     correlates: "pd.DataFrame"  # a row for each participant
@@ -110,8 +110,8 @@ def score_sheet(
         added.append(_both(name, n=n, file=own.path.name, scale=scale))
     facts |= {
         "other": other.checker.name,
-        "refused": results.attrs["refused"] or "none",
-        "refused_ja": results.attrs["refused"] or japanese("none"),
+        "refused": _refused(results, "{}: {}, {}", ", ", str),
+        "refused_ja": _refused(results, "{}（{}、{}）", "、", japanese),
         "repeated": results.attrs["repeated"],
         "no_vector": results.attrs["no_vector"],
         "nouns_found": results.attrs["nouns"],
@@ -130,12 +130,14 @@ def score_sheet(
     notes += _notes(sheet.cells.index, lists, results, language)
     design = compared(results, lists["group"], score, values)
     alpha = summary[0][_ALPHA_NAME]
-    added += prose(design, alpha, japanese)
-    facts["more"] = "".join(f" {english}" for english, _ in added)
-    facts["more_ja"] = "".join(japanese for _, japanese in added)
+    told = prose(design, alpha, japanese)
+    for name, sentences in (("made", how_made(design)), ("more", [*added, *told])):
+        facts[name] = "".join(f" {english}" for english, _ in sentences)
+        facts[f"{name}_ja"] = "".join(japanese for _, japanese in sentences)
     rows = _rows(results.head(_SHOWN), score)
     of_all = _both("shown", n=len(rows), of=len(results))
-    said_in_japanese = TEXTS["page"] | dict([*notes, of_all, other_rule]) | made(design)
+    said_in_japanese = TEXTS["page"] | dict([*notes, of_all, other_rule])
+    said_in_japanese |= dict(how_made(design))
     for prefix in rules.values():
         reasons = results[f"{prefix}reason"]
         said_in_japanese[_reasons(reasons)] = _reasons(reasons, japanese, "：", "、")
@@ -149,7 +151,10 @@ def score_sheet(
             *design_tables(design),
             tabulate("Every list", rows, [of_all[0]]),
         ),
-        [TEXTS[language].format(**facts) for language in ("english", "japanese")],
+        [
+            (english.format(**facts), in_japanese.format(**facts))
+            for english, in_japanese in TEXTS["paragraphs"]
+        ],
         results,
         lists["group"],
         values,
@@ -182,27 +187,20 @@ def _counted(
     japanese: Callable[[str], str],
 ) -> dict[str, Any]:
     """What the paragraph says of the results."""
-    mean, other_mean = (row["Mean of participants"] for row in summary[:2])
+    mean = summary[0]["Mean of participants"]
     participants = results["participant"].nunique()
     return {
-        "other_scored": int(results["other_score"].count()),
         "mean": mean,
         "mean_ja": japanese(mean.text),
         "sd": summary[0]["Sd"],
-        "other_mean": other_mean,
-        "other_mean_ja": japanese(other_mean.text),
         "lists": len(results),
         "of_lists": _count(len(results), "list"),
-        "were": "was" if len(results) == 1 else "were",
         "participants": participants,
         "of_participants": _count(participants, "participant"),
         "scored": int(results["score"].count()),
         "unscored": int(results["score"].isna().sum()),
-        "strict": int(results["strict_score"].count()),
         "reasons": _reasons(results["reason"]),
         "reasons_ja": _reasons(results["reason"], japanese, "：", "、"),
-        "strict_reasons": _reasons(results["strict_reason"]),
-        "strict_reasons_ja": _reasons(results["strict_reason"], japanese, "：", "、"),
     }
 
 
@@ -247,7 +245,9 @@ def _notes(
     if spellings:
         notes.append(_both("one_person", spellings=_first(spellings)))
     if names := lists.attrs["alike"]:
-        notes.append(_both("alike", names=_first(names)))
+        english = _first([f"{name} (row {row})" for name, row in names])
+        japanese = _first([f"{name}（{row}行目）" for name, row in names])
+        notes.append(_both("alike", names=english, names_ja=japanese))
     if one := int((lists["words"].str.len() == 1).sum()):
         notes.append(_both("one_word", count=_count(one, "list"), n=one))
     if (
@@ -257,6 +257,17 @@ def _notes(
     ):
         notes.append(_both("english_words"))
     return notes
+
+
+def _refused(
+    results: "pd.DataFrame", form: str, comma: str, said: Callable[[str], str]
+) -> str:
+    """The words that were refused most often, each with why and how often."""
+    words = [
+        form.format(word, said(reason).replace("_", " "), n)
+        for word, reason, n in results.attrs["refused"]
+    ]
+    return comma.join(words) or said("none")
 
 
 def _first(values: Sequence[Any]) -> str:

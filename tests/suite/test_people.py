@@ -487,7 +487,7 @@ def test_the_first_line_says_how_many_people_wrote_how_often(fake, tmp_path):
         "No list written: 1 row (3)",
         "No list, and no score: 1 row (4)",
         "3 lists",
-        "by 2 participants",
+        "2 participants wrote 3 lists.",
     ):
         assert fact in page
     scores = written(tmp_path / "out/scores.csv")
@@ -658,17 +658,16 @@ def test_the_paragraph_of_one_list_is_in_the_singular_and_japanese_in_japanese(
     page = (tmp_path / "out/people.md").read_text("utf-8")
     for text in (
         "1 row read as",
-        "1 list of",
-        "by 1 participant was scored",
-        "kept without a score: 0 (none)",
+        "1 participant wrote 1 list.",
+        "without: 0 (none)",
     ):
         assert text in page
     japanese = (tmp_path / "out/people_ja.md").read_text("utf-8")
     for text in (
         "1件のリスト",
         "0件（理由：なし）",
-        "（採点できなかった理由：形式が違う：1）",
-        "無効とした語（多い順に5語まで）：走る (1)",
+        "形式が違う：1",
+        "無効とした語（多い順に5語まで）：走る（名詞と判定されない、1）",
     ):
         assert text in japanese
     assert "none" not in japanese

@@ -109,9 +109,9 @@ def test_who_lacks_a_score_is_left_out_and_one_time_has_no_table():
     values = pd.DataFrame({"age": [20.0]}, index=["p1"])
     wide = wide_scores(results, pd.Series(["a"] * 8), values)
     assert wide.columns.tolist() == [
-        *("participant", "group", "sozo_score_pre", "sozo_score_post", "correlate_age")
+        *("participant", "group", "sozo_score_pre", "sozo_score_post", "age")
     ]
-    assert wide["correlate_age"].tolist()[1] == 20
+    assert wide["age"].tolist()[1] == 20
     one = long(only=[1.5, 2.5])
     assert comparisons(one, pd.Series("", one.index), HOURS) == []
     assert comparisons(one, pd.Series("walk", one.index), HOURS) == []
@@ -125,8 +125,8 @@ def test_a_study_s_table_paragraph_and_wide_file(fake, tmp_path):  # noqa: F811
     file = save(tmp_path / "p.csv", table(rows))
     score_people(fake, file, tmp_path / "out", PeopleOptions(group="条件"))
     wide = written(tmp_path / "out/wide.csv")
-    assert list(wide[1].values()) == ["s1", "walk", "1.0000", "1.0000"]
-    assert list(wide[0].values()) == ["s0", "walk", "1.0000", ""]
+    assert list(wide[1].values()) == ["s1", "walk", "1.000000", "1.000000"]
+    assert list(wide[0].values()) == ["s0", "walk", "1.000000", ""]
     assert len(wide) == 8
     text = (tmp_path / "out/people.md").read_text("utf-8")
     page = (tmp_path / "out/people.html").read_text("utf-8")
@@ -199,6 +199,8 @@ def test_four_cells_have_means_sds_and_numbers():
     means = compared(results, groups, HOURS, pd.DataFrame()).means
     cells = [("a", "pre", FIRST[:4]), ("a", "post", SECOND[:4])]
     cells += [("b", "pre", FIRST[4:]), ("b", "post", SECOND[4:])]
+    change = [b - a for a, b in zip(FIRST, SECOND, strict=True)]
+    cells += [("a", "post − pre", change[:4]), ("b", "post − pre", change[4:])]
     for row, (group, time, scores) in zip(means, cells, strict=True):
         assert (row["Group"], row["Time"], row["n"]) == (group, time, len(scores))
         mean, sd = pd.Series(scores).mean(), pd.Series(scores).std()
@@ -230,12 +232,12 @@ def test_ages_are_numbers_and_what_is_none_is_told_by_row(fake, tmp_path):  # no
     text = summary(fake, study(tmp_path, age="-99"), tmp_path / "out", "年齢")
     assert "With 年齢 there is none (all values are equal), n = 7." in text
     wide = written(tmp_path / "out/wide.csv")
-    assert [row["correlate_年齢"] for row in wide[:3]] == ["20.0000", "", "22.0000"]
+    assert [row["年齢"] for row in wide[:3]] == ["20.000000", "", "22.000000"]
     with pytest.raises(UserError, match="row 3: 若い is no number, and 年齢 is to be"):
         summary(fake, study(tmp_path, age="若い"), tmp_path / "no", "年齢")
     for many in ("1,200点", "１２００"):
         summary(fake, study(tmp_path, age=many), tmp_path / many, "年齢")
-        assert written(tmp_path / many / "wide.csv")[1]["correlate_年齢"] == "1200.0000"
+        assert written(tmp_path / many / "wide.csv")[1]["年齢"] == "1200"
     with pytest.raises(UserError, match="row 3: inf is no number"):
         summary(fake, study(tmp_path, age="inf"), tmp_path / "no", "年齢")
     with pytest.raises(UserError, match="no column, or more than one, is called 背"):
@@ -247,7 +249,8 @@ def test_the_paragraph_is_sentences_in_both_languages(fake, tmp_path):  # noqa: 
     text = summary(fake, file, tmp_path / "out", "年齢", group="条件")
     paragraph = text.split("~~~text\n")[1]
     for said in (
-        "walk, 前: 1.0000 (sd 0.0000, n = 4).",
+        "walk / 前: 1.0000 (sd 0.0000, n = 4).",
+        "sit / 後 − 前: 0.0000 (sd 0.0000, n = 4).",
         "The difference of mean changes (後 − 前: sit − walk) was +0.0000, and was not",
         "Of 前, 後 there is none (all values are equal), n = 8.",
         "Cronbach's alpha of the lists has no value",
@@ -255,7 +258,7 @@ def test_the_paragraph_is_sentences_in_both_languages(fake, tmp_path):  # noqa: 
         assert said in paragraph
     japanese = (tmp_path / "out/people_ja.md").read_text("utf-8")
     paragraph = japanese.split("~~~text\n")[1]
-    for said in ("walk, 前：1.0000（標準偏差 0.0000、n = 4）。", "求められない（"):
+    for said in ("walk / 前：1.0000（標準偏差 0.0000、n = 4）。", "求められない（"):
         assert said in paragraph
     assert "all values are equal" not in japanese
 
@@ -274,7 +277,7 @@ def test_what_the_sheet_may_mean_is_told(fake, tmp_path):  # noqa: F811
     ids = ["S03", "S3", "5", "5番", "a", "b", "c", "d"]
     text = summary(fake, study(tmp_path, ids=ids), tmp_path / "out")
     assert "To compare the groups of the column 条件: --group 条件" in text
-    assert "Counted as different persons: S03, S3, 5, 5番." in text
+    assert "different persons: S03 (row 2), S3 (row 3), 5 (row 4), 5番 (row 5)." in text
     ten = "、".join(AXES[:10])
     rows = [["ID", "日付", "回答"]]
     rows += [[f"s{k // 2}", f"2025/05/{k + 1:02d}", ten] for k in range(6)]
@@ -285,3 +288,18 @@ def test_what_the_sheet_may_mean_is_told(fake, tmp_path):  # noqa: F811
     file = save(tmp_path / "r.csv", table(rows))
     with pytest.raises(UserError, match=r"row 3: .*fill in the column 何回目"):
         summary(fake, file, tmp_path / "no")
+
+
+def test_two_rows_of_one_person_are_told_by_their_numbers(fake, tmp_path):  # noqa: F811
+    text = study(tmp_path).read_text("utf-8").splitlines()
+    file = save(tmp_path / "twice.csv", "\r\n".join([*text, text[3]]))
+    says = r"row 10: has the ID of row 4, and lists of the same questions; leave one"
+    with pytest.raises(UserError, match=says):
+        summary(fake, file, tmp_path / "no")
+
+
+def test_one_comparison_is_not_corrected():
+    results = long(first=FIRST, second=SECOND)
+    nobody = pd.Series("", results.index)
+    (row,) = compared(results, nobody, HOURS, pd.DataFrame()).differences
+    assert "p (Holm)" not in row

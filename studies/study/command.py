@@ -55,6 +55,10 @@ def study(
     launcher: Annotated[
         str, typer.Option(help="Words instead of these, such as 'srun launch.sh'.")
     ] = "accelerate launch",
+    go_on: Annotated[
+        bool,
+        typer.Option("--go-on", help="Go on where random or base miss the paper."),
+    ] = False,
     page: Annotated[
         bool,
         typer.Option("--page", help="Write the page of what is finished; run nothing."),
@@ -85,7 +89,7 @@ def study(
         lacking = list(missing(settings, steps))
         print_lines(lacking or ["Nothing is missing"])
         raise typer.Exit(bool(lacking))
-    run_study(settings, steps, launch)
+    run_study(settings, steps, launch, go_on=go_on)
     if steps[-1].name == "table":
         table = Path(settings.step_folder("table"))
         print_lines(

@@ -16,11 +16,11 @@ from pathlib import Path
 from sozo.data.errors import UserError
 from sozo.data.preemption import PREEMPTED
 from sozo.data.progress import console
-from sozo.data.published import load_text
 from sozo.data.record import refuse_foreign
 from sozo.data.run_folder import LOCK, lock
 from sozo.data.study_folder import STUDY, StudyFolder, write_study
 from sozo.scoring.second_encoder import SecondEncoder
+from sozo.studies.study.beside_paper import UNTRAINED, gate, papers_rows
 from sozo.studies.study.claims import note_claims
 from sozo.studies.study.config import Study
 from sozo.studies.study.plan import (
@@ -34,6 +34,7 @@ from sozo.studies.study.plan import (
 from sozo.studies.study.process import run_logged, tail
 from sozo.studies.study.record import Records, State
 from sozo.studies.study.steps import Step, study_rows
+from sozo.studies.study.table11 import table11
 from sozo.training.estimates import free_gib
 
 ACCELERATE = ["accelerate", "launch"]
@@ -129,16 +130,10 @@ def plan(study: Study, steps: Sequence[Step], launch: list[str]) -> Iterator[str
     yield from (f"# {fault}" for fault in machine_faults())
 
 
-def papers_rows(model: str | None) -> Iterator[str]:
-    """The paper's figures of a model, digit for digit."""
-    for row in load_text("dat_training"):
-        if model and row["model"] in ("", model):
-            figures = f"usable {int(row['usable']):,} of 131,072, score {row['score']}, std {row['std']}"
-            yield f"{row['method']}: {figures}, {int(row['all_different_words']):,} different words"
-
-
-def run_study(study: Study, steps: Sequence[Step], launch: list[str]) -> None:
-    """Run what is not finished."""
+def run_study(
+    study: Study, steps: Sequence[Step], launch: list[str], *, go_on: bool = False
+) -> None:
+    """Run what is not finished; a UserError behind random or base where these miss the paper, unless it is to go on."""
     records = Records(Path(study.output_dir))
     # A folder that is not there and an impossible batch are found now, not hours later. A hub id has one slash at most.
     for model in dict.fromkeys(map(study.model_at, study.seeds)):
@@ -166,3 +161,18 @@ def run_study(study: Study, steps: Sequence[Step], launch: list[str]) -> None:
         run_step(
             step, records, launch, position, keep_checkpoints=study.keep_checkpoints
         )
+        if study.paper_model and study.arms is None and step.name in UNTRAINED:
+            folders = {
+                name: Path(study.step_folder(name))
+                for name in UNTRAINED[: 1 + UNTRAINED.index(step.name)]
+                if Path(study.step_folder(name), "metrics.json").is_file()
+            }
+            rows = table11(folders, study.paper_model).rows
+            encoder = str(study.sampling.get("embedding_model", "ja-ginza"))
+            for line in gate(
+                {row.summary.source: row for row in rows},
+                encoder,
+                study.step_folder("base"),
+                go_on=go_on,
+            ):
+                terminal.print(f"{position} {line}")

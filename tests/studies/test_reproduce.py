@@ -95,6 +95,24 @@ def run(folder, *words, status=0, **variables):
     return (calls.read_text().split() if calls.exists() else []), done
 
 
+def test_a_study_stops_where_random_or_base_miss_the_paper(study):
+    change(study / "recipes" / "reproduce.yaml", paper_model="Swallow-8B")
+    launched, done = run(study, status=2)
+    assert launched == ["random"]
+    *_, missed, explained, error = done.stderr.splitlines()
+    assert missed.startswith("[1/11] missed: random, std: here 0.0009, the paper's 0.0")
+    assert explained.startswith("[1/11] would explain it: the encoder's prompt or rev")
+    assert "of random miss the paper" in error
+    # What is finished is looked at again; nothing is drawn anew.
+    assert run(study, status=2)[0] == []
+    launched, done = run(study, "--go-on")
+    assert launched == STEPS[1:-1]
+    assert "base: usable lists by repeated_words: 24 with refuse" in done.stderr
+    assert "105,401 ± 282" in (study / "out" / "table" / "report.html").read_text(
+        "utf-8"
+    )
+
+
 def test_a_study_from_start_to_table_and_then_nothing(study):
     launched, done = run(study)
     assert launched == STEPS[:-1]

@@ -55,6 +55,13 @@ def study(
     launcher: Annotated[
         str, typer.Option(help="Words instead of these, such as 'srun launch.sh'.")
     ] = "accelerate launch",
+    rehearse: Annotated[
+        bool,
+        typer.Option(
+            "--rehearse",
+            help="All steps with 1,024 answers and two updates, in OUTPUT-rehearsal.",
+        ),
+    ] = False,
     go_on: Annotated[
         bool,
         typer.Option("--go-on", help="Go on where random or base miss the paper."),
@@ -70,6 +77,7 @@ def study(
     """
     from sozo.studies.study.config import load_study
     from sozo.studies.study.needs import missing
+    from sozo.studies.study.rehearsal import rehearsal, rehearsed
     from sozo.studies.study.run import chosen, plan, run_study
     from sozo.studies.study.steps import study_steps
 
@@ -78,7 +86,11 @@ def study(
     if page:
         _page(settings)
         return
+    if rehearse:
+        settings = rehearsal(settings)
     steps = chosen(study_steps(settings), only)
+    if rehearse:
+        steps = list(map(rehearsed, steps))
     launch = shlex.split(launcher)
     if dry_run:
         lacking = list(missing(settings, steps))
@@ -89,7 +101,7 @@ def study(
         lacking = list(missing(settings, steps))
         print_lines(lacking or ["Nothing is missing"])
         raise typer.Exit(bool(lacking))
-    run_study(settings, steps, launch, go_on=go_on)
+    run_study(settings, steps, launch, go_on=go_on, rehearse=rehearse)
     if steps[-1].name == "table":
         table = Path(settings.step_folder("table"))
         print_lines(

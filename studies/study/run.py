@@ -33,6 +33,7 @@ from sozo.studies.study.plan import (
 )
 from sozo.studies.study.process import run_logged, tail
 from sozo.studies.study.record import Records, State
+from sozo.studies.study.rehearsal import first_update
 from sozo.studies.study.steps import Step, study_rows
 from sozo.studies.study.table11 import table11
 from sozo.training.estimates import free_gib
@@ -56,8 +57,12 @@ def run_step(
     position: str,
     *,
     keep_checkpoints: bool = True,
+    rehearse: bool = False,
 ) -> None:
-    """Run one step, or skip it if it is finished; of a finished one checkpoints are dropped or kept."""
+    """Run one step, or skip it if it is finished; of a finished one checkpoints are dropped or kept.
+
+    To `rehearse` a training is to run half of it, and all of it from the checkpoint.
+    """
     state = records.state(step)
     if state == State.FINISHED:
         dropped = not keep_checkpoints and drop_checkpoints(records.folder / step.name)
@@ -84,7 +89,10 @@ def run_step(
         if launch == ACCELERATE
         else launch
     )
-    status = run_logged(step.command(words, sys.executable), log, tell)
+    runs = [first_update(step), step] if rehearse and step.trains else [step]
+    for own in runs:
+        if status := run_logged(own.command(words, sys.executable), log, tell):
+            break
     took = time.strftime("%H:%M:%S", time.gmtime(time.monotonic() - started))
     if status == PREEMPTED:
         terminal.print(
@@ -131,9 +139,15 @@ def plan(study: Study, steps: Sequence[Step], launch: list[str]) -> Iterator[str
 
 
 def run_study(
-    study: Study, steps: Sequence[Step], launch: list[str], *, go_on: bool = False
+    study: Study,
+    steps: Sequence[Step],
+    launch: list[str],
+    *,
+    go_on: bool = False,
+    rehearse: bool = False,
 ) -> None:
     """Run what is not finished; a UserError behind random or base where these miss the paper, unless it is to go on."""
+    started = time.monotonic()
     records = Records(Path(study.output_dir))
     # A folder that is not there and an impossible batch are found now, not hours later. A hub id has one slash at most.
     for model in dict.fromkeys(map(study.model_at, study.seeds)):
@@ -159,7 +173,12 @@ def run_study(
     for number, step in enumerate(steps, 1):
         position = f"[{number}/{len(steps)}]"
         run_step(
-            step, records, launch, position, keep_checkpoints=study.keep_checkpoints
+            step,
+            records,
+            launch,
+            position,
+            keep_checkpoints=study.keep_checkpoints,
+            rehearse=rehearse,
         )
         if study.paper_model and study.arms is None and step.name in UNTRAINED:
             folders = {
@@ -173,6 +192,11 @@ def run_study(
                 {row.summary.source: row for row in rows},
                 encoder,
                 study.step_folder("base"),
-                go_on=go_on,
+                go_on=go_on or rehearse,
             ):
                 terminal.print(f"{position} {line}")
+    if rehearse:
+        minutes = (time.monotonic() - started) / 60
+        terminal.print(
+            f"Rehearsed in {minutes:.0f} minutes; nothing in {study.output_dir} is a result"
+        )

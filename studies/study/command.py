@@ -46,7 +46,7 @@ def study(
         bool,
         typer.Option(
             "--check",
-            help="Say what is missing here for any step; exit status 1 if something is.",
+            help="Say what is missing here for any step, or try it; exit status 1 if something does not work.",
         ),
     ] = False,
     only: Annotated[
@@ -78,8 +78,9 @@ def study(
     from sozo.studies.study.config import load_study
     from sozo.studies.study.needs import missing
     from sozo.studies.study.rehearsal import rehearsal, rehearsed
-    from sozo.studies.study.run import chosen, plan, run_study
+    from sozo.studies.study.run import chosen, plan, run_study, terminal
     from sozo.studies.study.steps import study_steps
+    from sozo.studies.study.trial import trial
 
     signal.signal(signal.SIGTERM, _end_preempted)
     settings = load_study(file, output, model)
@@ -99,6 +100,7 @@ def study(
         raise typer.Exit(bool(lacking))
     if check:
         lacking = list(missing(settings, steps))
+        lacking = lacking or list(trial(settings, steps, launch, terminal.print))
         print_lines(lacking or ["Nothing is missing"])
         raise typer.Exit(bool(lacking))
     run_study(settings, steps, launch, go_on=go_on, rehearse=rehearse)

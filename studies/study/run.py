@@ -31,14 +31,13 @@ from sozo.studies.study.plan import (
     study_time,
     training_of,
 )
-from sozo.studies.study.process import run_logged, tail
+from sozo.studies.study.process import launched, run_logged, tail
 from sozo.studies.study.record import Records, State
 from sozo.studies.study.rehearsal import first_update
 from sozo.studies.study.steps import Step, study_rows
 from sozo.studies.study.table11 import table11
 from sozo.training.estimates import free_gib
 
-ACCELERATE = ["accelerate", "launch"]
 terminal = console(stderr=True, highlight=False, markup=False)
 
 
@@ -83,12 +82,7 @@ def run_step(
             f"{position} {step.name}: {minutes:.0f} min, {tail(log, 1)[:200]}"
         )
 
-    # The command's own Python is this one, whatever the shell's PATH says.
-    words = (
-        [sys.executable, "-m", "accelerate.commands.accelerate_cli", "launch"]
-        if launch == ACCELERATE
-        else launch
-    )
+    words = launched(launch)
     runs = [first_update(step), step] if rehearse and step.trains else [step]
     for own in runs:
         if status := run_logged(own.command(words, sys.executable), log, tell):

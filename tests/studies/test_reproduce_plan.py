@@ -536,7 +536,7 @@ def test_a_model_folder_that_is_not_there_is_found_first(tmp_path):
 
 def test_the_readme_says_what_the_cost_model_says():
     from sozo.studies.study.config import load_study
-    from sozo.studies.study.plan import step_hours, study_time
+    from sozo.studies.study.plan import step_hours, study_disk, study_time
     from sozo.studies.study.steps import study_steps
 
     study = load_study(ROOT / "recipes" / "swallow-8b" / "reproduce.yaml", "o")
@@ -562,12 +562,13 @@ def test_the_readme_says_what_the_cost_model_says():
         for cell, gpu in zip(cells, ("A100", "H100"), strict=True):
             assert f"{cell.strip(' |')} on 8 {gpu}" in said
     (minutes,) = re.findall(r"(\d+) minutes on 8 H100", study_time(study, every))
+    disk = study_disk(study, every)
     for page, of_study in (
         (
             "README.md",
-            f"eight H100, a model hub | {minutes} minutes (estimated, never run)",
+            f"eight H100 (80 GB), vLLM, Juman++, a model hub, {disk:.0f} GiB of disk | {minutes} minutes (estimated, never run)",
         ),
-        ("README_ja.md", f"| {minutes}分（見積もり、未実行） |"),
+        ("README_ja.md", f"{disk:.0f} GiB のディスク | {minutes}分（見積もり、未実行） |"),
     ):
         assert of_study in (ROOT / page).read_text("utf-8")
 

@@ -566,9 +566,12 @@ def test_the_readme_says_what_the_cost_model_says():
     for page, of_study in (
         (
             "README.md",
-            f"eight H100 (80 GB), vLLM, Juman++, a model hub, {disk:.0f} GiB of disk | {minutes} minutes (estimated, never run)",
+            f"eight H100 (80 GB), vLLM, Juman++, a model hub, {disk:.0f} GiB disk | {minutes} minutes (estimated, never run)",
         ),
-        ("README_ja.md", f"{disk:.0f} GiB のディスク | {minutes}分（見積もり、未実行） |"),
+        (
+            "README_ja.md",
+            f"{disk:.0f} GiB のディスク | {minutes}分（見積もり、未実行） |",
+        ),
     ):
         assert of_study in (ROOT / page).read_text("utf-8")
 

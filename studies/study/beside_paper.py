@@ -97,18 +97,19 @@ def half_widths(
 def figures(row: Table11Row) -> list[Figure]:
     """A row's figures that can be compared: different words grow with the answers, so they need as many."""
     ours, paper = row.summary, row.published
-    if paper is None or ours.score is None or ours.std is None:
+    if paper is None:
         return []
     drawn, printed = half_widths(ours, ours.num_answers), half_widths(paper)
-    values: dict[str, float] = {
+    values = {
         _USABLE: ours.usable / ours.num_answers * PAPER_ANSWERS,
         _MEAN: ours.score,
         _STD: ours.std,
+        _WORDS: ours.all_different_words if ours.num_answers == PAPER_ANSWERS else None,
     }
-    if ours.num_answers == PAPER_ANSWERS:
-        values[_WORDS] = ours.all_different_words
     found = []
     for name, value in values.items():
+        if value is None:
+            continue
         digit = _DIGIT.get(name, 0.0)
         room = digit + _ROOM * math.hypot(drawn[name], printed[name])
         told = room if ours.source in UNTRAINED else None

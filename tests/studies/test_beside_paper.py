@@ -183,6 +183,9 @@ def test_fewer_answers_widen_the_tolerance_and_compare_no_different_words():
     assert found.keys() == {"usable", "score", "std"}
     assert found["usable"].here == 800 / 1024 * ANSWERS
     assert found["usable"].room > 6_000
+    nothing = DatSummary("base", 1024, 0, None, None, None, 0, {})
+    (usable,) = figures(Table11Row(nothing, (), paper))
+    assert usable.missed  # a base of which no list can be read stops the study
     trained = replace(summary, source="SFT")
     assert [f.room for f in figures(Table11Row(trained, (), paper))] == [None] * 3
     assert figures(Table11Row(summary, (), None)) == []

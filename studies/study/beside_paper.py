@@ -150,37 +150,30 @@ def beside_table(rows: Sequence[Table11Row]) -> Table:
 
 
 def repeated_line(row: Table11Row) -> str:
-    """Both counts of a row's usable lists in a sentence."""
+    """Both counts of a row's usable lists in a sentence; of base with which of them the paper agrees."""
     counts = by_repeated_words(row)
     told = " and ".join(f"{count:,} with {name}" for name, count in counts.items())
     line = f"{row.summary.source}: usable lists by repeated_words: {told}"
-    if row.summary.source == BASE:
-        agree = " and ".join(agreeing(row)) or "neither"
-        line += (
-            f"; the paper's {row.published.usable:,} agree with {agree}"
-            if row.published
-            else ""
-        )
-    return line + "."
+    if row.summary.source != BASE:
+        return f"{line}."
+    agree = " and ".join(agreeing(row)) or "neither"
+    return f"{line}; the paper's {figures(row)[0].paper:,} agree with {agree}."
 
 
-def causes(rows: Mapping[str, Table11Row], encoder: str, base: str) -> Iterator[str]:
-    """What would explain that random or base misses the paper, what is soonest checked first. `base` is its folder."""
-    missed = {
-        (name, figure.name): figure
-        for name, row in rows.items()
-        for figure in figures(row)
-        if figure.missed
-    }
-    of_base = {name: figure for (row, name), figure in missed.items() if row == BASE}
-    scale = {(RANDOM, _MEAN), (RANDOM, _STD)} & missed.keys()
+def causes(
+    missed: Sequence[Figure], rows: Mapping[str, Table11Row], encoder: str, base: str
+) -> Iterator[str]:
+    """What would explain the missed figures, what is soonest checked first. `base` is its folder."""
+    of_base = {figure.name: figure for figure in missed if figure.row == BASE}
+    of_random = {figure.name for figure in missed if figure.row == RANDOM}
+    scale = of_random & {_MEAN, _STD}
     told = of_base.keys() & {_MEAN, _STD} and not scale  # by the lists themselves
     if _USABLE in of_base and (agree := agreeing(rows[BASE])):
         yield f"repeated_words: {agree[0]} (counted already)"
     if scale:
         pair = f"'{encoder}[query: ]' '{encoder}[]'"
         yield f"the encoder's prompt or revision (minutes): sozo encoders {pair} --output runs/prompts"
-    if (RANDOM, _WORDS) in missed:
+    if _WORDS in of_random:
         yield "the list of nouns (minutes): random_nouns"
     if _USABLE in of_base and not told:
         nouns = rows[BASE].summary.reasons.get("not_noun", 0)
@@ -201,7 +194,8 @@ def gate(
     found = [figure for row in rows.values() for figure in figures(row)]
     missed = [figure for figure in found if figure.missed]
     yield from (f"missed: {figure.text}" for figure in missed)
-    yield from (f"would explain it: {cause}" for cause in causes(rows, encoder, base))
+    explained = causes(missed, rows, encoder, base)
+    yield from (f"would explain it: {cause}" for cause in explained)
     if missed and not go_on:
         raise UserError(
             f"{len(missed)} figure(s) of {missed[-1].row} miss the paper; see above, and docs/study.md, what the paper "

@@ -608,3 +608,26 @@ def readme_section(heading, length=24):
     lines = (ROOT / "recipes" / "README.md").read_text("utf-8").splitlines()
     start = lines.index(heading)
     return lines[start : start + length]
+
+
+def test_repeated_words_is_one_name_in_study_benchmark_and_reward(tmp_path):
+    from sozo.rewards import make_dat_reward
+    from sozo.studies.study.config import load_study
+    from sozo.studies.study.steps import study_steps
+    from sozo.training.plan import Hardware, make_plan
+
+    study = load_study(ROOT / "recipes" / "tiny" / "reproduce.yaml", "o")
+    kept = replace(study, sampling=study.sampling | {"repeated_words": "keep"})
+    drawn = [s for s in study_steps(kept) if "num_answers" in s.flags]
+    assert len(drawn) == 6
+    assert {step.flags["repeated_words"] for step in drawn} == {"keep"}
+    values = yaml.safe_load(
+        (ROOT / "recipes" / "tiny" / "grpo.yaml").read_text("utf-8")
+    )
+    values["tasks"][0]["repeated_words"] = "keep"
+    (tmp_path / "grpo.yaml").write_text(yaml.safe_dump(values), "utf-8")
+    told = make_plan("grpo", ["--config", str(tmp_path / "grpo.yaml")], Hardware(1))
+    (entry,) = told.entries
+    assert entry.built.settings.repeated_words == "keep"
+    own = make_dat_reward(noun_checker="jumandic", repeated_words="keep").describe()
+    assert own["dat_rules"]["repeated_words"] == "keep"

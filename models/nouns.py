@@ -25,6 +25,8 @@ Accepts = Callable[[Sequence[str]], Sequence[bool]]
 class RandomNouns:
     """The paper's random baseline (section 5.1.1): ten distinct ones of `nouns`, every ordered choice equally likely.
 
+    That a list has no noun twice and is drawn again where it cannot be scored is ours.
+
     With `accepts`, which says of texts whether each can be scored, every choice that can, for the paper's 131,072 lists
     were all usable.
 

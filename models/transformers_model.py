@@ -34,9 +34,10 @@ USUAL_SLOTS, MOST_SLOTS = 256, 1024
 
 
 class TransformersGenerator:
-    """A transformers model, sampled from its own distribution at a temperature (paper, section 5.1: 1).
+    """A transformers model, sampled from its own distribution at a temperature (the benchmark: 1; paper, section 4.1).
 
-    Nothing is truncated, and of the model's own generation config only the end tokens count. A prompt is computed once
+    The paper says no temperature of its trained models, and nowhere whether anything is truncated (docs/study.md). Here
+    nothing is, and of the model's own generation config only the end tokens count. A prompt is computed once
     however often it is asked, and all prompts go through the model together (`models.shared_prefix`); a model whose
     attention does not allow it goes through `model.generate`. An answer that reaches the model's window ends there with
     `length`, and a line on stderr says so once. The model stays in its mode (train or eval).

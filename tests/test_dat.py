@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
 from fakes import AXES, FakeEncoder, FakeNouns, axis_encoder, list_text
+from sozo.data.errors import UserError
 from sozo.data.schema import Reason
-from sozo.tasks.dat.scorer import DatResult, DatRules, DatScorer
-from sozo.tasks.dat.words import BITS
+from sozo.tasks.dat.scorer import DatResult, DatRules, DatScorer, DatSettings
+from sozo.tasks.dat.words import BITS, REPEATED_WORDS
 
 TEN = AXES[:10]
 # What breaks each rule in one word; 無 is a noun without a vector, 走 no noun.
@@ -136,14 +137,34 @@ def test_a_word_repeated_anywhere():
         assert one(list_text(replaced(TEN, {j: TEN[i]}))).reason is Reason.REPEATED_WORD
 
 
-def test_repeated_by_representative():
+def test_a_list_with_a_word_twice_is_kept_where_that_is_asked():
+    words = replaced(TEN, {3: TEN[0], 9: TEN[0]})
+    kept = one(list_text(words), make_scorer(DatRules(repeated_words="keep")))
+    # All words at right angles but the three that are one: 42 of 45 pairs are 1 apart.
+    assert kept.reason is None
+    assert kept.score == pytest.approx(42 / 45)
+    broken_too = list_text(replaced(words, {5: "走"}))
+    keeps = make_scorer(DatRules(repeated_words="keep"))
+    assert one(broken_too, keeps).reason is Reason.NOT_NOUN
+    assert one(list_text(TEN), keeps) == one(list_text(TEN))
+
+
+def test_repeated_words_has_three_values():
+    with pytest.raises(
+        UserError,
+        match="repeated_words must be refuse, keep, representative, not 'twice'",
+    ):
+        DatSettings(repeated_words="twice")
+
+
+def test_repeated_words_by_representative():
     words = [*TEN[:8], "りんご", "林檎"]
     nouns = FakeNouns(
         words, representatives={"りんご": "林檎/りんご", "林檎": "林檎/りんご"}
     )
     encoder = axis_encoder(words)
     assert one(list_text(words), DatScorer(nouns, encoder)).score == 1.0
-    strict = DatScorer(nouns, encoder, DatRules(repeated_by_representative=True))
+    strict = DatScorer(nouns, encoder, DatRules(repeated_words="representative"))
     assert one(list_text(words), strict).reason is Reason.REPEATED_WORD
     assert (
         one(list_text([*TEN[:8], "りんご", "木"]), strict).reason is Reason.NOT_NOUN
@@ -334,15 +355,18 @@ any_text = st.one_of(
 )
 
 
-@given(st.lists(any_text, max_size=6), st.booleans(), st.booleans(), st.booleans())
-def test_any_texts_give_a_score_or_a_reason(
-    real, texts, reasoning, by_representative, english
-):
+@given(
+    st.lists(any_text, max_size=6),
+    st.booleans(),
+    st.sampled_from(REPEATED_WORDS),
+    st.booleans(),
+)
+def test_any_texts_give_a_score_or_a_reason(real, texts, reasoning, repeated, english):
     language = "en" if english else "ja"
     rules = DatRules(
         reasoning=reasoning,
         language=language,
-        repeated_by_representative=by_representative,
+        repeated_words=repeated,
         olson=english,
     )
     for scorer in (

@@ -144,7 +144,7 @@ def test_each_rule_of_the_strict_protocol(strict, first, expected):
 
 
 def test_plurals_are_one_word_by_representative(strict):
-    by_lemma = strict(repeated_by_representative=True)
+    by_lemma = strict(repeated_words="representative")
     assert rules_of(["cat", "cats", *FAR[2:]], by_lemma) == rules_of(
         ["mouse", "Mice", *FAR[2:]], by_lemma
     )

@@ -225,7 +225,7 @@ def test_settings_reach_the_scorer(served):
         scale=3.0,
         penalise_duplicates=False,
         reasoning=False,
-        repeated_by_representative=True,
+        repeated_words="keep",
         accept_affixes=True,
         reject_proper_nouns=True,
     ).describe()
@@ -251,7 +251,7 @@ def test_settings_reach_the_scorer(served):
         "dat_rules": {
             "reasoning": False,
             "language": "ja",
-            "repeated_by_representative": True,
+            "repeated_words": "keep",
             "olson": False,
             **rejected,
         },

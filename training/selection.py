@@ -1,9 +1,9 @@
-"""From answer tables to training data, exactly as the paper (sections 5.1.1 and 5.1.2), and for any task.
+"""From answer tables to training data, the top and the bottom as in the paper (sections 5.1.1 and 5.1.2), and for any task.
 
 The answers to one prompt, of whichever tables, stand in one order: score from high to low, an unusable answer counting 0
 and staying in, ties by id from low to high, then by text. SFT imitates the first; DPO prefers the first to the last,
-paired at random from a seed. Each of several prompts gives its share of all answers. With enough unusable answers all
-those rejected are: the paper's rule.
+paired at random from a seed. That ties go by id and pairs at random is ours: the paper says neither. Each of several
+prompts gives its share of all answers. With enough unusable answers all those rejected are unusable: so the paper has it.
 """
 
 import hashlib
@@ -83,7 +83,7 @@ Rule = Callable[[Any, int, np.random.Generator], tuple[np.ndarray, np.ndarray]]
 def best_and_worst(
     table: Any, pairs: int, random: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The best against the worst, paired at random: the paper's rule."""
+    """The best against the worst, as in the paper; paired at random, of which it says nothing."""
     return np.arange(pairs), len(table) - 1 - random.permutation(pairs)
 
 

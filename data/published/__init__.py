@@ -1,6 +1,7 @@
 """The papers' tables as CSV, digit for digit, to show results beside them. `README.md` here says what is what."""
 
 import csv
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -13,6 +14,25 @@ CORRELATIONS = {
     ("jcq", "sat"): "Table 10",
     ("dat", "sat"): "",
 }
+
+# Cells that cannot be believed as they are printed: README.md here, doubts.
+_DOUBTFUL = {
+    (
+        "dat_training",
+        "llm-jp-3-7.2b",
+        "GRPO",
+        "usable",
+    ): "doubtful, perhaps 114,668: data/published/README.md"
+}
+
+
+def doubt(name: str, row: Mapping[str, str], column: str) -> str:
+    """What is to be said where a cell of a table is shown; empty of nearly all.
+
+    >>> doubt("dat_training", load_text("dat_training")[15], "usable")
+    'doubtful, perhaps 114,668: data/published/README.md'
+    """
+    return _DOUBTFUL.get((name, row["model"], row.get("method", ""), column), "")
 
 
 def correlations(first: str, second: str) -> list[dict[str, str]]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, combinations
 
-from sozo.data.published import load_text
+from sozo.data.published import doubt, load_text
 from sozo.eval.evaluated import not_alike
 from sozo.eval.findings import Finding, Findings, over_runs
 from sozo.eval.report.labels import explanations, labels
@@ -235,8 +235,11 @@ def paper_table(name: str | None, models: Collection[str] = ()) -> Table | None:
     ]
     rows = []
     for line in lines:
-        model, *texts = line.values()
-        rows.append(TableRow(model, tuple(map(_printed, texts))))
+        model, *columns = line
+        cells = [
+            _printed(line[column], doubt(name, line, column)) for column in columns
+        ]
+        rows.append(TableRow(line[model], tuple(cells)))
     return Table(
         "papers_models",
         tuple(
@@ -247,9 +250,9 @@ def paper_table(name: str | None, models: Collection[str] = ()) -> Table | None:
     )
 
 
-def _printed(text: str) -> Cell:
+def _printed(text: str, doubtful: str) -> Cell:
     try:
-        return Cell(float(text), printed=text)
+        return Cell(float(text), printed=text, below=(doubtful,) if doubtful else ())
     except ValueError:
         return Cell(text or None)
 

@@ -15,7 +15,8 @@ from sozo.scoring.judges.protocol import JudgeSettings
 
 
 class EndpointJudge(Endpoint):
-    """Chat completions of an OpenAI-compatible endpoint. The paper: gpt-4o-2024-08-06 at temperature 0 (section 4.1).
+    """Chat completions of an OpenAI-compatible endpoint. The paper's judge is GPT-4o (section 4.1); the
+    temperature 0 is that of JCQ-judge, the program of the benchmark's makers, and in no paper.
 
     What a server refuses for good (400, 422) is an error of that one prompt. A verdict takes some 40 tokens, that of a
     reasoning model thousands. `profile` says what a server wants its own way, such as no temperature.
@@ -103,7 +104,7 @@ class LocalJudge:
     """A function from prompts to replies as a judge, called with up to `batch_size` prompts at a time, in a thread.
 
     `reply` takes prompts and gives as many replies: texts, or `Completion`s where it is known that one hit the length
-    limit. It must decode greedily (the paper: temperature 0), put each prompt into the model's chat template, and is
+    limit. It must decode greedily (as JCQ-judge does), put each prompt into the model's chat template, and is
     never called twice at once. If it raises, the run ends; what was judged before is kept. `parameters` are what else
     decides a reply, such as a revision; they are part of every judgement's key.
 

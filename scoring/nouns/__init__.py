@@ -43,7 +43,7 @@ def make_noun_checker(
     """The checker called `name`: `jumanpp`, `jumandic`, or `auto` (jumanpp where its command works, else jumandic).
 
     `lemminflect` is for English, to which the `rules` do not apply. With `-speakers` behind it a name is the checker
-    for people, who call more words nouns than the paper's rule does.
+    for people, who call more words nouns than the models' rule does.
     """
     check_name(name)
     paper = name.removesuffix(SPEAKERS)

@@ -10,7 +10,7 @@ class LemminflectChecker:
     """A word counts if the dictionary has it as a noun, perhaps among others: singular or plural, in any case.
 
     Names and function words do not count (`noun_lemmas`). The representative is the lemma, so that with
-    `repeated_by_representative` cat and cats are one word. Called lemminflect-speakers it takes newer nouns too.
+    `repeated_words: representative` cat and cats are one word. Called lemminflect-speakers it takes newer nouns too.
 
     >>> [verdict.is_noun for verdict in LemminflectChecker().check(["Umbrella", "mice", "london", "recieve", "the"])]
     [True, True, False, False, False]

@@ -1,4 +1,4 @@
-"""The `jumanpp` checker: Juman++ 2 through its Python binding pyknp, as in the paper.
+"""The `jumanpp` checker: Juman++ 2 through its Python binding pyknp. The paper names Juman++ (section 4.1), and no version.
 
 pyknp builds the command and reads the answer; the pipe between is ours, because pyknp's own waits for ever when the
 process dies, needs SIGALRM (main thread only) and loses step after a time-out.

@@ -1,4 +1,7 @@
-"""DAT rule 3: what a morphological analysis has to look like for a word to count as a noun, whichever the analyser."""
+"""DAT rule 3: what a morphological analysis has to look like for a word to count as a noun, whichever the analyser.
+
+The paper says only that Juman++ validates nouns (section 4.1). How its output is read is ours (docs/study.md).
+"""
 
 import unicodedata
 from abc import ABC, abstractmethod
@@ -31,7 +34,7 @@ Analysis = Sequence[
 
 @dataclass(frozen=True)
 class NounRules:
-    """What counts as a noun beyond 名詞. The defaults are the paper's: its check lets proper nouns pass."""
+    """What counts as a noun beyond 名詞. The paper says nothing of any of these."""
 
     accept_affixes: bool = rare_setting(False, "お茶 and 子供たち count as nouns.")
     accept_unknown_katakana: bool = rare_setting(

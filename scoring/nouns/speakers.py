@@ -1,4 +1,4 @@
-"""The checkers jumandic-speakers and jumanpp-speakers: what people call nouns, beyond the paper's rule."""
+"""The checkers jumandic-speakers and jumanpp-speakers: what people call nouns, beyond the models' rule."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ from sozo.scoring.nouns.rules import Analysis, Morpheme, MorphemeChecker
 
 
 class SpeakersChecker(MorphemeChecker):
-    """A word counts by the paper's rule, or because speakers use it as a noun.
+    """A word counts by the models' rule, or because speakers use it as a noun.
 
     These are stems of 形容動詞 (自由, 幸せ), what a suffix makes a noun of (優しさ, 食べ方), nouns with an affix (お茶,
     子供たち), and words in katakana that Sudachi's newer dictionary has (インスタ).

@@ -46,7 +46,7 @@ def study(
         bool,
         typer.Option(
             "--check",
-            help="Say what is missing here for any step; exit status 1 if something is.",
+            help="Say what is missing here for any step, or try it; exit status 1 if something does not work.",
         ),
     ] = False,
     only: Annotated[
@@ -55,6 +55,17 @@ def study(
     launcher: Annotated[
         str, typer.Option(help="Words instead of these, such as 'srun launch.sh'.")
     ] = "accelerate launch",
+    rehearse: Annotated[
+        bool,
+        typer.Option(
+            "--rehearse",
+            help="All steps with 1,024 answers and two updates, in OUTPUT-rehearsal.",
+        ),
+    ] = False,
+    go_on: Annotated[
+        bool,
+        typer.Option("--go-on", help="Go on where random or base miss the paper."),
+    ] = False,
     page: Annotated[
         bool,
         typer.Option("--page", help="Write the page of what is finished; run nothing."),
@@ -66,15 +77,21 @@ def study(
     """
     from sozo.studies.study.config import load_study
     from sozo.studies.study.needs import missing
-    from sozo.studies.study.run import chosen, plan, run_study
+    from sozo.studies.study.rehearsal import rehearsal, rehearsed
+    from sozo.studies.study.run import chosen, plan, run_study, terminal
     from sozo.studies.study.steps import study_steps
+    from sozo.studies.study.trial import trial
 
     signal.signal(signal.SIGTERM, _end_preempted)
     settings = load_study(file, output, model)
     if page:
         _page(settings)
         return
+    if rehearse:
+        settings = rehearsal(settings)
     steps = chosen(study_steps(settings), only)
+    if rehearse:
+        steps = list(map(rehearsed, steps))
     launch = shlex.split(launcher)
     if dry_run:
         lacking = list(missing(settings, steps))
@@ -83,9 +100,10 @@ def study(
         raise typer.Exit(bool(lacking))
     if check:
         lacking = list(missing(settings, steps))
+        lacking = lacking or list(trial(settings, steps, launch, terminal.print))
         print_lines(lacking or ["Nothing is missing"])
         raise typer.Exit(bool(lacking))
-    run_study(settings, steps, launch)
+    run_study(settings, steps, launch, go_on=go_on, rehearse=rehearse)
     if steps[-1].name == "table":
         table = Path(settings.step_folder("table"))
         print_lines(

@@ -204,9 +204,10 @@ def load_study(
     """
     values = {"file": path} | read_yaml(path)
     if model:
-        for key in _OF_MODEL:
+        model = model.rstrip("/")
+        for key in _OF_MODEL if model != values.get("model") else ():
             values.pop(key, None)
-        values["model"] = model.rstrip("/")
+        values["model"] = model
         if "output_dir" in values:
             values["output_dir"] = f"{values['output_dir']}/{_folder_name(model)}"
     elif not values.get("model"):

@@ -15,6 +15,7 @@ from sozo.eval.report.tables import paper_table
 from sozo.scoring.measure import DIFFERENCE, Estimate, Measure, normal_interval
 from sozo.scoring.numbers import SHARE, p_value, share
 from sozo.scoring.table import Cell, Content, Table, markdown, tabulate
+from sozo.studies.study.beside_paper import beside_table
 from sozo.studies.study.charts import different_words_chart
 from sozo.studies.study.claims import (
     DEVIATIONS,
@@ -49,7 +50,7 @@ REASONS = {
     "not_english": "a letter that is not Latin",
     "symbol": "punctuation, emoji, control characters",
     "not_noun": "a word that is no noun by the noun checker",
-    "repeated_word": "a word comes twice",
+    "repeated_word": "a word comes twice (a rule of ours: repeated_words keep takes these lists)",
     "no_vector": "a word the encoder does not know",
 }
 _INSTRUMENTS = "What the mean is made of, and how the words are chosen"
@@ -296,6 +297,8 @@ def to_markdown(result: StudyResult) -> str:
         markdown(rows),
         *([f"The paper's:\n\n{markdown(rows.papers)}"] if rows.papers else []),
     ]
+    if (beside := beside_table(result.table.rows)).rows:
+        parts += [markdown(beside), bullets(beside.notes)]
     if seen := patterns(result.table):
         parts.append(bullets(f"{name}: {text}" for name, text in seen.items()))
     if rows.notes:
@@ -307,7 +310,7 @@ def to_markdown(result: StudyResult) -> str:
 
 def write_page(path: Path, result: StudyResult) -> None:
     """Write the page and its tables, each file whole or not at all. What a result has not is left out."""
-    tables = [rows_table(result)]
+    tables = [rows_table(result), beside_table(result.table.rows)]
     if result.study:
         tables = [claims_table(result), differences_table(result), arms_table(result)]
     tables = [

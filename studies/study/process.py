@@ -18,8 +18,15 @@ from typing import BinaryIO
 from sozo.data.processes import end_with_parent
 from sozo.data.secrets import without_credentials
 
+ACCELERATE = ["accelerate", "launch"]
 _MINUTE = 60.0  # seconds
 _GRACE = 120.0  # seconds that a training has to write a checkpoint
+
+
+def launched(launch: list[str]) -> list[str]:
+    """The words that start a command: by default those of this Python's own accelerate, whatever the shell's PATH says."""
+    own = [sys.executable, "-m", "accelerate.commands.accelerate_cli", "launch"]
+    return own if launch == ACCELERATE else launch
 
 
 def run_logged(

@@ -14,10 +14,10 @@ from sozo.data.study_folder import StudyRow
 from sozo.eval.report.charts import Steps
 from sozo.scoring.languages import read_nouns
 from sozo.scoring.measure import Estimate
-from sozo.scoring.numbers import SHARE, number
 from sozo.scoring.second_encoder import GainParts, SecondEncoder
 from sozo.scoring.statistics.seeds import over_seeds
 from sozo.studies.study.arms import Arm
+from sozo.studies.study.beside_paper import by_repeated_words, figures
 from sozo.studies.study.claims import MEASURES, ClaimVerdict, Difference, Values, judge
 from sozo.studies.study.config import Study
 from sozo.studies.study.control_tasks import Controls, control_rows, to_json
@@ -109,11 +109,13 @@ class StudyResult:
                 {
                     **asdict(row.summary),
                     "usable_share": row.summary.usable_share,
+                    "usable_by_repeated_words": by_repeated_words(row),
                     "different_words": row.equal_size_words,
                     "hill_at_equal_size": asdict(row.hill) if row.hill else None,
                     "from_base": _differences(row, base),
                     "rarefaction": [list(point) for point in row.curve],
                     "paper": asdict(row.published) if row.published else None,
+                    "beside_paper": list(map(asdict, figures(row))),
                     "gain": gain,
                     "second_gain": second_gain,
                     "second_parts": row.parts and _parts_to_json(row.parts),
@@ -335,36 +337,32 @@ def difference(
 def patterns(table: Table11) -> dict[str, str]:
     """What the paper says of its table (section 5.2) -> whether this one shows it: yes or NO, with figures.
 
-    Numbers are compared as they are: a difference within the noise of few answers says yes or NO too.
+    Numbers are compared as they are: a difference within the noise of few answers says yes or NO too. The ratio falls
+    with the number of usable answers by itself; different words at equal size do not.
     """
-    rows = {row.summary.source: row for row in table.rows}
-    base = rows.get("base")
-    if base is None:
+    rows = {row.summary.source: row.summary for row in table.rows}
+    ratios = {
+        name: row.all_different_words / row.usable
+        for name, row in rows.items()
+        if row.usable
+    }
+    if "base" not in ratios:
         return {}
     result = {}
-    before = base.equal_size_words
     for method, word, sign in (
         ("SFT", "up", 1),
         ("DPO 1", "down", -1),
         ("DPO 2", "down", -1),
     ):
-        after = rows[method].equal_size_words if method in rows else None
-        if after is not None and before is not None:
-            figures = f"{before:,.0f} to {after:,.0f}"
-            result[f"{method}: different words (equal size) {word}"] = _answer(
-                sign * (after - before) > 0, figures
-            )
-    for method in ("DPO 1", "DPO 2", "GRPO"):
-        if row := rows.get(method):
-            old = base.summary.usable_share or 0.0
-            new = row.summary.usable_share or 0.0
-            result[f"{method}: usable answers up"] = _answer(
-                new > old, f"{number(old, SHARE)} to {number(new, SHARE)}"
+        if method in ratios:
+            before, after = ratios["base"], ratios[method]
+            result[f"{method}: ratio of different words to usable answers {word}"] = (
+                _answer(sign * (after - before) > 0, f"{before:.3f} to {after:.3f}")
             )
     trained = {
-        m: r.summary.score
-        for m, r in rows.items()
-        if m in METHODS[1:] and r.summary.score is not None
+        name: row.score
+        for name, row in rows.items()
+        if name in METHODS[1:] and row.score is not None
     }
     if "DPO 2" in trained:
         best = max(trained, key=lambda method: trained[method])

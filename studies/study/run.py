@@ -16,11 +16,11 @@ from pathlib import Path
 from sozo.data.errors import UserError
 from sozo.data.preemption import PREEMPTED
 from sozo.data.progress import console
-from sozo.data.published import load_text
 from sozo.data.record import refuse_foreign
 from sozo.data.run_folder import LOCK, lock
 from sozo.data.study_folder import STUDY, StudyFolder, write_study
 from sozo.scoring.second_encoder import SecondEncoder
+from sozo.studies.study.beside_paper import UNTRAINED, gate, papers_rows
 from sozo.studies.study.claims import note_claims
 from sozo.studies.study.config import Study
 from sozo.studies.study.plan import (
@@ -31,12 +31,13 @@ from sozo.studies.study.plan import (
     study_time,
     training_of,
 )
-from sozo.studies.study.process import run_logged, tail
+from sozo.studies.study.process import launched, run_logged, tail
 from sozo.studies.study.record import Records, State
+from sozo.studies.study.rehearsal import first_update
 from sozo.studies.study.steps import Step, study_rows
+from sozo.studies.study.table11 import table11
 from sozo.training.estimates import free_gib
 
-ACCELERATE = ["accelerate", "launch"]
 terminal = console(stderr=True, highlight=False, markup=False)
 
 
@@ -55,8 +56,12 @@ def run_step(
     position: str,
     *,
     keep_checkpoints: bool = True,
+    rehearse: bool = False,
 ) -> None:
-    """Run one step, or skip it if it is finished; of a finished one checkpoints are dropped or kept."""
+    """Run one step, or skip it if it is finished; of a finished one checkpoints are dropped or kept.
+
+    To `rehearse` a training is to run half of it, and all of it from the checkpoint.
+    """
     state = records.state(step)
     if state == State.FINISHED:
         dropped = not keep_checkpoints and drop_checkpoints(records.folder / step.name)
@@ -77,13 +82,11 @@ def run_step(
             f"{position} {step.name}: {minutes:.0f} min, {tail(log, 1)[:200]}"
         )
 
-    # The command's own Python is this one, whatever the shell's PATH says.
-    words = (
-        [sys.executable, "-m", "accelerate.commands.accelerate_cli", "launch"]
-        if launch == ACCELERATE
-        else launch
-    )
-    status = run_logged(step.command(words, sys.executable), log, tell)
+    words = launched(launch)
+    runs = [first_update(step), step] if rehearse and step.trains else [step]
+    for own in runs:
+        if status := run_logged(own.command(words, sys.executable), log, tell):
+            break
     took = time.strftime("%H:%M:%S", time.gmtime(time.monotonic() - started))
     if status == PREEMPTED:
         terminal.print(
@@ -129,16 +132,16 @@ def plan(study: Study, steps: Sequence[Step], launch: list[str]) -> Iterator[str
     yield from (f"# {fault}" for fault in machine_faults())
 
 
-def papers_rows(model: str | None) -> Iterator[str]:
-    """The paper's figures of a model, digit for digit."""
-    for row in load_text("dat_training"):
-        if model and row["model"] in ("", model):
-            figures = f"usable {int(row['usable']):,} of 131,072, score {row['score']}, std {row['std']}"
-            yield f"{row['method']}: {figures}, {int(row['all_different_words']):,} different words"
-
-
-def run_study(study: Study, steps: Sequence[Step], launch: list[str]) -> None:
-    """Run what is not finished."""
+def run_study(
+    study: Study,
+    steps: Sequence[Step],
+    launch: list[str],
+    *,
+    go_on: bool = False,
+    rehearse: bool = False,
+) -> None:
+    """Run what is not finished; a UserError behind random or base where these miss the paper, unless it is to go on."""
+    started = time.monotonic()
     records = Records(Path(study.output_dir))
     # A folder that is not there and an impossible batch are found now, not hours later. A hub id has one slash at most.
     for model in dict.fromkeys(map(study.model_at, study.seeds)):
@@ -164,5 +167,30 @@ def run_study(study: Study, steps: Sequence[Step], launch: list[str]) -> None:
     for number, step in enumerate(steps, 1):
         position = f"[{number}/{len(steps)}]"
         run_step(
-            step, records, launch, position, keep_checkpoints=study.keep_checkpoints
+            step,
+            records,
+            launch,
+            position,
+            keep_checkpoints=study.keep_checkpoints,
+            rehearse=rehearse,
+        )
+        if study.paper_model and study.arms is None and step.name in UNTRAINED:
+            folders = {
+                name: Path(study.step_folder(name))
+                for name in UNTRAINED[: 1 + UNTRAINED.index(step.name)]
+                if Path(study.step_folder(name), "metrics.json").is_file()
+            }
+            rows = table11(folders, study.paper_model).rows
+            encoder = str(study.sampling.get("embedding_model", "ja-ginza"))
+            for line in gate(
+                {row.summary.source: row for row in rows},
+                encoder,
+                study.step_folder("base"),
+                go_on=go_on or rehearse,
+            ):
+                terminal.print(f"{position} {line}")
+    if rehearse:
+        minutes = (time.monotonic() - started) / 60
+        terminal.print(
+            f"Rehearsed in {minutes:.0f} minutes; nothing in {study.output_dir} is a result"
         )

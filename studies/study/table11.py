@@ -52,6 +52,7 @@ class Table11Row:
         tuple[int, float], ...
     ]  # (answers, expected different words) for growing samples, up to all usable ones
     published: PublishedFigures | None  # the paper's figures for this model and method
+    repeated: int = 0  # usable lists with a word twice
     # Over the base, by the row's own encoder and by the second encoder; None where there is none (`with_gains`).
     gains: tuple[Estimate | None, Estimate | None] = (None, None)
     parts: GainParts | None = None  # of the second encoder's gain
@@ -99,10 +100,10 @@ def table11(folders: Mapping[str, Path], paper_model: str | None = None) -> Tabl
     # A row with no usable answer at all has no words to compare: it must not pull the others down to nothing.
     counted = [_read(name, path) for name, path in folders.items()]
     equal_size = min(
-        (summary.usable for summary, _ in counted if summary.usable), default=0
+        (summary.usable for summary, *_ in counted if summary.usable), default=0
     )
     rows = []
-    for summary, occurrences in counted:
+    for summary, occurrences, repeated in counted:
         n = summary.usable
         sizes = (
             sorted(
@@ -120,12 +121,14 @@ def table11(folders: Mapping[str, Path], paper_model: str | None = None) -> Tabl
             if n
             else None
         )
-        rows.append(Table11Row(summary, curve, paper.get(summary.source), hill=hill))
+        rows.append(
+            Table11Row(summary, curve, paper.get(summary.source), repeated, hill=hill)
+        )
     return Table11(tuple(rows), equal_size, paper_model)
 
 
-def _read(name: str, path: Path) -> tuple[DatSummary, np.ndarray]:
-    """A row's summary, and of each word in how many usable answers it stands, shape (words,)."""
+def _read(name: str, path: Path) -> tuple[DatSummary, np.ndarray, int]:
+    """A row's summary, of each word in how many usable answers it stands, shape (words,), and how many say one twice."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -138,10 +141,14 @@ def _read(name: str, path: Path) -> tuple[DatSummary, np.ndarray]:
         []
     )  # a word counts once for each answer
     occurrences = pc.value_counts(once["word"]).field("counts").to_numpy()
+    said, different = (
+        np.bincount(column["response"].to_numpy()) for column in (pairs, once)
+    )
     # The instruments need the scorer: they are what the run's own metrics.json has.
     metrics = path / "metrics.json"
     stored = read_json(metrics).get("instruments", {}) if metrics.is_file() else {}
-    return replace(summary_of(table, name), instruments=stored), occurrences
+    summary = replace(summary_of(table, name), instruments=stored)
+    return summary, occurrences, int((said != different).sum())
 
 
 def with_gains(

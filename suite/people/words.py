@@ -40,7 +40,7 @@ def words(
         bool,
         typer.Option(
             "--strict",
-            help="The rule for models: all ten words are nouns of the paper's checker.",
+            help="The rule for models: all ten words are nouns of the models' checker.",
         ),
     ] = False,
     language: Annotated[

@@ -1,6 +1,7 @@
 """DatScorer: texts -> DAT scores or reasons, for benchmark, rewards and training data; and what can be set about it.
 
-parse -> script -> noun -> repeated word -> vector -> mean pairwise distance (rules 1 to 5; paper, section 3.2).
+parse -> script -> noun -> repeated word -> vector -> mean pairwise distance (the score: paper, section 3.2; the first
+three rules: section 4.1, read by us; the other two are ours: docs/study.md).
 """
 
 import json
@@ -31,6 +32,7 @@ from sozo.tasks.dat.words import (
     CODE,
     COUNTED,
     REASONS,
+    REPEATED_WORDS,
     SCRIPT_CODES,
     DatRules,
     WordTable,
@@ -100,6 +102,10 @@ class DatSettings(EncoderSettings, NounRules, DatRules):
         if (language := LANGUAGES.get(self.language)) is None:
             raise UserError(
                 f"language must be {' or '.join(LANGUAGES)}, not {self.language!r}"
+            )
+        if self.repeated_words not in REPEATED_WORDS:
+            raise UserError(
+                f"repeated_words must be {', '.join(REPEATED_WORDS)}, not {self.repeated_words!r}"
             )
         if self.olson and self.language != "en":
             raise UserError(

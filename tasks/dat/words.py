@@ -29,12 +29,14 @@ _MAX_CACHED = 1 << 20
 # Kind -> its bit in a word's flags. Wikipedia: the checker's entry was acquired from there by a program.
 BITS = {"proper_noun": 1, "wikipedia": 2, "glued": 4, "numeral": 8, "rare": 16}
 COUNTED, _TIMES = 7, 100  # words, and what distances are multiplied by: Olson's
+# What becomes of a list with a word twice. The paper has no rule about it.
+REPEATED_WORDS = REFUSE, KEEP, REPRESENTATIVE = ("refuse", "keep", "representative")
 _RARE = 100_000  # rare is a word that is less than one of so many words of the base model's lists
 
 
 @dataclass(frozen=True)
 class DatRules:
-    """The protocol. The defaults are the paper's.
+    """The protocol: the paper's exclusions (section 4.1), and beyond them `repeated_words` and `no_vector`, which are ours.
 
     English words are in Latin letters, and their case does not matter. With `olson` (Olson et al., 2021, English) the
     first 7 valid words of the 10 count, times 100; an answer with fewer is unusable for its first bad word's reason.
@@ -48,8 +50,9 @@ class DatRules:
         ),
     )
     reasoning: bool = rare_setting(True, "Cut off a leading <think>...</think>.")
-    repeated_by_representative: bool = rare_setting(
-        False, "Count りんご and 林檎, or cat and cats, as one word."
+    repeated_words: str = rare_setting(
+        REFUSE,
+        "A word twice in a list: refuse it, keep it, or representative: refuse it, りんご and 林檎, or cat and cats, being one.",
     )
     reject_glued: bool = rare_setting(
         False, "Words glued from several, that no dictionary has, are no nouns."
@@ -148,7 +151,7 @@ class WordTable:
             return
         first = len(self.rows)
         rows = self._rows([(word, verdict) for word, verdict, _ in nouns])
-        by_representative = self._rules.repeated_by_representative
+        by_representative = self._rules.repeated_words == REPRESENTATIVE
         identities = [
             (by_representative and verdict.representative) or word
             for word, verdict, _ in nouns
@@ -196,6 +199,8 @@ class WordTable:
             # A reason's code is no noun's number: it looks up any noun (0) and is masked after.
             nouns = np.maximum(numbers, 0)
             bad[(bad == 0) & (self.rows[nouns] < 0)] = CODE[Reason.NO_VECTOR]
+            if self._rules.repeated_words == KEEP:
+                return bad
             identities = np.ascontiguousarray(
                 np.where(numbers < 0, -1, self.identities[nouns]).T
             )

@@ -1,4 +1,4 @@
-"""JCQ's rubrics: four criteria, each 1 to 5 (paper, section 4.1 and table 20)."""
+"""JCQ's rubrics: four criteria, each 1 to 5 (paper, section 3.1 and table 20)."""
 
 import re
 

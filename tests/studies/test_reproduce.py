@@ -95,6 +95,79 @@ def run(folder, *words, status=0, **variables):
     return (calls.read_text().split() if calls.exists() else []), done
 
 
+def test_a_study_stops_where_random_or_base_miss_the_paper(study):
+    change(study / "recipes" / "reproduce.yaml", paper_model="Swallow-8B")
+    launched, done = run(study, status=2)
+    assert launched == ["random"]
+    *_, missed, explained, error = done.stderr.splitlines()
+    assert missed.startswith("[1/11] missed: random, std: here 0.0009, the paper's 0.0")
+    assert explained.startswith("[1/11] would explain it: the encoder's prompt or rev")
+    assert "of random miss the paper" in error
+    # What is finished is looked at again; nothing is drawn anew.
+    assert run(study, status=2)[0] == []
+    launched, done = run(study, "--go-on")
+    assert launched == STEPS[1:-1]
+    assert "base: usable lists by repeated_words: 24 with refuse" in done.stderr
+    assert "105,401 ± 282" in (study / "out" / "table" / "report.html").read_text(
+        "utf-8"
+    )
+
+
+def test_a_rehearsal_runs_every_step_and_reads_every_first_checkpoint(study):
+    change(
+        study / "recipes" / "reproduce.yaml",
+        paper_model="Swallow-8B",
+        num_answers=131_072,
+        num_training_answers=131_072,
+        top_k=16_384,
+        num_pairs=16_384,
+    )
+    launched, done = run(study, "--rehearse")
+    twice = [name for step in TRAINED for name in [step] * (2 - ("-" in step))]
+    assert launched == ["random", "base", *twice]
+    assert "[1/11] missed: random, " in done.stderr  # told, and it goes on
+    assert "nothing in out-rehearsal is a result" in done.stderr
+    assert not (study / "out").exists()
+    assert (study / "out-rehearsal" / "table" / "report.html").is_file()
+    lines = (study / "out-rehearsal" / "logs" / "dpo2.log").read_text().splitlines()
+    first, second = [line for line in lines if line.startswith("$ ")]
+    assert first.replace("--max_steps 1", "--max_steps 2") == second != first
+    for words in ("--save_steps 1", "--num_pairs 512", "--run_name rehearsal-recipes-"):
+        assert words in second
+    drawn = (study / "out-rehearsal" / "logs" / "base.log").read_text()
+    assert "--num_answers 1024" in drawn
+    assert "--batch_size 1024" in drawn  # 1,024 for one process
+    assert run(study, "--rehearse")[0] == []
+
+
+@pytest.mark.slow
+def test_a_rehearsal_on_two_processes_under_zero_3_with_the_tiny_model(study):
+    values = yaml.safe_load((study / "recipes" / "reproduce.yaml").read_text("utf-8"))
+    for section, file in (("sampling", "cpu2_ddp"), ("training", "cpu2_zero3")):
+        path = ROOT / "recipes" / "accelerate" / f"{file}.yaml"
+        values[section]["launcher"] = str(path)
+    values |= {"num_answers": 64, "num_training_answers": 1024}
+    # Where the reference's log-probabilities are one batch, DeepSpeed's trace of the modules breaks.
+    values |= {"top_k": 512, "num_pairs": 512}
+    write(study / "recipes" / "reproduce.yaml", values)
+    done = subprocess.run(
+        command("--rehearse", launcher="accelerate launch"),
+        cwd=study,
+        env=environment(study, WANDB_MODE="offline"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for step in ("sft", "dpo1", "dpo2", "grpo"):
+        log = (study / "out-rehearsal" / "logs" / f"{step}.log").read_text()
+        assert "continued from checkpoint-1, step 1/2" in log
+        state = json.loads(
+            (study / "out-rehearsal" / step / "trainer_state.json").read_text()
+        )
+        assert state["global_step"] == 2
+
+
 def test_a_study_from_start_to_table_and_then_nothing(study):
     launched, done = run(study)
     assert launched == STEPS[:-1]

@@ -360,7 +360,9 @@ def test_check_says_whether_anything_is_missing(monkeypatch, capsys):
         return ended.value.code, capsys.readouterr().out
 
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert check("tiny/reproduce.yaml") == (0, "Nothing is missing\n")
+    with monkeypatch.context() as tried:
+        tried.setattr("sozo.studies.study.trial.trial", lambda *_: [])
+        assert check("tiny/reproduce.yaml") == (0, "Nothing is missing\n")
     monkeypatch.setattr(
         needs, "find_spec", lambda package: None if package == "ja_ginza" else object()
     )
@@ -534,7 +536,7 @@ def test_a_model_folder_that_is_not_there_is_found_first(tmp_path):
 
 def test_the_readme_says_what_the_cost_model_says():
     from sozo.studies.study.config import load_study
-    from sozo.studies.study.plan import step_hours, study_time
+    from sozo.studies.study.plan import step_hours, study_disk, study_time
     from sozo.studies.study.steps import study_steps
 
     study = load_study(ROOT / "recipes" / "swallow-8b" / "reproduce.yaml", "o")
@@ -560,12 +562,16 @@ def test_the_readme_says_what_the_cost_model_says():
         for cell, gpu in zip(cells, ("A100", "H100"), strict=True):
             assert f"{cell.strip(' |')} on 8 {gpu}" in said
     (minutes,) = re.findall(r"(\d+) minutes on 8 H100", study_time(study, every))
+    disk = study_disk(study, every)
     for page, of_study in (
         (
             "README.md",
-            f"eight H100, a model hub | {minutes} minutes (estimated, never run)",
+            f"eight H100 (80 GB), vLLM, Juman++, a model hub, {disk:.0f} GiB disk | {minutes} minutes (estimated, never run)",
         ),
-        ("README_ja.md", f"| {minutes}分（見積もり、未実行） |"),
+        (
+            "README_ja.md",
+            f"{disk:.0f} GiB のディスク | {minutes}分（見積もり、未実行） |",
+        ),
     ):
         assert of_study in (ROOT / page).read_text("utf-8")
 
@@ -602,3 +608,26 @@ def readme_section(heading, length=24):
     lines = (ROOT / "recipes" / "README.md").read_text("utf-8").splitlines()
     start = lines.index(heading)
     return lines[start : start + length]
+
+
+def test_repeated_words_is_one_name_in_study_benchmark_and_reward(tmp_path):
+    from sozo.rewards import make_dat_reward
+    from sozo.studies.study.config import load_study
+    from sozo.studies.study.steps import study_steps
+    from sozo.training.plan import Hardware, make_plan
+
+    study = load_study(ROOT / "recipes" / "tiny" / "reproduce.yaml", "o")
+    kept = replace(study, sampling=study.sampling | {"repeated_words": "keep"})
+    drawn = [s for s in study_steps(kept) if "num_answers" in s.flags]
+    assert len(drawn) == 6
+    assert {step.flags["repeated_words"] for step in drawn} == {"keep"}
+    values = yaml.safe_load(
+        (ROOT / "recipes" / "tiny" / "grpo.yaml").read_text("utf-8")
+    )
+    values["tasks"][0]["repeated_words"] = "keep"
+    (tmp_path / "grpo.yaml").write_text(yaml.safe_dump(values), "utf-8")
+    told = make_plan("grpo", ["--config", str(tmp_path / "grpo.yaml")], Hardware(1))
+    (entry,) = told.entries
+    assert entry.built.settings.repeated_words == "keep"
+    own = make_dat_reward(noun_checker="jumandic", repeated_words="keep").describe()
+    assert own["dat_rules"]["repeated_words"] == "keep"

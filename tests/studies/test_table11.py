@@ -98,7 +98,9 @@ def test_markdown_and_json(folders):
         cells_of, lines
     )
     assert not [line for line in lines if line.startswith("| Qwen2.5-7B")]
-    assert "- SFT: different words (equal size) up: yes (2 to 4)" in lines
+    # 3 words in 3 usable lists, 4 in 2.
+    ratio = "ratio of different words to usable answers"
+    assert f"- SFT: {ratio} up: yes (1.000 to 2.000)" in lines
     assert len({line.count("|") for line in lines[:3]}) == 1
     stored = json.loads(json.dumps(shown.to_json()))
     assert stored["equal_size"] == 2
@@ -143,17 +145,19 @@ def test_patterns_say_yes_and_no(tmp_path):
         }
     )
     assert patterns(table) == {
-        "SFT: different words (equal size) up": "NO (4 to 2)",
-        "DPO 2: different words (equal size) down": "yes (4 to 1)",
-        "DPO 2: usable answers up": "yes (50.0% to 100.0%)",
+        "SFT: ratio of different words to usable answers up": "NO (2.000 to 1.000)",
+        "DPO 2: ratio of different words to usable answers down": "yes (2.000 to 0.500)",
         "DPO 2: highest mean": "NO (SFT 0.9000)",
     }
 
 
 def test_a_word_counts_once_for_each_answer(tmp_path):
-    table = table11(
-        {"base": write(tmp_path / "b", [("犬犬猫", 0.5), ("犬", 0.5)], parts=1)}
-    )
+    lists = [("犬犬猫", 0.5), ("犬", 0.5), ("水水水", 0.5)]
+    (row,) = table11({"base": write(tmp_path / "b", lists, unusable=2)}).rows
+    assert row.repeated == 2
+    stored = result({"base": tmp_path / "b"}).to_json()["rows"][0]
+    assert stored["usable_by_repeated_words"] == {"refuse": 1, "keep": 3}
+    table = table11({"base": write(tmp_path / "c", lists[:2], parts=1)})
     assert table.rows[0].curve[0] == (1, pytest.approx(hill_number([2, 1], 2, 1)))
 
 

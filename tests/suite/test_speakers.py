@@ -1,4 +1,4 @@
-"""The noun checker for people: what speakers call nouns, named wherever a score is, beside the paper's rule."""
+"""The noun checker for people: what speakers call nouns, named wherever a score is, beside the models' rule."""
 
 import pytest
 

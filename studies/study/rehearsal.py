@@ -1,0 +1,52 @@
+"""A study's rehearsal: its own launchers, files and steps in minutes, in a folder of its own, and nothing of it a result."""
+
+from dataclasses import replace
+from typing import Any
+
+from sozo.data.settings import read_yaml
+from sozo.studies.study.config import Study
+from sozo.studies.study.steps import Step
+
+_MOST = dict.fromkeys(("num_answers", "num_training_answers"), 1024)
+_MOST |= dict.fromkeys(("top_k", "num_pairs"), 512)
+# Two updates, and a checkpoint behind each. The first is read again, which a schedule over all steps would not allow.
+_TRAINING = {
+    "max_steps": "2",
+    "save_steps": "1",
+    "lr_scheduler_type": "constant",
+    "warmup_steps": "0",
+}
+
+
+def rehearsal(study: Study) -> Study:
+    """The study at counts that take minutes; every process draws answers."""
+    processes = read_yaml(study.path(study.sampling["launcher"]))["num_processes"]
+    batch = _MOST["num_answers"] // processes
+    arms = study.arms and {name: _fewer(arm or {}) for name, arm in study.arms.items()}
+    return replace(
+        study,
+        **_fewer({key: getattr(study, key) for key in _MOST}),
+        output_dir=f"{study.output_dir}-rehearsal",
+        sampling=study.sampling | {"batch_size": batch},
+        arms=arms,
+    )
+
+
+def rehearsed(step: Step) -> Step:
+    """A training of two updates under a name of its own; other steps are as they are."""
+    if not step.trains:
+        return step
+    flags = _TRAINING | {"run_name": f"rehearsal-{step.flags['run_name']}"}
+    return replace(step, flags=step.flags | flags)
+
+
+def first_update(step: Step) -> Step:
+    """The first half of a training, whose checkpoint the second reads."""
+    return replace(step, flags=step.flags | {"max_steps": "1"})
+
+
+def _fewer(counts: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: min(value, _MOST[key]) if key in _MOST else value
+        for key, value in counts.items()
+    }

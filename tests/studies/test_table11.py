@@ -128,7 +128,7 @@ def test_a_row_with_nothing_usable_does_not_empty_the_others(folders, tmp_path):
     assert shown.table.equal_size == 2
     assert shown.table.rows[2].equal_size_words is None
     assert shown.table.rows[2].curve == ()
-    (line,) = [
+    line, *_ = [
         line for line in to_markdown(shown).splitlines() if line.startswith("| GRPO")
     ]
     assert cells_of(line)[:3] == ["GRPO", "3", "0.0%, 0 of 3"]

@@ -140,8 +140,6 @@ CONTENTS = {
         TEXT,
     ],
     "Bedrock's": [{"reasoningContent": {"reasoningText": {"text": "案"}}}, {"text": L}],
-    "texts": [L[:10], L[10:]],
-    "a text among parts": [{"type": "reasoning", "text": "案"}, L],
     "a part that is null": [{"type": "text", "text": None}, TEXT],
     "a call": [TEXT, {"functionCall": {"name": "f", "args": {}}}],
 }

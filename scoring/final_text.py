@@ -424,7 +424,8 @@ _WORDS = {
     Ending.WELL: "stop end_turn stop_sequence eos eos_token completed complete end finished",
     Ending.CUT: "length max_tokens max_output_tokens model_length max_length incomplete truncated"
     " model_context_window_exceeded",
-    Ending.FILTERED: "content_filter refusal safety recitation blocklist prohibited_content spii sensitive filtered",
+    Ending.FILTERED: "content_filter refusal safety recitation blocklist prohibited_content spii sensitive filtered"
+    " image_safety language",
 }
 _ENDINGS = {word: ending for ending, words in _WORDS.items() for word in words.split()}
 

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sozo.data.contents import text_of
 from sozo.data.errors import UserError
 from sozo.data.foreign import brief, parse_json, quoted
 from sozo.data.yaml_loader import parse_yaml
@@ -181,7 +182,7 @@ def from_json(value: Any, name: str) -> Any:
 def read_yaml(path: Path) -> dict[str, Any]:
     """The settings in a YAML file: a mapping of names to values."""
     try:
-        settings = parse_yaml(path.read_text("utf-8"))
+        settings = parse_yaml(text_of(path))
     except FileNotFoundError as error:
         raise UserError(f"{path}: no such file; sozo recipes lists examples") from error
     except OSError as error:

@@ -79,7 +79,7 @@ _UNKNOWN_END = re.compile(
 _MOST_TOLD = 20  # unknown marks of one process
 _told: set[str] = set()
 # White space, and what begins a file or stands for no space at all; none of it is anything that somebody wrote.
-_OUTER = (
+OUTER = (
     "".join(character for character in map(chr, range(0x3001)) if character.isspace())
     + "\ufeff\u200b\u2060"
 )
@@ -170,7 +170,7 @@ def bare(text: str) -> str:
     >>> bare("\\ufeff 昔々 ")
     '昔々'
     """
-    return text.strip(_OUTER)
+    return text.strip(OUTER)
 
 
 def unknown_mark(text: str) -> str | None:
@@ -262,7 +262,7 @@ def without_end_marks(text: str) -> str:
         text
     )  # found before anything is cut: a copy for each of many marks would take the square of their number
     while True:
-        while end and text[end - 1] in _OUTER:
+        while end and text[end - 1] in OUTER:
             end -= 1
         if text[end - 1 : end] not in _LAST_OF_MARKS or not text.endswith(
             _BEHIND, 0, end

@@ -7,6 +7,7 @@ it failed, `again` in which rows of one answer differ.
 
 import csv
 import json
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -57,7 +58,7 @@ def read_answers_file(
     )
     texts: dict[str, str] = {}
     numbers = Counter[str]()
-    for number, where, row in read_numbered(path):
+    for number, where, row in read_numbered(path, _roots(places)):
         place, answers = _place(where, row, places)
         named = _named(row, place)
         item = "" if len(items) == 1 else utf8_safe(id_column(named, "item", where, ""))
@@ -92,6 +93,14 @@ def read_answers_file(
         raise UserError(
             f'{path}: holds no answers; write one JSON object per line: {{"text": "1. ..."}}'
         )
+
+
+def _roots(places: Sequence[Mapping[str, str]]) -> set[str]:
+    """The columns of a table that anything is read of: prompts, which may be long and many, are none."""
+    named = (place[name] for place in places for name in place if name != "tool")
+    return {re.split("[.+]", column)[0] for text in named for column in text.split()} | {
+        part for place in places for part in place["answer"].split("+")
+    }
 
 
 def named_item(name: str, items: Collection[str]) -> str:

@@ -12,6 +12,9 @@ from sozo.data.errors import UserError
 from sozo.scoring.embeddings.encoders import Matrix
 
 
+_LONGEST = 1 << 20  # bytes of a line
+
+
 class GloveEncoder:
     """`glove:VECTORS`, of those English words that the noun checker knows as nouns.
 
@@ -44,9 +47,13 @@ def _read_vectors(path: Path, needed: Collection[str]) -> dict[str, np.ndarray]:
     """Unit vectors, all of one size, of those of the `needed` words that a file has; other lines are skipped."""
     vectors: dict[str, np.ndarray] = {}
     wanted, size = {word.encode(): word for word in needed}, 0
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path}: is a pipe, a device or a folder; give a file")
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            for line in file:
+            for line in iter(lambda: file.readline(_LONGEST), b""):
+                if len(line) == _LONGEST:
+                    raise ValueError(f"a line has more than {_LONGEST:,} bytes")
                 name, _, numbers = line.partition(b" ")
                 if size and name not in wanted:
                     continue

@@ -13,7 +13,7 @@ def contents(path: Path) -> bytes:
     def at_once(name: str, flags: int) -> int:
         return os.open(name, flags | os.O_NONBLOCK)
 
-    with open(path, "rb", opener=at_once) as file:  # noqa: PTH123 - a path's own has no opener
+    with open(path, "rb", opener=at_once) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise UserError(f"{path}: is a pipe or a device; give a file")
         return file.read()

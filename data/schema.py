@@ -183,7 +183,9 @@ def _batches(
     # Of a group alone: pyarrow aborts where a damaged footer says nothing of a column.
     size = sum(abs(group.total_byte_size) for group in groups)
     read = 0
-    batches = file.iter_batches(_BATCH, columns=None if columns is None else list(columns))
+    batches = file.iter_batches(
+        _BATCH, columns=None if columns is None else list(columns)
+    )
     while size <= bound and read <= bound:
         batch = next(batches, None)
         if batch is None:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sozo.data.english import english_nouns
 from sozo.data.contents import text_of
+from sozo.data.english import english_nouns
 from sozo.data.errors import UserError
 from sozo.data.jumandic import load_nouns
 from sozo.data.nouns import tiny_nouns

@@ -89,7 +89,9 @@ def _plain(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     space = characters[word - 1]
     whole &= (characters[start] == _TENS) & (characters[word - 2] == ord("."))
     whole &= (space == ord(" ")) | (space == ord("\u3000"))
-    whole[:, -1] &= characters[np.minimum(start[:, -1] + 1, len(characters) - 1)] == ord("0")
+    whole[:, -1] &= characters[
+        np.minimum(start[:, -1] + 1, len(characters) - 1)
+    ] == ord("0")
     counts = np.cumsum(odd[characters], dtype=np.int32)
     whole &= counts[end - 1] == counts[word - 1]
     sums = np.cumsum(characters * forth[:, : len(characters)], axis=1)
@@ -122,7 +124,9 @@ class WordIndex:
         self._count += len(codes)
         places = (hashes[:, 0] >> self._shift).tolist()
         for place, own, code in zip(places, hashes, codes, strict=True):
-            while self._codes[place] != UNKNOWN and (self._hashes[:, place] != own).any():
+            while (
+                self._codes[place] != UNKNOWN and (self._hashes[:, place] != own).any()
+            ):
                 place = (place + 1) % size
             self._hashes[:, place] = own
             self._codes[place] = code

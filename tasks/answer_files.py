@@ -52,7 +52,10 @@ def read_answers_file(
     place.
     """
     places = (
-        [*PLACES, dict.fromkeys(PLACES[0], "") | {"error": "error"} | dict(answer_columns)]
+        [
+            *PLACES,
+            dict.fromkeys(PLACES[0], "") | {"error": "error"} | dict(answer_columns),
+        ]
         if answer_columns
         else PLACES
     )
@@ -98,9 +101,9 @@ def read_answers_file(
 def _roots(places: Sequence[Mapping[str, str]]) -> set[str]:
     """The columns of a table that anything is read of: prompts, which may be long and many, are none."""
     named = (place[name] for place in places for name in place if name != "tool")
-    return {re.split("[.+]", column)[0] for text in named for column in text.split()} | {
-        part for place in places for part in place["answer"].split("+")
-    }
+    return {
+        re.split("[.+]", column)[0] for text in named for column in text.split()
+    } | {part for place in places for part in place["answer"].split("+")}
 
 
 def named_item(name: str, items: Collection[str]) -> str:

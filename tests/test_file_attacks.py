@@ -157,7 +157,7 @@ def test_a_table_that_unpacks_to_gigabytes(kind, tmp_path):
 import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})
 from pathlib import Path
 from test_file_attacks import BOMBS
-BOMBS[{kind!r}](Path({str(tmp_path / 'b.parquet')!r}))
+BOMBS[{kind!r}](Path({str(tmp_path / "b.parquet")!r}))
 """
     subprocess.run([sys.executable, "-c", script], check=True)
     path = tmp_path / "b.parquet"
@@ -197,7 +197,8 @@ def test_a_table_of_ours_is_bounded_too(tmp_path):
     assert table["text"][0].as_py() == text
     schema = pq.read_schema(path)
     rows = pa.Table.from_pylist(
-        [{"id": str(k), "text": "a" * (64 << 20), "source": "x"} for k in range(1)] * 16,
+        [{"id": str(k), "text": "a" * (64 << 20), "source": "x"} for k in range(1)]
+        * 16,
         schema,
     )
     pq.write_table(rows, path, compression="zstd", use_dictionary=False)

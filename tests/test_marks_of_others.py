@@ -185,7 +185,9 @@ def test_a_model_has_many_names(role, tmp_path):
     assert answer.text == L
 
 
-@pytest.mark.parametrize("role", ["user", "User", "human", "tool", "system", "function"])
+@pytest.mark.parametrize(
+    "role", ["user", "User", "human", "tool", "system", "function"]
+)
 def test_nobody_else_answers(role, tmp_path):
     message = {"role": role, "content": L}
     assert completion_text([message]) == ""
@@ -300,7 +302,11 @@ def test_each_of_several_choices_has_its_own_end(tmp_path):
         {"index": 0, "message": M, "finish_reason": "length"},
         {"index": 1, "message": M, "finish_reason": None},
         {"index": 2, "message": M, "finish_reason": "stop"},
-        {"index": 3, "message": {"role": "assistant"}, "finish_reason": "content_filter"},
+        {
+            "index": 3,
+            "message": {"role": "assistant"},
+            "finish_reason": "content_filter",
+        },
     ]
     answers = of_file(tmp_path, row)
     assert [a.finish_reason for a in answers] == [

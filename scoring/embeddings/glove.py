@@ -11,7 +11,6 @@ from sozo.data.english import noun_lemmas
 from sozo.data.errors import UserError
 from sozo.scoring.embeddings.encoders import Matrix
 
-
 _LONGEST = 1 << 20  # bytes of a line
 
 

@@ -152,9 +152,7 @@ def read_profile(text: Any) -> Profile:
     if isinstance(text, str):
         try:
             text = parse_yaml(
-                text_of(Path(text))
-                if not text.lstrip().startswith("{")
-                else text
+                text_of(Path(text)) if not text.lstrip().startswith("{") else text
             )
         except OSError as error:
             raise UserError(

@@ -329,7 +329,9 @@ class DatScorer:
                 flat += words
         numbers = self.words.look_up(flat).reshape(-1, NUM_WORDS)
         which = np.concatenate([plain, np.array(lists, np.int64)])
-        return which, np.concatenate([known, numbers])
+        # In their order: the last bit of a score goes by where its answer stands.
+        order = np.argsort(which)
+        return which[order], np.concatenate([known, numbers])[order]
 
     def _of_known_words(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """The plain lists whose words were all seen before, likewise: the same at a fraction of the time."""

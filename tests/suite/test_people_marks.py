@@ -7,7 +7,7 @@ from sozo.data.sheet import read_sheet
 from sozo.suite.people.lists import people_words, read_written
 from test_people import WORDS, save, table
 
-ROMAN = "I II III IV V VI VII VIII IX X".split()
+ROMAN = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X"]
 ONE_SIGN = "ⅠⅡⅢⅣⅤⅥⅦⅧⅨⅩ"
 SMALL = "ⅰⅱⅲⅳⅴⅵⅶⅷⅸⅹ"
 
@@ -112,7 +112,10 @@ def test_one_question_over_ten_columns_is_told(tmp_path):
     assert "word1" in str(told.value)
 
 
-@pytest.mark.parametrize("name", ["平均", "合計", "平均値", "総計", "Mean", "SD", "N", "中央値", "最大値", "計"])
+@pytest.mark.parametrize(
+    "name",
+    ["平均", "合計", "平均値", "総計", "Mean", "SD", "N", "中央値", "最大値", "計"],
+)
 def test_sums_below_are_no_participants(name, tmp_path):
     rows = [HEADS, *([f"S{k}", *WORDS] for k in range(3))]
     rows.append([name, "3", *[""] * 9])

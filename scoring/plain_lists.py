@@ -7,6 +7,7 @@ seen before: these need no text of each word, which would be most of the work.
 import secrets
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +49,7 @@ def _characters(text: str) -> np.ndarray:
 
 
 def word_hashes(words: Sequence[str]) -> np.ndarray:
-    """Hashes of words of at most 40 characters in this process: uint64 of shape (words, 2)."""
+    """Hashes of words of at most 40 characters, none of them NUL, in this process: uint64 of shape (words, 2)."""
     forth, _, _ = _tables()
     return np.array(
         [(_characters(word) * forth[:, : len(word)]).sum(axis=1) for word in words],
@@ -78,9 +79,9 @@ def _plain(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Which of a few texts of ten lines are plain, bool of shape (texts,), and the hashes of all their words."""
     forth, back, odd = _tables()
     characters = _characters("\n".join(texts))
-    end = np.append(np.flatnonzero(characters == ord("\n")), len(characters))
-    start = np.append(0, end[:-1] + 1).reshape(-1, NUM_WORDS)
-    end = end.reshape(-1, NUM_WORDS)
+    ends = np.append(np.flatnonzero(characters == ord("\n")), len(characters))
+    start = np.append(0, ends[:-1] + 1).reshape(-1, NUM_WORDS)
+    end = ends.reshape(-1, NUM_WORDS)
     word = start + len("1. ")
     word[:, -1] += 1
     # A line that is too short for a number would look beyond the last one.
@@ -138,7 +139,7 @@ class WordIndex:
         other = (self._hashes[0, place] != hashes[0]) | (
             self._hashes[1, place] != hashes[1]
         )
-        left = np.nonzero(other & (codes != UNKNOWN))
+        left: Any = np.nonzero(other & (codes != UNKNOWN))
         while len(left[0]):
             at = (place[left] + 1) % len(self._codes)
             place[left] = at

@@ -340,7 +340,8 @@ def select_pairs(
             borders.append((float(scores[good].min()), float(scores[bad].max())))
     told = f"{ranked.where}: {equal} pairs have the same answer on both sides and are left out"
     if (remain := sum(map(len, chosen))) < num_pairs:
-        remedy = f"sample answers that differ, or take num_pairs {remain} or less"
+        fewer = f", or take num_pairs {remain} or less" if remain else ""
+        remedy = f"sample answers that differ{fewer}"
         raise UserError(f"{told}; {remain} of num_pairs {num_pairs} remain; {remedy}")
     if equal:
         logger.warning(told)

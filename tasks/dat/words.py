@@ -134,13 +134,16 @@ class WordTable:
         return self._index.look_up(hashes)
 
     def _remember(self, words: list[str]) -> None:
+        # Longer ones are in no plain list, and neither is NUL, which adds nothing to a hash.
+        words = [
+            word for word in words if len(word) <= LONGEST_WORD and "\0" not in word
+        ]
         codes = np.array([self._codes[word] for word in words], np.int32)
         self._index.add(word_hashes(words), codes)
 
     def _learn(self, words: list[str]) -> None:
         self._judge(words)
-        # Longer ones are no nouns, and in no plain list.
-        self._remember([word for word in words if len(word) <= LONGEST_WORD])
+        self._remember(words)
 
     def _judge(self, words: list[str]) -> None:
         codes = self._codes

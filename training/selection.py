@@ -168,7 +168,8 @@ class Ranked:
             raise UserError(
                 f"{self.where} holds {total} answers{several}, but {setting} {wanted} needs {wanted * each}"
                 f"{', of the same prompt each pair' if several and each > 1 else ''}; "
-                f"sample more, or take {setting} {most.sum()} or less"
+                "sample more"
+                + (f", or take {setting} {most.sum()} or less" if most.sum() else "")
             )
         exact = wanted * self.counts / total
         shares = np.minimum(np.floor(exact).astype(int), most)

@@ -191,7 +191,8 @@ class _DiskCache:
                 yield db
         except sqlite3.Error as error:
             raise UserError(
-                f"{self.path}: cannot be used as a cache of vectors ({error}); name another folder by embedding_cache, or by SOZO_CACHE"
+                f"{self.path}: cannot be used as a cache of vectors ({error}); "
+                "name another folder by embedding_cache, or by SOZO_CACHE"
             ) from error
 
     def load(self, words: Sequence[str]) -> dict[str, np.ndarray]:

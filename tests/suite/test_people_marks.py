@@ -43,7 +43,7 @@ MARKED = {
     "a triangle of Word": listed(lambda k, w: f"‣{w}"),
     "diamonds in one line": listed(lambda k, w: f"◆{w}", ""),
     "diamonds between blanks": listed(lambda k, w: f"◆{w}", " "),
-    "keycaps": listed(lambda k, w: f"{(k + 1) % 10}\ufe0f\u20e3{w}"),
+    "keycaps": listed(lambda k, w: f"{k + 1}\ufe0f\u20e3{w}" if k < 9 else f"🔟{w}"),
     "at signs": listed(lambda k, w: f"@{w}"),
     "plus signs": listed(lambda k, w: f"+ {w}"),
     "greek": listed(lambda k, w: f"{'αβγδεζηθικ'[k]}. {w}"),
@@ -63,14 +63,10 @@ def test_a_mark_before_every_word_is_not_the_participants(kind):
         ("I\nyou\ncat", ["i", "you", "cat"]),
         ("vitamin\nxylophone\nion", ["vitamin", "xylophone", "ion"]),
         ("I. cat\nII. moon", ["cat", "moon"]),
-        ("c. cat\nx. moon", ["c", "cat", "x", "moon"]),
     ],
 )
 def test_letters_that_are_no_sequence_stay(text, words):
-    read = people_words(text, "en")
-    assert [word for word in read if word] == words or read == [
-        line.lower() for line in text.split("\n")
-    ]
+    assert people_words(text, "en") == words
 
 
 def test_a_mark_of_some_words_stays_theirs():

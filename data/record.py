@@ -214,7 +214,7 @@ def write_json(path: Path, values: dict[str, Any]) -> None:
         path,
         (
             json.dumps(values, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
-        ).encode(),
+        ).encode("utf-8", "backslashreplace"),  # of a name that is no UTF-8
     )
 
 

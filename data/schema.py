@@ -223,7 +223,8 @@ def _opened(part: Path) -> Iterator["pq.ParquetFile"]:
     if part.exists() and not part.is_file():
         raise UserError(f"{part}: is a pipe, a device or a folder; give a file")
     try:
-        with pq.ParquetFile(part) as file:
+        # pyarrow takes no name that is not UTF-8.
+        with part.open("rb") as bytes_of, pq.ParquetFile(bytes_of) as file:
             yield file
     except UserError:
         raise

@@ -315,8 +315,8 @@ ODD = os.fsdecode(b"\xff\xfe.jsonl")
         ["score", "dat", "good.jsonl", "--source", ODD, "--output", "out"],
         ["report", ODD],
         ["train", "grpo", "--config", ODD],
-        ["run", "--model", ODD, "--tasks", "dat"],
-        ["people", ODD],
+        ["run", "--model", ODD, "--tasks", "dat", "--output", "out"],
+        ["people", ODD, "--output", "out"],
         ["words", ODD],
     ],
 )

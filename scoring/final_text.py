@@ -357,7 +357,7 @@ def said_in(message: Mapping[str, Any]) -> tuple[str | None, bool]:
     try:
         text, parts = content, []
         if not isinstance(content, str | None):
-            parts = list(map(_part, content))
+            parts = list(map(_piece, content))
             text = _joined(parts, "text")
         refusal = refusal or _joined(parts, "refusal") or ""
         if not isinstance(refusal, str):
@@ -369,15 +369,15 @@ def said_in(message: Mapping[str, Any]) -> tuple[str | None, bool]:
     return (text or refusal or text), bool(refusal)
 
 
-def _part(part: Any) -> tuple[str, str | None]:
+def _piece(piece: Any) -> tuple[str, str | None]:
     """What a part of a message is (text, refusal, or what nobody reads), and what it says."""
-    kind = part.get("type")
+    kind = piece.get("type")
     if kind is None:  # whose type is no text has no `casefold`, and is refused
-        kind = "text" if "text" in part else "other"
+        kind = "text" if "text" in piece else "other"
     kind = kind.casefold().removeprefix("output_")
-    if kind not in ("text", "refusal") or part.get("thought"):
+    if kind not in ("text", "refusal") or piece.get("thought"):
         return "other", ""
-    return kind, part[kind]
+    return kind, piece[kind]
 
 
 def _joined(parts: Iterable[tuple[str, str | None]], kind: str) -> str | None:

@@ -11,7 +11,9 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.record import write_whole
 
-_OTHER = "set SOZO_CACHE to a folder that can be"
+_OTHER = (
+    "name one that can be, where this one is named (embedding_cache), or by SOZO_CACHE"
+)
 NO_CACHE = Path("none")  # instead of a cache's folder: nothing is kept
 
 

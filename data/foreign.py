@@ -15,6 +15,10 @@ MOST_OF_A_LIST = 1 << 16  # bytes of a text that holds ten words
 MOST_COLUMNS = 1_000  # of a spreadsheet
 MOST_CELLS = 10_000_000  # of a workbook's sheet, with the empty ones between
 MOST_UNPACKED = 64 << 20  # bytes of a workbook
+MOST_TABLE = (
+    256 << 20
+)  # bytes of what is read of a table, or so many times its bytes on the disk:
+MOST_TIMES = 50
 MOST_SHARED = 1 << 30  # bytes of its longest text, times its cells
 MOST_DIGITS = 4_000  # of a whole number
 DEEPEST = 100  # levels of JSON and YAML

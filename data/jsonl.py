@@ -1,7 +1,7 @@
 """Lines of JSON that people write and fix: what is wrong with one is said in one line, with file and line number."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -72,10 +72,13 @@ def read_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     return ((where, row) for _, where, row in read_numbered(path))
 
 
-def read_numbered(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
+def read_numbered(
+    path: Path, columns: Collection[str] = ()
+) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """As `read_objects`, each with the number of its line, from 0, before it.
 
-    The rows of a parquet file, of a JSON list and of a log of inspect in JSON are objects, too.
+    The rows of a parquet file, of a JSON list and of a log of inspect in JSON are objects, too; of a parquet file with
+    any of `columns` these alone are read.
     """
     if not path.is_file():
         raise UserError(
@@ -86,7 +89,7 @@ def read_numbered(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
             f"{path}: a packed log; write it as JSON: inspect log dump {path.name} > {path.stem}.json"
         )
     rows = (
-        parquet_rows(path)
+        parquet_rows(path, columns)
         if path.suffix == ".parquet"
         else _listed(path)
         if path.suffix == ".json"

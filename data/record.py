@@ -17,6 +17,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, BinaryIO
 
+from sozo.data.contents import contents
 from sozo.data.errors import UserError
 from sozo.data.foreign import parse_json
 from sozo.data.joined import packages
@@ -213,14 +214,14 @@ def write_json(path: Path, values: dict[str, Any]) -> None:
         path,
         (
             json.dumps(values, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
-        ).encode(),
+        ).encode("utf-8", "backslashreplace"),  # of a name that is no UTF-8
     )
 
 
 def read_json(path: Path, *, nan: bool = False) -> dict[str, Any]:
     """The JSON object in a file; with `nan` one that may hold NaN, as a trainer's state does."""
     try:
-        values = parse_json(path.read_bytes(), nan=nan)
+        values = parse_json(contents(path), nan=nan)
     except (OSError, ValueError) as error:
         raise UserError(
             f"{path}: cannot be read ({error}); restore it, or take another folder"

@@ -3,7 +3,7 @@
 A row of DAT carries a score or a reason, never both and never neither (unless it is not scored yet).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sozo.data.errors import UserError
-from sozo.data.foreign import brief
+from sozo.data.foreign import MOST_TABLE, MOST_TIMES, brief
 from sozo.data.record import write_whole
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 2
 ERROR = "error"  # how an answer ends that never came, and why it is not scored
+_BATCH = 128  # rows that are read at once
 _VERSION_KEY = b"sozo_schema_version"
 # What an earlier sozo wrote is not read: by its version the commit that reads it.
 EARLIER = {1: "6c04a71", 2: "076f3c5e"}
@@ -150,14 +151,15 @@ def iter_tables(
     for part in part_paths(path):
         with _opened(part) as file:
             _check_version(part, file)
-            table = file.read(columns=list(columns) if columns else None)
+            table = _whole(part, file, columns)
         yield table
 
 
-def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of anybody's parquet file."""
+def parquet_rows(path: Path, columns: Collection[str] = ()) -> Iterator[dict[str, Any]]:
+    """The rows of anybody's parquet file, with the columns of these names alone if there are any such."""
     with _opened(path) as file:
-        for batch in file.iter_batches():
+        known = [name for name in file.schema_arrow.names if name in columns]
+        for batch in _batches(path, file, known or None):
             yield from batch.to_pylist()
 
 
@@ -169,12 +171,60 @@ def is_table(path: Path) -> bool:
         return _VERSION_KEY in (file.schema_arrow.metadata or ())
 
 
+def _batches(
+    part: Path, file: "pq.ParquetFile", columns: Sequence[str] | None
+) -> Iterator["pa.RecordBatch"]:
+    """What is read of a file, batch by batch, each checked; UserError where a small file unpacks to much.
+
+    The footer says how large it is; what a dictionary repeats is counted as it comes.
+    """
+    bound = max(MOST_TABLE, MOST_TIMES * part.stat().st_size)
+    groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+    # Of a group alone: pyarrow aborts where a damaged footer says nothing of a column.
+    size = sum(abs(group.total_byte_size) for group in groups)
+    read = 0
+    batches = file.iter_batches(
+        _BATCH, columns=None if columns is None else list(columns)
+    )
+    while size <= bound and read <= bound:
+        batch = next(batches, None)
+        if batch is None:
+            return
+        batch.validate(full=True)  # so that texts are UTF-8
+        read += sum(map(_size, batch.columns))
+        yield batch
+    raise UserError(
+        f"{part}: unpacks to more than {bound:,} bytes; leave out what is no answer, or write it without compression"
+    )
+
+
+def _size(column: "pa.Array") -> int:
+    """Bytes of a column, of one that names what a dictionary holds as if each row held it."""
+    dictionary = getattr(column, "dictionary", None)
+    return int((column if dictionary is None else column.dictionary_decode()).nbytes)
+
+
+def _whole(
+    part: Path, file: "pq.ParquetFile", columns: Sequence[str] | None
+) -> "pa.Table":
+    import pyarrow as pa
+
+    batches = list(_batches(part, file, columns))
+    schema = file.schema_arrow
+    if columns:
+        schema = pa.schema([schema.field(name) for name in columns], schema.metadata)
+    return pa.Table.from_batches(batches, schema)
+
+
 @contextmanager
 def _opened(part: Path) -> Iterator["pq.ParquetFile"]:
     import pyarrow.parquet as pq
 
+    if part.exists() and not part.is_file():
+        raise UserError(f"{part}: is a pipe, a device or a folder; give a file")
     try:
-        with pq.ParquetFile(part) as file:
+        # pyarrow takes no name that is not UTF-8.
+        with part.open("rb") as bytes_of, pq.ParquetFile(bytes_of) as file:
             yield file
     except UserError:
         raise

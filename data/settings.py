@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sozo.data.contents import text_of
 from sozo.data.errors import UserError
 from sozo.data.foreign import brief, parse_json, quoted
 from sozo.data.yaml_loader import parse_yaml
@@ -108,8 +109,43 @@ class Checked:
                     raise UserError(f"{f.name} must be at least {least}, not {value}")
 
 
+# What other tools, or earlier versions, call a setting, and what ours is called.
+_OTHERS = {
+    "torch_dtype": "dtype",
+    "evaluation_strategy": "eval_strategy",
+    "no_cuda": "use_cpu",
+    "per_gpu_train_batch_size": "per_device_train_batch_size",
+    "micro_batch_size": "per_device_train_batch_size",
+    "max_seq_length": "max_length",
+    "cutoff_len": "max_length",
+    "sequence_len": "max_length",
+    "max_new_tokens": "max_completion_length",
+    "max_tokens": "max_completion_length",
+    "max_response_length": "max_completion_length",
+    "num_samples": "num_generations",
+    "rollout_n": "num_generations",
+    "kl_coef": "beta",
+    "lora_rank": "lora_r",
+    "lora_target": "lora_target_modules",
+    "model_name": "model_name_or_path",
+    "base_model": "model_name_or_path",
+    "lr": "learning_rate",
+    "num_epochs": "num_train_epochs",
+    "tokenizer": "processing_class",
+}
+_NOT_HERE = {
+    "max_prompt_length": "prompts are never cut: leave it out",
+    "overwrite_output_dir": "a finished run is never written over: give another output_dir",
+}
+
+
 def hint(name: str, known: Iterable[str], otherwise: str = "") -> str:
     """What to say behind an unknown `name`: the known one that it is near to, or `otherwise`."""
+    known = list(known)
+    if (ours := _OTHERS.get(name)) in known:
+        return f" (here it is {ours})"
+    if name in _NOT_HERE:
+        return f" ({_NOT_HERE[name]})"
     close = difflib.get_close_matches(name, known, 1)
     return f" (did you mean {close[0]}?)" if close else otherwise
 
@@ -181,7 +217,7 @@ def from_json(value: Any, name: str) -> Any:
 def read_yaml(path: Path) -> dict[str, Any]:
     """The settings in a YAML file: a mapping of names to values."""
     try:
-        settings = parse_yaml(path.read_text("utf-8"))
+        settings = parse_yaml(text_of(path))
     except FileNotFoundError as error:
         raise UserError(f"{path}: no such file; sozo recipes lists examples") from error
     except OSError as error:

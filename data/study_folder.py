@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sozo.data.contents import contents
 from sozo.data.errors import UserError
 from sozo.data.foreign import parse_json
 from sozo.data.record import write_whole
@@ -79,7 +80,7 @@ def read_study(folder: Path) -> StudyFolder | None:
         return str(folder / stored) if stored.startswith("./") else stored
 
     try:
-        values = parse_json(path.read_bytes())
+        values = parse_json(contents(path))
         if values["format"] != _FORMAT:
             raise ValueError("it is of another version of sozo")
         rows = {

@@ -18,6 +18,7 @@ from sozo.data.schema import (
     is_table,
     iter_tables,
     part_paths,
+    utf8_safe,
     write_columns,
 )
 from sozo.eval.draw import part_columns
@@ -53,7 +54,11 @@ def read_answers(task: Task, path: Path, source: str | None) -> list[Answer]:
             remedy = f"the column item must name one, such as {min(items)!r}"
             raise UserError(f"{path}: the answer {answer.id!r} {to}; {remedy}")
         answers.append(
-            replace(answer, item=item, source=source or answer.source or path.name)
+            replace(
+                answer,
+                item=item,
+                source=utf8_safe(source or answer.source or path.name),
+            )
         )
     return answers
 

@@ -62,7 +62,9 @@ def not_here(
             make_encoder(name, endpoint=endpoint)  # which looks for the key
         except UserError as error:
             yield str(error)
-    for name in sorted(hub | models):
+    for name in sorted(
+        (hub | models) - {"None"}
+    ):  # where a name is missing, another check says so
         if not is_here(name):
             yield f"{name}: neither in a folder nor in the hub's cache, and the hub has not answered with it"
 

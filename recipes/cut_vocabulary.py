@@ -44,6 +44,7 @@ def main() -> None:
     )
     args = parser.parse_args()
     with one_line_errors("cut_vocabulary"):
+        from sozo.data.contents import text_of
         from sozo.data.prompts import prompt
         from sozo.models.vocabulary import cut_vocabulary, restore_vocabulary
         from sozo.scoring.languages import read_nouns
@@ -58,7 +59,7 @@ def main() -> None:
         else:
             nouns = read_nouns(None if args.nouns == "jumandic" else args.nouns)
             try:
-                texts = [path.read_text("utf-8") for path in args.texts]
+                texts = [text_of(path) for path in args.texts]
             except (OSError, UnicodeDecodeError) as error:
                 raise UserError(
                     f"texts: cannot be read ({error}); give files of UTF-8 text"

@@ -3,81 +3,61 @@
 Answers to DAT, JCQ and SAT and the replies of judges are read by it, so that no draft is taken for the thing itself.
 """
 
+import csv
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
+from importlib.resources import files
 from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import parse_json, quoted, strip_steering
 
-_NAMES = (
-    *(
-        "think",
-        "thinking",
-        "thought",
-        "thoughts",
-        "reason",
-        "reasoning",
-        "reflection",
-        "analysis",
-        "scratchpad",
-    ),
-    "seed:think",
+# The marks of `marks.csv`, each with the model that writes it. Reasoning may stand anywhere, and in whatever letters; an
+# opening in words only at the beginning; tags of an answer around all of it; ends and pads behind it.
+_TABLE = tuple(
+    csv.DictReader(
+        files(__package__).joinpath("marks.csv").read_text("utf-8").splitlines()
+    )
 )
-# How models mark their reasoning where a server does not take it out: Qwen and DeepSeek, Magistral, Kimi, OpenThinker,
-# Command, MedGemma, Gemma 4, Apertus.
-_PAIRS = {f"<{name}>": f"</{name}>" for name in _NAMES} | {
-    "[think]": "[/think]",
-    "◁think▷": "◁/think▷",
-    "<|begin_of_thought|>": "<|end_of_thought|>",
-    "<|start_thinking|>": "<|end_thinking|>",
-    "<unused94>": "<unused95>",
-    "<|channel>": "<channel|>",
-    "<|inner_prefix|>": "<|inner_suffix|>",
-}
-_OPEN = rf"<(?:{'|'.join(_NAMES)})\s[^<>]*>|{'|'.join(map(re.escape, _PAIRS))}"
+
+
+def _rows(kind: str) -> Iterator[dict[str, str]]:
+    return (row for row in _TABLE if row["kind"] == kind)
+
+
+_PAIRS = {row["first"]: row["last"] for row in _rows("reasoning") if row["first"]}
+_CLOSINGS = [row["last"] for row in _rows("reasoning")]
+_NAMES = "|".join(
+    name[1:-1] for name in _PAIRS if re.fullmatch(r"<[a-z][a-z_:]*>", name)
+)
 _MARKS = re.compile(
-    f"{_OPEN}|{'|'.join(map(re.escape, _PAIRS.values()))}", re.IGNORECASE
+    rf"<(?:{_NAMES})\s[^<>]*>|{'|'.join(map(re.escape, [*_PAIRS, *_CLOSINGS]))}",
+    re.IGNORECASE,
 )
+# By the words that open reasoning those that close it, in all forms that a model has.
+_OPENINGS = {
+    row["first"]: tuple(
+        other["last"] for other in _rows("opening") if other["model"] == row["model"]
+    )
+    for row in _rows("opening")
+}
+_TAGS = [(row["first"], row["last"]) for row in _rows("answer")]
+_END_MARKS = tuple(row["last"] for row in _rows("end"))
+_BEHIND = (*_END_MARKS, *(row["last"] for row in _rows("pad")))
+_LAST_OF_MARKS = frozenset(mark[-1] for mark in _BEHIND)
 # gpt-oss writes to channels, of which only `final` is for the reader; without its special tokens the names stay.
 _CHANNEL = "<|channel|>"
 _START = "<|start|>"
 _FINAL = re.compile(
     r"(?:\s*assistant)?\s*<\|channel\|>\s*final\s*(?:<\|constrain\|>[^<]*)?<\|message\|>"
 )
-_BARE_FINAL = re.compile(r"analysis\S.*assistantfinal", re.DOTALL)
+_BARE = ("analysis", "commentary", "assistant")
+_BARE_FINAL = re.compile(r"(?:(?:analysis|commentary).*)?assistantfinal", re.DOTALL)
 _END = re.compile(r"<\|(?:return|end|call)\|>")
-# What a chat template puts behind an answer, where a server hands it on.
-_END_MARKS = (
-    *(
-        "<|im_end|>",
-        "<|eot_id|>",
-        "<|end_of_text|>",
-        "<|endoftext|>",
-        "<|end|>",
-        "<|return|>",
-        "<|eot|>",
-    ),
-    *(
-        "<|END_OF_TURN_TOKEN|>",
-        "<end_of_turn>",
-        "<eos>",
-        "</s>",
-        "<｜end▁of▁sentence｜>",
-    ),
-    *(
-        "<turn|>",
-        "<|assistant_end|>",
-        "<|eom_id|>",
-        "<seed:eos>",
-        "[|endofturn|]",
-        "[EOS]",
-    ),
-)
-_BEHIND = (*_END_MARKS, "<pad>", "<PAD>", "[PAD]", "<|finetune_right_pad_id|>")
 # gpt-oss' tokens around a message; `<|end|>` ends its reasoning, too.
 _HARMONY = {
     _CHANNEL,
@@ -88,12 +68,10 @@ _HARMONY = {
     "<|call|>",
     "<|return|>",
 }
-_TAGS = {
-    "<answer>": "</answer>",
-    "<response>": "</response>",
-    "<|START_ANSWER|>": "<|END_ANSWER|>",
-}
+_IN_WORDS = (*_BARE, *_OPENINGS)  # how a text may begin whose marks are words
 _UNKNOWN = re.compile(r"<[|/]?[^\s<>]{1,40}>|\[[/|]?[A-Z_]{2,20}\]|◁[^\s▷]{1,40}▷")
+_TOKEN = re.compile(r"<[|｜][^\s<>|｜]{1,40}[|｜]>")
+_MANY = 3  # texts of one call
 _MOST_MARK = 43  # characters
 _UNKNOWN_END = re.compile(
     r"(?:<[!-;=?-~]{1,40}>|\[[/|]?[A-Z_]{2,20}\])\Z"
@@ -101,7 +79,7 @@ _UNKNOWN_END = re.compile(
 _MOST_TOLD = 20  # unknown marks of one process
 _told: set[str] = set()
 # White space, and what begins a file or stands for no space at all; none of it is anything that somebody wrote.
-_OUTER = (
+OUTER = (
     "".join(character for character in map(chr, range(0x3001)) if character.isspace())
     + "\ufeff\u200b\u2060"
 )
@@ -125,7 +103,7 @@ def final_text(text: str) -> str | None:
         "<" not in text
         and "[" not in text
         and "◁" not in text
-        and not text.startswith("analysis")
+        and not text.startswith(_IN_WORDS)
     ):
         return text  # nearly all
     answer = _final_message(without_end_marks(text))
@@ -133,8 +111,11 @@ def final_text(text: str) -> str | None:
     if answer is None:
         return None
     answer = bare(answer)
-    for first, last in _TAGS.items():
-        if answer.startswith(first) and answer.endswith(last):
+    for first, last in _TAGS:
+        if (
+            answer[: len(first)].lower() == first
+            and answer[-len(last) :].lower() == last
+        ):
             return bare(answer[len(first) : -len(last)])
     return answer
 
@@ -159,6 +140,17 @@ def _final_message(text: str) -> str | None:
 
 def _after_reasoning(text: str) -> str | None:
     """What follows the last reasoning; None where one is open that its own mark does not close."""
+    for opening, closings in _OPENINGS.items():
+        if text.startswith(opening):
+            ends = [
+                place + len(last)
+                for last in closings
+                if (place := text.find(last, len(opening))) >= 0
+            ]
+            if not ends:
+                return None
+            text = text[min(ends) :]
+            break
     closing = ""
     end = 0
     for match in _MARKS.finditer(text):
@@ -178,7 +170,7 @@ def bare(text: str) -> str:
     >>> bare("\\ufeff 昔々 ")
     '昔々'
     """
-    return text.strip(_OUTER)
+    return text.strip(OUTER)
 
 
 def unknown_mark(text: str) -> str | None:
@@ -195,16 +187,29 @@ def unknown_mark(text: str) -> str | None:
 
 
 def count_unknown(texts: Iterable[str], where: str) -> int:
-    """How many texts have an unknown mark at an end, which are scored as they stand; each mark is told once."""
-    marks = [mark for text in texts if (mark := unknown_mark(text))]
-    for mark in dict.fromkeys(marks):
+    """How many texts have an unknown mark at an end, which are scored as they stand.
+
+    Each mark is told once, with how many texts have it; so is one within that many texts have.
+    """
+    texts = list(texts)
+    ends = Counter(mark for text in texts if (mark := unknown_mark(text)))
+    within = Counter(mark for text in texts for mark in _marks_within(text))
+    known = {mark: (n, "begin or end with") for mark, n in ends.items()}
+    many = {mark: (n, "have") for mark, n in within.items() if n >= _MANY}
+    for mark, (count, how) in (many | known).items():
         if mark not in _told and len(_told) < _MOST_TOLD:
             _told.add(mark)
-            what = "answers begin or end with %s, a mark that sozo does not know, and are scored as they stand"
-            logging.getLogger(__name__).warning(
-                f"%s: {what}", where, strip_steering(mark)
-            )
-    return len(marks)
+            what = f"{count:,} of {len(texts):,} answers {how} {strip_steering(mark)}"
+            why = "a mark that sozo does not know, and are scored as they stand"
+            logging.getLogger(__name__).warning("%s: %s, %s", where, what, why)
+    return ends.total()
+
+
+def _marks_within(text: str) -> set[str]:
+    """What looks like a special token that is not known, wherever it stands in a final text."""
+    if "|>" not in text and "｜>" not in text:
+        return set()  # nearly all
+    return set(_TOKEN.findall(final_text(text) or ""))
 
 
 def decode(tokenizer: Any, ids: Sequence[int]) -> str:
@@ -257,9 +262,9 @@ def without_end_marks(text: str) -> str:
         text
     )  # found before anything is cut: a copy for each of many marks would take the square of their number
     while True:
-        while end and text[end - 1] in _OUTER:
+        while end and text[end - 1] in OUTER:
             end -= 1
-        if text[end - 1 : end] not in ">]" or not text.endswith(
+        if text[end - 1 : end] not in _LAST_OF_MARKS or not text.endswith(
             _BEHIND, 0, end
         ):  # nearly none, and cheaper to ask
             return text[:end]
@@ -280,11 +285,7 @@ def completion_text(completion: Any) -> str:
     if isinstance(completion, str):
         return without_end_marks(completion)
     last = (_messages(completion) or [{}])[-1]
-    return (
-        without_end_marks(_content(last))
-        if last.get("role", "assistant") == "assistant"
-        else ""
-    )
+    return without_end_marks(said_in(last)[0] or "") if _role(last) in _MODEL else ""
 
 
 def question_text(prompt: Any) -> str:
@@ -293,9 +294,9 @@ def question_text(prompt: Any) -> str:
         return prompt
     return next(
         (
-            _content(turn)
+            said_in(turn)[0] or ""
             for turn in reversed(_messages(prompt))
-            if turn.get("role", "user") == "user"
+            if _role(turn, "user") in ("user", "human")
         ),
         "",
     )
@@ -309,10 +310,8 @@ def _messages(conversation: Any) -> Sequence[Mapping[str, Any]]:
             f"a text or a conversation was expected, not {quoted(conversation)}"
         )
     for message in conversation:
-        _content(message)  # what is no text is refused wherever it stands
-    if (
-        conversation and conversation[-1].get("role", "") is None
-    ):  # in parquet whatever has no role has this one
+        said_in(message)  # what is no text is refused wherever it stands
+    if conversation and not _role(conversation[-1]):
         raise UserError(
             "the last message of a conversation says that nobody wrote it; give its role"
         )
@@ -327,23 +326,65 @@ def _is_message(message: Any) -> bool:
     return isinstance(message.get("role"), str | None)
 
 
-def _content(message: Mapping[str, Any]) -> str:
-    """The text of a message: its content is text, null, or parts, of which those of text count."""
-    content = message.get("content")
-    parts: Any = [{"text": content}] if isinstance(content, str | None) else content
+_MODEL = ("assistant", "model", "ai", "bot", "chatbot", "gpt")  # who answers
+_OTHERS = ("user", "human", "system", "developer", "tool", "function")
+
+
+def _role(message: Mapping[str, Any], default: str = "assistant") -> str:
+    """Who wrote a message, in small letters; some tools call it the type. Empty where it says that nobody did."""
+    kind = message.get("type")
+    kind = kind.casefold() if isinstance(kind, str) else ""
+    if kind in (*_MODEL, *_OTHERS) and not message.get("role"):
+        return kind
+    # In parquet whatever has no role has null, and so has a reply's message a type.
+    role = message.get("role", default)
+    return (role or (default if kind == "message" else "")).casefold()
+
+
+def said_in(message: Mapping[str, Any]) -> tuple[str | None, bool]:
+    """The text of a message, or else of its refusal, and whether it is one; None where its content is null.
+
+    The content is text, parts, or null. Of parts those count that are texts, whatever letters their type is in, and no
+    thoughts.
+
+    >>> said_in({"content": [{"text": "案", "thought": True}, {"type": "Text", "text": "傘"}]})
+    ('傘', False)
+    >>> said_in({"content": None, "refusal": "いいえ"})
+    ('いいえ', True)
+    """
+    content = message.get("content", message.get("parts"))  # as Gemini calls it
+    refusal = message.get("refusal")
     try:
-        # Whose type is no text has no `casefold`, and is refused.
-        said = [
-            part
-            for part in parts
-            if part.get("type", "text").casefold() in ("text", "output_text")
-        ]
-        # As Gemini marks its reasoning.
-        return "".join(part["text"] or "" for part in said if not part.get("thought"))
+        text, parts = content, []
+        if not isinstance(content, str | None):
+            parts = list(map(_piece, content))
+            text = _joined(parts, "text")
+        refusal = refusal or _joined(parts, "refusal") or ""
+        if not isinstance(refusal, str):
+            raise TypeError
     except (TypeError, AttributeError, KeyError):
         raise UserError(
             f"a message's content must be text, parts or null, not {quoted(content)}"
         ) from None
+    return (text or refusal or text), bool(refusal)
+
+
+def _piece(piece: Any) -> tuple[str, str | None]:
+    """What a part of a message is (text, refusal, or what nobody reads), and what it says."""
+    kind = piece.get("type")
+    if kind is None:  # whose type is no text has no `casefold`, and is refused
+        kind = "text" if "text" in piece else "other"
+    kind = kind.casefold().removeprefix("output_")
+    if kind not in ("text", "refusal") or piece.get("thought"):
+        return "other", ""
+    return kind, piece[kind]
+
+
+def _joined(parts: Iterable[tuple[str, str | None]], kind: str) -> str | None:
+    """What the parts of a kind say; None where there are some, and all are null."""
+    said = [text for of, text in parts if of == kind]
+    filled = [text for text in said if text is not None]
+    return "".join(filled) if filled or not said else None
 
 
 def one_json(final: str) -> Any:
@@ -383,7 +424,8 @@ _WORDS = {
     Ending.WELL: "stop end_turn stop_sequence eos eos_token completed complete end finished",
     Ending.CUT: "length max_tokens max_output_tokens model_length max_length incomplete truncated"
     " model_context_window_exceeded",
-    Ending.FILTERED: "content_filter refusal safety recitation blocklist prohibited_content spii sensitive filtered",
+    Ending.FILTERED: "content_filter refusal safety recitation blocklist prohibited_content spii sensitive filtered"
+    " image_safety language",
 }
 _ENDINGS = {word: ending for ending, words in _WORDS.items() for word in words.split()}
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sozo.data.contents import text_of
 from sozo.data.english import english_nouns
 from sozo.data.errors import UserError
 from sozo.data.jumandic import load_nouns
@@ -52,7 +53,7 @@ def read_nouns(name: str | None, language: str = "ja") -> Sequence[str]:
     if name == "tiny":
         return tiny_nouns()
     try:
-        return Path(name).read_text("utf-8").split()
+        return text_of(Path(name)).split()
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(
             f"{name}: cannot be read as a list of nouns; give a text file, one noun per line"

@@ -1,11 +1,13 @@
 """Files of answers that others wrote: where each tool's rows hold an answer stands in `answer_columns.csv`.
 
 An inner column stands behind a dot, and `*` means each of a list. Columns with `+` between them are one answer, a JSON
-object; of two with a space between them one is there.
+object; of two with a space between them the first that is there counts. `error` says in which columns a row says that
+it failed, `again` in which rows of one answer differ.
 """
 
 import csv
 import json
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -16,9 +18,16 @@ from sozo.data.errors import UserError
 from sozo.data.foreign import brief, quoted
 from sozo.data.jsonl import id_column, read_numbered, text_column
 from sozo.data.schema import ERROR, utf8_safe
-from sozo.scoring.final_text import NOT_AT_HAND, completion_text
+from sozo.scoring.final_text import (
+    NOT_AT_HAND,
+    Ending,
+    completion_text,
+    ending,
+    said_in,
+)
 from sozo.tasks.task import Answer
 
+REFUSED = "refusal"  # how an answer ends that the model declined to give
 PLACES = tuple(
     csv.DictReader(
         files(__package__)
@@ -43,12 +52,16 @@ def read_answers_file(
     place.
     """
     places = (
-        [*PLACES, dict.fromkeys(PLACES[0], "") | dict(answer_columns)]
+        [
+            *PLACES,
+            dict.fromkeys(PLACES[0], "") | {"error": "error"} | dict(answer_columns),
+        ]
         if answer_columns
         else PLACES
     )
-    ids, numbers = set[str](), Counter[str]()
-    for number, where, row in read_numbered(path):
+    texts: dict[str, str] = {}
+    numbers = Counter[str]()
+    for number, where, row in read_numbered(path, _roots(places)):
         place, answers = _place(where, row, places)
         named = _named(row, place)
         item = "" if len(items) == 1 else utf8_safe(id_column(named, "item", where, ""))
@@ -56,33 +69,41 @@ def read_answers_file(
         if place["first"]:
             numbered = f"{number + int(place['first'])}"
         row_id = utf8_safe(id_column(named, "id", where, numbered))
-        source, end = (
-            utf8_safe(text_column(named, name, where, ""))
-            for name in ("source", "finish_reason")
-        )
+        source = utf8_safe(text_column(named, "source", where, ""))
         numbers[item] += 1
         item = item or named_item(row_id, items)
-        for k, answer in enumerate(answers or [""]):
+        for k, (answer, end) in enumerate(answers):
             answer_id = row_id if len(answers) < 2 else f"{row_id}-{k}"
-            if answer_id in ids:
+            if end is not None and not isinstance(end, str):
+                raise UserError(
+                    f"{where}: the column finish_reason is no string; give a string"
+                )
+            text, refused = _said(f"{where}: the column {place['answer']}", answer)
+            if answer_id in texts:
+                if texts[answer_id] == text and any(
+                    name in row for name in place["again"].split()
+                ):
+                    continue
                 raise UserError(
                     f"{where}: the id {quoted(answer_id)} comes twice; make ids unique"
                 )
-            ids.add(answer_id)
-            text = _text(f"{where}: the column {place['answer']}", answer)
+            texts[answer_id] = text
             if place["answer"] == "judgement":  # of an answer that nobody has
                 text, end = "", NOT_AT_HAND
-            yield Answer(
-                answer_id,
-                item,
-                text,
-                source,
-                finish_reason=end or None if answers else ERROR,
-            )
-    if not ids:
+            end = REFUSED if refused else end and utf8_safe(end)
+            yield Answer(answer_id, item, text, source, finish_reason=end or None)
+    if not texts:
         raise UserError(
             f'{path}: holds no answers; write one JSON object per line: {{"text": "1. ..."}}'
         )
+
+
+def _roots(places: Sequence[Mapping[str, str]]) -> set[str]:
+    """The columns of a table that anything is read of: prompts, which may be long and many, are none."""
+    named = (place[name] for place in places for name in place if name != "tool")
+    return {
+        re.split("[.+]", column)[0] for text in named for column in text.split()
+    } | {part for place in places for part in place["answer"].split("+")}
 
 
 def named_item(name: str, items: Collection[str]) -> str:
@@ -96,36 +117,84 @@ def named_item(name: str, items: Collection[str]) -> str:
 
 def _place(
     where: str, row: Mapping[str, Any], places: Sequence[dict[str, str]]
-) -> tuple[dict[str, str], list[Any]]:
-    """Where a row has its answers, and these; none where its tool says that none came."""
+) -> tuple[dict[str, str], list[tuple[Any, Any]]]:
+    """Where a row has its answers, and these, each with how it ended: ERROR for one that never came."""
+    found = [(place, _values(row, place["answer"], True)) for place in places]
     filled = [
         (place, answers)
-        for place in places
-        if (answers := _values(row, place["answer"]))
+        for place, answers in found
+        if any(answer not in (None, []) for answer in answers)
     ]
     if len(filled) == 1:
-        return filled[0]
-    if row.get("error") and not filled:
-        return max(reversed(places), key=lambda place: len(_named(row, place))), []
+        place, answers = filled[0]
+        ends = _ends(row, place, len(answers))
+        if not _failed(row, place):
+            return place, list(zip(answers, ends, strict=True))
+    failed = [place for place, answers in found if _never_came(row, place, answers)]
+    if failed and len(filled) < 2:
+        place = max(reversed(failed), key=lambda place: len(_named(row, place)))
+        (end,) = _ends(row, place, 1)
+        filtered = ending(end if isinstance(end, str) else None) is Ending.FILTERED
+        return place, [("", end if filtered else ERROR)]
     columns = brief(", ".join(row))
     raise UserError(
         f"{where}: {len(filled)} answers in the columns {columns}; call the answer's column text"
     )
 
 
+def _ends(row: Any, place: Mapping[str, str], number: int) -> list[Any]:
+    """How each of a row's answers ended, by the first column that says it of all of them or of the row."""
+    for column in place["finish_reason"].split():
+        ends = _values(row, column, "*" in column)
+        if "*" in column and len(ends) == number and any(ends):
+            return ends
+        if "*" not in column and ends:
+            return ends * number
+    return [None] * number
+
+
+def _failed(row: Any, place: Mapping[str, str]) -> bool:
+    """Whether a row says that it failed: an error, an HTTP status, or a word for how it went."""
+    for column in place["error"].split()[1:]:  # beside an answer `error` may be a note
+        for value in _values(row, column):
+            if isinstance(value, int) and not isinstance(value, bool):
+                return not 200 <= value < 300
+            if value and value != "succeeded":
+                return True
+    return False
+
+
+def _never_came(row: Any, place: Mapping[str, str], answers: list[Any]) -> bool:
+    """Whether a row without an answer is of this tool: it says that it failed, or null or nothing is in the place."""
+    says, *_ = place["error"].split()
+    if any(_values(row, says)) or _failed(row, place):
+        return True
+    if any(_values(row, column) for column in place["finish_reason"].split()[1:]):
+        return True
+    value = row
+    for name in place["answer"].split("."):
+        if name == "*" or "+" in name:
+            return isinstance(value, list) and not any(answers)
+        if not isinstance(value, dict) or name not in value:
+            return False
+        value = value[name]
+        if value is None:
+            return True
+    return value == []
+
+
 def _named(row: Mapping[str, Any], place: Mapping[str, str]) -> dict[str, Any]:
     """What a row says of its answers in the columns of a place."""
-    known = ("id", "item", "source", "finish_reason")
     return {
         name: value
-        for name in known
+        for name in ("id", "item", "source")
         for column in place[name].split()
         for value in _values(row, column)
     }
 
 
-def _values(row: Any, column: str) -> list[Any]:
-    """What stands in a column, if it is not null; with `*` there may be several values."""
+def _values(row: Any, column: str, nulls: bool = False) -> list[Any]:
+    """What stands in a column, if it is not null; with `*` there may be several values, with `nulls` of each one."""
     if "+" in column:
         parts = [row.get(name) for name in column.split("+")]
         filled = all(isinstance(part, str) for part in parts)
@@ -139,25 +208,34 @@ def _values(row: Any, column: str) -> list[Any]:
             else []
         )
     values = [row]
-    for name in column.split("."):
-        if name == "*":
-            values = [
-                inner for value in values if isinstance(value, list) for inner in value
-            ]
-        else:
-            values = [
-                value[name]
-                for value in values
-                if isinstance(value, dict) and value.get(name) is not None
-            ]
-    return values
+    *names, last = column.split(".")
+    for name in names:
+        values = _inner(values, name)
+    if nulls and names and last != "*":
+        return [value.get(last) for value in values if isinstance(value, dict)]
+    return _inner(values, last)
 
 
-def _text(where: str, answer: Any) -> str:
+def _inner(values: list[Any], name: str) -> list[Any]:
+    if name == "*":
+        return [inner for value in values if isinstance(value, list) for inner in value]
+    return [
+        value[name]
+        for value in values
+        if isinstance(value, dict) and value.get(name) is not None
+    ]
+
+
+def _said(where: str, answer: Any) -> tuple[str, bool]:
+    """The text of an answer, and whether it is a refusal."""
+    if answer is None:
+        return "", False
     if isinstance(answer, str):
-        return answer
+        return answer, False
     try:
-        return completion_text([answer] if isinstance(answer, dict) else answer)
+        turns = [answer] if isinstance(answer, dict) else answer
+        text = completion_text(turns)
+        return text, bool(text) and said_in(turns[-1])[1]
     except UserError as error:
         raise UserError(
             f"{where} holds no answer ({error}); give what the model wrote as a string"

@@ -128,16 +128,19 @@ ROWS = {
         LM_EVAL | {"resps": [[LIST, LIST]]},
         [("7-0", "dat", None), ("7-1", "dat", None)],
     ),
-    "inspect": (sample(said()), [("u1", "dat", None)]),
-    "inspect, reasoning": (sample(said(THINKING, "max_tokens")), [("u1", "dat", None)]),
-    "batch": (batch(choices=[choice()]), [("a", "", None)]),
+    "inspect": (sample(said()), [("u1", "dat", "stop")]),
+    "inspect, reasoning": (
+        sample(said(THINKING, "max_tokens")),
+        [("u1", "dat", "max_tokens")],
+    ),
+    "batch": (batch(choices=[choice()]), [("a", "", "stop")]),
     "batch, n=2": (
         batch(choices=[choice(), choice(reason="length")]),
-        [("a-0", "", None), ("a-1", "", None)],
+        [("a-0", "", "stop"), ("a-1", "", "length")],
     ),
     "batch, old": (
         batch(choices=[{"index": 0, "text": LIST, "finish_reason": "stop"}]),
-        [("a", "", None)],
+        [("a", "", "stop")],
     ),
     "batch, answers": (
         batch(output=SPOKEN, incomplete_details=None),
@@ -183,6 +186,8 @@ NEVER_CAME = {
         "error": {"code": "batch_expired"},
     },
     "inspect's error": sample(error={"message": "x"}) | {"uuid": "a"},
+    "no choice": batch(choices=[]),
+    "HTTP error in the body": batch(error={"code": 1}),
 }
 
 
@@ -212,14 +217,6 @@ REFUSED = {
         r"line 1: the column resps\.\*\.\*",
     ),
     "an object": ({"lm_output": {"a": 1}}, r"line 1: the column lm_output"),
-    "no choice": (
-        batch(choices=[]),
-        r"line 1: .*columns id, custom_id, response, error",
-    ),
-    "HTTP error in the body": (
-        batch(error={"code": 1}),
-        r"line 1: .*columns id, custom_id, response, error",
-    ),
 }
 
 
@@ -239,7 +236,7 @@ def test_whose_words_count_in_messages(tmp_path):
         (answer.text, answer.finish_reason) for answer in read_answers_file(path)
     ] == [
         ("", None),
-        ("", None),
+        ("", "tool_calls"),
     ]
 
 

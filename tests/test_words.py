@@ -26,7 +26,7 @@ THEIRS = {
         r"httpx|http\.|starlette|JSONResponse|raw_headers|_fetch|_unpacked|_client\.|[Rr]esponse\.(?:status|headers|next|aclose|aiter)|"
         r"send_response|your\|response|"
         r"new Response|[\"'`]responses?[\"'`]|</?response>|getresponse|\w: Any\) -> bytes|return response|"
-        r"subject_id|Open-Ended Response|`response\.body|id. Response ID"
+        r"subject_id|Open-Ended Response|`response\.(?:body|candidates)|id. Response ID"
     )
 }
 FILES = re.compile(

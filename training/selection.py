@@ -168,7 +168,8 @@ class Ranked:
             raise UserError(
                 f"{self.where} holds {total} answers{several}, but {setting} {wanted} needs {wanted * each}"
                 f"{', of the same prompt each pair' if several and each > 1 else ''}; "
-                f"sample more, or take {setting} {most.sum()} or less"
+                "sample more"
+                + (f", or take {setting} {most.sum()} or less" if most.sum() else "")
             )
         exact = wanted * self.counts / total
         shares = np.minimum(np.floor(exact).astype(int), most)
@@ -340,7 +341,8 @@ def select_pairs(
             borders.append((float(scores[good].min()), float(scores[bad].max())))
     told = f"{ranked.where}: {equal} pairs have the same answer on both sides and are left out"
     if (remain := sum(map(len, chosen))) < num_pairs:
-        remedy = f"sample answers that differ, or take num_pairs {remain} or less"
+        fewer = f", or take num_pairs {remain} or less" if remain else ""
+        remedy = f"sample answers that differ{fewer}"
         raise UserError(f"{told}; {remain} of num_pairs {num_pairs} remain; {remedy}")
     if equal:
         logger.warning(told)

@@ -16,6 +16,7 @@ from sozo.scoring.embeddings.encoders import Matrix
 
 _PACKED = (".tar", ".tar.gz", ".tgz")
 _BINARY = (".bin", ".kv", ".model", ".npy", ".magnitude")
+_LONGEST = 1 << 20  # bytes of a line
 _AS_TEXT = "save it as text, such as by gensim's save_word2vec_format"
 
 
@@ -40,6 +41,8 @@ class VectorFile:
         self.name, self._path = f"vectors:{path}", Path(path)
         if self._path.suffix in _BINARY:
             raise UserError(f"{path}: is no text file of word vectors; {_AS_TEXT}")
+        if self._path.exists() and not self._path.is_file():
+            raise UserError(f"{path}: is a pipe, a device or a folder; give a file")
         self._vectors: dict[str, np.ndarray] = {}
         with self._reading():
             self._places, self._size = self._read()
@@ -74,7 +77,9 @@ class VectorFile:
         places: dict[bytes, int] = {}
         size = at = 0
         with self._opened() as file:
-            for line in file:
+            for line in iter(partial(file.readline, _LONGEST), b""):
+                if len(line) == _LONGEST:
+                    raise ValueError(f"a line has more than {_LONGEST:,} bytes")
                 spaces = line.rstrip().count(b" ")
                 if size == 0 and spaces > 1:
                     np.array(line.split()[1:], np.float32)  # ValueError: no numbers

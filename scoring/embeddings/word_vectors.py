@@ -3,6 +3,7 @@
 import hashlib
 import re
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import cached_property
@@ -21,6 +22,7 @@ from sozo.scoring.embeddings.encoders import SERVED, UNKNOWN, Encoder, Matrix
 # folder, which has no revision and may be trained anew where it lies.
 _PROBE = ("水", "理論", "走り")
 _SERVED = re.compile(rf"\b({SERVED}|{UNKNOWN})\b")
+_NEAR_ONE = 1e-3  # a unit vector's length, squared
 _COMMON = ["水", "山", "人", "犬", "本", "water", "mountain", "person", "dog", "book"]
 
 
@@ -189,11 +191,12 @@ class _DiskCache:
                 yield db
         except sqlite3.Error as error:
             raise UserError(
-                f"{self.path}: cannot be used as a cache of vectors ({error}); set SOZO_CACHE"
+                f"{self.path}: cannot be used as a cache of vectors ({error}); "
+                "name another folder by embedding_cache, or by SOZO_CACHE"
             ) from error
 
     def load(self, words: Sequence[str]) -> dict[str, np.ndarray]:
-        vectors: dict[str, np.ndarray] = {}
+        vectors: dict[str, bytes] = {}
         with self._open() as db:
             for start in range(0, len(words), 500):
                 batch = words[start : start + 500]
@@ -202,8 +205,8 @@ class _DiskCache:
                     f"SELECT word, vector FROM vectors WHERE word IN ({marks})",  # noqa: S608
                     batch,
                 ):
-                    vectors[word] = np.frombuffer(blob, "<f4")
-        return vectors
+                    vectors[word] = blob
+        return dict(_whole_vectors(vectors))
 
     def store(self, vectors: Iterable[tuple[str, np.ndarray]]) -> None:
         rows = [(word, vector.astype("<f4").tobytes()) for word, vector in vectors]
@@ -212,6 +215,19 @@ class _DiskCache:
             self._open() as db,
         ):
             db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", rows)
+
+
+def _whole_vectors(blobs: dict[str, bytes]) -> Iterator[tuple[str, np.ndarray]]:
+    """Those of unit length, of the size that most have, or zero: a damaged one is encoded again."""
+    sizes = Counter(len(blob) for blob in blobs.values() if isinstance(blob, bytes))
+    (size, _), *_ = sizes.most_common(1) or [(0, 0)]
+    for word, blob in blobs.items():
+        if not isinstance(blob, bytes) or len(blob) != size or size % 4:
+            continue
+        vector = np.frombuffer(blob, "<f4")
+        length = float(vector.astype(np.float64) @ vector)
+        if abs(length - 1) < _NEAR_ONE or not vector.any():
+            yield word, vector
 
 
 def _near(vectors: dict[str, np.ndarray], probe: Matrix) -> bool:

@@ -26,6 +26,7 @@ from sozo.scoring.endpoint.pace import (
     run_to_end,
 )
 from sozo.scoring.endpoint.profile import Profile, check_address
+from sozo.scoring.final_text import said_in
 
 OFFICIAL = "https://api.openai.com/v1"
 _REFUSED = (403, 404)
@@ -306,28 +307,16 @@ class Endpoint:
             choice = content["choices"][indices.index(0)]
             message = choice["message"]
             finish_reason = choice.get("finish_reason")
-            text = message.get("content")
-            refusal = message.get("refusal")
+            text, refused = said_in(message)
+            if text is None and message.get("content") is not None:
+                raise TypeError  # parts of which none says anything
             reply_id = content.get("id")
-            if isinstance(
-                text, list
-            ):  # of parts; those of another type are reasoning, or no text at all
-                refusal = refusal or "".join(
-                    part["refusal"] for part in text if part.get("type") == "refusal"
-                )
-                text = "".join(
-                    part["text"]
-                    for part in text
-                    if part.get("type") in ("text", "output_text")
-                )
-            if not isinstance(text, str | None) or not isinstance(refusal, str | None):
-                raise TypeError
-        except (TypeError, KeyError, AttributeError):
+        except (TypeError, KeyError, AttributeError, UserError):
             raise UnusableReplyError(
                 "the reply is no chat completion whose content is text"
             ) from None
 
-        kept = (text or refusal or text, finish_reason, reply_id)
+        kept = (text, finish_reason, reply_id)
         text, finish_reason, reply_id = (
             None if value is None else self._mask(utf8_safe(str(value)))
             for value in kept
@@ -335,7 +324,7 @@ class Endpoint:
         model, fingerprint = self.replied(content)
         return Reply(
             text,
-            bool(refusal),
+            refused,
             finish_reason,
             reply_id,
             model=model,

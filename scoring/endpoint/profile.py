@@ -18,6 +18,7 @@ from pydantic import (
     ValidationError,
 )
 
+from sozo.data.contents import text_of
 from sozo.data.errors import UserError
 from sozo.data.foreign import brief
 from sozo.data.settings import from_validation
@@ -151,9 +152,7 @@ def read_profile(text: Any) -> Profile:
     if isinstance(text, str):
         try:
             text = parse_yaml(
-                Path(text).read_text("utf-8")
-                if not text.lstrip().startswith("{")
-                else text
+                text_of(Path(text)) if not text.lstrip().startswith("{") else text
             )
         except OSError as error:
             raise UserError(

@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from sozo.data.contents import contents
 from sozo.data.errors import UserError
 from sozo.data.record import locked, room
 from sozo.data.schema import utf8_safe
@@ -101,7 +102,7 @@ class Ledger(AbstractContextManager["Ledger"]):
                 raise UserError(
                     f"{path}: cannot be opened ({error.strerror}); name another file"
                 ) from error
-            content = path.read_bytes()
+            content = contents(path)
             self.judgements = list(_parse(path, content, rubrics))
             if content and not content.endswith(b"\n"):
                 start = content.rfind(b"\n") + 1
@@ -148,7 +149,7 @@ class Ledger(AbstractContextManager["Ledger"]):
 def read_judgements(path: Path, rubrics: Iterable[Rubric]) -> list[Judgement]:
     """All lines of a ledger, in order, also while somebody writes it; a torn last line is passed over."""
     try:
-        content = path.read_bytes()
+        content = contents(path)
     except OSError as error:
         raise UserError(
             f"{path}: cannot be read ({error.strerror}); give a ledger of judgements"

@@ -5,6 +5,7 @@ lines, by commas, 、 or spaces, half-width katakana too. What a valid word is, 
 """
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -31,6 +32,7 @@ TEXTS = yaml.safe_load(files(__package__).joinpath("people.yaml").read_text("utf
 _KNOWN = TEXTS["headings"]
 _APART_BY = "name the column that tells a person's lists apart by --trial COLUMN"
 _SAME = ["participant", "trial"]  # of one list
+_ABOVE = 5  # rows that may stand above the headings
 _LOOKED_AT = 100  # rows, to see whether a column holds lists
 _NO_WORD = re.compile(
     r"(特に|該当)(なし|無し|ナシ)|無し|(特に)?(ない|ありません)|(無|未)(回答|記入)|不明|(わか|分か)(らない|りません)"
@@ -63,7 +65,7 @@ _PROSE = re.compile(
 )
 # What Excel makes of words: 1月2日, 1/2, 50%, -犬.
 _MADE = r"(?:19|20)\d\d[-/]\d\d?[-/]\d\d?.*|\d\d?-[A-Z][a-z]{2}|(?!-?9+$)-?\d[\d.:]*|True|False|#[A-Z\d/]+[!?]?"
-_LABEL = r"(?:(?:単語|words?|no\.?|第)\s*)?"  # before a number
+_LABEL = r"(?:(?:単語|words?|no\.?|第|q)\s*)?"  # before a number
 _CIRCLED = re.compile(rf"{_LABEL}[①-⑳❶-❿➀-➓㊀-㊉]語?", re.IGNORECASE)
 _READING = re.compile(
     r"(?<=\w)[ \t]*(?:\((?![0-9]{1,2}\))[^()\n]*+\)|[\[【〈《<][ぁ-ゖァ-ヺー]++[\]】〉》>])"
@@ -74,8 +76,14 @@ _LETTERS = (
     "あいうえおかきくけこ",
     "abcdefghij",
     "ABCDEFGHIJ",
+    "αβγδεζηθικ",
+    "イロハニホヘトチリヌ",
 )  # that people count with
+_ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")
+_ROMAN_SIGN = re.compile("[Ⅰ-Ⅹⅰ-ⅹ]")
+_KEYCAP = re.compile("\ufe0f?\u20e3")
 _BEHIND = r"[\s.)\]】>:、,・-]"  # a number
+_SIGNS = ("So", "Sm", "Sk", "Po", "Co")  # of Unicode's categories; Co are Word's own
 _EDGES = AROUND + "・()（）[]<#*-:,、!?！？\n\t"
 
 
@@ -91,8 +99,11 @@ def people_words(text: str, language: str = "ja", whole: bool = False) -> list[s
     (['cat', 'ice cream'], ['cat', 'moon'])
     """
     text = _MACHINES.sub("\n", text)
+    text = _KEYCAP.sub(" ", text.replace("🔟", "10"))
+    if len(set(_ROMAN_SIGN.findall(text))) > 1:  # one may be a word's: ドラクエⅡ
+        text = _ROMAN_SIGN.sub("\n", text)
     text = nfkc(_CIRCLED.sub("\n", text.lower() if language == "en" else text))
-    text = _READING.sub("", _without_numbers(text))
+    text = _READING.sub("", _without_numbers(_without_marks(text)))
     if whole:
         words = [NUMBERING.sub("", line, count=1) for line in text.split("\n")]
     else:
@@ -108,6 +119,16 @@ def people_words(text: str, language: str = "ja", whole: bool = False) -> list[s
     return (
         [word for word in words if word not in nothing] if len(nothing) > 1 else words
     )
+
+
+def _without_marks(text: str) -> str:
+    """Line breaks for a sign that stands before every word, whatever it is: ◆犬 ◆法律."""
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    mark = lines[0][0] if lines else ""
+    if not mark or mark in _EDGES or unicodedata.category(mark) not in _SIGNS:
+        return text
+    before_each = text.count(mark) > 1 and all(line.startswith(mark) for line in lines)
+    return text.replace(mark, "\n") if before_each else text
 
 
 def _without_numbers(text: str) -> str:
@@ -131,8 +152,9 @@ def _marker(number: int) -> re.Pattern[str]:
         "".join(letters[number - 1 : number] for letters in _LETTERS),
     )
     before = "(?<![^\\s、,;(])"
+    roman = "".join(_ROMAN[number - 1 : number])
     kanji = (
-        f"|{before}(?:{own}{_BEHIND}+|[{letters}][.):、]+)|{own}[.):]\\s*"
+        f"|{before}(?:{own}{_BEHIND}+|(?:[{letters}]|{roman})[.):、]+)|{own}[.):]\\s*"
         if own
         else ""
     )
@@ -161,9 +183,11 @@ def read_written(
     trial = _column_of(sheet, "trial", named, language)
     group = _column_of(sheet, "group", named, language)
     if participant is None:
+        _check_headings(sheet)
         way = "name it by --participant COLUMN, or add a column participant if each row is a person"
         raise sheet.wrong(f"no column is known to say who wrote a list; {way}")
     if not columns:
+        _check_headings(sheet)
         raise sheet.wrong("no column answer (or word1 to word10)")
     asked, nothing = brief(str(participant.name)), participant.str[:0]
     if trial is None or trial.name == participant.name:
@@ -299,6 +323,28 @@ def _named(sheet: Sheet, name: str) -> "pd.Series":
 def _number(name: str) -> str:
     """What is left of a participant's name without leading zeros and a counter: 5 of 05番, s3 of S03."""
     return re.sub(r"(?<![0-9])0+(?=[0-9])|[番号]+$", "", nfkc(name).casefold())
+
+
+def _check_headings(sheet: Sheet) -> None:
+    """UserError where the first row is a title above the headings, or one question above ten columns."""
+    empty = sum(not heading.strip() for heading in sheet.cells.columns)
+    if not empty:
+        return
+    for row, cells in sheet.cells[:_ABOVE].iterrows():
+        named = [
+            cell
+            for cell in map(plain, cells)
+            for who in _KNOWN["participant"]
+            if re.search(who, cell)
+        ]
+        if named:
+            raise sheet.wrong(
+                f"the headings may be in row {row}; leave out what stands above them"
+            )
+    if empty >= NUM_WORDS - 1:
+        raise sheet.wrong(
+            f"{empty} columns are without a heading; call the ten of a list word1 to word10"
+        )
 
 
 def _column_of(

@@ -28,6 +28,7 @@ from sozo.scoring.nouns import (
     make_noun_checker,
 )
 from sozo.scoring.parse import NUM_WORDS, split_list
+from sozo.scoring.plain_lists import UNKNOWN, plain_lists
 from sozo.tasks.dat.words import (
     CODE,
     COUNTED,
@@ -283,7 +284,7 @@ class DatScorer:
         chunks = [
             self._numbers(texts[i : i + _CHUNK]) for i in range(0, len(texts), _CHUNK)
         ]
-        lists = [i * _CHUNK + k for i, (places, _) in enumerate(chunks) for k in places]
+        lists = [i * _CHUNK + places for i, (places, _) in enumerate(chunks)]
         numbers = np.concatenate(
             [n for _, n in chunks] or [np.zeros((0, NUM_WORDS), np.int32)]
         )
@@ -295,7 +296,7 @@ class DatScorer:
         )
 
         n = len(texts)
-        at = np.array(lists, np.int64)
+        at = np.concatenate([*lists, np.zeros(0, np.int64)])
         codes = np.full(n, CODE[Reason.FORMAT], np.int8)
         codes[at] = reasons
         good = numbers[reasons == 0]
@@ -320,16 +321,32 @@ class DatScorer:
         numbers = self.words.look_up(list(words))
         return self.words.flags[numbers]
 
-    def _numbers(self, texts: Sequence[str]) -> tuple[list[int], np.ndarray]:
+    def _numbers(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Which texts are lists of ten, and their words' numbers or reason codes, shape (lists, 10)."""
+        plain, known = self._of_known_words(texts)
+        others = np.ones(len(texts), bool)
+        others[plain] = False
         lists: list[int] = []
         flat: list[str] = []
-        for i, text in enumerate(texts):
-            words = words_of(text, self.rules)
+        for i in np.flatnonzero(others).tolist():
+            words = words_of(texts[i], self.rules)
             if words is not None:
                 lists.append(i)
                 flat += words
-        return lists, self.words.look_up(flat).reshape(-1, NUM_WORDS)
+        numbers = self.words.look_up(flat).reshape(-1, NUM_WORDS)
+        which = np.concatenate([plain, np.array(lists, np.int64)])
+        # In their order: the last bit of a score goes by where its answer stands.
+        order = np.argsort(which)
+        return which[order], np.concatenate([known, numbers])[order]
+
+    def _of_known_words(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """The plain lists whose words were all seen before, likewise: the same at a fraction of the time."""
+        if self.rules.language == "en":  # whose case does not count
+            texts = []
+        which, hashes = plain_lists(texts)
+        numbers = self.words.look_up_hashes(hashes)
+        known = (numbers != UNKNOWN).all(axis=1)
+        return which[known], numbers[known]
 
 
 def words_of(text: str, rules: DatRules) -> tuple[str, ...] | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from sozo.data.errors import UserError
-from sozo.data.foreign import whole_word
+from sozo.data.foreign import LONGEST_WORD, whole_word
 from sozo.data.schema import Reason
 from sozo.data.settings import rare_setting, setting
 from sozo.data.sudachi import has_entry
@@ -15,6 +15,7 @@ from sozo.scoring.embeddings import WordVectors
 from sozo.scoring.keys import word_hash
 from sozo.scoring.nouns import NounChecker, NounVerdict
 from sozo.scoring.parse import NUM_WORDS, script_reason
+from sozo.scoring.plain_lists import WordIndex, word_hashes
 from sozo.tasks.dat.table import read_lists
 
 REASONS = tuple(Reason)
@@ -103,6 +104,7 @@ class WordTable:
         )  # by the Japanese checkers and dictionaries
         self.kinds = known + ["rare"] * (base is not None)  # those that are looked for
         self._codes: dict[str, int] = {}
+        self._index = WordIndex()  # the same codes by the words' hashes
         self._identities: dict[str, int] = {}
         self.rows = np.zeros(
             0, np.int32
@@ -126,10 +128,28 @@ class WordTable:
                 codes = self._codes = {
                     word: code for word, code in codes.items() if code >= 0
                 }
+                self._index = WordIndex()
+                self._remember(list(codes))
             self._learn([word for word in dict.fromkeys(words) if word not in codes])
             return np.fromiter(map(codes.__getitem__, words), np.int32, len(words))
 
+    def look_up_hashes(self, hashes: np.ndarray) -> np.ndarray:
+        """As `look_up`, of words by their hashes (`plain_lists`): UNKNOWN for those that are new."""
+        return self._index.look_up(hashes)
+
+    def _remember(self, words: list[str]) -> None:
+        # Longer ones are in no plain list, and neither is NUL, which adds nothing to a hash.
+        words = [
+            word for word in words if len(word) <= LONGEST_WORD and "\0" not in word
+        ]
+        codes = np.array([self._codes[word] for word in words], np.int32)
+        self._index.add(word_hashes(words), codes)
+
     def _learn(self, words: list[str]) -> None:
+        self._judge(words)
+        self._remember(words)
+
+    def _judge(self, words: list[str]) -> None:
         codes = self._codes
         nouns = []
         script = {word: script_reason(word, self._rules.language) for word in words}

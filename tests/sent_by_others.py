@@ -47,7 +47,11 @@ ADDRESSES = [
         "https://h/api/paas/v4/chat/completions",
     ),
     ("http://h/v1#top", "chat/completions", "http://h/v1/chat/completions"),
-    ("http://h/v1?a=1&b=2#x", "chat/completions", "http://h/v1/chat/completions?a=1&b=2"),
+    (
+        "http://h/v1?a=1&b=2#x",
+        "chat/completions",
+        "http://h/v1/chat/completions?a=1&b=2",
+    ),
     ("http://me:pass@h/v1?a=1", "embeddings", "http://me:pass@h/v1/embeddings?a=1"),
 ]
 
@@ -83,13 +87,16 @@ KEYS_IN_ADDRESSES = [
     "https://h/hf_abcdefghijklmnopqrstuvwxyzABCDEF/v1",
     "https://h/gsk_0123456789abcdefghijABCDEFGHIJ/openai/v1",
     "https://h/v1/eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
+    "https://h/Bearer%20abcdefgh/v1",
+    "https://h/aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3/v1",
+]
+# Of a query nothing is ever written down.
+KEYS_IN_QUERIES = [
     "https://h/v1beta/openai?key=0123456789abcdef",
     "https://h/v1?api_key=0123456789abcdef",
     "https://h/v1?api-key=0123456789abcdef",
     "https://h/v1?access_token=0123456789abcdef&a=1",
     "https://h/v1?subscription-key=0123456789abcdef",
-    "https://h/Bearer%20abcdefgh/v1",
-    "https://h/aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3/v1",
 ]
 NO_KEYS_IN_ADDRESSES = [
     "https://api.cloudflare.example/client/v4/accounts/0123456789abcdef0123456789abcdef/ai/v1",
@@ -232,7 +239,14 @@ HEADINGS = [
     "\u3000# 流暢性",
     chr(0xE0023) + " 流暢性",
 ]
-NO_FENCES = ["犬と猫。", "3 < 4 と 5 > 4", "<b>太字</b>", "C# と 番号 #1", "家族👨\u200d👩\u200d👧の写真", "<question>"]
+NO_FENCES = [
+    "犬と猫。",
+    "3 < 4 と 5 > 4",
+    "<b>太字</b>",
+    "C# と 番号 #1",
+    "家族👨\u200d👩\u200d👧の写真",
+    "<question>",
+]
 
 # Ten words that are no ten different things, by kind; what is to be said of each is measured.
 HACKS = {

@@ -125,7 +125,8 @@ def test_one_refused_prompt_is_no_dead_endpoint(serve, status):
     judge, _ = serve(by=refuses, concurrency=2)
     replies = ask(judge, "だめ", "p", "q")
     assert [reply.error for reply in replies] == [
-        f"HTTP {status}: not this one",
+        f"HTTP {status}: not this one"
+        + " (asked /v1/chat/completions)" * (status == 404),
         None,
         None,
     ]

@@ -21,6 +21,7 @@ from sozo.data.schema import utf8_safe
 from sozo.data.secrets import public_url, secret_pattern
 from sozo.scoring.endpoint.bill import Bill, Ended
 from sozo.scoring.endpoint.pace import (
+    USED_UP,
     RetryPolicy,
     for_each,
     retry_after,
@@ -31,16 +32,6 @@ from sozo.scoring.endpoint.profile import Profile, check_address, request_url
 OFFICIAL = "https://api.openai.com/v1"
 _REFUSED = (403, 404)
 _NO_VERSION = "; an address mostly ends with /v1"
-# A server's words for an account that no waiting helps, as its code or its type of an error.
-_USED_UP = {
-    "insufficient_quota",
-    "insufficient_user_quota",
-    "insufficient_balance",
-    "exceeded_current_quota_error",
-    "quota_exceeded",
-    "billing_not_active",
-    "billing_hard_limit_reached",
-}
 _MOST_DETOURS = 20
 _LONG = 10.0  # seconds
 _MOST_TOKENS = 10**9  # more than any model reads or writes at once
@@ -477,7 +468,7 @@ class Endpoint:
         ended = Ended.REPLY if status < 300 else Ended.REFUSED
         if status < 300:  # some servers pass on the status of another one like this
             status = code if type(code) is int and 400 <= code < 600 else 500
-        if status in (401, 402) or words & _USED_UP:
+        if status in (401, 402) or words & USED_UP:
             raise self.failure(line)
         if status == 429 and wait is not None and wait > self.retry.patience:
             raise self.failure(f"it asks to wait {wait:.0f} s ({line})")

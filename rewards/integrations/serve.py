@@ -91,9 +91,13 @@ def application(
         return JSONResponse({"seen": 0})
 
     async def health(request: Request) -> JSONResponse:
-        return JSONResponse(
-            {"task": integration.task.name, "seen": len(integration.reward.seen)}
-        )
+        fault = None
+        try:
+            journal.check_place()
+        except JournalError as error:
+            fault = str(error)
+        about = {"task": integration.task.name, "seen": len(integration.reward.seen)}
+        return JSONResponse(about | {"journal": fault}, 503 if fault else 200)
 
     routes = [
         Route("/score", _Score(integration, journal, most_bytes), methods=["POST"]),

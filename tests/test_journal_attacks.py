@@ -48,7 +48,7 @@ def test_what_was_kept_is_found(folder):
 def test_overwritten_bytes_are_found_or_change_nothing(folder, size):
     file = folder / "journal.sqlite"
     whole, draw = file.read_bytes(), random.Random(3)
-    right = ["%016d" % k for k in range(100)]
+    right = [f"{k:016}" for k in range(100)]
     found = 0
     for _ in range(60):
         at = draw.randrange(len(whole) - size)
@@ -56,8 +56,7 @@ def test_overwritten_bytes_are_found_or_change_nothing(folder, size):
         file.write_bytes(whole[:at] + other + whole[at + size :])
         try:
             journal = Journal(folder, ABOUT)
-        except UserError as error:
-            assert "\n" not in str(error)
+        except UserError:
             found += 1
             continue
         # A byte that nothing is read from.

@@ -1,7 +1,6 @@
 """What `sozo serve` replied, by name, and which answers it has seen: written down before a reply goes out."""
 
 import json
-import os
 import sqlite3
 import threading
 import zlib
@@ -118,7 +117,7 @@ class Journal:
         """What shows that somebody else moved or wrote the file."""
         if self._path is None:
             return ()
-        stat = os.stat(self._path)
+        stat = self._path.stat()
         return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
 
     def check_place(self) -> None:

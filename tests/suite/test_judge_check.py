@@ -245,7 +245,7 @@ def test_a_report_says_that_its_judge_was_never_checked(tmp_path):
     notes_of_checked, same = reported(tmp_path)
     assert [one for one in notes if one != note] == notes_of_checked
     assert same == beside
-    other = key.replace('"jcq-v1"', '"jcq-v1-guarded"')
+    other = key.replace('"jcq-v1"', '"jcq-v1-guarded-2"')
     write_json(tmp_path / "eval" / CHECK, {other: {"failed": []}})
     assert reported(tmp_path)[0] == notes
 
@@ -316,7 +316,7 @@ def test_the_command_asks_once_and_says_what_it_will_cost(tmp_path):
         assert (len(asked), "FAILED" in again.stdout) == (98, True)
         assert "checked before" in again.stdout
         assert "checked before" not in done.stdout
-        fenced = ["--judge-prompt", "jcq-v1-guarded"]
+        fenced = ["--judge-prompt", "jcq-v1-guarded-2"]
         sozo(tmp_path, *words, "--trial", *fenced, OPENAI_API_KEY="k")
         assert len(asked) == 2 * 98
         assert "<answer>" in asked[-1]

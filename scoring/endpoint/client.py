@@ -19,7 +19,7 @@ from sozo.data.errors import UserError
 from sozo.data.foreign import MOST_QUOTED, MOST_REPLY, printable, quoted
 from sozo.data.schema import utf8_safe
 from sozo.data.secrets import public_url, secret_pattern
-from sozo.scoring.endpoint.bill import Bill, Ended
+from sozo.scoring.endpoint.bill import MOST_TOKENS, Bill, Ended
 from sozo.scoring.endpoint.pace import (
     USED_UP,
     RetryPolicy,
@@ -34,7 +34,6 @@ _REFUSED = (403, 404)
 _NO_VERSION = "; an address mostly ends with /v1"
 _MOST_DETOURS = 20
 _LONG = 10.0  # seconds
-_MOST_TOKENS = 10**9  # more than any model reads or writes at once
 FILTERED = "content_filter"  # a server's code of an error, and how an answer ends that was filtered
 _HEADERS = {
     "OpenAI-Organization": "OPENAI_ORG_ID",
@@ -539,7 +538,7 @@ def _read_usage(content: Any) -> Usage:
         for name in ("prompt_tokens", "completion_tokens")
     ]
     known = [
-        count if type(count) is int and 0 <= count < _MOST_TOKENS else None
+        count if type(count) is int and 0 <= count < MOST_TOKENS else None
         for count in counts
     ]
     return known[0], known[1]

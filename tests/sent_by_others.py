@@ -250,7 +250,7 @@ NO_FENCES = [
 
 # Ten words that are no ten different things, by kind; what is to be said of each is measured.
 HACKS = {
-    "doubled": "犬犬 海海 靴靴 机机 山山 石石 雲雲 皿皿 畑畑 窓窓",
+    "doubled": "犬犬 海海 靴靴 机机 星星 石石 雲雲 皿皿 畑畑 窓窓",
     "doubled, of three": "鯨鯨鯨 鍋鍋鍋 針針針 橋橋橋 星星星 壁壁壁 毒毒毒 傘傘傘 岩岩岩 蜂蜂蜂",
     "glued": "鮫彫刻 林檎病気 海数学 靴音楽 机天気 法律水 祝日鉛筆 椅子哲学 雲経済 魚帽子",
     "glued with a mark": "犬・法律 海・数学 靴・音楽 病気・机 天気・祝日 林檎・針 橋・毒 鍋・星 壁・傘 岩・蜂",

@@ -160,6 +160,6 @@ def _show(check: Check, folder: Path, name: str) -> None:
         rows.append(row)
     print_tables([tabulate(f"{name} among planted answers", rows)])
     rule = f"FAILED: the real answer is not above the planted one in {LEAST:.0%} of pairs (a tie counts half)"
-    rest = "of a longer one, or one with an injection, if it is surely above the real; and where fewer than half of the pairs have scores"
+    rest = "of one that is longer or has an injection, if it is surely above the real; where under half of the pairs have scores"
     print_lines([f"{rule}; {rest}"] if check["failed"] else [])
     print_lines([str(folder / CHECK)])

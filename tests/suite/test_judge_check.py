@@ -81,7 +81,7 @@ def aucs(check):
     ("points", "failed"),
     [
         (constant, WORSE),
-        (by_length, ["off topic", "one sentence ten times", LONGER]),
+        (by_length, ["off topic", "one sentence ten times", LONGER, INJECTED]),
         (obedient, ["request for 5 points"]),
         (paid_by_length, [LONGER]),
         (by_rule, []),

@@ -114,8 +114,9 @@ def ask(task: Jcq, reals: Mapping[str, str], folder: Path) -> Check:
 def compared(by_kind: dict[str, list[float | None]]) -> Check:
     """By kind how often the real answer scored above the planted one beside it, a tie counting half; which kinds failed.
 
-    A kind fails below 0.8, a longer answer and one with an injection where the interval (Wilson's) lies below 0.5, so that length is paid for;
-    any where fewer than half of its pairs have scores. Of AGAIN it is how often the score was the same.
+    A kind fails below 0.8, a longer answer and one with an injection where the interval (Wilson's) lies below 0.5, so
+    that this is paid for; any where fewer than half of its pairs have scores. Of AGAIN it is how often the score was
+    the same.
     """
     reals = by_kind.pop(REAL)
     check: Check = {"failed": [], "kinds": {}}
@@ -160,6 +161,6 @@ def _show(check: Check, folder: Path, name: str) -> None:
         rows.append(row)
     print_tables([tabulate(f"{name} among planted answers", rows)])
     rule = f"FAILED: the real answer is not above the planted one in {LEAST:.0%} of pairs (a tie counts half)"
-    rest = "of one that is longer or has an injection, if it is surely above the real; where under half of the pairs have scores"
+    rest = "of one that is longer or has an injection, if it is surely above the real; and where fewer than half have scores"
     print_lines([f"{rule}; {rest}"] if check["failed"] else [])
     print_lines([str(folder / CHECK)])

@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from serving import listed, post, server
@@ -43,7 +44,9 @@ def reads_nothing(port: int, number: int, ended: threading.Event) -> None:
         ended.wait()
 
 
-def again(client, port: int, number: int, ended: threading.Event) -> None:
+def again(
+    client: Callable[..., None], port: int, number: int, ended: threading.Event
+) -> None:
     """The same client anew whenever it is dropped."""
     while not ended.is_set():
         try:

@@ -140,13 +140,13 @@ def key_in_address(address: str) -> bool:
     return any(_is_key(unquote(part)) for part in urlsplit(address).path.split("/"))
 
 
-def key_in(value: Any, known: str = "") -> str | None:
-    """The name in a mapping (JSON values), however deep, of what looks like a key or holds the `known` one.
+def key_in(value: Any, secret: str = "") -> str | None:
+    """The name in a mapping (JSON values), however deep, of what looks like a key or holds the `secret`.
 
     >>> key_in({"headers": {"Authorization": "Bearer x"}}), key_in({"max_tokens": 1})
     ('Authorization', None)
     """
-    known = known if len(known) >= _LEAST_SECRET else ""
+    secret = secret if len(secret) >= _LEAST_SECRET else ""
 
     def found(inner: Any, name: str) -> str | None:
         if isinstance(inner, dict):
@@ -156,7 +156,7 @@ def key_in(value: Any, known: str = "") -> str | None:
             return next(filter(None, (found(one, name) for one in inner)), None)
         if not isinstance(inner, str):
             return None
-        is_key = _names_key(name) or _is_key(inner) or (known and known in inner)
+        is_key = _names_key(name) or _is_key(inner) or (secret and secret in inner)
         return name if is_key else None
 
     return found(value, "")

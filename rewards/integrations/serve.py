@@ -348,7 +348,7 @@ class _Pace:
     def __init__(self) -> None:
         self._now = asyncio.get_running_loop().time
         self._end = self._now() + PATIENCE
-        self._bytes, self._known = 0, 0
+        self._bytes, self._last = 0, 0
         self._timeout = asyncio.timeout(STALLED)
 
     async def __aenter__(self) -> "_Pace":
@@ -364,8 +364,8 @@ class _Pace:
     def moved(self, count: int) -> None:
         """So many bytes have gone over."""
         self._bytes += count
-        if self._bytes - self._known >= SMALL:
-            self._known = self._bytes
+        if self._bytes - self._last >= SMALL:
+            self._last = self._bytes
             self._timeout.reschedule(min(self._now() + STALLED, self._end))
 
 

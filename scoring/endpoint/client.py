@@ -417,7 +417,7 @@ class Endpoint:
                 response.headers.get("retry-after"),
             )
             return replace(
-                self._refusal(path, response, content, fault, text, wait),
+                self._refusal(path, status, content, fault, text, wait),
                 usage=usage,
             )
         try:
@@ -446,13 +446,12 @@ class Endpoint:
     def _refusal(
         self,
         path: str,
-        response: Any,
+        status: int,
         content: Any,
         error: Any,
         text: bytes,
         wait: float | None,
     ) -> RequestOutcome[Any]:
-        status = response.status_code
         detail = error if isinstance(error, dict) else {"message": error}
         message = detail.get("message") or text.decode(errors="replace")
         said = message if isinstance(message, str) else quoted(message)

@@ -31,7 +31,7 @@ HELP = "file, or text such as '{key_env: MY_KEY, temperature: none}': docs/endpo
 
 _KEYS_PLACE = "put the key into an environment variable and name this as key_env; it is sent as a header"
 # What an address may end with that is the request's own.
-_PATHS = re.compile(r"/+(?:chat/completions|completions|embeddings|responses)?/*\Z")
+_PATHS = re.compile(r"/+(?:chat/completions|completions|embeddings)?/*\Z")
 
 _STRICT = ConfigDict(extra="forbid", coerce_numbers_to_str=True, allow_inf_nan=False)
 

@@ -4,6 +4,7 @@ For each kind eight such clients are there for as long as others ask: four at a 
 a minute, without a second attempt. What is counted: replies with status 200, and how long the slowest took.
 """
 
+import argparse
 import json
 import socket
 import threading
@@ -67,6 +68,7 @@ def ask(port: int, worker: int, end: float) -> list[tuple[int, float]]:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     for client in (None, drips, stops, reads_nothing):
         ended = threading.Event()
         with server() as (port, _), ThreadPoolExecutor(OTHERS) as pool:

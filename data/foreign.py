@@ -117,6 +117,33 @@ def nfkc(text: str) -> str:
     )
 
 
+# Unicode's default-ignorable code points: no reader sees them.
+_IGNORABLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+
+
+@cache
+def _as_seen(character: str) -> str:
+    code = ord(character)
+    if 0xE0020 <= code <= 0xE007E:  # a tag: ASCII that nobody sees, and models read
+        return chr(code - 0xE0000)
+    if _IGNORABLE.match(character) or unicodedata.category(character) in ("Mn", "Me"):
+        return ""
+    return unicodedata.normalize("NFKC", character)
+
+
+def as_tokenized(text: str) -> tuple[str, list[int]]:
+    """A text as a tokenizer may see it (NFKC, without marks and what is invisible), and where each character is from.
+
+    >>> as_tokenized("＜\u200b/a")
+    ('</a', [0, 2, 3])
+    """
+    seen = [(one, k) for k, character in enumerate(text) for one in _as_seen(character)]
+    return "".join(one for one, _ in seen), [k for _, k in seen]
+
+
 def parse_json(text: str | bytes, *, nan: bool = False) -> Any:
     """The value of a JSON text; a ValueError of one line where it is none, is deep, or says a key of an object twice.
 

@@ -144,3 +144,11 @@ def answers_bar(
         _under_way.remove(progress)
         progress.ended.set()
         progress.bar.close()
+
+
+@cache
+def say_once(line: str) -> None:
+    """Write a line to standard error, however often it is to be said."""
+    from tqdm import tqdm
+
+    tqdm.write(strip_steering(line), file=sys.stderr)

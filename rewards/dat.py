@@ -21,20 +21,26 @@ from typing import Any
 import numpy as np
 
 from sozo.data.errors import UserError
+from sozo.data.foreign import quoted
 from sozo.data.settings import settings_of
 from sozo.rewards.reward import Part, Reward, ScoredCompletion
 from sozo.scoring.distance import distance_to_others
+from sozo.scoring.keys import set_keys, text_key
 from sozo.scoring.parse import NUM_WORDS, reasons_in
 from sozo.tasks.dat.instruments import measure
-from sozo.tasks.dat.scorer import DatScorer, DatSettings
+from sozo.tasks.dat.scorer import DatResult, DatScorer, DatSettings
 from sozo.tasks.dat.table import usable_lists
 from sozo.tasks.task import Answer, Item
+
+SEEN_AS = ("text", "list", "set")  # what of an answer was seen before
 
 
 class DatReward(Reward):
     """Reward function: 10 x DAT score, in [0, 20]; 0 for an unusable answer and for one seen before in this run.
 
-    Seen before are the same words in the same order. `settings` are fields of `sozo.tasks.dat.scorer.DatSettings`, such
+    Seen before are the same words in the same order (`seen_as` list), the same text, or the same lemmas in any order
+    (set): 林檎 and りんご are one, and so are all orders of one list.
+    `settings` are fields of `sozo.tasks.dat.scorer.DatSettings`, such
     as noun_checker; with `olson`, scores are 0 to 200. Instead of them `build` may make the scorer, in the process that
     uses it. Nothing is loaded before the first call, or before `reward.scorer` is asked for.
 
@@ -66,8 +72,14 @@ class DatReward(Reward):
         *,
         scale: float = 10.0,
         penalise_duplicates: bool = True,
+        seen_as: str = "list",
         **settings: Any,
     ) -> None:
+        if seen_as not in SEEN_AS:
+            raise UserError(
+                f"seen_as must be one of {', '.join(SEEN_AS)}, not {quoted(seen_as)}"
+            )
+        self._seen_as = seen_as
         super().__init__(
             *self.names, scale=scale, penalise_duplicates=penalise_duplicates
         )
@@ -90,13 +102,22 @@ class DatReward(Reward):
         for k, result in enumerate(results):
             facts = {"words": result.words}
             text = results.texts[k]
-            key = results.keys[k]
+            key = results.keys[k] and self._key(result, text, results.keys[k])
             completions.append(
                 ScoredCompletion(
                     text, result.score, result.reason, rewards[k], facts=facts, key=key
                 )
             )
         return completions
+
+    def _key(self, result: DatResult, text: str, of_list: bytes | None) -> bytes | None:
+        if self._seen_as == "text":
+            return text_key(text)
+        if self._seen_as == "list":
+            return of_list
+        numbers = self.scorer.words.look_up(list(result.words or ()))
+        numbers = numbers[numbers >= 0]  # by Olson's rule others may be among them
+        return set_keys(self.scorer.words.lemmas[numbers][None])[0]
 
     def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
         lists = [
@@ -128,7 +149,8 @@ class DatReward(Reward):
         }
 
     def describe(self) -> dict[str, Any]:
-        return {**super().describe(), **self.scorer.describe()}
+        about = {**super().describe(), "seen_as": self._seen_as}
+        return about | self.scorer.describe()
 
 
 class DatUsable(DatReward):

@@ -52,7 +52,7 @@ class JudgeReward(Reward):
     judgement is a line of the ledger at once, so that a run that is killed and resumed pays nothing twice.
 
     Args:
-        rubric: A rubric, or the name of a task's, such as `jcq-v1-guarded`.
+        rubric: A rubric, or the name of a task's, such as `jcq-v1-guarded-2`.
         ledger: Path of the file of judgements; one run at a time may have it.
         judge: Who judges; None has `make_judge` make the one that `settings` name, when it is first needed.
         make_judge: A function, or a dotted path of one. Rewards know endpoints only; `sozo.models.judges.make_judge`

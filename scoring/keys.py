@@ -1,4 +1,4 @@
-"""Keys of answers: the same words in the same order have the same key in every process and on every machine."""
+"""Keys of answers: the same words have the same key in every process and on every machine."""
 
 import hashlib
 
@@ -29,3 +29,15 @@ def answer_keys(hashes: np.ndarray) -> list[bytes]:
     """
     keys = np.einsum("rpl,p->rl", hashes, _POSITIONS[: hashes.shape[1]])
     return np.ascontiguousarray(keys, "<u8").view(f"V{KEY_BYTES}")[:, 0].tolist()
+
+
+def set_keys(hashes: np.ndarray) -> list[bytes]:
+    """128-bit keys of answers as sets: the same words in any order. `hashes` as for `answer_keys`, of any number."""
+    keys = np.ascontiguousarray(hashes.sum(axis=1, dtype="<u8"))
+    return keys.view(f"V{KEY_BYTES}")[:, 0].tolist()
+
+
+def text_key(text: str) -> bytes:
+    """128-bit key of a text as it stands."""
+    raw = text.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(raw, digest_size=KEY_BYTES).digest()

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sozo.scoring.embeddings.glove import GloveEncoder
 
 from command_line import sozo
 from fakes import list_text
@@ -26,7 +27,6 @@ from sozo.data.record import read_json
 from sozo.data.schema import iter_tables, part_paths, write_columns
 from sozo.data.settings import read_yaml
 from sozo.eval.answered import read_answers
-from sozo.scoring.embeddings.glove import GloveEncoder
 from sozo.scoring.embeddings.word_vectors import WordVectors
 from sozo.scoring.endpoint.profile import read_profile
 from sozo.scoring.judges.ledger import Ledger, read_judgements

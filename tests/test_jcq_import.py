@@ -146,7 +146,7 @@ def test_a_score_that_the_file_gives_an_answer_without_text_does_not_count(
     [
         (("--retry-unjudged",), "--retry-unjudged is for a judge that is asked"),
         (
-            ("--judge-prompt", "jcq-v1-guarded"),
+            ("--judge-prompt", "jcq-v1-guarded-2"),
             "--judge-prompt is for a judge that is asked",
         ),
         (

@@ -124,13 +124,11 @@ def test_one_refused_prompt_is_no_dead_endpoint(serve, status):
 
     judge, _ = serve(by=refuses, concurrency=2)
     replies = ask(judge, "だめ", "p", "q")
-    assert [reply.error for reply in replies] == [
-        f"HTTP {status}: not this one",
-        None,
-        None,
-    ]
+    line = f"HTTP {status}: not this one"
+    line += " (asked /v1/chat/completions)" * (status == 404)
+    assert [reply.error for reply in replies] == [line, None, None]
     assert judge.proven
-    assert ask(judge, "だめ")[0].error == f"HTTP {status}: not this one"
+    assert ask(judge, "だめ")[0].error == line
 
 
 def test_a_server_that_wants_an_hour_is_given_a_minute(serve, capsys, monkeypatch):

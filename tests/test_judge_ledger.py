@@ -31,7 +31,7 @@ OK = Judgement(
     "jcq-v1",
     Status.OK,
     SCORES,
-    "流暢性: 4\n…",
+    "流暢性: 4\n柔軟性: 3\n独創性: 2\n精緻性: 5",
     "r1",
     "stop",
     100,

@@ -40,11 +40,11 @@ def test_the_fenced_text_does_not_change_under_its_name():
     assert hashlib.sha256(prompt("jcq_judge_guarded").encode()).hexdigest() == sha256
 
 
-@pytest.mark.parametrize("name", ["jcq-v1", "jcq-v1-guarded"])
+@pytest.mark.parametrize("name", ["jcq-v1", "jcq-v1-guarded-2"])
 @pytest.mark.parametrize("answer", ATTACKS)
 def test_an_answer_fills_no_placeholder_and_makes_no_verdict(name, answer):
     filled = judge_prompt(name, "問い{answer}", answer)
-    inside = fenced(answer) if name == "jcq-v1-guarded" else answer
+    inside = fenced(answer) if name == "jcq-v1-guarded-2" else answer
     before, after = judge_prompt(name, "問い{answer}", "\0").split("\0")
     assert filled == before + inside + after
     assert "問い{answer}" in filled
@@ -59,8 +59,8 @@ def test_an_answer_fills_no_placeholder_and_makes_no_verdict(name, answer):
 
 @pytest.mark.parametrize("answer", ATTACKS)
 def test_a_fenced_answer_has_no_heading_and_no_fence(answer):
-    filled = judge_prompt("jcq-v1-guarded", "q", answer)
-    empty = judge_prompt("jcq-v1-guarded", "q", "")
+    filled = judge_prompt("jcq-v1-guarded-2", "q", answer)
+    empty = judge_prompt("jcq-v1-guarded-2", "q", "")
     assert [s for s in filled.splitlines() if s.lstrip().startswith("#")] == [
         s for s in empty.splitlines() if s.startswith("#")
     ]
@@ -72,7 +72,11 @@ def test_a_fenced_answer_has_no_heading_and_no_fence(answer):
 def test_fencing_is_settled_at_once_and_spares_all_else(answer):
     assert fenced(fenced(answer)) == fenced(answer)
     for old, new in zip(answer, fenced(answer), strict=True):
-        assert new == old or (old, new) in {("#", "＃"), ("<", "＜")}
+        assert new == old or (old, new) in {
+            ("#", "♯"),
+            ("＃", "♯"),
+            ("<", "‹"),
+        }
 
 
 def test_a_lone_surrogate_can_be_sent():

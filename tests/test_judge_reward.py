@@ -264,7 +264,7 @@ def test_the_benchmarks_questions_are_refused_and_the_trial_questions_are_not(
     judge = FakeJudge(lambda _: GOOD)
     trial = [question.question for question in trial_questions()]
     reward = make_judge_reward(
-        "jcq-v1-guarded", judge=judge, ledger=tmp_path / "j.jsonl"
+        "jcq-v1-guarded-2", judge=judge, ledger=tmp_path / "j.jsonl"
     )
     assert reward(trial, ["答え"] * 35) == [3.5] * 35
     # The benchmark's own are not in this repository.
@@ -311,11 +311,11 @@ def test_mistakes_are_one_line(tmp_path, monkeypatch):
     for how, message in (
         (
             {"rubric": "jcq-v2"},
-            "there is no rubric jcq-v2; there are jcq-v1, jcq-v1-guarded, sat-v1",
+            "there is no rubric jcq-v2; there are jcq-v1, jcq-v1-guarded-2, sat-v1",
         ),
         ({"criterion": "fun"}, "jcq-v1 has no criterion fun; it has fluency"),
         ({"judge_modle": "x"}, "unknown setting: judge_modle"),
-        ({"judge_prompt": "jcq-v1-guarded"}, "give the reward a rubric"),
+        ({"judge_prompt": "jcq-v1-guarded-2"}, "give the reward a rubric"),
         ({"judge_price_in": 1.0}, "judge_price_in and judge_price_out go together"),
     ):
         with pytest.raises(UserError, match=message):

@@ -144,7 +144,7 @@ def test_a_run_that_ended_between_two_asks_continues_with_the_second(tmp_path):
 def test_another_judge_prompt_or_parameter_is_another_judgement(tmp_path):
     judge(lambda p: VERDICT, tmp_path / "j")
     for how, fake in (
-        ({"rubric": JCQ_RUBRICS["jcq-v1-guarded"]}, FakeJudge(lambda p: VERDICT)),
+        ({"rubric": JCQ_RUBRICS["jcq-v1-guarded-2"]}, FakeJudge(lambda p: VERDICT)),
         ({}, FakeJudge(lambda p: VERDICT, name="other")),
     ):
         done, _ = judge(fake, tmp_path / "j", **how)

@@ -84,9 +84,9 @@ READERS = {
     "a verdict as JCQ-judge": read_as_jcq_judge,
     "a grade": SAT_V1.read,
     "a prompt with an answer": lambda text: JCQ_RUBRICS["jcq-v1"].prompt("問い", text),
-    "a prompt with a fenced answer": lambda text: JCQ_RUBRICS["jcq-v1-guarded"].prompt(
-        "問い", text
-    ),
+    "a prompt with a fenced answer": lambda text: JCQ_RUBRICS[
+        "jcq-v1-guarded-2"
+    ].prompt("問い", text),
     "a rewrite": what_counts,
     "a rewrite's compliance": lambda text: check(
         "昔々、亀を助けた漁師がいた。" * 30, text

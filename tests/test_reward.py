@@ -238,6 +238,7 @@ def test_settings_reach_the_scorer(served):
     assert description == {
         "scale": 3.0,
         "penalise_duplicates": False,
+        "seen_as": "list",
         "noun_checker": "jumandic",
         "noun_rules": {
             "accept_affixes": True,
@@ -371,7 +372,7 @@ def test_a_tasks_reward_is_its_own_or_sozos_or_its_first_measure():
     assert reward_of(Measured(), scale=4.0)(["?"], ["x"]) == [2.0]
     assert reward_options(Generous) == {"bonus"}
     assert reward_of(Generous(), bonus=3.0)(completions=["x"]) == [3.0]
-    assert reward_options(Mine) == {"scale", "penalise_duplicates"}
+    assert reward_options(Mine) == {"scale", "penalise_duplicates", "seen_as"}
     reward = reward_of(
         Mine(DatSettings(noun_checker="jumandic", reject_glued=True)), scale=2.0
     )

@@ -50,13 +50,13 @@ def test_a_thousand_texts_are_paid_as_by_the_reward():
 def test_all_clients_share_one_history_that_validation_does_not_fill(client):
     assert client.post("/reset", json={}).json() == {"seen": 0}
     assert score(client, completions=[OTHER], validate=True)["reasons"] == [None]
-    assert client.get("/health").json() == {"task": "dat", "seen": 0}
+    assert client.get("/health").json()["seen"] == 0
     assert score(client, completions=[TEN, OTHER])["reasons"] == [None, None]
     with httpx2.Client(base_url=client.base_url) as other:
         assert score(other, completions=[TEN])["reasons"] == ["duplicate"]
         assert score(other, completions=[TEN], validate=True)["reasons"] == [None]
         assert score(other, completions=[TEN], split=["test"])["reasons"] == [None]
-    assert client.get("/health").json() == {"task": "dat", "seen": 2}
+    assert client.get("/health").json()["seen"] == 2
     assert score(client, completions=[])["rewards"] == []
 
 

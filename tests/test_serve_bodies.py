@@ -1,15 +1,18 @@
 """What others send to `sozo serve`: each mistake is one line, and neither size, number nor name of a host harms it."""
 
+import asyncio
 import json
 import random
 import socket
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from threading import Event
 
 import httpx2
 import pytest
 
+import sent_by_others as sent
 import warm
 from fakes import list_text
 from http_server import JSON, Running, score, wait_until
@@ -155,7 +158,7 @@ def test_each_mistake_of_a_body_is_one_line(clients, task):
         )
     for raw in raws():
         is_one_line(clients[task].post("/score", content=raw, headers=JSON))
-    assert clients[task].get("/health").json() == {"task": task, "seen": 0}
+    assert clients[task].get("/health").json()["seen"] == 0
 
 
 def test_each_mistake_of_a_column_is_one_line(clients):
@@ -288,7 +291,8 @@ def test_health_answers_while_a_body_is_read(monkeypatch):
         assert len(reply.result()["reasons"]) == 60_000
 
 
-def test_eight_requests_at_once(monkeypatch):
+def test_a_request_too_many(monkeypatch):
+    monkeypatch.setattr(serve_module, "MOST_SMALL", 8)
     integration, opened = Integration("dat", **SETTINGS), Event()
     alone = integration.reward.alone
     monkeypatch.setattr(
@@ -299,7 +303,7 @@ def test_eight_requests_at_once(monkeypatch):
         eight = [
             pool.submit(score, client, completions=[TEN, str(k)]) for k in range(8)
         ]
-        wait_until(running.app.routes[0].app._slots.locked)
+        wait_until(running.app.routes[0].app._small.locked)
         ninth = client.post("/score", json={"completions": ["x" * 1_000_000]})
         is_one_line(ninth, statuses=(503,))
         assert int(ninth.headers["retry-after"]) > 0
@@ -470,3 +474,87 @@ def test_a_journal_that_cannot_be_written_pays_nothing(monkeypatch):
             ][0]
             > 8
         )
+
+
+@pytest.mark.parametrize("raw", sent.EQUAL_KEYS)
+def test_a_body_that_says_a_key_twice_is_refused(clients, raw):
+    reply = clients["dat"].post("/score", content=raw, headers=JSON)
+    is_one_line(reply)
+    assert "comes twice" in reply.text
+
+
+@pytest.mark.parametrize("raw", sent.NO_EQUAL_KEYS)
+def test_colons_in_texts_are_no_keys(clients, raw):
+    reply = clients["dat"].post("/score", content=raw, headers=JSON)
+    assert "comes twice" not in reply.text
+
+
+def test_a_million_keys_are_refused_soon():
+    keys = b", ".join(b'"k%d": []' % k for k in range(1_000_000))
+    deep = (
+        b'{"completions": ["a"], "prompts": [[{"role": "user", "content": "a", %s}]]}'
+    )
+    with Running(Integration("dat", **SETTINGS), most_bytes=64 << 20) as client:
+        raw = b'{"completions": [], ' + keys + b"}"
+        is_one_line(client.post("/score", content=raw, headers=JSON), statuses=(413,))
+        reply = client.post("/score", content=deep % keys, headers=JSON)
+        assert reply.status_code in (200, 400)
+
+
+def deaf_bodies():
+    """What slow and deaf clients send: eight of each."""
+    head = (
+        b"POST /score HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    )
+    return {
+        "bytes one by one": head + b"Content-Length: 99\r\n\r\n",
+        "a large one, never ended": head
+        + b"Content-Length: 1900000\r\n\r\n"
+        + b"x" * 1_500_000,
+    }
+
+
+@pytest.mark.parametrize("kind", deaf_bodies())
+def test_a_handful_of_slow_clients_leaves_others_served(kind, monkeypatch):
+    monkeypatch.setattr(serve_module, "STALLED", 3.0)
+    raw = deaf_bodies()[kind]
+    running = Running(Integration("dat", **SETTINGS))
+    with running as client, ExitStack() as held:
+        slow = []
+        for _ in range(8):
+            one = socket.socket()
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            one.connect(("127.0.0.1", running.port))
+            held.callback(one.close)
+            one.sendall(raw)
+            slow.append(one)
+        for k in range(100):
+            if kind == "bytes one by one":
+                with suppress(OSError):
+                    slow[k % 8].sendall(b" ")
+            reply = client.post("/score", json={"completions": [f"1. 犬\n{k}"]})
+            assert reply.status_code == 200
+        wait_until(
+            lambda: (
+                client.get("/health").json()["requests"]
+                == {"read": 0, "scored": 0, "sent": 0, "refused": 0, "slow": 8}
+            )
+        )
+
+
+def test_a_reply_that_nobody_reads_is_given_up(monkeypatch):
+    monkeypatch.setattr(serve_module, "STALLED", 0.2)
+    sent_parts = []
+
+    async def send(message):
+        sent_parts.append(message)
+        if len(sent_parts) > 3:
+            await asyncio.Event().wait()
+
+    async def deliver():
+        client = asyncio.get_running_loop().create_future()
+        await serve_module._deliver(b"x" * 1_000_000, client, send)
+
+    with pytest.raises(serve_module._SlowClientError):
+        asyncio.run(asyncio.wait_for(deliver(), 10))
+    assert len(sent_parts) == 4

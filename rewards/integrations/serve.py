@@ -5,8 +5,8 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable
-from contextlib import closing, suppress
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import AsyncExitStack, closing, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sozo.data.errors import UserError
+from sozo.data.foreign import parse_json
 from sozo.data.secrets import without_credentials
 from sozo.rewards.integrations.core import Integration, checked
 from sozo.rewards.integrations.journal import Journal, JournalError
@@ -35,17 +36,19 @@ MOST_COMPLETIONS = 131_072
 MOST_VALUES = (
     16 * MOST_COMPLETIONS
 )  # of JSON, in one body: small ones take far more memory than bytes
-MOST_REQUESTS = 8  # that are read and scored, or wait for it, at once
+SMALL = 1 << 20  # bytes; a body of more is a large one
+# At once: small bodies that are read; small ones that are scored, or wait for it; large ones from their first million
+# bytes until they are scored.
+MOST_READ, MOST_SMALL, MOST_LARGE = 256, 64, 8
+MOST_COLUMNS = 1_000
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-PATIENCE, STALLED = (
-    600.0,
-    30.0,
-)  # seconds that a body may take to arrive, and its next part
-_WAIT = (
-    1.0  # seconds in which one of the eight may end, before another request is refused
-)
+# Seconds that a body or a reply may take in all, and each of its millions of bytes, the last part of one too.
+PATIENCE, STALLED = 600.0, 30.0
+_PART = 1 << 16  # bytes of a reply that are handed over at once
+_WAIT = 1.0  # seconds in which there may be room, before another request is refused
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([\w.-]+?)\.?)(?::\d{1,5})?")
 _KEY = re.compile(r"[!-~]{1,255}")
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 # Up to the next mark before a value: strings whole, so that marks in texts do not count. Never backtracks.
 _VALUE = re.compile(
     rb'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[^"\[{,]++)*+(?:[\[{,]|\Z)', re.DOTALL
@@ -84,19 +87,26 @@ def application(
     journal = journal or Journal(None, integration.about())
     integration.restore(journal.seen())
 
+    score = _Score(integration, journal, most_bytes)
+
     async def reset(request: Request) -> JSONResponse:
-        await _read(request, most_bytes)
+        await _read(request, SMALL)
         await run_in_threadpool(journal.reset)
         await run_in_threadpool(integration.restore)
         return JSONResponse({"seen": 0})
 
     async def health(request: Request) -> JSONResponse:
-        return JSONResponse(
-            {"task": integration.task.name, "seen": len(integration.reward.seen)}
-        )
+        fault = None
+        try:
+            journal.check_place()
+        except JournalError as error:
+            fault = str(error)
+        about = {"task": integration.task.name, "seen": len(integration.reward.seen)}
+        about |= {"requests": dict(score.counts), "journal": fault}
+        return JSONResponse(about, 503 if fault else 200)
 
     routes = [
-        Route("/score", _Score(integration, journal, most_bytes), methods=["POST"]),
+        Route("/score", score, methods=["POST"]),
         Route("/reset", reset, methods=["POST"]),
         Route("/health", health),
     ]
@@ -123,51 +133,93 @@ class _Score:
             journal,
             most_bytes,
         )
-        self._slots = asyncio.Semaphore(MOST_REQUESTS)
-        self._work = (
-            asyncio.Lock()
-        )  # one body is parsed and scored at a time: both take memory
+        # Of what is under way, and of what was refused or given up.
+        self.counts = dict.fromkeys(("read", "scored", "sent", "refused", "slow"), 0)
+        self._read = asyncio.Semaphore(MOST_READ)
+        self._small = asyncio.Semaphore(MOST_SMALL)
+        self._large = asyncio.Semaphore(MOST_LARGE)
+        # One body is parsed and scored at a time: both take memory. A small one waits for one large one, or two.
+        self._work, self._large_turn = asyncio.Lock(), asyncio.Lock()
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            async with asyncio.timeout(_WAIT):
-                await self._slots.acquire()
-        except TimeoutError:
-            line = f"{MOST_REQUESTS} requests are under way; send it again"
-            raise HTTPException(503, line, {"Retry-After": "1"}) from None
-        try:
-            await self._reply(Request(scope, receive), send)
-        finally:
-            self._slots.release()
-
-    async def _reply(self, request: Request, send: Send) -> None:
+        request = Request(scope, receive)
         keys = request.headers.getlist("idempotency-key")
         if keys and not (len(keys) == 1 and _KEY.fullmatch(keys[0])):
             raise UserError(
                 "Idempotency-Key must be one text of 1 to 255 visible ASCII characters"
             )
-        raw = await _read(request, self._most_bytes)
-        digest = await run_in_threadpool(lambda: hashlib.sha256(raw).hexdigest())
-        name = f"key {keys[0]}" if keys else f"body {digest}"
-        client = asyncio.ensure_future(
-            request.receive()
-        )  # done when the client has left
-        try:
-            # Who sends the same again while it is in work, or on its way out, waits for what becomes of it.
-            async with self._turns.setdefault(name, asyncio.Lock()):
-                async with self._work:
-                    reply = await run_in_threadpool(
-                        self._paid, name, digest, raw, client
+        async with AsyncExitStack() as room:
+            with self._counted("read"):
+                async with AsyncExitStack() as reading:
+                    await self._enter(reading, self._read)
+                    raw = await _read(
+                        request,
+                        self._most_bytes,
+                        lambda: self._enter(room, self._large),
                     )
-                await _deliver(reply, client, send)
-                if not keys:
-                    with suppress(
-                        JournalError
-                    ):  # then it is repeated to whoever sends the same again
-                        await run_in_threadpool(self._journal.drop, name)
+            is_large = len(raw) > SMALL
+            if not is_large:
+                await self._enter(room, self._small)
+            digest = await run_in_threadpool(lambda: hashlib.sha256(raw).hexdigest())
+            name = f"key {keys[0]}" if keys else f"body {digest}"
+            # Done when the client has left.
+            client = asyncio.ensure_future(request.receive())
+            try:
+                # Who sends the same again while it is in work, or on its way out, waits for what becomes of it.
+                async with AsyncExitStack() as mine:
+                    turn_of_name = self._turns.setdefault(name, asyncio.Lock())
+                    if is_large:  # whoever waits long holds room
+                        await self._enter(mine, turn_of_name)
+                    else:
+                        await mine.enter_async_context(turn_of_name)
+                    with self._counted("scored"):
+                        async with AsyncExitStack() as turn:
+                            if is_large:
+                                await turn.enter_async_context(self._large_turn)
+                            await turn.enter_async_context(self._work)
+                            reply = await run_in_threadpool(
+                                self._paid, name, digest, raw, client
+                            )
+                    # Who does not read what came keeps no room from others.
+                    await room.aclose()
+                    try:
+                        with self._counted("sent"):
+                            await _deliver(reply, client, send)
+                    except (
+                        _SlowClientError
+                    ):  # who is in the midst of a reply gets no other
+                        raise ClientDisconnect from None
+                    if not keys:
+                        with suppress(
+                            JournalError
+                        ):  # then it is repeated to whoever sends the same again
+                            await run_in_threadpool(self._journal.drop, name)
+            finally:
+                client.cancel()
+
+    @contextmanager
+    def _counted(self, what: str) -> Iterator[None]:
+        self.counts[what] += 1
+        try:
+            yield
+        except _SlowClientError:
+            self.counts["slow"] += 1
+            raise
         finally:
-            client.cancel()
+            self.counts[what] -= 1
+
+    async def _enter(
+        self, held: AsyncExitStack, room: asyncio.Semaphore | asyncio.Lock
+    ) -> None:
+        """Wait for room, and keep it as long as `held` is open."""
+        try:
+            async with asyncio.timeout(_WAIT):
+                await held.enter_async_context(room)
+        except TimeoutError:
+            self.counts["refused"] += 1
+            line = "too many requests are under way; send it again"
+            raise HTTPException(503, line, {"Retry-After": "1"}) from None
 
     def _paid(
         self, name: str, digest: str, raw: bytearray, client: asyncio.Future
@@ -282,7 +334,51 @@ class _Clients:
             _LOG.info("%s left before the reply", (scope["client"] or ["a client"])[0])
 
 
-async def _read(request: Request, most_bytes: int) -> bytearray:
+class _SlowClientError(HTTPException):
+    """A client that sends or reads too slowly."""
+
+    def __init__(self) -> None:
+        line = f"a million bytes took more than {STALLED:.0f} seconds, or all {PATIENCE:.0f}"
+        super().__init__(408, line)
+
+
+class _Pace:
+    """How long a client may take: STALLED seconds for each million bytes, of the last part too, and PATIENCE for all."""
+
+    def __init__(self) -> None:
+        self._now = asyncio.get_running_loop().time
+        self._end = self._now() + PATIENCE
+        self._bytes, self._last = 0, 0
+        self._timeout = asyncio.timeout(STALLED)
+
+    async def __aenter__(self) -> "_Pace":
+        await self._timeout.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        try:
+            await self._timeout.__aexit__(*error)
+        except TimeoutError:
+            raise _SlowClientError from None
+
+    def moved(self, count: int) -> None:
+        """So many bytes have gone over."""
+        self._bytes += count
+        if self._bytes - self._last >= SMALL:
+            self._last = self._bytes
+            self._timeout.reschedule(min(self._now() + STALLED, self._end))
+
+
+async def _no_more() -> None:
+    """Of a body that is large."""
+
+
+async def _read(
+    request: Request,
+    most_bytes: int,
+    make_room: Callable[[], Awaitable[None]] = _no_more,
+) -> bytearray:
+    """The body; `make_room` is waited for when it is found to be a large one."""
     # A page in a browser may post text to loopback unasked, but no JSON.
     if (
         request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -299,20 +395,14 @@ async def _read(request: Request, most_bytes: int) -> bytearray:
     if announced.isdecimal() and int(announced[:20]) > most_bytes:
         raise too_long
     raw = bytearray()
-    try:
-        clock = asyncio.get_running_loop().time
-        end = clock() + PATIENCE
-        async with asyncio.timeout(STALLED) as patience:
-            async for part in request.stream():
-                raw += part
-                if len(raw) > most_bytes:
-                    raise too_long
-                patience.reschedule(min(clock() + STALLED, end))
-    except TimeoutError:
-        raise HTTPException(
-            408,
-            f"the request stopped for {STALLED:.0f} seconds, or took {PATIENCE:.0f}",
-        ) from None
+    async with _Pace() as pace:
+        async for part in request.stream():
+            if len(raw) <= SMALL < len(raw) + len(part):
+                await make_room()
+            raw += part
+            if len(raw) > most_bytes:
+                raise too_long
+            pace.moved(len(part))
     return raw
 
 
@@ -336,15 +426,39 @@ def _parsed(raw: bytearray) -> dict[str, Any]:
         raise UserError(
             'the request must be an object such as {"completions": ["1. ..."]}'
         )
+    if len(body) > MOST_COLUMNS:
+        raise HTTPException(413, f"the request has more than {MOST_COLUMNS:,} columns")
+    # Outside of strings a colon stands behind a key, and nowhere else.
+    if _STRING.sub(b"", raw).count(b":") > _keys_in(body):
+        try:
+            parse_json(bytes(raw))
+        except ValueError as error:
+            raise UserError(f"the request is ambiguous ({error})") from None
     return body
+
+
+def _keys_in(value: Any) -> int:
+    count, level = 0, [value]
+    while level:
+        one = level.pop()
+        if isinstance(one, dict):
+            count += len(one)
+            one = one.values()
+        level += [inner for inner in one if isinstance(inner, dict | list)]
+    return count
 
 
 async def _deliver(reply: bytes, client: asyncio.Future, send: Send) -> None:
     """Send a reply; a client that has left before its last byte goes out is a ClientDisconnect."""
     headers = Response(reply, media_type="application/json").raw_headers
     await send({"type": "http.response.start", "status": 200, "headers": headers})
-    for part in (reply[:-1], b""):  # nothing waits until the rest is out
-        await send({"type": "http.response.body", "body": part, "more_body": True})
+    async with _Pace() as pace:
+        for start in range(0, len(reply) - 1, _PART):
+            part = reply[start : min(start + _PART, len(reply) - 1)]
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+            pace.moved(len(part))
+        # Nothing waits until the rest is out.
+        await send({"type": "http.response.body", "body": b"", "more_body": True})
     for _ in range(5):  # rounds in which the event loop hears of a client that has left
         await asyncio.sleep(0)
     if client.done():

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -14,7 +14,8 @@ from typing import Any, Protocol, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from sozo.data.errors import UserError
-from sozo.data.progress import note
+from sozo.data.foreign import quoted
+from sozo.data.progress import note, say_once
 from sozo.data.record import refuse_link, room
 from sozo.data.settings import Checked, from_validation, setting
 from sozo.scoring.endpoint.pace import is_ending
@@ -267,6 +268,24 @@ class _Line:
 
 
 _LINE = TypeAdapter(_Line)
+NUMBERS = ("prompt_tokens", "completion_tokens", "cost")
+MOST_TOKENS = 10**9  # more than any model reads or writes at once
+_MOST_DOLLARS = 1e6  # of one request
+
+
+def impossible(numbers: Mapping[str, float | None]) -> str | None:
+    """Which of these numbers no request can have; None if each may be.
+
+    >>> impossible({"cost": -1.0}), impossible({"cost": None, "prompt_tokens": 5})
+    ('cost is -1.0', None)
+    """
+    for name, value in numbers.items():
+        most = MOST_TOKENS if name.endswith("tokens") else _MOST_DOLLARS
+        if value is not None and not 0 <= value < most:
+            return f"{name} is {quoted(value)}"
+    return None
+
+
 _START = b'{"request": "'
 
 
@@ -311,7 +330,16 @@ def _lines(path: Path) -> Iterable[_Line]:
         if torn and not text.endswith(b"}"):
             continue
         try:
-            yield _LINE.validate_json(text)
+            read = _LINE.validate_json(text)
         except ValidationError as error:
             where = f"{path}, line {number}: is no line of a bill"
             raise UserError(f"{from_validation(error, where)}; fix it") from error
+        counts = {name: getattr(read, name) for name in (*NUMBERS, "most")}
+        if wrong := impossible(counts):
+            # As of a request whose end is not known: it counts at the most that it can have cost.
+            say_once(f"{path}, line {number}: {wrong}; it is kept, and does not count")
+            none: dict[str, Any] = {
+                name: None for name in counts if impossible({name: counts[name]})
+            }
+            read = replace(read, **none)
+        yield read

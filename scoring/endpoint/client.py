@@ -11,28 +11,30 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
+from urllib.parse import urlsplit
 
 from tqdm import tqdm
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import MOST_QUOTED, MOST_REPLY, printable, quoted
 from sozo.data.schema import utf8_safe
-from sozo.data.secrets import public_url, secrets_of
-from sozo.scoring.endpoint.bill import Bill, Ended
+from sozo.data.secrets import public_url, secret_pattern
+from sozo.scoring.endpoint.bill import MOST_TOKENS, Bill, Ended
 from sozo.scoring.endpoint.pace import (
+    USED_UP,
     RetryPolicy,
     for_each,
     retry_after,
     run_to_end,
 )
-from sozo.scoring.endpoint.profile import Profile, check_address
+from sozo.scoring.endpoint.profile import Profile, check_address, request_url
 from sozo.scoring.final_text import said_in
 
 OFFICIAL = "https://api.openai.com/v1"
 _REFUSED = (403, 404)
+_NO_VERSION = "; an address mostly ends with /v1"
 _MOST_DETOURS = 20
 _LONG = 10.0  # seconds
-_MOST_TOKENS = 10**9  # more than any model reads or writes at once
 FILTERED = "content_filter"  # a server's code of an error, and how an answer ends that was filtered
 _HEADERS = {
     "OpenAI-Organization": "OPENAI_ORG_ID",
@@ -134,11 +136,11 @@ class Endpoint:
             or base_url
             or os.environ.get("OPENAI_BASE_URL")
             or OFFICIAL
-        ).rstrip("/")
+        )
         check_address(self._address, f"the address of {label}")
         self.label, self.url, self.concurrency = (
             label,
-            public_url(self._address),
+            public_url(request_url(self._address, "")),
             concurrency,
         )
         self._headers = {
@@ -152,7 +154,7 @@ class Endpoint:
                 for header, name in _HEADERS.items()
                 if (value := os.environ.get(name))
             }
-        self._secrets = secrets_of(key, self._address)
+        self._secrets = secret_pattern(key, self._address)
         self._timeout = timeout
         self.retry = retry or RetryPolicy()
         self._client: Any = None
@@ -348,9 +350,7 @@ class Endpoint:
         return model, fingerprint
 
     def _mask(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return text
+        return self._secrets.sub("***", text)
 
     async def _attempt(
         self, path: str, body: bytes, read: Callable[[Any], Value]
@@ -370,7 +370,9 @@ class Endpoint:
         try:
             # The client's own time-outs are per read: a server that drips bytes would never meet them.
             async with asyncio.timeout(self._timeout):
-                response, text = await self._fetch(f"{self._address}/{path}", body)
+                response, text = await self._fetch(
+                    request_url(self._address, path), body
+                )
         except TimeoutError:
             return RequestOutcome(
                 error=f"no reply within {self._timeout:g} s",
@@ -404,7 +406,7 @@ class Endpoint:
                 response.headers.get("retry-after"),
             )
             return replace(
-                self._refusal(status, fault, text.decode(errors="replace"), wait),
+                self._refusal(path, status, content, fault, text, wait),
                 usage=usage,
             )
         try:
@@ -431,19 +433,29 @@ class Endpoint:
         raise UnusableReplyError(f"the request was sent on {_MOST_DETOURS} times")
 
     def _refusal(
-        self, status: int, error: Any, text: str, wait: float | None
+        self,
+        path: str,
+        status: int,
+        content: Any,
+        error: Any,
+        text: bytes,
+        wait: float | None,
     ) -> RequestOutcome[Any]:
         detail = error if isinstance(error, dict) else {"message": error}
-        message = detail.get("message") or text
-        line = self._line(
-            f"HTTP {status}: {message if isinstance(message, str) else quoted(message)}"
-        )
+        message = detail.get("message") or text.decode(errors="replace")
+        said = message if isinstance(message, str) else quoted(message)
+        line = self._line(f"HTTP {status}: {said}")
+        if status in (404, 405):
+            there = urlsplit(request_url(self.url, path)).path
+            line += f" (asked {there}{'' if '/v' in there else _NO_VERSION})"
         code = detail.get("code")
+        coded = content if isinstance(content, dict) and not error else detail
+        words = {str(coded.get(field)) for field in ("code", "type")}
         # What was generated before an error in a reply may be paid for.
         ended = Ended.REPLY if status < 300 else Ended.REFUSED
         if status < 300:  # some servers pass on the status of another one like this
             status = code if type(code) is int and 400 <= code < 600 else 500
-        if status in (401, 402) or code == "insufficient_quota":
+        if status in (401, 402) or words & USED_UP:
             raise self.failure(line)
         if status == 429 and wait is not None and wait > self.retry.patience:
             raise self.failure(f"it asks to wait {wait:.0f} s ({line})")
@@ -514,7 +526,7 @@ def _read_usage(content: Any) -> Usage:
         for name in ("prompt_tokens", "completion_tokens")
     ]
     known = [
-        count if type(count) is int and 0 <= count < _MOST_TOKENS else None
+        count if type(count) is int and 0 <= count < MOST_TOKENS else None
         for count in counts
     ]
     return known[0], known[1]

@@ -19,6 +19,16 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 # So many prompts in a row without an answer, each after all its attempts: the server is down, not the prompt at fault.
 GIVE_UP_AFTER = 20
+# A server's words for an account that no waiting helps, as its code or its type of an error.
+USED_UP = {
+    "insufficient_quota",
+    "insufficient_user_quota",
+    "insufficient_balance",
+    "exceeded_current_quota_error",
+    "quota_exceeded",
+    "billing_not_active",
+    "billing_hard_limit_reached",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 import pydantic
 from pydantic import (
@@ -21,6 +21,7 @@ from pydantic import (
 from sozo.data.contents import text_of
 from sozo.data.errors import UserError
 from sozo.data.foreign import brief
+from sozo.data.secrets import key_in, key_in_address
 from sozo.data.settings import from_validation
 from sozo.data.yaml_loader import parse_yaml
 
@@ -29,6 +30,9 @@ NONE = "none"  # of a setting that is not to be sent
 # In the help of every role's flag.
 HELP = "file, or text such as '{key_env: MY_KEY, temperature: none}': docs/endpoints.md"
 
+_KEYS_PLACE = "put the key into an environment variable and name this as key_env; it is sent as a header"
+# What an address may end with that is the request's own.
+_PATHS = re.compile(r"/+(?:chat/completions|completions|embeddings)?/*\Z")
 
 _STRICT = ConfigDict(extra="forbid", coerce_numbers_to_str=True, allow_inf_nan=False)
 
@@ -38,6 +42,8 @@ def check_address(address: str, what: str) -> None:
     try:
         parts = urlsplit(address)
         if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+            if key_in_address(address):
+                raise UserError(f"{what} holds a key; {_KEYS_PLACE}")
             return
     except ValueError:  # no port, or no host
         pass
@@ -45,6 +51,17 @@ def check_address(address: str, what: str) -> None:
     raise UserError(
         f"{what} cannot be used: it must begin with http:// or https:// {remedy}"
     )
+
+
+def request_url(address: str, path: str) -> str:
+    """Where a request to `path` goes, by an address with or without a path of a request and a query of its own.
+
+    >>> request_url("http://h/openai/deployments/d?api-version=1", "chat/completions")
+    'http://h/openai/deployments/d/chat/completions?api-version=1'
+    """
+    parts = urlsplit(address)
+    base = _PATHS.sub("", parts.path)
+    return urlunsplit((parts.scheme, parts.netloc, f"{base}/{path}", parts.query, ""))
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_STRICT)
@@ -109,6 +126,8 @@ class Profile:
             raise ValueError(
                 f"extra_body must be what JSON can say ({error})"
             ) from error
+        if name := key_in(self.extra_body, os.environ.get(self.key_env, "")):
+            raise ValueError(f"extra_body holds a key ({brief(name)}); {_KEYS_PLACE}")
 
     def decoder(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The decoder's part of a request, made of the role's own `settings` (None is not sent).

@@ -14,9 +14,12 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from sozo.data.contents import contents
 from sozo.data.errors import UserError
+from sozo.data.progress import say_once
 from sozo.data.record import locked, room
 from sozo.data.schema import utf8_safe
 from sozo.data.settings import from_validation
+from sozo.scoring.endpoint.bill import NUMBERS, impossible
+from sozo.scoring.final_text import Ending, ending
 from sozo.scoring.judges.protocol import Rubric, Scores, Status
 
 _START = b'{"key": "'
@@ -182,7 +185,27 @@ def _parse(
                 and not rubric.fits(judgement.scores)
             ):
                 raise UserError(f"{where} (scores {judgement.scores}); fix the line")
-        yield judgement
+        if fault := _fault(judgement, rubrics):
+            say_once(f"{path}, line {number}: {fault}; it is kept, and does not count")
+        else:
+            yield judgement
+
+
+def _fault(line: Judgement, rubrics: Iterable[Rubric]) -> str | None:
+    """What of a line no judge's reply can have made; None if nothing."""
+    if not line.key:
+        return "it has no key"
+    counts = {name: getattr(line, name) for name in NUMBERS}
+    if wrong := impossible(counts):
+        return wrong
+    if line.status is not Status.OK or line.reply is None:
+        return None
+    if ending(line.finish_reason) is not Ending.WELL:
+        return f"its reply ended with {line.finish_reason}, and it has scores"
+    for rubric in rubrics:
+        if rubric.name == line.prompt and rubric.judged(line.reply)[1] != line.scores:
+            return "its reply does not say its scores"
+    return None
 
 
 def _is_whole(line: bytes) -> bool:

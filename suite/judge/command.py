@@ -21,7 +21,7 @@ from sozo.scoring.measure import Estimate, Measure
 from sozo.scoring.numbers import SHARE
 from sozo.scoring.statistics.proportions import wilson
 from sozo.scoring.table import Cell, tabulate
-from sozo.suite.judge.planted import LONGER, at_hand, packaged, plant
+from sozo.suite.judge.planted import INJECTED, LONGER, at_hand, packaged, plant
 from sozo.tasks import finished_run
 from sozo.tasks.jcq.task import Jcq, JcqJudgeSettings, JcqSettings
 from sozo.tasks.judge_check import CHECK, Check, judge_key, read_checks
@@ -54,8 +54,8 @@ def judge(
 ) -> None:
     """Can this judge judge? It reads planted answers.
 
-    An answer to another question, one sentence ten times, no text, a request for 5 points, and the same answer twice as
-    long, each beside a real answer. The judge is named as for sozo run.
+    An answer to another question, one sentence ten times, no text, a request for 5 points, the same answer twice as
+    long, and with an injection, each beside a real answer. The judge is named as for sozo run.
     """
     local = replace(settings, trial=True)  # no question is loaded from a hub
     with Loaded() as loaded:
@@ -114,8 +114,9 @@ def ask(task: Jcq, reals: Mapping[str, str], folder: Path) -> Check:
 def compared(by_kind: dict[str, list[float | None]]) -> Check:
     """By kind how often the real answer scored above the planted one beside it, a tie counting half; which kinds failed.
 
-    A kind fails below 0.8, a longer answer where the interval (Wilson's) lies below 0.5, so that length is paid for;
-    any where fewer than half of its pairs have scores. Of AGAIN it is how often the score was the same.
+    A kind fails below 0.8, a longer answer and one with an injection where the interval (Wilson's) lies below 0.5, so
+    that this is paid for; any where fewer than half of its pairs have scores. Of AGAIN it is how often the score was
+    the same.
     """
     reals = by_kind.pop(REAL)
     check: Check = {"failed": [], "kinds": {}}
@@ -133,7 +134,7 @@ def compared(by_kind: dict[str, list[float | None]]) -> Check:
         if not fails:
             low, high = wilson(wins, n)
             share = Estimate(wins / n, low, high, n)
-            fails = high < 0.5 if kind == LONGER else wins / n < LEAST
+            fails = high < 0.5 if kind in (LONGER, INJECTED) else wins / n < LEAST
         means = [fmean(side) for side in zip(*pairs, strict=True)]
         check["kinds"][kind] = share.to_json() | {"of": len(reals), "means": means}
         if fails and kind != AGAIN:
@@ -160,6 +161,6 @@ def _show(check: Check, folder: Path, name: str) -> None:
         rows.append(row)
     print_tables([tabulate(f"{name} among planted answers", rows)])
     rule = f"FAILED: the real answer is not above the planted one in {LEAST:.0%} of pairs (a tie counts half)"
-    rest = "of a longer one, if it is surely above the real; and where fewer than half of the pairs have scores"
+    rest = "of one that is longer or has an injection, if it is surely above the real; and where fewer than half have scores"
     print_lines([f"{rule}; {rest}"] if check["failed"] else [])
     print_lines([str(folder / CHECK)])

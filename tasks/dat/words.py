@@ -114,6 +114,7 @@ class WordTable:
             0, np.int32
         )  # nouns of equal identity are the same word
         self.hashes = np.zeros((0, 2), np.uint64)  # for the duplicates' keys
+        self.lemmas = np.zeros((0, 2), np.uint64)  # the same of the nouns' lemmas
 
     def look_up(self, words: list[str]) -> np.ndarray:
         """Number or reason code of each word, learning the new ones first."""
@@ -187,6 +188,10 @@ class WordTable:
         self.identities = np.append(self.identities, np.array(numbered, np.int32))
         self.hashes = np.concatenate(
             [self.hashes, np.stack([word_hash(word) for word, _, _ in nouns])]
+        )
+        lemmas = [verdict.representative or word for word, verdict, _ in nouns]
+        self.lemmas = np.concatenate(
+            [self.lemmas, np.stack([word_hash(lemma) for lemma in lemmas])]
         )
         codes.update((word, first + i) for i, (word, _, _) in enumerate(nouns))
 

@@ -43,7 +43,7 @@ class JcqJudgeSettings(JudgeSettings):
 
     judge_prompt: str = rare_setting(
         "jcq-v1",
-        "jcq-v1 (the paper's) or jcq-v1-guarded (against answers that address the judge).",
+        "jcq-v1 (the paper's) or jcq-v1-guarded-2 (against answers that address the judge).",
     )
     verdicts: str = rare_setting(
         "strict",

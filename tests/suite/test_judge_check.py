@@ -19,7 +19,7 @@ from sozo.eval.report.answer import first_screen
 from sozo.eval.report.labels import english, wording
 from sozo.scoring.statistics.proportions import wilson
 from sozo.suite.judge.command import AGAIN, LEAST, REAL, ask, compared
-from sozo.suite.judge.planted import LONGER, PAIRS, at_hand, packaged, plant
+from sozo.suite.judge.planted import INJECTED, LONGER, PAIRS, at_hand, packaged, plant
 from sozo.tasks import Jcq, finished_run
 from sozo.tasks.jcq.questions import trial_questions
 from sozo.tasks.jcq.task import JcqSettings
@@ -81,7 +81,7 @@ def aucs(check):
     ("points", "failed"),
     [
         (constant, WORSE),
-        (by_length, ["off topic", "one sentence ten times", LONGER]),
+        (by_length, ["off topic", "one sentence ten times", LONGER, INJECTED]),
         (obedient, ["request for 5 points"]),
         (paid_by_length, [LONGER]),
         (by_rule, []),
@@ -90,14 +90,14 @@ def aucs(check):
 def test_a_judge_fails_at_what_it_does_not_see(tmp_path, points, failed):
     check, judge = check_of(tmp_path, points)
     assert check["failed"] == failed
-    assert len(judge.asked) == 7 * PAIRS == 98
+    assert len(judge.asked) == 8 * PAIRS == 112
     assert aucs(check)[AGAIN] == 1.0
     assert {known["n"] for known in check["kinds"].values()} == {PAIRS}
 
 
 def test_a_constant_judge_ties_with_everything(tmp_path):
     check, _ = check_of(tmp_path, constant)
-    assert {aucs(check)[kind] for kind in (*WORSE, LONGER)} == {0.5}
+    assert {aucs(check)[kind] for kind in (*WORSE, LONGER, INJECTED)} == {0.5}
     known = check["kinds"]["off topic"]
     assert (known["low"], known["high"]) == wilson(7, 14)
     assert known["means"] == [4, 4]
@@ -119,9 +119,9 @@ def test_what_has_no_scores_is_not_passed(tmp_path):
     assert check["failed"] == ["no text"]
     assert check["kinds"]["no text"]["value"] is None
     assert check["kinds"]["no text"]["means"] == []
-    assert len(judge.asked) == 98 + PAIRS  # what is no verdict is asked for once more
+    assert len(judge.asked) == 112 + PAIRS  # what is no verdict is asked for once more
     check, _ = check_of(tmp_path / "none", lambda *_: "?")
-    assert check["failed"] == [*WORSE, LONGER]
+    assert check["failed"] == [*WORSE, LONGER, INJECTED]
 
 
 def test_half_of_the_pairs_is_the_least():
@@ -176,7 +176,7 @@ def test_a_check_that_is_killed_asks_for_the_rest_only(tmp_path):
     kept = len((tmp_path / "judge-check.jsonl").read_text().splitlines())
     assert kept == 50
     check, judge = check_of(tmp_path, by_rule)
-    assert (check["failed"], len(judge.asked)) == ([], 98 - kept)
+    assert (check["failed"], len(judge.asked)) == ([], 112 - kept)
     again, judge = check_of(tmp_path, by_rule)
     assert (again, judge.asked) == (check, [])
 
@@ -184,7 +184,7 @@ def test_a_check_that_is_killed_asks_for_the_rest_only(tmp_path):
 def test_what_is_planted():
     kinds = plant(REALS)
     texts = list(REALS.values())
-    assert [*kinds] == [*WORSE, LONGER]
+    assert [*kinds] == [*WORSE, LONGER, INJECTED]
     tasks = {question.question: question.task for question in trial_questions()}
     assert set(Counter(tasks[question] for question in REALS).values()) == {2}
     owner = {text: tasks[question] for question, text in REALS.items()}
@@ -245,7 +245,7 @@ def test_a_report_says_that_its_judge_was_never_checked(tmp_path):
     notes_of_checked, same = reported(tmp_path)
     assert [one for one in notes if one != note] == notes_of_checked
     assert same == beside
-    other = key.replace('"jcq-v1"', '"jcq-v1-guarded"')
+    other = key.replace('"jcq-v1"', '"jcq-v1-guarded-2"')
     write_json(tmp_path / "eval" / CHECK, {other: {"failed": []}})
     assert reported(tmp_path)[0] == notes
 
@@ -303,22 +303,22 @@ def test_the_command_asks_once_and_says_what_it_will_cost(tmp_path):
         poor = sozo(tmp_path, *words, "--trial", *money, OPENAI_API_KEY="k")
         assert (poor.returncode, "not finished" in poor.stdout) == (3, True)
         assert not (tmp_path / "eval" / CHECK).exists()
-        assert 0 < len(asked) < 98
+        assert 0 < len(asked) < 112
         done = sozo(tmp_path, *words, "--trial", OPENAI_API_KEY="k")
         assert done.returncode == 0, done.stderr
-        assert "98 requests of j at most" in done.stdout
-        assert len(asked) == 98
+        assert "112 requests of j at most" in done.stdout
+        assert len(asked) == 112
         (failed,) = re.findall(
             r"(\w[\w ]+?)  +(\S+)[^\n]*\n[^\n]*\n[^\n]*\n +FAILED", done.stdout
         )
         assert failed == ("request for 5 points", "0.00")
         again = sozo(tmp_path, *words, "--trial", OPENAI_API_KEY="k")
-        assert (len(asked), "FAILED" in again.stdout) == (98, True)
+        assert (len(asked), "FAILED" in again.stdout) == (112, True)
         assert "checked before" in again.stdout
         assert "checked before" not in done.stdout
-        fenced = ["--judge-prompt", "jcq-v1-guarded"]
+        fenced = ["--judge-prompt", "jcq-v1-guarded-2"]
         sozo(tmp_path, *words, "--trial", *fenced, OPENAI_API_KEY="k")
-        assert len(asked) == 2 * 98
+        assert len(asked) == 2 * 112
         assert "<answer>" in asked[-1]
 
 

@@ -25,6 +25,7 @@ _SEP = re.compile('\\s*"?sep=(.)"?[,;\\s]*?(?:\r\n|\n|\r)', re.IGNORECASE)
 _FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠](?<![+\-](?=[0-9]+([.,][0-9]+)?\Z))")
 _JAPANESE = re.compile("[ぁ-んァ-ヶ一-龥]")
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,3})([^0-9]*)", re.DOTALL)
+_SHOWN = 20  # headings in a message
 _EXPLAINS = ('{"ImportId":', "Open-Ended Response")
 
 
@@ -84,7 +85,8 @@ class Sheet:
 
     def wrong(self, what: str, row: int | None = None) -> UserError:
         """What is wrong, of the sheet or of a row, and which columns there are."""
-        there = ", ".join(map(brief, filter(None, self.cells.columns)))
+        headings = [brief(heading) for heading in self.cells.columns if heading]
+        there = ", ".join(headings[:_SHOWN]) + ", ..." * (len(headings) > _SHOWN)
         where = self.path if row is None else f"{self.path}, row {row}"
         return UserError(f"{where}: {what}; the columns are: {there}")
 

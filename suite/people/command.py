@@ -210,6 +210,8 @@ def _summary(
     read = f"{n:,} row{'s' * (n != 1)} read as {scored.sheet.encoding}."
     shown = [*scored.tables[:-1], *([plane.table] if plane else [])]
     times, *notes = [said(note) for table in shown for note in table.notes]
+    told = [printable(both[said is not str]) for both in scored.paragraphs]
+    paragraphs = "\n\n".join(told)
     parts = [
         times,
         f"# {title}",
@@ -218,9 +220,7 @@ def _summary(
         *map(plain, notes),
         f"## {said('Methods and results, to paste')}",
         # In a fence nothing is escaped, so that it is pasted as it is; no line of it begins as a fence ends.
-        "~~~text",
-        *(printable(both[said is not str]) for both in scored.paragraphs),
-        "~~~",
+        f"~~~text\n{paragraphs}\n~~~",
     ]
     return "\n\n".join(parts)
 

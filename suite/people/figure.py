@@ -49,7 +49,8 @@ def design_figure(
         first.set_xlim(-0.6, len(times) - 0.4)
         first.set_ylabel(score)
         if any(names):
-            first.legend(frameon=False)
+            above = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 4}
+            first.legend(frameon=False, **above)
         for axes, column in zip(others, correlates, strict=True):
             both = scores.mean(axis=1).to_frame().join(correlates[column]).dropna()
             axes.plot(both[column], both[0], "o", color=series(0), alpha=0.6)

@@ -194,6 +194,7 @@ const fresh = () => ({
   group: (address.get("c") ?? "").trim(),
   trial: (address.get("t") ?? "").trim(),
   agreed: false,
+  next: false, // not the first who writes here
   started: null,
   ended: null,
   words: Array(TEN).fill(""),
@@ -237,6 +238,7 @@ function csv() {
     ...state.first.map((time, k) => [`seconds_first_${k + 1}`, since(time)]),
     ...state.last.map((time, k) => [`seconds_last_${k + 1}`, since(time)]),
     ["seconds_all", since(state.ended)],
+    ["seconds_limit", settings.seconds],
     ["began", new Date(state.started).toISOString()],
     ["agreed", settings.consent ? "yes" : ""],
     ["language", settings.language],
@@ -281,12 +283,15 @@ function duration(seconds) {
   return [minutes && say("minutes", { n: minutes }), rest && say("seconds", { n: rest })].filter(Boolean).join(" ");
 }
 
+/** Whether the address says who writes; it speaks of the first who writes here, not of the next. */
+let named = Boolean(address.get("p")?.trim());
+
 function startPage() {
   if (settings.seconds) {
     element("limit").textContent = say("limit", { time: duration(settings.seconds) });
     element("limit").hidden = false;
   }
-  element("who").hidden = Boolean(address.get("p")?.trim());
+  element("who").hidden = named;
   element("known-as").hidden = !element("who").hidden;
   element("known-as").textContent = say("known_as", { participant: state.participant });
   const ready = () => {
@@ -511,7 +516,9 @@ async function finish() {
 }
 
 function endPage() {
+  const timeUp = settings.seconds && state.ended - state.started >= 1000 * settings.seconds;
   element("csv").value = csv();
+  element("time-up").hidden = !timeUp;
   element("end-note").textContent = "";
   element("next").textContent = say("next");
   element("result").hidden = !settings.show_score;
@@ -542,7 +549,8 @@ function showResult(judged) {
   }
   const others = judged.filter(({ word, verdict }) => word && (verdict !== "ok" || !counted.has(word)));
   if (others.length) {
-    const note = (verdict) => (verdict !== "ok" ? say(verdict) : say(found ? "not_needed" : "ok"));
+    // Nothing can be changed any more: what a note advises is left out.
+    const note = (verdict) => (verdict !== "ok" ? say(verdict).split(say("stop"))[0] : say(found ? "not_needed" : "ok"));
     const lines = others.map(({ word, verdict }) =>
       make("li", {}, make("b", { textContent: word }), ` ${note(verdict)}`),
     );
@@ -612,7 +620,8 @@ function nextParticipant() {
     element("next").textContent = say("next_sure");
     return;
   }
-  state = fresh();
+  named = false;
+  state = { ...fresh(), participant: "", next: true };
   keep();
   startPage();
 }
@@ -636,6 +645,7 @@ const loaded = load().then(showNotes, () => {
   element("page-note").textContent = say("no_unpacking");
 });
 recall();
+named &&= !state.next;
 keep();
 if (state.stage === "start") {
   startPage();

@@ -28,6 +28,7 @@ from sozo.scoring.embeddings.ginza import read_package
 from sozo.scoring.embeddings.minilm import MiniLmEncoder
 from sozo.scoring.parse import NUM_WORDS, SCRIPTS, script_reason
 from sozo.suite.people.lists import NOTHING
+from sozo.suite.people.messages import told_in
 from sozo.tasks import Dat
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.dat.words import COUNTED
@@ -75,25 +76,29 @@ def form(
 
     It opens on a phone or a laboratory computer, checks nouns, and gives a CSV file that `sozo people` reads.
     """
-    if output.exists():
-        raise UserError(f"{output}: exists; name another file")
-    if output.suffix.lower() not in (".html", ".htm"):
-        raise UserError(f"{output}: is no name of a page; call it {output.name}.html")
-    agreed = _consent(consent)
-    scorer = Dat(DatSettings(language=language)).for_people().scorer
-    packed = pack(scorer, vocabulary(language))
-    settings = {
-        "seconds": seconds,
-        "minimum": minimum,
-        "consent": bool(agreed),
-        "show_score": not hide_score,
-    }
-    page = render_page(packed, scorer, settings, agreed)
-    write_whole(output, page)
-    nouns = int((packed.rows >= _NOUN).sum())
-    print_lines(
-        [f"{output}: {len(page) / 1e6:.1f} MB, {nouns:,} nouns; open it in a browser"]
-    )
+    with told_in("ja" if language == "ja" else "en", "") as said:
+        if output.exists():
+            raise UserError(f"{output}: exists; name another file")
+        if output.suffix.lower() not in (".html", ".htm"):
+            raise UserError(
+                f"{output}: is no name of a page; call it {output.name}.html"
+            )
+        agreed = _consent(consent)
+        print_lines([said(f"{output}: is made in half a minute")])
+        scorer = Dat(DatSettings(language=language)).for_people().scorer
+        packed = pack(scorer, vocabulary(language))
+        settings = {
+            "seconds": seconds,
+            "minimum": minimum,
+            "consent": bool(agreed),
+            "show_score": not hide_score,
+        }
+        page = render_page(packed, scorer, settings, agreed)
+        write_whole(output, page)
+        nouns = int((packed.rows >= _NOUN).sum())
+        size = f"{len(page) / 1e6:.1f}"
+        made = f"{output}: {size} MB, {nouns:,} nouns; open it in a browser"
+        print_lines([said(made)])
 
 
 def _consent(path: Path | None) -> str:

@@ -190,6 +190,10 @@ def read_written(
         _check_headings(sheet)
         raise sheet.wrong("no column answer (or word1 to word10)")
     asked, nothing = brief(str(participant.name)), participant.str[:0]
+    if sheet.path.is_dir() and "participant" not in named:
+        # Another file may call participants otherwise.
+        for other in sheet.columns(*_KNOWN["participant"]):
+            participant = participant.where(participant != "", other)
     if trial is None or trial.name == participant.name:
         trial = nothing.rename("")
     of = nothing if "group" not in named or group is None else _as_one(group)
@@ -210,22 +214,28 @@ def read_written(
     filled = lists["words"].str.len() > 0
     beside = lists.assign(filled=filled).groupby(_SAME)["filled"].transform("any")
     unwritten = lists.index[~beside & (lists["participant"] != "")]
+    files = lists.index.to_series().map(_file)
+    joined = lists.index[~filled.groupby(files.to_numpy()).transform("any")]
+    unwritten = unwritten.difference(joined, sort=False)
     lists = lists[filled]
     lists.attrs["several"] = len(parts) > 1
     _refuse_wrong(sheet, lists, asked, trial)
     spelled = (participant + " = " + who)[(participant != who) & (who != "")]
     alike = lists["participant"].drop_duplicates()
     alike = alike.groupby(alike.map(_number)).filter(lambda same: len(same) > 1)
+    named_of = (trial, of) if "group" in named else (trial,)
+    others = [brief(str(column.name)) for column in named_of if column.any()]
     other = group if group is not None and "group" not in named else nothing
     lists.attrs |= {
         "who": who,
-        "columns": f"{asked}; {', '.join(columns)}",
+        "columns": f"{', '.join([asked, *others])}; {', '.join(columns)}",
         "unread": ", ".join(unread),
         "trial": brief(str(trial.name)),
         "conditions": brief(str(other.name))
         if other[lists.index].nunique() > 1
         else "",
         "unwritten": unwritten.unique().tolist(),
+        "joined": joined.unique(),
         "spellings": spelled.unique().tolist(),
         "alike": [*zip(alike, alike.index, strict=True)],
         "made": [cell for cell in made if cell[1] in lists.index],
@@ -295,6 +305,11 @@ def correlates(sheet: Sheet, names: Sequence[str], who: "pd.Series") -> "pd.Data
     sheet = sheet.answers()
     columns = {name: _numbers(sheet, name) for name in names}
     return pd.DataFrame(columns, sheet.cells.index).groupby(who).mean()
+
+
+def _file(row: object) -> str:
+    """Of a folder's row its file: a.csv of "2 of a.csv"."""
+    return str(row).partition(" of ")[2]
 
 
 def _numbers(sheet: Sheet, name: str) -> "pd.Series":

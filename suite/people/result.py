@@ -1,5 +1,6 @@
 """People's lists as results: columns for their spreadsheet, tables, and a paragraph on the method."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -128,6 +129,7 @@ def score_sheet(
     notes = [_times(lists, results), _both("by", **facts), _both("nouns", **facts)]
     notes += added
     notes += _notes(sheet.cells.index, lists, results, language)
+    notes += _lacking(values, lists["participant"])
     design = compared(results, lists["group"], score, values)
     alpha = summary[0][_ALPHA_NAME]
     told = prose(design, alpha, japanese)
@@ -187,7 +189,7 @@ def _counted(
     japanese: Callable[[str], str],
 ) -> dict[str, Any]:
     """What the paragraph says of the results."""
-    mean = summary[0]["Mean of participants"]
+    mean, why = summary[0]["Mean of participants"], results["reason"]
     participants = results["participant"].nunique()
     return {
         "mean": mean,
@@ -199,8 +201,10 @@ def _counted(
         "of_participants": _count(participants, "participant"),
         "scored": int(results["score"].count()),
         "unscored": int(results["score"].isna().sum()),
-        "reasons": _reasons(results["reason"]),
-        "reasons_ja": _reasons(results["reason"], japanese, "：", "、"),
+        "reasons": f" ({_reasons(why)})" if why.any() else "",
+        "reasons_ja": f"（理由：{_reasons(why, japanese, '：', '、')}）"
+        if why.any()
+        else "",
     }
 
 
@@ -225,13 +229,20 @@ def _notes(
 ) -> list[tuple[str, str]]:
     """What of the sheet was read as lists, and what looks as if it was read wrongly."""
     unwritten, spellings = lists.attrs["unwritten"], lists.attrs["spellings"]
-    left_out = rows.difference(lists.index).difference(unwritten)
+    joined = lists.attrs["joined"]
+    left_out = rows.difference(lists.index).difference(unwritten).difference(joined)
     notes = [_both("columns", columns=lists.attrs["columns"])]
     if unread := lists.attrs["unread"]:
         notes.append(_both("unread", columns=unread))
     for name, own in {"left_out": left_out, "unwritten": unwritten}.items():
         if n := len(own):
-            notes.append(_both(name, count=_count(n, "row"), rows=_first(own), n=n))
+            rows_ja = _first(
+                [re.sub(r"^(\d+) of (.+)$", r"\2の\1", str(row)) for row in own]
+            )
+            count = _count(n, "row")
+            notes.append(
+                _both(name, count=count, rows=_first(own), rows_ja=rows_ja, n=n)
+            )
     most, times = lists["participant"].value_counts().max(), lists["trial"].nunique()
     if most < times:
         column = lists.attrs["trial"]
@@ -256,6 +267,20 @@ def _notes(
         and results["refused"].str.contains("not_japanese").any()
     ):
         notes.append(_both("english_words"))
+    return notes
+
+
+def _lacking(values: "pd.DataFrame", wrote: "pd.Series") -> list[tuple[str, str]]:
+    """Who has a number of a correlated column and no list, or a list and no number."""
+    notes = []
+    for name in values:
+        numbers = set(values[name].dropna().index) - {""}
+        persons = dict.fromkeys(wrote)
+        without = [person for person in persons if person not in numbers]
+        alone = sorted(numbers - persons.keys())
+        for kind, people in (("no_number", without), ("no_list", alone)):
+            if people:
+                notes.append(_both(kind, column=name, names=_first(people)))
     return notes
 
 

@@ -252,7 +252,7 @@ def test_answers_are_saved_and_read_as_they_are(browser, page, tmp_path):
         < 0.001
     )
     assert shown[0] == f"{float(cells['page_score'].iloc[0]):.3f}"
-    times = cells.filter(like="seconds_").iloc[0].astype(float)
+    times = cells.filter(regex="seconds_(first|last|all)").iloc[0].astype(float)
     assert len(times) == 21
     assert times.max() == times["seconds_all"]
     assert (
@@ -420,6 +420,16 @@ def test_a_browser_that_keeps_nothing_does_as_well(browser, page):
     assert browser.run("[state.stage, state.words.join('')]") == ["start", ""]
 
 
+def test_the_next_participant_is_asked_for_a_number(browser, page):
+    begin(browser, page, *WORDS["ja"], query="?p=S14&c=walk&t=2")
+    end(browser)
+    browser.run("element('next').click(); element('next').click()")
+    asked = "[element('who').hidden, element('begin').disabled, state.participant, state.group, state.trial]"
+    assert browser.run(asked) == [False, True, "", "walk", "2"]
+    browser.open(f"{page.as_uri()}?p=S14&c=walk&t=2", 390)  # a reload asks, too
+    assert browser.run(asked) == [False, True, "", "walk", "2"]
+
+
 def test_cells_run_no_formula_and_names_no_script(browser, page, tmp_path):
     name = '<script>alert(1)</script>",=2'
     begin(
@@ -526,8 +536,10 @@ def test_mistakes_are_said_in_one_line(tmp_path):
         ({"language": "fr"}, "language must be ja or en"),
     ):
         with pytest.raises(UserError, match=said) as raised:
-            form(**{"output": tmp_path / "new.html", **options})
+            form(**{"output": tmp_path / "new.html", "language": "en", **options})
         assert "\n" not in str(raised.value)
+    with pytest.raises(UserError, match="すでにある。別の名前を"):
+        form(output=page)
 
 
 def test_a_folder_names_the_file_of_a_wrong_row(tmp_path):

@@ -584,7 +584,7 @@ def test_the_example_page_says_what_was_done(tmp_path, monkeypatch, capsys):
     for fact in (
         "参加者8名",
         "有効な語が7語未満：2",
-        "読み取った列：participant; answer。",
+        "読み取った列：participant, trial; answer。",
     ):
         assert fact in text
     assert (
@@ -659,13 +659,13 @@ def test_the_paragraph_of_one_list_is_in_the_singular_and_japanese_in_japanese(
     for text in (
         "1 row read as",
         "1 participant wrote 1 list.",
-        "without: 0 (none)",
+        "without: 0.",
     ):
         assert text in page
     japanese = (tmp_path / "out/people_ja.md").read_text("utf-8")
     for text in (
         "1件のリスト",
-        "0件（理由：なし）",
+        "採点できなかったリストは0件であった。",
         "形式が違う：1",
         "無効とした語（多い順に5語まで）：走る（名詞と判定されない、1）",
     ):

@@ -303,3 +303,30 @@ def test_one_comparison_is_not_corrected():
     nobody = pd.Series("", results.index)
     (row,) = compared(results, nobody, HOURS, pd.DataFrame()).differences
     assert "p (Holm)" not in row
+
+
+def test_a_questionnaire_in_the_folder_is_joined_and_who_lacks_what_is_told(
+    fake,  # noqa: F811
+    tmp_path,
+):
+    folder = tmp_path / "answers"
+    folder.mkdir()
+    ten = "、".join(AXES[:10])
+    lists = [["participant", "answer"], *([f"S{k}", ten] for k in range(1, 7))]
+    save(folder / "lists.csv", table(lists))
+    rows = [
+        ["参加者", "開放性"],
+        *([f"s{k}", str(k)] for k in range(2, 7)),
+        ["S9", "1"],
+    ]
+    save(folder / "scale.csv", table(rows))
+    text = summary(fake, folder, tmp_path / "out", "開放性")
+    assert text.startswith("6 participants, one list each")
+    assert "A list and no number in 開放性: S1." in text
+    assert "A number in 開放性 and no list: S9." in text
+    assert "No list" not in text
+    wide = written(tmp_path / "out/wide.csv")
+    assert [row["開放性"] for row in wide] == [
+        "",
+        *(f"{k}.000000" for k in range(2, 7)),
+    ]

@@ -428,6 +428,7 @@ def test_the_next_participant_is_asked_for_a_number(browser, page):
     assert browser.run(asked) == [False, True, "", "walk", "2"]
     browser.open(f"{page.as_uri()}?p=S14&c=walk&t=2", 390)  # a reload asks, too
     assert browser.run(asked) == [False, True, "", "walk", "2"]
+    browser.run("sessionStorage.clear()")
 
 
 def test_cells_run_no_formula_and_names_no_script(browser, page, tmp_path):

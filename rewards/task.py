@@ -147,7 +147,7 @@ def reward_options(kind: type[Task]) -> set[str] | None:
     """Names of the keyword arguments of `reward_of` for tasks of this class; None if no answer is worth anything alone.
 
     >>> sorted(reward_options(Dat))
-    ['penalise_duplicates', 'scale']
+    ['penalise_duplicates', 'scale', 'seen_as']
     """
     maker = _maker(kind)
     if maker is None:

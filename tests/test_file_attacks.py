@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sozo.scoring.embeddings.glove import GloveEncoder
 
 from command_line import sozo
 from fakes import list_text
@@ -27,6 +26,7 @@ from sozo.data.record import read_json
 from sozo.data.schema import iter_tables, part_paths, write_columns
 from sozo.data.settings import read_yaml
 from sozo.eval.answered import read_answers
+from sozo.scoring.embeddings.vector_file import VectorFile
 from sozo.scoring.embeddings.word_vectors import WordVectors
 from sozo.scoring.endpoint.profile import read_profile
 from sozo.scoring.judges.ledger import Ledger, read_judgements
@@ -76,8 +76,8 @@ PIPES = {
     "part-00001.parquet": lambda path: list(iter_tables(path.parent)),
     "judgements.jsonl": lambda path: read_judgements(path, ()),
     "own.jsonl": lambda path: Ledger(path, ()),
-    "glove.txt": lambda path: GloveEncoder(str(path)),
-    "glove.gz": lambda path: GloveEncoder(str(path)),
+    "glove.txt": lambda path: VectorFile(str(path)),
+    "glove.gz": lambda path: VectorFile(str(path)),
     "rows.jsonl": lambda path: list(read_objects(path)),
 }
 
@@ -218,7 +218,7 @@ def test_vectors_that_unpack_to_gigabytes(tmp_path):
         for _ in range(512):
             file.write(b"0" * (1 << 20))
     assert path.stat().st_size < 1 << 20
-    assert "glove.gz" in one_line(GloveEncoder, str(path))
+    assert "glove.gz" in one_line(VectorFile, str(path))
 
 
 # --- flipped bytes ---

@@ -164,10 +164,6 @@ def test_a_bad_line_is_named(tmp_path, row, message):
             b'{"id": 1, "question_id": 1, "answer": "a"}\n' * 2,
             "line 2: the id '1' comes twice",
         ),
-        (
-            b'{"id": 1, "question_id": 1, "answer": null}',
-            "line 1: 0 answers in the columns id, question_id, answer",
-        ),
         (b"\n", "holds no answers"),
     ],
 )
@@ -178,6 +174,13 @@ def test_bad_answers(tmp_path, content, message):
         list(read_answers_file(path))
     with pytest.raises(UserError, match="no such file"):
         list(read_answers_file(tmp_path / "no.jsonl"))
+
+
+def test_an_answer_of_null_never_came(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"id": 1, "question_id": 1, "answer": null}')
+    (answer,) = read_answers_file(path)
+    assert (answer.text, answer.finish_reason) == ("", "error")
 
 
 def test_imported_judgements_have_the_key_of_the_same_request_but_for_its_server(

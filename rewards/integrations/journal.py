@@ -93,8 +93,8 @@ class Journal:
         with path.open("rb") as file:
             head = file.read(100)
         if not head:
-            line = "is empty, and what it held is lost; remove it to begin anew"
-            raise UserError(f"{path}: {line}, or name another folder")
+            line = "is empty, and what it held is lost; name another folder"
+            raise UserError(f"{path}: {line}")
         if head[:16] != b"SQLite format 3\0" or head[60:64] == bytes(4):
             raise UserError(f"{path}: is no journal; name another folder")
         if int.from_bytes(head[60:64]) != mark:

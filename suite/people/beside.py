@@ -15,7 +15,8 @@ from sozo.scoring.measure import Measure
 from sozo.scoring.statistics import mean_interval
 from sozo.scoring.statistics.hill import hill_interval
 from sozo.scoring.table import Cell, Content, Table, tabulate
-from sozo.suite.people.lists import TEXTS, people_words, score_written
+from sozo.suite.people.lists import TEXTS, people_words
+from sozo.suite.people.scores import score_written
 from sozo.tasks.dat.summary import DIFFERENT_WORDS
 
 if TYPE_CHECKING:

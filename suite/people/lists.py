@@ -6,7 +6,6 @@ lines, by commas, 、 or spaces, half-width katakana too. What a valid word is, 
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -17,13 +16,11 @@ import numpy as np
 import yaml
 
 from sozo.data.errors import UserError
-from sozo.data.foreign import LONGEST_WORD, brief, nfkc, parse_json
-from sozo.data.schema import Reason
+from sozo.data.foreign import brief, nfkc, parse_json
 from sozo.data.sheet import Sheet, plain
 from sozo.scoring.parse import NUM_WORDS, write_list
 from sozo.tasks.dat.found import AROUND, NUMBERING, listed
-from sozo.tasks.dat.scorer import DatScorer, first_seven
-from sozo.tasks.dat.words import CODE, COUNTED, REASONS
+from sozo.tasks.dat.words import COUNTED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -479,114 +476,3 @@ def _fields(cell: str) -> str:
         if cell.startswith("{") and isinstance(fields := parse_json(cell), dict):
             return "\n".join(str(field) for field in fields.values() if field)
     return ""
-
-
-def seven_of_ten(
-    words: Sequence[Sequence[str]], scorer: DatScorer
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Scores by people's rule of lists of ten words at most (NaN without one), shape (lists,).
-
-    And of each word its number, and 0 or the code of the reason why it does not count, both of shape (lists, 10).
-    """
-    scorer.words.look_up(
-        [word for own in words for word in own]
-    )  # in one batch; below it is remembered
-    numbers = np.full(
-        (len(words), NUM_WORDS), CODE[Reason.FORMAT], np.int32
-    )  # what was not written is no word
-    for row, own in zip(numbers, words, strict=True):
-        row[: len(own)] = scorer.words.look_up(list(own))
-    bad = scorer.words.bad_words(numbers)
-    chosen, codes = first_seven(numbers, bad)
-    enough = codes == 0
-    scores = np.full(len(words), np.nan)
-    scores[enough] = scorer.distances(chosen[enough])
-    return scores, numbers, bad
-
-
-def score_written(
-    lists: "pd.DataFrame", scorer: DatScorer, paper: DatScorer | None = None
-) -> "pd.DataFrame":
-    """What lists are worth, row by row: scores (NaN without one), reasons, the words that count, and the others.
-
-    Scores are 0 to 2; where the scorer goes by Olson's protocol, both rules' are times 100. The reason by
-    people's rule is `too_few_words` (fewer than seven were found) or `fewer_than_7_valid`. The strict rule takes the
-    nouns of `paper`, if given. `attrs["refused"]` says which five words were refused most often.
-    """
-    words = [own[:NUM_WORDS] for own in lists["words"]]
-    scores, _, bad = seven_of_ten(words, scorer)
-    strict = (paper or scorer).score(list(lists["text"]))
-    results = lists[["participant", "trial"]].assign(
-        score=scores, strict_score=strict.scores.astype(float), reason=""
-    )
-    enough = ~np.isnan(scores)
-    short = np.array([len(own) < COUNTED for own in words])
-    results.loc[~enough, "reason"] = np.where(
-        short, "too_few_words", "fewer_than_7_valid"
-    )[~enough]
-    results["strict_reason"] = [str(strict.reason(k) or "") for k in range(len(lists))]
-    judged = [
-        list(zip(own, codes.tolist(), strict=False))
-        for own, codes in zip(words, bad, strict=True)
-    ]
-    comma = ", " if scorer.rules.language == "en" else "、"
-    results["words"] = [
-        comma.join([word for word, code in own if not code][:COUNTED]) for own in judged
-    ]
-    results["refused"] = [
-        comma.join(
-            f"{word[:LONGEST_WORD]} ({REASONS[-1 - code]})"
-            for word, code in own
-            if code
-        )
-        for own in judged
-    ]
-    wrong = Counter(
-        (word, code)
-        for own in judged
-        for word, code in own
-        if code not in (0, CODE[Reason.REPEATED_WORD])
-    )
-    results.attrs["refused"] = [
-        (word[:LONGEST_WORD], REASONS[-1 - code], n)
-        for (word, code), n in wrong.most_common(5)
-    ]
-    codes = Counter(code for own in judged for _, code in own)
-    results.attrs["repeated"] = codes[CODE[Reason.REPEATED_WORD]]
-    results.attrs["no_vector"] = codes[CODE[Reason.NO_VECTOR]]
-    results.attrs["nouns"] = codes[0] + codes[CODE[Reason.NO_VECTOR]]
-    return results
-
-
-def percentiles(
-    scores: np.ndarray, sheet: Sheet, scale: str, most: int, named: str = ""
-) -> tuple[np.ndarray, int]:
-    """The percent of the norms that are below each score, shape (lists,), and half of those equal; the norms' number.
-
-    Norms are the column score of a spreadsheet, from 0 to `most`. Their scale is in its column sozo_scale, or `named`:
-    UserError where it is another one, and no percentiles (NaN, of 0 norms) where one of them does not say it.
-    """
-    import pandas as pd
-    from scipy.stats import percentileofscore
-
-    columns = sheet.columns(*_KNOWN["score"])
-    if not columns:
-        raise sheet.wrong("no column score")
-    written = columns[0][columns[0] != ""]
-    if written.empty:
-        raise UserError(f"{sheet.path}: holds no score; give those of your own sample")
-    norms = pd.to_numeric(written, errors="coerce")
-    said, *_ = *sheet.columns("^sozoscale$"), written.str[:0]
-    scales = set(said[norms.index].replace("", named))
-    if other := scales - {scale, ""}:
-        raise UserError(
-            f"{sheet.path}: is of the scale {min(other)!r}, not {scale!r}; score both with the same settings"
-        )
-    if (wrong := ~norms.between(0, most)).any():
-        row = wrong.idxmax()
-        raise UserError(
-            f"{sheet.path}, row {row}: {written[row][:40]!r} is no score from 0 to {most}"
-        )
-    if scales != {scale}:
-        return np.full(len(scores), np.nan), 0
-    return percentileofscore(norms, scores.round(4), kind="mean"), len(norms)

@@ -16,15 +16,10 @@ from sozo.scoring.statistics.reliability import cronbach_alpha
 from sozo.scoring.table import Cell, Content, Table, tabulate
 from sozo.scoring.translatable import Translatable
 from sozo.suite.people.designs import compared
-from sozo.suite.people.lists import (
-    TEXTS,
-    correlates,
-    percentiles,
-    read_written,
-    score_written,
-)
+from sozo.suite.people.lists import TEXTS, correlates, read_written
 from sozo.suite.people.messages import in_japanese
 from sozo.suite.people.prose import Both, design_tables, how_made, prose
+from sozo.suite.people.scores import percentiles, score_written
 from sozo.tasks.dat.scorer import OLSONS_DAT
 
 if TYPE_CHECKING:
@@ -76,20 +71,13 @@ def score_sheet(
     lists = read_written(sheet, task.settings.language, named)
     values = correlates(sheet, correlated, lists.attrs["who"])
     scorer = task.scorer  # which takes a while to load
-    said, versions = scorer.describe(), provenance()["packages"]
+    said = scorer.describe()
     name = task.settings.noun_checker
     paper = name.removesuffix(SPEAKERS)
     other = scorer.with_checker(
         paper if paper != name else name + SPEAKERS, task.settings
     )
-    checker = f"{paper} {versions.get(paper, '')}".strip()
-    checker = f"{name} ({checker})" if paper != name else checker
-    changed = [
-        name
-        for name, value in task.deciding().items()
-        if value is True and name not in ("reasoning", "olson")
-    ]
-    checker += f" ({', '.join(changed)})" if changed else ""
+    checker = _checker(task, paper)
     encoder = f"{said['embedding_model']} ({said['embedding_revision']})"
     by_olson, language = task.settings.olson, task.settings.language
     on_scale = said.get("score_name") == OLSONS_DAT
@@ -162,6 +150,19 @@ def score_sheet(
         values,
         said_in_japanese,
     )
+
+
+def _checker(task: "Dat", dictionary: str) -> str:
+    """The noun checker with the version of its dictionary, and with the rules that are not as they are by default."""
+    name = task.settings.noun_checker
+    version = f"{dictionary} {provenance()['packages'].get(dictionary, '')}".strip()
+    checker = f"{name} ({version})" if dictionary != name else version
+    changed = [
+        rule
+        for rule, value in task.deciding().items()
+        if value is True and rule not in ("reasoning", "olson")
+    ]
+    return checker + (f" ({', '.join(changed)})" if changed else "")
 
 
 def _rows(results: "pd.DataFrame", score: Measure) -> list[dict[str, Content]]:

@@ -17,8 +17,9 @@ from sozo.eval.terminal import print_lines
 from sozo.scoring.distance import distance_to_others, paired_distance
 from sozo.scoring.embeddings import Encoder
 from sozo.scoring.parse import NUM_WORDS
-from sozo.suite.people.lists import TEXTS, people_words, seven_of_ten
+from sozo.suite.people.lists import TEXTS, people_words
 from sozo.suite.people.messages import LANG, language_of, told_in
+from sozo.suite.people.scores import seven_of_ten
 from sozo.tasks import Dat
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.dat.words import COUNTED, REASONS

@@ -21,7 +21,8 @@ from sozo.scoring.embeddings.ginza import read_package
 from sozo.suite.people import form as module
 from sozo.suite.people.command import PeopleOptions, score_people
 from sozo.suite.people.form import form, vocabulary
-from sozo.suite.people.lists import read_written, score_written
+from sozo.suite.people.lists import read_written
+from sozo.suite.people.scores import score_written
 from sozo.tasks import Dat
 from sozo.tasks.dat.scorer import DatSettings
 

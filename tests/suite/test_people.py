@@ -20,12 +20,8 @@ from sozo.scoring.embeddings import WordVectors
 from sozo.scoring.embeddings.e5 import E5Encoder
 from sozo.scoring.statistics.reliability import cronbach_alpha
 from sozo.suite.people.command import PeopleOptions, score_people, words_go
-from sozo.suite.people.lists import (
-    people_words,
-    percentiles,
-    read_written,
-    score_written,
-)
+from sozo.suite.people.lists import people_words, read_written
+from sozo.suite.people.scores import percentiles, score_written
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.dat.task import Dat
 from workbooks import cell, workbook

@@ -8,7 +8,8 @@ import pytest
 from sozo.data.errors import UserError
 from sozo.scoring.measure import Measure
 from sozo.suite.people.beside import beside
-from sozo.suite.people.lists import people_words, score_written
+from sozo.suite.people.lists import people_words
+from sozo.suite.people.scores import score_written
 from sozo.tasks import Dat
 from sozo.tasks.dat.scorer import DatSettings
 from test_people import WORDS, command, save, table

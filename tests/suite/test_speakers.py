@@ -129,8 +129,8 @@ def test_page_and_paragraph_name_the_rule_what_it_refused_and_the_other_score(
     assert "jumandic-speakers" in one["sozo_scale"]
     assert one["sozo_strict_reason"] == "format"
     # Below the table and in the paragraph.
-    assert out.count("走る (3)") == 2
-    assert out.count("not to be compared") == 2
+    assert out.count("走る: not noun, 3") == 2
+    assert out.count("not to be compared") == 1
     assert "jumandic-speakers (jumandic 1.0" in out
     explicit = tmp_path / "paper"
     code, out, err = command(

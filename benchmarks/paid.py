@@ -21,7 +21,7 @@ ALL = {
     "seen_as": "set",
 }
 SETTINGS = {
-    "paper's": {},
+    "the default": {},
     **{f"{name}: {value}".lower(): {name: value} for name, value in ALL.items()},
     "all four": ALL,
     "all and reject_proper_nouns": ALL | {"reject_proper_nouns": True},

@@ -21,6 +21,7 @@ from sozo.suite.people.messages import in_japanese
 from sozo.suite.people.prose import Both, design_tables, how_made, prose
 from sozo.suite.people.scores import percentiles, score_written
 from sozo.tasks.dat.scorer import OLSONS_DAT
+from sozo.tasks.dat.words import REFUSE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,11 +158,14 @@ def _checker(task: "Dat", dictionary: str) -> str:
     name = task.settings.noun_checker
     version = f"{dictionary} {provenance()['packages'].get(dictionary, '')}".strip()
     checker = f"{name} ({version})" if dictionary != name else version
+    rules = task.deciding()
     changed = [
         rule
-        for rule, value in task.deciding().items()
+        for rule, value in rules.items()
         if value is True and rule not in ("reasoning", "olson")
     ]
+    if (repeated := rules["repeated_words"]) != REFUSE:
+        changed.append(f"repeated_words: {repeated}")
     return checker + (f" ({', '.join(changed)})" if changed else "")
 
 

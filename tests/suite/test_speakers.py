@@ -140,11 +140,14 @@ def test_page_and_paragraph_name_the_rule_what_it_refused_and_the_other_score(
         file,
         "--noun-checker",
         "jumandic",
+        "--repeated-words",
+        "representative",
         "--output",
         explicit,
     )
     assert (code, err) == (0, "")
     one, _ = written(explicit / "scores.csv")
+    assert "(repeated_words: representative)" in one["sozo_scale"]
     assert one["sozo_score"] == ""
     assert float(one["sozo_other_score"]) > 0
 

@@ -59,10 +59,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--more", type=Path)
     more = parser.parse_args().more
-    single = dict(HACKS)
+    single = [*HACKS.items()]
     if more:
         rows = more.read_text("utf-8").splitlines()
-        single = dict(row.split("\t") for row in rows if row.strip())
+        single = [row.split("\t") for row in rows if row.strip()]
     print("| hack |", " | ".join(SETTINGS), "|")
     print("|---|" + "---|" * len(SETTINGS))
     scorer = {"noun_checker": "jumandic", "embedding_model": "ja-ginza"}
@@ -70,7 +70,7 @@ def main() -> None:
         name: make_dat_reward(**scorer, **settings)
         for name, settings in SETTINGS.items()
     }
-    for name, words in single.items():
+    for name, words in single:
         texts = [listed(words.split())]
         paid = [f"{reward(completions=texts)[0]:.2f}" for reward in rewards.values()]
         print(

@@ -1,7 +1,8 @@
 """How many others `sozo serve dat` serves beside slow and deaf clients: `python benchmarks/slow_clients.py`.
 
-For each kind eight such clients are there for as long as others ask: four at a time, each for one list, again and again for
-a minute, without a second attempt. What is counted: replies with status 200, and how long the slowest took.
+For each kind eight such clients, or one with 300 connections, are there for as long as others ask: four at a time, each
+for one list, again and again for a minute, without a second attempt. What is counted: replies with status 200, and how
+long the slowest took.
 """
 
 import argparse
@@ -45,6 +46,26 @@ def reads_nothing(port: int, number: int, ended: threading.Event) -> None:
         ended.wait()
 
 
+def crowds(port: int, number: int, ended: threading.Event) -> None:
+    """One address with 300 connections, a byte each four seconds."""
+    source = f"127.0.0.{number + 2}", 0
+
+    def drip() -> None:
+        while not ended.is_set():
+            try:
+                with socket.create_connection(("127.0.0.1", port), None, source) as one:
+                    one.sendall(HEAD.format(100_000).encode())
+                    while not ended.wait(4):
+                        one.sendall(b" ")
+            except OSError:
+                ended.wait(1)
+
+    threads = [threading.Thread(target=drip, daemon=True) for _ in range(300)]
+    for thread in threads:
+        thread.start()
+    ended.wait()
+
+
 def again(
     client: Callable[..., None], port: int, number: int, ended: threading.Event
 ) -> None:
@@ -69,10 +90,10 @@ def ask(port: int, worker: int, end: float) -> list[tuple[int, float]]:
 
 def main() -> None:
     argparse.ArgumentParser(description=__doc__).parse_args()
-    for client in (None, drips, stops, reads_nothing):
+    for client in (None, drips, stops, reads_nothing, crowds):
         ended = threading.Event()
         with server() as (port, _), ThreadPoolExecutor(OTHERS) as pool:
-            for number in range(SLOW if client else 0):
+            for number in range({None: 0, crowds: 1}.get(client, SLOW)):
                 words = client, port, number, ended
                 threading.Thread(target=again, args=words, daemon=True).start()
             end = time.monotonic() + SECONDS

@@ -17,6 +17,7 @@ import warm
 from fakes import list_text
 from http_server import JSON, Running, score, wait_until
 from sozo.data.errors import UserError
+from sozo.rewards.integrations import room as room_module
 from sozo.rewards.integrations import serve as serve_module
 from sozo.rewards.integrations.core import Integration
 from test_integrations import REWRITE, SETTINGS, STORY, TEN
@@ -410,7 +411,7 @@ def test_a_integration_refuses_options_that_pay_no_number():
 
 @pytest.mark.parametrize("limit", ["PATIENCE", "STALLED"])
 def test_a_client_that_stops_in_the_midst_is_given_up(limit, monkeypatch):
-    monkeypatch.setattr(serve_module, limit, 0.2)
+    monkeypatch.setattr(room_module, limit, 0.2)
     running = Running(Integration("dat", **SETTINGS))
     with running as client:
         head = "POST /score HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n"
@@ -516,7 +517,7 @@ def deaf_bodies():
 
 @pytest.mark.parametrize("kind", deaf_bodies())
 def test_a_handful_of_slow_clients_leaves_others_served(kind, monkeypatch):
-    monkeypatch.setattr(serve_module, "STALLED", 3.0)
+    monkeypatch.setattr(room_module, "STALLED", 3.0)
     raw = deaf_bodies()[kind]
     running = Running(Integration("dat", **SETTINGS))
     with running as client, ExitStack() as held:
@@ -542,8 +543,41 @@ def test_a_handful_of_slow_clients_leaves_others_served(kind, monkeypatch):
         )
 
 
+@pytest.mark.parametrize("kind", deaf_bodies())
+def test_who_holds_all_room_gives_way_to_another_address(kind, monkeypatch):
+    monkeypatch.setattr(serve_module, "MOST_READ", 8)
+    monkeypatch.setattr(serve_module, "MOST_LARGE", 2)
+    raw, running = deaf_bodies()[kind], Running(Integration("dat", **SETTINGS))
+    room = 8 if kind == "bytes one by one" else 2
+    with running as client, ExitStack() as held:
+        for _ in range(2 * room):
+            one = held.enter_context(socket.socket())
+            one.bind(("127.0.0.2", 0))
+            one.connect(("127.0.0.1", running.port))
+            one.sendall(raw)
+
+        def counts():
+            return client.get("/health").json()["requests"]
+
+        # A client alone has all the room that there is; what is beyond it is refused.
+        wait_until(lambda: counts()["refused"] == room and counts()["read"] == room)
+        for k in range(20):
+            text = f"1. 犬\n{k}" + " " * (600_000 if room == 2 else 0)
+            texts = [text, text] if room == 2 else [text]
+            reply = client.post("/score", json={"completions": texts})
+            assert reply.status_code == 200
+        # One place is enough for who asks for one at a time.
+        assert counts() == {
+            "read": room - 1,
+            "scored": 0,
+            "sent": 0,
+            "refused": room + 1,
+            "slow": 0,
+        }
+
+
 def test_a_reply_that_nobody_reads_is_given_up(monkeypatch):
-    monkeypatch.setattr(serve_module, "STALLED", 0.2)
+    monkeypatch.setattr(room_module, "STALLED", 0.2)
     sent_parts = []
 
     async def send(message):
@@ -555,6 +589,6 @@ def test_a_reply_that_nobody_reads_is_given_up(monkeypatch):
         client = asyncio.get_running_loop().create_future()
         await serve_module._deliver(b"x" * 1_000_000, client, send)
 
-    with pytest.raises(serve_module._SlowClientError):
+    with pytest.raises(room_module.SlowClientError):
         asyncio.run(asyncio.wait_for(deliver(), 10))
     assert len(sent_parts) == 4

@@ -6,7 +6,13 @@ import json
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import AsyncExitStack, closing, contextmanager, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    closing,
+    contextmanager,
+    suppress,
+)
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -30,20 +36,24 @@ from sozo.data.secrets import without_credentials
 from sozo.rewards.integrations.core import Integration, checked
 from sozo.rewards.integrations.journal import Journal, JournalError
 from sozo.rewards.integrations.openrlhf import reply_of
+from sozo.rewards.integrations.room import (
+    SMALL,
+    GaveWayError,
+    Pace,
+    Room,
+    SlowClientError,
+)
 from sozo.rewards.reward import ScoredCompletion
 
 MOST_COMPLETIONS = 131_072
 MOST_VALUES = (
     16 * MOST_COMPLETIONS
 )  # of JSON, in one body: small ones take far more memory than bytes
-SMALL = 1 << 20  # bytes; a body of more is a large one
 # At once: small bodies that are read; small ones that are scored, or wait for it; large ones from their first million
 # bytes until they are scored.
 MOST_READ, MOST_SMALL, MOST_LARGE = 256, 64, 8
 MOST_COLUMNS = 1_000
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-# Seconds that a body or a reply may take in all, and each of its millions of bytes, the last part of one too.
-PATIENCE, STALLED = 600.0, 30.0
 _PART = 1 << 16  # bytes of a reply that are handed over at once
 _WAIT = 1.0  # seconds in which there may be room, before another request is refused
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([\w.-]+?)\.?)(?::\d{1,5})?")
@@ -90,7 +100,7 @@ def application(
     score = _Score(integration, journal, most_bytes)
 
     async def reset(request: Request) -> JSONResponse:
-        await _read(request, SMALL)
+        await _read(request, SMALL, Pace())
         await run_in_threadpool(journal.reset)
         await run_in_threadpool(integration.restore)
         return JSONResponse({"seen": 0})
@@ -135,28 +145,37 @@ class _Score:
         )
         # Of what is under way, and of what was refused or given up.
         self.counts = dict.fromkeys(("read", "scored", "sent", "refused", "slow"), 0)
-        self._read = asyncio.Semaphore(MOST_READ)
+        self._read, self._large = Room(MOST_READ), Room(MOST_LARGE)
         self._small = asyncio.Semaphore(MOST_SMALL)
-        self._large = asyncio.Semaphore(MOST_LARGE)
         # One body is parsed and scored at a time: both take memory. A small one waits for one large one, or two.
         self._work, self._large_turn = asyncio.Lock(), asyncio.Lock()
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._serve(scope, receive, send)
+        except GaveWayError:
+            self.counts["refused"] += 1
+            raise
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         keys = request.headers.getlist("idempotency-key")
         if keys and not (len(keys) == 1 and _KEY.fullmatch(keys[0])):
             raise UserError(
                 "Idempotency-Key must be one text of 1 to 255 visible ASCII characters"
             )
+        address = (scope["client"] or [""])[0]
         async with AsyncExitStack() as room:
             with self._counted("read"):
                 async with AsyncExitStack() as reading:
-                    await self._enter(reading, self._read)
+                    pace = Pace()
+                    await self._enter(reading, self._read.held(address, pace))
                     raw = await _read(
                         request,
                         self._most_bytes,
-                        lambda: self._enter(room, self._large),
+                        pace,
+                        lambda: self._enter(room, self._large.held(address, pace)),
                     )
             is_large = len(raw) > SMALL
             if not is_large:
@@ -187,7 +206,7 @@ class _Score:
                         with self._counted("sent"):
                             await _deliver(reply, client, send)
                     except (
-                        _SlowClientError
+                        SlowClientError
                     ):  # who is in the midst of a reply gets no other
                         raise ClientDisconnect from None
                     if not keys:
@@ -203,23 +222,21 @@ class _Score:
         self.counts[what] += 1
         try:
             yield
-        except _SlowClientError:
+        except SlowClientError:
             self.counts["slow"] += 1
             raise
         finally:
             self.counts[what] -= 1
 
     async def _enter(
-        self, held: AsyncExitStack, room: asyncio.Semaphore | asyncio.Lock
+        self, held: AsyncExitStack, room: AbstractAsyncContextManager[None]
     ) -> None:
         """Wait for room, and keep it as long as `held` is open."""
         try:
             async with asyncio.timeout(_WAIT):
                 await held.enter_async_context(room)
         except TimeoutError:
-            self.counts["refused"] += 1
-            line = "too many requests are under way; send it again"
-            raise HTTPException(503, line, {"Retry-After": "1"}) from None
+            raise GaveWayError from None
 
     def _paid(
         self, name: str, digest: str, raw: bytearray, client: asyncio.Future
@@ -334,41 +351,6 @@ class _Clients:
             _LOG.info("%s left before the reply", (scope["client"] or ["a client"])[0])
 
 
-class _SlowClientError(HTTPException):
-    """A client that sends or reads too slowly."""
-
-    def __init__(self) -> None:
-        line = f"a million bytes took more than {STALLED:.0f} seconds, or all {PATIENCE:.0f}"
-        super().__init__(408, line)
-
-
-class _Pace:
-    """How long a client may take: STALLED seconds for each million bytes, of the last part too, and PATIENCE for all."""
-
-    def __init__(self) -> None:
-        self._now = asyncio.get_running_loop().time
-        self._end = self._now() + PATIENCE
-        self._bytes, self._last = 0, 0
-        self._timeout = asyncio.timeout(STALLED)
-
-    async def __aenter__(self) -> "_Pace":
-        await self._timeout.__aenter__()
-        return self
-
-    async def __aexit__(self, *error: Any) -> None:
-        try:
-            await self._timeout.__aexit__(*error)
-        except TimeoutError:
-            raise _SlowClientError from None
-
-    def moved(self, count: int) -> None:
-        """So many bytes have gone over."""
-        self._bytes += count
-        if self._bytes - self._last >= SMALL:
-            self._last = self._bytes
-            self._timeout.reschedule(min(self._now() + STALLED, self._end))
-
-
 async def _no_more() -> None:
     """Of a body that is large."""
 
@@ -376,6 +358,7 @@ async def _no_more() -> None:
 async def _read(
     request: Request,
     most_bytes: int,
+    pace: Pace,
     make_room: Callable[[], Awaitable[None]] = _no_more,
 ) -> bytearray:
     """The body; `make_room` is waited for when it is found to be a large one."""
@@ -395,7 +378,7 @@ async def _read(
     if announced.isdecimal() and int(announced[:20]) > most_bytes:
         raise too_long
     raw = bytearray()
-    async with _Pace() as pace:
+    async with pace:
         async for part in request.stream():
             if len(raw) <= SMALL < len(raw) + len(part):
                 await make_room()
@@ -452,7 +435,7 @@ async def _deliver(reply: bytes, client: asyncio.Future, send: Send) -> None:
     """Send a reply; a client that has left before its last byte goes out is a ClientDisconnect."""
     headers = Response(reply, media_type="application/json").raw_headers
     await send({"type": "http.response.start", "status": 200, "headers": headers})
-    async with _Pace() as pace:
+    async with Pace() as pace:
         for start in range(0, len(reply) - 1, _PART):
             part = reply[start : min(start + _PART, len(reply) - 1)]
             await send({"type": "http.response.body", "body": part, "more_body": True})

@@ -30,6 +30,9 @@ def missing(study: Study, steps: Sequence[Step]) -> Iterator[str]:
     yield from not_here(
         named, {study.model_at(seed) for seed in study.seeds} - set(OF_NOUNS), packages
     )
+    for folder in sorted({own for step in steps for own in step.beside}):
+        if not (Path(folder) / "metrics.json").is_file():
+            yield f"{folder}: holds no finished answers, which stand beside an arm's lists; draw them first"
     gpus = max(
         (own["num_processes"] for own in hardware if not own.get("use_cpu")), default=0
     )

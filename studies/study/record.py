@@ -91,6 +91,8 @@ class Records:
         )
         if model.is_dir() and not model.is_relative_to(self.folder):
             inputs["the model's folder"] = _model_sha256(model)
+        for folder in filter(Path.is_dir, map(Path, step.beside)):
+            inputs[str(folder)] = _model_sha256(folder)
         config = json.loads(
             json.dumps(read_yaml(step.config) if step.config else {}, default=str)
         )

@@ -31,6 +31,7 @@ class Step:
     inputs: tuple[str, ...] = ()  # steps whose output it reads
     config: Path | None = None  # the method's YAML, if it has one
     launcher: Path | None = None  # an accelerate config; None is plain Python
+    beside: tuple[str, ...] = ()  # folders that it reads, of no step
     derived: bool = False  # soon made of other steps' results: where these have changed it is made anew
 
     @property
@@ -66,7 +67,7 @@ class Step:
         """Its YAML and its flags as words of a command line."""
         words = ["--config", str(self.config)] if self.config else []
         for flag, value in self.flags.items():
-            words += [f"--{flag}", value]
+            words += [f"--{flag}", value, *(self.beside if flag == "answers" else ())]
         return words
 
 
@@ -257,4 +258,6 @@ def _train(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
     }
     config = study.path(arm.config or getattr(study.training, arm.train))
     launcher = study.path(study.training.launcher)
-    yield Step(name, arm.train, flags, tuple(inputs), config, launcher)
+    yield Step(
+        name, arm.train, flags, tuple(inputs), config, launcher, beside=arm.beside
+    )

@@ -1,12 +1,15 @@
 """A study's arms and seeds: which commands they stand for, what is made once, what is refused, what is made anew."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from grpo_runs import ROOT
 from sozo.data.errors import UserError
+from sozo.studies.study import record
 from sozo.studies.study.config import load_study
+from sozo.studies.study.needs import missing
 from sozo.studies.study.plan import plan_lines, training_of
 from sozo.studies.study.record import Records, State
 from sozo.studies.study.steps import study_rows, study_steps
@@ -128,6 +131,35 @@ def test_the_papers_study_at_two_seeds(study):  # noqa: F811
     assert steps["dpo1-sample@7"].flags["num_answers"] == "32"
 
 
+def test_answers_to_another_task_stand_beside_an_arm_s_lists(arms, tmp_path):
+    folder = tmp_path / "stories"
+    own = {"train": "sft", "answers": "random", "beside": [str(folder)]}
+    loaded = load(arms, arms={"random": {"model": "random"}, "a": own})
+    step = next(step for step in study_steps(loaded) if step.name == "a")
+    words = step.settings
+    place = words.index("--answers")
+    assert words[place + 1 : place + 4] == [
+        "o/random-32",
+        str(folder),
+        "--top_k",
+    ]
+    assert f"{folder}: holds no finished answers" in "\n".join(missing(loaded, [step]))
+    folder.mkdir()
+    (folder / "metrics.json").write_text("{}", "utf-8")
+    assert str(folder) not in "\n".join(missing(loaded, [step]))
+    # What stands there decides what the step makes.
+    records, alone = Records(tmp_path / "study"), replace(step, inputs=())
+    made = tmp_path / "study" / "a" / "checkpoint"
+    made.mkdir(parents=True)
+    (tmp_path / "study" / "steps").mkdir()
+    records._run(alone).start({}, {})
+    assert records.state(alone) == State.CUT_OFF
+    (folder / "metrics.json").write_text("{} ", "utf-8")
+    record._model_sha256.cache_clear()
+    with pytest.raises(UserError, match="stories"):
+        records.state(alone)
+
+
 def test_a_dry_run_counts_with_what_an_arm_says(arms):
     own = load(
         arms,
@@ -178,6 +210,10 @@ def test_a_dry_run_counts_with_what_an_arm_says(arms):
         (
             {"a": {"seeds": [3]}},
             "arm a: seeds must be some of the study's, [0, 1], not [3]",
+        ),
+        (
+            {"a": {"train": "grpo", "beside": ["runs/stories"]}},
+            "arm a: beside, a list of folders of answers, goes with train: sft or dpo",
         ),
         ({"a/b": {}}, "arm 'a/b' cannot name a folder"),
         ([], "arms must hold lines such as"),

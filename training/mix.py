@@ -9,10 +9,10 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.prompts.form import PLAIN, PromptForm
+from sozo.rewards.own_rewards import numbers
 from sozo.rewards.reward import Reward
 from sozo.tasks.task import Item
 from sozo.training.entries import Entry
-from sozo.training.own_rewards import numbers
 
 
 def dataset_rows(

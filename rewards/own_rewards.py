@@ -6,11 +6,30 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
+from sozo.data.settings import load_dotted
 
 _TEXTS = {"prompts", "completions", "completion_ids"}
 # What is handed over besides the columns of an entry's prompts.
 _HANDED = _TEXTS | {"item", "trainer_state", "log_extra", "log_metric"}
 _REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def reward_at(path: str, arguments: Mapping[str, Any] | None = None) -> Any:
+    """The reward function at a dotted path or, with `arguments`, even none of them, the one that is made there."""
+    function = load_dotted(path, "reward function")
+    try:
+        function = function if arguments is None else function(**arguments)
+    except (TypeError, ValueError) as error:
+        remedy = "; a reward itself stands in reward_funcs alone"
+        remedy = remedy if "completions" in str(error) else ""
+        raise UserError(
+            f"reward function {path} with {dict(arguments or {})}: {error}{remedy}"
+        ) from error
+    if not callable(function):
+        raise UserError(
+            f"reward function {path} cannot be called (it is a {type(function).__name__})"
+        )
+    return function
 
 
 def check_arguments(path: str, function: Any, entry: Any) -> None:

@@ -2,11 +2,11 @@
 
 import hashlib
 import inspect
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from math import isinf, isnan
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from sozo.data.cache import NO_CACHE
 from sozo.data.errors import UserError
 from sozo.data.foreign import as_tokenized, nfkc, quoted
-from sozo.rewards.own_rewards import numbers, reward_at
+from sozo.rewards.own_rewards import check_count, numbers, reward_at
 from sozo.rewards.reward import Reward, ScoredCompletion
 from sozo.scoring.distance import paired_distance
 from sozo.scoring.embeddings import Encoder, WordVectors, make_encoder
@@ -25,8 +25,10 @@ from sozo.tasks.task import Answer, Item
 # What answers can be alike by, with the threshold that holds where none is given.
 ALIKE = {"text": 1.0, "ngram": 0.5, "embedding": 0.9}
 HOW = ("times", "divide")
-_GRAM = 4  # characters
+# Characters of what is looked for in another text: all of it, or runs of four.
+_RUN = {"text": sys.maxsize, "ngram": 4}
 _SAME = 1e-8  # a spread that is none, as in TRL
+_LOGGED = ("quality", "diversity", "cluster_size", "frac_reward_zero_std")
 
 
 class DiverseReward(Reward):
@@ -60,8 +62,9 @@ class DiverseReward(Reward):
         quality_args: With these, even none, the path is of what makes the reward.
         embedding_model: An encoder, or the name of one (`sozo.scoring.embeddings.make_encoder`).
 
-    Logged over all processes, beside what `quality` logs: the means `diverse/quality` and `diverse/diversity` (the
-    factor), `diverse/cluster_size`, and `diverse/frac_reward_zero_std`, the share of groups that are paid all the same.
+    Logged over all processes, beside what `quality` logs: means over the answers with a number, `diverse/quality`,
+    `diverse/diversity` (the factor), `diverse/cluster_size` (c), and `diverse/frac_reward_zero_std`, the share of those
+    in whose group this reward pays all the same.
 
     >>> def length(completions, **columns):
     ...     return [len(text) for text in completions]
@@ -101,19 +104,13 @@ class DiverseReward(Reward):
         if inspect.isclass(quality) or not callable(quality):
             remedy = "give quality_args, or a reward that is made"
             raise UserError(f"quality is no reward, but {quoted(quality)}; {remedy}")
-        self.quality = quality
+        self.asked = quality
+        self.quality = quality if isinstance(quality, Reward) else _Own(quality)
         self.alike, self.how = alike, how
         self._embedding_model = embedding_model
-        self._call: tuple[Any, Any, dict[str, Any]] | None = None
-        self.console = (
-            ("quality", "diverse/quality", ".3f"),
-            ("diversity", "diverse/diversity", "6.1%"),
-        )
-
-    @property
-    def _ours(self) -> Reward | None:
-        """The quality, if it is a reward of sozo's, which is asked by its hooks."""
-        return self.quality if isinstance(self.quality, Reward) else None
+        self._prompts: Sequence[Any] | None = None
+        shown = (("quality", ".3f"), ("diversity", "6.1%"))
+        self.console = [(name, f"diverse/{name}", form) for name, form in shown]
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -130,59 +127,26 @@ class DiverseReward(Reward):
         **kwargs: Any,
     ) -> list[float | None]:
         """See `Reward.__call__`; a quality of one's own is called with the same arguments."""
-        self._call = prompts, completions, kwargs
-        try:
-            return super().__call__(prompts, completions, **kwargs)
-        finally:
-            self._call = None
+        self._prompts = prompts
+        if isinstance(self.quality, _Own):
+            self.quality.call = {
+                "prompts": prompts,
+                "completions": completions,
+                **kwargs,
+            }
+        return super().__call__(prompts, completions, **kwargs)
 
     def alone(
         self, items: Sequence[Item], answers: Sequence[Answer]
     ) -> list[ScoredCompletion]:
         """The quality of each, which may depend on others still, and by what it is compared."""
-        judged = self._ours.alone if self._ours else self._judged
-        worths = judged(items, answers)
-        prompts = self._call and self._call[0]
-        asked = [item.prompt for item in items] if prompts is None else prompts
+        worths = self.quality.alone(items, answers)
+        asked = self._prompts or [item.prompt for item in items]
         marks = self._marks([answer.text for answer in answers])
         return [
-            replace(
-                worth,
-                facts={"worth": worth, "mark": mark},
-                # Of the whole conversation: many end with the same words.
-                group=_digest(str(prompt)),
-                parts=(),
-            )
+            replace(worth, facts={"worth": worth, "mark": mark}, group=_digest(prompt))
             for worth, mark, prompt in zip(worths, marks, asked, strict=True)
         ]
-
-    def _judged(
-        self, items: Sequence[Item], answers: Sequence[Answer]
-    ) -> list[ScoredCompletion]:
-        """What a function of one's own says of each."""
-        texts = [answer.text for answer in answers]
-        prompts, completions, columns = self._call or (
-            [item.prompt for item in items],
-            texts,
-            {},
-        )
-        if not texts:  # it may need one
-            return []
-        name = self._quality_name
-        paid = self.quality(prompts=prompts, completions=completions, **columns)
-        worths = numbers(name, paid)
-        if len(worths) != len(texts):
-            raise UserError(
-                f"reward {name} gave {len(worths)} values for {len(texts)} completions; return one for each"
-            )
-        return [
-            ScoredCompletion(text, worth, None, worth)
-            for text, worth in zip(texts, worths, strict=True)
-        ]
-
-    @property
-    def _quality_name(self) -> str:
-        return getattr(self.quality, "__name__", type(self.quality).__name__)
 
     def _marks(self, texts: Sequence[str]) -> Sequence[Any]:
         """What each text is compared by: its form, or its vector."""
@@ -195,110 +159,122 @@ class DiverseReward(Reward):
     def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
         """See the class."""
         worths = [replace(c.facts["worth"], key=c.key) for c in completions]
-        if self._ours:
-            worths = self._ours.among(worths)
+        worths = self.quality.among(worths)
+        quality = np.array([worth.reward for worth in worths], np.float64)
+        if np.isinf(quality).any():
+            name = self.quality.__name__
+            raise UserError(
+                f"reward {name} gave an infinite number; return a finite one, or None"
+            )
         groups = defaultdict(list)
         for place, completion in enumerate(completions):
             groups[completion.group].append(place)
         _refuse_cut([len(places) for places in groups.values()])
-        paid = [
-            replace(worth, reward=None, group=completion.group, parts=())
-            for worth, completion in zip(worths, completions, strict=True)
-        ]
+        paid = [replace(worth, reward=None, parts=()) for worth in worths]
         for places in groups.values():
-            known = [place for place in places if self._is_number(worths[place].reward)]
+            known = [place for place in places if not np.isnan(quality[place])]
             marks = [completions[place].facts["mark"] for place in known]
-            sizes = self._cluster_sizes(marks) if known else []
-            for place, size in zip(known, sizes, strict=True):
-                paid[place] = self._paid(worths[place], paid[place], len(known), size)
+            facts = self._facts(quality[known], marks) if known else []
+            for place, own in zip(known, facts, strict=True):
+                own = {**worths[place].facts, **own}
+                paid[place] = replace(paid[place], reward=own["reward"], facts=own)
         return paid
 
-    def _is_number(self, worth: float | None) -> bool:
-        if worth is not None and isinf(worth):
-            raise UserError(
-                f"reward {self._quality_name} gave {worth}; return a finite number, or None"
-            )
-        return worth is not None and not isnan(worth)
-
-    def _paid(
-        self, worth: ScoredCompletion, paid: ScoredCompletion, n: int, size: int
-    ) -> ScoredCompletion:
-        """What an answer of a group of `n` is paid that is one of `size` in its cluster."""
-        share = (n - size) / (n - 1) if n > 1 else 1.0
-        diversity = 1 / size if self.how == "divide" else share
-        quality = worth.reward or 0.0
-        facts = {"quality": quality, "diversity": diversity, "cluster_size": size}
-        reward = quality * diversity if quality > 0 else quality
-        return replace(paid, reward=reward, facts={**worth.facts, **facts})
-
-    def _cluster_sizes(self, marks: Sequence[Any]) -> list[int]:
-        """How many answers of a group are in the cluster of each, itself among them."""
+    def _facts(
+        self, quality: np.ndarray, marks: Sequence[Any]
+    ) -> list[dict[str, float]]:
+        """What each answer of one group is paid, and why."""
         n = len(marks)
-        if self.alike == "embedding":
-            unit = np.stack(marks)
-            places = np.arange(n)
-            distances = [paired_distance(unit, places * 0 + k, places) for k in places]
-            alike = np.stack(distances) <= 1 - self.threshold
-            unknown = ~unit.any(axis=1)
-        elif self.alike == "ngram":
-            grams = [_grams(mark) for mark in marks]
-            alike = np.array([[self._overlap(a, b) for b in grams] for a in grams])
-            unknown = np.zeros(n, bool)
-        else:
-            alike = np.array([[a == b for b in marks] for a in marks])
-            unknown = np.zeros(n, bool)
-        np.fill_diagonal(alike, True)
-        sizes = np.bincount(labels := _clusters(alike))[labels]
-        return np.where(unknown, n, sizes).tolist()
+        labels = _clusters(self._alike(marks))
+        sizes = np.where(labels < n, np.bincount(labels)[labels], n)
+        shares = (n - sizes) / (n - 1) if n > 1 else np.ones(1)
+        diversity = 1 / sizes if self.how == "divide" else shares
+        reward = np.where(quality > 0, quality * diversity, quality)
+        flat = np.repeat(np.ptp(reward) < _SAME, n)
+        names = ("reward", *_LOGGED)
+        rows = zip(reward, quality, diversity, sizes, flat, strict=True)
+        return [dict(zip(names, map(float, row), strict=True)) for row in rows]
 
-    def _overlap(self, one: set[str], other: set[str]) -> bool:
-        return len(one & other) >= self.threshold * min(len(one), len(other))
+    def _alike(self, marks: Sequence[Any]) -> np.ndarray:
+        """Which answers of a group are alike; one without a vector is not known to be like itself."""
+        if self.alike == "embedding":
+            unit, places = np.stack(marks), np.arange(len(marks))
+            rows = [paired_distance(unit, places * 0 + k, places) for k in places]
+            return np.stack(rows) <= 1 - self.threshold
+        runs = [_runs(mark, _RUN[self.alike]) for mark in marks]
+        return np.array(
+            [
+                [len(a & b) >= self.threshold * min(len(a), len(b)) for b in runs]
+                for a in runs
+            ]
+        )
 
     def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
-        metrics = self._ours.metrics(completions) if self._ours else {}
-        groups = defaultdict(list)
-        for completion in completions:
-            if completion.reward is not None:
-                groups[completion.group].append(completion)
-        known = [completion for group in groups.values() for completion in group]
-        if not known:
-            return metrics
-        spreads = [np.ptp([c.reward for c in group]) for group in groups.values()]
-        number = sum(1 / c.facts["cluster_size"] for c in known)
-        return metrics | {
-            "diverse/quality": float(np.mean([c.facts["quality"] for c in known])),
-            "diverse/diversity": float(np.mean([c.facts["diversity"] for c in known])),
-            "diverse/cluster_size": len(known) / number,
-            "diverse/frac_reward_zero_std": float(np.mean(np.array(spreads) <= _SAME)),
+        known = [c.facts for c in completions if c.reward is not None]
+        return self.quality.metrics(completions) | {
+            f"diverse/{name}": float(np.mean([facts[name] for facts in known]))
+            for name in _LOGGED
+            if known
         }
 
     def columns(self, completion: ScoredCompletion) -> dict[str, Any]:
-        theirs = self._ours.columns(completion) if self._ours else {}
-        facts = completion.facts
-        return theirs | {name: facts.get(name) for name in ("quality", "diversity")}
+        own = {name: completion.facts.get(name) for name in _LOGGED[:2]}
+        return self.quality.columns(completion) | own
 
     def describe(self) -> dict[str, Any]:
-        theirs = self._ours.describe() if self._ours else {}
+        theirs = self.quality.describe()
         own = {"alike": self.alike, "how": self.how, "threshold": self.threshold}
         if self.alike == "embedding":
             own |= WordVectors(self.encoder).describe()
             # What is trained by two encoders is a target of both.
             both = filter(None, [theirs.get("embedding_model"), self.encoder.name])
             theirs = {**theirs, "embedding_model": "+".join(both)}
-        return {"quality": self._quality_name, **theirs, "diversity": own}
+        return {"quality": self.quality.__name__, **theirs, "diversity": own}
 
     def state(self) -> dict[str, Any]:
-        theirs = {"quality": self._ours.state()} if self._ours else {}
-        return super().state() | theirs
+        return super().state() | {"quality": self.quality.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
         super().restore(state)
-        if self._ours:
-            self._ours.restore(state["quality"])
+        self.quality.restore(state["quality"])
 
 
-def _digest(prompt: str) -> str:
-    raw = prompt.encode("utf-8", "surrogatepass")
+class _Own(Reward):
+    """A function of one's own, called with what the trainer handed over, or else with plain texts."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        name = getattr(function, "__name__", type(function).__name__)
+        super().__init__(name, "quality")
+        self.function = function
+        self.call: dict[str, Any] = {}
+
+    def alone(
+        self, items: Sequence[Item], answers: Sequence[Answer]
+    ) -> list[ScoredCompletion]:
+        texts = [answer.text for answer in answers]
+        plain = {"prompts": [item.prompt for item in items], "completions": texts}
+        # It may need a completion.
+        paid = self.function(**(self.call or plain)) if texts else []
+        worths = numbers(self.__name__, paid)
+        check_count(self.__name__, worths, len(texts))
+        return [
+            ScoredCompletion(text, worth, None, worth)
+            for text, worth in zip(texts, worths, strict=True)
+        ]
+
+    def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
+        return {}
+
+    def columns(self, completion: ScoredCompletion) -> dict[str, Any]:
+        return {}
+
+    def describe(self) -> dict[str, Any]:
+        return {}
+
+
+def _digest(prompt: Any) -> str:
+    """Of the whole conversation: many end with the same words."""
+    raw = str(prompt).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(raw, digest_size=KEY_BYTES).hexdigest()
 
 
@@ -312,23 +288,23 @@ def _refuse_cut(sizes: Sequence[int]) -> None:
         )
 
 
-def _grams(text: str) -> set[str]:
-    last = max(1, len(text) - _GRAM + 1)
-    return {text[k : k + _GRAM] for k in range(last)}
+def _runs(text: str, length: int) -> set[str]:
+    return {text[k : k + length] for k in range(max(1, len(text) - length + 1))}
 
 
 def _clusters(alike: np.ndarray) -> np.ndarray:
-    """The least place of an answer's cluster: what pairs join. `alike` is symmetric, and true of each with itself.
+    """The least place of an answer's cluster, which pairs join; their number where one is not like itself.
 
-    >>> _clusters(np.array([[1, 0, 1, 0], [0, 1, 0, 0], [1, 0, 1, 1], [0, 0, 1, 1]], bool)).tolist()
-    [0, 1, 0, 0]
+    >>> alike = np.array([[1, 0, 1, 0, 0], [0, 1, 0, 0, 0], [1, 0, 1, 1, 0], [0, 0, 1, 1, 0], [0, 0, 0, 0, 0]], bool)
+    >>> _clusters(alike).tolist()
+    [0, 1, 0, 0, 5]
     """
-    places = np.arange(len(alike))
+    labels = np.arange(len(alike))
     while True:
-        least = np.where(alike, places, len(alike)).min(axis=1)
-        if (least == places).all():
-            return places
-        places = least
+        least = np.where(alike, labels, len(alike)).min(axis=1)
+        if (least == labels).all():
+            return labels
+        labels = least
 
 
 make_diverse_reward = DiverseReward

@@ -1,7 +1,7 @@
 """A reward of one's own: what it must take, which shows before a model is loaded, and what it must give."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sozo.data.errors import UserError
@@ -82,3 +82,10 @@ def numbers(name: str, paid: Any) -> list[float | None]:
             gave = f"gave {quoted(worth)} for a completion"
             raise UserError(f"reward {name} {gave}; {remedy}") from error
     return read
+
+
+def check_count(name: str, values: Sequence[Any], count: int) -> None:
+    """Refuse what the reward called `name` gave if it is not one value for each of `count` completions."""
+    if len(values) != count:
+        counts = f"{len(values)} values for {count} completions"
+        raise UserError(f"reward {name} gave {counts}; return one for each")

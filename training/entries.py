@@ -266,7 +266,7 @@ def _reward_func(
 ) -> RewardFunc:
     function = reward_at(path, arguments)
     # One that pays for a quality is handed what that needs.
-    own = getattr(function, "quality", function)
+    own = getattr(function, "asked", function)
     if not isinstance(own, Reward):
         check_arguments(path, own, entry)
     return function

@@ -106,6 +106,7 @@ class DiverseReward(Reward):
             raise UserError(f"quality is no reward, but {quoted(quality)}; {remedy}")
         self.asked = quality
         self.quality = quality if isinstance(quality, Reward) else _Own(quality)
+        self.seen = self.quality.seen
         self.alike, self.how = alike, how
         self._embedding_model = embedding_model
         self._prompts: Sequence[Any] | None = None

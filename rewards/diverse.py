@@ -104,12 +104,14 @@ class DiverseReward(Reward):
         if inspect.isclass(quality) or not callable(quality):
             remedy = "give quality_args, or a reward that is made"
             raise UserError(f"quality is no reward, but {quoted(quality)}; {remedy}")
+        self._call: dict[str, Any] = {}  # what a trainer hands over, while it does
         self.asked = quality
-        self.quality = quality if isinstance(quality, Reward) else _Own(quality)
+        self.quality: Reward = (
+            quality if isinstance(quality, Reward) else _Own(quality, self._call)
+        )
         self.seen = self.quality.seen
         self.alike, self.how = alike, how
         self._embedding_model = embedding_model
-        self._prompts: Sequence[Any] | None = None
         shown = (("quality", ".3f"), ("diversity", "6.1%"))
         self.console = [(name, f"diverse/{name}", form) for name, form in shown]
 
@@ -128,21 +130,19 @@ class DiverseReward(Reward):
         **kwargs: Any,
     ) -> list[float | None]:
         """See `Reward.__call__`; a quality of one's own is called with the same arguments."""
-        self._prompts = prompts
-        if isinstance(self.quality, _Own):
-            self.quality.call = {
-                "prompts": prompts,
-                "completions": completions,
-                **kwargs,
-            }
-        return super().__call__(prompts, completions, **kwargs)
+        self._call.update(prompts=prompts, completions=completions, **kwargs)
+        try:
+            return super().__call__(prompts, completions, **kwargs)
+        finally:
+            self._call.clear()
 
     def alone(
         self, items: Sequence[Item], answers: Sequence[Answer]
     ) -> list[ScoredCompletion]:
         """The quality of each, which may depend on others still, and by what it is compared."""
         worths = self.quality.alone(items, answers)
-        asked = self._prompts or [item.prompt for item in items]
+        prompts = self._call.get("prompts")
+        asked = [item.prompt for item in items] if prompts is None else prompts
         marks = self._marks([answer.text for answer in answers])
         return [
             replace(worth, facts={"worth": worth, "mark": mark}, group=_digest(prompt))
@@ -243,11 +243,11 @@ class DiverseReward(Reward):
 class _Own(Reward):
     """A function of one's own, called with what the trainer handed over, or else with plain texts."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], call: dict[str, Any]) -> None:
         name = getattr(function, "__name__", type(function).__name__)
         super().__init__(name, "quality")
-        self.function = function
-        self.call: dict[str, Any] = {}
+        self._function = function
+        self._call = call
 
     def alone(
         self, items: Sequence[Item], answers: Sequence[Answer]
@@ -255,7 +255,7 @@ class _Own(Reward):
         texts = [answer.text for answer in answers]
         plain = {"prompts": [item.prompt for item in items], "completions": texts}
         # It may need a completion.
-        paid = self.function(**(self.call or plain)) if texts else []
+        paid = self._function(**(self._call or plain)) if texts else []
         worths = numbers(self.__name__, paid)
         check_count(self.__name__, worths, len(texts))
         return [

@@ -241,7 +241,7 @@ class DiverseReward(Reward):
 
 
 class _Own(Reward):
-    """A function of one's own, called with what the trainer handed over, or else with plain texts."""
+    """A function of one's own, called with what the trainer handed over, or else with texts and the items' columns."""
 
     def __init__(self, function: Callable[..., Any], call: dict[str, Any]) -> None:
         name = getattr(function, "__name__", type(function).__name__)
@@ -253,7 +253,9 @@ class _Own(Reward):
         self, items: Sequence[Item], answers: Sequence[Answer]
     ) -> list[ScoredCompletion]:
         texts = [answer.text for answer in answers]
-        plain = {"prompts": [item.prompt for item in items], "completions": texts}
+        names = items[0].columns if items else ()
+        plain = {name: [item.columns.get(name) for item in items] for name in names}
+        plain |= {"prompts": [item.prompt for item in items], "completions": texts}
         # It may need a completion.
         paid = self._function(**(self._call or plain)) if texts else []
         worths = numbers(self.__name__, paid)

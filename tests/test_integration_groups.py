@@ -203,12 +203,15 @@ def test_who_shows_one_answer_at_a_time_is_told_the_option(make, message, monkey
     assert "\n" not in str(error.value)
 
 
-def lengths(prompts, completions, **columns):
+def lengths(prompts, completions, weight=(1, 1, 1, 1), **columns):
     """A quality of one's own."""
-    return [None if text == "?" else len(text) for text in completions]
+    return [
+        None if text == "?" else len(text) * times
+        for text, times in zip(completions, weight, strict=True)
+    ]
 
 
-def test_a_quality_of_ones_own():
+def test_a_quality_of_ones_own_has_the_columns():
     settings = {
         "reward": "sozo.rewards.make_diverse_reward",
         "reward_args": {"quality": "test_integration_groups.lengths"},
@@ -217,10 +220,9 @@ def test_a_quality_of_ones_own():
     paid = Integration("dat", **settings).pay(texts, groups=[0] * 4)
     assert [one.reward for one in paid] == [0.5, 0.5, 3.0, None]
     assert paid[3].reason == "no_value"
-    told = verl.compute_scores(
-        ["d"] * 4, texts, [""] * 4, [{"index": 0}] * 4, **settings
-    )
-    assert [one["score"] for one in told] == [0.5, 0.5, 3.0, 0.0]
+    extra = [{"index": 0, "weight": weight} for weight in (2, 4, 3, 1)]
+    told = verl.compute_scores(["d"] * 4, texts, [""] * 4, extra, **settings)
+    assert [one["score"] for one in told] == [1.0, 2.0, 9.0, 0.0]
 
 
 def test_a_task_whose_answers_are_judged_together(monkeypatch):

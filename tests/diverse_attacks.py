@@ -2,6 +2,11 @@
 
 import random
 
+from sozo.rewards import make_diverse_reward
+from sozo.rewards.diverse import ALIKE
+from sozo.scoring.final_text import judged_part
+from sozo.tasks.sat.gate import not_prose
+
 EN = "A brick can hold a door open, keep a tent from flying away, or warm a cold bed."
 JA = "レンガは、ドアが閉まらないように置いたり、テントを押さえたり、温めて布団に入れたりできる。"
 # Eight answers that say other things.
@@ -54,6 +59,27 @@ LANGUAGES = [
     "一块砖可以顶住门，压住帐篷不被风吹走，或者烤热后温暖冰冷的床铺。",
     "벽돌은 문을 열어 두거나 텐트가 날아가지 않게 누르거나 차가운 침대를 데울 수 있다.",
     "Кирпич может держать дверь открытой, прижимать палатку или согревать холодную постель.",
+]
+# Good prose about other things.
+ELSEWHERE_EN = [
+    "My grandmother kept bees behind the railway station. Each summer she sold the honey to the drivers.",
+    "The moon has no weather, so footprints stay for millions of years. Only small stones from space wear them down.",
+    "In the council they argued about the new swimming pool until midnight. Nobody had brought the plans.",
+    "To bake rye bread you need a sour dough that is two days old. Keep it warm and feed it with flour.",
+    "Chess players remember positions as we remember faces. A board of random pieces confuses masters too.",
+    "When the violin had been repaired, it sounded darker than before. The teacher liked it, the pupil did not.",
+    "Salmon find the river of their birth by its smell. They stop eating when they reach fresh water.",
+    "A contract is broken when one side does not pay in time. The court then asks what was agreed in writing.",
+]
+ELSEWHERE_JA = [
+    "祖母は駅の裏で蜂を飼っていた。夏になると、運転手たちに蜜を売って小遣いにしていた。",
+    "月には天気がないので、足跡は何百万年も残る。宇宙から降る小石だけが少しずつ消していく。",
+    "議会では新しいプールのことで真夜中まで言い争った。図面を持ってきた人は誰もいなかった。",
+    "ライ麦のパンを焼くには、二日たった酸っぱい種がいる。温かい場所に置いて粉を足していく。",
+    "将棋の強い人は、人の顔のように局面を覚えている。でたらめに並べた駒には名人も迷うものだ。",
+    "直したバイオリンは前より暗い音がした。先生は気に入ったが、弟子は好きになれなかった。",
+    "鮭は匂いで生まれた川を見つける。川の水に入ると、もう何も食べずに上流を目指して泳ぐ。",
+    "支払いが期限に遅れれば契約は破られたことになる。裁判所は書面に何とあるかを尋ねる。",
 ]
 _CYRILLIC = str.maketrans("aceopxy", "асеорху")
 _HIRAGANA = {chr(code): chr(code - 0x60) for code in range(0x30A1, 0x30F7)}
@@ -128,8 +154,36 @@ def groups():
     made["one answer, then another one's words"] = tuple(
         [f"{own[0]} {other}" for other in own] for own in others
     )
+    made["one answer, then two sentences about something else"] = tuple(
+        [f"{own[0]} {other}" for other in elsewhere]
+        for own, elsewhere in zip(others, (ELSEWHERE_EN, ELSEWHERE_JA), strict=True)
+    )
+    made["one answer, then eight sentences about other things"] = tuple(
+        [f"{own[0]} {' '.join(draw.sample(elsewhere, 4))}" for _ in range(8)]
+        for own, elsewhere in zip(others, (ELSEWHERE_EN, ELSEWHERE_JA), strict=True)
+    )
     made["reasoning of random words before"] = tuple(
         [f"<think>{_words(draw, 30)}</think>{own[0]}" for _ in range(8)]
         for own in others
     )
     return made
+
+
+def table(ways=tuple(ALIKE)):
+    """The page's table, as lines of Markdown; what is not among `ways` is left out."""
+
+    def one(completions, **columns):
+        return [1.0] * len(completions)
+
+    rewards = [make_diverse_reward(one, alike=alike) for alike in ways]
+    heads = [f"{alike}, {language}" for language in ("en", "ja") for alike in ways]
+    lines = [f"| eight answers | {' | '.join(heads)} | prose |", "|---" * (2 + len(heads)) + "|"]
+    for name, both in groups().items():
+        paid = [
+            f"{sum(reward(completions=texts)) / len(texts):.2f}"
+            for texts in both
+            for reward in rewards
+        ]
+        prose = sum(not not_prose(judged_part(text)) for text in both[1])
+        lines.append(f"| {name} | {' | '.join(paid)} | {prose} |")
+    return lines

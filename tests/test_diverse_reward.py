@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import diverse_worker
-from diverse_attacks import groups
+from diverse_attacks import table
 from fakes import AXES, FakeNouns, axis_encoder, list_text
 from group_task import Spread
 from sozo.data.errors import UserError
@@ -343,16 +344,23 @@ def test_by_dotted_path_and_of_what_makes_one():
     assert pickle.loads(pickle.dumps(paths[0]))(completions=["犬"]) == [1]
 
 
-def test_what_the_page_says_of_attacks():
-    """By text and n-gram; the page's numbers are of `benchmarks/diverse.py`, which has embeddings too."""
-    paid = {}
-    for name, both in groups().items():
-        paid[name] = [
-            round(sum(pay(texts, alike=alike)) / 8, 2)
-            for texts in both
-            for alike in ("text", "ngram")
-        ]
-    assert paid["eight different answers"] == [1, 1, 1, 1]
-    assert paid["eight equal answers"] == [0, 0, 0, 0]
-    assert paid["full-width letters"] == [0, 0, 0, 0]
-    assert paid["reasoning of random words before"] == [0, 0, 0, 0]
+def rows(lines):
+    return {line.split(" | ")[0]: line.strip("| ").split(" | ")[1:] for line in lines}
+
+
+PAGE = Path(__file__).parents[1] / "docs/rewards.md"
+
+
+def test_the_page_says_what_attacks_are_paid():
+    said = rows(PAGE.read_text("utf-8").splitlines())
+    head, _, *lines = table(("text", "ngram"))
+    places = [said["| eight answers"].index(name) for name in rows([head]).popitem()[1]]
+    for name, numbers in rows(lines).items():
+        assert [said[name][place] for place in places] == numbers
+    assert said["| eight different answers"][:6] == ["1.00"] * 6
+    assert said["| eight equal answers"][:6] == ["0.00"] * 6
+
+
+@pytest.mark.slow
+def test_and_by_embeddings():
+    assert set(table()) <= set(PAGE.read_text("utf-8").splitlines())

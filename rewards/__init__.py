@@ -1,6 +1,6 @@
 """What an answer is worth: `dat_reward` (by the default settings), `make_dat_reward(...)` (or its two halves,
 `make_dat_usable(...)` and `make_dat_distance(...)`), `make_sat_reward(...)`,
-`make_judge_reward(...)`, `make_task_reward(...)` and what they are built from.
+`make_judge_reward(...)`, `make_diverse_reward(...)`, `make_task_reward(...)` and what they are built from.
 
 torch, models and dictionaries are loaded when the first text is scored.
 """
@@ -19,6 +19,7 @@ from sozo.rewards.dat import (
     make_dat_reward,
     make_dat_usable,
 )
+from sozo.rewards.diverse import make_diverse_reward
 from sozo.rewards.duplicates import SeenAnswers
 from sozo.rewards.judge import make_judge_reward
 from sozo.rewards.reward import Reward, ScoredCompletion
@@ -36,6 +37,7 @@ __all__ = [
     "make_dat_rarity",
     "make_dat_reward",
     "make_dat_usable",
+    "make_diverse_reward",
     "make_judge_reward",
     "make_sat_reward",
     "make_task_reward",

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from sozo.data.errors import UserError
@@ -78,8 +78,11 @@ class TaskReward(Reward):
         if not self.together:
             return self._paid(items, answers, rows)
         scored = zip(items, answers, rows, strict=True)
+        # A key that is taken away says that the answer is not to be remembered.
         return [
-            ScoredCompletion(one[1].text, None, None, None, facts={"alone": one})
+            ScoredCompletion(
+                one[1].text, None, None, None, facts={"alone": one}, key=b""
+            )
             for one in scored
         ]
 
@@ -88,9 +91,13 @@ class TaskReward(Reward):
             items, answers, rows = zip(
                 *(completion.facts["alone"] for completion in completions), strict=True
             )
-            completions = self._paid(
+            paid = self._paid(
                 items, answers, self.task.with_others(items, answers, rows)
             )
+            completions = [
+                replace(one, key=None) if completion.key is None else one
+                for completion, one in zip(completions, paid, strict=True)
+            ]
         return super().among(completions)
 
     def _paid(

@@ -33,3 +33,19 @@ class Spread(Task):
             )
             for own in numbers
         ]
+
+
+class Crowd(Spread):
+    """The same for a thousand."""
+
+    name = "crowd"
+    measures = (Measure("crowd", digits=1, together=True),)
+
+    def items(self):
+        return [Item(str(k), f"A number for {k}.") for k in range(1000)]
+
+    def score_together(self, item, answers, rows):
+        return [
+            Row({"crowd": row.values["spread"]} if row.values else {}, row.reason)
+            for row in super().score_together(item, answers, rows)
+        ]

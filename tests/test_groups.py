@@ -13,7 +13,6 @@ from sozo.eval.draw import SamplingOptions
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.run import run_task, score_answers
 from sozo.models.settings import GeneratorSettings
-from sozo.rewards.integrations.core import Integration
 from sozo.rewards.task import TaskReward, reward_of
 from sozo.scoring.measure import Measure
 from sozo.tasks.task import Answer, Item
@@ -228,11 +227,6 @@ def test_while_training_an_item_is_asked_as_often():
     )
     values = EvaluateSettings(every=1, tasks=["spread"]).values(evaluated.task, rows)
     assert values == {"spread/usable": 1.0, "spread": 4.0}
-
-
-def test_what_shows_answers_one_by_one_is_refused(tmp_path):
-    with pytest.raises(UserError, match="its answers are judged together"):
-        Integration("spread")
 
 
 def test_two_items_with_one_prompt_are_two():

@@ -320,7 +320,7 @@ def test_what_cannot_be_meant_is_one_line(make, message):
     assert "\n" not in str(error.value)
 
 
-def test_a_reward_that_sees_the_group_is_refused(monkeypatch):
+def test_a_reward_that_sees_the_group_is_refused_without_one(monkeypatch):
     class Fresh(Reward):
         def among(self, completions):
             return completions
@@ -330,24 +330,26 @@ def test_a_reward_that_sees_the_group_is_refused(monkeypatch):
     monkeypatch.setattr(
         task_type("acrostic"), "reward", lambda self: Fresh("f", "f"), raising=False
     )
-    with pytest.raises(UserError, match="an integration shows one answer at a time"):
+    with pytest.raises(UserError, match="its reward looks at all answers to a prompt"):
         Integration("acrostic").pay(["はい"], ["sakura"])
 
 
 @pytest.mark.suite
 def test_a_measure_of_answers_judged_together_is_refused():
     with pytest.raises(UserError, match="its answers are judged together"):
-        Integration("hivemind")
+        Integration("hivemind").measure(["はい"], ["food"])
+    with pytest.raises(UserError, match="its answers are judged together"):
+        lm_eval.documents("hivemind")
     for measure, refused in (("cue_dat/unshared", True), ("cue_dat/usable", False)):
         integration = Integration(
             "cue_dat", measure=measure, cue_nouns="tiny", num_items=3
         )
         with (
-            pytest.raises(UserError, match="one answer at a time")
+            pytest.raises(UserError, match="looks at all answers to a prompt")
             if refused
             else nullcontext()
         ):
-            assert integration.reward.sees_others is False
+            integration.pay([])
 
 
 def test_a_prompt_in_a_template_of_the_models_is_recognised():

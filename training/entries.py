@@ -20,15 +20,14 @@ from sozo.data.settings import (
     from_json,
     from_validation,
     hint,
-    load_dotted,
     settings_of,
 )
+from sozo.rewards.own_rewards import check_arguments, reward_at
 from sozo.rewards.reward import Reward
 from sozo.rewards.task import RewardFunc, reward_of, reward_options
 from sozo.tasks import refuse_training, task_type
 from sozo.tasks.task import Item, Task
 from sozo.training.hub import HUB, HubPrompts
-from sozo.training.own_rewards import check_arguments
 
 # Arguments of a reward that are no columns.
 _RESERVED = {
@@ -265,19 +264,9 @@ def _prompt(row: dict[str, Any], where: str) -> str:
 def _reward_func(
     path: str, arguments: Mapping[str, Any] | None, entry: Entry
 ) -> RewardFunc:
-    function = load_dotted(path, "reward function")
-    try:
-        function = function if arguments is None else function(**arguments)
-    except (TypeError, ValueError) as error:
-        remedy = "; a reward itself stands in reward_funcs alone"
-        remedy = remedy if "completions" in str(error) else ""
-        raise UserError(
-            f"reward function {path} with {dict(arguments or {})}: {error}{remedy}"
-        ) from error
-    if not callable(function):
-        raise UserError(
-            f"reward function {path} cannot be called (it is a {type(function).__name__})"
-        )
-    if not isinstance(function, Reward):
-        check_arguments(path, function, entry)
+    function = reward_at(path, arguments)
+    # One that pays for a quality is handed what that needs.
+    own = getattr(function, "asked", function)
+    if not isinstance(own, Reward):
+        check_arguments(path, own, entry)
     return function

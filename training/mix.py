@@ -7,12 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sozo.data.errors import UserError
 from sozo.data.prompts.form import PLAIN, PromptForm
+from sozo.rewards.own_rewards import check_count, numbers
 from sozo.rewards.reward import Reward
 from sozo.tasks.task import Item
 from sozo.training.entries import Entry
-from sozo.training.own_rewards import numbers
 
 
 def dataset_rows(
@@ -97,11 +96,7 @@ class EntryReward:
         return mine, arguments
 
     def _spread(self, values: Sequence[Any], mine: list[int], count: int) -> list[Any]:
-        if len(values) != len(mine):
-            counts = f"{len(values)} values for {len(mine)} completions"
-            raise UserError(
-                f"reward {self.__name__} gave {counts}; return one for each"
-            )
+        check_count(self.__name__, values, len(mine))
         spread = [None] * count
         for place, value in zip(mine, values, strict=True):
             spread[place] = value

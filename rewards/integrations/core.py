@@ -6,6 +6,7 @@ An integration beside this file imports its own tool and translates names. Whate
 import json
 import re
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -16,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
 from sozo.data.settings import from_validation, settings_of
+from sozo.rewards.own_rewards import reward_at
 from sozo.rewards.reward import Completion, Reward, ScoredCompletion, each
 from sozo.rewards.task import reward_of, reward_options
 from sozo.scoring.final_text import (
@@ -48,7 +50,8 @@ OBJECT = TypeAdapter(dict[str, Any])
 class Integration:
     """One task for a tool that shows texts: `measure` gives the task's own values, `pay` its reward.
 
-    `settings` are fields of the task's `Settings` and options of its reward (`scale`, `penalise_duplicates`). A text is
+    `settings` are fields of the task's `Settings` and options of its reward (`scale`, `penalise_duplicates`). With
+    `reward`, a dotted path, that reward pays in place of the task's own; `reward_args` make it, as in a recipe. A text is
     a string or a conversation; `asked` says what it answers: an item's id, or a mapping (or its JSON) with the column
     `item` or the columns that the task's items have, such as SAT's `story`. A task with one item needs none. `prompts`
     are what was asked, as far as that is known. Only where the tool says so does a text still hold it (`answer_in`).
@@ -60,26 +63,37 @@ class Integration:
     True
     """
 
-    def __init__(self, task: str = "dat", **settings: Any) -> None:
+    def __init__(
+        self,
+        task: str = "dat",
+        *,
+        reward: str | None = None,
+        reward_args: Mapping[str, Any] | None = None,
+        **settings: Any,
+    ) -> None:
         kind = task_type(task)
         options = reward_options(kind)
         if options is None:
             raise UserError(
                 f"{task}: a judge scores its answers, which no integration asks; see make_judge_reward"
             )
+        if reward is not None:
+            options = set()
         self._options = {
             name: value for name, value in settings.items() if name in options
         }
-        if kind.measures[0].together:
-            raise UserError(
-                f"{task}: its answers are judged together, and an integration shows one at a time"
-            )
         of_task = {
             name: value for name, value in settings.items() if name not in options
         }
         self.task = kind(settings_of(kind.Settings, of_task))
-        self._reward = reward_of(self.task, **self._options)
-        self.name = kind.measures[0].name  # of the measure that the task is known by
+        self._named = reward and {"reward": reward, "reward_args": reward_args}
+        # What a score is called: the measure that the task is known by, or the reward that was named.
+        self.name = reward.rpartition(".")[2] if reward else kind.measures[0].name
+        self._reward = (
+            reward_at(reward, reward_args)
+            if reward
+            else reward_of(self.task, **self._options)
+        )
         self._lock = threading.Lock()
 
     @cached_property
@@ -89,27 +103,48 @@ class Integration:
 
     @property
     def reward(self) -> Reward:
-        """What pays; refused where it looks at other answers, since a tool may show one at a time."""
-        if not isinstance(self._reward, Reward) or self._reward.sees_others:
+        """What pays."""
+        if not isinstance(self._reward, Reward):
             raise UserError(
-                f"{self.task.name}: an integration shows one answer at a time, and its reward is not one of those"
+                f"{self.name}: an integration pays by a reward of sozo's; make_diverse_reward takes yours as its quality"
             )
         return self._reward
 
+    @property
+    def together(self) -> bool:
+        """Whether an answer has a value only among the others to its item."""
+        return self.task.measures[0].together
+
     def about(self) -> dict[str, Any]:
-        """What decides its numbers: the task, its settings and the reward's options."""
-        return {"task": self.task.name, **self.task.deciding(), **self._options}
+        """What decides its numbers: the task, its settings, the reward and its options."""
+        reward = self._named or self._options
+        return {"task": self.task.name, **self.task.deciding(), **reward}
 
     def measure(
         self,
         texts: Sequence[Completion],
         asked: Sequence[Any] | None = None,
         prompts: Sequence[Any] | None = None,
+        *,
+        together: bool = False,
     ) -> list[Row]:
-        """The task's values of each text, or the reason why it has none."""
+        """The task's values of each text, or the reason why it has none.
+
+        With `together` these are all answers to their items, so that they have what they are worth among each other.
+        """
+        if not together:
+            self.refuse_together()
         with self._lock:
             items, answers, _ = self._read(texts, asked, prompts, False)
-            return self.task.score(items, answers)
+            rows = self.task.score(items, answers)
+            return self.task.with_others(items, answers, rows) if together else rows
+
+    def refuse_together(self) -> None:
+        """A UserError of a task whose answers have no value alone, for a tool that shows one at a time."""
+        if self.together:
+            raise UserError(
+                f"{self.task.name}: its answers are judged together, and this tool shows one at a time"
+            )
 
     def pay(
         self,
@@ -117,12 +152,19 @@ class Integration:
         asked: Sequence[Any] | None = None,
         prompts: Sequence[Any] | None = None,
         *,
+        groups: Sequence[Any] | None = None,
+        group_size: int | None = None,
+        remedy: str = "give groups, a key for each answer",
         whole: bool = False,
         validate: bool = False,
         before_batch: Callable[[], None] = lambda: None,
     ) -> list[ScoredCompletion]:
         """The task's reward of each text, with a reason for each 0: also `duplicate`, for one that was seen before, and
         `no_value`, where the reward's measure is none of this item.
+
+        A reward that looks at others is shown one group at a time, the answers of one key in `groups`, in their order;
+        equal prompts are told apart by it. Groups of different sizes, or of another than `group_size`, are cut: a
+        UserError, which ends with `remedy`, as it does where there are no groups.
 
         With `validate`, or where `asked` has a column `split` other than train, the history is neither asked nor
         filled, and a completion has no key. With `whole` each text begins with its prompt: one whose answer cannot be
@@ -131,6 +173,7 @@ class Integration:
         """
         with self._lock:
             items, answers, trained = self._read(texts, asked, prompts, whole)
+            groups = self._places(groups, len(items), group_size, remedy)
             paid: list[ScoredCompletion] = []
             for start in range(0, len(items), BATCH):
                 before_batch()
@@ -141,15 +184,52 @@ class Integration:
                     strict=True,
                 ):
                     key = completion.key if trains and not validate else None
-                    paid.append(replace(completion, facts={}, parts=(), key=key))
+                    if not self.reward.sees_others:  # what it needs no longer
+                        completion = replace(completion, facts={}, parts=())
+                    paid.append(replace(completion, key=key))
             before_batch()
-            return [_with_reason(completion) for completion in self.reward.among(paid)]
+            for places in groups:
+                group = self.reward.among([paid[place] for place in places])
+                for place, completion in zip(places, group, strict=True):
+                    bare = replace(completion, facts={}, parts=())
+                    paid[place] = _with_reason(bare)
+            return paid
 
     def restore(self, keys: Sequence[bytes] = ()) -> None:
         """Begin the history of duplicates anew, with these keys of completions."""
         with self._lock:
-            self.reward.seen = type(self.reward.seen)()
-            self.reward.seen.check(keys)
+            self.reward.seen.restore(b"".join(keys).hex())
+
+    def _places(
+        self,
+        keys: Sequence[Any] | None,
+        count: int,
+        size: int | None,
+        remedy: str,
+    ) -> list[list[int]]:
+        """Of each group the places of its answers; all are one where none depends on others."""
+        if not self.reward.sees_others:
+            return [list(range(count))]
+        if keys is None:
+            raise UserError(
+                f"{self.name}: its reward looks at all answers to a prompt; {remedy}"
+            )
+        if len(keys) != count:
+            raise UserError(f"{len(keys)} groups came with {count} texts; {remedy}")
+        groups = defaultdict(list)
+        for place, key in enumerate(keys):
+            if not isinstance(key, str | int):
+                raise UserError(
+                    f"a group's key must be a text or a number, not {quoted(key)}"
+                )
+            groups[key].append(place)
+        needed = size or max(map(len, groups.values()), default=0)
+        for key, places in groups.items():
+            if len(places) != needed:
+                raise UserError(
+                    f"group {quoted(key)} has {len(places)} answers, not {needed}, so it is cut; {remedy}"
+                )
+        return list(groups.values())
 
     def _read(
         self,
@@ -197,6 +277,8 @@ class Integration:
             for name, value in first.columns.items():
                 if isinstance(value, str) and not isinstance(columns[name], str):
                     raise UserError(f"{self.task.name}: {name} must be a text")
+            return Item("", prompt, columns)
+        if self._named:  # it may know nothing of the task
             return Item("", prompt, columns)
         if others:
             needed = ", ".join(first.columns) or "none"

@@ -11,8 +11,8 @@ from sozo.rewards.integrations.core import Integration
 class Creativity(Metric):
     """Means of the task's measures over the outputs that have one, and how many of all have the first.
 
-    An output's extra info says what it answers: `item`, an item's id, or the columns of one. Details hold the values
-    of each output, or the reason why it has none.
+    An output's extra info says what it answers: `item`, an item's id, or the columns of one. Answers that a task judges
+    together are all outputs to one item. Details hold the values of each output, or the reason why it has none.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class Creativity(Metric):
             output if isinstance(output, str) else output.text or ""
             for output in lm_outputs
         ]
-        rows = self.integration.measure(texts, extra_info_list)
+        rows = self.integration.measure(texts, extra_info_list, together=True)
         summary: dict[str, Any] = {
             "n": len(rows),
             "scored": sum(self.integration.name in row.values for row in rows),

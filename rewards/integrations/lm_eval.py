@@ -23,6 +23,7 @@ def documents(
 
     settings = dict(settings or {})
     integration, told = open_integration(name, **settings), json.dumps(settings)
+    integration.refuse_together()
     docs = [
         {"prompt": i.prompt, "item": i.id, "name": name, "settings": told}
         for i in integration.items.values()

@@ -63,6 +63,10 @@ _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _VALUE = re.compile(
     rb'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[^"\[{,]++)*+(?:[\[{,]|\Z)', re.DOTALL
 )
+_WHOLE = (
+    "send group, a list with a key for each completion, and group_size, a number; a group comes in one request, as a "
+    "part of one cannot be paid (nor can OpenRLHF's --reward.remote_url, which sends one answer at a time)"
+)
 _LOG = logging.getLogger("uvicorn.error")
 
 
@@ -75,6 +79,7 @@ class _Body(BaseModel):
     completions: list[Any] = Field(max_length=MOST_COMPLETIONS)
     prompts: Any = None
     validation: bool = Field(False, alias="validate")
+    group_size: int | None = Field(None, ge=1)
 
 
 def application(
@@ -88,7 +93,8 @@ def application(
 
     /score takes JSON: `completions`, and as far as they matter `prompts` and columns of the same length, as a reward
     does. Or it takes what OpenRLHF sends: `query` (each with its prompt), `prompts`, `labels`. With `validate` the
-    history is neither asked nor filled. The answer has `rewards`, `scores` and `reasons`, in order. A header
+    history is neither asked nor filled. A reward that looks at a group needs the column `group` and `group_size`. The
+    answer has `rewards`, `scores` and `reasons`, in order. A header
     `Idempotency-Key` makes a request safe to repeat, as far as `journal` goes (without one: as this process lives).
 
     A mistake of the client's is status 400 with one line; any other error is 500, and only the log says which. Hosts
@@ -266,6 +272,8 @@ class _Score:
                 name, digest, reply, [one.key for one in paid if one.key]
             )
         except (UserError, ClientDisconnect):  # nothing was remembered yet
+            if self._integration.reward.sees_others:  # or in a group before this one
+                self._integration.restore(self._journal.seen())
             raise
         except JournalError:
             self._integration.restore(self._journal.seen())
@@ -298,9 +306,16 @@ def answer(
             dict(zip(columns, row, strict=True))
             for row in zip(*columns.values(), strict=True)
         ] or None
-    options = {"whole": by_openrlhf, "validate": sent.validation}
     paid = integration.pay(
-        texts, asked, sent.prompts, before_batch=before_batch, **options
+        texts,
+        asked,
+        sent.prompts,
+        groups=columns.get("group") if sent.group_size else None,
+        group_size=sent.group_size,
+        remedy=_WHOLE,
+        whole=by_openrlhf,
+        validate=sent.validation,
+        before_batch=before_batch,
     )
     if by_openrlhf:
         return paid, reply_of(paid)

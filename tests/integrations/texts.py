@@ -123,3 +123,10 @@ def cases(count: int = 1000, seed: int = 7) -> list[Case]:
         query = asked + answer + end
         made.append(Case(answer, asked, query, answer + end))
     return made
+
+
+def grouped(count: int = 1000, size: int = 4, seed: int = 11) -> list[list[Case]]:
+    """Groups of answers to one prompt; of some two or more are equal, and all groups ask the same."""
+    draw = random.Random(seed)
+    pool = cases(400)
+    return [draw.choices(draw.sample(pool, size), k=size) for _ in range(count)]

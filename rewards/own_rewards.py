@@ -1,16 +1,35 @@
 """A reward of one's own: what it must take, which shows before a model is loaded, and what it must give."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
+from sozo.data.settings import load_dotted
 
 _TEXTS = {"prompts", "completions", "completion_ids"}
 # What is handed over besides the columns of an entry's prompts.
 _HANDED = _TEXTS | {"item", "trainer_state", "log_extra", "log_metric"}
 _REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def reward_at(path: str, arguments: Mapping[str, Any] | None = None) -> Any:
+    """The reward function at a dotted path or, with `arguments`, even none of them, the one that is made there."""
+    function = load_dotted(path, "reward function")
+    try:
+        function = function if arguments is None else function(**arguments)
+    except (TypeError, ValueError) as error:
+        remedy = "; a reward itself stands in reward_funcs alone"
+        remedy = remedy if "completions" in str(error) else ""
+        raise UserError(
+            f"reward function {path} with {dict(arguments or {})}: {error}{remedy}"
+        ) from error
+    if not callable(function):
+        raise UserError(
+            f"reward function {path} cannot be called (it is a {type(function).__name__})"
+        )
+    return function
 
 
 def check_arguments(path: str, function: Any, entry: Any) -> None:
@@ -63,3 +82,10 @@ def numbers(name: str, paid: Any) -> list[float | None]:
             gave = f"gave {quoted(worth)} for a completion"
             raise UserError(f"reward {name} {gave}; {remedy}") from error
     return read
+
+
+def check_count(name: str, values: Sequence[Any], count: int) -> None:
+    """Refuse what the reward called `name` gave if it is not one value for each of `count` completions."""
+    if len(values) != count:
+        counts = f"{len(values)} values for {count} completions"
+        raise UserError(f"reward {name} gave {counts}; return one for each")

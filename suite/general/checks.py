@@ -9,8 +9,10 @@ from sozo.data.foreign import nfkc
 from sozo.scoring.final_text import final_text
 
 _AROUND = re.compile(
-    r"\A(?:```\w*\n(.*)\n```|\*\*(.*)\*\*|\"(.*)\"|'(.*)'|「(.*)」|`(.*)`)\Z", re.S
+    r"```\w*\n(.*)\n```|\*\*([^*]*)\*\*|\"([^\"]*)\"|'([^']*)'|「([^「」]*)」|`([^`]*)`",
+    re.S,
 )
+_LONGER = "[a-z〇一二三四五六七八九十百千万]"
 _NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?")
 
 
@@ -21,9 +23,8 @@ def cleaned(text: str) -> str:
     ('42', 'いぬ', '「犬」は「いぬ」')
     """
     answer = re.sub(r"[ \t]*\n\s*", "\n", nfkc(final_text(text) or "").strip())
-    around = _AROUND.match(answer)
-    inside = next(filter(None, around.groups()), "") if around else answer
-    return answer if any(mark in inside for mark in '「」"`') else inside
+    around = _AROUND.fullmatch(answer)
+    return next(filter(None, around.groups()), "") if around else answer
 
 
 def number(text: str, value: float, *words: str) -> bool:
@@ -33,17 +34,19 @@ def number(text: str, value: float, *words: str) -> bool:
     (True, True, False)
     """
     numbers = [float(found.replace(",", "")) for found in _NUMBER.findall(text)]
-    return value in (*numbers[:1], *numbers[-1:]) or any(map(text.__contains__, words))
+    return value in (*numbers[:1], *numbers[-1:]) or has(text, *words)
 
 
 def has(text: str, *words: str) -> bool:
-    """Whether one of the words stands in the text, whatever its case; in Latin letters as a word of its own.
+    """Whether one of the words stands in the text, whatever its case, and in no longer word or Japanese numeral.
 
     >>> has("Many mice.", "mice"), has("A photo", "hot"), has("「海」の読みは「うみ」です。", "うみ")
     (True, False, True)
+    >>> has("十二です。", "十二"), has("四十二です。", "十二")
+    (True, False)
     """
     return any(
-        re.search(rf"(?<![a-z]){re.escape(word)}(?![a-z])", text, re.I)
+        re.search(rf"(?<!{_LONGER}){re.escape(word)}(?!{_LONGER})", text, re.I)
         for word in words
     )
 

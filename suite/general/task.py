@@ -71,11 +71,11 @@ class General(ChosenItems):
     """
 
     name = NAME
-    title = "General check: is it still a model?"
+    title = "General check"
     measures = (_MAIN, *_INSTRUCTIONS, *_BITS, _SHORT, *_LENGTH)
     control = Control(measure=_MAIN, chance=0.0, beside=(*_BITS, _SHORT))
     only_if_named = False
-    max_new_tokens = 512
+    max_new_tokens = 384
     temperature = 1e-4
     view = GeneralView(__file__)
 

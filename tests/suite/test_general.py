@@ -85,6 +85,8 @@ def test_what_is_asked_is_what_the_page_says():
     for name, count in (("instructions", 30), ("length", 10), ("bits", 31)):
         for each in ("ja", "en"):
             assert groups.count(f"{name}_{each}") == count
+    alone = [item for item in ASKED if any(mark in item.prompt for mark in ALONE)]
+    assert len(alone) == 26
     texts = [item.prompt for item in ITEMS.values() if item.read]
     assert 60_000 < sum(len(text.encode()) for text in texts) < 70_000
     assert set(KNOWN) == {item.id for item in ASKED}
@@ -234,7 +236,7 @@ def test_report_card_and_curves_have_it_as_any_task(models, tmp_path):
         assert (estimate.n, estimate.low < estimate.value < estimate.high) == (31, True)
     write_evaluation(tmp_path / "r.html", found, base="before")
     page = (tmp_path / "r.html").read_text("utf-8")
-    (heading, *lines) = cells_of(page, "General check</h3>", escape=False)
+    (heading, *lines) = cells_of(page, 'id="section-general">', escape=False)
     assert "bits per character, ja" in heading
     assert "instructions followed, en" in heading
     assert len(lines) == 2
@@ -245,7 +247,7 @@ def test_report_card_and_curves_have_it_as_any_task(models, tmp_path):
         named["general_bits_ja"].metric_value
         == run.metrics["measures"]["general/bits_ja"]["value"]
     )
-    assert _values(run)["general/few_characters"] == 1.0
+    assert _values(run)["few_characters"] == 1.0
 
 
 def test_a_server_has_no_likelihoods_and_the_rest_goes_on(tmp_path):

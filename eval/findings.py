@@ -226,7 +226,7 @@ def frame(found: Findings) -> "pd.DataFrame":
 def first_measures(task: type[Task]) -> tuple[Measure, ...]:
     """The task's measures that stand on the first screen, the one that it is known by first."""
     if task.control:
-        return task.control.measures
+        return *task.control.measures, *task.control.beside
     return task.measures[0], *task.beside()
 
 

@@ -52,8 +52,15 @@ def answer_items(
     batch: int,
     ids: Sequence[str] | None = None,
 ) -> list[Answer]:
-    """The generator's answer to each of `items`, which are batch number `batch`; `ids` are names for the answers."""
-    completions = generator.answer([item.prompt for item in items], seed, batch)
+    """The generator's answer to each of `items`, which are batch number `batch`; `ids` are names for the answers.
+
+    Items that are read (`Item.read`) are not asked.
+    """
+    prompts = [item.prompt for item in items if not item.read]
+    answered = iter(generator.answer(prompts, seed, batch) if prompts else ())
+    texts = [item.prompt for item in items if item.read]
+    read = iter(read_texts(generator, texts) if texts else ())
+    completions = [next(read if item.read else answered) for item in items]
     names = ids or [str(number) for number in range(len(items))]
     return [
         Answer(
@@ -66,4 +73,18 @@ def answer_items(
             c.finish_reason,
         )
         for name, item, c in zip(names, items, completions, strict=True)
+    ]
+
+
+def read_texts(generator: Generator, texts: Sequence[str]) -> list[Completion]:
+    """Of each text its bits per character, as a completion that holds the number; an empty one where none is known.
+
+    Known to a generator with a method `bits_per_character(texts)`, which gives a number or None for each: a model in
+    transformers. A server and vLLM's engine have none, and that is no failure: nothing was asked of them.
+    """
+    read = getattr(generator, "bits_per_character", None)
+    values = read(texts) if read else [None] * len(texts)
+    return [
+        Completion("" if value is None else repr(float(value)), "stop")
+        for value in values
     ]

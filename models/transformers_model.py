@@ -118,6 +118,12 @@ class TransformersGenerator:
             for text, reason in zip(texts, reasons, strict=True)
         ]
 
+    def bits_per_character(self, texts: Sequence[str]) -> list[float | None]:
+        """How likely the model finds texts, without a prompt (`models.likelihood`)."""
+        from sozo.models.likelihood import bits_per_character
+
+        return bits_per_character(self._model, self._tokenizer, texts)
+
     def _obstacle(self, prompt: int) -> str | None:
         from sozo.models.shared_prefix import why_not_sampled
 
@@ -334,6 +340,6 @@ class LocalWriter(ModelWriter):
         if limit == task.max_new_tokens:
             limit = 1
         tokenizer = load_tokenizer(self.model, self.model_revision)
-        prompts = (item.prompt for item in task.items())
+        prompts = (item.prompt for item in task.items() if not item.read)
         longest = longest_prompt(tokenizer, prompts, self.form)
         refuse_beyond(self.source, window, longest, limit)

@@ -35,6 +35,9 @@ class Item:
     title: str = ""  # for readers; by default its id
     group: str = ""  # what kind of item it is
     unit: str = ""  # of items that are not independent: what is resampled and paired, with the mean over its answers
+    # The prompt is a text that is read and not answered: what comes as its answer is its bits per character, a number,
+    # or nothing where who answers has no likelihoods (`models.generator.read_texts`).
+    read: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,7 @@ class Control:
     errors: Measure | None = (
         None  # a share of other answers, wrong however they are read
     )
+    beside: tuple[Measure, ...] = ()  # what else of it stands on the first screen
 
     @property
     def measures(self) -> tuple[Measure, ...]:

@@ -51,7 +51,7 @@ NEED_THEIR_TOOL = [
 ]
 # A task is named in its folder, its prompt and data files, its reward and the recipes; suite and studies may name any.
 # The core names none of those that join it.
-TASKS = ("dat", "jcq", "pbig", "sat", "sipen", "cue_dat", "hivemind")
+TASKS = ("dat", "jcq", "pbig", "sat", "sipen", "cue_dat", "hivemind", "general")
 MAY_NAME_TASKS = re.compile(
     r"tasks/|rewards/|data/|recipes/|models/tiny\.py|suite/|studies/(experts/|study/)"
 )

@@ -1,0 +1,1 @@
+"""General check: is a model still a model after a training?"""

@@ -1,0 +1,282 @@
+"""The general check: each instruction attacked, texts read exactly and resumed, and who has no likelihoods."""
+
+import random
+from pathlib import Path
+
+import pytest
+import yaml
+from huggingface_hub import ModelCard
+
+from command_line import sozo
+from sozo.data.errors import UserError
+from sozo.data.schema import Completion
+from sozo.eval.deliver.model_card import write_card
+from sozo.eval.deliver.wandb_results import _values
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.findings import findings
+from sozo.eval.report.evaluation_page import write_evaluation
+from sozo.eval.run import TaskRun
+from sozo.models.generator import answer_items
+from sozo.models.likelihood import bits_per_character
+from sozo.models.weights import load_model
+from sozo.scoring.endpoint.greeting import GREETING
+from sozo.suite.general.task import FEW, General
+from sozo.tasks import finished_run, refuse_training
+from sozo.tasks.task import Answer, Item
+from test_evaluation_page import cells_of
+from test_sampling_endpoint import KEY, completion, server
+
+TASK = General()
+ITEMS = {item.id: item for item in TASK.items()}
+ASKED = [item for item in ITEMS.values() if "check" in item.columns]
+KNOWN = yaml.safe_load(
+    (Path(__file__).parents[1] / "data" / "general_answers.yaml").read_text("utf-8")
+)
+FOLDERS = ("before", "after")
+PARTS = "answers/part-*.parquet"
+NOUNS = {
+    "ja": ["時計", "海", "政治", "鍵", "祭り", "数学", "猫", "薬", "鉄道", "約束"],
+    "en": [
+        "promise",
+        "clock",
+        "sea",
+        "law",
+        "key",
+        "feast",
+        "algebra",
+        "cat",
+        "drug",
+        "rail",
+    ],
+}
+REFUSALS = {
+    "ja": ["申し訳ありませんが、それにはお答えできません。", "できません。"],
+    "en": ["I'm sorry, but I can't help with that.", "I cannot do that."],
+}
+CHATTY = {"ja": "はい、お答えします。\n{}", "en": "Sure! The answer is {}"}
+ALONE = ("nothing else", "ほかには何も書かない")
+
+
+class Fixed:
+    """Gives these answers, one to each prompt."""
+
+    name, temperature = "fixed", None
+
+    def __init__(self, texts):
+        self._texts = texts
+
+    def answer(self, prompts, seed, batch):
+        assert len(prompts) == len(self._texts)
+        return [Completion(text, "stop") for text in self._texts]
+
+
+def language(item):
+    return item.group.rpartition("_")[2]
+
+
+def right(item, text):
+    (row,) = TASK.score([item], [Answer("", item.id, text)])
+    assert row.values["general"] == row.values[f"general/{item.group}"]
+    return bool(row.values["general"])
+
+
+def test_what_is_asked_is_what_the_page_says():
+    groups = [item.group for item in ITEMS.values()]
+    for name, count in (("instructions", 30), ("length", 10), ("bits", 31)):
+        for each in ("ja", "en"):
+            assert groups.count(f"{name}_{each}") == count
+    alone = [item for item in ASKED if any(mark in item.prompt for mark in ALONE)]
+    assert len(alone) == 26
+    texts = [item.prompt for item in ITEMS.values() if item.read]
+    assert 60_000 < sum(len(text.encode()) for text in texts) < 70_000
+    assert set(KNOWN) == {item.id for item in ASKED}
+
+
+@pytest.mark.parametrize("item", ASKED, ids=lambda item: item.id)
+def test_an_instruction_tells_right_answers_from_wrong_ones_and_from_attacks(item):
+    good, wrong = KNOWN[item.id]
+    assert right(item, good)
+    assert right(item, f"<think>{wrong}</think>\n{good}\n")
+    assert not right(item, wrong)
+    own = language(item)
+    numbered = "\n".join(f"{k}. {noun}" for k, noun in enumerate(NOUNS[own], 1))
+    attacks = ["", " ", "<think>", item.prompt, item.prompt * 3, *REFUSALS[own]]
+    attacks += [numbered, "\n".join(NOUNS[own]), ", ".join(NOUNS[own])]
+    assert [attack for attack in attacks if right(item, attack)] == []
+
+
+@pytest.mark.parametrize("item", ASKED, ids=lambda item: item.id)
+def test_a_chatty_answer_is_right_unless_nothing_else_was_asked_for(item):
+    chatty = CHATTY[language(item)].format(KNOWN[item.id][0])
+    assert right(item, chatty) != any(mark in item.prompt for mark in ALONE)
+
+
+def test_right_answers_to_one_instruction_are_wrong_for_the_others():
+    answers = {name: good for name, (good, _) in KNOWN.items()}
+    wrongly = {
+        (item.id, name)
+        for item in ASKED
+        for name, answer in answers.items()
+        if name != item.id and right(item, answer)
+    }
+    assert wrongly == set()
+
+
+def test_a_length_is_in_characters_after_reasoning_and_short_by_language():
+    for own, few in FEW.items():
+        item = next(i for i in ITEMS.values() if i.group == f"length_{own}")
+        for text, length in (
+            ("", 0),
+            ("犬", 1),
+            ("あ" * few, few),
+            ("<think>" + "い" * 300 + "</think>\n" + "う" * (few - 1) + "\n", few - 1),
+            ("<think>" + "い" * 300, 0),
+        ):
+            (row,) = TASK.score([item], [Answer("", item.id, text)])
+            short = float(length < few)
+            assert row.values == {
+                f"general/length_{own}": length,
+                "general/few_characters": short,
+            }
+
+
+def test_texts_are_read_by_a_model_and_by_nobody_who_has_no_likelihoods():
+    class Reader(Fixed):
+        def bits_per_character(self, texts):
+            return [len(text) / 1000 if text[0] == "x" else None for text in texts]
+
+    items = [Item("a", "Say a."), Item("t", "x" * 250, read=True)]
+    items += [Item("u", "Article", read=True), Item("b", "Say b.")]
+    reader = Reader(["one", "two"])
+    found = answer_items(reader, items, 0, 0)
+    assert [answer.text for answer in found] == ["one", "0.25", "", "two"]
+    found = answer_items(Fixed(["one", "two"]), items, 0, 0)
+    assert [answer.text for answer in found] == ["one", "", "", "two"]
+    item = next(item for item in ITEMS.values() if item.read)
+    for text, values, reason in (
+        ("0.25", {f"general/{item.group}": 0.25}, None),
+        ("", {}, "no_likelihood"),
+        ("nine", {}, "no_likelihood"),
+    ):
+        (row,) = TASK.score([item], [Answer("", item.id, text)])
+        assert (dict(row.values), row.reason) == (values, reason)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """Two models with random weights that can write each character of the texts, and their finished runs."""
+    import torch
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    folder = tmp_path_factory.mktemp("general")
+    letters = sorted({letter for item in ITEMS.values() for letter in item.prompt})
+    tokens = {token: k for k, token in enumerate(["</s>", "<unk>", *letters])}
+    made = Tokenizer(models.WordLevel(tokens, unk_token="<unk>"))
+    made.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
+    made.decoder = decoders.Fuse()
+    special = {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "</s>"}
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, **special)
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1}
+    sizes |= {"num_attention_heads": 2, "vocab_size": len(tokens)}
+    for seed, name in enumerate(("before", "after")):
+        torch.manual_seed(seed)
+        model = LlamaForCausalLM(
+            LlamaConfig(**sizes, eos_token_id=0, bos_token_id=None, pad_token_id=0)
+        )
+        model.save_pretrained(folder / name)
+        tokenizer.save_pretrained(folder / name)
+    command = ["run", "--model", "before", "after", "--tasks", "general"]
+    command += ["--max-new-tokens", "8", "--output", "out"]
+    done = sozo(folder, *command)
+    assert done.returncode == 0, done.stderr
+    return folder, command, done.stdout
+
+
+def test_a_run_reads_texts_and_goes_on_where_it_was_cut_off(models):
+    folder, command, printed = models
+    run = finished_run(folder / "out" / "before" / "general")
+    texts = [item for item in ITEMS.values() if item.read]
+    model, tokenizer = load_model(str(folder / "before"))
+    expected = bits_per_character(model, tokenizer, [item.prompt for item in texts])
+    found = {answer.item: answer for answer in run.scored}
+    assert [
+        found[item.id].values[f"general/{item.group}"] for item in texts
+    ] == pytest.approx(expected, rel=1e-5)
+    assert run.metrics["reasons"] == {}
+    assert "not measured" not in printed
+
+    cut = folder / "out" / "after" / "general"
+    before = (cut / "metrics.json").read_bytes()
+    parts = sorted(cut.glob(PARTS))
+    assert len(parts) == 3
+    (cut / "metrics.json").unlink()
+    kept, lost = parts[0].stat().st_mtime_ns, parts[1]
+    lost.unlink()
+    done = sozo(folder, *command)
+    assert done.returncode == 0, done.stderr
+    assert (cut / "metrics.json").read_bytes() == before
+    assert parts[0].stat().st_mtime_ns == kept
+
+
+def test_report_card_and_curves_have_it_as_any_task(models, tmp_path):
+    folder = models[0]
+    paths = [str(folder / "out" / name / "general") for name in ("before", "after")]
+    found = find_evaluated(paths)
+    rows = [row for row in findings(found, "before").rows if row.kind == "difference"]
+    changed = {row.measure.name: row for row in rows if row.task == "general"}
+    assert {"general", "general/bits_ja", "general/bits_en"} <= set(changed)
+    runs = {name: finished_run(folder / "out" / name / "general") for name in FOLDERS}
+    for own in FEW:
+        measure = General.measure_named(f"general/bits_{own}")
+        sides = [runs[name].by_item(measure) for name in FOLDERS]
+        steps = [sides[1][item] - sides[0][item] for item in sides[0]]
+        estimate = changed[measure.name].estimate
+        assert estimate.value == pytest.approx(sum(steps) / len(steps))
+        assert (estimate.n, estimate.low < estimate.value < estimate.high) == (31, True)
+    write_evaluation(tmp_path / "r.html", found, base="before")
+    page = (tmp_path / "r.html").read_text("utf-8")
+    (heading, *lines) = cells_of(page, 'id="section-general">', escape=False)
+    assert "bits per character, ja" in heading
+    assert "instructions followed, en" in heading
+    assert len(lines) == 2
+    run = TaskRun(TASK, Path(paths[1]), runs["after"].metrics, True)
+    card = ModelCard.load(write_card(tmp_path / "model", run))
+    named = {result.metric_type: result for result in card.data.eval_results}
+    assert (
+        named["general_bits_ja"].metric_value
+        == run.metrics["measures"]["general/bits_ja"]["value"]
+    )
+    assert _values(run)["few_characters"] == 1.0
+
+
+def test_a_server_has_no_likelihoods_and_the_rest_goes_on(tmp_path):
+    asked = []
+
+    def answer(body):
+        asked.append(body["messages"][-1]["content"])
+        return completion("42")
+
+    with server(answer) as (url, _):
+        words = ["run", "--model", "m", "--tasks", "general", "--base-url", url]
+        done = sozo(tmp_path, *words, "--output", "out", OPENAI_API_KEY=KEY)
+    assert done.returncode == 0, done.stderr
+    prompts = {item.prompt for item in ITEMS.values() if not item.read}
+    assert prompts == set(asked) - {GREETING}
+    assert "BITS PER CHARACTER: not measured of 62 texts" in " ".join(
+        done.stdout.split()
+    )
+    run = finished_run(tmp_path / "out" / "m" / "general")
+    measures = run.metrics["measures"]
+    assert run.metrics["reasons"] == {"no_likelihood": 62}
+    assert measures["general/bits_ja"]["value"] is None
+    assert measures["general/instructions_en"] == pytest.approx(
+        measures["general/instructions_en"] | {"value": 1 / 30, "n": 30}
+    )
+
+
+def test_nothing_of_it_may_be_trained_on():
+    for item in random.Random(0).sample(list(ITEMS.values()), 10):
+        with pytest.raises(UserError, match="items of the general check"):
+            refuse_training([Item("mine", f"{item.prompt}\n")])
+    refuse_training([Item("mine", "What is 17 + 26?")])

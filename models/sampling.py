@@ -11,6 +11,8 @@ from typing import Any, NamedTuple, Self
 from sozo.data.errors import UserError
 from sozo.data.foreign import brief
 from sozo.data.settings import hint
+from sozo.models import verbalized
+from sozo.tasks.task import Task
 
 
 class _Number(NamedTuple):
@@ -82,6 +84,19 @@ class Sampling:
         """What of the distribution is cut off, by the names that transformers, vLLM and servers have."""
         given = {"top_k": self.top_k, "top_p": self.top_p, "min_p": self.min_p}
         return {name: value for name, value in given.items() if value is not None}
+
+    @property
+    def answers(self) -> int:
+        """How many replies are asked for to get one answer."""
+        return self.best_of or 1
+
+    def asked(self, prompt: str) -> str:
+        """What is asked for a prompt."""
+        return verbalized.asked(prompt, self.verbalized) if self.verbalized else prompt
+
+    def longest(self, task: Task | type[Task]) -> int:
+        """Tokens of a reply to the task where nobody says otherwise."""
+        return task.max_new_tokens * (self.verbalized or 1)
 
     def named(self, model: str) -> str:
         """A row's name: the model's, and how it draws."""

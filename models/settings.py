@@ -18,7 +18,13 @@ from sozo.models.transformers_model import MOST_SLOTS, USUAL_SLOTS, LocalWriter
 from sozo.models.vllm_engine import VllmWriter
 from sozo.models.weights import check_model
 from sozo.scoring.endpoint.bill import Price, Spending
-from sozo.scoring.endpoint.profile import HELP, check_address, read_profile
+from sozo.scoring.endpoint.profile import (
+    HELP,
+    Profile,
+    check_address,
+    read_profile,
+)
+from sozo.tasks.judged import JudgedTask
 from sozo.tasks.task import Task
 
 BACKENDS = ("auto", "transformers", "vllm", "openai")
@@ -139,6 +145,7 @@ def decide(asked: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
     server = profile.server_at(public_url(base_url)) if base_url else None
     backend = _backend(asked, base_url)
     _check_fit(asked, backend)
+    _check_sampling(sampling, backend, profile, task)
     if local := backend in _LOCAL:
         check_model(asked.model)
     system, arguments = settled_form(
@@ -150,7 +157,7 @@ def decide(asked: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
     if arguments is not None:
         template = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
     source = asked.source or sampling.named(asked.model)
-    limit = asked.max_new_tokens or task.max_new_tokens
+    limit = asked.max_new_tokens or sampling.longest(task)
     record = deciding(asked) | {
         "backend": backend,
         "base_url": server,
@@ -222,6 +229,35 @@ def _backend(asked: GeneratorSettings, base_url: str | None) -> str:
         if torch.cuda.is_available():
             return "vllm"
     return "transformers"
+
+
+def _check_sampling(
+    sampling: Sampling, backend: str, profile: Profile, task: Task | type[Task]
+) -> None:
+    """Refuse what could not be drawn so, before anybody is paid."""
+    if sampling.text and backend in OF_NOUNS:
+        raise UserError(
+            f"sampling {sampling.text} goes with a language model, not with {backend}"
+        )
+    if sampling.truncation and backend not in (*_LOCAL, "openai"):
+        raise UserError(
+            f"sampling {sampling.text}: of it {backend} may not know "
+            f"{' and '.join(sampling.truncation)}; it takes a temperature"
+        )
+    body = dict(profile.extra_body or {})
+    if profile.temperature is not None:
+        body["temperature"] = profile.temperature
+    given = sampling.truncation | {"temperature": sampling.temperature}
+    for name in body.keys() & {name for name, value in given.items() if value}:
+        raise UserError(
+            f"sampling {sampling.text}: the endpoint's settings say {name} {body[name]}; leave out one of the two"
+        )
+    kind = task if isinstance(task, type) else type(task)
+    if sampling.best_of and (issubclass(kind, JudgedTask) or kind.measures[0].together):
+        raise UserError(
+            f"sampling {sampling.text}: the best answer is the one with the best score, and {task.name} gives none to "
+            "an answer alone; leave out best-of"
+        )
 
 
 def _check_fit(asked: GeneratorSettings, backend: str) -> None:

@@ -39,8 +39,13 @@ def transformers_distribution(
 
 
 def test_names_have_one_way_to_be_written():
-    assert Sampling.parse("min_p=.1,temperature=1.30").text == "temperature=1.3,min_p=0.1"
-    assert Sampling.parse(" top_k=20, top_p=0.9").truncation == {"top_k": 20, "top_p": 0.9}
+    assert (
+        Sampling.parse("min_p=.1,temperature=1.30").text == "temperature=1.3,min_p=0.1"
+    )
+    assert Sampling.parse(" top_k=20, top_p=0.9").truncation == {
+        "top_k": 20,
+        "top_p": 0.9,
+    }
     assert Sampling.parse("verbalized=5,best-of=4") == Sampling(best_of=4, verbalized=5)
     assert Sampling.parse(None) == Sampling.parse("") == Sampling()
     assert Sampling().named("base") == "base"

@@ -12,7 +12,6 @@ from sozo.data.errors import UserError
 from sozo.data.foreign import brief
 from sozo.data.settings import hint
 from sozo.models import verbalized
-from sozo.tasks.task import Task
 
 
 class _Number(NamedTuple):
@@ -94,9 +93,10 @@ class Sampling:
         """What is asked for a prompt."""
         return verbalized.asked(prompt, self.verbalized) if self.verbalized else prompt
 
-    def longest(self, task: Task | type[Task]) -> int:
-        """Tokens of a reply to the task where nobody says otherwise."""
-        return task.max_new_tokens * (self.verbalized or 1)
+    @property
+    def in_one_reply(self) -> int:
+        """How many answers a reply holds: it may have as many times the tokens of one."""
+        return self.verbalized or 1
 
     def named(self, model: str) -> str:
         """A row's name: the model's, and how it draws."""

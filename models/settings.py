@@ -157,7 +157,8 @@ def decide(asked: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
     if arguments is not None:
         template = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
     source = asked.source or sampling.named(asked.model)
-    limit = asked.max_new_tokens or sampling.longest(task)
+    limit = asked.max_new_tokens or task.max_new_tokens
+    limit *= sampling.in_one_reply
     record = deciding(asked) | {
         "backend": backend,
         "base_url": server,

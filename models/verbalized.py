@@ -18,10 +18,10 @@ from sozo.scoring.final_text import final_text
 from sozo.tasks.task import Answer
 
 _KANA = re.compile("[ぁ-ヿ]")
-_RESPONSE = re.compile(r"<response>(.*?)</response>", re.DOTALL | re.IGNORECASE)
-_TEXT = re.compile(r"<text>(.*?)</text>", re.DOTALL | re.IGNORECASE)
-_PROBABILITY = re.compile(
-    r"<probability>\s*(\d*\.?\d+)\s*(%?)\s*</probability>", re.IGNORECASE
+# Whatever stands around them: final_text takes the tags of an only <response> away, and those of the first and last.
+_ANSWER = re.compile(
+    r"<text>((?:(?!</text>).)*)</text>\s*<probability>\s*(\d*\.?\d+)\s*(%?)\s*</probability>",
+    re.DOTALL | re.IGNORECASE,
 )
 
 
@@ -43,9 +43,12 @@ def drawn(replies: Sequence[Answer], n: int, seed: int, batch: int) -> list[Answ
 def _one(reply: Answer, n: int, uniform: float) -> Answer:
     if not reply.text:  # it never came, or a filter took it
         return reply
-    found = list(_read(final_text(reply.text) or ""))
+    found = [
+        (text.strip(), float(number) * (0.01 if percent else 1))
+        for text, number, percent in _ANSWER.findall(final_text(reply.text) or "")
+    ]
     total = sum(probability for _, probability in found)
-    if len(found) != n or not total:
+    if len(found) != n or not total or not all(text for text, _ in found):
         return replace(reply, text="", finish_reason=FORM)
     upto = accumulate(probability for _, probability in found)
     text = next(
@@ -54,19 +57,3 @@ def _one(reply: Answer, n: int, uniform: float) -> Answer:
         if most > uniform * total
     )
     return replace(reply, text=text)
-
-
-def _read(reply: str) -> list[tuple[str, float]]:
-    """The answers of a reply with their probabilities; none where one of them has no text or no probability.
-
-    >>> _read("<response><text>犬</text><probability>0.2</probability></response>")
-    [('犬', 0.2)]
-    """
-    found = []
-    for response in _RESPONSE.findall(reply):
-        text, probability = _TEXT.search(response), _PROBABILITY.search(response)
-        if not (text and text[1].strip() and probability):
-            return []
-        share = 0.01 if probability[2] else 1.0
-        found.append((text[1].strip(), share * float(probability[1])))
-    return found

@@ -276,14 +276,14 @@ def test_the_english_study_is_in_english_throughout():
 def test_an_arm_with_several_samplings_has_a_row_for_each(arms):
     """They draw with the arm's own model and flags, from what it was trained to be; what they cost is told."""
     asked = ["temperature=0.5,min_p=0.1", "best-of=4", "verbalized=5"]
-    study = load(
+    made = load(
         arms,
         arms={
             "base": {"dtype": "float32", "sampling": asked},
             "GRPO": {"train": "grpo", "sampling": ["top_p=0.9"]},
         },
     )
-    assert [arm.name for arm in study.rows] == [
+    assert [arm.name for arm in made.rows] == [
         "base",
         "base temperature=0.5,min_p=0.1",
         "base best-of=4",
@@ -291,13 +291,16 @@ def test_an_arm_with_several_samplings_has_a_row_for_each(arms):
         "GRPO",
         "GRPO top_p=0.9",
     ]
-    steps = {step.name: step for step in study_steps(study)}
+    steps = {step.name: step for step in study_steps(made)}
     hot = steps["base-temperature-0.5-min_p-0.1"]
     assert hot.flags["sampling"] == "temperature=0.5,min_p=0.1"
     assert hot.flags["dtype"] == "float32"
     trained = steps["grpo-top_p-0.9"]
     assert trained.flags["model"] == steps["grpo"].flags["output_dir"]
     assert trained.inputs == ("grpo",)
-    told = {name: plan_lines(study, step)[0] for name, step in steps.items()}
-    assert "answers, each the best of 4 in " in told["base-best-of-4"]
-    assert "answers, each one of 5 in one reply in " in told["base-verbalized-5"]
+    (best, *_), (verbalized, *_) = (
+        plan_lines(made, steps[name])
+        for name in ("base-best-of-4", "base-verbalized-5")
+    )
+    assert "answers, each the best of 4 in " in best
+    assert "answers, each one of 5 in one reply in " in verbalized

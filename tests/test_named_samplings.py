@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,14 +26,19 @@ from sozo.data.errors import UserError
 from sozo.data.processes import Processes
 from sozo.data.schema import Completion, iter_tables
 from sozo.eval.draw import SamplingOptions, draw_parts
+from sozo.eval.plan import plan
+from sozo.eval.run import run_task
 from sozo.models import tiny, verbalized
 from sozo.models.model_support import encode_text
 from sozo.models.sampling import Sampling
+from sozo.models.settings import GeneratorSettings, decide
 from sozo.models.shared_prefix import draw
 from sozo.models.transformers_model import TransformersGenerator
+from sozo.scoring.endpoint.client import OFFICIAL
 from sozo.scoring.measure import Measure
 from sozo.tasks import finished_run
 from sozo.tasks.task import Answer, Item, Row, Task
+from test_sampling_endpoint import KEY, completion, server
 
 TRUNCATIONS = [
     {"min_p": 0.1},
@@ -342,3 +348,68 @@ def test_each_sampling_is_a_row_that_says_how_many_were_drawn(tmp_path):
     other = sozo(tmp_path, "dat", *other, *drawing, best)
     assert other.returncode == 2
     assert 'sampling = "best-of=3", but now it is not set' in other.stderr
+
+
+def test_a_server_is_asked_so_from_the_first_request_on(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    asked = GeneratorSettings(
+        "m", backend="openai", sampling="temperature=1.3,top_k=20,top_p=0.9,min_p=0.1"
+    )
+    with server(lambda body: completion("x")) as (url, requests):
+        writer = decide(replace(asked, base_url=url)).load()
+        writer.answer(["一つ"], seed=0, batch=0)
+    expected = {"temperature": 1.3, "top_k": 20, "top_p": 0.9, "min_p": 0.1}
+    assert len(requests) == 2
+    assert all(expected.items() <= request.items() for request in requests)
+    assert writer.describe()["top_p"] == 0.9
+    assert (
+        expected.items() <= (writer.describe() | writer.describe()["request"]).items()
+    )
+
+
+def test_what_a_server_does_not_take_is_refused_before_it_is_paid(monkeypatch):
+    """As OpenAI, which has no top_k: no form without it is tried, and nothing but the greeting is asked."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+    def strict(body):
+        if {"top_k", "generation_config"} & body.keys():
+            return 400, {"error": {"message": "Unrecognized request argument: top_k"}}
+        return completion("x")
+
+    with server(strict) as (url, requests):
+        asked = GeneratorSettings("m", backend="openai", base_url=url)
+        with pytest.raises(UserError, match="Unrecognized request argument: top_k"):
+            decide(replace(asked, sampling="min_p=0.1")).load()
+        assert {request["messages"][-1]["content"] for request in requests} == {
+            "こんにちは"
+        }
+        assert decide(replace(asked, sampling="top_p=0.9")).load().answer(["一"], 0, 0)
+        assert (requests[-1]["top_p"], requests[-1].get("min_p")) == (0.9, None)
+    with pytest.raises(UserError, match="OpenAI takes temperature and top_p, and of"):
+        decide(replace(asked, base_url=OFFICIAL, sampling="top_k=5")).load()
+
+
+def test_all_answers_of_the_best_of_several_stand_on_the_bill(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with server(lambda body: completion("x" * (body["seed"] % 7 + 1))) as (url, _):
+        asked = GeneratorSettings(
+            "m", backend="openai", base_url=url, sampling="best-of=3"
+        )
+        run = run_task(
+            Asks(), asked, SamplingOptions(answers_per_item=1), tmp_path / "r"
+        )
+    assert run.metrics["bill"]["model"]["requests"] == 7  # one of them greets
+    drawn, kept = read(tmp_path / "r" / "drawn"), read(tmp_path / "r" / "answers")
+    assert [row[3] for row in kept] == [
+        max(row[3] for row in drawn[k : k + 3]) for k in (0, 3)
+    ]
+
+
+def test_a_plan_counts_every_request(tmp_path):
+    asked = GeneratorSettings("m", backend="openai", base_url="http://127.0.0.1:9/v1")
+    for way, requests, most in (("best-of=4", 8, 8), ("verbalized=5", 2, 10)):
+        writer = decide(replace(asked, sampling=way, max_new_tokens=10), Asks())
+        runs = [("run", Asks(), writer, tmp_path)]
+        (line, *_), _ = plan(runs, SamplingOptions(answers_per_item=1), None)
+        assert f"{requests} requests, at most" in line
+        assert f" and {most * 10} out" in line

@@ -7,7 +7,6 @@ Japanese one is sozo's translation.
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import accumulate
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from sozo.tasks.task import Answer
 _KANA = re.compile("[ぁ-ヿ]")
 # Whatever stands around them: final_text takes the tags of an only <response> away, and those of the first and last.
 _ANSWER = re.compile(
-    r"<text>((?:(?!</text>).)*)</text>\s*<probability>\s*(\d*\.?\d+)\s*(%?)\s*</probability>",
+    r"<text>((?:(?!</text>).)*)</text>\s*<probability>\s*(\d{0,3}\.?\d{1,20})\s*%?\s*</probability>",
     re.DOTALL | re.IGNORECASE,
 )
 
@@ -33,27 +32,16 @@ def asked(query: str, n: int) -> str:
 
 def drawn(replies: Sequence[Answer], n: int, seed: int, batch: int) -> list[Answer]:
     """One answer of each reply, by the probabilities that it says; a reply in another form is no answer (FORM)."""
-    uniforms = np.random.default_rng([*entropy(seed, batch), 1]).random(len(replies))
-    return [
-        _one(reply, n, uniform)
-        for reply, uniform in zip(replies, uniforms.tolist(), strict=True)
-    ]
+    random = np.random.default_rng([*entropy(seed, batch), 1])
+    return [_one(reply, n, random) for reply in replies]
 
 
-def _one(reply: Answer, n: int, uniform: float) -> Answer:
+def _one(reply: Answer, n: int, random: np.random.Generator) -> Answer:
     if not reply.text:  # it never came, or a filter took it
         return reply
-    found = [
-        (text.strip(), float(number) * (0.01 if percent else 1))
-        for text, number, percent in _ANSWER.findall(final_text(reply.text) or "")
-    ]
-    total = sum(probability for _, probability in found)
-    if len(found) != n or not total or not all(text for text, _ in found):
+    found = _ANSWER.findall(final_text(reply.text) or "")
+    texts = [text.strip() for text, _ in found]
+    chances = np.array([float(number) for _, number in found])
+    if len(found) != n or not all(texts) or not chances.any():
         return replace(reply, text="", finish_reason=FORM)
-    upto = accumulate(probability for _, probability in found)
-    text = next(
-        text
-        for (text, _), most in zip(found, upto, strict=True)
-        if most > uniform * total
-    )
-    return replace(reply, text=text)
+    return replace(reply, text=texts[random.choice(n, p=chances / chances.sum())])

@@ -410,7 +410,7 @@ def test_jcq_of_somebody_elses_answers_and_a_changed_judge(tmp_path):
         ),
         (
             ("--model", "m", "--trial", "--sampling", "temperature=nan"),
-            "temperature must be above 0",
+            "temperature: Input should be a finite number",
         ),
         (
             ("--model", "m", "--trial", "--sampling", "best-of=4"),

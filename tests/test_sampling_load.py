@@ -116,7 +116,7 @@ def test_a_task_has_a_limit_and_a_temperature_where_nothing_was_asked():
             {"model": "random", "backend": "tgi"},
             "unknown backend 'tgi'; choose one of auto, transformers, vllm, openai",
         ),
-        ({"model": "m", "sampling": "temperature=0"}, "temperature must be above 0"),
+        ({"model": "m", "sampling": "temperature=0"}, "should be greater than 0"),
         (
             {"model": "random", "sampling": "temperature=2"},
             "sampling temperature=2 goes with a language model, not with random",

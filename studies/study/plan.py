@@ -76,7 +76,7 @@ def _sampling(study: Study, step: Step, launcher: Path) -> list[str]:
     count = int(flags["num_answers"])
     batch = int(flags.get("batch_size", 1024))
     sampling = Sampling.parse(flags.get("sampling"))
-    each = f", each the best of {sampling.answers}" * (sampling.answers > 1)
+    each = f", each the best of {sampling.replies}" * (sampling.replies > 1)
     each += f", each one of {sampling.in_one_reply} in one reply" * (
         sampling.in_one_reply > 1
     )
@@ -135,7 +135,7 @@ def step_hours(study: Study, step: Step) -> dict[str, float]:
     if of_none or any(read_yaml(file).get("use_cpu") for file in files):
         return {}
     sampling = Sampling.parse(flags.get("sampling"))
-    count = int(flags["num_answers"]) * sampling.answers
+    count = int(flags["num_answers"]) * sampling.replies
     return {
         gpu.name: drawing_hours(
             study.shape,

@@ -167,7 +167,7 @@ def test_a_dry_run_counts_with_what_an_arm_says(arms):
         ),
         (
             {"a": {"sampling": ["temprature=1"]}},
-            "arm a: unknown sampling temprature (did you mean temperature?)",
+            "arm a: sampling: unknown key temprature (did you mean temperature?)",
         ),
         ({"a": {"num_answers": 1}}, "arm a: unknown setting: num_answers"),
         ({"a": {"config": "grpo.yaml"}}, "arm a: config goes with train"),

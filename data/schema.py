@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 2
 ERROR = "error"  # how an answer ends that never came, and why it is not scored
+# How an answer ends that is in none of the forms in which several were asked for, and why it is not scored.
+FORM = "verbalized_form"
 _BATCH = 128  # rows that are read at once
 _VERSION_KEY = b"sozo_schema_version"
 # What an earlier sozo wrote is not read: by its version the commit that reads it.
@@ -56,6 +58,12 @@ class Completion:
 def never_came(answer: Any) -> bool:
     """Whether an answer is none: its server gave this one prompt no text. That is no zero."""
     return not answer.text and answer.finish_reason == ERROR
+
+
+def no_answer(answer: Any) -> str | None:
+    """Why there is nothing to score: none came (ERROR), or none in the form that was asked for (FORM); or None."""
+    nothing = not answer.text and answer.finish_reason in (ERROR, FORM)
+    return answer.finish_reason if nothing else None
 
 
 def utf8_safe(text: str) -> str:

@@ -33,6 +33,7 @@ from sozo.eval.terminal import (
 )
 from sozo.models.generators import Loaded, Writer
 from sozo.models.judges import make_judge
+from sozo.models.sampling import Sampling
 from sozo.models.settings import GeneratorSettings, decide
 from sozo.rewards.task import reward_options
 from sozo.scoring.judges.protocol import JudgeSettings
@@ -125,7 +126,7 @@ def run(
         ),
     ],
     generator: GeneratorSettings,
-    sampling: SamplingOptions,
+    options: SamplingOptions,
     results: ResultOptions,
     tasks: Annotated[
         list[str] | None,
@@ -140,16 +141,17 @@ def run(
             help="Of a training output its checkpoints too, equal ones once, and first the model that it began with.",
         ),
     ] = False,
+    sampling: list[str] | None = None,
     judge_model: Judges = None,
     **settings: Any,
 ) -> None:
     """Models through tasks: sozo run --model A B --tasks dat sat."""
-    targets, studies = find_targets(model, checkpoints=checkpoints)
+    targets, studies = find_targets(model, sampling or (), checkpoints=checkpoints)
     names = tasks or [
         name for name, kind in task_types().items() if not kind.only_if_named
     ]
     folders = {name: name for name in names}
-    given = generator, sampling, results, settings
+    given = generator, options, results, settings
     _run(output, targets, folders, *given, studies, judge_model)
 
 
@@ -162,7 +164,8 @@ def dat(
 ) -> None:
     """DAT by one model: sozo run --tasks dat, into OUTPUT itself."""
     model = generator.model
-    targets = [Target("", model, generator.source or model)] if model else []
+    source = generator.source or Sampling.parse(generator.sampling).named(model)
+    targets = [Target("", model, source)] if model else []
     _run(output, targets, {Dat.name: ""}, generator, sampling, results, settings)
 
 
@@ -193,6 +196,7 @@ def _run(
                 model=target.model,
                 source=target.source,
                 model_revision=target.revision or generator.model_revision,
+                sampling=target.sampling or generator.sampling,
             )
             runs[target] = [
                 (task, decide(named, task), output / target.folder / folders[task.name])

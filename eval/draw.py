@@ -4,8 +4,9 @@ A part is there whole or not at all and depends on (seed, its number) alone: any
 """
 
 import logging
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,7 +22,9 @@ from sozo.data.settings import Checked, rare_setting, setting
 from sozo.models.generator import Generator, answer_items
 from sozo.models.generators import Loaded, Writer
 from sozo.models.openai_endpoint import keep_answers
+from sozo.models.sampling import Sampling
 from sozo.models.trained_on import trained_on
+from sozo.models.verbalized import drawn
 from sozo.scoring.judges.endpoint import EndpointJudge
 from sozo.tasks.judged import JudgedTask
 from sozo.tasks.task import Answer, Item, Task, known_columns
@@ -152,12 +155,14 @@ def draw_answers(
     generator = writer.load(task, loaded=loaded, keep=folder.answers)
     if processes.first:
         model = Path(writer.model)
+        best_of = writer.sampling.best_of
         known = {
             **scorer_facts(task),
             "seed": sampling.seed,
             "decoder": {
                 "temperature": generator.temperature,
                 **generator.describe(),
+                **({"best_by": task.measures[0].name} if best_of else {}),
             },
             "model_revision": writer.model_revision,
             # A model trained anew in its old folder is another model.
@@ -175,7 +180,15 @@ def draw_answers(
         )
     wait()  # no part before config.json: nobody could account for it
     try:
-        draw_parts(task, items, generator, sampling, folder.answers, processes)
+        draw_parts(
+            task,
+            items,
+            generator,
+            sampling,
+            folder.answers,
+            processes,
+            writer.sampling,
+        )
     except InVainError as error:
         return str(error)
     return None
@@ -188,10 +201,12 @@ def draw_parts(
     sampling: SamplingOptions,
     folder: Path,
     processes: Processes,
+    how: Sampling | None = None,
 ) -> None:
     """Draw the parts of a table that are not in `folder` yet, which the caller vouches belongs to these settings.
 
-    The generator answers batch k as a function of (seed, k) and its prompts; `sampling` is settled.
+    The generator answers batch k as a function of (seed, k) and its prompts; `sampling` is settled. Where `how` draws
+    several answers for one, all replies are kept in the folder `drawn` beside this one.
     """
     batch_size = sampling.batch_size
     parts = parts_of(folder, sampling.count(items), batch_size)
@@ -211,9 +226,14 @@ def draw_parts(
             ),
             strict=True,
         )
-        return part_columns(
-            task, batch, answer_items(generator, batch, sampling.seed, number, ids)
-        )
+        if how and (how.best_of or how.verbalized):
+            place = _replies(folder) / parts[number].path.name
+            answers = _one_of_several(
+                task, batch, ids, generator, sampling.seed, number, how, place
+            )
+        else:
+            answers = answer_items(generator, batch, sampling.seed, number, ids)
+        return part_columns(task, batch, answers)
 
     if not sampling.num_usable:
         write_missing(parts, columns, f"sampling {generator.name}", processes)
@@ -236,6 +256,50 @@ def draw_parts(
         f"only {usable} of {drawn} answers are usable, and num_usable is {sampling.num_usable}: see the "
         f"reasons in {folder}, train the model on the task first, or measure it as it is with num_answers"
     )
+
+
+def _replies(folder: Path) -> Path:
+    """Where the replies are of which a run's answers were chosen."""
+    return folder.with_name("drawn")
+
+
+def _one_of_several(
+    task: Task,
+    items: Sequence[Item],
+    ids: Sequence[str],
+    generator: Generator,
+    seed: int,
+    number: int,
+    how: Sampling,
+    place: Path,
+) -> list[Answer]:
+    """An answer to each item, of all that are drawn for it; the replies are kept in `place`, with what each is worth."""
+    if not place.exists():
+        asked = [item for item in items for _ in range(how.replies)]
+        names = [f"{name}-{k}" for name in ids for k in range(how.replies)]
+        prompts = [replace(item, prompt=how.asked(item.prompt)) for item in asked]
+        replies = answer_items(generator, prompts, seed, number, names)
+        worth = part_columns(task, asked, _answers(replies, how, seed, number))
+        place.parent.mkdir(exist_ok=True)
+        write_columns(place, worth | known_columns(replies))
+    names = [field.name for field in fields(Answer)]
+    (table,) = iter_tables(place, [*names, "score"])
+    replies = [Answer(**row) for row in table.select(names).to_pylist()]
+    answers = _answers(replies, how, seed, number)
+    best = list(range(0, len(answers), how.replies))
+    if how.best_of:
+        scores = [
+            -math.inf if score is None else task.measures[0].better * score
+            for score in table["score"].to_pylist()
+        ]
+        best = [max(range(k, k + how.replies), key=scores.__getitem__) for k in best]
+    return [replace(answers[k], id=name) for k, name in zip(best, ids, strict=True)]
+
+
+def _answers(
+    replies: Sequence[Answer], how: Sampling, seed: int, number: int
+) -> Sequence[Answer]:
+    return drawn(replies, how.verbalized, seed, number) if how.verbalized else replies
 
 
 def _usable(part: TablePart) -> int:
@@ -263,7 +327,9 @@ def _take_back(parts: Sequence[TablePart]) -> None:
     """Remove the parts in which an answer never came; those of its answers that did are kept for who draws it anew."""
     for number, part in enumerate(parts):
         if is_there(part):
-            (table,) = iter_tables(part.path, ("text", "finish_reason"))
+            replies = _replies(part.path.parent) / part.path.name
+            place = replies if replies.exists() else part.path
+            (table,) = iter_tables(place, ("text", "finish_reason"))
             answers = [Completion(**row) for row in table.to_pylist()]
             if any(map(never_came, answers)):
                 came = {
@@ -273,6 +339,7 @@ def _take_back(parts: Sequence[TablePart]) -> None:
                 }
                 keep_answers(part.path.parent, number, came)
                 part.path.unlink()
+                replies.unlink(missing_ok=True)
 
 
 def scorer_facts(task: Task) -> dict[str, Any]:

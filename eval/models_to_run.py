@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 from sozo.data.checkpoints import STATE, cut_short
@@ -13,6 +14,7 @@ from sozo.data.errors import UserError
 from sozo.data.record import folder_sha256, read_json
 from sozo.data.study_folder import StudyFolder, StudyRow, read_study, write_study
 from sozo.eval.evaluated import named
+from sozo.models.sampling import Sampling
 from sozo.models.weights import is_model, tensors_of
 
 logger = logging.getLogger(__name__)
@@ -26,12 +28,13 @@ class Target:
     model: str  # its folder, its hub id, or its name on an endpoint
     source: str  # what its rows are called
     revision: str | None = None  # of a hub model, where it is known
+    sampling: str | None = None  # how it draws (`sozo.models.sampling`)
 
 
 def find_targets(
-    names: Sequence[str], *, checkpoints: bool = False
+    names: Sequence[str], samplings: Sequence[str] = (), *, checkpoints: bool = False
 ) -> tuple[list[Target], dict[str, StudyFolder]]:
-    """The models that `--model` names: of a training output its end, of a study its rows.
+    """The models that `--model` names, once for each of `samplings`: of a training output its end, of a study its rows.
 
     A training that was cut off ends with its last checkpoint. With `checkpoints` all come, by steps, before the end; of
     those with equal tensors the last one. Before them comes the model that the training began with, unless it is gone
@@ -59,7 +62,7 @@ def find_targets(
         )
         if checkpoints and not study:
             found = [*_before(Path(model), _safe(base), {m for _, m in pairs}), *found]
-        for target in found:
+        for target in _sampled(found, samplings):
             if (other := targets.setdefault(target.folder, target)) is not target:
                 models_text = f"{other.model} and {target.model}"
                 remedy = "call one by another name: --model NAME=MODEL"
@@ -67,6 +70,18 @@ def find_targets(
                     f"two models would go to the folder {target.folder}: {models_text}; {remedy}"
                 )
     return list(targets.values()), studies
+
+
+def _sampled(targets: Iterable[Target], samplings: Sequence[str]) -> Iterator[Target]:
+    """The targets; with samplings a row for each of them instead, called `MODEL SAMPLING`."""
+    parsed = [Sampling.parse(text) for text in samplings] or [Sampling()]
+    for target, sampling in product(targets, dict.fromkeys(parsed)):
+        yield replace(
+            target,
+            folder="-".join(filter(None, (target.folder, _safe(sampling.text, "")))),
+            source=sampling.named(target.source),
+            sampling=sampling.text or None,
+        )
 
 
 def _last_parts(model: str, count: int) -> str:
@@ -194,6 +209,6 @@ def _absolute(model: str | None) -> str | None:
     )
 
 
-def _safe(name: str) -> str:
+def _safe(name: str, empty: str = "study") -> str:
     """A name as one folder's: `DPO 1` is DPO-1."""
-    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "study"
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or empty

@@ -127,7 +127,12 @@ def _asked(
     if isinstance(by, ModelWriter):
         longest = by.max_new_tokens
         there = _there(folder / "answers", rows, sampling)
-        prompts = [item.prompt for item, _ in answers[there:] if not item.read]
+        prompts = [
+            by.sampling.asked(item.prompt)
+            for item, _ in answers[there:]
+            if not item.read
+            for _ in range(by.sampling.replies)
+        ]
         backend = str(by.record["backend"])
         yield Asked("model", by.model, backend, prompts, 0, longest, price)
     for each, place in by_judges(task, folder):

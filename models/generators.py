@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from sozo.data.prompts.form import PromptForm
 from sozo.models.generator import Generator
+from sozo.models.sampling import Sampling
 from sozo.tasks.task import Task
 
 
@@ -53,6 +54,7 @@ class Writer:
     model_revision: str | None
     source: str
     record: Mapping[str, Any]  # the settings for config.json: no credentials
+    sampling: Sampling  # as it was asked for
 
     def pinned(self) -> Self:
         """With the folder of `tiny`, and of a hub model the commit (see `sozo.models.weights.pinned`)."""

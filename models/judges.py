@@ -30,7 +30,10 @@ def make_judge(settings: JudgeSettings, loaded: Loaded | None = None) -> Judge:
             )
     name, limit = settings.judge_model, settings.judge_max_tokens
     asked = GeneratorSettings(
-        name, settings.judge_backend, temperature=_GREEDY, max_new_tokens=limit
+        name,
+        settings.judge_backend,
+        sampling=f"temperature={_GREEDY}",
+        max_new_tokens=limit,
     )
     writer = decide(asked)
 

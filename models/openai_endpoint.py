@@ -198,7 +198,7 @@ class OpenAIGenerator:
     def _body(self, text: str, seed: int, request: dict[str, Any]) -> dict[str, Any]:
         decoder = {
             "temperature": self.temperature,
-            "top_p": 1.0,
+            "top_p": self._writer.sampling.top_p or 1.0,
             "seed": seed,
             **request,
         }
@@ -216,17 +216,27 @@ class OpenAIGenerator:
 
         It is tried with one token, where that is too few with sixteen, and at last with as many as an answer may have.
         """
-        forms = list(_forms(1))
+        truncation = self._writer.sampling.truncation
+        forms = list(_forms(1, truncation))
         if self._endpoint.url == OFFICIAL:
             forms = ["openai", "bare"]
-        # The server's own temperature would be another one.
-        if self.temperature not in (1.0, None):
+        # The server's own temperature would be another one, and so what is truncated where it was not told so.
+        if self.temperature not in (1.0, None) or truncation:
             forms.remove("bare")
+        if truncation.keys() - {"top_p"}:
+            forms.remove("openai")
+        if not forms:
+            raise UserError(
+                f"{self.name}: OpenAI takes temperature and top_p, and of sampling no {max(truncation.keys() - {'top_p'})}"
+            )
         longest = self._writer.max_new_tokens
         tried = list(product((1, 16, longest), forms))
-        bodies = [self._body(GREETING, 0, _forms(limit)[form]) for limit, form in tried]
+        bodies = [
+            self._body(GREETING, 0, _forms(limit, truncation)[form])
+            for limit, form in tried
+        ]
         form = tried[first_accepted(self._endpoint, bodies, self._read)][1]
-        return form, _forms(longest)[form]
+        return form, _forms(longest, truncation)[form]
 
     def _greet(
         self, request: dict[str, Any], prompt: str = GREETING
@@ -247,23 +257,23 @@ class OpenAIGenerator:
             "server": self._server,
             "reply_model": next(iter(self._models), None),
             "temperature": self.temperature,
-            "top_p": 1.0,
+            "top_p": self._writer.sampling.top_p or 1.0,
             "request_form": self._form,
             "request": self._request,
             "max_new_tokens": self._writer.max_new_tokens,
         }
 
 
-def _forms(limit: int) -> dict[str, dict[str, Any]]:
-    """How servers are asked for the whole distribution (the model's own generation config often truncates it), in at
-    most `limit` tokens: vLLM, SGLang and llama.cpp take `top_k` in the request, `transformers serve` a whole
-    `generation_config`, OpenAI neither, and it truncates nothing at top_p 1. Its reasoning models have a temperature of
-    1 and take none in the request.
+def _forms(limit: int, truncation: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """How servers are asked for the whole distribution (the model's own generation config often truncates it), or what
+    a `truncation` leaves of it, in at most `limit` tokens: vLLM, SGLang and llama.cpp take `top_k` in the request,
+    `transformers serve` a whole `generation_config`, OpenAI neither, and it truncates nothing at top_p 1. Its reasoning
+    models have a temperature of 1 and take none in the request.
     """
-    untruncated = {"min_p": 0.0, "repetition_penalty": 1.0}
-    config = {"do_sample": True, "top_k": 0, "top_p": 1.0, **untruncated}
+    plain = {"min_p": 0.0, "repetition_penalty": 1.0}
+    config = {"do_sample": True, "top_k": 0, "top_p": 1.0, **plain, **truncation}
     return {
-        "top_k": {"max_tokens": limit, "top_k": -1, **untruncated},
+        "top_k": {"max_tokens": limit, "top_k": -1, **plain, **truncation},
         "generation_config": {
             "max_tokens": limit,
             "generation_config": json.dumps(config),

@@ -13,11 +13,18 @@ from sozo.data.settings import deciding, rare_setting, setting
 from sozo.models.generators import JoinedWriter, Writer
 from sozo.models.nouns import FrontierWriter, NounWriter
 from sozo.models.openai_endpoint import EndpointWriter
+from sozo.models.sampling import Sampling
 from sozo.models.transformers_model import MOST_SLOTS, USUAL_SLOTS, LocalWriter
 from sozo.models.vllm_engine import VllmWriter
 from sozo.models.weights import check_model
 from sozo.scoring.endpoint.bill import Price, Spending
-from sozo.scoring.endpoint.profile import HELP, check_address, read_profile
+from sozo.scoring.endpoint.profile import (
+    HELP,
+    Profile,
+    check_address,
+    read_profile,
+)
+from sozo.tasks.judged import JudgedTask
 from sozo.tasks.task import Task
 
 BACKENDS = ("auto", "transformers", "vllm", "openai")
@@ -59,10 +66,11 @@ class GeneratorSettings(Spending):
     base_url: str | None = setting(
         None, "Address of the endpoint, up to /v1; the key comes from OPENAI_API_KEY."
     )
-    temperature: float | None = setting(
+    sampling: str | None = setting(
         None,
         lambda: (
-            f"Sampling temperature (default: {_of_tasks('temperature')}); nothing is truncated (top_k 0, top_p 1)."
+            "How answers are drawn: temperature=1.3, top_k=20, top_p=0.9, min_p=0.1, best-of=4, verbalized=5, or some "
+            f"joined by commas; each is a row (default: temperature {_of_tasks('temperature')}; nothing truncated)."
         ),
     )
     max_new_tokens: int | None = setting(
@@ -128,9 +136,8 @@ class GeneratorSettings(Spending):
 
 def decide(asked: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
     """Who answers the task, after all checks that need no model; a task has a length limit and a temperature."""
-    temperature = task.temperature if asked.temperature is None else asked.temperature
-    if temperature <= 0:
-        raise UserError(f"temperature must be above 0, not {temperature}")
+    sampling = Sampling.parse(asked.sampling)
+    temperature = sampling.temperature or task.temperature
     if asked.base_url:
         check_address(asked.base_url, "base_url")
     profile = read_profile(asked.endpoint)
@@ -138,6 +145,7 @@ def decide(asked: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
     server = profile.server_at(public_url(base_url)) if base_url else None
     backend = _backend(asked, base_url)
     _check_fit(asked, backend)
+    _check_sampling(sampling, backend, profile, task)
     if local := backend in _LOCAL:
         check_model(asked.model)
     system, arguments = settled_form(
@@ -148,11 +156,13 @@ def decide(asked: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
     template = None
     if arguments is not None:
         template = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
-    source = asked.source or asked.model
+    source = asked.source or sampling.named(asked.model)
     limit = asked.max_new_tokens or task.max_new_tokens
+    limit *= sampling.in_one_reply
     record = deciding(asked) | {
         "backend": backend,
         "base_url": server,
+        "sampling": sampling.text or None,
         "temperature": temperature,
         "max_new_tokens": limit,
         "system_prompt": system,
@@ -160,17 +170,18 @@ def decide(asked: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
         "endpoint": profile.deciding() or None,
         "chat_template_kwargs": template,
     }
-    unused = [name for name in OF_FORM if record[name] is None]
+    unused = [name for name in ("sampling", *OF_FORM) if record[name] is None]
     if backend != FRONTIER:  # nothing of a language model's record
         unused += _OF_FRONTIER
     brought = joined(GENERATORS).get(backend)
-    if brought and asked.temperature is None:  # it may take another, or have none
+    if brought and sampling.temperature is None:  # it may take another, or have none
         unused.append("temperature")
     who: dict[str, Any] = {
         "model": asked.model,
         "model_revision": asked.model_revision,
         "source": source,
         "record": {name: value for name, value in record.items() if name not in unused},
+        "sampling": sampling,
     }
     if backend == RANDOM:
         return NounWriter(nouns=asked.nouns, **who)
@@ -219,6 +230,35 @@ def _backend(asked: GeneratorSettings, base_url: str | None) -> str:
         if torch.cuda.is_available():
             return "vllm"
     return "transformers"
+
+
+def _check_sampling(
+    sampling: Sampling, backend: str, profile: Profile, task: Task | type[Task]
+) -> None:
+    """Refuse what could not be drawn so, before anybody is paid."""
+    if sampling.text and backend in OF_NOUNS:
+        raise UserError(
+            f"sampling {sampling.text} goes with a language model, not with {backend}"
+        )
+    if sampling.truncation and backend not in (*_LOCAL, "openai"):
+        raise UserError(
+            f"sampling {sampling.text}: {backend} may not know "
+            f"{' and '.join(sampling.truncation)}; it takes a temperature"
+        )
+    body = dict(profile.extra_body or {})
+    if profile.temperature is not None:
+        body["temperature"] = profile.temperature
+    given = sampling.truncation | {"temperature": sampling.temperature}
+    for name in body.keys() & {name for name, value in given.items() if value}:
+        raise UserError(
+            f"sampling {sampling.text}: the endpoint's settings say {name} {body[name]}; leave out one of the two"
+        )
+    kind = task if isinstance(task, type) else type(task)
+    if sampling.best_of and (issubclass(kind, JudgedTask) or kind.measures[0].together):
+        raise UserError(
+            f"sampling {sampling.text}: the best answer is the one with the best score, and {task.name} gives none to "
+            "an answer alone; leave out best-of"
+        )
 
 
 def _check_fit(asked: GeneratorSettings, backend: str) -> None:

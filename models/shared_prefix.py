@@ -9,8 +9,9 @@ Several prompts go through the model in one step: a row's tokens are those that 
 
 import functools
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from inspect import signature
+from types import MappingProxyType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -117,11 +118,17 @@ class _Answers:
     """The tokens of all answers, shape (answers, most new tokens), and what draws the next ones."""
 
     def __init__(
-        self, model: Any, uniforms: np.ndarray, ends: Sequence[int], temperature: float
+        self,
+        model: Any,
+        uniforms: np.ndarray,
+        ends: Sequence[int],
+        temperature: float,
+        truncation: Mapping[str, Any],
     ) -> None:
         device = next(model.parameters()).device
         self.model = model
         self.temperature = temperature
+        self.truncation = truncation
         self.random = torch.from_numpy(np.ascontiguousarray(uniforms)).to(device)
         self.stop = torch.tensor([_BROKEN, *ends], dtype=torch.long, device=device)
         self.tokens = torch.zeros(uniforms.shape, dtype=torch.long, device=device)
@@ -130,7 +137,8 @@ class _Answers:
         self, logits: Tensor, rows: Any, places: Any, which: Tensor | None = None
     ) -> Tensor:
         """Draw the tokens of answers `rows` at `places`; says which of them have ended. `which` is that of `draw`."""
-        tokens = draw(logits, self.random[rows, places], self.temperature, which)
+        random = self.random[rows, places]
+        tokens = draw(logits, random, self.temperature, which, **self.truncation)
         self.tokens[rows, places] = tokens
         return torch.isin(tokens, self.stop)
 
@@ -166,11 +174,14 @@ def sample_each(
     *,
     ends: Sequence[int],
     temperature: float = 1.0,
+    truncation: Mapping[str, Any] = MappingProxyType({}),
     slots: int = 256,
     check_every: int | None = None,
     free: int | None = None,
 ) -> list[list[int]]:
-    """Draw an answer to each of `prompts` from the model's own distribution, nothing truncated: its new token ids.
+    """Draw an answer to each of `prompts` from the model's own distribution: its new token ids.
+
+    Nothing is truncated but by `truncation`: `top_k`, `top_p` and `min_p` of `draw`.
 
     `prompts` are token ids, equal or not: equal ones are computed once, and all go through the model together.
     `model` is a causal language model in evaluation mode (see `why_not_sampled`), a PEFT model too.
@@ -207,7 +218,7 @@ def sample_each(
     ]
     for most, rows_of, wave, slots_there in waves:
         rows = [row for prompt in wave for row in rows_of[prompt]]
-        drawn = _Answers(model, uniforms[rows, :most], ends, temperature)
+        drawn = _Answers(model, uniforms[rows, :most], ends, temperature, truncation)
         check = check_every or (1 if device.type == "cpu" else 4)
         _sample(
             drawn, wave, [len(rows_of[prompt]) for prompt in wave], slots_there, check
@@ -366,12 +377,18 @@ def draw(
     uniforms: Tensor,
     temperature: float = 1.0,
     which: Tensor | None = None,
+    *,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    min_p: float = 0.0,
 ) -> Tensor:
     """Tokens (draws,) from softmax(logits / temperature), exact to float32 rounding, by inverting the CDF.
 
     The first search is among the masses of blocks of 512 tokens, the second among the tokens of that block. `logits`
     are (rows, vocabulary), `uniforms` float64 in [0, 1) of shape (draws,), and `which` says the row that each draw is
     from (else draw k is from row k). Where a row's logits are not finite (or all minus infinity) the token is -1.
+    Truncated by `top_k`, `top_p` and `min_p` in this order, as `model.generate` does it; of tokens that are as likely
+    as the last one that is kept all are kept.
 
     >>> logits = torch.tensor([[0.25, 0.5, 0.25]]).log()
     >>> draw(logits, torch.tensor([0.0, 0.3, 0.9], dtype=torch.float64), which=torch.tensor([0, 0, 0])).tolist()
@@ -393,26 +410,88 @@ def draw(
         torch.softmax(
             mass, dim=1, out=mass
         )  # in place: one pass with the processor's own vector exponential
-        by_block = mass.view(len(part), blocks, _BLOCK)
-        cumulative = by_block.sum(dim=2).double().cumsum(dim=1)
+        if top_k:
+            likeliest = mass.topk(min(top_k, vocabulary), dim=1).values
+            _drop_below(mass, likeliest[:, -1:])
+        share = top_p * mass.sum(dim=1) if top_p < 1 else None
+        if min_p:
+            _drop_below(mass, min_p * mass.amax(dim=1, keepdim=True))
         if which is None:
-            draws = slice(start, start + chunk)
-            row = torch.arange(len(part), device=logits.device)
+            draws = torch.arange(start, min(start + chunk, rows), device=logits.device)
         else:
             draws = torch.nonzero((which >= start) & (which < start + chunk))[:, 0]
-            row = which[draws] - start
-        cumulative = cumulative[row]
-        target = uniforms[draws] * cumulative[:, -1]
-        block = _invert(cumulative, target)
-        before = torch.where(
-            block > 0,
-            cumulative.gather(1, (block - 1).clamp(min=0)[:, None])[:, 0],
-            0.0,
-        )
-        inside = by_block[row, block].double().cumsum(dim=1)
-        token = block * _BLOCK + _invert(inside, target - before)
-        tokens[draws] = torch.where(cumulative[:, -1].isfinite(), token, _BROKEN)
+        row = draws - start if which is None else which[draws] - start
+        tokens[draws] = _draw(mass, share, row, uniforms[draws])
     return tokens
+
+
+def _drop_below(mass: Tensor, floor: Tensor) -> None:
+    """Let no mass below its row's `floor` stay."""
+    floor = floor.clamp(min=torch.finfo(mass.dtype).tiny)
+    # In units of the floor it is one number for all rows: passes of the processor's vectors, faster than any mask.
+    torch.threshold_(mass.div_(floor), 1 - 2**-24, 0.0)
+    mass.mul_(floor)
+
+
+def _draw(mass: Tensor, share: Tensor | None, row: Tensor, random: Tensor) -> Tensor:
+    """A token of each `row` by its number; drawn anew while it is not among the likeliest that hold the row's `share`.
+
+    That is asked of the tokens that were drawn alone, so that no row is sorted.
+    """
+    by_block = mass.view(len(mass), -1, _BLOCK)
+    cumulative = by_block.sum(dim=2).double().cumsum(dim=1)
+    tokens = _invert_blocks(by_block, cumulative, row, random)
+    if share is None:
+        return tokens
+    scratch = torch.empty_like(mass)
+    rejected = torch.arange(len(row), device=row.device)
+    while len(rejected):
+        outside = [
+            _above(mass, row[some], tokens[some], scratch) >= share[row[some]]
+            for some in rejected.split(len(scratch))
+        ]
+        rejected = rejected[torch.cat(outside)]
+        random[rejected] = _another(random[rejected])
+        tokens[rejected] = _invert_blocks(
+            by_block, cumulative, row[rejected], random[rejected]
+        )
+    return tokens
+
+
+def _above(mass: Tensor, row: Tensor, tokens: Tensor, scratch: Tensor) -> Tensor:
+    """The mass of the tokens of a row that are likelier than one of them."""
+    own = mass[row, tokens]
+    likelier = torch.index_select(mass, 0, row, out=scratch[: len(row)])
+    torch.threshold_(likelier.div_(own[:, None]), 1.0, 0.0)
+    return likelier.sum(dim=1) * own
+
+
+def _another(uniforms: Tensor) -> Tensor:
+    """A number made of each one, independent of where among the tokens that was: SplitMix64 of its 53 bits."""
+
+    def shifted(bits: Tensor, by: int) -> Tensor:
+        return (bits >> by) & ((1 << 64 - by) - 1)
+
+    bits = (uniforms * 2**53).long() - 7046029254386353131
+    bits = (bits ^ shifted(bits, 30)) * -4658895280553007687
+    bits = (bits ^ shifted(bits, 27)) * -7723592293110705685
+    return shifted(bits ^ shifted(bits, 31), 11).double() / 2**53
+
+
+def _invert_blocks(
+    by_block: Tensor, cumulative: Tensor, row: Tensor, random: Tensor
+) -> Tensor:
+    cumulative = cumulative[row]
+    target = random * cumulative[:, -1]
+    block = _invert(cumulative, target)
+    before = torch.where(
+        block > 0,
+        cumulative.gather(1, (block - 1).clamp(min=0)[:, None])[:, 0],
+        0.0,
+    )
+    inside = by_block[row, block].double().cumsum(dim=1)
+    token = block * _BLOCK + _invert(inside, target - before)
+    return torch.where(cumulative[:, -1].isfinite(), token, _BROKEN)
 
 
 def _invert(cumulative: Tensor, target: Tensor) -> Tensor:

@@ -1,9 +1,10 @@
 """A transformers model as a generator, and the shared-prefix sampler as GRPO's generation."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -37,10 +38,11 @@ class TransformersGenerator:
     """A transformers model, sampled from its own distribution at a temperature (the benchmark: 1; paper, section 4.1).
 
     The paper says no temperature of its trained models, and nowhere whether anything is truncated (docs/study.md). Here
-    nothing is, and of the model's own generation config only the end tokens count. A prompt is computed once
-    however often it is asked, and all prompts go through the model together (`models.shared_prefix`); a model whose
-    attention does not allow it goes through `model.generate`. An answer that reaches the model's window ends there with
-    `length`, and a line on stderr says so once. The model stays in its mode (train or eval).
+    nothing is but by `truncation` (`top_k`, `top_p`, `min_p`), and of the model's own generation config only the end
+    tokens count. A prompt is computed once however often it is asked, and all prompts go through the model together
+    (`models.shared_prefix`); a model whose attention does not allow it goes through `model.generate`. An answer that
+    reaches the model's window ends there with `length`, and a line on stderr says so once. The model stays in its mode
+    (train or eval).
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class TransformersGenerator:
         name: str | None = None,
         max_new_tokens: int = 256,
         temperature: float = 1.0,
+        truncation: Mapping[str, Any] = MappingProxyType({}),
         slots: int = 256,
         form: PromptForm = PLAIN,
     ) -> None:
@@ -66,11 +69,13 @@ class TransformersGenerator:
             max_new_tokens,
             slots,
         )
+        self._truncation = truncation
         # transformers fills an unset top_k with 50.
         self._decoder = {
             "temperature": temperature,
             "top_k": 0,
             "top_p": 1.0,
+            **truncation,
             "max_new_tokens": max_new_tokens,
         }
         self._form = form
@@ -137,6 +142,7 @@ class TransformersGenerator:
         options = {
             "ends": self._ends,
             "temperature": self.temperature,
+            "truncation": self._truncation,
             "slots": self._slots,
         }
         with freed_memory_kept() if self._model.device.type == "cpu" else nullcontext():
@@ -323,6 +329,7 @@ class LocalWriter(ModelWriter):
             form=self.form,
             max_new_tokens=self.max_new_tokens,
             temperature=self.temperature,
+            truncation=self.sampling.truncation,
             slots=self.slots or fitting_slots(model, self.max_new_tokens),
         )
 
@@ -337,9 +344,13 @@ class LocalWriter(ModelWriter):
             return
         window = model_window(self.model, self.model_revision)
         limit = self.max_new_tokens
-        if limit == task.max_new_tokens:
+        if limit == task.max_new_tokens * self.sampling.in_one_reply:
             limit = 1
         tokenizer = load_tokenizer(self.model, self.model_revision)
-        prompts = (item.prompt for item in task.items() if not item.read)
+        prompts = (
+            self.sampling.asked(item.prompt)
+            for item in task.items()
+            if not item.read
+        )
         longest = longest_prompt(tokenizer, prompts, self.form)
         refuse_beyond(self.source, window, longest, limit)

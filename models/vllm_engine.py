@@ -108,20 +108,22 @@ class VllmEngine:
 class VllmGenerator:
     """A model in vLLM, sampled from its own distribution at a temperature.
 
-    Nothing is truncated; what ends an answer are the model's end tokens and its tokenizer's, as in training, and, with
-    `length`, the engine's window. Under `accelerate launch` every process has an engine on its own GPU. vLLM does not
-    promise the same text for the same seed when the load on the GPU differs (its kernels depend on the batch): a
-    resumed run has the same distribution, not the same rows.
+    Nothing is truncated but as it was asked for; what ends an answer are the model's end tokens and its tokenizer's, as
+    in training, and, with `length`, the engine's window. Under `accelerate launch` every process has an engine on its
+    own GPU. vLLM does not promise the same text for the same seed when the load on the GPU differs (its kernels depend
+    on the batch): a resumed run has the same distribution, not the same rows. It applies `min_p` before `top_k` and
+    `top_p`, transformers behind them: what a combination of them leaves may differ.
     """
 
     def __init__(self, writer: VllmWriter, engine: VllmEngine) -> None:
         import vllm
 
         self.name, self._writer, self._engine = writer.source, writer, engine
-        whole = {"temperature": writer.temperature, "top_k": 0, "top_p": 1.0}
-        self._request = vllm.SamplingParams(**whole, max_tokens=writer.max_new_tokens)
+        how = {"temperature": writer.temperature, "top_k": 0, "top_p": 1.0}
+        how |= writer.sampling.truncation
+        self._request = vllm.SamplingParams(**how, max_tokens=writer.max_new_tokens)
         self.temperature = self._request.temperature  # vLLM takes 0.01 for less
-        self._decoder = whole | {"temperature": self.temperature}
+        self._decoder = how | {"temperature": self.temperature}
         self._window: Window | None = None
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:

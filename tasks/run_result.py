@@ -36,6 +36,11 @@ if TYPE_CHECKING:
     from sozo.scoring.second_encoder import SecondEncoder, Seen
 
 ITEMS = "items.jsonl"
+# What is said of a way to sample (`sozo.models.sampling`) that draws several answers for one.
+_SEVERAL = {
+    "best-of": "the best of {n} answers by {measure}",
+    "verbalized": "one of {n} answers in one reply",
+}
 MOST_CUT = (
     0.02  # a larger share of answers without their end is said beside every number
 )
@@ -166,6 +171,11 @@ class RunResult:
         if failed := check.get("failed"):
             kinds = [translatable(kind) for kind in failed]
             caveats.append(translatable("its judge failed: {kinds}", kinds=kinds))
+        for way in self.settings.get("sampling", "").split(","):
+            name, _, n = way.partition("=")
+            if name in _SEVERAL:
+                said = translatable(_SEVERAL[name], n=n, measure=self.main.name)
+                caveats.append(said)
         if self.judged_itself:
             caveats.append(translatable("judged by the model that wrote"))
         return (*self.other_items(), *caveats)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from sozo.data.errors import UserError
 from sozo.data.record import read_json
-from sozo.data.schema import ERROR, never_came, utf8_safe
+from sozo.data.schema import no_answer, utf8_safe
 from sozo.data.settings import deciding
 from sozo.scoring.measure import Measure
 from sozo.tasks.run_result import RunResult
@@ -277,7 +277,8 @@ class Task:
         """A part's columns that say what its answers are worth; one that never came is worth nothing and not zero."""
         scored = zip(answers, self.score(items, answers), strict=True)
         rows = [
-            Row(reason=ERROR) if never_came(answer) else row for answer, row in scored
+            Row(reason=why) if (why := no_answer(answer)) else row
+            for answer, row in scored
         ]
         return self.worth_columns(self.with_others(items, answers, rows))
 

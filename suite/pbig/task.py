@@ -12,7 +12,7 @@ import numpy as np
 from sozo.data.errors import UserError
 from sozo.data.foreign import nfkc
 from sozo.data.prompts import fill, prompt
-from sozo.data.schema import ERROR, never_came
+from sozo.data.schema import no_answer
 from sozo.scoring.distance import distance_to_others
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.judges.protocol import ToJudge
@@ -145,7 +145,7 @@ class Pbig(JudgedTask):
         ideas, alone = [], []
         for item, answer in zip(items, answers, strict=True):
             idea = parse_idea(answer.text)
-            reason = ERROR if never_came(answer) else idea.reason and str(idea.reason)
+            reason = no_answer(answer) or (idea.reason and str(idea.reason))
             alone.append(Row(reason=reason, facts=idea.fields or {}))
             if idea.fields:
                 shown = f"{item.columns['question']}\n{idea_text(idea.fields)}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from sozo.data.prompts import prompt
-from sozo.data.schema import ERROR, Reason, never_came, utf8_safe
+from sozo.data.schema import Reason, no_answer, utf8_safe
 from sozo.scoring.measure import Measure
 from sozo.scoring.nouns import SPEAKERS
 from sozo.scoring.parse import NUM_WORDS
@@ -162,7 +162,7 @@ class Dat(Task):
             "words": [stored.words(i) for i in range(len(stored))],
             "score": pa.array(scores.scores, mask=unusable),
             "reason": [
-                ERROR if never_came(a) else reason
+                no_answer(a) or reason
                 for a, reason in zip(answers, reasons, strict=True)
             ],
         }

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError
-from sozo.data.schema import ERROR, never_came
+from sozo.data.schema import ERROR, no_answer
 from sozo.data.settings import rare_setting, setting
 from sozo.scoring.final_text import (
     NOT_AT_HAND,
@@ -189,8 +189,8 @@ class Jcq(JudgedTask):
                 answer.finish_reason == NOT_AT_HAND
             ):  # which no text is, so that its judgement is of no other answer
                 text = f"{NOT_AT_HAND}: {answer.id}"
-            if never_came(answer):
-                unusable[answer.id] = Row(reason=ERROR)
+            if why := no_answer(answer):
+                unusable[answer.id] = Row(reason=why)
                 continue
             if not says_anything(text):
                 why = without_text(answer.text, answer.finish_reason)

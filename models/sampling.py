@@ -1,0 +1,81 @@
+"""How answers are drawn, by name: `temperature=1.3,min_p=0.1`, `best-of=4`, `verbalized=5`. Each makes a row of its own.
+
+A model is trained, or only hotter: the untrained one at other temperatures, truncated, chosen among several answers or
+asked for several at once, is what it has to be compared with (docs/evaluation.md).
+"""
+
+from dataclasses import asdict
+from typing import Annotated, Any, Self
+
+import pydantic
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+from sozo.data.settings import from_validation
+from sozo.models import verbalized
+
+_Share = Annotated[float, Field(gt=0, le=1)]
+_Several = Annotated[int, Field(ge=2)]
+_STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
+_BEST_OF = "best-of"
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=_STRICT)
+class Sampling:
+    """How a model draws its answers; None is as the task says (temperature), or not at all (the others).
+
+    `top_k`, `top_p` and `min_p` truncate, in this order, at the temperature. Of `best_of` answers to one prompt the one
+    with the best score is kept. `verbalized` answers are asked for in one reply, of which one is drawn.
+
+    >>> Sampling.parse("min_p=.10,temperature=1.30").text
+    'temperature=1.3,min_p=0.1'
+    """
+
+    temperature: Annotated[float, Field(gt=0)] | None = None
+    top_k: Annotated[int, Field(ge=1)] | None = None
+    top_p: _Share | None = None
+    min_p: _Share | None = None
+    best_of: _Several | None = None
+    verbalized: _Several | None = None
+
+    @classmethod
+    def parse(cls, text: str | None) -> Self:
+        """From names with their numbers, joined by commas; of nothing, as the task says. UserError tells the mistake."""
+        pairs = [part.split("=", 1) for part in (text or "").split(",") if part]
+        given = {name.strip().replace(_BEST_OF, "best_of"): n for name, *n in pairs}
+        try:
+            values = {name: "".join(number).strip() for name, number in given.items()}
+            return TypeAdapter(cls).validate_python(values)
+        except ValidationError as error:
+            known = cls.__dataclass_fields__
+            raise from_validation(error, "sampling", known) from error
+
+    @property
+    def text(self) -> str:
+        """The one way to write it: in names of rows, and in `config.json`."""
+        given = {name: value for name, value in asdict(self).items() if value}
+        named = ",".join(f"{name}={value:.15g}" for name, value in given.items())
+        return named.replace("best_of", _BEST_OF)
+
+    @property
+    def truncation(self) -> dict[str, Any]:
+        """What of the distribution is cut off, by the names that transformers, vLLM and servers have."""
+        given = {"top_k": self.top_k, "top_p": self.top_p, "min_p": self.min_p}
+        return {name: value for name, value in given.items() if value}
+
+    @property
+    def replies(self) -> int:
+        """How many are asked for to get one answer."""
+        return self.best_of or 1
+
+    @property
+    def in_one_reply(self) -> int:
+        """How many answers a reply holds: it may have as many times the tokens of one."""
+        return self.verbalized or 1
+
+    def asked(self, prompt: str) -> str:
+        """What is asked for a prompt."""
+        return verbalized.asked(prompt, self.verbalized) if self.verbalized else prompt
+
+    def named(self, model: str) -> str:
+        """A row's name: the model's, and how it draws."""
+        return f"{model} {self.text}".strip()

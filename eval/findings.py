@@ -10,6 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from sozo.eval.compare import Compared, Difference, compare, compare_models
+from sozo.eval.curve import BesideLine, beside_line
 from sozo.eval.evaluated import Evaluated, not_alike
 from sozo.eval.judge_noise import judge_noise, judged_twice, with_noise
 from sozo.eval.second_encoder import PARTS, SecondGain, SecondGains
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PART = "part"  # of a gain by an encoder, in standard deviations of the base's scores
+CURVE = "curve"  # how far above the line of the base's temperatures
 HIGHER = "higher"
 LOWER = "lower"
 NOT_APART = "not told apart"
@@ -48,7 +50,7 @@ class Finding:
     column: str  # of a mean the column that shows it; else the measure's short name
     label: str  # what people call it: a key of `labels.yaml`
     measure: Measure  # its name, its unit, its decimals
-    kind: str  # MEAN, DIFFERENCE (none is 0), RATIO (none is 1), PART
+    kind: str  # MEAN, DIFFERENCE (none is 0), RATIO (none is 1), PART, CURVE
     estimate: Estimate
     of: int | None = None  # of how many the estimate has its n
     counted: str = ""  # what n counts: answers, items, seeds
@@ -102,7 +104,7 @@ class Finding:
     @property
     def cell(self) -> Cell:
         """As tables show it."""
-        kind = DIFFERENCE if self.kind == PART else self.kind
+        kind = DIFFERENCE if self.kind in (PART, CURVE) else self.kind
         mark = self.state if self.state in (HIGHER, LOWER) else ""
         why = self.estimate.reason or ""
         of = None if kind == RATIO else self.of
@@ -212,7 +214,7 @@ def findings(
                 if not one.share
             }
     for pair in compared.pairs:
-        rows += _Pair(*pair, tasks, noises, seers).rows()
+        rows += _Pair(*pair, compared.methods, tasks, noises, seers).rows()
     return Findings(compared, rows, columns)
 
 
@@ -343,6 +345,7 @@ class _Pair:
 
     base: Method
     method: Method
+    methods: Sequence[Method]  # all of the report
     tasks: Sequence[type[Task]]
     noises: Mapping[str, tuple[float, int]]
     seers: SecondGains | None
@@ -356,6 +359,8 @@ class _Pair:
                 level = self._level(measure) if shown else LEVEL
                 if found := compare(self.base, self.method, measure, level):
                     yield self._row(task, measure, found, shown)
+            if beside := self._beside_lines.get(task.name):
+                yield self._curve(beside)
             if task.second and self.seers:
                 gains = self.seers.gains(
                     self.base, self.method, task, self._level(task.second)
@@ -408,6 +413,38 @@ class _Pair:
             first=first,
             caveats=self._caveats(task),
             below=tuple(notes),
+        )
+
+    @cached_property
+    def _beside_lines(self) -> dict[str, BesideLine]:
+        """How the method lies beside its base's curve, of tasks where there is one."""
+        found = {
+            task.name: beside_line(self.base, self.method, self.methods, task)
+            for task in self.tasks
+        }
+        return {name: one for name, one in found.items() if one}
+
+    def _curve(self, beside: BesideLine) -> Finding:
+        task, measure = beside.task, beside.measure
+        assert task.curve is not None
+        runs = self.method.of_task(task.name)
+        known = beside.difference(self._level(measure))
+        return self._finding(
+            replace(runs[0].adapt(task.curve[0]), name=measure.name),
+            CURVE,
+            measure.inside(known.estimate, DIFFERENCE),
+            counted="seeds"
+            if self.method.several
+            else "items"
+            if measure.per_item
+            else "answers",
+            value=known.value,
+            base_value=known.base_value,
+            by=_by(runs[0], task.curve[0]),
+            target=self._target(task, task.curve[0]),
+            first=True,
+            caveats=self._caveats(task),
+            below=tuple(beside.notes),
         )
 
     def _parts(
@@ -494,7 +531,11 @@ class _Pair:
             for task in self.tasks
             for one in filter(None, (*first_measures(task), task.second))
         ]
-        return [one.name for task, one in every if self._could_differ(task, one)]
+        curves = [
+            one.measure.name for one in self._beside_lines.values() if not one.reason
+        ]
+        could = [one.name for task, one in every if self._could_differ(task, one)]
+        return [*could, *curves]
 
     def _could_differ(self, task: type[Task], measure: Measure) -> bool:
         """A target is no evidence, what both sides always have cannot differ, what is not compared has no interval."""

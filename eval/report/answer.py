@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from sozo.eval.compare import Compared
 from sozo.eval.evaluated import scored_before
 from sozo.eval.findings import (
+    CURVE,
     HIGHER,
     LOWER,
     NO_INTERVAL,
@@ -31,6 +32,12 @@ from sozo.tasks import task_types
 
 MOST = 6  # pairs of models of which facts are told; of more the table tells them
 _LETTERS = 60  # of an answer on the first screen
+_BESIDE = {
+    HIGHER: "above {base}'s curve",
+    LOWER: "below {base}'s curve",
+    NOT_COMPARED: "not comparable with {base}'s curve",
+    NO_INTERVAL: NO_INTERVAL,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +69,9 @@ class FirstScreen:
 def first_screen(found: Findings, another_seed: str = "") -> FirstScreen:
     """What its rows say; `another_seed` says how far one moved trainings like these, if that is known."""
     compared, facts = found.compared, list(_facts(found))
+    if len(facts) > MOST:  # then those of the curves' own points stand in the table alone
+        beside = {row.model for row in found.rows if row.kind == CURVE}
+        facts = [one for one in facts if one.model in beside] or facts
     return FirstScreen(
         _heading(compared, bool(facts)),
         facts if len(facts) <= MOST else [],
@@ -111,6 +121,8 @@ def _base(compared: Compared) -> str:
 def _lines(rows: Sequence[Finding], several: bool) -> list[tuple[str, Sequence[str]]]:
     """What is higher, lower and the rest; last what training went for, and what is not known of it."""
     lines: list[tuple[str, Sequence[str]]] = []
+    curves = [row for row in rows if row.kind == CURVE]
+    rows = [row for row in rows if row.kind != CURVE]
     for state in STATES[:-1]:
         if texts := [
             fact(row, several)
@@ -119,6 +131,11 @@ def _lines(rows: Sequence[Finding], several: bool) -> list[tuple[str, Sequence[s
         ]:
             form = f"{state} than {{base}}" if state in (HIGHER, LOWER) else state
             lines.append((translatable(form, base=rows[0].base), texts))
+    for row in curves:
+        apart = row.state == NOT_COMPARED
+        texts = _apart([row], several) if apart else [fact(row, several)]
+        form = _BESIDE.get(row.state, "on {base}'s curve")
+        lines.append((translatable(form, base=row.base), texts))
     if texts := _apart([row for row in rows if row.state == NOT_COMPARED], several):
         lines.append((translatable(NOT_COMPARED), texts))
     if texts := [
@@ -177,6 +194,8 @@ def fact(row: Finding, several: bool) -> str:
     texts = [
         inside,
         *common,
+        *(row.below if row.kind == CURVE else ()),
+        *["target"] * (row.kind == CURVE and row.target == YES),
         *[translatable("less is better")] * (row.measure.better < 0),
         *more,
     ]
@@ -360,6 +379,9 @@ def _legend(found: Findings) -> list[str]:
         row.by for row in found.rows if row.column == "gain_pairing"
     ):
         notes.append(translatable("pairing_by", encoder=next(iter(encoders))))
+    if curves := [row.base for row in found.rows if row.kind == CURVE]:
+        base = curves[0] if len({*curves}) == 1 else translatable("its base")
+        notes.append(translatable("curve_says", base=base))
     if not found.compared.bases:
         return notes
     target = any(row.target == YES for row in found.rows)

@@ -17,13 +17,17 @@ from sozo.models.settings import OF_FORM
 from sozo.scoring.measure import FEWEST, Estimate, Measure
 from sozo.scoring.numbers import number
 from sozo.scoring.statistics.curve import Above, above_line
+from sozo.scoring.statistics.means import few
 from sozo.scoring.statistics.seeds import over_seeds
 from sozo.scoring.translatable import translatable
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Task
 
+CURVE = "curve"  # the kind of number: how far above the line
 TEMPERATURE, MIN_P = "temperature", "min_p"
-_LEAST = 10  # a point of a tenth of a model's answers, or less, would leave few of its words
+_LEAST = (
+    10  # a point of a tenth of a model's answers, or less, would leave few of its words
+)
 _SAME = ("model", "model_revision", "base_url", *OF_FORM)
 
 
@@ -47,18 +51,20 @@ def _place(run: RunResult, varied: str) -> tuple[object, float] | None:
     sampling = Sampling.parse(run.settings.get("sampling"))
     if run.settings.get("model") is None or run.temperature is None:
         return None
-    kept = replace(sampling, temperature=None, **{varied: None})
-    common = [run.settings.get(name) for name in _SAME]
-    if varied == MIN_P:
-        return (*common, run.judge, kept, run.temperature), sampling.min_p or 0.0
-    return (*common, run.judge, kept), run.temperature
+    common = (*(run.settings.get(name) for name in _SAME), run.judge)
+    others = replace(sampling, temperature=None)
+    if varied == TEMPERATURE:
+        return (*common, others), run.temperature
+    others = replace(others, min_p=None)
+    return (*common, others, run.temperature), sampling.min_p or 0.0
 
 
 @dataclass(frozen=True)
 class BesideLine:
     """A method beside its base's line, seed by seed; or the reason why they do not compare."""
 
-    task: type[Task]
+    up: Measure
+    across: Measure
     size: int = 0  # answers in which different words are counted
     found: Sequence[Above] = ()
     reason: str = ""
@@ -66,61 +72,66 @@ class BesideLine:
     @property
     def measure(self) -> Measure:
         """What is compared: the height, with its own name."""
-        assert self.task.curve is not None
-        return replace(self.task.curve[0], name=f"{self.task.name}/curve")
+        return replace(self.up, name=f"{self.up.task}/curve")
 
     def difference(self, level: float) -> Difference:
         """How far it lies above the line."""
         if self.reason:
             return Difference(Estimate(level=level, reason=self.reason))
-        ups, heights, errors = (
-            [getattr(one, name) for one in self.found]
-            for name in ("up", "line", "line_error")
-        )
         if len(self.found) == 1:
-            return Difference(self.found[0].estimate(level), ups[0], heights[0])
-        bend = max(one.bend for one in self.found)
+            (one,) = self.found
+            return Difference(one.estimate(level), one.up, one.line)
+        ups = [one.up for one in self.found]
+        heights = [one.line for one in self.found]
         gaps = dict(enumerate(np.subtract(ups, heights).tolist()))
+        errors = [one.line_error for one in self.found]
         fewest = min(one.fewest for one in self.found)
         shared = float(np.square(errors).mean()), fewest
         estimate = over_seeds(gaps, shared=shared, level=level)
         if estimate.low is not None and estimate.high is not None:
             mean = math.fsum(gaps.values()) / len(gaps)
-            beyond = math.copysign(min(bend, abs(mean)), mean)
+            beyond = math.copysign(min(self.bend, abs(mean)), mean)
             less = {seed: gap - beyond for seed, gap in gaps.items()}
             p = over_seeds(less, shared=shared, level=level).p
-            low, high = estimate.low - bend, estimate.high + bend
+            low, high = estimate.low - self.bend, estimate.high + self.bend
             estimate = replace(estimate, low=low, high=high, p=p)
         return Difference(estimate, float(np.mean(ups)), float(np.mean(heights)))
+
+    @property
+    def bend(self) -> float:
+        """How far the line may be off, being straight between its points."""
+        return max(one.bend for one in self.found)
 
     @property
     def notes(self) -> list[str]:
         """Where on the line it is compared, and by how much its interval is wider since lines bend."""
         if not self.found:
             return []
-        assert self.task.curve is not None
-        across = self.task.curve[1]
-        places = [one.across for one in self.found]
-        said = {"x": number(sum(places) / len(places), across), "across": _name(across)}
+        x = number(sum(one.across for one in self.found) / len(self.found), self.across)
+        said = {"x": x, "across": _name(self.across)}
         at = translatable("at {x} {across}", **said)
-        if not across.per_item:
+        if not self.across.per_item:
             at = translatable("at {x} {across} in {n:,} answers", **said, n=self.size)
-        bend = number(max(one.bend for one in self.found), self.measure)
-        return [at, translatable("{bend} of the interval for the line's bend", bend=bend)]
+        form = "±{bend} of the interval for the line's bend"
+        return [at, translatable(form, bend=number(self.bend, self.measure))]
 
 
 def beside_line(
     base: Method, method: Method, methods: Sequence[Method], task: type[Task]
 ) -> BesideLine | None:
     """How a method lies beside its base's line; None where there is no line, or it is a point of it."""
-    line = next((one for one in lines(methods, task.name) if base in one), [])
-    runs = method.of_task(task.name)
-    if task.curve is None or not (line and runs) or method.reference or method in line:
+    if task.curve is None or method.reference:
         return None
-    up, _ = task.curve
+    runs = method.of_task(task.name)
+    line = next((one for one in lines(methods, task.name) if base in one), None)
+    if line is None or method in line or not runs:
+        return None
+    up, across = task.curve
+    nothing = BesideLine(runs[0].adapt(up), across)
     before = base.of_task(task.name)[0]
-    if apart := next(filter(None, (not_alike(before, run, up) for run in runs)), None):
-        return BesideLine(task, reason=apart)
+    for run in runs:
+        if apart := not_alike(before, run, up):
+            return replace(nothing, reason=apart)
     fewest = min(run.counts(up)[0] for run in runs)
     points = [
         point
@@ -129,37 +140,36 @@ def beside_line(
     ]
     if len(points) < FEWEST:
         form = "the curve has {n} temperatures, and needs {least}"
-        return BesideLine(
-            task, reason=translatable(form, n=len(points), least=FEWEST)
-        )
-    return _beside(task, runs, points)
+        reason = translatable(form, n=len(points), least=FEWEST)
+        return replace(nothing, reason=reason)
+    return _beside(nothing, runs, points)
 
 
 def _beside(
-    task: type[Task], runs: Sequence[RunResult], points: Sequence[RunResult]
+    nothing: BesideLine, runs: Sequence[RunResult], points: Sequence[RunResult]
 ) -> BesideLine:
-    assert task.curve is not None
-    up, across = task.curve
+    up, across = nothing.up, nothing.across
     size = min(run.counts(up)[0] for run in (*runs, *points))
+    if reason := few(size, "answers"):
+        return replace(nothing, reason=reason)
     found = []
-    for run in runs if size > 1 else ():
+    for run in runs:
         places = [one.in_plane(up, across, size) for one in (run, *points)]
         if up.per_item:
             common = set.intersection(*map(set, places))
             places = [{key: each[key] for key in sorted(common)} for each in places]
         own, *line = (np.array(list(each.values())) for each in places)
-        ends = [float(side[:, 0].mean()) for side in line if len(side)]
-        x = float(own[:, 0].mean()) if len(own) else math.nan
-        if not (ends and min(ends) <= x <= max(ends) and min(ends) < max(ends)):
-            form = "{x} {across}, where the curve has {low} to {high}"
-            numbers = {"x": x, "low": min(ends, default=x), "high": max(ends, default=x)}
+        if reason := few(len(own), "common items"):
+            return replace(nothing, reason=reason)
+        x, *ends = (float(side[:, 0].mean()) for side in (own, *line))
+        if not min(ends) <= x <= max(ends):
+            numbers = {"x": x, "low": min(ends), "high": max(ends)}
             shown = {name: number(value, across) for name, value in numbers.items()}
+            form = "{x} {across}, where the curve has {low} to {high}"
             reason = translatable(form, across=_name(across), **shown)
-            return BesideLine(task, reason=reason)
+            return replace(nothing, reason=reason)
         found.append(above_line(own, line, paired=up.per_item))
-    if not found:
-        return BesideLine(task, reason=translatable("no {name}", name=_name(across)))
-    return BesideLine(task, size, found)
+    return replace(nothing, size=size, found=found)
 
 
 def _name(measure: Measure) -> str:

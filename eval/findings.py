@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from sozo.eval.compare import Compared, Difference, compare, compare_models
-from sozo.eval.curve import BesideLine, beside_line
+from sozo.eval.curve import CURVE, BesideLine, beside_line
 from sozo.eval.evaluated import Evaluated, not_alike
 from sozo.eval.judge_noise import judge_noise, judged_twice, with_noise
 from sozo.eval.second_encoder import PARTS, SecondGain, SecondGains
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PART = "part"  # of a gain by an encoder, in standard deviations of the base's scores
-CURVE = "curve"  # how far above the line of the base's temperatures
 HIGHER = "higher"
 LOWER = "lower"
 NOT_APART = "not told apart"
@@ -360,7 +359,7 @@ class _Pair:
                 if found := compare(self.base, self.method, measure, level):
                     yield self._row(task, measure, found, shown)
             if beside := self._beside_lines.get(task.name):
-                yield self._curve(beside)
+                yield self._curve(task, beside)
             if task.second and self.seers:
                 gains = self.seers.gains(
                     self.base, self.method, task, self._level(task.second)
@@ -376,7 +375,6 @@ class _Pair:
         shown = runs[0].adapt(measure) if runs else measure
         estimate = found.estimate
         kind = RATIO if measure.ratio else DIFFERENCE
-        over_seeds = self.method.several or self.base.several
         # Seeds that are judged one by one show their judge's noise in their spread, but not that of a base's one run.
         sides = (
             0
@@ -400,11 +398,7 @@ class _Pair:
                 estimate, kind
             ),  # last: the noise is added to the whole interval
             of=found.of,
-            counted="seeds"
-            if over_seeds
-            else "items"
-            if measure.per_item
-            else "answers",
+            counted=self._counts(measure),
             value=found.value,
             base_value=found.base_value,
             effect=found.effect,
@@ -418,30 +412,22 @@ class _Pair:
     @cached_property
     def _beside_lines(self) -> dict[str, BesideLine]:
         """How the method lies beside its base's curve, of tasks where there is one."""
-        found = {
-            task.name: beside_line(self.base, self.method, self.methods, task)
-            for task in self.tasks
-        }
-        return {name: one for name, one in found.items() if one}
+        own = self.base, self.method, self.methods
+        found = [(task.name, beside_line(*own, task)) for task in self.tasks]
+        return {name: beside for name, beside in found if beside}
 
-    def _curve(self, beside: BesideLine) -> Finding:
-        task, measure = beside.task, beside.measure
-        assert task.curve is not None
-        runs = self.method.of_task(task.name)
+    def _curve(self, task: type[Task], beside: BesideLine) -> Finding:
+        measure = beside.measure
         known = beside.difference(self._level(measure))
         return self._finding(
-            replace(runs[0].adapt(task.curve[0]), name=measure.name),
+            measure,
             CURVE,
             measure.inside(known.estimate, DIFFERENCE),
-            counted="seeds"
-            if self.method.several
-            else "items"
-            if measure.per_item
-            else "answers",
+            counted=self._counts(measure),
             value=known.value,
             base_value=known.base_value,
-            by=_by(runs[0], task.curve[0]),
-            target=self._target(task, task.curve[0]),
+            by=_by(self.method.of_task(task.name)[0], measure),
+            target=self._target(task, beside.up),
             first=True,
             caveats=self._caveats(task),
             below=tuple(beside.notes),
@@ -487,6 +473,12 @@ class _Pair:
             measure.name,
         )
         return Finding(*names, measure, kind, estimate, seeds=self.method.seeds, **more)
+
+    def _counts(self, measure: Measure) -> str:
+        """What n of a difference counts."""
+        if self.method.several or self.base.several:
+            return "seeds"
+        return "items" if measure.per_item else "answers"
 
     def _caveats(self, task: type[Task]) -> tuple[str, ...]:
         """The model's, and the base's with its name, where the model has them not."""

@@ -421,7 +421,9 @@ class RunResult:
     ) -> Mapping[Any, tuple[float, float]]:
         """The place of each item, across and up; the run lies at their mean. Some measures count in `size` answers."""
         heights = self.by_item(up)
-        places = ((item, x, heights.get(item)) for item, x in self.by_item(across).items())
+        places = (
+            (item, x, heights.get(item)) for item, x in self.by_item(across).items()
+        )
         return {
             item: (x, y) for item, x, y in places if x is not None and y is not None
         }

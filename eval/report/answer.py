@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sozo.eval.compare import Compared
+from sozo.eval.curve import CURVE
 from sozo.eval.evaluated import scored_before
 from sozo.eval.findings import (
-    CURVE,
     HIGHER,
     LOWER,
     NO_INTERVAL,
@@ -69,7 +69,9 @@ class FirstScreen:
 def first_screen(found: Findings, another_seed: str = "") -> FirstScreen:
     """What its rows say; `another_seed` says how far one moved trainings like these, if that is known."""
     compared, facts = found.compared, list(_facts(found))
-    if len(facts) > MOST:  # then those of the curves' own points stand in the table alone
+    if (
+        len(facts) > MOST
+    ):  # then those of the curves' own points stand in the table alone
         beside = {row.model for row in found.rows if row.kind == CURVE}
         facts = [one for one in facts if one.model in beside] or facts
     return FirstScreen(

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sozo.eval.findings import CURVE, PART, Finding
+from sozo.eval.curve import CURVE
+from sozo.eval.findings import PART, Finding
 from sozo.eval.judge_noise import same_answers
 from sozo.eval.report.labels import measure_label
 from sozo.eval.report.tables import TaskOnPage, without_empty

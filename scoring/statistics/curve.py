@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sozo.scoring.measure import FEWEST, LEVEL, Z95, Estimate, t_test
+from sozo.scoring.measure import LEVEL, Z95, Estimate, t_test
 from sozo.scoring.statistics.means import few
 from sozo.scoring.translatable import translatable
 
@@ -31,7 +31,9 @@ class Above:
         """The difference, up - line, with Student's interval, which is wider by `bend` on both sides."""
         value = self.up - self.line
         known = Estimate(value, n=self.n, base_n=self.line_n, level=level)
-        if reason := few(self.fewest) or (None if self.error else translatable("all scores on each side are equal")):
+        if reason := few(self.fewest) or (
+            None if self.error else translatable("all scores on each side are equal")
+        ):
             return replace(known, reason=reason)
         freedom = self.fewest - 1
         low, high, _ = t_test(value, self.error, freedom, level)

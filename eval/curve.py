@@ -112,6 +112,8 @@ class BesideLine:
         at = translatable("at {x} {across}", **said)
         if not self.across.per_item:
             at = translatable("at {x} {across} in {n:,} answers", **said, n=self.size)
+        if not round(self.bend, self.measure.digits):
+            return [at]
         form = "±{bend} of the interval for the line's bend"
         return [at, translatable(form, bend=number(self.bend, self.measure))]
 

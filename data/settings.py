@@ -135,6 +135,7 @@ _OTHERS = {
 }
 _NOT_HERE = {
     "max_prompt_length": "prompts are never cut: leave it out",
+    "temperature": "say it as sampling: temperature=1.3",
     "overwrite_output_dir": "a finished run is never written over: give another output_dir",
 }
 

@@ -141,14 +141,7 @@ def run(
             help="Of a training output its checkpoints too, equal ones once, and first the model that it began with.",
         ),
     ] = False,
-    sampling: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Rows of each model, MODEL SAMPLING: temperature=1.3, top_k=20, top_p=0.9, min_p=0.1, best-of=4, "
-            "verbalized=5; several in one row by commas (default: one row, as the task says, nothing truncated).",
-            rich_help_panel=GeneratorSettings.panel,
-        ),
-    ] = None,
+    sampling: list[str] | None = None,
     judge_model: Judges = None,
     **settings: Any,
 ) -> None:

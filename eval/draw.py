@@ -275,8 +275,8 @@ def _one_of_several(
 ) -> list[Answer]:
     """An answer to each item, of all that are drawn for it; the replies are kept in `place`, with what each is worth."""
     if not place.exists():
-        asked = [item for item in items for _ in range(how.answers)]
-        names = [f"{name}-{k}" for name in ids for k in range(how.answers)]
+        asked = [item for item in items for _ in range(how.replies)]
+        names = [f"{name}-{k}" for name in ids for k in range(how.replies)]
         prompts = [replace(item, prompt=how.asked(item.prompt)) for item in asked]
         replies = answer_items(generator, prompts, seed, number, names)
         worth = part_columns(task, asked, _answers(replies, how, seed, number))
@@ -286,13 +286,13 @@ def _one_of_several(
     (table,) = iter_tables(place, [*names, "score"])
     replies = [Answer(**row) for row in table.select(names).to_pylist()]
     answers = _answers(replies, how, seed, number)
-    best = list(range(0, len(answers), how.answers))
+    best = list(range(0, len(answers), how.replies))
     if how.best_of:
         scores = [
             -math.inf if score is None else task.measures[0].better * score
             for score in table["score"].to_pylist()
         ]
-        best = [max(range(k, k + how.answers), key=scores.__getitem__) for k in best]
+        best = [max(range(k, k + how.replies), key=scores.__getitem__) for k in best]
     return [replace(answers[k], id=name) for k, name in zip(best, ids, strict=True)]
 
 

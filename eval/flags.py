@@ -7,7 +7,7 @@ that are `rare` (`sozo.data.settings.setting`) are shown by `--help-all` alone.
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import Field, fields, is_dataclass
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -77,7 +77,8 @@ def with_flags(
 ) -> Callable[..., None]:
     """Let typer see every field of a command's dataclass parameters, but those `without`, as a flag of its own.
 
-    A parameter of the command takes the place of fields of its name, which keep their defaults. `groups` are further
+    A parameter of the command takes the place of fields of its name, which keep their defaults; one without an option
+    of its own has the field's. `groups` are further
     parameters, which `command` takes as keywords: name -> dataclass. What several of them inherit from one dataclass,
     such as the judge of two tasks, is one flag for all.
     """
@@ -95,7 +96,11 @@ def with_flags(
     for name, group in every.items():
         for field, flag in _flags_of(group, None if name in own else name):
             if flag.name not in without:
-                declared.setdefault(field, of_command.pop(flag.name, flag))
+                parameter = of_command.pop(flag.name, flag)
+                if get_origin(hint := parameter.annotation) is not Annotated:
+                    (option,) = flag.annotation.__metadata__
+                    parameter = parameter.replace(annotation=Annotated[hint, option])
+                declared.setdefault(field, parameter)
     parameters = [*of_command.values(), *declared.values()]
     names = [parameter.name for parameter in parameters]
     if repeated := {name for name in names if names.count(name) > 1}:

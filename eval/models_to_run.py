@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 from sozo.data.checkpoints import STATE, cut_short
@@ -73,18 +74,14 @@ def find_targets(
 
 def _sampled(targets: Iterable[Target], samplings: Sequence[str]) -> Iterator[Target]:
     """The targets; with samplings a row for each of them instead, called `MODEL SAMPLING`."""
-    if not samplings:
-        yield from targets
-        return
-    parsed = [Sampling.parse(text) for text in samplings]
-    for target in targets:
-        for sampling in dict.fromkeys(parsed):
-            yield replace(
-                target,
-                folder=f"{target.folder}-{_safe(sampling.text)}",
-                source=sampling.named(target.source),
-                sampling=sampling.text,
-            )
+    parsed = [Sampling.parse(text) for text in samplings] or [Sampling()]
+    for target, sampling in product(targets, dict.fromkeys(parsed)):
+        yield replace(
+            target,
+            folder="-".join(filter(None, (target.folder, _safe(sampling.text, "")))),
+            source=sampling.named(target.source),
+            sampling=sampling.text or None,
+        )
 
 
 def _last_parts(model: str, count: int) -> str:
@@ -212,6 +209,6 @@ def _absolute(model: str | None) -> str | None:
     )
 
 
-def _safe(name: str) -> str:
+def _safe(name: str, empty: str = "study") -> str:
     """A name as one folder's: `DPO 1` is DPO-1."""
-    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "study"
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or empty

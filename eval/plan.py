@@ -130,7 +130,7 @@ def _asked(
         prompts = [
             by.sampling.asked(item.prompt)
             for item, _ in answers[there:]
-            for _ in range(by.sampling.answers)
+            for _ in range(by.sampling.replies)
         ]
         backend = str(by.record["backend"])
         yield Asked("model", by.model, backend, prompts, 0, longest, price)

@@ -69,8 +69,8 @@ class GeneratorSettings(Spending):
     sampling: str | None = setting(
         None,
         lambda: (
-            "temperature=1.3, top_k=20, top_p=0.9, min_p=0.1, best-of=4, verbalized=5; several at once by commas "
-            f"(default: temperature {_of_tasks('temperature')}, nothing truncated)."
+            "How answers are drawn: temperature=1.3, top_k=20, top_p=0.9, min_p=0.1, best-of=4, verbalized=5, or some "
+            f"joined by commas; each is a row (default: temperature {_of_tasks('temperature')}; nothing truncated)."
         ),
     )
     max_new_tokens: int | None = setting(
@@ -157,7 +157,8 @@ def decide(asked: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
     if arguments is not None:
         template = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
     source = asked.source or sampling.named(asked.model)
-    limit = asked.max_new_tokens or sampling.longest(task)
+    limit = asked.max_new_tokens or task.max_new_tokens
+    limit *= sampling.in_one_reply
     record = deciding(asked) | {
         "backend": backend,
         "base_url": server,
@@ -241,7 +242,7 @@ def _check_sampling(
         )
     if sampling.truncation and backend not in (*_LOCAL, "openai"):
         raise UserError(
-            f"sampling {sampling.text}: of it {backend} may not know "
+            f"sampling {sampling.text}: {backend} may not know "
             f"{' and '.join(sampling.truncation)}; it takes a temperature"
         )
     body = dict(profile.extra_body or {})

@@ -338,7 +338,7 @@ class LocalWriter(ModelWriter):
             return
         window = model_window(self.model, self.model_revision)
         limit = self.max_new_tokens
-        if limit == self.sampling.longest(task):
+        if limit == task.max_new_tokens * self.sampling.in_one_reply:
             limit = 1
         tokenizer = load_tokenizer(self.model, self.model_revision)
         prompts = (self.sampling.asked(item.prompt) for item in task.items())

@@ -7,7 +7,6 @@ Japanese one is sozo's translation.
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import accumulate
 
 import numpy as np
 
@@ -18,10 +17,10 @@ from sozo.scoring.final_text import final_text
 from sozo.tasks.task import Answer
 
 _KANA = re.compile("[ぁ-ヿ]")
-_RESPONSE = re.compile(r"<response>(.*?)</response>", re.DOTALL | re.IGNORECASE)
-_TEXT = re.compile(r"<text>(.*?)</text>", re.DOTALL | re.IGNORECASE)
-_PROBABILITY = re.compile(
-    r"<probability>\s*(\d*\.?\d+)\s*(%?)\s*</probability>", re.IGNORECASE
+# Whatever stands around them: final_text takes the tags of an only <response> away, and those of the first and last.
+_ANSWER = re.compile(
+    r"<text>((?:(?!</text>).)*)</text>\s*<probability>\s*(\d{0,3}\.?\d{1,20})\s*%?\s*</probability>",
+    re.DOTALL | re.IGNORECASE,
 )
 
 
@@ -33,40 +32,16 @@ def asked(query: str, n: int) -> str:
 
 def drawn(replies: Sequence[Answer], n: int, seed: int, batch: int) -> list[Answer]:
     """One answer of each reply, by the probabilities that it says; a reply in another form is no answer (FORM)."""
-    uniforms = np.random.default_rng([*entropy(seed, batch), 1]).random(len(replies))
-    return [
-        _one(reply, n, uniform)
-        for reply, uniform in zip(replies, uniforms.tolist(), strict=True)
-    ]
+    random = np.random.default_rng([*entropy(seed, batch), 1])
+    return [_one(reply, n, random) for reply in replies]
 
 
-def _one(reply: Answer, n: int, uniform: float) -> Answer:
+def _one(reply: Answer, n: int, random: np.random.Generator) -> Answer:
     if not reply.text:  # it never came, or a filter took it
         return reply
-    found = list(_read(final_text(reply.text) or ""))
-    total = sum(probability for _, probability in found)
-    if len(found) != n or not total:
+    found = _ANSWER.findall(final_text(reply.text) or "")
+    texts = [text.strip() for text, _ in found]
+    chances = np.array([float(number) for _, number in found])
+    if len(found) != n or not all(texts) or not chances.any():
         return replace(reply, text="", finish_reason=FORM)
-    upto = accumulate(probability for _, probability in found)
-    text = next(
-        text
-        for (text, _), most in zip(found, upto, strict=True)
-        if most > uniform * total
-    )
-    return replace(reply, text=text)
-
-
-def _read(reply: str) -> list[tuple[str, float]]:
-    """The answers of a reply with their probabilities; none where one of them has no text or no probability.
-
-    >>> _read("<response><text>犬</text><probability>0.2</probability></response>")
-    [('犬', 0.2)]
-    """
-    found = []
-    for response in _RESPONSE.findall(reply):
-        text, probability = _TEXT.search(response), _PROBABILITY.search(response)
-        if not (text and text[1].strip() and probability):
-            return []
-        share = 0.01 if probability[2] else 1.0
-        found.append((text[1].strip(), share * float(probability[1])))
-    return found
+    return replace(reply, text=texts[random.choice(n, p=chances / chances.sum())])

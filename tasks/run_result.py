@@ -27,7 +27,7 @@ from sozo.scoring.statistics.comparison import (
     shared_by_item,
 )
 from sozo.scoring.table import Cell
-from sozo.scoring.translatable import Translatable, translatable
+from sozo.scoring.translatable import translatable
 from sozo.tasks.judge_check import Check, find_check, judge_key
 
 if TYPE_CHECKING:
@@ -36,6 +36,11 @@ if TYPE_CHECKING:
     from sozo.scoring.second_encoder import SecondEncoder, Seen
 
 ITEMS = "items.jsonl"
+# What is said of a way to sample (`sozo.models.sampling`) that draws several answers for one.
+_SEVERAL = {
+    "best-of": "the best of {n} answers by {measure}",
+    "verbalized": "one of {n} answers in one reply",
+}
 MOST_CUT = (
     0.02  # a larger share of answers without their end is said beside every number
 )
@@ -166,7 +171,11 @@ class RunResult:
         if failed := check.get("failed"):
             kinds = [translatable(kind) for kind in failed]
             caveats.append(translatable("its judge failed: {kinds}", kinds=kinds))
-        caveats += self.chosen
+        for way in self.settings.get("sampling", "").split(","):
+            name, _, n = way.partition("=")
+            if name in _SEVERAL:
+                said = translatable(_SEVERAL[name], n=n, measure=self.main.name)
+                caveats.append(said)
         if self.judged_itself:
             caveats.append(translatable("judged by the model that wrote"))
         return (*self.other_items(), *caveats)
@@ -187,21 +196,6 @@ class RunResult:
         judges = {self.settings.get("judge", {}).get("model")}
         judges |= {row["model"] for row in self.metrics.get("judged_by", ())}
         return bool(judges & writers - {None})
-
-    @property
-    def chosen(self) -> list[Translatable]:
-        """Of how many answers each of its own was taken, where several were drawn for one (`sozo.models.sampling`)."""
-        pairs = (
-            part.partition("=") for part in self.settings.get("sampling", "").split(",")
-        )
-        many = {name: number for name, _, number in pairs}
-        said = []
-        if n := many.get("best-of"):
-            form = "the best of {n} answers by {measure}"
-            said.append(translatable(form, n=n, measure=self.main.name))
-        if n := many.get("verbalized"):
-            said.append(translatable("one of {n} answers in one reply", n=n))
-        return said
 
     def other_items(self) -> tuple[str, ...]:
         """What was asked, if it is not what the papers ask."""

@@ -277,7 +277,8 @@ def test_dat_samples_a_model_then_says_it_is_finished_then_refuses_other_setting
         "another output folder",
     )
     assert_one_line_error(
-        run_eval(*command, "--temperature", 0.5), "temperature = 1.0, but now it is 0.5"
+        run_eval(*command, "--sampling", "temperature=0.5"),
+        "sampling temperature=0.5 goes with a language model, not with random",
     )
 
 

@@ -409,12 +409,12 @@ def test_jcq_of_somebody_elses_answers_and_a_changed_judge(tmp_path):
             "judge_backend must be",
         ),
         (
-            ("--model", "m", "--trial", "--temperature", "nan"),
-            "temperature must be a number",
+            ("--model", "m", "--trial", "--sampling", "temperature=nan"),
+            "temperature: Input should be a finite number",
         ),
         (
-            ("--model", "m", "--trial", "--temperature=-1"),
-            "temperature must be above 0",
+            ("--model", "m", "--trial", "--sampling", "best-of=4"),
+            "jcq gives none to an answer alone; leave out best-of",
         ),
         (
             (

@@ -268,7 +268,15 @@ def test_a_package_brings_who_writes(tmp_path):
     other = declare(tmp_path, "other", "[sozo.generators]\nparrot = birds:Parrot\n")
     (tmp_path / "birds.py").write_text(WRITER)
     dat = ["dat", "--noun-checker", "jumandic", "--num-answers", "2"]
-    named = ["--model", "any/thing", "--backend", "parrot", "--temperature", "0.5"]
+    named = [
+        "--model",
+        "any/thing",
+        "--backend",
+        "parrot",
+        "--sampling",
+        "temperature=0.5",
+    ]
+    sources = "parrot", "any/thing temperature=0.5"
     for k, who in enumerate((["--model", "parrot"], named)):
         run = tmp_path / str(k)
         done = sozo(*dat, *who, "--output", run, paths=[other])
@@ -280,7 +288,11 @@ def test_a_package_brings_who_writes(tmp_path):
         assert config["settings"].get("temperature") == (None, 0.5)[k]  # as asked
         assert config["environment"]["packages"]["other"] == "1.0"
         rows = list(read_answer_table(run))
-        assert [(row.source, row.text) for row in rows] == [(who[1], "1. 0 of 0")] * 2
+        expected = [(sources[k], "1. 0 of 0")] * 2
+        assert [(row.source, row.text) for row in rows] == expected
+    done = sozo(*dat, *named[:-1], "top_k=2", "--output", tmp_path / "k", paths=[other])
+    assert done.returncode == 2
+    assert "sampling top_k=2: parrot may not know top_k; it takes a temp" in done.stderr
     done = sozo(*dat, *who, "--output", tmp_path / "no")
     assert done.returncode == 2
     assert "unknown backend 'parrot'; choose one of auto, " in done.stderr

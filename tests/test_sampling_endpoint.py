@@ -101,7 +101,11 @@ def asking(model, *, retry=None, **settings):
 def test_every_request_asks_for_the_whole_distribution_with_a_seed_of_its_own():
     with server(lambda body: completion(str(body["seed"]))) as (url, requests):
         generator = asking(
-            "m", base_url=url, temperature=0.7, max_new_tokens=33, concurrency=3
+            "m",
+            base_url=url,
+            sampling="temperature=0.7",
+            max_new_tokens=33,
+            concurrency=3,
         )
         first = generator.answer([DAT] * 20, seed=1, batch=2)
         assert generator.answer([DAT] * 20, seed=1, batch=2) == first

@@ -105,7 +105,7 @@ def test_a_task_has_a_limit_and_a_temperature_where_nothing_was_asked():
                 "temperature": task.temperature,
             }.items()
         )
-    writer = decide(replace(asked, max_new_tokens=5, temperature=0.5), Cold)
+    writer = decide(replace(asked, max_new_tokens=5, sampling="temperature=0.5"), Cold)
     assert (writer.max_new_tokens, writer.temperature) == (5, 0.5)
 
 
@@ -116,7 +116,21 @@ def test_a_task_has_a_limit_and_a_temperature_where_nothing_was_asked():
             {"model": "random", "backend": "tgi"},
             "unknown backend 'tgi'; choose one of auto, transformers, vllm, openai",
         ),
-        ({"model": "random", "temperature": 0.0}, "temperature must be above 0"),
+        ({"model": "m", "sampling": "temperature=0"}, "should be greater than 0"),
+        (
+            {"model": "random", "sampling": "temperature=2"},
+            "sampling temperature=2 goes with a language model, not with random",
+        ),
+        (
+            {"model": "m", "backend": "openai", "sampling": "top_k=20"}
+            | {"endpoint": "{extra_body: {top_k: 1}}"},
+            "sampling top_k=20: the endpoint's settings say top_k 1; leave out one of",
+        ),
+        (
+            {"model": "m", "backend": "openai", "sampling": "temperature=2"}
+            | {"endpoint": "{temperature: none}"},
+            "the endpoint's settings say temperature none; leave out one of the two",
+        ),
         ({"model": "random", "max_new_tokens": 0}, "max_new_tokens must be at least 1"),
         (
             {"model": "tiny", "backend": "transformers", "base_url": "http://x/v1"},
@@ -437,7 +451,7 @@ def test_vllm_samples_the_whole_distribution_seeded_by_its_first_batch(
         str(model_folder),
         backend="vllm",
         dtype="bfloat16",
-        temperature=0.9,
+        sampling="temperature=0.9",
         max_new_tokens=33,
     )
     generator = load_generator(settings)

@@ -5,12 +5,13 @@ An arm is a row of the study's table, made of a model, of other arms, and of the
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.settings import hint
+from sozo.models.sampling import Sampling
 from sozo.models.settings import OF_NOUNS
 
 METHODS = ("sft", "dpo", "grpo")
@@ -52,8 +53,8 @@ class Arm:
 
     @property
     def step(self) -> str:
-        """Name of its steps: `DPO 1` is dpo1, `frontier SFT` is frontier-sft."""
-        return re.sub(r" (?=\d)", "", self.name.lower()).replace(" ", "-")
+        """Name of its steps: `DPO 1` is dpo1, `base temperature=0.7` is base-temperature-0.7."""
+        return re.sub("[ =,]", "-", re.sub(r" (?=\d)", "", self.name.lower()))
 
     @property
     def depth(self) -> int:
@@ -81,12 +82,28 @@ def read_arms(
                 f"arm {name!r} cannot name a folder; take letters, digits, single spaces and . _ + -"
             )
         try:
-            arms[name] = _read_arm(
-                name, dict(settings or {}), arms, seeds, sampling_flags
-            )
+            settings = dict(settings or {})
+            several = isinstance(settings.get("sampling"), list)
+            samplings = settings.pop("sampling") if several else ()
+            arm = _read_arm(name, settings, arms, seeds, sampling_flags)
+            rows = [arm, *_sampled(arm, samplings)]
+            arms |= {row.name: row for row in rows}
         except (UserError, TypeError, ValueError) as error:
             raise UserError(f"arm {name}: {error}") from error
     return tuple(arms.values())
+
+
+def _sampled(arm: Arm, samplings: Sequence[str]) -> Iterator[Arm]:
+    """Further rows of an arm's model, which draw otherwise (`sozo.models.sampling`)."""
+    for sampling in map(Sampling.parse, samplings):
+        flags = {} if arm.train else dict(arm.flags)
+        flags["sampling"] = sampling.text
+        yield Arm(
+            name=sampling.named(arm.name),
+            seeds=arm.seeds,
+            start=arm if arm.train else arm.start,
+            flags=tuple(flags.items()),
+        )
 
 
 def _read_arm(

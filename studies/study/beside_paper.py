@@ -180,7 +180,7 @@ def causes(
         how = f"sozo score dat {base} --noun-checker jumandic --output runs/jumandic"
         yield f"another Juman++ ({nouns:,} lists are not_noun; minutes): {how}"
     if _WORDS in of_base and of_base[_WORDS].difference > 0:
-        yield "truncation or a lower temperature in the paper (one drawing): temperature"
+        yield "truncation or a lower temperature in the paper (one drawing): sampling"
     if told or {_USABLE, _WORDS} & of_base.keys():
         yield "another checkpoint, template or system message (one drawing): model_revision, system_prompt"
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from sozo.data.checkpoints import checkpoints
 from sozo.data.errors import UserError
 from sozo.data.settings import read_yaml
+from sozo.models.sampling import Sampling
 from sozo.models.settings import OF_NOUNS
 from sozo.studies.study.config import Study
 from sozo.studies.study.steps import LIST, Step
@@ -74,8 +75,13 @@ def _sampling(study: Study, step: Step, launcher: Path) -> list[str]:
     processes = read_yaml(launcher)["num_processes"]
     count = int(flags["num_answers"])
     batch = int(flags.get("batch_size", 1024))
+    sampling = Sampling.parse(flags.get("sampling"))
+    each = f", each the best of {sampling.replies}" * (sampling.replies > 1)
+    each += f", each one of {sampling.in_one_reply} in one reply" * (
+        sampling.in_one_reply > 1
+    )
     line = (
-        f"{count:,} answers in {-(-count // batch):,} batches of {batch:,}, on {processes} process(es)"
+        f"{count:,} answers{each} in {-(-count // batch):,} batches of {batch:,}, on {processes} process(es)"
         f" ({launcher.stem}), seed {flags['seed']}"
     )
     if flags["model"] in OF_NOUNS:
@@ -128,13 +134,14 @@ def step_hours(study: Study, step: Step) -> dict[str, float]:
     )
     if of_none or any(read_yaml(file).get("use_cpu") for file in files):
         return {}
-    count = int(flags["num_answers"])
+    sampling = Sampling.parse(flags.get("sampling"))
+    count = int(flags["num_answers"]) * sampling.replies
     return {
         gpu.name: drawing_hours(
             study.shape,
             gpu,
             answers=count,
-            length=study.lengths.answer,
+            length=study.lengths.answer * sampling.in_one_reply,
             prompt=study.lengths.prompt,
             at_once=_at_once(flags),
             vllm=flags.get("backend") == "vllm",

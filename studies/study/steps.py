@@ -128,9 +128,7 @@ def _controls(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
         )
         flags = {"task": task, "model": model, "source": study.at(arm.name, seed)}
         flags |= {"output_dir": study.step_folder(name)}
-        flags |= _sampling_flags(
-            study, _MODEL_FLAGS - {"temperature", "max_new_tokens"}
-        )
+        flags |= _sampling_flags(study, _MODEL_FLAGS - {"sampling", "max_new_tokens"})
         yield Step(
             name,
             SAMPLE,

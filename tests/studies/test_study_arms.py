@@ -15,7 +15,7 @@ from test_reproduce import change, run, study  # noqa: F401
 ARMS = {
     "random": {"model": "random", "seeds": [0]},
     "base": {},
-    "warm": {"temperature": 1.5, "seeds": [0]},
+    "warm": {"sampling": "temperature=1.5", "seeds": [0]},
     "SFT": {"train": "sft", "answers": "random"},
     "SFT 8": {
         "train": "sft",
@@ -25,7 +25,7 @@ ARMS = {
         "seeds": [1],
     },
     "SFT GRPO": {"train": "grpo", "from": "SFT", "learning_rate": 1e-4},
-    "cool": {"from": "SFT GRPO", "temperature": 0.5, "seeds": [1]},
+    "cool": {"from": "SFT GRPO", "sampling": "temperature=0.5", "seeds": [1]},
     "DPO": {"train": "dpo", "from": "SFT", "answers": "SFT", "seeds": [0]},
 }
 
@@ -92,15 +92,15 @@ def test_steps_by_hand(arms):
 
 def test_an_arm_says_over_the_study_what_it_says(arms):
     steps = {step.name: step for step in study_steps(load(arms))}
-    assert (steps["warm"].flags["temperature"], steps["warm"].flags["model"]) == (
-        "1.5",
+    assert (steps["warm"].flags["sampling"], steps["warm"].flags["model"]) == (
+        "temperature=1.5",
         "tiny",
     )
-    assert (steps["cool@1"].flags["temperature"], steps["cool@1"].flags["model"]) == (
-        "0.5",
+    assert (steps["cool@1"].flags["sampling"], steps["cool@1"].flags["model"]) == (
+        "temperature=0.5",
         "o/sft-grpo@1",
     )
-    assert "temperature" not in steps["base"].flags
+    assert "sampling" not in steps["base"].flags
     assert (
         steps["sft-grpo"].flags["learning_rate"],
         steps["sft-grpo"].flags["run_name"],
@@ -158,8 +158,16 @@ def test_a_dry_run_counts_with_what_an_arm_says(arms):
             "arm a: from bas: no arm above it has this name (did you mean base?)",
         ),
         (
-            {"a": {"temprature": 1}},
-            "arm a: unknown setting: temprature (did you mean temperature?)",
+            {"a": {"samplng": "temperature=2"}},
+            "arm a: unknown setting: samplng (did you mean sampling?)",
+        ),
+        (
+            {"a": {"temperature": 1}},
+            "arm a: unknown setting: temperature (say it as sampling: temperature=1.3)",
+        ),
+        (
+            {"a": {"sampling": ["temprature=1"]}},
+            "arm a: sampling: unknown key temprature (did you mean temperature?)",
         ),
         ({"a": {"num_answers": 1}}, "arm a: unknown setting: num_answers"),
         ({"a": {"config": "grpo.yaml"}}, "arm a: config goes with train"),
@@ -193,7 +201,7 @@ def test_further_mistakes(arms):
     with pytest.raises(
         UserError, match=r"arm a-b: another arm has the folder a-b already; rename one"
     ):
-        study_steps(load(arms, arms={"a b": {}, "a-b": {"temperature": 2.0}}))
+        study_steps(load(arms, arms={"a b": {}, "a-b": {"sampling": "temperature=2"}}))
     step, *_ = study_steps(load(arms, arms={"a": {"train": "grpo", "lerning_rate": 1}}))
     with pytest.raises(
         UserError,
@@ -263,3 +271,36 @@ def test_the_english_study_is_in_english_throughout():
             "wide then GRPO",
         )
     }
+
+
+def test_an_arm_with_several_samplings_has_a_row_for_each(arms):
+    """They draw with the arm's own model and flags, from what it was trained to be; what they cost is told."""
+    asked = ["temperature=0.5,min_p=0.1", "best-of=4", "verbalized=5"]
+    made = load(
+        arms,
+        arms={
+            "base": {"dtype": "float32", "sampling": asked},
+            "GRPO": {"train": "grpo", "sampling": ["top_p=0.9"]},
+        },
+    )
+    assert [arm.name for arm in made.rows] == [
+        "base",
+        "base temperature=0.5,min_p=0.1",
+        "base best-of=4",
+        "base verbalized=5",
+        "GRPO",
+        "GRPO top_p=0.9",
+    ]
+    steps = {step.name: step for step in study_steps(made)}
+    hot = steps["base-temperature-0.5-min_p-0.1"]
+    assert hot.flags["sampling"] == "temperature=0.5,min_p=0.1"
+    assert hot.flags["dtype"] == "float32"
+    trained = steps["grpo-top_p-0.9"]
+    assert trained.flags["model"] == steps["grpo"].flags["output_dir"]
+    assert trained.inputs == ("grpo",)
+    (best, *_), (verbalized, *_) = (
+        plan_lines(made, steps[name])
+        for name in ("base-best-of-4", "base-verbalized-5")
+    )
+    assert "answers, each the best of 4 in " in best
+    assert "answers, each one of 5 in one reply in " in verbalized

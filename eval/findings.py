@@ -10,6 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from sozo.eval.compare import Compared, Difference, compare, compare_models
+from sozo.eval.curve import CURVE, BesideLine, beside_line
 from sozo.eval.evaluated import Evaluated, not_alike
 from sozo.eval.judge_noise import judge_noise, judged_twice, with_noise
 from sozo.eval.second_encoder import PARTS, SecondGain, SecondGains
@@ -48,7 +49,7 @@ class Finding:
     column: str  # of a mean the column that shows it; else the measure's short name
     label: str  # what people call it: a key of `labels.yaml`
     measure: Measure  # its name, its unit, its decimals
-    kind: str  # MEAN, DIFFERENCE (none is 0), RATIO (none is 1), PART
+    kind: str  # MEAN, DIFFERENCE (none is 0), RATIO (none is 1), PART, CURVE
     estimate: Estimate
     of: int | None = None  # of how many the estimate has its n
     counted: str = ""  # what n counts: answers, items, seeds
@@ -102,7 +103,7 @@ class Finding:
     @property
     def cell(self) -> Cell:
         """As tables show it."""
-        kind = DIFFERENCE if self.kind == PART else self.kind
+        kind = DIFFERENCE if self.kind in (PART, CURVE) else self.kind
         mark = self.state if self.state in (HIGHER, LOWER) else ""
         why = self.estimate.reason or ""
         of = None if kind == RATIO else self.of
@@ -212,7 +213,7 @@ def findings(
                 if not one.share
             }
     for pair in compared.pairs:
-        rows += _Pair(*pair, tasks, noises, seers).rows()
+        rows += _Pair(*pair, compared.methods, tasks, noises, seers).rows()
     return Findings(compared, rows, columns)
 
 
@@ -343,6 +344,7 @@ class _Pair:
 
     base: Method
     method: Method
+    methods: Sequence[Method]  # all of the report
     tasks: Sequence[type[Task]]
     noises: Mapping[str, tuple[float, int]]
     seers: SecondGains | None
@@ -356,6 +358,8 @@ class _Pair:
                 level = self._level(measure) if shown else LEVEL
                 if found := compare(self.base, self.method, measure, level):
                     yield self._row(task, measure, found, shown)
+            if beside := self._beside_lines.get(task.name):
+                yield self._curve(task, beside)
             if task.second and self.seers:
                 gains = self.seers.gains(
                     self.base, self.method, task, self._level(task.second)
@@ -371,7 +375,6 @@ class _Pair:
         shown = runs[0].adapt(measure) if runs else measure
         estimate = found.estimate
         kind = RATIO if measure.ratio else DIFFERENCE
-        over_seeds = self.method.several or self.base.several
         # Seeds that are judged one by one show their judge's noise in their spread, but not that of a base's one run.
         sides = (
             0
@@ -395,11 +398,7 @@ class _Pair:
                 estimate, kind
             ),  # last: the noise is added to the whole interval
             of=found.of,
-            counted="seeds"
-            if over_seeds
-            else "items"
-            if measure.per_item
-            else "answers",
+            counted=self._counts(measure),
             value=found.value,
             base_value=found.base_value,
             effect=found.effect,
@@ -408,6 +407,30 @@ class _Pair:
             first=first,
             caveats=self._caveats(task),
             below=tuple(notes),
+        )
+
+    @cached_property
+    def _beside_lines(self) -> dict[str, BesideLine]:
+        """How the method lies beside its base's curve, of tasks where there is one."""
+        own = self.base, self.method, self.methods
+        found = [(task.name, beside_line(*own, task)) for task in self.tasks]
+        return {name: beside for name, beside in found if beside}
+
+    def _curve(self, task: type[Task], beside: BesideLine) -> Finding:
+        measure = beside.measure
+        known = beside.difference(self._level(measure))
+        return self._finding(
+            measure,
+            CURVE,
+            measure.inside(known.estimate, DIFFERENCE),
+            counted=self._counts(measure),
+            value=known.value,
+            base_value=known.base_value,
+            by=_by(self.method.of_task(task.name)[0], measure),
+            target=self._target(task, beside.up),
+            first=True,
+            caveats=self._caveats(task),
+            below=tuple(beside.notes),
         )
 
     def _parts(
@@ -450,6 +473,12 @@ class _Pair:
             measure.name,
         )
         return Finding(*names, measure, kind, estimate, seeds=self.method.seeds, **more)
+
+    def _counts(self, measure: Measure) -> str:
+        """What n of a difference counts."""
+        if self.method.several or self.base.several:
+            return "seeds"
+        return "items" if measure.per_item else "answers"
 
     def _caveats(self, task: type[Task]) -> tuple[str, ...]:
         """The model's, and the base's with its name, where the model has them not."""
@@ -494,7 +523,11 @@ class _Pair:
             for task in self.tasks
             for one in filter(None, (*first_measures(task), task.second))
         ]
-        return [one.name for task, one in every if self._could_differ(task, one)]
+        curves = [
+            one.measure.name for one in self._beside_lines.values() if not one.reason
+        ]
+        could = [one.name for task, one in every if self._could_differ(task, one)]
+        return [*could, *curves]
 
     def _could_differ(self, task: type[Task], measure: Measure) -> bool:
         """A target is no evidence, what both sides always have cannot differ, what is not compared has no interval."""

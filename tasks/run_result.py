@@ -410,6 +410,18 @@ class RunResult:
         own, other = (math.fsum(side) / len(both) for side in zip(*both, strict=True))
         return own, other
 
+    def in_plane(
+        self, up: Measure, across: Measure, size: int
+    ) -> Mapping[Any, tuple[float, float]]:
+        """The place of each item, across and up; the run lies at their mean. Some measures count in `size` answers."""
+        heights = self.by_item(up)
+        places = (
+            (item, x, heights.get(item)) for item, x in self.by_item(across).items()
+        )
+        return {
+            item: (x, y) for item, x, y in places if x is not None and y is not None
+        }
+
     def effect(self, base: Self, measure: Measure) -> float | None:
         """Cohen's d of what `against` compares; None of a ratio."""
         if measure.ratio:

@@ -162,6 +162,9 @@ class Task:
     second: ClassVar[Measure | None] = (
         None  # what a second encoder says of pairing, in the base's sds
     )
+    curve: ClassVar[tuple[Measure, Measure] | None] = (
+        None  # which measure a temperature trades for which, as a model's curve shows
+    )
     rubrics: ClassVar[
         "tuple[Rubric, ...]"
     ] = ()  # how a judge may be asked about the answers

@@ -198,6 +198,7 @@ class Scatter:
     up: str  # of that on the y axis
     across_label: str  # labels of the axes
     up_label: str
+    size: str = ""  # name of the column, of shares, by which spots are large; without it they are equal
     by_n: bool = False  # a picture for each n of the x axis: different words compare in equally many lists
 
 

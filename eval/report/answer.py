@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sozo.eval.compare import Compared
+from sozo.eval.curve import CURVE
 from sozo.eval.evaluated import scored_before
 from sozo.eval.findings import (
     HIGHER,
@@ -31,6 +32,12 @@ from sozo.tasks import task_types
 
 MOST = 6  # pairs of models of which facts are told; of more the table tells them
 _LETTERS = 60  # of an answer on the first screen
+_BESIDE = {
+    HIGHER: "above {base}'s curve",
+    LOWER: "below {base}'s curve",
+    NOT_COMPARED: "not comparable with {base}'s curve",
+    NO_INTERVAL: NO_INTERVAL,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +69,11 @@ class FirstScreen:
 def first_screen(found: Findings, another_seed: str = "") -> FirstScreen:
     """What its rows say; `another_seed` says how far one moved trainings like these, if that is known."""
     compared, facts = found.compared, list(_facts(found))
+    if (
+        len(facts) > MOST
+    ):  # then those of the curves' own points stand in the table alone
+        beside = {row.model for row in found.rows if row.kind == CURVE}
+        facts = [one for one in facts if one.model in beside] or facts
     return FirstScreen(
         _heading(compared, bool(facts)),
         facts if len(facts) <= MOST else [],
@@ -111,6 +123,8 @@ def _base(compared: Compared) -> str:
 def _lines(rows: Sequence[Finding], several: bool) -> list[tuple[str, Sequence[str]]]:
     """What is higher, lower and the rest; last what training went for, and what is not known of it."""
     lines: list[tuple[str, Sequence[str]]] = []
+    curves = [row for row in rows if row.kind == CURVE]
+    rows = [row for row in rows if row.kind != CURVE]
     for state in STATES[:-1]:
         if texts := [
             fact(row, several)
@@ -119,6 +133,11 @@ def _lines(rows: Sequence[Finding], several: bool) -> list[tuple[str, Sequence[s
         ]:
             form = f"{state} than {{base}}" if state in (HIGHER, LOWER) else state
             lines.append((translatable(form, base=rows[0].base), texts))
+    for row in curves:
+        apart = row.state == NOT_COMPARED
+        texts = _apart([row], several) if apart else [fact(row, several)]
+        form = _BESIDE.get(row.state, "on {base}'s curve")
+        lines.append((translatable(form, base=row.base), texts))
     if texts := _apart([row for row in rows if row.state == NOT_COMPARED], several):
         lines.append((translatable(NOT_COMPARED), texts))
     if texts := [
@@ -177,6 +196,8 @@ def fact(row: Finding, several: bool) -> str:
     texts = [
         inside,
         *common,
+        *(row.below if row.kind == CURVE else ()),
+        *["target"] * (row.kind == CURVE and row.target == YES),
         *[translatable("less is better")] * (row.measure.better < 0),
         *more,
     ]
@@ -186,9 +207,8 @@ def fact(row: Finding, several: bool) -> str:
 def row_name(row: Finding, several: bool) -> str:
     """What a row's measure is called: with the task where there are several, and with who scored where that matters."""
     name = translatable(measure_label(row.measure))
-    if row.by and (
-        is_main(row.measure) or row.measure == task_types()[row.task].second
-    ):
+    second = task_types()[row.task].second
+    if row.by and (row.kind == CURVE or is_main(row.measure) or row.measure == second):
         name = translatable("{name} by {by}", name=name, by=row.by)
     return (
         translatable("{task} {name}", task=translatable(row.task), name=name)
@@ -360,6 +380,9 @@ def _legend(found: Findings) -> list[str]:
         row.by for row in found.rows if row.column == "gain_pairing"
     ):
         notes.append(translatable("pairing_by", encoder=next(iter(encoders))))
+    if curves := [row.base for row in found.rows if row.kind == CURVE]:
+        base = curves[0] if len({*curves}) == 1 else translatable("its base")
+        notes.append(translatable("curve_says", base=base))
     if not found.compared.bases:
         return notes
     target = any(row.target == YES for row in found.rows)

@@ -28,6 +28,7 @@ class Spot:
     seeds: Sequence[tuple[float, float]]  # of each seed, small where there are several
     place: int  # among the page's methods: its colour, and with 1 added its number
     ends: tuple[float, float] | None = None  # interval of its height
+    share: float = 1.0  # of the largest spot's area
 
     @property
     def key(self) -> tuple[int, str]:
@@ -35,10 +36,22 @@ class Spot:
         return self.place, f"{self.place + 1}. {self.name}"
 
 
-def scatter_chart(spots: Sequence[Spot], across: str, up: str, salt: str) -> str:
-    """Methods as numbered spots, each with its seeds and interval; `across` and `up` are axes."""
+def scatter_chart(
+    spots: Sequence[Spot],
+    across: str,
+    up: str,
+    salt: str,
+    lines: Sequence[tuple[str, Sequence[Spot]]] = (),
+) -> str:
+    """Methods as numbered spots, each with its seeds and interval; `across` and `up` are axes.
+
+    `lines` join spots, each in matplotlib's style of a line.
+    """
 
     def draw(axes: Any) -> None:
+        for style, joined in lines:
+            places = zip(*(spot.at for spot in joined), strict=True)
+            axes.plot(*places, style, color=series(joined[0].place), linewidth=1.4)
         for spot in spots:
             of_spot = {"color": series(spot.place), "linestyle": "none", "marker": "o"}
             for x, y in spot.seeds if len(spot.seeds) > 1 else ():
@@ -49,7 +62,8 @@ def scatter_chart(spots: Sequence[Spot], across: str, up: str, salt: str) -> str
                 ends = f" {interval(*spot.ends, _HEIGHT)}"
                 axes.vlines(x, *spot.ends, color=series(spot.place), alpha=0.7)
             said = tip(f"{spot.name}: {number(x, COUNT)}, {number(y, _HEIGHT)}{ends}")
-            axes.plot(x, y, markersize=9, alpha=0.85, gid=said, **of_spot)
+            size = max(3.0, 9 * spot.share**0.5)
+            axes.plot(x, y, markersize=size, alpha=0.85, gid=said, **of_spot)
             axes.annotate(
                 str(spot.place + 1),
                 spot.at,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sozo.eval.curve import CURVE
 from sozo.eval.findings import PART, Finding
 from sozo.eval.judge_noise import same_answers
 from sozo.eval.report.labels import measure_label
@@ -29,7 +30,7 @@ def difference_tables(page: TaskOnPage) -> list[Table]:
     own = [
         row
         for row in page.found.rows
-        if row.task == page.task.name and row.kind in (DIFFERENCE, RATIO)
+        if row.task == page.task.name and row.kind in (DIFFERENCE, RATIO, CURVE)
     ]
     measures = {
         row.measure.name: row.measure

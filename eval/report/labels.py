@@ -86,6 +86,10 @@ def measure_label(measure: Measure) -> str:
     """The label of a measure, as people call it within its task."""
     if is_main(measure):
         return "short_score"
+    task = task_types().get(measure.task)
+    if measure.short == "curve" and task and task.curve:
+        up, across = (translatable(measure_label(one)) for one in task.curve)
+        return translatable("{up} at equal {across}", up=up, across=across)
     keys = (f"short_{measure.short}", measure.name, measure.short)
     return next((key for key in keys if key in labels()), measure.short)
 

@@ -7,12 +7,15 @@ from pathlib import Path
 import numpy as np
 
 from sozo.data.record import read_json
+from sozo.eval.curve import MIN_P, TEMPERATURE, lines
 from sozo.eval.evaluated import Evaluated
 from sozo.eval.findings import over_runs
 from sozo.eval.report.charts import Spot, ridge_chart, scatter_chart, steps_chart
 from sozo.eval.report.labels import english, translate_chart
 from sozo.eval.report.tables import TaskOnPage
 from sozo.scoring.table import Cell
+from sozo.scoring.translatable import translatable
+from sozo.tasks.run_result import RunResult
 from sozo.tasks.view import Ridge, Scatter
 
 # What trainings log of a step's answers, after the task's name -> its label.
@@ -99,6 +102,8 @@ def _ridge(page: TaskOnPage, picture: Ridge, salt: str) -> Iterator[Figure]:
 def _scatters(page: TaskOnPage, picture: Scatter, salt: str) -> Iterator[Figure]:
     """A spot for each method that has both values; one of several seeds at their mean, with its interval over these.
 
+    Lines join the rows of one model at several temperatures, and broken ones those at several `min_p`.
+
     With `by_n` a picture for each study and number of lists, for only of as many lists different words compare.
     """
     groups: dict[tuple[Path | None, int], list[Spot]] = {}
@@ -118,17 +123,41 @@ def _scatters(page: TaskOnPage, picture: Scatter, salt: str) -> Iterator[Figure]
             else []
         )
         points = [(x, y) for x, y in each if x is not None and y is not None]
-        spot = Spot(method.name, (x, y), points, number, ends)
+        share = _share(page, picture, runs)
+        spot = Spot(method.name, (x, y), points, number, ends, share)
         group = (runs[0].study, seeds[0][0].estimate.n) if picture.by_n else (None, 0)
         groups.setdefault(group, []).append(spot)
+    joined = [
+        (style, [method.name for method in line])
+        for style, varied in (("-", TEMPERATURE), ("--", MIN_P))
+        for line in lines(page.found.compared.methods, page.task.name, varied)
+    ]
     for k, ((study, lists), spots) in enumerate(groups.items()):
         about = ""
         if picture.by_n:
             about = f"{study.name}, n = {lists:,}" if study else f"n = {lists:,}"
+            if picture.size:
+                size = translatable(page.columns[picture.size].label)
+                about = translatable("{about}, size: {size}", about=about, size=size)
         labels = english(picture.across_label), english(picture.up_label)
-        svg = translate_chart(scatter_chart(spots, *labels, f"{salt}-{k}"))
+        by_name = {spot.name: spot for spot in spots}
+        drawn = [
+            (style, [by_name[name] for name in names if name in by_name])
+            for style, names in joined
+        ]
+        drawn = [(style, line) for style, line in drawn if len(line) > 1]
+        chart = scatter_chart(spots, *labels, f"{salt}-{k}", drawn)
+        svg = translate_chart(chart)
         keys = [spot.key for spot in spots]
         yield Figure(picture.name, svg, spots=True, about=about, keys=keys)
+
+
+def _share(page: TaskOnPage, picture: Scatter, runs: Sequence[RunResult]) -> float:
+    """How large a spot is beside the largest that there can be."""
+    if not picture.size:
+        return 1.0
+    column = page.columns[picture.size]
+    return over_runs([column.fill(run) for run in runs]).estimate.value or 0.0
 
 
 def _place(cell: Cell) -> float | None:

@@ -140,10 +140,46 @@ def log_hill_variance(
     return (error or 0.0) ** 2
 
 
+def different_words(
+    answers: Sequence[Iterable[str]] | np.ndarray, size: int | None = None
+) -> np.ndarray:
+    """A value for each of two answers or more, shape (n,): their mean is how many different words `size` of them have.
+
+    They are the jackknife's pseudo-values: the error of their mean is that of `hill_interval`, but for its logarithm.
+
+    >>> different_words([["dog", "cat"], ["dog", "sun"], ["dog", "cat"]], 2).round(2).tolist()
+    [2.0, 4.0, 2.0]
+    """
+    value, without, _ = _jackknife(answers, size, 0)
+    if value is None or without is None:
+        raise ValueError("different words of single answers need two")
+    return value + (len(answers) - 1) * (without.mean() - without)
+
+
 def _log_hill(
     answers: Sequence[Iterable[str]] | np.ndarray, size: int | None, order: int
 ) -> tuple[float | None, float | None, float, int]:
     """Logarithm of a Hill number, its jackknife error (None without one), the words of an answer, and answers."""
+    value, without, each = _jackknife(answers, size, order)
+    n = len(answers)
+    if value is None or without is None:
+        return None if value is None else math.log(value), None, each, n
+    with np.errstate(
+        divide="ignore", invalid="ignore"
+    ):  # one answer may have all words
+        error = math.sqrt((n - 1) * float(np.log(without).var()))
+    return (
+        math.log(value),
+        (error if error > 1e-12 else 0.0) if math.isfinite(error) else None,
+        each,
+        n,
+    )
+
+
+def _jackknife(
+    answers: Sequence[Iterable[str]] | np.ndarray, size: int | None, order: int
+) -> tuple[float | None, np.ndarray | None, float]:
+    """A Hill number, those without each of the answers in turn (None of only one), and the words of an answer."""
     if any(isinstance(answer, str) for answer in answers):
         raise ValueError("each answer must be a list of words, not a text")
     n = len(answers)
@@ -154,7 +190,7 @@ def _log_hill(
     answer = np.repeat(np.arange(n), [len(words) for words in sets])
     size = n if size is None else size
     if not len(answer) or not size:
-        return None, None, 0.0, n
+        return None, None, 0.0
     numbers: dict[str, int] = {}
     word = np.fromiter(
         (numbers.setdefault(w, len(numbers)) for w in chain.from_iterable(sets)),
@@ -165,9 +201,9 @@ def _log_hill(
     count, kind, words = np.unique(
         np.bincount(word), return_inverse=True, return_counts=True
     )
-    value = math.log(_hill(order, _sums(order, count, n, size) @ words))
+    value = float(_hill(order, _sums(order, count, n, size) @ words))
     if n == 1:
-        return value, None, len(answer) / n, n
+        return value, None, len(answer) / n
     # Without one of n answers a word of all n stands in all that are left, whichever is left out.
     left = min(size, n - 1)
     with_it, without = (
@@ -177,16 +213,8 @@ def _log_hill(
     sums = (with_it @ words)[:, None] - np.stack(
         [np.bincount(answer, of_sum, n) for of_sum in lost]
     )
-    with np.errstate(
-        divide="ignore", invalid="ignore"
-    ):  # one answer may have all words
-        error = math.sqrt((n - 1) * float(np.log(_hill(order, sums)).var()))
-    return (
-        value,
-        (error if error > 1e-12 else 0.0) if math.isfinite(error) else None,
-        len(answer) / n,
-        n,
-    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return value, _hill(order, sums), len(answer) / n
 
 
 def _why_none(n: int) -> str:

@@ -17,7 +17,12 @@ from sozo.scoring.measure import LEVEL, Estimate, Measure, t_interval
 from sozo.scoring.parse import reasons_in
 from sozo.scoring.second_encoder import SecondEncoder
 from sozo.scoring.statistics import mean_interval
-from sozo.scoring.statistics.hill import hill_interval, hill_ratio, log_hill_variance
+from sozo.scoring.statistics.hill import (
+    different_words,
+    hill_interval,
+    hill_ratio,
+    log_hill_variance,
+)
 from sozo.tasks.dat.decomposition import SeenLists
 from sozo.tasks.dat.shuffle import shuffled_badly
 from sozo.tasks.dat.table import read_lists, read_table, usable_scores
@@ -251,6 +256,14 @@ class DatRunResult(RunResult):
         n = min(len(base.lists), len(self.lists))
         ours, theirs = (hill_interval(run.lists, n).value for run in (self, base))
         return ours, theirs
+
+    def in_plane(
+        self, up: Measure, across: Measure, size: int
+    ) -> dict[Any, tuple[float, float]]:
+        """Of different words the jackknife's values of each usable answer, in `size` of them."""
+        words = different_words(self.lists, size).tolist()
+        heights = self.by_answer(up).tolist()
+        return dict(enumerate(zip(words, heights, strict=True)))
 
     def counts(self, measure: Measure) -> tuple[int, int]:
         """Of the answers that count; a table may hold more of them, and is large."""

@@ -44,6 +44,7 @@ class Dat(Task):
         Measure("dat", per_item=False, scale=(0, 2)),
         Measure("dat/usable", share=True, per_item=False),
     )
+    curve = (measures[0], DIFFERENT_WORDS)
     second = Measure("dat/gain_pairing", 2, unit="sd")
     max_new_tokens = 256
     batch_size = 1024

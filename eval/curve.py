@@ -1,0 +1,178 @@
+"""The curve of a model: its rows at several temperatures, and how far another model lies above the line through them.
+
+Whoever is as high as the line at as many different words differs from the base as another temperature would.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sozo.eval.compare import Difference
+from sozo.eval.evaluated import not_alike
+from sozo.eval.seeds import Method
+from sozo.models.sampling import Sampling
+from sozo.models.settings import OF_FORM
+from sozo.scoring.measure import FEWEST, Estimate, Measure
+from sozo.scoring.numbers import number
+from sozo.scoring.statistics.curve import Above, above_line
+from sozo.scoring.statistics.means import few
+from sozo.scoring.statistics.seeds import over_seeds
+from sozo.scoring.translatable import translatable
+from sozo.tasks.run_result import RunResult
+from sozo.tasks.task import Task
+
+CURVE = "curve"  # the kind of number: how far above the line
+TEMPERATURE, MIN_P = "temperature", "min_p"
+_LEAST = (
+    10  # a point of a tenth of a model's answers, or less, would leave few of its words
+)
+_SAME = ("model", "model_revision", "base_url", *OF_FORM)
+
+
+def lines(
+    methods: Sequence[Method], task: str, varied: str = TEMPERATURE
+) -> list[list[Method]]:
+    """Rows of one model that are drawn alike but for the temperature, or for `min_p`: two or more, by its number."""
+    found: dict[object, dict[float, Method]] = {}
+    for method in methods:
+        runs = method.of_task(task)
+        if runs and not method.several and (place := _place(runs[0], varied)):
+            key, at = place
+            found.setdefault(key, {}).setdefault(at, method)
+    return [
+        [line[at] for at in sorted(line)] for line in found.values() if len(line) > 1
+    ]
+
+
+def _place(run: RunResult, varied: str) -> tuple[object, float] | None:
+    """What a run's line has in common, and where on it the run lies."""
+    sampling = Sampling.parse(run.settings.get("sampling"))
+    if run.settings.get("model") is None or run.temperature is None:
+        return None
+    common = (*(run.settings.get(name) for name in _SAME), run.judge)
+    others = replace(sampling, temperature=None)
+    if varied == TEMPERATURE:
+        return (*common, others), run.temperature
+    others = replace(others, min_p=None)
+    return (*common, others, run.temperature), sampling.min_p or 0.0
+
+
+@dataclass(frozen=True)
+class BesideLine:
+    """A method beside its base's line, seed by seed; or the reason why they do not compare."""
+
+    up: Measure
+    across: Measure
+    size: int = 0  # answers in which different words are counted
+    found: Sequence[Above] = ()
+    reason: str = ""
+
+    @property
+    def measure(self) -> Measure:
+        """What is compared: the height, with its own name."""
+        return replace(self.up, name=f"{self.up.task}/curve")
+
+    def difference(self, level: float) -> Difference:
+        """How far it lies above the line."""
+        if self.reason:
+            return Difference(Estimate(level=level, reason=self.reason))
+        if len(self.found) == 1:
+            (one,) = self.found
+            return Difference(one.estimate(level), one.up, one.line)
+        ups = [one.up for one in self.found]
+        heights = [one.line for one in self.found]
+        gaps = dict(enumerate(np.subtract(ups, heights).tolist()))
+        errors = [one.line_error for one in self.found]
+        fewest = min(one.fewest for one in self.found)
+        shared = float(np.square(errors).mean()), fewest
+        estimate = over_seeds(gaps, shared=shared, level=level)
+        if estimate.low is not None and estimate.high is not None:
+            mean = math.fsum(gaps.values()) / len(gaps)
+            beyond = math.copysign(min(self.bend, abs(mean)), mean)
+            less = {seed: gap - beyond for seed, gap in gaps.items()}
+            p = over_seeds(less, shared=shared, level=level).p
+            low, high = estimate.low - self.bend, estimate.high + self.bend
+            estimate = replace(estimate, low=low, high=high, p=p)
+        return Difference(estimate, float(np.mean(ups)), float(np.mean(heights)))
+
+    @property
+    def bend(self) -> float:
+        """How far the line may be off, being straight between its points."""
+        return max(one.bend for one in self.found)
+
+    @property
+    def notes(self) -> list[str]:
+        """Where on the line it is compared, and by how much its interval is wider since lines bend."""
+        if not self.found:
+            return []
+        x = number(sum(one.across for one in self.found) / len(self.found), self.across)
+        said = {"x": x, "across": _name(self.across)}
+        at = translatable("at {x} {across}", **said)
+        if not self.across.per_item:
+            at = translatable("at {x} {across} in {n:,} answers", **said, n=self.size)
+        if not round(self.bend, self.measure.digits):
+            return [at]
+        form = "±{bend} of the interval for the line's bend"
+        return [at, translatable(form, bend=number(self.bend, self.measure))]
+
+
+def beside_line(
+    base: Method, method: Method, methods: Sequence[Method], task: type[Task]
+) -> BesideLine | None:
+    """How a method lies beside its base's line; None where there is no line, or it is a point of it."""
+    if task.curve is None or method.reference:
+        return None
+    runs = method.of_task(task.name)
+    line = next((one for one in lines(methods, task.name) if base in one), None)
+    if line is None or method in line or not runs:
+        return None
+    up, across = task.curve
+    nothing = BesideLine(runs[0].adapt(up), across)
+    before = base.of_task(task.name)[0]
+    for run in runs:
+        if apart := not_alike(before, run, up):
+            return replace(nothing, reason=apart)
+    fewest = min(run.counts(up)[0] for run in runs)
+    points = [
+        point
+        for point in (one.of_task(task.name)[0] for one in line)
+        if not not_alike(before, point, up) and _LEAST * point.counts(up)[0] > fewest
+    ]
+    if len(points) < FEWEST:
+        form = "the curve has {n} temperatures, and needs {least}"
+        reason = translatable(form, n=len(points), least=FEWEST)
+        return replace(nothing, reason=reason)
+    return _beside(nothing, runs, points)
+
+
+def _beside(
+    nothing: BesideLine, runs: Sequence[RunResult], points: Sequence[RunResult]
+) -> BesideLine:
+    up, across = nothing.up, nothing.across
+    size = min(run.counts(up)[0] for run in (*runs, *points))
+    if reason := few(size, "answers"):
+        return replace(nothing, reason=reason)
+    found = []
+    for run in runs:
+        places = [one.in_plane(up, across, size) for one in (run, *points)]
+        if up.per_item:
+            common = set.intersection(*map(set, places))
+            places = [{key: each[key] for key in sorted(common)} for each in places]
+        own, *line = (np.array(list(each.values())) for each in places)
+        if reason := few(len(own), "common items"):
+            return replace(nothing, reason=reason)
+        x, *ends = (float(side[:, 0].mean()) for side in (own, *line))
+        if not min(ends) <= x <= max(ends):
+            numbers = {"x": x, "low": min(ends), "high": max(ends)}
+            shown = {name: number(value, across) for name, value in numbers.items()}
+            form = "{x} {across}, where the curve has {low} to {high}"
+            reason = translatable(form, across=_name(across), **shown)
+            return replace(nothing, reason=reason)
+        found.append(above_line(own, line, paired=up.per_item))
+    return replace(nothing, size=size, found=found)
+
+
+def _name(measure: Measure) -> str:
+    return translatable(measure.short.replace("_", " "))

@@ -1,0 +1,332 @@
+"""A model beside its base's curve: worlds of lists, the rows of runs on disk, and where they are shown."""
+
+import csv
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from sozo.data.jumandic import load_nouns
+from sozo.eval.curve import CURVE, MIN_P, lines
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.findings import HIGHER, NOT_APART, NOT_COMPARED, findings, frame
+from sozo.eval.report.answer import first_screen
+from sozo.eval.report.evaluation_page import write_evaluation
+from sozo.eval.report.labels import wording
+from sozo.eval.run import score_answers
+from sozo.scoring.statistics.curve import above_line
+from sozo.scoring.statistics.hill import different_words, hill_interval
+from sozo.tasks.dat.scorer import DatSettings
+from sozo.tasks.dat.task import Dat
+from whole_runs import write
+
+# Worlds of lists: words drawn by frequency, Zipf's, with a temperature; rare ones lie farther apart.
+
+WORDS, DIMENSIONS = 20_000, 24
+LEVEL = 1 - 0.025 / 3  # as on the first screen, beside usable and different words
+TEMPERATURES = (0.3, 0.5, 0.7, 1.0, 1.3, 1.6, 2.0)
+
+
+class World:
+    """A vocabulary, and lists of ten of its words."""
+
+    def __init__(self, seed=0):
+        self.random = np.random.default_rng(seed)
+        self.logits = -1.2 * np.log(np.arange(WORDS) + 21)
+        common = 1.5 * (1 - np.linspace(0, 1, WORDS) ** 0.3)
+        vectors = self.random.normal(size=(WORDS, DIMENSIONS))
+        vectors += common[:, None] * self.random.normal(size=DIMENSIONS)
+        self.unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    def lists(self, temperature, n):
+        chances = np.cumsum(np.exp((self.logits - self.logits[0]) / temperature))
+        lists = np.empty((n, 10), np.int64)
+        for k in range(10):
+            rows = np.arange(n)
+            while len(rows):
+                drawn = self.random.random(len(rows)) * chances[-1]
+                lists[rows, k] = np.searchsorted(chances, drawn)
+                twice = (lists[rows, :k] == lists[rows, k : k + 1]).any(axis=1)
+                rows = rows[twice]
+        return lists
+
+    def paired(self, temperature, n):
+        """Of two lists the farther one: words are chosen by each other."""
+        one, other = self.lists(temperature, n), self.lists(temperature, n)
+        farther = self.scores(one) > self.scores(other)
+        return np.where(farther[:, None], one, other)
+
+    def scores(self, lists):
+        return 1 - ((self.unit[lists].sum(axis=1) ** 2).sum(axis=1) - 10) / 90
+
+    def places(self, lists):
+        return np.column_stack([different_words(lists), self.scores(lists)])
+
+    def told(self, lists):
+        line = [self.places(self.lists(t, len(lists))) for t in TEMPERATURES]
+        return above_line(self.places(lists), line).estimate(LEVEL).sign
+
+
+def signs(worlds, n):
+    """What training as a change of temperature alone is said to be in each world, and training that pairs words."""
+    world = World()
+    hotter = world.random.uniform(0.35, 1.9, worlds)
+    return (
+        [world.told(world.lists(temperature, n)) for temperature in hotter],
+        [world.told(world.paired(1.0, n)) for _ in range(worlds)],
+    )
+
+
+def test_hotter_lies_on_the_curve_and_pairing_above():
+    hotter, paired = signs(12, 1000)
+    assert hotter.count(0) >= 11
+    assert paired.count(1) >= 11
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [300, 2048])
+def test_hotter_lies_on_the_curve_in_93_of_100_worlds(n):
+    hotter, paired = signs(300, n)
+    assert hotter.count(0) >= 0.93 * len(hotter)
+    assert paired.count(-1) == 0
+    assert paired.count(1) >= {300: 0.3, 2048: 0.98}[n] * len(paired)
+
+
+# The statistics.
+
+
+def test_the_error_of_different_words_is_that_of_their_interval():
+    lists = World().lists(1.0, 200)
+    values = different_words(lists, 100)
+    known = hill_interval(lists, 100)
+    assert values.mean() == pytest.approx(known.value)
+    error = values.std(ddof=1) / len(values) ** 0.5
+    half = (np.log(known.high) - np.log(known.low)) / 2 / 1.972  # Student's, 199
+    assert error / values.mean() == pytest.approx(half, rel=0.02)
+
+
+def test_a_straight_line_needs_no_allowance_and_a_bent_one_does():
+    random = np.random.default_rng(0)
+    noise = random.normal(size=(400, 2)) * (1, 0.1)
+    noise -= noise.mean(axis=0)
+
+    def place(x, y):
+        return noise + np.array([x, y])
+
+    straight, bent = (
+        [place(x, rise(x)) for x in (0.0, 2.0, 4.0)]
+        for rise in (lambda x: 3 * x, lambda x: x * x)
+    )
+    even = above_line(place(1.0, 3.5), straight)
+    assert even.up - even.line == pytest.approx(0.5)
+    assert even.bend == pytest.approx(0, abs=1e-9)
+    on_it = above_line(place(1.0, 1.0), bent)  # where the line says 2
+    assert on_it.bend == pytest.approx(1.0)
+    known = on_it.estimate()
+    assert known.low < 0 < known.high
+    assert known.p > 0.9
+    above = above_line(place(1.0, 3.9), bent).estimate()
+    assert above.sign == 1
+    assert above.p < 0.05
+
+
+def test_items_that_all_were_asked_are_resampled_together():
+    random = np.random.default_rng(0)
+    items = random.normal(size=(200, 2))  # how easy each item is, for all alike
+    rows = [items + x + random.normal(size=(200, 2)) / 10 for x in (1.0, 0.0, 2.0, 4.0)]
+    together, apart = (
+        above_line(rows[0], rows[1:], paired=paired) for paired in (True, False)
+    )
+    assert together.error < apart.error / 3
+    assert together.line_n is None
+
+
+# Rows: a temperature draws from so many nouns.
+
+DRAWN = {"temperature=0.5": 60, "temperature=0.7": 120, "": 240, "temperature=1.5": 500}
+LISTS = 200
+
+
+def dat_rows(folder, name, lists, model, sampling="", temperature=1.0):
+    texts = [
+        {"text": "\n".join(f"{i}. {w}" for i, w in enumerate(words, 1))}
+        for words in lists
+    ]
+    file = write(folder.with_suffix(".texts"), texts)
+    score_answers(Dat(DatSettings(noun_checker="jumandic")), file, folder, source=name)
+    path = folder / "config.json"
+    config = json.loads(path.read_bytes())
+    config["settings"] |= {"model": model} | (
+        {"sampling": sampling} if sampling else {}
+    )
+    config.setdefault("loaded", {})["decoder"] = {"temperature": temperature}
+    path.write_text(json.dumps(config), "utf-8")
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    """(nouns, number, seed) -> lists of so many nouns, all usable, and of several the farthest apart."""
+    scorer = Dat(DatSettings(noun_checker="jumandic")).scorer
+    every_noun = load_nouns()[:900]
+    known = scorer.words.look_up(every_noun) >= 0
+    known &= np.array(scorer.vectors.rows(every_noun)) >= 0
+    nouns = [noun for noun, usable in zip(every_noun, known, strict=True) if usable]
+
+    def lists(words, n, seed, best_of=1):
+        random = np.random.default_rng(seed)
+        every = [
+            [nouns[i] for i in random.choice(words, 10, replace=False)]
+            for _ in range(n * best_of)
+        ]
+        texts = ["\n".join(f"{i}. {w}" for i, w in enumerate(ten, 1)) for ten in every]
+        scores = scorer.score(texts).scores.reshape(n, best_of)
+        chosen = np.nan_to_num(scores, nan=-1).argmax(axis=1)
+        return [every[k * best_of + place] for k, place in enumerate(chosen)]
+
+    return lists
+
+
+@pytest.fixture(scope="module")
+def report(drawn, tmp_path_factory):
+    """A base at four temperatures; models that are only hotter, that pair words, and that have few words."""
+    folder = tmp_path_factory.mktemp("curve")
+    for k, (sampling, words) in enumerate(DRAWN.items()):
+        name = f"base {sampling}".strip()
+        at = float(sampling.partition("=")[2] or 1)
+        place = folder / f"base{k}"
+        dat_rows(place, name, drawn(words, LISTS, k), "org/base", sampling, at)
+    dat_rows(folder / "hot", "hot", drawn(340, LISTS, 10), "runs/hot")
+    dat_rows(folder / "pairs", "pairs", drawn(240, LISTS, 11, 8), "runs/pairs")
+    dat_rows(folder / "few", "few", drawn(20, LISTS, 12), "runs/few")
+    return folder
+
+
+def found_of(folder, base="base"):
+    return findings(find_evaluated([str(folder)]), base)
+
+
+def curves(found):
+    return {row.model: row for row in found.rows if row.kind == CURVE}
+
+
+def test_rows_of_kind_curve(report):
+    found = found_of(report)
+    rows = curves(found)
+    assert set(rows) == {"hot", "pairs", "few"}  # no point of the line itself
+    assert {name: row.state for name, row in rows.items()} == {
+        "hot": NOT_APART,
+        "pairs": HIGHER,
+        "few": NOT_COMPARED,
+    }
+    pairs = rows["pairs"]
+    assert (pairs.measure.name, pairs.base, pairs.first) == ("dat/curve", "base", True)
+    assert pairs.value - pairs.base_value == pytest.approx(pairs.estimate.value)
+    assert (pairs.estimate.n, pairs.estimate.base_n) == (LISTS, 4 * LISTS)
+    assert "different words, where the curve has" in rows["few"].estimate.reason
+    table = frame(found)
+    told = table[table.kind == "curve"]
+    assert set(told.model) == set(rows)
+    assert (told[told.low.notna()].level > 0.99).all()
+
+
+def test_it_shares_the_others_half_and_without_a_curve_nothing_moves(report, tmp_path):
+    for name in ("base2", "hot", "pairs", "few"):
+        shutil.copytree(report / name, tmp_path / name)
+    alone, found = found_of(tmp_path), found_of(report)
+    assert not curves(alone)
+    for model, curve in (("hot", 1), ("few", 0)):  # "few" is not compared
+        for measure, others in (("dat", 0), ("dat/different_words", 1)):
+            levels = [
+                next(
+                    row.estimate.level
+                    for row in each.rows
+                    if (row.model, row.measure.name) == (model, measure) and row.base
+                )
+                for each in (alone, found)
+            ]
+            parts = [0.025 / (1 - level) for level in levels]
+            assert parts[1] - parts[0] == pytest.approx(curve * others)
+
+
+def test_the_first_screen_says_where_a_model_lies_in_both_languages(report):
+    facts = {one.model: one for one in first_screen(found_of(report)).facts}
+    said = {}
+    for name, one in facts.items():
+        for state, (text,) in ((s, t) for s, t in one.lines if "curve" in s):
+            both = zip(wording(state), wording(text), strict=True)
+            said[name] = [": ".join(pair) for pair in both]
+    assert set(facts) == {"hot", "pairs", "few", *(f"base {t}" for t in DRAWN if t)}
+    english, japanese = said["pairs"]
+    opening = "above base's curve: score at equal different words by "
+    assert english.startswith(opening)
+    assert " 0.76" in english
+    assert "(+0.0812 [" in english
+    assert " different words in 200 answers" in english
+    assert japanese.startswith("baseの曲線より上: ")
+    assert "異なり語数が等しいときのスコア" in japanese
+    assert said["hot"][0].startswith("on base's curve: ")
+    assert said["few"][0].startswith("not comparable with base's curve: ")
+    assert not any("{" in text for texts in said.values() for text in texts)
+
+
+def test_page_csv_and_latex_have_it_and_the_picture_joins_temperatures(
+    report, tmp_path, monkeypatch
+):
+    joined = []
+
+    def chart(spots, across, up, salt, lines=()):
+        joined.extend((style, [spot.name for spot in line]) for style, line in lines)
+        return "<svg></svg>"
+
+    monkeypatch.setattr("sozo.eval.report.pictures.scatter_chart", chart)
+    write_evaluation(tmp_path / "r.html", find_evaluated([str(report)]), base="base")
+    assert joined == [("-", [f"base {t}".strip() for t in DRAWN])]
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert "above base's curve" in page.replace("&#39;", "'").replace("&#x27;", "'")
+    assert "baseの曲線より上" in page
+    with (tmp_path / "r-tables" / "compared_models.csv").open(
+        encoding="utf-8-sig"
+    ) as file:
+        names = [line[0] for line in csv.reader(file)]
+    assert any(
+        name.startswith("pairs: score at equal different words") for name in names
+    )
+    tex = (tmp_path / "r-tables" / "compared_models.tex").read_text("utf-8")
+    assert "score at equal different words" in tex
+
+
+def test_lines_are_of_what_differs_in_one_number_alone(report, drawn, tmp_path):
+    shutil.copytree(report, tmp_path / "all")
+    for text, at in (("min_p=0.1", 1.0), ("temperature=1.5,min_p=0.1", 1.5)):
+        place = tmp_path / "all" / text
+        dat_rows(place, f"base {text}", drawn(100, 20, 5), "org/base", text, at)
+    methods = found_of(tmp_path).compared.methods
+    by_temperature = [[one.name for one in line] for line in lines(methods, "dat")]
+    truncated = [f"base {t}" for t in ("min_p=0.1", "temperature=1.5,min_p=0.1")]
+    assert by_temperature == [[f"base {t}".strip() for t in DRAWN], truncated]
+    by_min_p = [[one.name for one in line] for line in lines(methods, "dat", MIN_P)]
+    hotter = ["base temperature=1.5", "base temperature=1.5,min_p=0.1"]
+    assert by_min_p == [["base", "base min_p=0.1"], hotter]
+
+
+def test_two_temperatures_are_too_few(report, tmp_path):
+    for name in ("base0", "base2", "hot"):
+        shutil.copytree(report / name, tmp_path / name)
+    row = curves(found_of(tmp_path))["hot"]
+    assert row.estimate.reason == "the curve has 2 temperatures, and needs 3"
+
+
+def test_over_seeds_it_is_about_the_method(report, drawn, tmp_path):
+    shutil.copytree(report, tmp_path / "all")
+    for seed in range(4):
+        lists = drawn(240, LISTS, 20 + seed, 8)
+        dat_rows(tmp_path / f"own{seed}", f"own@{seed}", lists, f"runs/own{seed}")
+    row = curves(found_of(tmp_path))["own"]
+    assert (row.state, row.seeds, row.counted) == (HIGHER, 4, "seeds")
+    assert row.estimate.p < 1 - row.estimate.level
+
+
+def test_a_task_names_its_two_axes():
+    up, across = Dat.curve
+    assert (up.name, across.name) == ("dat", "dat/different_words")

@@ -92,7 +92,7 @@ def main() -> None:
         nouns.setdefault(language, []).extend(own)
     for language, own in nouns.items():
         # The bands of a split stand mixed, so that who asks a few asks of each.
-        rows = sorted(pairs(language, own), key=lambda row: number(*row[:2]))
+        rows = sorted(pairs(language, own), key=lambda row: number("order", *row))
         for split in PAIRS:
             for row in rows:
                 if row[2] == split:

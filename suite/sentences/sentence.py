@@ -28,7 +28,15 @@ _ABBREVIATION = re.compile(
     r"\b(?:Mr|Mrs|Ms|Dr|St|Prof|vs|e\.g|i\.e|[A-Z])\.(?=\s)|(?:\b[ap]\.m\.|\.{2,})(?=\s+[a-z])"
 )
 # Marks of Markdown and lists; an announcement of what comes.
-_DECORATION = re.compile(r"[*#`|<>{}\[\]_~]|^[^\w「『“\"'(]|^[^:「\"“]{0,40}:\D")
+_DECORATION = re.compile(r"[*#`|<>{}\[\]_~]|^[^\w「『“\"'(]"
+    r"|^[^:「\"“]{0,40}(?:文|例|答え?|以下|sentence|answer|example|here)[^:「\"“]{0,20}:",
+    re.IGNORECASE,
+)
+# An article before what no noun phrase begins with: of the prose in 0.4%, of the prose shuffled in 59%.
+_BROKEN = re.compile(
+    r"\b(?:an?|the|my|your|their) (?:an?|the|of|to|in|on|at|by|for|from|with|and|or|but|is|are|was|were|be|has|have|he"
+    r"|she|it|they|we|i|that|this|will|would|can|if|as)\b|\b(?:an?|the|of|and|or|my|your|their)\W*$"
+)
 _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 
 _NOUNS = ("名詞", "未定義語")
@@ -39,7 +47,7 @@ _PREDICATES = ("動詞", "形容詞", "判定詞", "助動詞")
 _TAKEN_OUT = (*_NOUNS, "特殊", "接頭辞")
 _EDGE = ("", "0", "", "", "")
 _POLITE = tuple("おご御")
-_PLURAL = ("達", "たち", "ら", "さん", "ちゃん", "くん", "君", "様", "さま")
+_PLURAL = ("達", "たち", "ら", "さん", "ちゃん", "くん", "君", "様", "さま", "ごと")
 _REPRESENTATIVE = re.compile(r"代表表記:(\S+)")
 
 
@@ -174,7 +182,8 @@ def _read_en(text: str, pair: tuple[str, str]) -> Read:
             words[_lemmas().get(token, token)] = None
     frame = " ".join(token for token in tokens if token not in noun_lemmas())
     share = sum(token in FUNCTION for token in tokens) / max(1, len(tokens))
-    return Read(len(tokens), alone, frame, list(words), share >= _FUNCTION_WORDS)
+    prose = share >= _FUNCTION_WORDS and not _BROKEN.search(" ".join(tokens))
+    return Read(len(tokens), alone, frame, list(words), prose)
 
 
 @cache

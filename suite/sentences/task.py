@@ -22,8 +22,8 @@ SPLITS = TRAIN, CHOOSE, TEST = "train", "choose", "test"
 _NEW, _USABLE, _SENTENCES, _WORDS = (
     "sentences",
     "sentences/usable",
-    "sentences/different",
-    "sentences/words",
+    "sentences/different_sentences",
+    "sentences/content_words",
 )
 _NOTHING = dict.fromkeys((_NEW, _USABLE, _SENTENCES, _WORDS), 0.0)
 

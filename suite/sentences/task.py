@@ -11,7 +11,10 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.prompts import fill, prompt
 from sozo.data.schema import iter_tables, part_paths, write_columns
-from sozo.data.settings import Checked, setting
+from sozo.data.settings import Checked, rare_setting, setting
+from sozo.models.likelihood import bits_per_character
+from sozo.models.weights import load_model
+from sozo.scoring.final_text import final_text
 from sozo.scoring.measure import Measure
 from sozo.suite.sentences.sentence import LENGTHS, plain, read_sentence
 from sozo.tasks.held_out import fingerprint, refuse
@@ -25,6 +28,7 @@ _NEW, _USABLE, _SENTENCES, _WORDS = (
     "sentences/different_sentences",
     "sentences/content_words",
 )
+_BITS = "sentences/bits_per_character"
 _NOTHING = dict.fromkeys((_NEW, _USABLE, _SENTENCES, _WORDS), 0.0)
 
 
@@ -37,6 +41,10 @@ class SentencesSettings(Checked):
         TEST, "test, choose (for settings and checkpoints) or train; no noun is in two."
     )
     sentences_items: int = setting(256, "Pairs of nouns at most.", least=1)
+    fluency_model: str | None = rare_setting(
+        None,
+        "Model, untrained here, that says how likely usable sentences are (default: none).",
+    )
 
 
 class Sentences(ChosenItems):
@@ -50,9 +58,10 @@ class Sentences(ChosenItems):
     Settings = SentencesSettings
     measures = (
         Measure(_NEW, together=True, scale=(0, 1)),
-        Measure(_USABLE, share=True, together=True),
+        Measure(_USABLE, together=True, scale=(0, 1)),
         Measure(_SENTENCES, together=True, scale=(0, 1)),
         Measure(_WORDS, 2, unit="words", together=True),
+        Measure(_BITS, 3, unit="bits", better=0),
     )
     only_if_named = False
     answers_per_item = 16
@@ -137,6 +146,12 @@ class Sentences(ChosenItems):
         items = {item.id: item for item in self.items()}
         asked = [items[answer.item] for answer in answers]
         columns = known_columns(answers) | self.columns(asked, answers)
+        if name := self.settings.fluency_model:
+            usable = [k for k, reason in enumerate(columns["reason"]) if reason is None]
+            texts = [final_text(answers[k].text) or "" for k in usable]
+            bits = bits_per_character(*load_model(name), texts)
+            for k, own in zip(usable, bits, strict=True):
+                columns["values"][k] |= {} if own is None else {_BITS: own}
         start = 0
         for path, part in zip(paths, parts, strict=True):
             own = slice(start, start + len(part))

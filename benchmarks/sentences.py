@@ -23,6 +23,7 @@ from sozo.tasks.sat.stories import load_stories
 from sozo.tasks.task import Answer, Item
 
 Write = Callable[[Item, int, np.random.Generator], str]
+_TALES = "tales' sentences with the words put in"
 FRAMES = {
     "ja": (
         "{a}と{b}を並べて、静かな夜を過ごした。",
@@ -206,7 +207,7 @@ def rules(language: str) -> dict[str, Write]:
         else "random nouns and function words": of_particles,
     }
     return written | (
-        {"tales' sentences with the words put in": in_tale} if japanese else {}
+        {_TALES: in_tale} if japanese else {}
     )
 
 
@@ -220,7 +221,7 @@ def row(task: Sentences, items: list[Item], write: Write, each: int) -> str:
     rows = task.with_others(asked, answers, task.score(asked, answers))
     means = {
         one.name: np.mean([own.values[one.name] for own in rows])
-        for one in task.measures
+        for one in task.measures[:4]
     }
     new, usable, different, words = means.values()
     reasons = Counter(own.reason for own in rows if own.reason).most_common(2)
@@ -243,7 +244,7 @@ def main() -> None:
     written = rules(options.language)
     if options.speed:
         rng = np.random.default_rng(0)
-        write = written["512 frames put together from parts"]
+        write = written.get(_TALES, written["512 frames put together from parts"])
         asked = [items[k % len(items)] for k in range(options.speed)]
         answers = [
             Answer("", item.id, write(item, k, rng)) for k, item in enumerate(asked)

@@ -70,7 +70,7 @@ def read_sentence(
     """Why a model's text is not one sentence with both nouns, or what it says; `asked` is the prompt.
 
     >>> read_sentence("鏡の前に置いた郵便を、猫がそっと運んだ。", "", ("鏡", "郵便"), "ja")[1].frame
-    'の前に置いたをがそっと運んだ'
+    'のに置いたをがそっと運んだ'
     >>> read_sentence("郵便局で買った鏡台を、猫がそっと運んだ。", "", ("鏡", "郵便"), "ja")[0]
     'inside_word'
     """

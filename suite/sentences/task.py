@@ -50,7 +50,8 @@ class SentencesSettings(Checked):
 class Sentences(ChosenItems):
     """Write one sentence with two nouns; of 16 answers to a pair those count that are usable and new.
 
-    >>> Sentences().items()[0].prompt.splitlines()[0]
+    >>> Sentences().items()[0].prompt
+    '「算盤」と「黒板」の両方の語を使って、15字から120字の文を一つ書いてください。'
     """
 
     name = "sentences"
@@ -163,7 +164,7 @@ class Sentences(ChosenItems):
     def refuse_training(cls, items: Iterable[Item]) -> None:
         """Pairs that are not for training, in the prompt's words."""
         held_out = {
-            fingerprint(item.prompt.splitlines()[0])
+            fingerprint(item.prompt)
             for language in LENGTHS
             for split in (CHOOSE, TEST)
             for item in _pairs(language, split)

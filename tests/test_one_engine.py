@@ -338,4 +338,4 @@ def test_where_no_benchmark_is_named_word_tasks_and_hivemind_are_left_out(
     CliRunner().invoke(
         make_app(), ["run", "--model", "tiny", "--output", str(tmp_path / "out")]
     )
-    assert chosen == ["dat", "jcq", "sat", "pbig", "sipen", Lipogram.name]
+    assert chosen == ["dat", "jcq", "sat", "pbig", "sentences", "sipen", Lipogram.name]

@@ -4,7 +4,7 @@ import csv
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -76,11 +76,6 @@ class Sentences(ChosenItems):
         return cls.measures[1], cls.measures[3]
 
     def items(self) -> Sequence[Item]:
-        return self.asked
-
-    @cached_property
-    def asked(self) -> tuple[Item, ...]:
-        """The items."""
         asked = self.settings
         if (
             asked.sentences_language not in LENGTHS
@@ -91,7 +86,7 @@ class Sentences(ChosenItems):
                 f"{', '.join(SPLITS)}, not {asked.sentences_language} and {asked.sentences_split}"
             )
         own = _pairs(asked.sentences_language, asked.sentences_split)
-        return tuple(own)[: asked.sentences_items]
+        return own[: asked.sentences_items]
 
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
         """Why an answer is not usable by itself; what it is worth shows among others."""
@@ -121,7 +116,7 @@ class Sentences(ChosenItems):
         new = [k for k in usable if result[k].reason is None]
         facts = [rows[k].facts for k in new]
         ids = [items[k].id for k in new]
-        texts = [plain(answers[k].text) for k in new]
+        texts = [plain(final_text(answers[k].text) or "") for k in new]
         values = zip(
             portions([[own["frame"]] for own in facts]),
             portions([[pair] for pair in zip(ids, texts, strict=True)]),
@@ -184,12 +179,15 @@ def portions(answers: Sequence[Sequence[Hashable]]) -> list[float]:
     return [sum(1 / counts[thing] for thing in things) for things in answers]
 
 
-def _pairs(language: str, split: str) -> Iterable[Item]:
+@cache
+def _pairs(language: str, split: str) -> tuple[Item, ...]:
     table = files(__package__).joinpath("pairs.csv").read_text("utf-8").splitlines()
     asks = prompt(f"prompt_{language}", __package__)
+    items = []
     for row in csv.DictReader(table):
-        if (row["language"], row["split"]) == (language, split):
-            columns = {name: row[name] for name in ("first", "second", "language")}
-            pair = {name: row[name] for name in ("first", "second")}
-            name = "-".join(pair.values())
-            yield Item(name, fill(asks, **pair), columns, group=row["band"])
+        band = row.pop("band")
+        if (row.pop("split"), row["language"]) == (split, language):
+            asked = fill(asks, first=row["first"], second=row["second"])
+            name = f"{row['first']}-{row['second']}"
+            items.append(Item(name, asked, row, group=band))
+    return tuple(items)

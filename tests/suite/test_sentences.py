@@ -189,7 +189,8 @@ def test_values_by_hand():
     """Item 0: a sentence twice, one of its own, one unusable. Item 1: the first frame again."""
     task = asked()
     first, second, *_ = task.items()
-    texts = [sentence(first, OWN[0])] * 2 + [sentence(first, OWN[1]), "いやだ。"]
+    said = sentence(first, OWN[0])
+    texts = [said, f"<think>迷う。</think>{said}", sentence(first, OWN[1]), "いやだ。"]
     items = [first] * 4 + [second]
     texts.append(sentence(second, OWN[2]))
     reward = reward_of(task)
@@ -197,6 +198,8 @@ def test_values_by_hand():
         name: [item.columns[name] for item in items] for name in first.columns
     } | {"item": [item.id for item in items], "prompts": [i.prompt for i in items]}
     assert reward(completions=texts, **columns) == [0.5, 0.5, 1, 0, 1]
+    different = reward_of(task, measure="sentences/different_sentences")
+    assert different(completions=texts, **columns) == [0.5, 0.5, 1, 0, 1]
     usable = reward_of(task, measure="sentences/usable")
     assert usable(completions=texts, **columns) == [1, 1, 1, 0, 1]
     words = reward_of(task, measure="sentences/content_words")

@@ -18,9 +18,8 @@ _ENDS = {"ja": "[。!?]", "en": r"[.!?](?=[\s」』”\"')]|$)"}
 # Of 1,001 sentences of the packaged tales, and of 2,010 of English licences and pages.
 _KANA = 0.3  # share of letters: tales from 0.38, English 0
 _FUNCTION_WORDS = 0.1  # share of words: 98% of the prose from 0.22, lists 0
-_JOINT = (
-    -2000.0
-)  # mean connection cost: 99.5% of the tales are below it, 18% if shuffled
+# Mean connection cost: 99.7% of the tales are below it, and 33% of them shuffled.
+_JOINT = -1800.0
 _DISTINCT = 0.6  # share of 4-grams that are new: tales from 0.92, 99.5% of the English from 0.68
 
 _CLOSING = "[」』”\"')]+$"

@@ -146,8 +146,8 @@ class Sentences(ChosenItems):
             usable = [k for k, reason in enumerate(columns["reason"]) if reason is None]
             texts = [final_text(answers[k].text) or "" for k in usable]
             bits = bits_per_character(*load_model(name), texts)
-            for k, own in zip(usable, bits, strict=True):
-                columns["values"][k] |= {} if own is None else {_BITS: own}
+            for k, of_text in zip(usable, bits, strict=True):
+                columns["values"][k] |= {} if of_text is None else {_BITS: of_text}
         start = 0
         for path, part in zip(paths, parts, strict=True):
             own = slice(start, start + len(part))
